@@ -1,0 +1,63 @@
+/*
+ * A toolchain turns a kernel's source into a code object for a target. It is
+ * a small table of functions; the list of targets it can really compile is
+ * asked before it is called. Compiling may crash or hang (a compiler is a
+ * large program that runs in this process): callers run it in a child.
+ */
+#ifndef KERNELS_TOOLCHAIN_H
+#define KERNELS_TOOLCHAIN_H
+
+#include "solvers/solution.h"
+#include "solvers/target.h"
+
+#define KERNELS_ERROR (kernels_error_quark())
+GQuark kernels_error_quark(void);
+
+enum kernels_error {
+    KERNELS_ERROR_COMPILE,     /* The compiler refused the source; the log says why. */
+    KERNELS_ERROR_TARGET,      /* The toolchain cannot compile for this target. */
+    KERNELS_ERROR_UNAVAILABLE, /* The toolchain's library or program is not on this machine. */
+    KERNELS_ERROR_SOURCE,      /* No kernel source of that name is built in. */
+};
+
+struct code_object {
+    GBytes *code;
+    char *log;       /* what the compiler said, "" when nothing */
+    double seconds;  /* wall time of the compilation */
+    int registers;   /* a work-item's, -1 when the compiler does not say */
+    int spills;      /* -1 likewise */
+    int64_t local_bytes;
+};
+void code_object_clear(struct code_object *object);
+
+struct toolchain {
+    const char *name; /* "opencl", "clang", "hiprtc", "nvrtc" */
+    /* Its version as it enters a kernel's identity ("PoCL 3.1 LLVM 14.0.6"); owned by the toolchain, kept
+     * for the process's life. NULL and KERNELS_ERROR_UNAVAILABLE when it is not here. */
+    const char *(*version)(GError **error);
+    bool (*can_compile)(const struct target *target, GError **error);
+    /* Code objects of equal input are equal byte for byte. */
+    bool reproducible;
+    /* On success fills *object, owned by the caller. On KERNELS_ERROR_COMPILE object->log is set too. */
+    bool (*compile)(const char *source, const char *options, const char *entry, const struct target *target,
+                    struct code_object *object, GError **error);
+};
+
+extern const struct toolchain *const toolchain_table[];
+extern const int toolchain_table_count;
+const struct toolchain *toolchain_find(const char *name);
+/* The toolchain that serves a target by default (opencl for CPUs), NULL when none does. */
+const struct toolchain *toolchain_for_target(const struct target *target);
+
+#define KERNEL_KEY_LENGTH 64
+/* A kernel's identity: SHA-256 (hex) of source with all it includes, options, entry, target arch (for
+ * CPUs the CPU's name), toolchain and its version. */
+void kernel_key(const char *source_sha256, const struct launch *launch, const struct target *target,
+                const struct toolchain *toolchain, const char *toolchain_version,
+                char key[KERNEL_KEY_LENGTH + 1]);
+
+/* The built-in source of a launch; KERNELS_ERROR_SOURCE when there is none. */
+struct kernel_source;
+const struct kernel_source *kernel_source_find(const char *file, GError **error);
+
+#endif

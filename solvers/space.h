@@ -1,0 +1,80 @@
+/*
+ * A space is the set of perf configs of a tunable solver: named integer
+ * parameters, the values each may take, and named constraints. It is walked
+ * in a fixed order (the first parameter varies slowest) through valid configs
+ * only, without building the product.
+ */
+#ifndef SOLVERS_SPACE_H
+#define SOLVERS_SPACE_H
+
+#include "solvers/problem.h"
+#include "solvers/target.h"
+
+/* Limits under which a solver is asked, beside the target's own. */
+struct context {
+    const struct target *target;
+    uint64_t workspace_limit; /* bytes; UINT64_MAX for no limit */
+    bool dynamic_only;        /* only kernels that serve all problems with one binary */
+    bool deterministic;       /* bitwise equal results from run to run */
+};
+
+/* No limits beyond the target's. */
+void context_init(struct context *context, const struct target *target);
+
+#define CONFIG_MAX 16
+
+/* One choice in a solver's space; count 0 for solvers that cannot be tuned. */
+struct perf_config {
+    int count;
+    int32_t values[CONFIG_MAX];
+};
+
+struct space_param {
+    const char *name;
+    int count;
+    const int32_t *values; /* ascending */
+};
+
+struct space_constraint {
+    const char *name;    /* "tile_fits_registers" */
+    const char *protects; /* the limit it protects: "registers" */
+    int needs;           /* it looks at the first `needs` parameters only: lets a walk prune early */
+    bool (*holds)(const struct problem *p, const struct context *context, const int32_t *values);
+};
+
+struct space {
+    int param_count;
+    const struct space_param *params;
+    int constraint_count;
+    const struct space_constraint *constraints;
+};
+
+struct space_walk {
+    const struct space *space;
+    const struct problem *problem;
+    const struct context *context;
+    int index[CONFIG_MAX];
+    bool started;
+};
+
+/* The pointers must outlive the walk. */
+void space_walk_init(struct space_walk *walk, const struct space *space, const struct problem *p,
+                     const struct context *context);
+/* The next valid config in order; false at the end. */
+bool space_walk_next(struct space_walk *walk, struct perf_config *config);
+
+int64_t space_count(const struct space *space, const struct problem *p, const struct context *context);
+
+/* Every value is one the parameter may take, and every constraint holds. On failure *why (may be NULL)
+ * names the parameter or constraint. */
+bool space_contains(const struct space *space, const struct problem *p, const struct context *context,
+                    const struct perf_config *config, const char **why);
+
+/* Text form: values joined by commas ("64,8,1"), "" for count 0. Parsing is strict: no spaces, signs
+ * only on negatives, exactly param_count values. */
+#define CONFIG_TEXT_MAX (CONFIG_MAX * 12)
+const char *perf_config_format(const struct perf_config *config, char buffer[CONFIG_TEXT_MAX]);
+bool perf_config_parse(const char *text, int count, struct perf_config *config, GError **error);
+bool perf_config_equal(const struct perf_config *a, const struct perf_config *b);
+
+#endif

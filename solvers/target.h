@@ -1,0 +1,42 @@
+/*
+ * A target is what a result depends on: not a device but all devices that are
+ * alike. Its id follows MIOpen's file names (FORMATS.md 6): "gfx90a68" (104
+ * compute units, in hexadecimal past 64), "gfx1030_36"; NVIDIA devices are
+ * "sm_90_132_80g" (arch, multiprocessors, GiB of memory); CPUs are
+ * "cpu-znver4_2" (LLVM's name of the CPU, threads).
+ */
+#ifndef SOLVERS_TARGET_H
+#define SOLVERS_TARGET_H
+
+#include "solvers/problem.h"
+
+enum vendor { VENDOR_AMD, VENDOR_NVIDIA, VENDOR_CPU };
+
+struct target {
+    char id[64];
+    enum vendor vendor;
+    char arch[48];          /* "gfx90a", "sm_90", LLVM's CPU name ("znver4") */
+    char features[48];      /* "" or MIOpen's feature suffixes ("_xnack", "_nosramecc") */
+    int compute_units;      /* compute units, multiprocessors, or CPU threads */
+    int memory_gib;         /* NVIDIA only, else 0 */
+    int64_t local_bytes;    /* local memory a workgroup may use */
+    int max_workgroup;      /* work-items */
+    int wave_size;          /* 64, 32, or 1 for a CPU */
+    int vector_bytes;       /* widest vector register of a CPU (16, 32, 64), 0 for a GPU */
+    double peak_flops;      /* FP32 operations a second nothing can exceed; 0 when not known */
+    double peak_bytes;      /* bytes a second of device memory nothing can exceed; 0 when not known */
+};
+
+/* Fills *t from an id alone (limits from the table of known architectures). SOLVERS_ERROR_UNKNOWN with
+ * the remedy for ids that follow none of the three forms. */
+bool target_parse(const char *id, struct target *t, GError **error);
+
+/* Writes t->id from vendor, arch, features, compute_units and memory_gib by the rules above. */
+void target_set_id(struct target *t);
+
+/* Limits and peaks of an architecture by its name and unit count; a device that was really opened then
+ * overwrites what it knows better. A CPU's peaks are deliberately generous upper bounds (they only say
+ * what time is impossible): 8 GHz and two fused multiply-adds of its widest vector a cycle and thread. */
+void target_set_limits(struct target *t);
+
+#endif
