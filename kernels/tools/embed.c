@@ -1,0 +1,208 @@
+/*
+ * Turns text files into C source, at build time:
+ *
+ *   embed kernel_sources DIALECT FILE...   the table in kernels/kernel_source.h
+ *   embed kernel_hashes DIALECT FILE...    the function in solvers/kernel_hash.h
+ *   embed migrations FILE...               the table in schema/migrations.h
+ *
+ * The C source goes to standard output. A kernel's `#include "dialect.h"` is
+ * replaced by the text of DIALECT, without #line directives, so that the text
+ * stands alone and its hash does not depend on where it was built.
+ */
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text {
+    char *name; /* file name without its folder */
+    char *body;
+    char *sha256;
+};
+
+static void text_free(gpointer data)
+{
+    struct text *text = data;
+    g_free(text->name);
+    g_free(text->body);
+    g_free(text->sha256);
+    g_free(text);
+}
+
+static int text_compare(gconstpointer a, gconstpointer b)
+{
+    const struct text *const *left = a;
+    const struct text *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static _Noreturn void fail(const char *path, const char *reason)
+{
+    fprintf(stderr, "embed: %s: %s\n", path, reason);
+    exit(1);
+}
+
+static char *read_text(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    char *body = NULL;
+    gsize length = 0;
+    if (!g_file_get_contents(path, &body, &length, &error))
+        fail(path, error->message);
+    if (strlen(body) != length)
+        fail(path, "holds a NUL byte, only text can be embedded");
+    return body;
+}
+
+static char *inline_dialect(const char *path, const char *body, const char *dialect)
+{
+    g_auto(GStrv) lines = g_strsplit(body, "\n", -1);
+    GString *out = g_string_new(NULL);
+    for (char **line = lines; *line; line++) {
+        const char *word = *line + strspn(*line, " \t");
+        if (!g_str_has_prefix(word, "#include"))
+            g_string_append(out, *line);
+        else if (g_str_has_prefix(word, "#include \"dialect.h\""))
+            g_string_append(out, dialect);
+        else
+            fail(path, "a kernel may include \"dialect.h\" and nothing else");
+        if (line[1])
+            g_string_append_c(out, '\n');
+    }
+    return g_string_free(out, FALSE);
+}
+
+/* The files sorted by name, so that the output does not depend on the order given. */
+static GPtrArray *read_texts(char **paths, const char *dialect)
+{
+    GPtrArray *texts = g_ptr_array_new_with_free_func(text_free);
+    for (char **path = paths; *path; path++) {
+        struct text *text = g_new0(struct text, 1);
+        text->name = g_path_get_basename(*path);
+        text->body = read_text(*path);
+        if (dialect) {
+            g_autofree char *raw = text->body;
+            text->body = inline_dialect(*path, raw, dialect);
+        }
+        text->sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text->body, -1);
+        g_ptr_array_add(texts, text);
+    }
+    g_ptr_array_sort(texts, text_compare);
+    for (guint i = 1; i < texts->len; i++) {
+        const struct text *previous = texts->pdata[i - 1];
+        const struct text *text = texts->pdata[i];
+        if (strcmp(previous->name, text->name) == 0)
+            fail(text->name, "two files have this name");
+    }
+    return texts;
+}
+
+/* One literal a line. A question mark is escaped: C17 still has trigraphs. */
+static void print_literal(const char *body)
+{
+    fputs("     \"", stdout);
+    for (const char *c = body; *c; c++) {
+        if (*c == '\n')
+            fputs(c[1] ? "\\n\"\n     \"" : "\\n", stdout);
+        else if (*c == '"' || *c == '\\' || *c == '?')
+            printf("\\%c", *c);
+        else if (g_ascii_isprint(*c))
+            putchar(*c);
+        else
+            printf("\\%03o", (unsigned char)*c);
+    }
+    fputs("\"", stdout);
+}
+
+/* An array needs an element, so each table ends in an empty row that is not counted. */
+static void print_kernel_sources(const GPtrArray *texts)
+{
+    puts("#include \"kernels/kernel_source.h\"\n\nconst struct kernel_source kernel_sources[] = {");
+    for (guint i = 0; i < texts->len; i++) {
+        const struct text *text = texts->pdata[i];
+        printf("    {\"%s\",\n", text->name);
+        print_literal(text->body);
+        printf(",\n     \"%s\"},\n", text->sha256);
+    }
+    printf("    {0}};\n\nconst size_t kernel_sources_count = %u;\n", texts->len);
+}
+
+static void print_kernel_hashes(const GPtrArray *texts)
+{
+    puts("#include \"solvers/kernel_hash.h\"\n\n#include <stddef.h>\n#include <string.h>\n\n"
+         "static const char *const hashes[][2] = {");
+    for (guint i = 0; i < texts->len; i++) {
+        const struct text *text = texts->pdata[i];
+        printf("    {\"%s\", \"%s\"},\n", text->name, text->sha256);
+    }
+    puts("    {NULL, NULL}};\n\n"
+         "const char *kernel_source_hash(const char *file)\n{\n"
+         "    for (size_t i = 0; hashes[i][0]; i++) {\n"
+         "        if (strcmp(hashes[i][0], file) == 0)\n"
+         "            return hashes[i][1];\n"
+         "    }\n    return NULL;\n}");
+}
+
+/* The number that NNNN_name.sql begins with; the name is a C literal as it is. */
+static int migration_number(const char *name)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    size_t digits = strspn(name, "0123456789");
+    if (digits != 4 || name[4] != '_' || strcmp(name + strspn(name, word), ".sql") != 0)
+        fail(name, "a migration is named NNNN_name.sql, in lower case");
+    return (int)strtol(name, NULL, 10);
+}
+
+static void print_migrations(const GPtrArray *texts)
+{
+    int last = -1;
+    puts("#include \"schema/migrations.h\"\n\nconst struct migration migrations[] = {");
+    for (guint i = 0; i < texts->len; i++) {
+        const struct text *text = texts->pdata[i];
+        int number = migration_number(text->name);
+        if (number == last)
+            fail(text->name, "another migration has this number");
+        last = number;
+        printf("    {%d, \"%.*s\",\n", number, (int)strcspn(text->name, "."), text->name);
+        print_literal(text->body);
+        printf(",\n     \"%s\"},\n", text->sha256);
+    }
+    printf("    {0}};\n\nconst size_t migrations_count = %u;\n", texts->len);
+}
+
+static const struct mode {
+    const char *name;
+    gboolean has_dialect;
+    void (*print)(const GPtrArray *texts);
+} modes[] = {
+    {"kernel_sources", TRUE, print_kernel_sources},
+    {"kernel_hashes", TRUE, print_kernel_hashes},
+    {"migrations", FALSE, print_migrations},
+};
+
+static const struct mode *find_mode(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < G_N_ELEMENTS(modes); i++) {
+        if (strcmp(argv[1], modes[i].name) == 0 && argc >= 2 + modes[i].has_dialect)
+            return &modes[i];
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const struct mode *mode = find_mode(argc, argv);
+    if (!mode) {
+        fprintf(stderr, "usage: embed kernel_sources|kernel_hashes DIALECT FILE...\n"
+                        "       embed migrations FILE...\n");
+        return 2;
+    }
+    g_autofree char *dialect = NULL;
+    if (mode->has_dialect && argc > 3)
+        dialect = read_text(argv[2]);
+    g_autoptr(GPtrArray) texts = read_texts(argv + 2 + mode->has_dialect, dialect);
+    mode->print(texts);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        fail("standard output", "cannot be written");
+    return 0;
+}
