@@ -1,0 +1,224 @@
+# Builds, tests and installs Skipjack. Everything made lies under build/.
+#
+#   make             the program, build/skipjack
+#   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
+#   make lint        formatting, clang-tidy, the rules between rooms
+#   make bench       all benchmarks; make bench-NAME: one of them
+#   make demo        tunes ResNet-50 on this machine
+#   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
+#
+# CC=clang and SANITIZE=address,undefined build in folders of their own; V=1 shows
+# commands. Targets that run something first install what this machine lacks
+# (deploy/install-deps, which says what); DEPS=true leaves that out.
+
+PREFIX ?= /usr/local
+DEPS ?= deploy/install-deps
+DEMO_ARGS ?=
+SKIPJACK_DATA ?= $(realpath ../shared/data)
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+comma := ,
+variant = $(addprefix /,$(filter clang%,$(notdir $(CC))) $(subst $(comma),-,$(SANITIZE)))
+BUILD ?= build$(subst $() ,,$(variant))
+
+packages := glib-2.0 libuv libpq jansson sqlite3
+CFLAGS := -std=c17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes \
+	-Wstrict-prototypes -Wvla -Wformat=2 -Wwrite-strings -I. -I$(BUILD)/gen \
+	$(shell pkg-config --cflags $(packages) 2>/dev/null) $(EXTRA_CFLAGS)
+LIBS := $(shell pkg-config --libs $(packages) 2>/dev/null) -lbz2 -lzstd -ldl -lm -lpthread
+ifneq ($(SANITIZE),)
+sanitize := -fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined -fno-omit-frame-pointer \
+	-Wno-maybe-uninitialized $(if $(findstring clang,$(CC)),-Wno-unknown-warning-option)
+endif
+
+run = $(if $(V),,@echo '$(1) $@' &&) mkdir -p $(@D) &&
+compile = $(call run,CC) $(CC) $(CFLAGS) $(sanitize) -MMD -MP -c -o $@ $<
+link = $(call run,LINK) $(CC) $(sanitize) -o $@ $(filter %.o,$^) \
+	-Wl,--as-needed,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+archives = $(1:%=$(BUILD)/lib%.a)
+parallel = $(MAKE) --no-print-directory -j$(shell nproc)
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.PHONY: all test test-long lint bench demo install uninstall clean FORCE
+all: $(BUILD)/skipjack
+
+# ---- Rooms. Each folder with its subfolders is one archive, and a test links only
+# the archives that its own room may know: a room's broken file stays that room's.
+
+rooms := solvers kernels schema worker export coordinator
+solvers_sees := solvers
+kernels_sees := kernels solvers
+schema_sees := schema solvers
+worker_sees := worker schema kernels solvers
+export_sees := export schema solvers
+coordinator_sees := $(rooms)
+faults_sees := $(rooms)
+bench_sees := $(rooms)
+fuzz_sees := $(rooms)
+
+sources_of = $(filter-out coordinator/main.c kernels/tools/%,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
+$(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
+solvers_sources += gen/kernel_hashes.c
+kernels_sources += gen/kernel_sources.c
+schema_sources += gen/migrations.c
+
+define archive
+$(BUILD)/lib$(1).a: $(call objects,$($(1)_sources)) $(BUILD)/list/$(1)_sources
+	$$(call run,AR) rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
+endef
+$(foreach room,$(rooms) support,$(eval $(call archive,$(room))))
+
+$(BUILD)/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms))
+	$(link)
+
+# The same program with solvers that crash, hang and lie, for the fault tests. Its own
+# objects come first, so the linker takes none of the same name from the archives.
+$(BUILD)/skipjack-faults: $(BUILD)/obj/faults/solver_table.o \
+		$(call objects,coordinator/main.c $(wildcard tests/faults/solver_*.c) \
+			gen/faults/kernel_sources.c gen/faults/kernel_hashes.c) $(call archives,$(rooms))
+	$(link)
+
+$(BUILD)/obj/faults/solver_table.o: solvers/solver_table.c $(BUILD)/list/CFLAGS
+	$(compile) -DSKIPJACK_TEST_SOLVERS
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/list/CFLAGS
+	$(compile)
+
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/list/CFLAGS
+	$(compile)
+
+# ---- Sources made from text: device code, its hashes, migrations.
+
+device_files := kernels/device/dialect.h $(sort $(wildcard kernels/device/*.cl))
+fault_files := $(device_files) $(sort $(wildcard tests/faults/*.cl))
+migration_files := $(sort $(wildcard schema/migrations/*.sql))
+
+$(BUILD)/embed: kernels/tools/embed.c $(BUILD)/list/CFLAGS
+	$(call run,CC) $(CC) $(CFLAGS) -o $@ $< $(LIBS)
+
+define embedded
+$(1:%=$(BUILD)/gen/%.c): $(BUILD)/embed $(wildcard $($(2))) $(BUILD)/list/$(2)
+	$$(call run,EMBED) $(BUILD)/embed $$(basename $$(@F)) $($(2)) >$$@
+endef
+$(eval $(call embedded,kernel_sources kernel_hashes,device_files))
+$(eval $(call embedded,faults/kernel_sources faults/kernel_hashes,fault_files))
+$(eval $(call embedded,migrations,migration_files))
+
+# A variable's value as a file, rewritten only when it changes: what is made from a list
+# of files is made again when one comes or goes, and objects when the flags change.
+$(BUILD)/list/%: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $($*)' | cmp -s - $@ || echo '$(CC) $($*)' >$@
+
+$(BUILD)/list/CFLAGS: libraries
+.PHONY: libraries
+libraries:
+	@pkg-config --exists --print-errors $(packages) || \
+		{ echo 'libraries are missing, to get them: deploy/install-deps' >&2; exit 1; }
+
+# ---- Tests. Every tests/ROOM/*.c is a program and those named test_* are run, as is every
+# script tests/*.t and tests/ROOM/*.t. All speak TAP. tests/support is linked to each.
+
+test_files = $(foreach room,$(1),$(sort $(wildcard tests/$(room)/$(2))))
+programs_of = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/faults/solver_%,$(call test_files,$(1),*.c)))
+tests_of = $(patsubst %.c,$(BUILD)/%,$(call test_files,$(1),test_*.c)) $(call test_files,$(1),*.t)
+
+define test_program
+$(call programs_of,$(1)): $(BUILD)/%: $(BUILD)/obj/%.o $(call archives,support $($(1)_sees))
+	$$(link) $(2)
+endef
+$(foreach room,$(rooms) faults bench,$(eval $(call test_program,$(room))))
+$(eval $(call test_program,fuzz,-fsanitize=fuzzer))
+
+# Rooms that work in memory run a second time under the sanitizers.
+in_memory := solvers kernels export
+sanitized_build := build/address-undefined
+sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory))))
+fuzz_build := build/fuzz
+
+export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
+export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
+export SKIPJACK_FUZZERS := $(CURDIR)/$(fuzz_build)/tests/fuzz
+export SKIPJACK_DATA
+
+# Tests in memory run beside the others; those that start services or measure, one by one.
+prove = prove -j2 --rules='par={$(BUILD)/tests/{solvers,kernels,export}/**,$(sanitized_build)/**,tests/fuzz/*}' \
+	--rules='seq=**' -e '' $(1) :: --tap
+
+test:
+	$(DEPS) test
+	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults)
+	$(parallel) SANITIZE=address,undefined BUILD=$(sanitized_build) sanitized-tests
+	$(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(fuzz_build) fuzzers
+	$(call prove,$(call tests_of,$(rooms) faults fuzz .) $(sanitized_tests))
+
+test-long: export SKIPJACK_TEST_LONG := 1
+test-long: test
+
+test-%: FORCE
+	$(parallel) $(call programs_of,$*) \
+		$(if $(filter worker coordinator,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
+	$(call prove,$(call tests_of,$*))
+
+.PHONY: sanitized-tests fuzzers
+sanitized-tests: $(call programs_of,$(in_memory))
+fuzzers: $(call programs_of,fuzz)
+
+# ---- Checks.
+
+checked := $(shell find $(wildcard $(rooms) tests) -path kernels/device -prune -o -name '*.[ch]' -print)
+tidied := $(patsubst %.c,$(BUILD)/tidy/%,$(filter %.c,$(checked)))
+
+lint:
+	$(DEPS) lint
+	tests/lint-rooms
+	clang-format --dry-run -Werror $(checked)
+	$(parallel) --output-sync $(tidied)
+
+# Looked at again when the file or a header of it has changed, as its object is.
+$(tidied): $(BUILD)/tidy/%: %.c $(BUILD)/obj/%.o .clang-tidy
+	$(call run,TIDY) clang-tidy --quiet $< -- $(filter-out -Werror,$(CFLAGS)) 2>$@.log || \
+		{ cat $@.log; exit 1; }
+	@touch $@
+
+# ---- Running it.
+
+benches := $(patsubst tests/bench/bench_%,bench-%,$(basename $(wildcard tests/bench/bench_*.c tests/bench/bench_*.sh)))
+
+bench:
+	$(DEPS) build
+	$(parallel) all $(call programs_of,bench)
+	$(MAKE) --no-print-directory $(benches)
+
+$(benches): bench-%: $(BUILD)/skipjack FORCE
+	$(if $(wildcard tests/bench/bench_$*.c),$(parallel) $(BUILD)/tests/bench/bench_$*)
+	$(if $(wildcard tests/bench/bench_$*.c),$(BUILD)/tests/bench/bench_$*,tests/bench/bench_$*.sh)
+
+demo:
+	$(DEPS) build
+	$(parallel) all
+	$(BUILD)/skipjack tune coordinator/networks/resnet50-v1.5.csv -o build/demo $(DEMO_ARGS)
+
+# ---- Installing.
+
+to := $(DESTDIR)$(PREFIX)
+networks := $(wildcard coordinator/networks/*.csv)
+
+install: all
+	install -D -m 755 $(BUILD)/skipjack $(to)/bin/skipjack
+	install -D -m 644 -t $(to)/share/doc/skipjack README.md LICENSE
+	$(if $(networks),install -D -m 644 -t $(to)/share/skipjack/networks $(networks))
+
+uninstall:
+	rm -f $(to)/bin/skipjack $(addprefix $(to)/share/,doc/skipjack/README.md doc/skipjack/LICENSE \
+		$(networks:coordinator/%=skipjack/%))
+	-rmdir $(wildcard $(to)/share/doc/skipjack $(to)/share/skipjack/networks $(to)/share/skipjack)
+
+clean:
+	rm -rf build
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
