@@ -1,0 +1,35 @@
+/*
+ * Which database, and the embedded PostgreSQL: a private cluster reached by a
+ * unix socket only, under SKIPJACK_HOME (default $XDG_DATA_HOME/skipjack; as
+ * root /var/lib/skipjack, run as another user, since PostgreSQL refuses root).
+ * It survives a crash, a stale pid file and being killed.
+ */
+#ifndef SCHEMA_DATABASE_H
+#define SCHEMA_DATABASE_H
+
+#include "schema/store.h"
+
+struct database_status {
+    bool exists, running;
+    char *home, *socket_dir, *url, *version;
+    long pid; /* 0 when it does not run */
+};
+void database_status_clear(struct database_status *status);
+
+/* The URL commands use: SKIPJACK_DB, else the embedded database's. *embedded tells which. Free with
+ * g_free(). Starts nothing. */
+char *database_url(bool *embedded, GError **error);
+/* Creates and starts the embedded cluster where needed (two processes at once: one starts, the other
+ * waits), waits until it answers, and applies migrations. Nothing to do when it runs already. */
+bool database_start(GError **error);
+bool database_stop(GError **error);
+bool database_status(struct database_status *status, GError **error);
+/* Applies the migrations that are missing, each in a transaction, under an advisory lock. *applied counts. */
+bool database_migrate(const char *url, int *applied, GError **error);
+
+/* What commands call: resolves the URL, starts and migrates the embedded one, says on stderr which one it
+ * is when it is the embedded one (quiet suppresses that), and opens a store. An external database is
+ * migrated only by `db migrate`. */
+Store *database_open(bool quiet, GError **error);
+
+#endif
