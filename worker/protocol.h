@@ -1,0 +1,37 @@
+/*
+ * What the agent and its children say to each other. A frame is a JSON object
+ * and an optional blob; frames.h has their bytes. Children are this program
+ * again (`skipjack child build|eval`), read requests from stdin, answer on
+ * stdout, and log on stderr.
+ *
+ * To a build child:
+ *   {"op":"compile","id":N,"toolchain":"opencl","file":..,"entry":..,"options":..,"target":{..}}
+ * From it:
+ *   {"op":"compiled","id":N,"failure":"ok","seconds":S,"log":"..","version":"..",
+ *    "registers":R,"spills":P,"local_bytes":L}            blob: the code object
+ *   {"op":"compiled","id":N,"failure":"compile error","seconds":S,"log":"..","version":".."}
+ *
+ * To an eval child:
+ *   {"op":"kernel","key":HEX}                             blob: the code object; kept until "forget"
+ *   {"op":"forget","key":HEX}
+ *   {"op":"evaluate","id":N,"problem":KEY,"solver":NAME,"target":{..},"seed":S,
+ *    "configs":[{"index":I,"values":[..],"kernels":[KEY a launch, in order]}, ...],
+ *    "default":I or -1,        index of the default config in configs: measured before and after
+ *    "best_ms":MS,             0 when none: a config clearly slower is dropped early
+ *    "sample_seconds":S}       time a config's repeats may take
+ *   {"op":"stop"}              finish nothing more, answer "evaluated" for what is under way
+ * From it:
+ *   {"op":"hello","target":{..},"stack":"..","device":".."}   once, when its device is open
+ *   {"op":"begin","id":N,"index":I}      the config that is now in flight
+ *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
+ *    "error":..,"eval_seconds":..,"detail":".."}
+ *   {"op":"evaluated","id":N,"drift":D,"stopped":false}
+ *   {"op":"failed","id":N,"failure":"..","detail":".."}       the whole request cannot be served
+ * A target travels as the object that target_json.h writes.
+ */
+#ifndef WORKER_PROTOCOL_H
+#define WORKER_PROTOCOL_H
+
+#define CHILD_COMMAND "child" /* hidden first argument */
+
+#endif
