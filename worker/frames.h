@@ -34,7 +34,7 @@ bool frame_read(int fd, struct frame *frame, GError **error);
 /* Blocks until all is written; blob may be NULL. head is not consumed. */
 bool frame_write(int fd, json_t *head, GBytes *blob, GError **error);
 
-/* The bytes of a frame, for an asynchronous writer. */
+/* The bytes of a frame, for an asynchronous writer. NULL when it is over FRAME_MAX. */
 GBytes *frame_encode(json_t *head, GBytes *blob);
 /* Takes the first whole frame out of buffer. *complete tells whether there was one; false and
  * WORKER_ERROR_FRAME when the bytes are no frame. */

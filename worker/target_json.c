@@ -1,0 +1,98 @@
+#include "worker/target_json.h"
+
+#include "worker/frames.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum field_kind { FIELD_TEXT, FIELD_INT, FIELD_INT64, FIELD_REAL };
+
+#define FIELD(kind, name)                                                                          \
+    {                                                                                              \
+#name, kind, offsetof(struct target, name), sizeof(((struct target *)0)->name)             \
+    }
+
+static const struct field {
+    const char *name;
+    enum field_kind kind;
+    size_t offset, size;
+} fields[] = {
+    FIELD(FIELD_TEXT, id),           FIELD(FIELD_TEXT, arch),       FIELD(FIELD_TEXT, features),
+    FIELD(FIELD_INT, compute_units), FIELD(FIELD_INT, memory_gib),  FIELD(FIELD_INT64, local_bytes),
+    FIELD(FIELD_INT, max_workgroup), FIELD(FIELD_INT, wave_size),   FIELD(FIELD_INT, vector_bytes),
+    FIELD(FIELD_REAL, peak_flops),   FIELD(FIELD_REAL, peak_bytes),
+};
+
+/* By enum vendor. */
+static const char *const vendor_names[] = {"amd", "nvidia", "cpu"};
+
+static json_t *field_get(const struct field *field, const char *at)
+{
+    switch (field->kind) {
+    case FIELD_TEXT: return json_string(at);
+    case FIELD_INT: return json_integer(*(const int *)(const void *)at);
+    case FIELD_INT64: return json_integer(*(const int64_t *)(const void *)at);
+    case FIELD_REAL: return json_real(*(const double *)(const void *)at);
+    }
+    return NULL;
+}
+
+json_t *target_to_json(const struct target *target)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "vendor", json_string(vendor_names[target->vendor]));
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+        json_object_set_new(object, fields[i].name,
+                            field_get(&fields[i], (const char *)target + fields[i].offset));
+    return object;
+}
+
+static bool field_set(const struct field *field, const json_t *value, char *at)
+{
+    json_int_t number = json_integer_value(value);
+    switch (field->kind) {
+    case FIELD_TEXT:
+        return json_is_string(value) &&
+               json_string_length(value) == strlen(json_string_value(value)) &&
+               g_strlcpy(at, json_string_value(value), field->size) < field->size;
+    case FIELD_INT:
+        *(int *)(void *)at = (int)number;
+        return json_is_integer(value) && number >= 0 && number <= INT32_MAX;
+    case FIELD_INT64: *(int64_t *)(void *)at = number; return json_is_integer(value) && number >= 0;
+    case FIELD_REAL:
+        *(double *)(void *)at = json_number_value(value);
+        return json_is_number(value) && json_number_value(value) >= 0;
+    }
+    return false;
+}
+
+static bool vendor_set(const json_t *value, enum vendor *vendor)
+{
+    const char *name = json_string_value(value);
+    for (size_t i = 0; name && i < G_N_ELEMENTS(vendor_names); i++) {
+        *vendor = (enum vendor)i;
+        if (strcmp(name, vendor_names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool fail_field(const char *name, GError **error)
+{
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME,
+                "cannot read a target: '%s' is missing or not what it should be", name);
+    return false;
+}
+
+bool target_from_json(const json_t *object, struct target *target, GError **error)
+{
+    *target = (struct target){0};
+    if (!vendor_set(json_object_get(object, "vendor"), &target->vendor))
+        return fail_field("vendor", error);
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+        const json_t *value = json_object_get(object, fields[i].name);
+        if (!field_set(&fields[i], value, (char *)target + fields[i].offset))
+            return fail_field(fields[i].name, error);
+    }
+    return true;
+}

@@ -1,0 +1,18 @@
+/*
+ * A target as a JSON object, the way it travels between agent and children:
+ * all of its fields, so that both sides judge by the same limits.
+ */
+#ifndef WORKER_TARGET_JSON_H
+#define WORKER_TARGET_JSON_H
+
+#include "solvers/target.h"
+
+#include <jansson.h>
+
+/* A new reference. */
+json_t *target_to_json(const struct target *target);
+/* Strict inverse: every field must be there, of its type and within its size. WORKER_ERROR_FRAME
+ * names the field that is wrong. */
+bool target_from_json(const json_t *object, struct target *target, GError **error);
+
+#endif
