@@ -21,7 +21,8 @@ enum launch_arg_kind {
     ARG_INT32,     /* .value as a 32-bit integer */
     ARG_INT64,     /* .value as a 64-bit integer */
     ARG_FLOAT32,   /* .real as a 32-bit float */
-    ARG_STRIDE,    /* stride in elements (64-bit) of logical axis .value (N C D H W) of tensor .tensor */
+    ARG_STRIDE, /* stride in elements (64-bit) of logical axis .value (N C D H W) of tensor .tensor
+                 */
 };
 
 struct launch_arg {
@@ -31,8 +32,8 @@ struct launch_arg {
     double real;
 };
 
-#define LAUNCH_ARGS_MAX 64
-#define LAUNCH_OPTIONS_MAX 1024
+#define LAUNCH_ARGS_MAX       64
+#define LAUNCH_OPTIONS_MAX    1024
 #define SOLUTION_LAUNCHES_MAX 4
 
 struct launch {
@@ -51,13 +52,14 @@ struct solution {
     int launch_count;
     struct launch launches[SOLUTION_LAUNCHES_MAX];
     uint64_t workspace_bytes;
-    double flops;       /* operations the solution itself does (a multiply-accumulate counts as 2) */
-    double read_bytes;  /* compulsory: bytes it cannot avoid reading */
+    double flops;      /* operations the solution itself does (a multiply-accumulate counts as 2) */
+    double read_bytes; /* compulsory: bytes it cannot avoid reading */
     double write_bytes; /* compulsory: bytes it cannot avoid writing */
 };
 
 void solution_init(struct solution *solution);
-/* Appends a launch of kernel `entry` of `file`; the caller sets grid, block, options and arguments. */
+/* Appends a launch of kernel `entry` of `file`; the caller sets grid, block, options and arguments.
+ */
 struct launch *solution_add_launch(struct solution *solution, const char *file, const char *entry);
 /* Appends " -Dname=value"; launch_sort_options() then puts them into canonical order. */
 void launch_option_int(struct launch *launch, const char *name, int64_t value);

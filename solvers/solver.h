@@ -13,25 +13,30 @@
 #include "solvers/target.h"
 
 struct solver {
-    const char *provider;  /* "skipjack" */
-    const char *name;      /* "ConvDirectTiled" */
-    int revision;          /* from 1 */
-    const char *algorithm; /* MIOpen's algorithm family: Direct, GEMM, FFT, Winograd, ImplicitGEMM */
-    bool dynamic;          /* one binary serves all problems */
+    const char *provider; /* "skipjack" */
+    const char *name;     /* "ConvDirectTiled" */
+    int revision;         /* from 1 */
+    const char
+        *algorithm; /* MIOpen's algorithm family: Direct, GEMM, FFT, Winograd, ImplicitGEMM */
+    bool dynamic;   /* one binary serves all problems */
     const char *const *sources; /* kernel files it may use, NULL-terminated */
 
-    /* About a microsecond. When it returns false, *reason is a static sentence part ("needs groups = 1"). */
-    bool (*is_applicable)(const struct problem *p, const struct context *context, const char **reason);
-    uint64_t (*workspace_bytes)(const struct problem *p, const struct context *context); /* NULL: none */
+    /* About a microsecond. When it returns false, *reason is a static sentence part ("needs groups
+     * = 1"). */
+    bool (*is_applicable)(const struct problem *p, const struct context *context,
+                          const char **reason);
+    uint64_t (*workspace_bytes)(const struct problem *p,
+                                const struct context *context); /* NULL: none */
     /* Relative worth without measuring, higher is better, 1.0 is the naive kernel. */
     double (*estimate)(const struct problem *p, const struct context *context);
     /* The config to use when nothing is tuned; always works where the solver is applicable. */
-    void (*default_config)(const struct problem *p, const struct context *context, struct perf_config *config);
+    void (*default_config)(const struct problem *p, const struct context *context,
+                           struct perf_config *config);
     const struct space *space; /* NULL: cannot be tuned */
     const struct space *spare; /* used only where `space` holds no valid config; may be NULL */
     /* The recipe. config must be valid (solver_config_valid) or the default. */
-    bool (*solve)(const struct problem *p, const struct context *context, const struct perf_config *config,
-                  struct solution *solution, GError **error);
+    bool (*solve)(const struct problem *p, const struct context *context,
+                  const struct perf_config *config, struct solution *solution, GError **error);
 };
 
 extern const struct solver *const solver_table[];
@@ -42,26 +47,37 @@ const struct solver *solver_find(const char *name);
 /* Index in the table, or -1. */
 int solver_index(const char *name);
 
-/* Applies the context's limits (dynamic_only, workspace_limit) beside the solver's own rule. */
-bool solver_applicable(const struct solver *solver, const struct problem *p, const struct context *context,
-                       const char **reason);
+/* 0 for a solver without workspace_bytes. */
+uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
+                                const struct context *context);
 
-/* The space in force for this problem: the primary, the spare when the primary is empty, or NULL. */
+/* Applies the context's limits (dynamic_only, workspace_limit) beside the solver's own rule. */
+bool solver_applicable(const struct solver *solver, const struct problem *p,
+                       const struct context *context, const char **reason);
+
+/* The space in force for this problem: the primary, the spare when the primary is empty, or NULL.
+ */
 const struct space *solver_space(const struct solver *solver, const struct problem *p,
                                  const struct context *context);
 /* The default, or a member of the space in force. */
-bool solver_config_valid(const struct solver *solver, const struct problem *p, const struct context *context,
-                         const struct perf_config *config, const char **why);
+bool solver_config_valid(const struct solver *solver, const struct problem *p,
+                         const struct context *context, const struct perf_config *config,
+                         const char **why);
 /* Strict; checks the count and the values against the space in force. */
-bool solver_config_parse(const struct solver *solver, const struct problem *p, const struct context *context,
-                         const char *text, struct perf_config *config, GError **error);
-bool solver_solve(const struct solver *solver, const struct problem *p, const struct context *context,
-                  const struct perf_config *config, struct solution *solution, GError **error);
+bool solver_config_parse(const struct solver *solver, const struct problem *p,
+                         const struct context *context, const char *text,
+                         struct perf_config *config, GError **error);
+/* Refuses a problem that is not applicable and a config that is not valid, then asks the solver. */
+bool solver_solve(const struct solver *solver, const struct problem *p,
+                  const struct context *context, const struct perf_config *config,
+                  struct solution *solution, GError **error);
 
-/* SHA-256 over the kernel sources and the revision, hex; what a job pins beside the revision. Static. */
+/* SHA-256 over the kernel sources and the revision, hex; what a job pins beside the revision.
+ * Static. */
 const char *solver_hash(const struct solver *solver);
 
 /* "miopenConvolutionFwdAlgoDirect": the algorithm's name in find-db entries for a direction. */
-const char *solver_algorithm(const struct solver *solver, enum direction direction, char buffer[64]);
+const char *solver_algorithm(const struct solver *solver, enum direction direction,
+                             char buffer[64]);
 
 #endif

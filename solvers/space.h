@@ -36,9 +36,9 @@ struct space_param {
 };
 
 struct space_constraint {
-    const char *name;    /* "tile_fits_registers" */
+    const char *name;     /* "tile_fits_registers" */
     const char *protects; /* the limit it protects: "registers" */
-    int needs;           /* it looks at the first `needs` parameters only: lets a walk prune early */
+    int needs; /* it looks at the first `needs` parameters only: lets a walk prune early */
     bool (*holds)(const struct problem *p, const struct context *context, const int32_t *values);
 };
 
@@ -54,7 +54,7 @@ struct space_walk {
     const struct problem *problem;
     const struct context *context;
     int index[CONFIG_MAX];
-    bool started;
+    bool started, ended;
 };
 
 /* The pointers must outlive the walk. */
@@ -63,15 +63,17 @@ void space_walk_init(struct space_walk *walk, const struct space *space, const s
 /* The next valid config in order; false at the end. */
 bool space_walk_next(struct space_walk *walk, struct perf_config *config);
 
-int64_t space_count(const struct space *space, const struct problem *p, const struct context *context);
+int64_t space_count(const struct space *space, const struct problem *p,
+                    const struct context *context);
 
-/* Every value is one the parameter may take, and every constraint holds. On failure *why (may be NULL)
- * names the parameter or constraint. */
-bool space_contains(const struct space *space, const struct problem *p, const struct context *context,
-                    const struct perf_config *config, const char **why);
+/* Every value is one the parameter may take, and every constraint holds. On failure *why (may be
+ * NULL) names the parameter or constraint. */
+bool space_contains(const struct space *space, const struct problem *p,
+                    const struct context *context, const struct perf_config *config,
+                    const char **why);
 
-/* Text form: values joined by commas ("64,8,1"), "" for count 0. Parsing is strict: no spaces, signs
- * only on negatives, exactly param_count values. */
+/* Text form: values joined by commas ("64,8,1"), "" for count 0. Parsing is strict: no spaces,
+ * signs only on negatives, exactly param_count values. */
 #define CONFIG_TEXT_MAX (CONFIG_MAX * 12)
 const char *perf_config_format(const struct perf_config *config, char buffer[CONFIG_TEXT_MAX]);
 bool perf_config_parse(const char *text, int count, struct perf_config *config, GError **error);

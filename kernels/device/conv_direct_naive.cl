@@ -1,0 +1,153 @@
+/*
+ * The plain convolution in its three directions: one work-item an output
+ * element, every stride a run-time argument. It is the last resort and what
+ * the others are compared with, so it is kept as simple as it can be.
+ *
+ * Options: TYPE_X, TYPE_W, TYPE_Y name the stored types, ACC is the type of
+ * the sum, BLOCK_X, BLOCK_W, BLOCK_Y are the channel blocks of the layouts
+ * (1 where channels are not blocked).
+ */
+#include "dialect.h"
+
+#define PARAMETERS                                                                                 \
+    GLOBAL STORAGE(TYPE_X) * x, GLOBAL STORAGE(TYPE_W) * w, GLOBAL STORAGE(TYPE_Y) * y, i64 x_n,   \
+        i64 x_c, i64 x_d, i64 x_h, i64 x_w, i64 w_k, i64 w_c, i64 w_d, i64 w_h, i64 w_w, i64 y_n,  \
+        i64 y_k, i64 y_d, i64 y_h, i64 y_w, int n_count, int groups, int c_count, int k_count,     \
+        int in_d, int in_h, int in_w, int fil_d, int fil_h, int fil_w, int out_d, int out_h,       \
+        int out_w, int pad_d, int pad_h, int pad_w, int stride_d, int stride_h, int stride_w,      \
+        int dilation_d, int dilation_h, int dilation_w
+
+/* Offset of channel c where channels lie in blocks of `block`, the block innermost. */
+#define CHANNEL(c, block, stride) ((i64)((c) / (block)) * (stride) + (c) % (block))
+
+/* Takes the innermost of the remaining coordinates off a flat index. */
+DEVICE int take(i64 *rest, int count)
+{
+    int coordinate = (int)(*rest % count);
+    *rest /= count;
+    return coordinate;
+}
+
+#define FLAT_ID ((i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0))
+
+/* y[n][k][o] = sum over c and the filter of x[n][c][o*stride - pad + f*dilation] * w[k][c][f] */
+KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
+{
+    i64 rest = FLAT_ID;
+    int ow = take(&rest, out_w);
+    int oh = take(&rest, out_h);
+    int od = take(&rest, out_d);
+    int k = take(&rest, k_count * groups);
+    int first_c = k / k_count * c_count;
+    ACC sum = 0;
+    if (rest >= n_count)
+        return;
+    for (int c = 0; c < c_count; c++) {
+        i64 x_at = rest * x_n + CHANNEL(first_c + c, BLOCK_X, x_c);
+        i64 w_at = k * w_k + CHANNEL(c, BLOCK_W, w_c);
+        for (int fd = 0; fd < fil_d; fd++) {
+            int id = od * stride_d - pad_d + fd * dilation_d;
+            if (id < 0 || id >= in_d)
+                continue;
+            for (int fh = 0; fh < fil_h; fh++) {
+                int ih = oh * stride_h - pad_h + fh * dilation_h;
+                if (ih < 0 || ih >= in_h)
+                    continue;
+                for (int fw = 0; fw < fil_w; fw++) {
+                    int iw = ow * stride_w - pad_w + fw * dilation_w;
+                    if (iw < 0 || iw >= in_w)
+                        continue;
+                    sum += (ACC)LOAD(TYPE_X, x, x_at + id * x_d + ih * x_h + iw * x_w) *
+                           (ACC)LOAD(TYPE_W, w, w_at + fd * w_d + fh * w_h + fw * w_w);
+                }
+            }
+        }
+    }
+    STORE(TYPE_Y, y,
+          rest * y_n + CHANNEL(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w, sum);
+}
+
+#ifdef FLOATING
+
+/* The output position that reads input position `in` through filter position f, or -1. */
+DEVICE int source_of(int in, int f, int out, int pad, int stride, int dilation)
+{
+    int at = in + pad - f * dilation;
+    if (at < 0 || at % stride != 0 || at / stride >= out)
+        return -1;
+    return at / stride;
+}
+
+/* x[n][c][i] = sum over k and the filter of y[n][k][o] * w[k][c][f] where o reads i through f */
+KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
+{
+    i64 rest = FLAT_ID;
+    int iw = take(&rest, in_w);
+    int ih = take(&rest, in_h);
+    int id = take(&rest, in_d);
+    int c = take(&rest, c_count * groups);
+    int first_k = c / c_count * k_count;
+    ACC sum = 0;
+    if (rest >= n_count)
+        return;
+    for (int k = first_k; k < first_k + k_count; k++) {
+        i64 y_at = rest * y_n + CHANNEL(k, BLOCK_Y, y_k);
+        i64 w_at = k * w_k + CHANNEL(c % c_count, BLOCK_W, w_c);
+        for (int fd = 0; fd < fil_d; fd++) {
+            int od = source_of(id, fd, out_d, pad_d, stride_d, dilation_d);
+            if (od < 0)
+                continue;
+            for (int fh = 0; fh < fil_h; fh++) {
+                int oh = source_of(ih, fh, out_h, pad_h, stride_h, dilation_h);
+                if (oh < 0)
+                    continue;
+                for (int fw = 0; fw < fil_w; fw++) {
+                    int ow = source_of(iw, fw, out_w, pad_w, stride_w, dilation_w);
+                    if (ow < 0)
+                        continue;
+                    sum += (ACC)LOAD(TYPE_Y, y, y_at + od * y_d + oh * y_h + ow * y_w) *
+                           (ACC)LOAD(TYPE_W, w, w_at + fd * w_d + fh * w_h + fw * w_w);
+                }
+            }
+        }
+    }
+    STORE(TYPE_X, x,
+          rest * x_n + CHANNEL(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w, sum);
+}
+
+/* w[k][c][f] = sum over n and the outputs of y[n][k][o] * x[n][c][o*stride - pad + f*dilation] */
+KERNEL(64, 1, 1) conv_naive_w(PARAMETERS)
+{
+    i64 k = FLAT_ID;
+    int fw = take(&k, fil_w);
+    int fh = take(&k, fil_h);
+    int fd = take(&k, fil_d);
+    int c = take(&k, c_count);
+    ACC sum = 0;
+    if (k >= k_count * groups)
+        return;
+    for (int n = 0; n < n_count; n++) {
+        i64 x_at = n * x_n + CHANNEL((int)k / k_count * c_count + c, BLOCK_X, x_c);
+        i64 y_at = n * y_n + CHANNEL((int)k, BLOCK_Y, y_k);
+        for (int od = 0; od < out_d; od++) {
+            int id = od * stride_d - pad_d + fd * dilation_d;
+            if (id < 0 || id >= in_d)
+                continue;
+            for (int oh = 0; oh < out_h; oh++) {
+                int ih = oh * stride_h - pad_h + fh * dilation_h;
+                if (ih < 0 || ih >= in_h)
+                    continue;
+                for (int ow = 0; ow < out_w; ow++) {
+                    int iw = ow * stride_w - pad_w + fw * dilation_w;
+                    if (iw < 0 || iw >= in_w)
+                        continue;
+                    sum += (ACC)LOAD(TYPE_X, x, x_at + id * x_d + ih * x_h + iw * x_w) *
+                           (ACC)LOAD(TYPE_Y, y, y_at + od * y_d + oh * y_h + ow * y_w);
+                }
+            }
+        }
+    }
+    STORE(TYPE_W, w, k * w_k + CHANNEL(c, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w, sum);
+}
+
+#endif

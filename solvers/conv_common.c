@@ -1,0 +1,144 @@
+#include "solvers/conv_common.h"
+
+/* One tile past a tensor's end, so that rounding a size up cannot overflow either. */
+#define OFFSET_MARGIN (1 << 20)
+
+bool conv_is_plain(const struct problem *p, const char **reason)
+{
+    if (p->kind != OP_CONV) {
+        *reason = "needs a convolution";
+        return false;
+    }
+    if (p->bias || p->epilogue[0]) {
+        *reason = "needs a convolution without bias and epilogue";
+        return false;
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->cast[t] != TYPE_NONE) {
+            *reason = "needs tensors without cast types";
+            return false;
+        }
+    }
+    return true;
+}
+
+bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
+{
+    if (!conv_is_plain(p, reason))
+        return false;
+    if (p->direction != DIRECTION_F || p->spatial_dim != 2) {
+        *reason = "needs a 2D forward convolution";
+        return false;
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->type[t] != TYPE_FP32 || p->layout[t] != LAYOUT_NCHW) {
+            *reason = "needs FP32 tensors in NCHW";
+            return false;
+        }
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (problem_tensor_elements(p, (enum tensor_role)t) > INT32_MAX - OFFSET_MARGIN) {
+            *reason = "needs tensors whose offsets fit 32 bits";
+            return false;
+        }
+    }
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (p->in[a] + 2 * p->pad[a] > INT32_MAX - OFFSET_MARGIN) {
+            *reason = "needs padded sizes whose offsets fit 32 bits";
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Of the outputs first..out-1, how many read inside the input through the filter position at
+ * `offset` (the input position that output 0 reads). */
+static int64_t outputs_inside(const struct problem *p, int axis, int64_t first, int64_t offset)
+{
+    int64_t stride = p->stride[axis];
+    int64_t from = offset < 0 ? (-offset + stride - 1) / stride : 0;
+    int64_t last = p->in[axis] - 1 - offset;
+    int64_t end = last < 0 ? 0 : MIN(last / stride + 1, p->out[axis]);
+
+    from = MAX(from, first);
+    return MAX(end - from, 0);
+}
+
+double conv_exact_macs(const struct problem *p)
+{
+    double macs = (double)p->n * (double)p->k * (double)(p->c / p->groups);
+
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        int64_t inside = 0;
+        for (int64_t f = 0; f < p->fil[a]; f++)
+            inside += outputs_inside(p, a, 0, f * p->dilation[a] - p->pad[a]);
+        macs *= (double)inside;
+    }
+    return macs;
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Input positions of an axis that some output reads. Filter position f reads offset + o * stride; f
+ * less `period` reads the same positions moved down by `shift` outputs, so only the outputs from
+ * out - shift on bring new positions. Positions of other filter positions differ modulo the stride.
+ */
+static int64_t touched_positions(const struct problem *p, int axis)
+{
+    int64_t stride = p->stride[axis], dilation = p->dilation[axis], touched = 0;
+    int64_t period = stride / gcd(stride, dilation);
+    int64_t shift = period * dilation / stride;
+
+    for (int64_t f = 0; f < p->fil[axis]; f++) {
+        int64_t first = f < period ? 0 : MAX(p->out[axis] - shift, 0);
+        touched += outputs_inside(p, axis, first, f * dilation - p->pad[axis]);
+    }
+    return touched;
+}
+
+double conv_touched_x_bytes(const struct problem *p)
+{
+    double bytes = (double)p->n * (double)p->c * data_type_bytes(p->type[TENSOR_X]);
+
+    for (int a = 0; a < AXIS_COUNT; a++)
+        bytes *= (double)touched_positions(p, a);
+    return bytes;
+}
+
+/* Elements that the convolution means, without what blocked layouts add. */
+static double meant_bytes(const struct problem *p, enum tensor_role role)
+{
+    double bytes = data_type_bytes(p->type[role]);
+
+    if (role == TENSOR_W)
+        bytes *= (double)p->k * (double)(p->c / p->groups);
+    else
+        bytes *= (double)p->n * (double)(role == TENSOR_X ? p->c : p->k);
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        const int64_t *sizes = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+        bytes *= (double)sizes[a];
+    }
+    return bytes;
+}
+
+void conv_set_compulsory_bytes(const struct problem *p, struct solution *solution)
+{
+    enum tensor_role output = problem_output_role(p);
+
+    solution->read_bytes = 0;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if ((enum tensor_role)t == output)
+            continue;
+        solution->read_bytes +=
+            t == TENSOR_X ? conv_touched_x_bytes(p) : meant_bytes(p, (enum tensor_role)t);
+    }
+    solution->write_bytes = meant_bytes(p, output);
+}

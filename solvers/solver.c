@@ -1,0 +1,168 @@
+#include "solvers/solver.h"
+
+#include <string.h>
+
+#include "solvers/kernel_hash.h"
+
+int solver_index(const char *name)
+{
+    for (int i = 0; i < solver_table_count; i++) {
+        if (strcmp(solver_table[i]->name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+const struct solver *solver_find(const char *name)
+{
+    int index = solver_index(name);
+
+    return index < 0 ? NULL : solver_table[index];
+}
+
+uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
+                                const struct context *context)
+{
+    return solver->workspace_bytes ? solver->workspace_bytes(p, context) : 0;
+}
+
+bool solver_applicable(const struct solver *solver, const struct problem *p,
+                       const struct context *context, const char **reason)
+{
+    const char *unused;
+
+    if (!reason)
+        reason = &unused;
+    if (context->dynamic_only && !solver->dynamic) {
+        *reason = "compiles the shape into its kernel, and only dynamic kernels are asked for";
+        return false;
+    }
+    if (!solver->is_applicable(p, context, reason))
+        return false;
+    if (solver_workspace_bytes(solver, p, context) > context->workspace_limit) {
+        *reason = "needs more workspace than the limit allows";
+        return false;
+    }
+    return true;
+}
+
+const struct space *solver_space(const struct solver *solver, const struct problem *p,
+                                 const struct context *context)
+{
+    struct space_walk walk;
+    struct perf_config config;
+
+    if (!solver->space)
+        return NULL;
+    space_walk_init(&walk, solver->space, p, context);
+    if (solver->spare && !space_walk_next(&walk, &config))
+        return solver->spare;
+    return solver->space;
+}
+
+bool solver_config_valid(const struct solver *solver, const struct problem *p,
+                         const struct context *context, const struct perf_config *config,
+                         const char **why)
+{
+    const struct space *space;
+    struct perf_config fallback = {0};
+
+    solver->default_config(p, context, &fallback);
+    if (perf_config_equal(config, &fallback))
+        return true;
+    space = solver_space(solver, p, context);
+    if (space)
+        return space_contains(space, p, context, config, why);
+    if (why)
+        *why = "number of values";
+    return false;
+}
+
+bool solver_config_parse(const struct solver *solver, const struct problem *p,
+                         const struct context *context, const char *text,
+                         struct perf_config *config, GError **error)
+{
+    const struct space *space = solver_space(solver, p, context);
+    struct perf_config parsed;
+    const char *why = NULL;
+
+    if (!perf_config_parse(text, space ? space->param_count : 0, &parsed, error)) {
+        g_prefix_error(error, "%s: ", solver->name);
+        return false;
+    }
+    if (!solver_config_valid(solver, p, context, &parsed, &why)) {
+        g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_CONFIG,
+                    "%s: perf config '%s' is not in the solver's space for this problem (%s)",
+                    solver->name, text, why);
+        return false;
+    }
+    *config = parsed;
+    return true;
+}
+
+bool solver_solve(const struct solver *solver, const struct problem *p,
+                  const struct context *context, const struct perf_config *config,
+                  struct solution *solution, GError **error)
+{
+    const char *reason = NULL;
+    char text[CONFIG_TEXT_MAX];
+
+    if (!solver_applicable(solver, p, context, &reason)) {
+        g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_NOT_APPLICABLE,
+                    "%s does not serve this problem: it %s", solver->name, reason);
+        return false;
+    }
+    if (!solver_config_valid(solver, p, context, config, &reason)) {
+        g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_CONFIG,
+                    "%s: perf config '%s' is not in the solver's space for this problem (%s)",
+                    solver->name, perf_config_format(config, text), reason);
+        return false;
+    }
+    solution_init(solution);
+    return solver->solve(p, context, config, solution, error);
+}
+
+static char *solver_hash_compute(const struct solver *solver)
+{
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+    g_autofree char *head =
+        g_strdup_printf("%s\n%s\n%d\n", solver->provider, solver->name, solver->revision);
+
+    g_checksum_update(sum, (const guchar *)head, -1);
+    for (const char *const *source = solver->sources; source && *source; source++) {
+        const char *hash = kernel_source_hash(*source);
+        g_autofree char *line = g_strdup_printf("%s %s\n", *source, hash ? hash : "");
+
+        /* A row that names a file which is not built in is a bug of the build. */
+        g_assert(hash);
+        g_checksum_update(sum, (const guchar *)line, -1);
+    }
+    return g_strdup(g_checksum_get_string(sum));
+}
+
+/* Computed once a solver and kept for the process's life; threads may ask at the same time. */
+const char *solver_hash(const struct solver *solver)
+{
+    static GMutex lock;
+    static GHashTable *hashes;
+    char *hash;
+
+    g_mutex_lock(&lock);
+    if (!hashes)
+        hashes = g_hash_table_new(NULL, NULL);
+    hash = g_hash_table_lookup(hashes, solver);
+    if (!hash) {
+        hash = solver_hash_compute(solver);
+        g_hash_table_insert(hashes, (gpointer)solver, hash);
+    }
+    g_mutex_unlock(&lock);
+    return hash;
+}
+
+const char *solver_algorithm(const struct solver *solver, enum direction direction, char buffer[64])
+{
+    static const char *const words[DIRECTION_COUNT] = {"Fwd", "BwdData", "BwdWeights"};
+
+    g_snprintf(buffer, 64, "miopenConvolution%sAlgo%s", words[direction], solver->algorithm);
+    return buffer;
+}

@@ -1,0 +1,12 @@
+/*
+ * The built-in solvers' rows, each defined in the file of its name. Only
+ * solver_table.c needs them; everybody else walks the table.
+ */
+#ifndef SOLVERS_SOLVER_ROWS_H
+#define SOLVERS_SOLVER_ROWS_H
+
+#include "solvers/solver.h"
+
+extern const struct solver solver_conv_direct_naive;
+
+#endif

@@ -1,0 +1,13 @@
+#include "solvers/solver_rows.h"
+
+#ifdef SKIPJACK_TEST_SOLVERS
+#include "tests/faults/solver_faults.h"
+#else
+#define SOLVER_FAULT_ROWS
+#endif
+
+/* The order is that of lists and reports; choosing goes by estimates. Rows are never removed while
+ * a database may name them. */
+const struct solver *const solver_table[] = {&solver_conv_direct_naive, SOLVER_FAULT_ROWS};
+
+const int solver_table_count = (int)G_N_ELEMENTS(solver_table);

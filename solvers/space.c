@@ -1,0 +1,187 @@
+#include "solvers/space.h"
+
+#include <string.h>
+
+void context_init(struct context *context, const struct target *target)
+{
+    memset(context, 0, sizeof(*context));
+    context->target = target;
+    context->workspace_limit = UINT64_MAX;
+}
+
+/* The first constraint that looks at exactly the first `count` parameters and does not hold, or
+ * NULL. A constraint on the problem alone (needs 0) counts as one on the first parameter. */
+static const struct space_constraint *broken_at(const struct space *space, const struct problem *p,
+                                                const struct context *context,
+                                                const int32_t *values, int count)
+{
+    for (int i = 0; i < space->constraint_count; i++) {
+        const struct space_constraint *constraint = &space->constraints[i];
+        if (MAX(constraint->needs, 1) == count && !constraint->holds(p, context, values))
+            return constraint;
+    }
+    return NULL;
+}
+
+void space_walk_init(struct space_walk *walk, const struct space *space, const struct problem *p,
+                     const struct context *context)
+{
+    g_assert(space->param_count > 0 && space->param_count <= CONFIG_MAX);
+    memset(walk, 0, sizeof(*walk));
+    walk->space = space;
+    walk->problem = p;
+    walk->context = context;
+}
+
+/* Fills the values of the parameters before `depth` from the walk's indices. */
+static void walk_values(const struct space_walk *walk, int depth, int32_t *values)
+{
+    for (int i = 0; i < depth; i++)
+        values[i] = walk->space->params[i].values[walk->index[i]];
+}
+
+/* Depth first: a prefix that breaks a constraint is left without looking at what follows it. */
+bool space_walk_next(struct space_walk *walk, struct perf_config *config)
+{
+    const struct space *space = walk->space;
+    int depth = 0;
+
+    memset(config, 0, sizeof(*config));
+    if (walk->ended)
+        return false;
+    config->count = space->param_count;
+    if (walk->started) {
+        depth = space->param_count - 1;
+        walk_values(walk, depth, config->values);
+        walk->index[depth]++;
+    }
+    walk->started = true;
+    while (depth >= 0) {
+        if (walk->index[depth] >= space->params[depth].count) {
+            if (--depth >= 0)
+                walk->index[depth]++;
+            continue;
+        }
+        config->values[depth] = space->params[depth].values[walk->index[depth]];
+        if (broken_at(space, walk->problem, walk->context, config->values, depth + 1)) {
+            walk->index[depth]++;
+            continue;
+        }
+        if (depth == space->param_count - 1)
+            return true;
+        walk->index[++depth] = 0;
+    }
+    walk->ended = true;
+    return false;
+}
+
+int64_t space_count(const struct space *space, const struct problem *p,
+                    const struct context *context)
+{
+    struct space_walk walk;
+    struct perf_config config;
+    int64_t count = 0;
+
+    space_walk_init(&walk, space, p, context);
+    while (space_walk_next(&walk, &config))
+        count++;
+    return count;
+}
+
+static bool param_takes(const struct space_param *param, int32_t value)
+{
+    for (int i = 0; i < param->count; i++) {
+        if (param->values[i] == value)
+            return true;
+    }
+    return false;
+}
+
+bool space_contains(const struct space *space, const struct problem *p,
+                    const struct context *context, const struct perf_config *config,
+                    const char **why)
+{
+    const char *unused;
+    const struct space_constraint *broken;
+
+    if (!why)
+        why = &unused;
+    if (config->count != space->param_count) {
+        *why = "number of values";
+        return false;
+    }
+    for (int i = 0; i < space->param_count; i++) {
+        if (!param_takes(&space->params[i], config->values[i])) {
+            *why = space->params[i].name;
+            return false;
+        }
+        broken = broken_at(space, p, context, config->values, i + 1);
+        if (broken) {
+            *why = broken->name;
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *perf_config_format(const struct perf_config *config, char buffer[CONFIG_TEXT_MAX])
+{
+    char *end = buffer;
+
+    *end = '\0';
+    for (int i = 0; i < config->count; i++)
+        end += g_snprintf(end, (gulong)(buffer + CONFIG_TEXT_MAX - end), "%s%d", i ? "," : "",
+                          config->values[i]);
+    return buffer;
+}
+
+/* One canonical decimal: no leading zeros, no "-0", within 32 bits. */
+static bool parse_value(const char **cursor, int32_t *value)
+{
+    const char *text = *cursor;
+    bool negative = *text == '-';
+    int64_t sum = 0;
+
+    text += negative;
+    if (!g_ascii_isdigit(*text) || (text[0] == '0' && (negative || g_ascii_isdigit(text[1]))))
+        return false;
+    for (; g_ascii_isdigit(*text); text++) {
+        sum = sum * 10 + (*text - '0');
+        if (sum > (int64_t)INT32_MAX + negative)
+            return false;
+    }
+    *value = (int32_t)(negative ? -sum : sum);
+    *cursor = text;
+    return true;
+}
+
+bool perf_config_parse(const char *text, int count, struct perf_config *config, GError **error)
+{
+    const char *cursor = text;
+    struct perf_config parsed = {.count = count};
+
+    g_assert(count >= 0 && count <= CONFIG_MAX);
+    for (int i = 0; i < count; i++) {
+        bool separated = i == 0 || *cursor == ',';
+        cursor += i > 0 && separated;
+        if (!separated || !parse_value(&cursor, &parsed.values[i])) {
+            g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_CONFIG,
+                        "perf config '%s' is not %d whole numbers joined by commas (value %d)",
+                        text, count, i + 1);
+            return false;
+        }
+    }
+    if (*cursor) {
+        g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_CONFIG,
+                    "perf config '%s' goes on after its %d values: '%s'", text, count, cursor);
+        return false;
+    }
+    *config = parsed;
+    return true;
+}
+
+bool perf_config_equal(const struct perf_config *a, const struct perf_config *b)
+{
+    return a->count == b->count &&
+           memcmp(a->values, b->values, (size_t)a->count * sizeof(a->values[0])) == 0;
+}
