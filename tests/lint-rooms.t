@@ -1,0 +1,49 @@
+#!/bin/sh
+# What tests/lint-rooms lets pass and what it names.
+# shellcheck disable=SC2086 # the lines of what was found are joined
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+number=0
+
+# finds LABEL FILE INCLUDE EXPECTED: a tree whose FILE includes INCLUDE is refused with
+# a message that holds EXPECTED, or passes when EXPECTED is empty.
+finds() {
+    rm -rf "$scratch/tree"
+    for room in solvers kernels schema worker export coordinator; do
+        mkdir -p "$scratch/tree/$room"
+    done
+    mkdir -p "$(dirname "$scratch/tree/$2")"
+    echo "#include $3" >"$scratch/tree/$2"
+    found=$("$here/lint-rooms" "$scratch/tree" 2>&1; echo "status $?")
+    expected=${4:+$4.* status 1}
+    number=$((number + 1))
+    if echo $found | grep -q "${expected:-^status 0}"; then
+        echo "ok $number - $1"
+    else
+        echo "not ok $number - $1"
+        echo "$found" | sed 's/^/# /'
+    fi
+}
+
+finds 'a room includes itself' solvers/a.c '"solvers/a.h"' ''
+finds 'a header beside the file' worker/gpu/a.c '"a.h"' ''
+finds 'worker knows kernels' worker/gpu/a.c '"kernels/toolchain.h"' ''
+finds 'solvers know nobody' solvers/conv/a.c '"kernels/a.h"' 'a.c:1: .*solvers may not know'
+finds 'solvers do no I/O' solvers/a.h '<uv.h>' 'solvers may not use'
+finds 'libpq is in schema' schema/a.c '<libpq-fe.h>' ''
+finds 'libpq is in schema only' coordinator/api/a.c '<libpq-fe.h>' 'coordinator may not use'
+finds 'OpenCL is not in coordinator' coordinator/a.c '<CL/cl.h>' 'may not use'
+finds 'export does not know worker' export/a.c '"worker/commands.h"' 'export may not know'
+finds 'main sees a room through its commands' coordinator/main.c '"worker/commands.h"' ''
+finds 'main sees nothing else of it' coordinator/main.c '"worker/agent.h"' 'main may not know'
+finds 'only main does' coordinator/run.c '"worker/commands.h"' 'coordinator may not know'
+finds 'the reader knows itself' export/reader/a.c '"export/reader/a.h"' ''
+finds 'the reader knows nobody' export/reader/a.c '"export/format.h"' 'reader may not know'
+finds 'the reader needs no GLib' export/reader/a.c '<glib.h>' 'reader may not use'
+finds 'export knows the reader' export/a.c '"export/reader/a.h"' ''
+finds 'no way round by ..' worker/a.c '"../export/a.h"' 'from the top'
+finds 'the top level is kept' coordinator.c '<stdio.h>' 'coordinator.c: does not belong'
+echo "1..$number"
