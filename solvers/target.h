@@ -23,7 +23,8 @@ struct target {
     int max_workgroup;      /* work-items */
     int wave_size;          /* 64, 32, or 1 for a CPU */
     int vector_bytes;       /* widest vector register of a CPU (16, 32, 64), 0 for a GPU */
-    double peak_flops;      /* FP32 operations a second nothing can exceed; 0 when not known */
+    double peak_flops;      /* FP32 operations a second nothing can exceed; 0 when not known (other
+                             * types may be faster by their packing and matrix units) */
     double peak_bytes;      /* bytes a second of device memory nothing can exceed; 0 when not known */
 };
 
@@ -38,5 +39,8 @@ void target_set_id(struct target *t);
  * overwrites what it knows better. A CPU's peaks are deliberately generous upper bounds (they only say
  * what time is impossible): 8 GHz and two fused multiply-adds of its widest vector a cycle and thread. */
 void target_set_limits(struct target *t);
+
+/* True for architectures of the table ("gfx90a", "sm_90"). Only their ids may hold a hexadecimal count. */
+bool target_arch_known(const char *arch);
 
 #endif
