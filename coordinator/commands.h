@@ -1,0 +1,21 @@
+/*
+ * The commands of this room, as main.c's table calls them. Each parses its own
+ * arguments (argv[0] is the command's name) and returns an exit status: 0 done,
+ * 1 failed or findings, 2 wrong usage.
+ */
+#ifndef COORDINATOR_COMMANDS_H
+#define COORDINATOR_COMMANDS_H
+
+int command_tune(int argc, char **argv);
+int command_import(int argc, char **argv);
+int command_campaign(int argc, char **argv);
+int command_run(int argc, char **argv);
+int command_report(int argc, char **argv);
+int command_status(int argc, char **argv);
+int command_problems(int argc, char **argv);
+int command_networks(int argc, char **argv);
+int command_targets(int argc, char **argv);
+int command_solvers(int argc, char **argv);
+int command_quarantine(int argc, char **argv);
+
+#endif

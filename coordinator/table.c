@@ -1,0 +1,166 @@
+#include "coordinator/table.h"
+
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+struct table {
+    const struct table_column *columns;
+    int column_count;
+    GPtrArray *texts; /* char *, row by row */
+    json_t *values;   /* the same cells as JSON */
+};
+
+Table *table_new(const struct table_column *columns, int count)
+{
+    Table *table = g_new0(Table, 1);
+    table->columns = columns;
+    table->column_count = count;
+    table->texts = g_ptr_array_new_with_free_func(g_free);
+    table->values = json_array();
+    return table;
+}
+
+void table_free(Table *table)
+{
+    if (!table)
+        return;
+    g_ptr_array_unref(table->texts);
+    json_decref(table->values);
+    g_free(table);
+}
+
+static const struct table_column *next_column(const Table *table, enum table_kind kind)
+{
+    const struct table_column *column = &table->columns[(int)table->texts->len % table->column_count];
+    g_assert(column->kind == kind);
+    return column;
+}
+
+static void add_cell(Table *table, char *text, json_t *value)
+{
+    g_ptr_array_add(table->texts, text);
+    json_array_append_new(table->values, value);
+}
+
+void table_text(Table *table, const char *text)
+{
+    next_column(table, TABLE_TEXT);
+    g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
+    add_cell(table, g_strdelimit(g_strdup(valid ? valid : "-"), "\n\r\t", ' '),
+             valid ? json_string(valid) : json_null());
+}
+
+void table_int(Table *table, int64_t value)
+{
+    next_column(table, TABLE_INT);
+    add_cell(table, g_strdup_printf("%" G_GINT64_FORMAT, value), json_integer(value));
+}
+
+void table_number(Table *table, double value)
+{
+    const struct table_column *column = next_column(table, TABLE_NUMBER);
+    bool known = isfinite(value);
+    add_cell(table, known ? g_strdup_printf("%.*f", column->decimals, value) : g_strdup("-"),
+             known ? json_real(value) : json_null());
+}
+
+void table_yes(Table *table, bool value)
+{
+    next_column(table, TABLE_YES);
+    add_cell(table, g_strdup(value ? "yes" : "no"), json_boolean(value));
+}
+
+int table_rows(const Table *table)
+{
+    return (int)table->texts->len / table->column_count;
+}
+
+static const char *cell(const Table *table, int row, int column)
+{
+    return g_ptr_array_index(table->texts, (guint)(row * table->column_count + column));
+}
+
+static int column_width(const Table *table, int column)
+{
+    glong width = g_utf8_strlen(table->columns[column].title, -1);
+    for (int row = 0; row < table_rows(table); row++)
+        width = MAX(width, g_utf8_strlen(cell(table, row, column), -1));
+    return (int)width;
+}
+
+static int last_shown(const Table *table)
+{
+    int last = table->column_count - 1;
+    while (last > 0 && !table->columns[last].title)
+        last--;
+    return last;
+}
+
+/* Cuts what exceeds TABLE_WIDTH and the blanks at the end. */
+static void finish_line(GString *line, FILE *out)
+{
+    if (g_utf8_strlen(line->str, -1) > TABLE_WIDTH) {
+        const char *cut = g_utf8_offset_to_pointer(line->str, TABLE_WIDTH - 3);
+        g_string_truncate(line, (gsize)(cut - line->str));
+        g_string_append(line, "...");
+    }
+    fprintf(out, "%s\n", g_strchomp(line->str));
+}
+
+/* row -1 is the titles. */
+static void print_row(const Table *table, const int *widths, int row, FILE *out)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+    int last = last_shown(table);
+    for (int c = 0; c <= last; c++) {
+        const struct table_column *column = &table->columns[c];
+        if (!column->title)
+            continue;
+        const char *text = row < 0 ? column->title : cell(table, row, c);
+        int blanks = widths[c] - (int)g_utf8_strlen(text, -1);
+        bool right = column->kind == TABLE_INT || column->kind == TABLE_NUMBER;
+        g_string_append_printf(line, "%*s%s%*s", right ? blanks : 0, "", text, right ? 0 : blanks, "");
+        if (c < last)
+            g_string_append(line, "  ");
+    }
+    finish_line(line, out);
+}
+
+void table_print(const Table *table, FILE *out)
+{
+    g_autofree int *widths = g_new0(int, table->column_count);
+    for (int c = 0; c < table->column_count; c++)
+        widths[c] = table->columns[c].title ? column_width(table, c) : 0;
+    for (int row = -1; row < table_rows(table); row++)
+        print_row(table, widths, row, out);
+}
+
+json_t *table_json(const Table *table)
+{
+    json_t *rows = json_array();
+    for (int row = 0; row < table_rows(table); row++) {
+        json_t *object = json_object();
+        for (int c = 0; c < table->column_count; c++) {
+            size_t index = (size_t)(row * table->column_count + c);
+            json_object_set(object, table->columns[c].key, json_array_get(table->values, index));
+        }
+        json_array_append_new(rows, object);
+    }
+    return rows;
+}
+
+void table_show_json(json_t *json)
+{
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(json);
+}
+
+void table_show(const Table *table, bool as_json)
+{
+    if (as_json)
+        table_show_json(table_json(table));
+    else
+        table_print(table, stdout);
+}

@@ -1,0 +1,55 @@
+/*
+ * A table that a command shows: described once by its columns, filled cell by
+ * cell, then printed aligned for people or as a JSON array of objects.
+ */
+#ifndef COORDINATOR_TABLE_H
+#define COORDINATOR_TABLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The widest line that a table for people takes. */
+#define TABLE_WIDTH 120
+
+enum table_kind {
+    TABLE_TEXT,   /* left-aligned */
+    TABLE_INT,    /* right-aligned */
+    TABLE_NUMBER, /* right-aligned, with .decimals */
+    TABLE_YES,    /* "yes" or "no"; true or false in JSON */
+};
+
+struct table_column {
+    const char *title; /* "time ms"; NULL for a column that only JSON has */
+    const char *key;   /* "time_ms" */
+    enum table_kind kind;
+    int decimals;
+};
+
+typedef struct table Table;
+
+/* columns must outlive the table. */
+Table *table_new(const struct table_column *columns, int count);
+void table_free(Table *table);
+
+/* Cells are added from left to right; after the last column the next row begins. The kind must be the
+ * column's own. NULL text, and a number that is NaN, are "-" and JSON's null. */
+void table_text(Table *table, const char *text);
+void table_int(Table *table, int64_t value);
+void table_number(Table *table, double value);
+void table_yes(Table *table, bool value);
+
+int table_rows(const Table *table);
+
+/* The titles, then a line a row. Where a line would exceed TABLE_WIDTH the last column is cut, which
+ * "..." shows. An empty table prints its titles alone. */
+void table_print(const Table *table, FILE *out);
+/* One object a row, with all columns. A new reference. */
+json_t *table_json(const Table *table);
+/* Prints the one or the other to standard output. */
+void table_show(const Table *table, bool as_json);
+/* Prints json with a line end and releases it. */
+void table_show_json(json_t *json);
+
+#endif
