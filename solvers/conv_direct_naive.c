@@ -100,6 +100,8 @@ static const char *sum_type(const struct problem *p)
 static void add_options(const struct problem *p, struct launch *launch)
 {
     static const char *const type_names[TENSOR_COUNT] = {"TYPE_X", "TYPE_W", "TYPE_Y"};
+    static const char *const direction_names[DIRECTION_COUNT] = {"DIRECTION_F", "DIRECTION_B",
+                                                                 "DIRECTION_W"};
     static const char *const block_names[TENSOR_COUNT] = {"BLOCK_X", "BLOCK_W", "BLOCK_Y"};
 
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -107,8 +109,7 @@ static void add_options(const struct problem *p, struct launch *launch)
         launch_option_int(launch, block_names[t], problem_layout_block(p->layout[t]));
     }
     launch_option_text(launch, "ACC", sum_type(p));
-    if (!is_int8_to_int32(p))
-        launch_option_int(launch, "FLOATING", 1);
+    launch_option_int(launch, direction_names[p->direction], 1);
     launch_sort_options(launch);
 }
 

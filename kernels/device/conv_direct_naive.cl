@@ -5,7 +5,8 @@
  *
  * Options: TYPE_X, TYPE_W, TYPE_Y name the stored types, ACC is the type of
  * the sum, BLOCK_X, BLOCK_W, BLOCK_Y are the channel blocks of the layouts
- * (1 where channels are not blocked).
+ * (1 where channels are not blocked). One of DIRECTION_F, DIRECTION_B and DIRECTION_W
+ * chooses the entry, so that no other is compiled beside it.
  */
 #include "dialect.h"
 
@@ -29,6 +30,8 @@ DEVICE int take(i64 *rest, int count)
 }
 
 #define FLAT_ID ((i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0))
+
+#ifdef DIRECTION_F
 
 /* y[n][k][o] = sum over c and the filter of x[n][c][o*stride - pad + f*dilation] * w[k][c][f] */
 KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
@@ -67,7 +70,9 @@ KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
           rest * y_n + CHANNEL(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w, sum);
 }
 
-#ifdef FLOATING
+#endif
+
+#ifdef DIRECTION_B
 
 /* The output position that reads input position `in` through filter position f, or -1. */
 DEVICE int source_of(int in, int f, int out, int pad, int stride, int dilation)
@@ -114,6 +119,9 @@ KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
     STORE(TYPE_X, x,
           rest * x_n + CHANNEL(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w, sum);
 }
+
+#endif
+#ifdef DIRECTION_W
 
 /* w[k][c][f] = sum over n and the outputs of y[n][k][o] * x[n][c][o*stride - pad + f*dilation] */
 KERNEL(64, 1, 1) conv_naive_w(PARAMETERS)

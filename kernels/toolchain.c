@@ -1,0 +1,75 @@
+#include "kernels/toolchain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernel_source.h"
+#include "kernels/toolchain_rows.h"
+
+G_DEFINE_QUARK(skipjack - kernels - error - quark, kernels_error)
+
+const struct toolchain *const toolchain_table[] = {
+    &toolchain_opencl,
+};
+
+const int toolchain_table_count = (int)G_N_ELEMENTS(toolchain_table);
+
+void code_object_clear(struct code_object *object)
+{
+    g_clear_pointer(&object->code, g_bytes_unref);
+    g_clear_pointer(&object->log, g_free);
+}
+
+const struct toolchain *toolchain_find(const char *name)
+{
+    for (int i = 0; i < toolchain_table_count; i++) {
+        if (strcmp(toolchain_table[i]->name, name) == 0)
+            return toolchain_table[i];
+    }
+    return NULL;
+}
+
+const struct toolchain *toolchain_for_target(const struct target *target)
+{
+    static const char *const names[] = {
+        [VENDOR_AMD] = "clang",
+        [VENDOR_NVIDIA] = "nvrtc",
+        [VENDOR_CPU] = "opencl",
+    };
+
+    return toolchain_find(names[target->vendor]);
+}
+
+void kernel_key(const char *source_sha256, const struct launch *launch, const struct target *target,
+                const struct toolchain *toolchain, const char *toolchain_version,
+                char key[KERNEL_KEY_LENGTH + 1])
+{
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+    const char *const parts[] = {
+        source_sha256,    launch->options, launch->entry,     target->arch,
+        target->features, toolchain->name, toolchain_version, toolchain->flags,
+    };
+
+    /* The terminating NUL goes in too: it keeps neighbouring parts apart. */
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+        g_checksum_update(sum, (const guchar *)parts[i], (gssize)strlen(parts[i]) + 1);
+    g_strlcpy(key, g_checksum_get_string(sum), KERNEL_KEY_LENGTH + 1);
+}
+
+static int compare_file(const void *file, const void *row)
+{
+    return strcmp(file, ((const struct kernel_source *)row)->file);
+}
+
+const struct kernel_source *kernel_source_find(const char *file, GError **error)
+{
+    const struct kernel_source *found = bsearch(file, kernel_sources, kernel_sources_count,
+                                                sizeof(kernel_sources[0]), compare_file);
+
+    if (!found)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_SOURCE,
+                    "no kernel source '%s' is built in: a solver names a file that kernels/device/ "
+                    "lacks",
+                    file);
+    return found;
+}

@@ -1,0 +1,12 @@
+/*
+ * The toolchains' rows, each defined in the file of its name. Only toolchain.c
+ * needs them; everybody else walks the table.
+ */
+#ifndef KERNELS_TOOLCHAIN_ROWS_H
+#define KERNELS_TOOLCHAIN_ROWS_H
+
+#include "kernels/toolchain.h"
+
+extern const struct toolchain toolchain_opencl;
+
+#endif
