@@ -18,16 +18,17 @@ enum driver_line_kind {
 struct driver_line {
     enum driver_line_kind kind;
     int problem_count;                        /* 1 to 3: one a direction of -F */
-    struct problem problems[DIRECTION_COUNT]; /* in the order F, B, W of the line's own directions */
+    struct problem problems[DIRECTION_COUNT]; /* ordered by the problems' direction: F, B, W */
     char reason[256];                         /* set for OTHER and BROKEN */
 };
 
 /* Parses one line (with or without its line end). Never fails: what is wrong is in kind and reason. */
 void driver_line_parse(const char *line, struct driver_line *out);
 
-/* The command line that means exactly this problem, all fields spelled out with long flags, without an
- * epilogue: "./bin/MIOpenDriver conv --batchsize 1 ... -F 1". Free with g_free(). Its inverse is
- * driver_line_parse(). */
+/* The command line that means exactly this problem, its fields spelled out with long flags, without
+ * an epilogue: "./bin/MIOpenDriver conv --spatial_dim 2 --batchsize 1 ... -F 1". Free with g_free(). Its
+ * inverse is driver_line_parse(). NULL where the driver has no words for the problem: types that no
+ * command word means, or blocked layouts beside others. */
 char *driver_line_format(const struct problem *p);
 
 #endif
