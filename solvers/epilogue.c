@@ -76,8 +76,7 @@ static bool take_arguments(struct text_cursor *cursor, const struct step *step,
             !text_take_word(cursor, ",()", word, sizeof word)) {
             return text_fail(cursor, "the step needs more arguments", error);
         }
-        const char *wrong =
-            canonical_argument(step->arguments[i], word, words[i], sizeof words[i]);
+        const char *wrong = canonical_argument(step->arguments[i], word, words[i], sizeof words[i]);
         if (wrong != NULL) {
             return text_fail(cursor, wrong, error);
         }
@@ -105,9 +104,8 @@ static bool take_step(struct text_cursor *cursor, struct text_writer *writer, GE
     const struct step *step =
         text_take_word(cursor, "+(,)", name, sizeof name) ? find_step(name) : NULL;
     if (step == NULL) {
-        return text_fail(cursor,
-                         "the steps are bias, relu, sigmoid, tanh, clip, leaky, add and requant",
-                         error);
+        return text_fail(
+            cursor, "the steps are bias, relu, sigmoid, tanh, clip, leaky, add and requant", error);
     }
     text_write(writer, "+%s", name);
     return take_arguments(cursor, step, writer, error);

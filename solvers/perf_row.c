@@ -6,10 +6,10 @@
 #include <string.h>
 
 const char *const perf_row_columns[PERF_ROW_INTS] = {
-    "spatial_dim",   "in_channels",   "in_h",          "in_w",       "in_d",       "fil_h",
-    "fil_w",         "fil_d",         "out_channels",  "batchsize",  "pad_h",      "pad_w",
-    "pad_d",         "conv_stride_h", "conv_stride_w", "conv_stride_d", "dilation_h", "dilation_w",
-    "dilation_d",    "bias",          "group_count",
+    "spatial_dim", "in_channels",   "in_h",          "in_w",          "in_d",       "fil_h",
+    "fil_w",       "fil_d",         "out_channels",  "batchsize",     "pad_h",      "pad_w",
+    "pad_d",       "conv_stride_h", "conv_stride_w", "conv_stride_d", "dilation_h", "dilation_w",
+    "dilation_d",  "bias",          "group_count",
 };
 
 /* Indices into values[]; a size's three numbers stand in the order h, w, d. */
@@ -83,8 +83,7 @@ static bool texts_to_problem(const struct perf_row *row, struct problem *p, GErr
     p->layout[TENSOR_X] = p->layout[TENSOR_W] = p->layout[TENSOR_Y] = layout;
     const char *wrong = problem_take_types(&types, p);
     if (wrong != NULL || *types.at != '\0') {
-        return fail(SOLVERS_ERROR_SYNTAX, error, "the data type '%s' is not known",
-                    row->data_type);
+        return fail(SOLVERS_ERROR_SYNTAX, error, "the data type '%s' is not known", row->data_type);
     }
     return true;
 }
@@ -109,8 +108,8 @@ static bool neutral_depth(const struct perf_row *row, struct problem *p, GError 
 static void set_least_input(struct problem *p)
 {
     for (int a = 0; a < AXIS_COUNT; a++) {
-        int64_t size = p->stride[a] * (p->out[a] - 1) + p->dilation[a] * (p->fil[a] - 1) + 1 -
-                       2 * p->pad[a];
+        int64_t size =
+            p->stride[a] * (p->out[a] - 1) + p->dilation[a] * (p->fil[a] - 1) + 1 - 2 * p->pad[a];
         p->in[a] = MAX(size, 1);
     }
 }

@@ -70,10 +70,11 @@ static bool mirror_axis(const struct problem *t, int a, int64_t output_pad, stru
         return false;
     }
     if (output_pad < 0 || output_pad >= t->stride[a]) {
-        g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID,
-                    "trans_output_pad_%c is %" PRId64
-                    ", no convolution equals it: it must be at least 0 and below the stride %" PRId64,
-                    names[a], output_pad, t->stride[a]);
+        g_set_error(
+            error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID,
+            "trans_output_pad_%c is %" PRId64
+            ", no convolution equals it: it must be at least 0 and below the stride %" PRId64,
+            names[a], output_pad, t->stride[a]);
         return false;
     }
     int64_t reach = t->dilation[a] * (t->fil[a] - 1) + 1 - 2 * t->pad[a];
@@ -81,7 +82,8 @@ static bool mirror_axis(const struct problem *t, int a, int64_t output_pad, stru
     if (__builtin_mul_overflow(t->stride[a], t->in[a] - 1, &size) ||
         __builtin_add_overflow(size, reach + output_pad, &size) || size < 1) {
         g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID,
-                    "the transposed convolution's output size on axis %c is not positive", names[a]);
+                    "the transposed convolution's output size on axis %c is not positive",
+                    names[a]);
         return false;
     }
     p->in[a] = size;

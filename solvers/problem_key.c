@@ -43,8 +43,7 @@ static void write_options(struct text_writer *writer, const struct problem *p,
     const struct {
         char letter;
         enum data_type type;
-    } casts[] = {
-        {'i', p->cast[sides->in]}, {'w', p->cast[TENSOR_W]}, {'o', p->cast[sides->out]}};
+    } casts[] = {{'i', p->cast[sides->in]}, {'w', p->cast[TENSOR_W]}, {'o', p->cast[sides->out]}};
     if (p->groups != 1) {
         text_write(writer, "_g%" PRId64, p->groups);
     }

@@ -117,8 +117,8 @@ static bool validate_axis(const struct problem *p, int a, GError **error)
     }
     problem_set_output(&expected);
     if (p->out[a] != expected.out[a]) {
-        return invalid(error, "out_%c is %" PRId64 ", the other fields make it %" PRId64, letters[a],
-                       p->out[a], expected.out[a]);
+        return invalid(error, "out_%c is %" PRId64 ", the other fields make it %" PRId64,
+                       letters[a], p->out[a], expected.out[a]);
     }
     return true;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNITS_MAX 100000
+#define UNITS_MAX         100000
 #define DECIMAL_UNITS_MAX 64 /* MIOpen writes more in hexadecimal */
 
 static const char *const feature_names[] = {"_nosramecc", "_sramecc", "_noxnack", "_xnack"};
@@ -153,10 +153,11 @@ bool target_parse(const char *id, struct target *t, GError **error)
     }
     if (!ok || strcmp(made.id, id) != 0) {
         g_autofree char *shown = g_utf8_make_valid(id, (gssize)strnlen(id, 80));
-        g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_UNKNOWN,
-                    "unknown target '%s': name it like gfx90a68 (compute units in hexadecimal past "
-                    "64), gfx1030_36, sm_90_132_80g (multiprocessors, GiB) or cpu-znver4_2 (threads)",
-                    shown);
+        g_set_error(
+            error, SOLVERS_ERROR, SOLVERS_ERROR_UNKNOWN,
+            "unknown target '%s': name it like gfx90a68 (compute units in hexadecimal past "
+            "64), gfx1030_36, sm_90_132_80g (multiprocessors, GiB) or cpu-znver4_2 (threads)",
+            shown);
         return false;
     }
     target_set_limits(&made);

@@ -15,17 +15,17 @@ enum vendor { VENDOR_AMD, VENDOR_NVIDIA, VENDOR_CPU };
 struct target {
     char id[64];
     enum vendor vendor;
-    char arch[48];          /* "gfx90a", "sm_90", LLVM's CPU name ("znver4") */
-    char features[48];      /* "" or MIOpen's feature suffixes ("_xnack", "_nosramecc") */
-    int compute_units;      /* compute units, multiprocessors, or CPU threads */
-    int memory_gib;         /* NVIDIA only, else 0 */
-    int64_t local_bytes;    /* local memory a workgroup may use */
-    int max_workgroup;      /* work-items */
-    int wave_size;          /* 64, 32, or 1 for a CPU */
-    int vector_bytes;       /* widest vector register of a CPU (16, 32, 64), 0 for a GPU */
-    double peak_flops;      /* FP32 operations a second nothing can exceed; 0 when not known (other
+    char arch[48];       /* "gfx90a", "sm_90", LLVM's CPU name ("znver4") */
+    char features[48];   /* "" or MIOpen's feature suffixes ("_xnack", "_nosramecc") */
+    int compute_units;   /* compute units, multiprocessors, or CPU threads */
+    int memory_gib;      /* NVIDIA only, else 0 */
+    int64_t local_bytes; /* local memory a workgroup may use */
+    int max_workgroup;   /* work-items */
+    int wave_size;       /* 64, 32, or 1 for a CPU */
+    int vector_bytes;    /* widest vector register of a CPU (16, 32, 64), 0 for a GPU */
+    double peak_flops;   /* FP32 operations a second nothing can exceed; 0 when not known (other
                              * types may be faster by their packing and matrix units) */
-    double peak_bytes;      /* bytes a second of device memory nothing can exceed; 0 when not known */
+    double peak_bytes;   /* bytes a second of device memory nothing can exceed; 0 when not known */
 };
 
 /* Fills *t from an id alone (limits from the table of known architectures). SOLVERS_ERROR_UNKNOWN with
