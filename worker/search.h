@@ -1,0 +1,38 @@
+/*
+ * Which configs a job's next round tries. A proposal is a pure function of
+ * what struct search holds: the same strategy, seed and stored history give
+ * the same configs on any node, so a job replays exactly.
+ *
+ * A job's first round begins with the default config. Every later round
+ * measures the default again before anything else, as the baseline that shows
+ * drift; that repetition does not count against the limit.
+ */
+#ifndef WORKER_SEARCH_H
+#define WORKER_SEARCH_H
+
+#include "schema/store.h"
+#include "solvers/solver.h"
+
+struct search {
+    const struct solver *solver;
+    const struct problem *problem;
+    const struct context *context;
+    const char *strategy; /* "exhaustive", "random" */
+    int64_t seed;
+    int configs_limit;            /* distinct configs of the job; 0 for no limit */
+    int round_configs;            /* new configs in a round, at least 1 */
+    const GPtrArray *rounds;      /* struct round *: the history, NULL for none */
+    const GPtrArray *quarantined; /* struct perf_config *: never proposed, NULL for none */
+};
+
+bool search_strategy_known(const char *strategy);
+
+/* The next round's configs, empty when the job has nothing left to try. *default_index is the place of
+ * the default config among them, -1 when it is quarantined or nothing is proposed. The caller frees the
+ * array of struct perf_config with g_array_unref(). */
+GArray *search_propose(const struct search *search, int *default_index);
+
+/* Whether search_propose() would find a config that was never tried. */
+bool search_more(const struct search *search);
+
+#endif
