@@ -39,7 +39,8 @@ link = $(call run,LINK) $(CC) $(sanitize) -o $@ $(filter %.o,$^) \
 	-Wl,--as-needed,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archives = $(1:%=$(BUILD)/lib%.a)
-parallel = $(MAKE) --no-print-directory -j$(shell nproc)
+parallel = $(MAKE) --no-print-directory $(if $(V),,--silent) \
+	$(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
@@ -146,7 +147,7 @@ export SKIPJACK_FUZZERS := $(CURDIR)/$(fuzz_build)/tests/fuzz
 export SKIPJACK_DATA
 
 # Tests in memory run beside the others; those that start services or measure, one by one.
-prove = prove -j2 --rules='par={$(BUILD)/tests/{solvers,kernels,export}/**,$(sanitized_build)/**,tests/fuzz/*}' \
+prove = @prove -j2 --rules='par={$(BUILD)/tests/{solvers,kernels,export}/**,$(sanitized_build)/**,tests/fuzz/*}' \
 	--rules='seq=**' -e '' $(1) :: --tap
 
 test:
@@ -176,7 +177,7 @@ tidied := $(patsubst %.c,$(BUILD)/tidy/%,$(filter %.c,$(checked)))
 lint:
 	$(DEPS) lint
 	tests/lint-rooms
-	clang-format --dry-run -Werror $(checked)
+	@clang-format --dry-run -Werror $(checked)
 	$(parallel) --output-sync $(tidied)
 
 # Looked at again when the file or a header of it has changed, as its object is.
