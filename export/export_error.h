@@ -1,0 +1,31 @@
+/*
+ * What can go wrong in this room, and how reading a file row by row ends.
+ */
+#ifndef EXPORT_EXPORT_ERROR_H
+#define EXPORT_EXPORT_ERROR_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EXPORT_ERROR (export_error_quark())
+GQuark export_error_quark(void);
+
+enum export_error {
+    EXPORT_ERROR_IO,      /* A file cannot be opened, read, written or renamed. */
+    EXPORT_ERROR_SYNTAX,  /* A line or row does not follow its format. */
+    EXPORT_ERROR_DAMAGED, /* Compressed or SQLite data is cut off or spoilt. */
+    EXPORT_ERROR_KIND,    /* The content is none of the formats known here. */
+    EXPORT_ERROR_EMPTY,   /* There is nothing to export. */
+    EXPORT_ERROR_CHECK,   /* What was written does not read back as what was meant. */
+};
+
+/* What a reader's _next function came to. */
+enum read_step {
+    READ_ROW, /* A row was read. */
+    READ_BAD, /* A row is there and unusable: *error says why, the next call goes on behind it. */
+    READ_END, /* No more rows. */
+    READ_FAILED, /* The file cannot be read any further: *error says why. */
+};
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * MIOpen's kernel-db (FORMATS.md 5): code objects by kernel_name (source file
+ * and ".o") and kernel_args (compile options, ending in " -mcpu=<arch>"), each
+ * compressed by bzip2, or raw with uncompressed_size 0 where that is not
+ * smaller, with the MD5 of the code object.
+ */
+#ifndef EXPORT_KERNEL_DB_H
+#define EXPORT_KERNEL_DB_H
+
+#include "export/export_error.h"
+
+/* What MIOpen asks for. Free with g_free(). */
+char *kernel_db_name(const char *file);
+char *kernel_db_args(const char *options, const char *arch);
+
+typedef struct kernel_db_writer KernelDbWriter;
+/* Makes a new file; rows get ids in the order they are added. */
+KernelDbWriter *kernel_db_create(const char *path, GError **error);
+bool kernel_db_add(KernelDbWriter *writer, const char *name, const char *args, GBytes *code,
+                   GError **error);
+/* Ends the file; without it what was written is worth nothing. */
+bool kernel_db_finish(KernelDbWriter *writer, GError **error);
+void kernel_db_writer_free(KernelDbWriter *writer);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KernelDbWriter, kernel_db_writer_free)
+
+struct kernel_entry {
+    int64_t id;
+    const char *name, *args, *hash; /* valid until the next call, as is the blob */
+    const void *blob;
+    size_t blob_bytes;
+    int64_t uncompressed_bytes; /* 0: the blob is the code object */
+};
+
+typedef struct kernel_db KernelDb;
+KernelDb *kernel_db_open(const char *path, GError **error);
+void kernel_db_close(KernelDb *db);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KernelDb, kernel_db_close)
+
+/* The next row in the order of ids; entry->id is set for READ_BAD too. */
+enum read_step kernel_db_next(KernelDb *db, struct kernel_entry *entry, GError **error);
+
+/* The code object's MD5, SHA-256 (hex, either may be NULL) and true size, found by decompressing in
+ * pieces: uncompressed_bytes is compared, not believed. EXPORT_ERROR_DAMAGED when the blob is no
+ * whole bzip2 stream or unfolds to another size. */
+bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sha256[65],
+                         GError **error);
+
+/* The unique index of MIOpen's files is there. */
+bool kernel_db_has_index(KernelDb *db);
+/* What SQLite's own integrity check says, NULL when that is nothing. Free with g_free(). */
+char *kernel_db_damage(KernelDb *db);
+
+#endif

@@ -1,0 +1,116 @@
+#include "export/line_reader.h"
+
+#include "export/byte_source.h"
+
+#include <string.h>
+
+struct line_reader {
+    ByteSource *source;
+    size_t start, end; /* what is read and not yet given out: buffer[start .. end) */
+    bool at_end;
+    int64_t number;
+    char buffer[LINE_BYTES_MAX + 1]; /* one more for the line end or a NUL */
+};
+
+LineReader *line_reader_open(const char *path, GError **error)
+{
+    ByteSource *source = byte_source_open(path, error);
+    if (source == NULL) {
+        return NULL;
+    }
+    LineReader *reader = g_new0(LineReader, 1);
+    reader->source = source;
+    return reader;
+}
+
+void line_reader_close(LineReader *reader)
+{
+    if (reader != NULL) {
+        byte_source_close(reader->source);
+        g_free(reader);
+    }
+}
+
+/* Reads more behind what is there, which moves to the front first. */
+static bool fill(LineReader *reader, GError **error)
+{
+    size_t length = 0;
+    memmove(reader->buffer, reader->buffer + reader->start, reader->end - reader->start);
+    reader->end -= reader->start;
+    reader->start = 0;
+    if (!byte_source_read(reader->source, reader->buffer + reader->end,
+                          sizeof reader->buffer - reader->end, &length, error)) {
+        return false;
+    }
+    reader->end += length;
+    reader->at_end = length == 0;
+    return true;
+}
+
+/* Gives up what is buffered, and all up to the next line end. */
+static bool skip_line(LineReader *reader, GError **error)
+{
+    for (;;) {
+        char *at = reader->buffer + reader->start;
+        char *found = memchr(at, '\n', reader->end - reader->start);
+        if (found != NULL) {
+            reader->start = (size_t)(found + 1 - reader->buffer);
+            return true;
+        }
+        reader->start = reader->end = 0;
+        if (reader->at_end) {
+            return true;
+        }
+        if (!fill(reader, error)) {
+            return false;
+        }
+    }
+}
+
+static enum read_step too_long(LineReader *reader, GError **error)
+{
+    if (!skip_line(reader, error)) {
+        return READ_FAILED;
+    }
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "the line is longer than %d bytes",
+                LINE_BYTES_MAX);
+    return READ_BAD;
+}
+
+static enum read_step give(LineReader *reader, struct line *line, size_t length, GError **error)
+{
+    line->text = reader->buffer + reader->start;
+    line->length = length;
+    line->text[length] = '\0';
+    reader->start += length + (line->ended ? 1 : 0);
+    if (memchr(line->text, '\0', length) != NULL) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "the line holds a NUL byte");
+        return READ_BAD;
+    }
+    return READ_ROW;
+}
+
+enum read_step line_reader_next(LineReader *reader, struct line *line, GError **error)
+{
+    size_t searched = 0;
+    line->number = ++reader->number;
+    for (;;) {
+        size_t held = reader->end - reader->start;
+        char *from = reader->buffer + reader->start + searched;
+        char *found = memchr(from, '\n', held - searched);
+        line->ended = found != NULL;
+        if (found != NULL) {
+            return give(reader, line, searched + (size_t)(found - from), error);
+        }
+        if (held > LINE_BYTES_MAX) {
+            return too_long(reader, error);
+        }
+        if (reader->at_end) {
+            return held == 0 ? READ_END : give(reader, line, held, error);
+        }
+        searched = held;
+        if (!fill(reader, error)) {
+            return READ_FAILED;
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/*
+ * A text file (plain or bzip2) line by line, in memory that does not grow with
+ * the file. A line longer than LINE_BYTES_MAX is skipped and told as bad: the
+ * longest of MIOpen's own have about 3,000 bytes.
+ */
+#ifndef EXPORT_LINE_READER_H
+#define EXPORT_LINE_READER_H
+
+#include "export/export_error.h"
+
+#include <stddef.h>
+
+#define LINE_BYTES_MAX (1 << 20)
+
+struct line {
+    char *
+        text; /* without its line end, NUL-terminated; the reader's, may be changed until the next call */
+    size_t length;
+    int64_t number; /* from 1 */
+    bool ended;     /* a line end follows: false only for a last line without one */
+};
+
+typedef struct line_reader LineReader;
+
+LineReader *line_reader_open(const char *path, GError **error);
+void line_reader_close(LineReader *reader);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LineReader, line_reader_close)
+
+/* READ_BAD (EXPORT_ERROR_SYNTAX) for a line that is too long or holds a NUL; line->number is set.
+ * */ */
+enum read_step line_reader_next(LineReader *reader, struct line *line, GError **error);
+
+#endif

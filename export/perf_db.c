@@ -1,0 +1,250 @@
+#include "export/perf_db.h"
+
+#include "export/sqlite_file.h"
+
+#include <string.h>
+
+/* Word for word what MIOpen's own files hold, quotes and spaces included. */
+#define PERF_SCHEMA                                                                                \
+    "CREATE TABLE `config` (`id` INTEGER PRIMARY KEY ASC,`layout` TEXT NOT NULL,"                  \
+    "`data_type` TEXT NOT NULL,`direction` TEXT NOT NULL,`spatial_dim` INT NOT NULL,"              \
+    "`in_channels` INT NOT NULL,`in_h` INT NOT NULL,`in_w` INT NOT NULL,`in_d` INT NOT NULL,"      \
+    "`fil_h` INT NOT NULL,`fil_w` INT NOT NULL,`fil_d` INT NOT NULL,"                              \
+    "`out_channels` INT NOT NULL, `batchsize` INT NOT NULL,`pad_h` INT NOT NULL,"                  \
+    "`pad_w` INT NOT NULL,`pad_d` INT NOT NULL,`conv_stride_h` INT NOT NULL,"                      \
+    "`conv_stride_w` INT NOT NULL,`conv_stride_d` INT NOT NULL,`dilation_h` INT NOT NULL,"         \
+    "`dilation_w` INT NOT NULL,`dilation_d` INT NOT NULL,`bias` INT NOT NULL,"                     \
+    "`group_count` INT NOT NULL);"                                                                 \
+    "CREATE TABLE `perf_db` (`id` INTEGER PRIMARY KEY ASC,`solver` TEXT NOT NULL,"                 \
+    "`config` INTEGER NOT NULL, `params` TEXT NOT NULL);"                                          \
+    "CREATE UNIQUE INDEX `idx_config` ON config( " CONFIG_INDEX " );"                              \
+    "CREATE UNIQUE INDEX `idx_perf_db` ON perf_db(solver, config);"                                \
+    "CREATE INDEX `idx_perf_db_config` ON perf_db(config);"
+#define CONFIG_INDEX                                                                               \
+    "layout,data_type,direction,spatial_dim,in_channels,in_h,in_w,in_d,fil_h,fil_w,fil_d,"         \
+    "out_channels,batchsize,pad_h,pad_w,pad_d,conv_stride_h,conv_stride_w,conv_stride_d,"          \
+    "dilation_h,dilation_w,dilation_d,bias,group_count"
+
+#define CONFIG_COLUMNS (PERF_ROW_INTS + PERF_TEXTS)
+
+struct perf_db {
+    sqlite3 *db;
+    sqlite3_stmt *configs, *entries;
+};
+
+char *perf_column_list(void)
+{
+    GString *list = g_string_new(NULL);
+    for (int i = 0; i < PERF_ROW_INTS; i++) {
+        g_string_append_printf(list, "%s,", perf_row_columns[i]);
+    }
+    g_string_append(list, "layout,data_type,direction");
+    return g_string_free(list, FALSE);
+}
+
+struct perf_record *perf_record_new(const struct perf_row *row, const char *solver,
+                                    const char *params)
+{
+    struct perf_record *record = g_new0(struct perf_record, 1);
+    record->row = *row;
+    record->solver = g_strdup(solver);
+    record->params = g_strdup(params);
+    return record;
+}
+
+void perf_record_free(struct perf_record *record)
+{
+    if (record != NULL) {
+        g_free(record->solver);
+        g_free(record->params);
+        g_free(record);
+    }
+}
+
+static int compare_rows(const struct perf_row *a, const struct perf_row *b)
+{
+    int order = strcmp(a->layout, b->layout);
+    order = order != 0 ? order : strcmp(a->data_type, b->data_type);
+    order = order != 0 ? order : strcmp(a->direction, b->direction);
+    for (int i = 0; order == 0 && i < PERF_ROW_INTS; i++) {
+        order = (a->values[i] > b->values[i]) - (a->values[i] < b->values[i]);
+    }
+    return order;
+}
+
+bool perf_row_equal(const struct perf_row *a, const struct perf_row *b)
+{
+    return compare_rows(a, b) == 0;
+}
+
+int perf_record_compare(const struct perf_record *a, const struct perf_record *b)
+{
+    int order = compare_rows(&a->row, &b->row);
+    return order != 0 ? order : strcmp(a->solver, b->solver);
+}
+
+/* ---- writing ---- */
+
+static bool insert_config(sqlite3_stmt *insert, int64_t id, const struct perf_row *row,
+                          GError **error)
+{
+    const char *texts[PERF_TEXTS] = {row->layout, row->data_type, row->direction};
+    sqlite3_reset(insert);
+    for (int i = 0; i < PERF_ROW_INTS; i++) {
+        sqlite3_bind_int64(insert, i + 1, row->values[i]);
+    }
+    for (int i = 0; i < PERF_TEXTS; i++) {
+        sqlite3_bind_text(insert, PERF_ROW_INTS + i + 1, texts[i], -1, SQLITE_STATIC);
+    }
+    sqlite3_bind_int64(insert, CONFIG_COLUMNS + 1, id);
+    return sqlite_step(insert, error) == READ_END;
+}
+
+static bool insert_entry(sqlite3_stmt *insert, int64_t config, const struct perf_record *record,
+                         GError **error)
+{
+    sqlite3_reset(insert);
+    sqlite3_bind_text(insert, 1, record->solver, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(insert, 2, config);
+    sqlite3_bind_text(insert, 3, record->params, -1, SQLITE_STATIC);
+    return sqlite_step(insert, error) == READ_END;
+}
+
+static bool insert_records(sqlite3_stmt *configs, sqlite3_stmt *entries, const GPtrArray *records,
+                           GError **error)
+{
+    const struct perf_record *last = NULL;
+    int64_t config = 0;
+    for (guint i = 0; i < records->len; i++) {
+        const struct perf_record *record = records->pdata[i];
+        if (last == NULL || !perf_row_equal(&last->row, &record->row)) {
+            config++;
+            if (!insert_config(configs, config, &record->row, error)) {
+                return false;
+            }
+        }
+        if (!insert_entry(entries, config, record, error)) {
+            return false;
+        }
+        last = record;
+    }
+    return true;
+}
+
+bool perf_db_write(const char *path, const GPtrArray *records, GError **error)
+{
+    sqlite3 *db = sqlite_file_create(path, PERF_SCHEMA, error);
+    if (db == NULL) {
+        return false;
+    }
+    g_autofree char *columns = perf_column_list();
+    g_autofree char *sql =
+        g_strdup_printf("INSERT INTO config(%s,id) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,"
+                        "?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                        columns);
+    sqlite3_stmt *configs = sqlite_statement(db, sql, error);
+    sqlite3_stmt *entries =
+        configs == NULL ? NULL
+                        : sqlite_statement(
+                              db, "INSERT INTO perf_db(solver,config,params) VALUES(?,?,?)", error);
+    bool written = entries != NULL && insert_records(configs, entries, records, error);
+    sqlite3_finalize(configs);
+    sqlite3_finalize(entries);
+    if (!written) {
+        sqlite_file_close(db);
+        return false;
+    }
+    return sqlite_file_finish(&db, error);
+}
+
+/* ---- reading ---- */
+
+PerfDb *perf_db_open(const char *path, GError **error)
+{
+    g_autoptr(PerfDb) db = g_new0(PerfDb, 1);
+    g_autofree char *columns = perf_column_list();
+    g_autofree char *sql = g_strdup_printf("SELECT %s,id FROM config ORDER BY id", columns);
+    db->db = sqlite_file_open(path, error);
+    if (db->db == NULL) {
+        return NULL;
+    }
+    db->configs = sqlite_statement(db->db, sql, error);
+    if (db->configs == NULL) {
+        return NULL;
+    }
+    db->entries = sqlite_statement(
+        db->db, "SELECT id, config, solver, params FROM perf_db ORDER BY id", error);
+    return db->entries == NULL ? NULL : g_steal_pointer(&db);
+}
+
+void perf_db_close(PerfDb *db)
+{
+    if (db != NULL) {
+        sqlite3_finalize(db->configs);
+        sqlite3_finalize(db->entries);
+        sqlite_file_close(db->db);
+        g_free(db);
+    }
+}
+
+static bool take_text(sqlite3_stmt *statement, int column, char *to, size_t size, GError **error)
+{
+    const char *word = sqlite_column_word(statement, column, error);
+    if (word == NULL) {
+        return false;
+    }
+    if (g_strlcpy(to, word, size) >= size) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "%s is longer than %zu bytes",
+                    sqlite3_column_name(statement, column), size - 1);
+        return false;
+    }
+    return true;
+}
+
+static bool take_row(sqlite3_stmt *statement, struct perf_row *row, GError **error)
+{
+    for (int i = 0; i < PERF_ROW_INTS; i++) {
+        if (!sqlite_column_number(statement, i, &row->values[i], error)) {
+            return false;
+        }
+    }
+    return take_text(statement, PERF_ROW_INTS, row->layout, sizeof row->layout, error) &&
+           take_text(statement, PERF_ROW_INTS + 1, row->data_type, sizeof row->data_type, error) &&
+           take_text(statement, PERF_ROW_INTS + 2, row->direction, sizeof row->direction, error);
+}
+
+enum read_step perf_db_next_config(PerfDb *db, int64_t *id, struct perf_row *row, GError **error)
+{
+    enum read_step step = sqlite_step(db->configs, error);
+    if (step != READ_ROW) {
+        return step;
+    }
+    *id = sqlite3_column_int64(db->configs, CONFIG_COLUMNS);
+    return take_row(db->configs, row, error) ? READ_ROW : READ_BAD;
+}
+
+enum read_step perf_db_next_entry(PerfDb *db, struct perf_entry *entry, GError **error)
+{
+    enum read_step step = sqlite_step(db->entries, error);
+    if (step != READ_ROW) {
+        return step;
+    }
+    entry->id = sqlite3_column_int64(db->entries, 0);
+    if (!sqlite_column_number(db->entries, 1, &entry->config, error) ||
+        (entry->solver = sqlite_column_word(db->entries, 2, error)) == NULL ||
+        (entry->params = sqlite_column_word(db->entries, 3, error)) == NULL) {
+        return READ_BAD;
+    }
+    return READ_ROW;
+}
+
+bool perf_db_has_indices(PerfDb *db)
+{
+    return sqlite_has_index(db->db, "config", CONFIG_INDEX) &&
+           sqlite_has_index(db->db, "perf_db", "solver,config");
+}
+
+char *perf_db_damage(PerfDb *db)
+{
+    return sqlite_damage(db->db);
+}

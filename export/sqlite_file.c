@@ -1,0 +1,235 @@
+#include "export/sqlite_file.h"
+
+#include "export/byte_source.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Page size and the rest are stated, not left to how SQLite was built. */
+#define CREATE_PRAGMAS                                                                             \
+    "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8'; PRAGMA auto_vacuum = NONE;"               \
+    "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN;"
+
+static void set_error(sqlite3 *db, const char *what, GError **error)
+{
+    int code = db != NULL ? sqlite3_errcode(db) : SQLITE_NOMEM;
+    bool io = code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_CANTOPEN ||
+              code == SQLITE_NOMEM || code == SQLITE_READONLY;
+    g_set_error(error, EXPORT_ERROR, io ? EXPORT_ERROR_IO : EXPORT_ERROR_DAMAGED, "%s: %s", what,
+                db != NULL ? sqlite3_errmsg(db) : "out of memory");
+}
+
+void sqlite_file_close(sqlite3 *db)
+{
+    /* Statements that are still open end with their own owners: close_v2 waits for them. */
+    sqlite3_close_v2(db);
+}
+
+/* A copy of the file's content; unlinked by the caller once it is open. */
+static char *unpack(const char *path, GError **error)
+{
+    char *copy = NULL;
+    g_autoptr(ByteSource) source = byte_source_open(path, error);
+    if (source == NULL) {
+        return NULL;
+    }
+    int fd = g_file_open_tmp("skipjack-XXXXXX", &copy, error);
+    if (fd < 0) {
+        return NULL;
+    }
+    bool copied = byte_source_copy(source, fd, SQLITE_FILE_BYTES_MAX, error);
+    close(fd);
+    if (!copied) {
+        g_unlink(copy);
+        g_clear_pointer(&copy, g_free);
+    }
+    return copy;
+}
+
+/* Content of unknown origin: its schema may not call functions, and sizes inside pages are checked.
+ * */ */
+static bool distrust(sqlite3 *db)
+{
+    return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK &&
+           sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) == SQLITE_OK &&
+           sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL) == SQLITE_OK &&
+           sqlite3_exec(db, "PRAGMA cell_size_check = ON; SELECT count(*) FROM sqlite_schema", NULL,
+                        NULL, NULL) == SQLITE_OK;
+}
+
+static sqlite3 *open_finished(const char *path, const char *shown, GError **error)
+{
+    sqlite3 *db = NULL;
+    g_autofree char *full = g_canonicalize_filename(path, NULL);
+    g_autofree char *plain_uri = g_filename_to_uri(full, NULL, error);
+    if (plain_uri == NULL) {
+        return NULL;
+    }
+    g_autofree char *uri = g_strconcat(plain_uri, "?immutable=1", NULL);
+    if (sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) != SQLITE_OK ||
+        !distrust(db)) {
+        g_autofree char *what = g_strdup_printf("cannot read '%s'", shown);
+        set_error(db, what, error);
+        sqlite_file_close(db);
+        return NULL;
+    }
+    return db;
+}
+
+static bool is_plain(const char *path)
+{
+    char start[16] = "";
+    FILE *file = fopen(path, "rbe");
+    size_t got = file != NULL ? fread(start, 1, sizeof start, file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return got == sizeof start && memcmp(start, "SQLite format 3", 16) == 0;
+}
+
+sqlite3 *sqlite_file_open(const char *path, GError **error)
+{
+    if (is_plain(path)) {
+        return open_finished(path, path, error);
+    }
+    g_autofree char *copy = unpack(path, error);
+    if (copy == NULL) {
+        return NULL;
+    }
+    sqlite3 *db = open_finished(copy, path, error);
+    g_unlink(copy);
+    return db;
+}
+
+sqlite3 *sqlite_file_create(const char *path, const char *schema, GError **error)
+{
+    sqlite3 *db = NULL;
+    g_unlink(path);
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
+        sqlite3_exec(db, CREATE_PRAGMAS, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+        g_autofree char *what = g_strdup_printf("cannot create '%s'", path);
+        set_error(db, what, error);
+        sqlite_file_close(db);
+        return NULL;
+    }
+    return db;
+}
+
+bool sqlite_file_finish(sqlite3 **db, GError **error)
+{
+    bool done = sqlite_run(*db, "COMMIT", error) && sqlite_run(*db, "VACUUM", error);
+    sqlite_file_close(*db);
+    *db = NULL;
+    return done;
+}
+
+sqlite3_stmt *sqlite_statement(sqlite3 *db, const char *sql, GError **error)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) {
+        set_error(db, "cannot use the SQLite file", error);
+        return NULL;
+    }
+    return statement;
+}
+
+enum read_step sqlite_step(sqlite3_stmt *statement, GError **error)
+{
+    switch (sqlite3_step(statement)) {
+    case SQLITE_ROW: return READ_ROW;
+    case SQLITE_DONE: return READ_END;
+    default: break;
+    }
+    set_error(sqlite3_db_handle(statement), "cannot go through the SQLite file", error);
+    return READ_FAILED;
+}
+
+bool sqlite_run(sqlite3 *db, const char *sql, GError **error)
+{
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
+        set_error(db, "cannot write the SQLite file", error);
+        return false;
+    }
+    return true;
+}
+
+char *sqlite_text_value(sqlite3 *db, const char *sql, GError **error)
+{
+    char *value = NULL;
+    sqlite3_stmt *statement = sqlite_statement(db, sql, error);
+    if (statement != NULL && sqlite_step(statement, error) == READ_ROW) {
+        value = g_strdup((const char *)sqlite3_column_text(statement, 0));
+    }
+    sqlite3_finalize(statement);
+    return value;
+}
+
+static const char *type_name(int type)
+{
+    switch (type) {
+    case SQLITE_INTEGER: return "a number";
+    case SQLITE_FLOAT: return "a fraction";
+    case SQLITE_TEXT: return "a text";
+    case SQLITE_BLOB: return "a blob";
+    default: return "NULL";
+    }
+}
+
+static bool check_type(sqlite3_stmt *statement, int column, int wanted, GError **error)
+{
+    int type = sqlite3_column_type(statement, column);
+    if (type != wanted) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "%s is %s instead of %s",
+                    sqlite3_column_name(statement, column), type_name(type), type_name(wanted));
+        return false;
+    }
+    return true;
+}
+
+const char *sqlite_column_word(sqlite3_stmt *statement, int column, GError **error)
+{
+    if (!check_type(statement, column, SQLITE_TEXT, error)) {
+        return NULL;
+    }
+    const char *word = (const char *)sqlite3_column_text(statement, column);
+    if (word == NULL || strlen(word) != (size_t)sqlite3_column_bytes(statement, column)) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "%s holds a NUL byte",
+                    sqlite3_column_name(statement, column));
+        return NULL;
+    }
+    return word;
+}
+
+bool sqlite_column_number(sqlite3_stmt *statement, int column, int64_t *value, GError **error)
+{
+    if (!check_type(statement, column, SQLITE_INTEGER, error)) {
+        return false;
+    }
+    *value = sqlite3_column_int64(statement, column);
+    return true;
+}
+
+char *sqlite_damage(sqlite3 *db)
+{
+    g_autoptr(GError) error = NULL;
+    char *said = sqlite_text_value(db, "PRAGMA integrity_check(1)", &error);
+    if (said == NULL) {
+        return g_strdup(error != NULL ? error->message : "the integrity check says nothing");
+    }
+    if (strcmp(said, "ok") == 0) {
+        g_clear_pointer(&said, g_free);
+    }
+    return said;
+}
+
+bool sqlite_has_index(sqlite3 *db, const char *table, const char *columns)
+{
+    g_autofree char *sql = g_strdup_printf(
+        "SELECT 1 FROM pragma_index_list('%s') AS l WHERE (SELECT group_concat(name) FROM (SELECT "
+        "name FROM pragma_index_info(l.name) ORDER BY seqno)) = '%s'",
+        table, columns);
+    g_autofree char *found = sqlite_text_value(db, sql, NULL);
+    return found != NULL;
+}

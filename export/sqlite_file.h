@@ -1,0 +1,47 @@
+/*
+ * What the SQLite formats of this room share: opening a finished file
+ * (plain or bzip2) to read, making a new one whose bytes depend on nothing but
+ * what is put into it, and errors as GErrors.
+ */
+#ifndef EXPORT_SQLITE_FILE_H
+#define EXPORT_SQLITE_FILE_H
+
+#include "export/export_error.h"
+
+#include <sqlite3.h>
+
+/* Bytes a compressed file may unfold to: five times MIOpen's largest kernel-db. */
+#define SQLITE_FILE_BYTES_MAX (UINT64_C(4) << 30)
+
+/* Opens to read. The file counts as finished: no locks, no journal. A bzip2 file is decompressed
+ * into a temporary one that is gone when the connection is. EXPORT_ERROR_DAMAGED when it is no
+ * SQLite file. */
+sqlite3 *sqlite_file_open(const char *path, GError **error);
+
+/* Makes a new file (an old one of that name is lost) and runs `schema` in it, inside the
+ * transaction that sqlite_file_finish() ends. */
+sqlite3 *sqlite_file_create(const char *path, const char *schema, GError **error);
+/* Commits, packs, closes: *db is NULL afterwards, also on failure. */
+bool sqlite_file_finish(sqlite3 **db, GError **error);
+/* Closes whatever state *db is in; NULL is fine. */
+void sqlite_file_close(sqlite3 *db);
+
+/* NULL and an error that has SQLite's words ("no such table: perf_db"). */
+sqlite3_stmt *sqlite_statement(sqlite3 *db, const char *sql, GError **error);
+/* READ_ROW, READ_END or READ_FAILED. */
+enum read_step sqlite_step(sqlite3_stmt *statement, GError **error);
+/* The single value of a query, as text; NULL with an error, or NULL without one where there is no
+ * row. */
+char *sqlite_text_value(sqlite3 *db, const char *sql, GError **error);
+bool sqlite_run(sqlite3 *db, const char *sql, GError **error);
+
+/* The column as text. NULL and EXPORT_ERROR_SYNTAX for another type, or a NUL inside. */
+const char *sqlite_column_word(sqlite3_stmt *statement, int column, GError **error);
+bool sqlite_column_number(sqlite3_stmt *statement, int column, int64_t *value, GError **error);
+
+/* What SQLite's integrity check says first, NULL when the file is sound. Free with g_free(). */
+char *sqlite_damage(sqlite3 *db);
+/* Is there an index (unique or not) over exactly these columns ("solver,config")? */
+bool sqlite_has_index(sqlite3 *db, const char *table, const char *columns);
+
+#endif
