@@ -97,8 +97,9 @@ bool problem_from_transposed(const struct problem *t, const int64_t output_pad[A
 
 /* True when the fields agree with each other; otherwise false and SOLVERS_ERROR_INVALID, the message
  * naming the field, its value and the rule it breaks. Checks ranges (1 .. 2^31-1 for sizes), products
- * below 2^63, divisibility by groups, layouts against spatial_dim, all type fields set, the filter
- * inside the padded input, and out[] against the formula. */
+ * below 2^63, divisibility by groups, layouts against spatial_dim, all type fields set, the epilogue's
+ * form, and out[] against the formula. A filter may reach past the padded input (shipped find-dbs and
+ * MIOpen's own lists hold such problems): out[] is then 1, and what lies outside counts as zero. */
 bool problem_validate(const struct problem *p, GError **error);
 
 bool problem_equal(const struct problem *a, const struct problem *b);
