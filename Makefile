@@ -39,12 +39,13 @@ link = $(call run,LINK) $(CC) $(sanitize) -o $@ $(filter %.o,$^) \
 	-Wl,--as-needed,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archives = $(1:%=$(BUILD)/lib%.a)
-parallel = $(MAKE) --no-print-directory $(if $(V),,--silent) \
+parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 	$(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long lint bench demo install uninstall clean FORCE
+.PHONY: all test test-long lint bench demo install uninstall clean \
+	libraries sanitized-tests fuzzers FORCE
 all: $(BUILD)/skipjack
 
 # ---- Rooms. Each folder with its subfolders is one archive, and a test links only
@@ -116,7 +117,6 @@ $(BUILD)/list/%: FORCE
 	@echo '$(CC) $($*)' | cmp -s - $@ || echo '$(CC) $($*)' >$@
 
 $(BUILD)/list/CFLAGS: libraries
-.PHONY: libraries
 libraries:
 	@pkg-config --exists --print-errors $(packages) || \
 		{ echo 'libraries are missing, to get them: deploy/install-deps' >&2; exit 1; }
@@ -147,8 +147,10 @@ export SKIPJACK_FUZZERS := $(CURDIR)/$(fuzz_build)/tests/fuzz
 export SKIPJACK_DATA
 
 # Tests in memory run beside the others; those that start services or measure, one by one.
+# A test that hangs is ended and counts as failed.
+TEST_SECONDS ?= 600
 prove = @prove -j2 --rules='par={$(BUILD)/tests/{solvers,kernels,export}/**,$(sanitized_build)/**,tests/fuzz/*}' \
-	--rules='seq=**' -e '' $(1) :: --tap
+	--rules='seq=**' -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
 
 test:
 	$(DEPS) test
@@ -165,7 +167,6 @@ test-%: FORCE
 		$(if $(filter worker coordinator,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(call tests_of,$*))
 
-.PHONY: sanitized-tests fuzzers
 sanitized-tests: $(call programs_of,$(in_memory))
 fuzzers: $(call programs_of,fuzz)
 
