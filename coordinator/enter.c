@@ -1,0 +1,202 @@
+#include "coordinator/enter.h"
+
+#include "coordinator/cli.h"
+#include "coordinator/process.h"
+#include "solvers/problem_key.h"
+
+#include <string.h>
+
+void machine_clear(struct machine *machine)
+{
+    g_free(machine->stack);
+    g_free(machine->device);
+    *machine = (struct machine){0};
+}
+
+static void take_limit(const json_t *object, const char *key, int *field)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+    if (value > 0 && value <= G_MAXINT)
+        *field = (int)value;
+}
+
+/* The id gives the limits of its architecture; what the opened device said of itself is known better. */
+static bool take_target(const json_t *object, struct target *target, GError **error)
+{
+    const char *id = json_string_value(json_object_get(object, "id"));
+    if (!id) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
+                    "cannot learn this machine's device: 'skipjack worker --probe' names no target");
+        return false;
+    }
+    if (!target_parse(id, target, error))
+        return false;
+    json_int_t local_bytes = json_integer_value(json_object_get(object, "local_bytes"));
+    double flops = json_number_value(json_object_get(object, "peak_flops"));
+    double bytes = json_number_value(json_object_get(object, "peak_bytes"));
+    target->local_bytes = local_bytes > 0 ? local_bytes : target->local_bytes;
+    target->peak_flops = flops > 0 ? flops : target->peak_flops;
+    target->peak_bytes = bytes > 0 ? bytes : target->peak_bytes;
+    take_limit(object, "max_workgroup", &target->max_workgroup);
+    take_limit(object, "wave_size", &target->wave_size);
+    take_limit(object, "vector_bytes", &target->vector_bytes);
+    return true;
+}
+
+static char *take_word(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return g_strdup(text ? text : "");
+}
+
+bool machine_probe(struct machine *machine, GError **error)
+{
+    *machine = (struct machine){0};
+    json_t *probe = process_probe(error);
+    if (!probe)
+        return false;
+    bool ok = take_target(json_object_get(probe, "target"), &machine->target, error);
+    machine->stack = take_word(probe, "stack");
+    machine->device = take_word(probe, "device");
+    json_decref(probe);
+    return ok;
+}
+
+bool machine_find(Store *store, const char *name, struct machine *machine, GError **error)
+{
+    if (strcmp(name, "local") == 0)
+        return machine_probe(machine, error);
+    *machine = (struct machine){.stack = g_strdup(""), .device = g_strdup("")};
+    g_autoptr(GError) unknown = NULL;
+    if (store_get_target(store, name, &machine->target, &unknown))
+        return true;
+    if (!g_error_matches(unknown, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
+        g_propagate_error(error, g_steal_pointer(&unknown));
+        return false;
+    }
+    g_autoptr(GError) wrong = NULL;
+    if (target_parse(name, &machine->target, &wrong))
+        return true;
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, wrong->message);
+    return false;
+}
+
+void entered_clear(struct entered *entered)
+{
+    if (entered->campaign)
+        campaign_free(entered->campaign);
+    if (entered->uncovered)
+        g_array_unref(entered->uncovered);
+    *entered = (struct entered){0};
+}
+
+static struct plan_request make_plan_request(const struct request *request,
+                                             const struct machine *machine,
+                                             const GArray *problems, const GPtrArray *solvers)
+{
+    return (struct plan_request){
+        .target = &machine->target,
+        .stack = machine->stack,
+        .strategy = request->strategy,
+        .seed = request->seed,
+        .configs_limit = request->configs,
+        .round_configs = REQUEST_ROUND_CONFIGS,
+        .build_only = request->build_only,
+        .problems = problems,
+        .solvers = (const struct solver *const *)solvers->pdata,
+        .solver_count = (int)solvers->len,
+    };
+}
+
+/* More time than before is given as the difference; no limit at all is asked for by 0. */
+static bool extend(Store *store, const struct request *request, struct entered *entered,
+                   GError **error)
+{
+    struct campaign *campaign = entered->campaign;
+    double more = request->budget_seconds - campaign->budget_seconds;
+    if (campaign->budget_seconds <= 0 || more <= 0)
+        return true;
+    int64_t id = campaign->id;
+    if (!store_extend_campaign(store, id, more, error))
+        return false;
+    entered->extended = true;
+    campaign_free(campaign);
+    entered->campaign = store_get_campaign(store, id, error);
+    return entered->campaign != NULL;
+}
+
+static bool note_uncovered(Store *store, const struct entered *entered, GError **error)
+{
+    for (guint i = 0; i < entered->uncovered->len; i++) {
+        const struct plan_problem *problem =
+            &g_array_index(entered->uncovered, struct plan_problem, i);
+        char key[PROBLEM_KEY_MAX];
+        if (!store_event(store, ENTER_UNCOVERED_EVENT, entered->campaign->id, 0, 0,
+                         problem_key(&problem->problem, key), error))
+            return false;
+    }
+    return true;
+}
+
+static bool create(Store *store, const struct request *request, const struct machine *machine,
+                   const struct plan *plan, const char *identity, struct entered *entered,
+                   GError **error)
+{
+    struct campaign campaign = {
+        .name = request->name ? request->name : request->network ? request->network : (char *)"",
+        .identity = (char *)identity,
+        .target = (char *)machine->target.id,
+        .stack = machine->stack,
+        .state = (char *)"active",
+        .strategy = request->strategy,
+        .seed = request->seed,
+        .configs_limit = request->configs,
+        .round_configs = REQUEST_ROUND_CONFIGS,
+        .budget_seconds = request->budget_seconds,
+        .build_only = request->build_only,
+    };
+    if (!store_put_target(store, &machine->target, error) ||
+        !store_create_campaign(store, &campaign, plan->jobs, plan->count, &entered->reused, error))
+        return false;
+    entered->campaign = store_get_campaign(store, campaign.id, error);
+    return entered->campaign && note_uncovered(store, entered, error);
+}
+
+static bool find_or_create(Store *store, const struct request *request,
+                           const struct machine *machine, const struct plan *plan,
+                           const char *identity, struct entered *entered, GError **error)
+{
+    g_autoptr(GError) lookup = NULL;
+    entered->campaign = store_find_campaign(store, identity, &lookup);
+    if (lookup) {
+        g_propagate_error(error, g_steal_pointer(&lookup));
+        return false;
+    }
+    entered->existed = entered->campaign != NULL;
+    return entered->existed ? extend(store, request, entered, error)
+                            : create(store, request, machine, plan, identity, entered, error);
+}
+
+bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
+                    const GArray *problems, struct entered *entered, GError **error)
+{
+    *entered = (struct entered){0};
+    g_autoptr(GPtrArray) solvers = request_solvers(request, error);
+    if (!solvers)
+        return false;
+    struct plan_request wanted = make_plan_request(request, machine, problems, solvers);
+    struct plan *plan = plan_new(&wanted);
+    g_autofree char *identity = plan_identity(&wanted);
+    entered->configs = plan->configs;
+    entered->uncovered = g_array_ref(plan->uncovered);
+    bool ok = plan->count > 0;
+    if (ok)
+        ok = find_or_create(store, request, machine, plan, identity, entered, error);
+    else
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "no solver serves any of the %u problems on %s; skipjack solvers --problem KEY "
+                    "--target %s says why",
+                    problems->len, machine->target.id, machine->target.id);
+    plan_free(plan);
+    return ok;
+}

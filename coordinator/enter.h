@@ -1,0 +1,42 @@
+/*
+ * From a request to a campaign in the database: its target, its problems, the
+ * plan, and either a new campaign or the one that the same request made before.
+ */
+#ifndef COORDINATOR_ENTER_H
+#define COORDINATOR_ENTER_H
+
+#include "coordinator/request.h"
+
+/* What a campaign is made for. */
+struct machine {
+    struct target target;
+    char *stack;  /* toolchain and runtime of the device; "" where no device was asked */
+    char *device; /* the device's own name; "" where none was asked */
+};
+void machine_clear(struct machine *machine);
+
+/* This machine's device, as `skipjack worker --probe` tells it. */
+bool machine_probe(struct machine *machine, GError **error);
+/* The target of that name: this machine's for "local", else as the database knows it, else what the name
+ * alone says. */
+bool machine_find(Store *store, const char *name, struct machine *machine, GError **error);
+
+struct entered {
+    struct campaign *campaign;
+    bool existed;       /* the same request was made before: its campaign goes on */
+    bool extended;      /* ... and was given more working time */
+    int reused;         /* jobs that took over finished results */
+    int64_t configs;    /* what its jobs evaluate at most */
+    GArray *uncovered;  /* struct plan_problem that no solver serves */
+};
+void entered_clear(struct entered *entered);
+
+/* Finds or creates the campaign of request over problems (GArray of struct plan_problem). Problems that
+ * no solver serves are written into the farm's diary (kind ENTER_UNCOVERED_EVENT, the key as detail).
+ * COORDINATOR_ERROR_EMPTY when there is no job at all. */
+bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
+                    const GArray *problems, struct entered *entered, GError **error);
+
+#define ENTER_UNCOVERED_EVENT "no solver"
+
+#endif

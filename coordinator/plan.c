@@ -1,0 +1,160 @@
+#include "coordinator/plan.h"
+
+#include "solvers/problem_key.h"
+
+#include <string.h>
+
+/* A job of the naive solver has one config and serves as the yardstick only: it may wait until the
+ * solvers that can win with a problem of the same weight have had their round. */
+#define NAIVE_WEIGHT 0.25
+
+/* A space is walked no further than this to foretell how long a campaign takes. */
+#define COUNTED_CONFIGS_MAX 100000
+
+void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity)
+{
+    for (guint i = 0; i < problems->len; i++) {
+        struct plan_problem *known = &g_array_index(problems, struct plan_problem, i);
+        if (problem_equal(&known->problem, problem)) {
+            known->multiplicity += multiplicity;
+            return;
+        }
+    }
+    struct plan_problem added = {*problem, multiplicity};
+    g_array_append_val(problems, added);
+}
+
+int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
+                         const struct target *target, int limit)
+{
+    struct context context;
+    context_init(&context, target);
+    const struct space *space = solver_space(solver, problem, &context);
+    if (!space)
+        return 1;
+    struct space_walk walk;
+    struct perf_config config;
+    int64_t most = limit > 0 ? limit : COUNTED_CONFIGS_MAX;
+    int64_t count = 0;
+    space_walk_init(&walk, space, problem, &context);
+    while (count < most && space_walk_next(&walk, &config))
+        count++;
+    return MAX(count, 1);
+}
+
+static double job_priority(const struct solver *solver, const struct plan_problem *problem)
+{
+    double weight = problem_macs(&problem->problem) * problem->multiplicity;
+    return strcmp(solver->name, PLAN_NAIVE_SOLVER) == 0 ? weight * NAIVE_WEIGHT : weight;
+}
+
+static struct job_plan make_job(const struct solver *solver, const struct plan_problem *problem)
+{
+    return (struct job_plan){
+        .problem = problem->problem,
+        .solver = solver->name,
+        .revision = solver->revision,
+        .hash = solver_hash(solver),
+        .provider = solver->provider,
+        .algorithm = solver->algorithm,
+        .dynamic = solver->dynamic,
+        .tunable = solver->space != NULL,
+        .priority = job_priority(solver, problem),
+        .multiplicity = problem->multiplicity,
+    };
+}
+
+static int plan_problem_jobs(const struct plan_request *request, const struct plan_problem *problem,
+                             GArray *jobs, int64_t *configs)
+{
+    struct context context;
+    context_init(&context, request->target);
+    int added = 0;
+    for (int s = 0; s < request->solver_count; s++) {
+        const struct solver *solver = request->solvers[s];
+        const char *reason = NULL;
+        if (!solver_applicable(solver, &problem->problem, &context, &reason))
+            continue;
+        struct job_plan job = make_job(solver, problem);
+        g_array_append_val(jobs, job);
+        *configs += plan_job_configs(solver, &problem->problem, request->target,
+                                     request->configs_limit);
+        added++;
+    }
+    return added;
+}
+
+struct plan *plan_new(const struct plan_request *request)
+{
+    struct plan *plan = g_new0(struct plan, 1);
+    GArray *jobs = g_array_new(FALSE, FALSE, sizeof(struct job_plan));
+    plan->uncovered = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
+    for (guint i = 0; i < request->problems->len; i++) {
+        struct plan_problem *problem = &g_array_index(request->problems, struct plan_problem, i);
+        if (plan_problem_jobs(request, problem, jobs, &plan->configs) == 0)
+            g_array_append_val(plan->uncovered, *problem);
+    }
+    plan->count = (int)jobs->len;
+    plan->jobs = (struct job_plan *)(void *)g_array_free(jobs, FALSE);
+    return plan;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (!plan)
+        return;
+    g_free(plan->jobs);
+    g_array_unref(plan->uncovered);
+    g_free(plan);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Adds the lines in sorted order, so that the order they came in does not count. */
+static void hash_lines(GChecksum *checksum, GPtrArray *lines)
+{
+    g_ptr_array_sort(lines, compare_lines);
+    for (guint i = 0; i < lines->len; i++)
+        g_checksum_update(checksum, g_ptr_array_index(lines, i), -1);
+}
+
+static void hash_problems(GChecksum *checksum, const GArray *problems)
+{
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < problems->len; i++) {
+        const struct plan_problem *problem = &g_array_index(problems, struct plan_problem, i);
+        char key[PROBLEM_KEY_MAX];
+        problem_key(&problem->problem, key);
+        g_ptr_array_add(lines, g_strdup_printf("problem %s %d\n", key, problem->multiplicity));
+    }
+    hash_lines(checksum, lines);
+}
+
+static void hash_solvers(GChecksum *checksum, const struct plan_request *request)
+{
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < request->solver_count; i++) {
+        const struct solver *solver = request->solvers[i];
+        g_ptr_array_add(lines, g_strdup_printf("solver %s %d %s\n", solver->name, solver->revision,
+                                               solver_hash(solver)));
+    }
+    hash_lines(checksum, lines);
+}
+
+char *plan_identity(const struct plan_request *request)
+{
+    GChecksum *checksum = g_checksum_new(G_CHECKSUM_SHA256);
+    hash_problems(checksum, request->problems);
+    hash_solvers(checksum, request);
+    g_autofree char *rest = g_strdup_printf(
+        "target %s\nstack %s\nstrategy %s\nseed %" G_GINT64_FORMAT "\nconfigs %d\nround %d\nbuild %d\n",
+        request->target->id, request->stack, request->strategy, request->seed,
+        request->configs_limit, request->round_configs, request->build_only);
+    g_checksum_update(checksum, (const guchar *)rest, -1);
+    char *identity = g_strdup(g_checksum_get_string(checksum));
+    g_checksum_free(checksum);
+    return identity;
+}

@@ -1,0 +1,60 @@
+/*
+ * Planning: problems x solvers x one target become jobs. Pure, but for
+ * allocation: the same inputs give the same plan and the same identity.
+ */
+#ifndef COORDINATOR_PLAN_H
+#define COORDINATOR_PLAN_H
+
+#include "schema/store.h"
+#include "solvers/solver.h"
+
+/* A problem and how often the network runs it. */
+struct plan_problem {
+    struct problem problem;
+    int multiplicity;
+};
+
+/* Adds a problem to problems (GArray of struct plan_problem), or raises the multiplicity of an equal one. */
+void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity);
+
+/* What a campaign is asked to do; the pointers belong to the caller. */
+struct plan_request {
+    const struct target *target;
+    const char *stack;      /* "" for any */
+    const char *strategy;   /* "exhaustive" or "random" */
+    int64_t seed;
+    int configs_limit;      /* 0 for none */
+    int round_configs;
+    bool build_only;
+    const GArray *problems; /* struct plan_problem */
+    const struct solver *const *solvers;
+    int solver_count;
+};
+
+struct plan {
+    struct job_plan *jobs; /* problems in the order given, each with its solvers in the table's order */
+    int count;
+    GArray *uncovered;     /* struct plan_problem: what no solver serves */
+    int64_t configs;       /* how many configs the jobs evaluate at most */
+};
+
+/* Asks every solver about every problem. Free with plan_free(). */
+struct plan *plan_new(const struct plan_request *request);
+void plan_free(struct plan *plan);
+
+/* Configs that a job of this solver evaluates at most: its space, capped by limit where that is not 0;
+ * 1 for solvers that cannot be tuned. */
+int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
+                         const struct target *target, int limit);
+
+/*
+ * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with revisions and hashes,
+ * target, stack, strategy, seed, limits, build_only. The order of problems and solvers does not count,
+ * nor does the budget: asking for more time is the same campaign. Free with g_free().
+ */
+char *plan_identity(const struct plan_request *request);
+
+/* The naive solver: what every speed-up is measured against. */
+#define PLAN_NAIVE_SOLVER "ConvDirectNaive"
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * How far a campaign is, how long it still takes, and how long it will take
+ * before it begins. Times are working time of the campaign, which on one
+ * worker is the time on the wall.
+ */
+#ifndef COORDINATOR_PROGRESS_H
+#define COORDINATOR_PROGRESS_H
+
+#include "schema/store.h"
+
+/* What a config costs: taken from the newest campaign of the same target, else a documented guess. */
+struct progress_rates {
+    double compile_seconds; /* of a config's kernels, in one build child */
+    double eval_seconds;    /* verifying and timing a config */
+    bool measured;          /* false: the guess */
+};
+void progress_rates_load(Store *store, const char *target, struct progress_rates *rates);
+
+/* What a campaign may cost at most: its jobs and the configs they may evaluate. */
+struct progress_work {
+    int jobs;
+    int64_t configs;
+    int round_configs;
+    int children;          /* build processes at a time */
+    double budget_seconds; /* left of it; 0 with has_budget: spent */
+    bool has_budget;
+};
+/* The budget, or all of the work where that is less; but never less than every job's first round, which
+ * is measured whatever the budget. */
+double progress_estimate(const struct progress_work *work, const struct progress_rates *rates);
+
+/* Seconds until the campaign is done, from what its configs took so far; NAN before the first one.
+ * configs_total as plan_new() counts them. */
+double progress_eta(const struct progress *progress, int64_t configs_total, int round_configs);
+
+/* "45 s", "3 min 20 s", "2 h 10 min". Free with g_free(). */
+char *progress_duration(double seconds);
+
+/* One line: "jobs 12 of 23 (1 failed), configs 120 of 276, worked 2 min of 10 min, about 3 min left". */
+char *progress_text(const struct progress *progress, int64_t configs_total, double eta);
+
+/* Shows progress on standard error: on a terminal one line that is written again, else a plain line every
+ * ten seconds or so. */
+struct progress_line {
+    bool terminal, shown;
+    int64_t last_us;
+};
+void progress_line_init(struct progress_line *line);
+void progress_line_show(struct progress_line *line, const char *text);
+/* Ends an updating line, so that other words may follow. */
+void progress_line_end(struct progress_line *line);
+
+#endif

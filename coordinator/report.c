@@ -1,0 +1,217 @@
+#include "coordinator/report.h"
+
+#include "coordinator/enter.h"
+#include "coordinator/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+static void clear_row(gpointer data)
+{
+    struct report_row *row = data;
+    g_free(row->solver);
+    g_free(row->config);
+}
+
+/* ---- rows ---- */
+
+static struct report_row *find_row(const GArray *rows, const struct problem *problem)
+{
+    for (guint i = 0; i < rows->len; i++) {
+        struct report_row *row = &g_array_index(rows, struct report_row, i);
+        if (problem_equal(&row->problem, problem))
+            return row;
+    }
+    return NULL;
+}
+
+/* A row a problem, from the jobs: a problem whose jobs all failed has one too. */
+static GArray *empty_rows(const GPtrArray *jobs)
+{
+    GArray *rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
+    g_array_set_clear_func(rows, clear_row);
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = g_ptr_array_index(jobs, i);
+        if (find_row(rows, &job->problem))
+            continue;
+        struct report_row row = {
+            .problem = job->problem,
+            .multiplicity = job->multiplicity,
+            .solver = g_strdup(""),
+            .config = g_strdup(""),
+            .time_ms = NAN,
+            .spread = NAN,
+            .default_ms = NAN,
+            .untuned_ms = NAN,
+            .naive_ms = NAN,
+            .gflops = NAN,
+        };
+        g_array_append_val(rows, row);
+    }
+    return rows;
+}
+
+static void take_winner(struct report_row *row, const struct result *result)
+{
+    const struct outcome *outcome = &result->kept.outcome;
+    if (row->won && outcome->median_ms >= row->time_ms)
+        return;
+    g_free(row->solver);
+    g_free(row->config);
+    row->won = true;
+    row->solver = g_strdup(result->solver);
+    row->config = g_strdup(result->kept.config_text);
+    row->time_ms = outcome->median_ms;
+    row->spread = outcome->spread;
+    row->gflops = 2 * problem_macs(&row->problem) / (outcome->median_ms * 1e6);
+    row->tuned = !result->kept.is_default;
+}
+
+/* The default config of a solver for a problem, as it was measured; NULL when it was not. */
+static const struct result *default_result(const GPtrArray *results, const struct problem *problem,
+                                           const char *solver)
+{
+    for (guint i = 0; i < results->len; i++) {
+        const struct result *result = g_ptr_array_index(results, i);
+        if (result->kept.is_default && strcmp(result->solver, solver) == 0 &&
+            problem_equal(&result->problem, problem))
+            return result;
+    }
+    return NULL;
+}
+
+static double default_time(const GPtrArray *results, const struct problem *problem,
+                           const char *solver)
+{
+    const struct result *result = default_result(results, problem, solver);
+    return result ? result->kept.outcome.median_ms : NAN;
+}
+
+/* What one would run without tuning; estimates come from this program's solver table. */
+static double untuned_time(const GPtrArray *results, const struct report_row *row,
+                           const struct context *context)
+{
+    double best = -1, time_ms = NAN;
+    for (int i = 0; i < solver_table_count; i++) {
+        const struct solver *solver = solver_table[i];
+        const char *reason = NULL;
+        if (!solver_applicable(solver, &row->problem, context, &reason))
+            continue;
+        double estimate = solver->estimate(&row->problem, context);
+        double measured = default_time(results, &row->problem, solver->name);
+        if (estimate > best && isfinite(measured)) {
+            best = estimate;
+            time_ms = measured;
+        }
+    }
+    return time_ms;
+}
+
+static double row_weight(const struct report_row *row)
+{
+    return row->won ? row->time_ms * row->multiplicity : HUGE_VAL;
+}
+
+static int compare_rows(gconstpointer a, gconstpointer b)
+{
+    const struct report_row *left = a, *right = b;
+    double x = row_weight(left), y = row_weight(right);
+    return x > y ? -1 : x < y ? 1 : problem_compare(&left->problem, &right->problem);
+}
+
+GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char *target_id)
+{
+    GArray *rows = empty_rows(jobs);
+    for (guint i = 0; i < results->len; i++) {
+        const struct result *result = g_ptr_array_index(results, i);
+        struct report_row *row = find_row(rows, &result->problem);
+        if (row)
+            take_winner(row, result);
+    }
+    struct target target = {0};
+    struct context context;
+    bool known = target_parse(target_id, &target, NULL);
+    context_init(&context, &target);
+    for (guint i = 0; i < rows->len; i++) {
+        struct report_row *row = &g_array_index(rows, struct report_row, i);
+        row->naive_ms = default_time(results, &row->problem, PLAN_NAIVE_SOLVER);
+        row->default_ms = default_time(results, &row->problem, row->solver);
+        row->untuned_ms = known ? untuned_time(results, row, &context) : NAN;
+    }
+    g_array_sort(rows, compare_rows);
+    return rows;
+}
+
+struct report_totals report_sum(const GArray *rows)
+{
+    struct report_totals totals = {.problems = (int)rows->len};
+    for (guint i = 0; i < rows->len; i++) {
+        const struct report_row *row = &g_array_index(rows, struct report_row, i);
+        totals.layers += row->multiplicity;
+        totals.without_winner += !row->won;
+        if (!row->won || !isfinite(row->naive_ms) || !isfinite(row->untuned_ms))
+            continue;
+        totals.compared++;
+        totals.naive_ms += row->multiplicity * row->naive_ms;
+        totals.untuned_ms += row->multiplicity * row->untuned_ms;
+        totals.tuned_ms += row->multiplicity * row->time_ms;
+    }
+    return totals;
+}
+
+/* ---- the whole ---- */
+
+#define UNCOVERED_EVENTS_MAX 100000
+
+static bool read_uncovered(Store *store, struct report *report, GError **error)
+{
+    g_autoptr(GPtrArray) events =
+        store_list_events(store, report->campaign->id, UNCOVERED_EVENTS_MAX, error);
+    report->uncovered = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; events && i < events->len; i++) {
+        const struct event_row *event = g_ptr_array_index(events, i);
+        if (strcmp(event->kind, ENTER_UNCOVERED_EVENT) == 0)
+            g_ptr_array_add(report->uncovered, g_strdup(event->detail));
+    }
+    return events != NULL;
+}
+
+static bool read_rows(Store *store, struct report *report, GError **error)
+{
+    int64_t id = report->campaign->id;
+    g_autoptr(GPtrArray) jobs = store_list_jobs(store, id, error);
+    g_autoptr(GPtrArray) results = jobs ? store_list_results(store, id, error) : NULL;
+    if (!results)
+        return false;
+    for (guint i = 0; i < jobs->len; i++)
+        report->reused += ((const struct job_row *)g_ptr_array_index(jobs, i))->reused;
+    report->rows = report_rows(jobs, results, report->campaign->target);
+    report->totals = report_sum(report->rows);
+    return true;
+}
+
+struct report *report_new(Store *store, int64_t campaign, GError **error)
+{
+    struct report *report = g_new0(struct report, 1);
+    report->campaign = store_get_campaign(store, campaign, error);
+    if (report->campaign && read_rows(store, report, error) &&
+        store_count_outcomes(store, campaign, report->outcomes, error) &&
+        store_progress(store, campaign, &report->progress, error) &&
+        read_uncovered(store, report, error))
+        return report;
+    report_free(report);
+    return NULL;
+}
+
+void report_free(struct report *report)
+{
+    if (!report)
+        return;
+    if (report->campaign)
+        campaign_free(report->campaign);
+    if (report->rows)
+        g_array_unref(report->rows);
+    if (report->uncovered)
+        g_ptr_array_unref(report->uncovered);
+    g_free(report);
+}

@@ -1,0 +1,65 @@
+/*
+ * What a campaign brought, problem by problem and for the whole network.
+ *
+ * Three times stand beside each other, all measured in this campaign:
+ *   naive      PLAN_NAIVE_SOLVER's;
+ *   default    the best choice without tuning: of the solvers whose default
+ *              config was measured, the one with the highest estimate(), with
+ *              that default config;
+ *   tuned      the fastest verified config of any solver.
+ * A row's own default is the winning solver's default config: the speed-up of
+ * a row is what tuning gained over it. Totals are weighted by multiplicity and
+ * run over the problems that have all three times, so that they compare.
+ */
+#ifndef COORDINATOR_REPORT_H
+#define COORDINATOR_REPORT_H
+
+#include "coordinator/table.h"
+#include "schema/store.h"
+
+/* Times are NAN where they were not measured. */
+struct report_row {
+    struct problem problem;
+    int multiplicity;
+    bool won;              /* false: no config of any solver was verified */
+    char *solver, *config; /* the winner's; "" without one */
+    double time_ms, spread;
+    double default_ms;     /* the winning solver's default config */
+    double untuned_ms;     /* the best choice without tuning */
+    double naive_ms;
+    double gflops;         /* the problem's own operations over the winner's time */
+    bool tuned;            /* the winner is not its solver's default config */
+};
+
+struct report_totals {
+    int problems, layers;         /* distinct, and with multiplicity */
+    int without_winner;
+    int compared;                 /* problems that have all three times */
+    double naive_ms, untuned_ms, tuned_ms; /* over those, weighted by multiplicity */
+};
+
+struct report {
+    struct campaign *campaign;
+    GArray *rows;          /* struct report_row, by the weight of their time in the network */
+    struct report_totals totals;
+    int64_t outcomes[FAILURE_COUNT];
+    struct progress progress;
+    int reused;            /* jobs whose results are an earlier campaign's */
+    GPtrArray *uncovered;  /* char *: keys of problems that no solver serves */
+};
+
+/* Reads a campaign's results. STORE_ERROR_NOT_FOUND when there is no such campaign. */
+struct report *report_new(Store *store, int64_t campaign, GError **error);
+void report_free(struct report *report);
+
+/* The rows from jobs (struct job_row *) and results (struct result *) alone: what report_new() does with
+ * what it read. GArray of struct report_row. */
+GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char *target);
+struct report_totals report_sum(const GArray *rows);
+
+/* All of it, for people; fits TABLE_WIDTH. */
+void report_print(const struct report *report, FILE *out);
+/* The same as an object: campaign, problems, totals, outcomes, work. A new reference. */
+json_t *report_json(const struct report *report);
+
+#endif

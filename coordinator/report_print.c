@@ -1,0 +1,170 @@
+/* How a report looks, for people and as JSON. */
+#include "coordinator/problem_text.h"
+#include "coordinator/progress.h"
+#include "coordinator/report.h"
+#include "solvers/problem_key.h"
+
+#include <math.h>
+
+static const struct table_column columns[] = {
+    {"x", "multiplicity", TABLE_INT, 0},
+    {"problem", "problem", TABLE_TEXT, 0},
+    {NULL, "key", TABLE_TEXT, 0},
+    {"winner", "solver", TABLE_TEXT, 0},
+    {"config", "config", TABLE_TEXT, 0},
+    {"ms", "time_ms", TABLE_NUMBER, 3},
+    {"+-%", "spread_percent", TABLE_NUMBER, 1},
+    {"default", "default_ms", TABLE_NUMBER, 3},
+    {"gain", "speedup", TABLE_NUMBER, 2},
+    {NULL, "untuned_ms", TABLE_NUMBER, 3},
+    {"naive", "naive_ms", TABLE_NUMBER, 3},
+    {"GFLOP/s", "gflops", TABLE_NUMBER, 1},
+};
+
+static Table *row_table(const struct report *report)
+{
+    Table *table = table_new(columns, G_N_ELEMENTS(columns));
+    for (guint i = 0; i < report->rows->len; i++) {
+        const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
+        g_autofree char *text = problem_text(&row->problem);
+        char key[PROBLEM_KEY_MAX];
+        table_int(table, row->multiplicity);
+        table_text(table, text);
+        table_text(table, problem_key(&row->problem, key));
+        table_text(table, row->won ? row->solver : NULL);
+        table_text(table, !row->won ? NULL : row->config[0] ? row->config : "-");
+        table_number(table, row->time_ms);
+        table_number(table, row->spread * 100);
+        table_number(table, row->default_ms);
+        table_number(table, row->default_ms / row->time_ms);
+        table_number(table, row->untuned_ms);
+        table_number(table, row->naive_ms);
+        table_number(table, row->gflops);
+    }
+    return table;
+}
+
+static void print_totals(const struct report_totals *totals, FILE *out)
+{
+    fprintf(out, "\nThe whole network (%d problems, %d layers):\n", totals->problems, totals->layers);
+    if (totals->compared == 0) {
+        fputs("  no problem has a naive, a default and a tuned time to compare\n", out);
+        return;
+    }
+    fprintf(out, "  naive    %10.3f ms\n", totals->naive_ms);
+    fprintf(out, "  default  %10.3f ms   %5.2fx   the solver estimated best, its default config\n",
+            totals->untuned_ms, totals->naive_ms / totals->untuned_ms);
+    fprintf(out, "  tuned    %10.3f ms   %5.2fx   %.2fx over the default\n", totals->tuned_ms,
+            totals->naive_ms / totals->tuned_ms, totals->untuned_ms / totals->tuned_ms);
+    if (totals->compared < totals->problems)
+        fprintf(out, "  over the %d problems that have all three times\n", totals->compared);
+}
+
+static void print_without_winner(const struct report *report, FILE *out)
+{
+    if (report->totals.without_winner == 0 && report->uncovered->len == 0)
+        return;
+    fputs("\nWithout a winner:\n", out);
+    for (guint i = 0; i < report->rows->len; i++) {
+        const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
+        char key[PROBLEM_KEY_MAX];
+        if (!row->won)
+            fprintf(out, "  %s (no config was verified)\n", problem_key(&row->problem, key));
+    }
+    for (guint i = 0; i < report->uncovered->len; i++)
+        fprintf(out, "  %s (no solver serves it)\n",
+                (const char *)g_ptr_array_index(report->uncovered, i));
+}
+
+static bool is_rejection(int failure)
+{
+    return failure != FAILURE_NONE && failure != FAILURE_PENDING && failure != FAILURE_SLOW;
+}
+
+static void print_outcomes(const struct report *report, FILE *out)
+{
+    int64_t rejected = 0;
+    for (int i = 0; i < FAILURE_COUNT; i++)
+        rejected += is_rejection(i) ? report->outcomes[i] : 0;
+    fprintf(out,
+            "\nConfigs: %" G_GINT64_FORMAT " verified and timed, %" G_GINT64_FORMAT
+            " verified and dropped early as slower, %" G_GINT64_FORMAT " rejected\n",
+            report->outcomes[FAILURE_NONE], report->outcomes[FAILURE_SLOW], rejected);
+    for (int i = 0; i < FAILURE_COUNT; i++) {
+        if (is_rejection(i) && report->outcomes[i] > 0)
+            fprintf(out, "  %6" G_GINT64_FORMAT " %s\n", report->outcomes[i],
+                    failure_name((enum failure)i));
+    }
+}
+
+static void print_work(const struct report *report, FILE *out)
+{
+    const struct progress *progress = &report->progress;
+    g_autofree char *spent = progress_duration(progress->spent_seconds);
+    fprintf(out,
+            "Work: %d jobs (%d done, %d failed), %d with results taken over from earlier campaigns; "
+            "%" G_GINT64_FORMAT " kernels compiled, %s\n",
+            progress->jobs, progress->done, progress->failed, report->reused, progress->kernels_built,
+            spent);
+}
+
+void report_print(const struct report *report, FILE *out)
+{
+    const struct campaign *campaign = report->campaign;
+    Table *table = row_table(report);
+    fprintf(out, "Campaign %" G_GINT64_FORMAT "%s%s on %s, %s\n\n", campaign->id,
+            campaign->name[0] ? " " : "", campaign->name, campaign->target, campaign->state);
+    table_print(table, out);
+    table_free(table);
+    print_totals(&report->totals, out);
+    print_without_winner(report, out);
+    print_outcomes(report, out);
+    print_work(report, out);
+    fputs("\nms: median time of the winner; +-%: its interquartile range; default: the winning solver's\n"
+          "default config; gain: default over ms; naive: the plainest kernel. All verified.\n",
+          out);
+}
+
+static json_t *totals_json(const struct report_totals *totals)
+{
+    return json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f}", "problems", totals->problems, "layers",
+                     totals->layers, "without_winner", totals->without_winner, "compared",
+                     totals->compared, "naive_ms", totals->naive_ms, "untuned_ms",
+                     totals->untuned_ms, "tuned_ms", totals->tuned_ms);
+}
+
+static json_t *outcomes_json(const struct report *report)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < FAILURE_COUNT; i++) {
+        if (report->outcomes[i] > 0)
+            json_object_set_new(object, failure_name((enum failure)i),
+                                json_integer(report->outcomes[i]));
+    }
+    return object;
+}
+
+static json_t *work_json(const struct report *report)
+{
+    const struct progress *progress = &report->progress;
+    return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:f}", "jobs", progress->jobs, "done",
+                     progress->done, "failed", progress->failed, "reused", report->reused,
+                     "kernels_built", (json_int_t)progress->kernels_built, "configs_done",
+                     (json_int_t)progress->configs_done, "spent_seconds", progress->spent_seconds);
+}
+
+json_t *report_json(const struct report *report)
+{
+    Table *table = row_table(report);
+    json_t *uncovered = json_array();
+    for (guint i = 0; i < report->uncovered->len; i++)
+        json_array_append_new(uncovered, json_string(g_ptr_array_index(report->uncovered, i)));
+    json_t *json = json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "campaign",
+                             (json_int_t)report->campaign->id, "name", report->campaign->name,
+                             "target", report->campaign->target, "state", report->campaign->state,
+                             "problems", table_json(table), "totals",
+                             totals_json(&report->totals), "outcomes", outcomes_json(report),
+                             "work", work_json(report), "uncovered", uncovered);
+    table_free(table);
+    return json;
+}

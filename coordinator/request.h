@@ -1,0 +1,41 @@
+/*
+ * What a user asks of a campaign, from options or from a JSON description.
+ */
+#ifndef COORDINATOR_REQUEST_H
+#define COORDINATOR_REQUEST_H
+
+#include "coordinator/plan.h"
+
+#define REQUEST_DEFAULT_CONFIGS 32 /* configs a job evaluates at most */
+#define REQUEST_ROUND_CONFIGS 4    /* configs in a round: small, so that a budget reaches every job */
+
+/* Fields as GOption fills them; strings are owned. */
+struct request {
+    char *name, *target, *tag, *network, *strategy, *solvers;
+    char **files; /* NULL-terminated, or NULL */
+    gint64 seed;
+    int configs;
+    double budget_seconds;
+    gboolean build_only;
+};
+/* Everything at its default; the budget is the command's own. */
+void request_init(struct request *request, double budget_seconds);
+void request_clear(struct request *request);
+
+/* The options that tune and `campaign create` share: --target --configs --strategy --seed --budget
+ * --solvers --name. They point into request. Free with g_free(). */
+GOptionEntry *request_options(struct request *request);
+
+/* COORDINATOR_ERROR_USAGE for unknown strategies, negative numbers, an empty name. */
+bool request_check(const struct request *request, GError **error);
+
+/* Reads a description over the defaults: an object with the options' names without dashes, where
+ * "problems" is a file or a list of files and "solvers" a list of names. A relative file is sought beside
+ * the description. Unknown fields are refused by name (COORDINATOR_ERROR_USAGE). */
+bool request_from_file(const char *path, struct request *request, GError **error);
+
+/* The solvers asked for, in the table's order; all of them when none is named. GPtrArray of const struct
+ * solver *. COORDINATOR_ERROR_USAGE names the one that is unknown. */
+GPtrArray *request_solvers(const struct request *request, GError **error);
+
+#endif
