@@ -10,6 +10,9 @@
  *   {"op":"compiled","id":N,"failure":"ok","seconds":S,"log":"..","version":"..",
  *    "registers":R,"spills":P,"local_bytes":L}            blob: the code object
  *   {"op":"compiled","id":N,"failure":"compile error","seconds":S,"log":"..","version":".."}
+ * Before the first compilation for a target, since a kernel's key holds the toolchain's version:
+ *   {"op":"version","toolchain":"opencl","target":{..}}
+ *   {"op":"version","version":"..","error":".."}    error is "" where the toolchain serves the target
  *
  * To an eval child:
  *   {"op":"kernel","key":HEX}                             blob: the code object; kept until "forget"

@@ -1,0 +1,162 @@
+#include "worker/build_child.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/kernel_source.h"
+#include "kernels/toolchain.h"
+#include "schema/failure.h"
+#include "worker/frames.h"
+#include "worker/target_json.h"
+
+struct compile_request {
+    json_int_t id;
+    const char *toolchain, *file, *entry, *options; /* in the request's JSON */
+    struct target target;
+};
+
+static bool compile_request_read(json_t *head, struct compile_request *request, GError **error)
+{
+    json_t *target = NULL;
+    json_error_t why;
+    if (json_unpack_ex(head, &why, 0, "{s:I, s:s, s:s, s:s, s:s, s:o}", "id", &request->id,
+                       "toolchain", &request->toolchain, "file", &request->file, "entry",
+                       &request->entry, "options", &request->options, "target", &target) != 0) {
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "not a compile request: %s", why.text);
+        return false;
+    }
+    return target_from_json(target, &request->target, error);
+}
+
+/* The toolchain when it is here and compiles for the target. */
+static const struct toolchain *toolchain_open(const char *name, const struct target *target,
+                                              const char **version, GError **error)
+{
+    const struct toolchain *toolchain = toolchain_find(name);
+    if (!toolchain) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE, "no toolchain is called '%s'",
+                    name);
+        return NULL;
+    }
+    *version = toolchain->version(error);
+    return *version && toolchain->can_compile(target, error) ? toolchain : NULL;
+}
+
+static bool compile(const struct compile_request *request, const char **version,
+                    struct code_object *object, GError **error)
+{
+    const struct toolchain *toolchain =
+        toolchain_open(request->toolchain, &request->target, version, error);
+    if (!toolchain)
+        return false;
+    const struct kernel_source *source = kernel_source_find(request->file, error);
+    if (!source)
+        return false;
+    return toolchain->compile(source->text, request->options, request->entry, &request->target,
+                              object, error);
+}
+
+static json_t *compiled_head(const struct compile_request *request, const char *version,
+                             const struct code_object *object, const GError *error)
+{
+    const char *log = object->log ? object->log : "";
+    g_autofree char *text = error ? g_strdup_printf("%s\n%s", error->message, log) : g_strdup(log);
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    json_t *head =
+        json_pack("{s:s, s:I, s:s, s:f, s:s, s:s}", "op", "compiled", "id", request->id, "failure",
+                  failure_name(error ? FAILURE_COMPILE_ERROR : FAILURE_NONE), "seconds",
+                  object->seconds, "log", g_strstrip(valid), "version", version ? version : "");
+    if (!error) {
+        json_object_set_new(head, "registers", json_integer(object->registers));
+        json_object_set_new(head, "spills", json_integer(object->spills));
+        json_object_set_new(head, "local_bytes", json_integer(object->local_bytes));
+    }
+    return head;
+}
+
+static bool serve_compile(int out, json_t *head, GError **error)
+{
+    struct compile_request request = {0};
+    if (!compile_request_read(head, &request, error))
+        return false;
+    g_autoptr(GError) refused = NULL;
+    struct code_object object = {0};
+    const char *version = NULL;
+    if (!compile(&request, &version, &object, &refused) &&
+        !g_error_matches(refused, KERNELS_ERROR, KERNELS_ERROR_COMPILE)) {
+        /* Nothing was said about the source: no answer, so that no kernel is called bad for it. */
+        g_propagate_error(error, g_steal_pointer(&refused));
+        return false;
+    }
+    json_t *answer = compiled_head(&request, version, &object, refused);
+    bool sent = frame_write(out, answer, object.code, error);
+    json_decref(answer);
+    code_object_clear(&object);
+    return sent;
+}
+
+static bool serve_version(int out, json_t *head, GError **error)
+{
+    const char *name = json_string_value(json_object_get(head, "toolchain"));
+    const char *version = NULL;
+    struct target target;
+    g_autoptr(GError) missing = NULL;
+    if (!target_from_json(json_object_get(head, "target"), &target, error))
+        return false;
+    toolchain_open(name ? name : "", &target, &version, &missing);
+    json_t *answer =
+        json_pack("{s:s, s:s, s:s}", "op", "version", "version", version && !missing ? version : "",
+                  "error", missing ? missing->message : "");
+    bool sent = frame_write(out, answer, NULL, error);
+    json_decref(answer);
+    return sent;
+}
+
+static const struct {
+    const char *op;
+    bool (*serve)(int out, json_t *head, GError **error);
+} requests[] = {
+    {"compile", serve_compile},
+    {"version", serve_version},
+};
+
+static bool serve(int out, json_t *head, GError **error)
+{
+    const char *op = json_string_value(json_object_get(head, "op"));
+    for (size_t i = 0; op && i < G_N_ELEMENTS(requests); i++)
+        if (strcmp(op, requests[i].op) == 0)
+            return requests[i].serve(out, head, error);
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "a build child knows no request '%s'",
+                op ? op : "");
+    return false;
+}
+
+/* The answers' descriptor; whatever writes to standard output from now on writes to stderr. */
+static int take_stdout(GError **error)
+{
+    int out = dup(STDOUT_FILENO);
+    if (out >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+        return out;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD, "cannot set the standard output apart");
+    return -1;
+}
+
+int build_child_main(void)
+{
+    g_autoptr(GError) error = NULL;
+    int out = take_stdout(&error);
+    while (out >= 0) {
+        struct frame frame = {0};
+        if (!frame_read(STDIN_FILENO, &frame, &error))
+            break;
+        bool served = serve(out, frame.head, &error);
+        frame_clear(&frame);
+        if (!served)
+            break;
+    }
+    if (g_error_matches(error, WORKER_ERROR, WORKER_ERROR_CLOSED))
+        return 0;
+    fprintf(stderr, "build child: %s\n", error->message);
+    return 1;
+}

@@ -1,0 +1,28 @@
+/*
+ * Who a worker is: its node's stable name, and a text that tells its process
+ * from every other that ever ran there, so that a restarted agent knows which
+ * of the node's workers are dead without waiting for their leases. Also the
+ * process's scratch folder, whose name holds the same text.
+ */
+#ifndef WORKER_IDENTITY_H
+#define WORKER_IDENTITY_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* SKIPJACK_NODE, or the host's name. Free with g_free(). */
+char *identity_node(void);
+
+/* "boot_id:pid:starttime" of this process. Free with g_free(). */
+char *identity_process(void);
+
+/* Whether a process of this node with that text can be no more. Texts that follow another form count
+ * as alive: nobody's leases are taken on a guess. */
+bool identity_is_dead(const char *process);
+
+/* A new folder under the temporary one, for this process alone; folders of dead workers are removed.
+ * NULL with an error when it cannot be made. Free with g_free() after identity_remove_scratch(). */
+char *identity_make_scratch(GError **error);
+void identity_remove_scratch(const char *folder);
+
+#endif

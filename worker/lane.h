@@ -1,0 +1,43 @@
+/*
+ * A lane is one connection to the database and a queue of calls for it. Calls
+ * block, so they run on the loop's thread pool, one at a time and in order;
+ * their ends are told on the loop. A lost database loses nothing: the call
+ * that met it stays at the head and is repeated, after growing pauses, until
+ * it got through. The embedded database is started again on the way.
+ */
+#ifndef WORKER_LANE_H
+#define WORKER_LANE_H
+
+#include <uv.h>
+
+#include "schema/store.h"
+
+typedef struct lane Lane;
+
+/* Embedded as the first member of a call's own struct. */
+struct lane_call {
+    /* On a pool thread: touches only the call's own memory. May run again after
+     * STORE_ERROR_CONNECTION. */
+    bool (*run)(struct lane_call *call, Store *store, GError **error);
+    /* On the loop, once: error is NULL on success and never STORE_ERROR_CONNECTION. Frees the call. */
+    void (*done)(struct lane_call *call, const GError *error);
+    bool repeated; /* an earlier run was cut off: whether it took effect is not known */
+};
+
+struct lane_spec {
+    const char *name; /* for the log */
+    const char *url;
+    bool embedded;
+};
+
+/* Opens nothing yet. */
+Lane *lane_new(uv_loop_t *loop, const struct lane_spec *spec);
+/* No call may be under way. The loop must run on until its handles are closed. */
+void lane_free(Lane *lane);
+
+void lane_push(Lane *lane, struct lane_call *call);
+bool lane_idle(const Lane *lane);
+/* The database is away at the moment. */
+bool lane_lost(const Lane *lane);
+
+#endif
