@@ -140,6 +140,7 @@ in_memory := solvers kernels export
 sanitized_build := build/address-undefined
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory))))
 fuzz_build := build/fuzz
+make_fuzzers = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(fuzz_build) fuzzers
 
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
 export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
@@ -156,16 +157,20 @@ test:
 	$(DEPS) test
 	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults)
 	$(parallel) SANITIZE=address,undefined BUILD=$(sanitized_build) sanitized-tests
-	$(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(fuzz_build) fuzzers
+	$(make_fuzzers)
 	$(call prove,$(call tests_of,$(rooms) faults fuzz .) $(sanitized_tests))
 
 test-long: export SKIPJACK_TEST_LONG := 1
 test-long: test
 
 test-%: FORCE
-	$(parallel) $(call programs_of,$*) \
+	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms))) $(call programs_of,$*) \
 		$(if $(filter worker coordinator,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(call tests_of,$*))
+
+test-fuzz:
+	$(make_fuzzers)
+	$(call prove,$(call tests_of,fuzz))
 
 sanitized-tests: $(call programs_of,$(in_memory))
 fuzzers: $(call programs_of,fuzz)
