@@ -1,0 +1,56 @@
+/*
+ * A tensor in host memory as a problem describes it: logical axes in the order
+ * N C D H W (K C D H W for filters), a stride in elements for each, packed or
+ * not. "Dense" is the same tensor as doubles, packed in logical order,
+ * whatever its layout and type: what references are computed on. Doubles hold
+ * every value of the stored types exactly.
+ */
+#ifndef WORKER_TENSOR_H
+#define WORKER_TENSOR_H
+
+#include "solvers/problem.h"
+
+#define TENSOR_AXES 5
+
+struct tensor {
+    enum data_type type;
+    int block; /* channels in blocks of this many, the block innermost; else 1 */
+    int64_t extent[TENSOR_AXES];
+    int64_t stride[TENSOR_AXES]; /* elements; of a block of channels where block > 1 */
+};
+
+/* The packed tensor of a role. */
+void tensor_init(struct tensor *tensor, const struct problem *p, enum tensor_role role);
+/* Replaces the strides (all positive, no two elements at one place, which is not checked). */
+void tensor_set_strides(struct tensor *tensor, const int64_t stride[TENSOR_AXES]);
+
+int64_t tensor_count(const struct tensor *tensor); /* logical elements */
+int64_t
+tensor_elements(const struct tensor *tensor);      /* from the first to the last, holes included */
+int64_t tensor_bytes(const struct tensor *tensor); /* the same in bytes */
+/* Every element between the first and the last is one of the tensor's (blocked ones: or padding). */
+bool tensor_is_packed(const struct tensor *tensor);
+
+/* Visits the logical elements in order, keeping the offset of the current one. */
+struct tensor_walk {
+    const struct tensor *tensor;
+    int64_t at[TENSOR_AXES];
+    int64_t offset; /* elements */
+};
+void tensor_walk_init(struct tensor_walk *walk, const struct tensor *tensor);
+void tensor_walk_next(struct tensor_walk *walk);
+
+double tensor_load(enum data_type type, const void *data, int64_t offset);
+/* Rounds to the type. */
+void tensor_store(enum data_type type, void *data, int64_t offset, double value);
+/* The value after rounding to the type. */
+double tensor_round(enum data_type type, double value);
+
+/* Between dense and stored; holes and padding of `data` are left as they are. */
+void tensor_from_dense(const struct tensor *tensor, const double *dense, void *data);
+void tensor_to_dense(const struct tensor *tensor, const void *data, double *dense);
+
+/* The types this room can compute with (FP32, FP16, BF16, FP64, INT8, INT32). */
+bool tensor_type_supported(enum data_type type);
+
+#endif
