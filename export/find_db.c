@@ -61,8 +61,7 @@ static const char *take_workspace(const char *text, struct find_entry *entry)
     return errno == ERANGE ? "the workspace is larger than any memory" : NULL;
 }
 
-/* rest: "time,workspace,algorithm", or in the older form "solver,time,workspace,library,cache key".
- * */ */
+/* rest: "time,workspace,algorithm", or "solver,time,workspace,library,cache key" (older form). */
 static const char *take_fields(char *name, char *rest, struct find_entry *entry)
 {
     char *fields[4];

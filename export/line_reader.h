@@ -13,8 +13,7 @@
 #define LINE_BYTES_MAX (1 << 20)
 
 struct line {
-    char *
-        text; /* without its line end, NUL-terminated; the reader's, may be changed until the next call */
+    char *text; /* NUL-terminated, without its line end; may be changed until the next call */
     size_t length;
     int64_t number; /* from 1 */
     bool ended;     /* a line end follows: false only for a last line without one */
@@ -26,8 +25,8 @@ LineReader *line_reader_open(const char *path, GError **error);
 void line_reader_close(LineReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LineReader, line_reader_close)
 
-/* READ_BAD (EXPORT_ERROR_SYNTAX) for a line that is too long or holds a NUL; line->number is set.
- * */ */
+/* READ_BAD (EXPORT_ERROR_SYNTAX) for a line that is too long or holds a NUL; line->number is set
+ * then too. */
 enum read_step line_reader_next(LineReader *reader, struct line *line, GError **error);
 
 #endif

@@ -9,8 +9,7 @@
 #include "export/line_reader.h"
 #include "solvers/problem_key.h"
 
-/* Columns of the table config in the order of struct perf_row, texts last; 24 names joined by ','.
- * */ */
+/* Columns of the table config in struct perf_row's order, texts last; 24 names joined by ','. */
 #define PERF_TEXTS 3
 char *perf_column_list(void);
 
@@ -22,14 +21,12 @@ struct perf_record *perf_record_new(const struct perf_row *row, const char *solv
                                     const char *params);
 void perf_record_free(struct perf_record *record);
 bool perf_row_equal(const struct perf_row *a, const struct perf_row *b);
-/* The order of files: rows by column, texts first as MIOpen's index has them, then solvers by name.
- * */ */
+/* The order of files: rows by column, texts first as in MIOpen's index, then solvers by name. */
 int perf_record_compare(const struct perf_record *a, const struct perf_record *b);
 
 /* Writes a new SQLite perf-db: MIOpen's tables and indices, and an index on perf_db(config) that
  * MIOpen does not ask for but whose join it makes about 500 times faster. Records must be sorted by
- * perf_record_compare() without equals: ids follow their order, so equal records give equal bytes.
- * */ */
+ * perf_record_compare() without equals: ids follow it, so equal records give equal bytes. */
 bool perf_db_write(const char *path, const GPtrArray *records, GError **error);
 /* The text form, likewise. */
 bool perf_text_write(const char *path, const GPtrArray *records, GError **error);

@@ -47,8 +47,7 @@ static char *unpack(const char *path, GError **error)
     return copy;
 }
 
-/* Content of unknown origin: its schema may not call functions, and sizes inside pages are checked.
- * */ */
+/* Content of unknown origin: its schema may call no functions, sizes inside pages are checked. */
 static bool distrust(sqlite3 *db)
 {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK &&

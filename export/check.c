@@ -1,0 +1,166 @@
+#include "export/check.h"
+
+#include "export/byte_source.h"
+#include "export/file_name.h"
+#include "export/sqlite_file.h"
+
+#include <string.h>
+
+#define HEAD_BYTES 65536 /* what is looked at to tell a text's format */
+
+static void (*const checks[FILE_KIND_COUNT])(const char *path, struct check_report *report) = {
+    [FILE_FIND_DB] = check_find_db,
+    [FILE_PERF_DB] = check_perf_db,
+    [FILE_PERF_TEXT] = check_perf_text,
+    [FILE_KERNEL_DB] = check_kernel_db,
+};
+
+static void unreadable_free(void *place)
+{
+    struct unreadable *unreadable = place;
+    g_free(unreadable->where);
+    g_free(unreadable->reason);
+    g_free(unreadable);
+}
+
+static bool read_head(const char *path, GString *head, GError **error)
+{
+    char piece[4096];
+    size_t length = 0;
+    g_autoptr(ByteSource) source = byte_source_open(path, error);
+    if (source == NULL) {
+        return false;
+    }
+    do {
+        if (!byte_source_read(source, piece, sizeof piece, &length, error)) {
+            /* Damage behind a head that tells the format is that format's to report. */
+            if (head->len > 0) {
+                g_clear_error(error);
+            }
+            return head->len > 0;
+        }
+        g_string_append_len(head, piece, (gssize)length);
+    } while (length > 0 && head->len < HEAD_BYTES);
+    return true;
+}
+
+static bool sqlite_kind(const char *path, enum file_kind *kind, GError **error)
+{
+    sqlite3 *db = sqlite_file_open(path, error);
+    if (db == NULL) {
+        return false;
+    }
+    g_autoptr(GError) failure = NULL;
+    g_autofree char *table = sqlite_text_value(
+        db, "SELECT name FROM sqlite_schema WHERE name IN ('kern_db', 'perf_db', 'config')",
+        &failure);
+    sqlite_file_close(db);
+    if (table == NULL) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND, "it is an SQLite file without %s: %s",
+                    "MIOpen's tables (config and perf_db, or kern_db)",
+                    failure != NULL ? failure->message : "it has others or none");
+        return false;
+    }
+    *kind = strcmp(table, "kern_db") == 0 ? FILE_KERNEL_DB : FILE_PERF_DB;
+    return true;
+}
+
+/* A find-db's key begins with numbers joined by '-', a perf-db's with numbers joined by 'x'. */
+static bool line_kind(const char *line, enum file_kind *kind)
+{
+    size_t digits = strspn(line, "0123456789");
+    size_t length = strcspn(line, "\n");
+    if (digits == 0 || memchr(line, '=', length) == NULL ||
+        (line[digits] != '-' && line[digits] != 'x')) {
+        return false;
+    }
+    *kind = line[digits] == '-' ? FILE_FIND_DB : FILE_PERF_TEXT;
+    return true;
+}
+
+static bool text_kind(const char *path, const GString *head, enum file_kind *kind, GError **error)
+{
+    const char *line = head->str;
+    while (line != NULL) {
+        if (line_kind(line, kind)) {
+            return true;
+        }
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    /* Only an empty file, or lines of it that are all damaged, leave the word to the name. */
+    g_autofree char *name = g_path_get_basename(path);
+    if (file_name_kind(name, kind) && (*kind == FILE_FIND_DB || *kind == FILE_PERF_TEXT) &&
+        memchr(head->str, '\0', head->len) == NULL) {
+        return true;
+    }
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                "its content is neither a find-db, a perf-db nor a kernel-db");
+    return false;
+}
+
+static bool find_kind(const char *path, enum file_kind *kind, GError **error)
+{
+    g_autoptr(GString) head = g_string_new(NULL);
+    if (!read_head(path, head, error)) {
+        return false;
+    }
+    /* The magic ends in a NUL, which the C string has anyway. */
+    if (head->len >= 16 && memcmp(head->str, "SQLite format 3", 16) == 0) {
+        return sqlite_kind(path, kind, error);
+    }
+    return text_kind(path, head, kind, error);
+}
+
+struct check_report *check_file(const char *path)
+{
+    struct check_report *report = g_new0(struct check_report, 1);
+    enum file_kind kind = FILE_FIND_DB;
+    GError *error = NULL;
+    report->file = g_strdup(path);
+    report->unreadable = g_ptr_array_new_with_free_func(unreadable_free);
+    report->changed_at = g_ptr_array_new_with_free_func(g_free);
+    if (!find_kind(path, &kind, &error)) {
+        check_unreadable(report, error, "file");
+        return report;
+    }
+    report->format = file_kind_name(kind);
+    checks[kind](path, report);
+    return report;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void list_entry(const char *path, const char *name, GPtrArray *files)
+{
+    enum file_kind kind;
+    if (g_file_test(path, G_FILE_TEST_IS_REGULAR) && file_name_kind(name, &kind)) {
+        g_ptr_array_add(files, g_strdup(path));
+    }
+}
+
+bool check_list_files(const char *path, GPtrArray *files, GError **error)
+{
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR)) {
+        g_ptr_array_add(files, g_strdup(path));
+        return true;
+    }
+    GDir *dir = g_dir_open(path, 0, error);
+    if (dir == NULL) {
+        return false;
+    }
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    for (const char *name = g_dir_read_name(dir); name != NULL; name = g_dir_read_name(dir)) {
+        g_ptr_array_add(names, g_strdup(name));
+    }
+    g_dir_close(dir);
+    g_ptr_array_sort(names, compare_names);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *entry = g_build_filename(path, names->pdata[i], NULL);
+        list_entry(entry, names->pdata[i], files);
+    }
+    return true;
+}

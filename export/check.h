@@ -1,0 +1,95 @@
+/*
+ * Reading files of this field, ours or MIOpen's own, to say what is in them
+ * and what is wrong with them. What a file is, its content says. Nothing in a
+ * file makes this fail: what cannot be read becomes part of the report.
+ */
+#ifndef EXPORT_CHECK_H
+#define EXPORT_CHECK_H
+
+#include "export/export_error.h"
+
+#include <stdio.h>
+
+/* What can be said of rows that were read. The numbers are this program's own; the names are what
+ * scripts see. */
+enum finding {
+    FINDING_ZERO_TIME_WINS,
+    FINDING_ZERO_TIME,
+    FINDING_NEGATIVE_TIME,
+    FINDING_DUPLICATE_KEY,
+    FINDING_DUPLICATE_SOLVER,
+    FINDING_PARAMS_MISSING,
+    FINDING_CONFIG_MISSING,
+    FINDING_MD5_MISMATCH,
+    FINDING_INDEX_MISSING,
+    FINDING_MALFORMED_3D_KEY,
+    FINDING_OUTPUT_OFF_FORMULA,
+    FINDING_INVALID_PROBLEM,
+    FINDING_UNSORTED_ENTRIES,
+    FINDING_TOO_MANY_ENTRIES,
+    FINDING_UNKNOWN_SOLVER,
+    FINDING_UNKNOWN_ALGORITHM,
+    FINDING_UNUSED_CONFIG,
+    FINDING_UNEXPECTED_NAME,
+    FINDING_CARRIAGE_RETURN,
+    FINDING_NO_FINAL_NEWLINE,
+    FINDING_COUNT,
+};
+
+/* "zero time wins". Static. */
+const char *finding_name(enum finding finding);
+/* A file with it must not be shipped; the others are only good to know. */
+bool finding_unfit(enum finding finding);
+
+struct unreadable {
+    char *where, *reason; /* "line 12", "config 7", "file" */
+};
+
+/* Places kept of each sort; a report of a wholly damaged file stays small. All are counted. */
+#define CHECK_PLACES_MAX 1000
+
+struct check_report {
+    char *file;
+    const char *format;    /* "find-db", ..., NULL when the content is none of them; static */
+    int64_t keys, entries; /* what was read */
+    int64_t unreadable_count;
+    GPtrArray *unreadable; /* struct unreadable *, the first CHECK_PLACES_MAX */
+    int64_t changed;       /* keys or rows that were read and are written back differently */
+    GPtrArray *changed_at; /* where, the first CHECK_PLACES_MAX */
+    int64_t findings[FINDING_COUNT];
+    char *first[FINDING_COUNT]; /* where the finding was made first, NULL when never */
+};
+
+/* Checks one file. Never NULL; free with check_report_free(). */
+struct check_report *check_file(const char *path);
+void check_report_free(struct check_report *report);
+typedef struct check_report CheckReport;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CheckReport, check_report_free)
+
+/* Nothing unreadable, nothing changed, no finding that makes it unfit. */
+bool check_report_clean(const struct check_report *report);
+void check_report_print(const struct check_report *report, FILE *out);
+/* One JSON object on one line: file, format, keys, entries, unreadable [{where, reason}],
+ * unreadable_count, changed, changed_at, findings [{kind, count, first, unfit}], clean. */
+void check_report_print_json(const struct check_report *report, FILE *out);
+
+/* Files of the names this field uses in a folder, in order of their names; or the path itself when
+ * it is no folder. Appends to files (g_free). */
+bool check_list_files(const char *path, GPtrArray *files, GError **error);
+
+/* ---- what the formats' own checks use (internal to the room) ---- */
+
+/* Takes error over. where_format gives the place. */
+G_GNUC_PRINTF(3, 4)
+void check_unreadable(struct check_report *report, GError *error, const char *where_format, ...);
+G_GNUC_PRINTF(3, 4)
+void check_found(struct check_report *report, enum finding finding, const char *where_format, ...);
+G_GNUC_PRINTF(2, 3)
+void check_changed(struct check_report *report, const char *where_format, ...);
+
+void check_find_db(const char *path, struct check_report *report);
+void check_perf_db(const char *path, struct check_report *report);
+void check_perf_text(const char *path, struct check_report *report);
+void check_kernel_db(const char *path, struct check_report *report);
+
+#endif

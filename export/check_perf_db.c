@@ -1,0 +1,260 @@
+#include "export/check.h"
+
+#include "export/perf_db.h"
+#include "solvers/solver.h"
+
+#include <string.h>
+
+/* ---- SQLite ---- */
+
+struct perf_check {
+    struct check_report *report;
+    GStringChunk *texts;
+    GHashTable *keys;    /* of config rows */
+    GHashTable *configs; /* id -> whether an entry uses it */
+    GHashTable *pairs;   /* "solver config" */
+};
+
+static bool row_round_trips(const struct perf_row *row, GError **error, bool *same)
+{
+    struct problem problem;
+    struct perf_row again;
+    if (!perf_row_to_problem(row, &problem, error)) {
+        return false;
+    }
+    perf_row_from_problem(&problem, &again);
+    *same = perf_row_equal(row, &again);
+    return true;
+}
+
+static void check_config(struct perf_check *check, int64_t id, const struct perf_row *row)
+{
+    char key[PROBLEM_KEY_MAX];
+    bool same = false;
+    GError *error = NULL;
+    if (!row_round_trips(row, &error, &same)) {
+        check_unreadable(check->report, error, "config %" G_GINT64_FORMAT, id);
+        return;
+    }
+    check->report->keys++;
+    if (!same) {
+        check_changed(check->report, "config %" G_GINT64_FORMAT, id);
+    }
+    perf_row_key(row, key);
+    if (!g_hash_table_add(check->keys, g_string_chunk_insert(check->texts, key))) {
+        check_found(check->report, FINDING_DUPLICATE_KEY, "config %" G_GINT64_FORMAT, id);
+    }
+}
+
+static bool check_configs(struct perf_check *check, PerfDb *db)
+{
+    struct perf_row row;
+    int64_t id = 0;
+    for (;;) {
+        GError *error = NULL;
+        enum read_step step = perf_db_next_config(db, &id, &row, &error);
+        if (step == READ_END) {
+            return true;
+        }
+        if (step == READ_FAILED) {
+            check_unreadable(check->report, error, "config after %" G_GINT64_FORMAT, id);
+            return false;
+        }
+        g_hash_table_insert(check->configs, g_memdup2(&id, sizeof id), GINT_TO_POINTER(0));
+        if (step == READ_BAD) {
+            check_unreadable(check->report, error, "config %" G_GINT64_FORMAT, id);
+        } else {
+            check_config(check, id, &row);
+        }
+    }
+}
+
+static void check_entry(struct perf_check *check, const struct perf_entry *entry)
+{
+    struct check_report *report = check->report;
+    g_autofree char *pair = g_strdup_printf("%s %" G_GINT64_FORMAT, entry->solver, entry->config);
+    report->entries++;
+    if (!g_hash_table_contains(check->configs, &entry->config)) {
+        check_found(report, FINDING_CONFIG_MISSING, "perf_db %" G_GINT64_FORMAT, entry->id);
+    } else {
+        g_hash_table_insert(check->configs, g_memdup2(&entry->config, sizeof entry->config),
+                            GINT_TO_POINTER(1));
+    }
+    if (!g_hash_table_add(check->pairs, g_string_chunk_insert(check->texts, pair))) {
+        check_found(report, FINDING_DUPLICATE_SOLVER, "perf_db %" G_GINT64_FORMAT, entry->id);
+    }
+    if (entry->params[0] == '\0') {
+        check_found(report, FINDING_PARAMS_MISSING, "perf_db %" G_GINT64_FORMAT, entry->id);
+    }
+    if (solver_find(entry->solver) == NULL) {
+        check_found(report, FINDING_UNKNOWN_SOLVER, "perf_db %" G_GINT64_FORMAT, entry->id);
+    }
+}
+
+static void check_entries(struct perf_check *check, PerfDb *db)
+{
+    struct perf_entry entry = {0};
+    for (;;) {
+        GError *error = NULL;
+        enum read_step step = perf_db_next_entry(db, &entry, &error);
+        if (step == READ_END) {
+            return;
+        }
+        if (step == READ_ROW) {
+            check_entry(check, &entry);
+        } else {
+            check_unreadable(check->report, error, "perf_db %s%" G_GINT64_FORMAT,
+                             step == READ_BAD ? "" : "after ", entry.id);
+        }
+        if (step == READ_FAILED) {
+            return;
+        }
+    }
+}
+
+static void count_unused(struct perf_check *check)
+{
+    GHashTableIter iter;
+    gpointer id, used;
+    int64_t first = INT64_MAX, count = 0;
+    g_hash_table_iter_init(&iter, check->configs);
+    while (g_hash_table_iter_next(&iter, &id, &used)) {
+        if (GPOINTER_TO_INT(used) == 0) {
+            count++;
+            first = MIN(first, *(int64_t *)id);
+        }
+    }
+    for (int64_t i = 0; i < count; i++) {
+        check_found(check->report, FINDING_UNUSED_CONFIG, "config %" G_GINT64_FORMAT, first);
+    }
+}
+
+static void check_soundness(struct check_report *report, PerfDb *db)
+{
+    g_autofree char *damage = perf_db_damage(db);
+    if (damage != NULL) {
+        check_unreadable(report,
+                         g_error_new(EXPORT_ERROR, EXPORT_ERROR_DAMAGED,
+                                     "SQLite's integrity check says: %s", damage),
+                         "file");
+    }
+    if (!perf_db_has_indices(db)) {
+        check_found(report, FINDING_INDEX_MISSING, "file");
+    }
+}
+
+void check_perf_db(const char *path, struct check_report *report)
+{
+    GError *error = NULL;
+    g_autoptr(PerfDb) db = perf_db_open(path, &error);
+    if (db == NULL) {
+        check_unreadable(report, error, "file");
+        return;
+    }
+    struct perf_check check = {.report = report,
+                               .texts = g_string_chunk_new(1 << 16),
+                               .keys = g_hash_table_new(g_str_hash, g_str_equal),
+                               .configs =
+                                   g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
+                               .pairs = g_hash_table_new(g_str_hash, g_str_equal)};
+    if (check_configs(&check, db)) {
+        check_entries(&check, db);
+        count_unused(&check);
+    }
+    check_soundness(report, db);
+    g_hash_table_unref(check.keys);
+    g_hash_table_unref(check.configs);
+    g_hash_table_unref(check.pairs);
+    g_string_chunk_free(check.texts);
+}
+
+/* ---- text ---- */
+
+struct text_check {
+    struct check_report *report;
+    GHashTable *keys;
+    GString *raw, *written;
+};
+
+static void judge_text(struct text_check *check, const struct perf_text_line *line, int64_t number)
+{
+    struct check_report *report = check->report;
+    for (guint i = 0; i < line->solvers->len; i++) {
+        if (((const char *)line->params->pdata[i])[0] == '\0') {
+            check_found(report, FINDING_PARAMS_MISSING, "line %" G_GINT64_FORMAT, number);
+        }
+        if (solver_find(line->solvers->pdata[i]) == NULL) {
+            check_found(report, FINDING_UNKNOWN_SOLVER, "line %" G_GINT64_FORMAT, number);
+        }
+        for (guint before = 0; before < i; before++) {
+            if (strcmp(line->solvers->pdata[before], line->solvers->pdata[i]) == 0) {
+                check_found(report, FINDING_DUPLICATE_SOLVER, "line %" G_GINT64_FORMAT, number);
+            }
+        }
+    }
+    if (!g_hash_table_add(check->keys, g_strdup(line->key))) {
+        check_found(report, FINDING_DUPLICATE_KEY, "line %" G_GINT64_FORMAT, number);
+    }
+}
+
+static void check_text_line(struct text_check *check, struct line *at, struct perf_text_line *line)
+{
+    GError *error = NULL;
+    bool same = false;
+    g_string_assign(check->raw, at->text);
+    if (!at->ended) {
+        check_found(check->report, FINDING_NO_FINAL_NEWLINE, "line %" G_GINT64_FORMAT, at->number);
+    }
+    if (g_str_has_suffix(at->text, "\r")) {
+        check_found(check->report, FINDING_CARRIAGE_RETURN, "line %" G_GINT64_FORMAT, at->number);
+    }
+    if (!perf_text_line_parse(at->text, line, &error) ||
+        !row_round_trips(&line->row, &error, &same)) {
+        check_unreadable(check->report, error, "line %" G_GINT64_FORMAT, at->number);
+        return;
+    }
+    check->report->keys++;
+    check->report->entries += line->solvers->len;
+    g_string_truncate(check->written, 0);
+    perf_text_line_format(line, check->written);
+    if (!same || !g_string_equal(check->raw, check->written)) {
+        check_changed(check->report, "line %" G_GINT64_FORMAT, at->number);
+    }
+    judge_text(check, line, at->number);
+}
+
+static void check_text_lines(struct text_check *check, LineReader *lines)
+{
+    struct perf_text_line line;
+    struct line at = {0};
+    enum read_step step = READ_ROW;
+    perf_text_line_init(&line);
+    while (step != READ_END && step != READ_FAILED) {
+        GError *error = NULL;
+        step = line_reader_next(lines, &at, &error);
+        if (step == READ_ROW) {
+            check_text_line(check, &at, &line);
+        } else if (step != READ_END) {
+            check_unreadable(check->report, error, "line %" G_GINT64_FORMAT, at.number);
+        }
+    }
+    perf_text_line_clear(&line);
+}
+
+void check_perf_text(const char *path, struct check_report *report)
+{
+    GError *error = NULL;
+    g_autoptr(LineReader) lines = line_reader_open(path, &error);
+    if (lines == NULL) {
+        check_unreadable(report, error, "file");
+        return;
+    }
+    struct text_check check = {.report = report,
+                               .keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                               .raw = g_string_new(NULL),
+                               .written = g_string_new(NULL)};
+    check_text_lines(&check, lines);
+    g_hash_table_unref(check.keys);
+    g_string_free(check.raw, TRUE);
+    g_string_free(check.written, TRUE);
+}
