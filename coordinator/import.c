@@ -1,0 +1,142 @@
+#include "coordinator/import.h"
+
+#include "coordinator/import_reader.h"
+
+#include <string.h>
+
+G_DEFINE_QUARK(skipjack - import - error, import_error)
+
+static void skip_free(gpointer data)
+{
+    struct import_skip *skip = data;
+    g_free(skip->file);
+    g_free(skip->reason);
+    g_free(skip);
+}
+
+static void layer_clear(gpointer data)
+{
+    g_free(((struct layer *)data)->name);
+}
+
+static void network_free(gpointer data)
+{
+    struct import_network *network = data;
+    g_free(network->name);
+    g_array_unref(network->layers);
+    g_free(network);
+}
+
+Import *import_new(const struct import_options *options)
+{
+    Import *import = g_new0(Import, 1);
+    import->options = *options;
+    import->problems = problem_list_new();
+    import->skipped = g_ptr_array_new_with_free_func(skip_free);
+    import->networks = g_ptr_array_new_with_free_func(network_free);
+    return import;
+}
+
+void import_free(Import *import)
+{
+    if (import == NULL) {
+        return;
+    }
+    problem_list_free(import->problems);
+    g_ptr_array_unref(import->skipped);
+    g_ptr_array_unref(import->networks);
+    g_free(import);
+}
+
+int import_parse_directions(const char *text)
+{
+    int mask = 0;
+    for (; *text != '\0'; text++) {
+        enum direction direction;
+        if (!direction_parse(*text, &direction) || (mask & 1 << direction) != 0) {
+            return 0;
+        }
+        mask |= 1 << direction;
+    }
+    return mask;
+}
+
+void import_skip(Import *import, const struct import_source *source, int64_t line,
+                 const char *reason)
+{
+    struct import_skip *skip = g_new0(struct import_skip, 1);
+    skip->file = g_utf8_make_valid(source->name, -1);
+    skip->line = line;
+    skip->reason = g_utf8_make_valid(reason, -1);
+    g_ptr_array_add(import->skipped, skip);
+}
+
+static struct import_network *find_network(Import *import, const char *name)
+{
+    for (guint i = 0; i < import->networks->len; i++) {
+        struct import_network *network = g_ptr_array_index(import->networks, i);
+        if (strcmp(network->name, name) == 0) {
+            return network;
+        }
+    }
+    struct import_network *network = g_new0(struct import_network, 1);
+    network->name = g_strdup(name);
+    network->layers = g_array_new(FALSE, FALSE, sizeof(struct layer));
+    g_array_set_clear_func(network->layers, layer_clear);
+    g_ptr_array_add(import->networks, network);
+    return network;
+}
+
+static void add_to_network(struct import_network *network, const struct import_layer *layer,
+                           const struct problem *p)
+{
+    for (guint i = 0; layer->name[0] == '\0' && i < network->layers->len; i++) {
+        struct layer *known = &g_array_index(network->layers, struct layer, i);
+        if (known->name[0] == '\0' && problem_equal(&known->problem, p)) {
+            known->multiplicity += (int)layer->multiplicity;
+            return;
+        }
+    }
+    struct layer added = {g_strdup(layer->name), (int)layer->multiplicity, *p};
+    g_array_append_val(network->layers, added);
+}
+
+/* The options' batch size may be too large for the problem's tensors. */
+static bool apply_batch(const Import *import, const struct import_layer *layer,
+                        struct problem problems[DIRECTION_COUNT], GError **error)
+{
+    g_assert(layer->count >= 1 && layer->count <= DIRECTION_COUNT);
+    for (int i = 0; i < layer->count; i++) {
+        problems[i] = layer->problems[i];
+        if (import->options.batch > 0) {
+            problems[i].n = import->options.batch;
+        }
+        if (!problem_validate(&problems[i], error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void import_add(Import *import, const struct import_source *source, int64_t line,
+                const struct import_layer *layer)
+{
+    g_autoptr(GError) error = NULL;
+    struct problem problems[DIRECTION_COUNT];
+    int directions = import->options.directions != 0 ? import->options.directions : DIRECTIONS_ALL;
+    const char *name = layer->network != NULL ? layer->network : import->options.network;
+    if (!apply_batch(import, layer, problems, &error)) {
+        import_skip(import, source, line, error->message);
+        return;
+    }
+    import->convolutions++;
+    for (int i = 0; i < layer->count; i++) {
+        if ((directions & 1 << problems[i].direction) == 0) {
+            continue;
+        }
+        problem_list_add(import->problems, &problems[i], layer->multiplicity);
+        if (name != NULL) {
+            add_to_network(find_network(import, name), layer, &problems[i]);
+        }
+    }
+}

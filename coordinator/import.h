@@ -1,0 +1,69 @@
+/*
+ * Importing: files in the formats of this field become one list of problems.
+ * Read are driver command lines, layer tables (CSV with a header), find-dbs
+ * and perf-dbs of MIOpen (text or SQLite) and our own canonical keys, each
+ * also compressed with bzip2; what a file is, is seen from its content.
+ * Whatever a line holds, reading goes on: a line that cannot be used is kept
+ * with its reason.
+ */
+#ifndef COORDINATOR_IMPORT_H
+#define COORDINATOR_IMPORT_H
+
+#include "coordinator/problem_list.h"
+#include "schema/store.h"
+
+#define IMPORT_ERROR (import_error_quark())
+GQuark import_error_quark(void);
+
+enum import_error {
+    IMPORT_ERROR_READ,   /* The file cannot be read or decompressed. */
+    IMPORT_ERROR_FORMAT, /* The file is no list of problems of a kind that is read. */
+};
+
+/* Bits of a set of directions; 1 << enum direction. */
+#define DIRECTIONS_ALL 7
+
+struct import_options {
+    const char *network; /* NULL: only layer tables name networks */
+    int64_t batch;       /* replaces every problem's batch size; 0: as given, 1 in layer tables */
+    int directions;      /* only these; 0: as given, F in layer tables */
+};
+
+/* A line that could not be used. */
+struct import_skip {
+    char *file;
+    int64_t line; /* from 1; in SQLite files the row's id */
+    char *reason;
+};
+
+struct import_network {
+    char *name;
+    GArray *layers; /* struct layer, in the file's order; equal layers without a name are one */
+};
+
+typedef struct import {
+    struct import_options options;
+    ProblemList *problems;
+    int64_t lines;        /* read, with blank ones and comments; rows of SQLite files */
+    int64_t convolutions; /* lines that are convolutions and usable */
+    GPtrArray *skipped;   /* struct import_skip * */
+    GPtrArray *networks;  /* struct import_network * */
+} Import;
+
+/* options' strings must outlive the import. */
+Import *import_new(const struct import_options *options);
+void import_free(Import *import);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Import, import_free)
+
+/* Adds a file's problems. Unusable lines are no failure (see `skipped`); false with IMPORT_ERROR when the
+ * file as a whole cannot be used (of a damaged SQLite file, what came before the damage is kept). */
+bool import_file(Import *import, const char *path, GError **error);
+/* The same for bytes in memory; name stands for the file in messages and tells nothing of its format but
+ * by its ending. */
+bool import_bytes(Import *import, const char *name, const char *bytes, size_t length,
+                  GError **error);
+
+/* "F", "B", "W", "FBW", ...: each letter at most once. 0 for anything else. */
+int import_parse_directions(const char *text);
+
+#endif

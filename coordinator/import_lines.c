@@ -1,0 +1,189 @@
+#include "coordinator/import_reader.h"
+
+#include "solvers/driver_line.h"
+#include "solvers/problem_key.h"
+
+#include <string.h>
+
+void import_lines_init(struct import_lines *lines, const struct import_source *source)
+{
+    *lines =
+        (struct import_lines){source->bytes, source->bytes + source->length, 0, g_string_new(NULL)};
+}
+
+void import_lines_clear(struct import_lines *lines)
+{
+    g_string_free(lines->line, TRUE);
+}
+
+const char *import_lines_next(struct import_lines *lines)
+{
+    if (lines->at == lines->end) {
+        return NULL;
+    }
+    size_t rest = (size_t)(lines->end - lines->at);
+    const char *stop = memchr(lines->at, '\n', rest);
+    size_t length = stop != NULL ? (size_t)(stop - lines->at) : rest;
+    g_string_truncate(lines->line, 0);
+    g_string_append_len(lines->line, lines->at, (gssize)length);
+    lines->at += stop != NULL ? length + 1 : length;
+    for (size_t i = 0; i < length; i++) {
+        if (lines->line->str[i] == '\0') {
+            lines->line->str[i] = ' ';
+        }
+    }
+    if (length > 0 && lines->line->str[length - 1] == '\r') {
+        g_string_truncate(lines->line, length - 1);
+    }
+    lines->number++;
+    return lines->line->str;
+}
+
+bool import_line_is_blank(const char *line)
+{
+    line += strspn(line, " \t\r\v\f");
+    return *line == '\0' || *line == '#';
+}
+
+/* Reads one line that is not blank: its layer (problems has room for one a direction), or a reason. */
+typedef bool line_reader(const char *line, struct problem problems[DIRECTION_COUNT],
+                         struct import_layer *layer, GError **error);
+
+static bool read_lines(Import *import, const struct import_source *source, line_reader *read)
+{
+    struct import_lines lines;
+    import_lines_init(&lines, source);
+    for (const char *line; (line = import_lines_next(&lines)) != NULL;) {
+        g_autoptr(GError) error = NULL;
+        struct problem problems[DIRECTION_COUNT];
+        struct import_layer layer = {NULL, "", 1, problems, 1};
+        import->lines++;
+        if (import_line_is_blank(line)) {
+            continue;
+        }
+        if (read(line, problems, &layer, &error)) {
+            import_add(import, source, lines.number, &layer);
+        } else {
+            import_skip(import, source, lines.number, error->message);
+        }
+    }
+    import_lines_clear(&lines);
+    return true;
+}
+
+static bool read_driver_line(const char *line, struct problem problems[DIRECTION_COUNT],
+                             struct import_layer *layer, GError **error)
+{
+    struct driver_line parsed;
+    driver_line_parse(line, &parsed);
+    if (parsed.kind != DRIVER_LINE_CONV) {
+        g_set_error_literal(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT, parsed.reason);
+        return false;
+    }
+    memcpy(problems, parsed.problems, sizeof parsed.problems);
+    layer->count = parsed.problem_count;
+    return true;
+}
+
+static bool parse_key(const char *key, struct problem *p, GError **error)
+{
+    return problem_key_parse(key, p, error) && problem_validate(p, error);
+}
+
+/* What stands in front of the '=', NULL when there is none. */
+static char *key_of_entry(const char *line)
+{
+    const char *end = strchr(line, '=');
+    return end != NULL ? g_strndup(line, (gsize)(end - line)) : NULL;
+}
+
+static bool needs_equals(GError **error)
+{
+    g_set_error_literal(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT,
+                        "there is no '=' between key and entries");
+    return false;
+}
+
+static bool read_find_entry(const char *line, struct problem *p, struct import_layer *layer,
+                            GError **error)
+{
+    g_autofree char *key = key_of_entry(line);
+    (void)layer; /* one problem a line, as it was initialised */
+    return key != NULL ? parse_key(key, p, error) : needs_equals(error);
+}
+
+static bool parse_row_key(const char *key, struct problem *p, GError **error)
+{
+    struct perf_row row;
+    return perf_row_key_parse(key, &row, error) && perf_row_to_problem(&row, p, error);
+}
+
+static bool read_perf_entry(const char *line, struct problem *p, struct import_layer *layer,
+                            GError **error)
+{
+    g_autofree char *key = key_of_entry(line);
+    (void)layer;
+    return key != NULL ? parse_row_key(key, p, error) : needs_equals(error);
+}
+
+/* "KEY", or "MULTIPLICITY<TAB>KEY" as import --list prints it. */
+static bool read_key(const char *line, struct problem *p, struct import_layer *layer,
+                     GError **error)
+{
+    g_autofree char *text = g_strstrip(g_strdup(line));
+    char *tab = strchr(text, '\t');
+    if (tab == NULL) {
+        return parse_key(text, p, error);
+    }
+    *tab = '\0';
+    if (!g_ascii_string_to_signed(text, 10, 1, INT32_MAX, &layer->multiplicity, NULL)) {
+        g_set_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT, "'%.40s' is no multiplicity", text);
+        return false;
+    }
+    return parse_key(tab + 1, p, error);
+}
+
+bool import_driver_lines(Import *import, const struct import_source *source, GError **error)
+{
+    (void)error; /* any text is a list of driver lines, if only of unusable ones */
+    return read_lines(import, source, read_driver_line);
+}
+
+bool import_find_db(Import *import, const struct import_source *source, GError **error)
+{
+    (void)error; /* bad lines are skipped one by one */
+    return read_lines(import, source, read_find_entry);
+}
+
+bool import_perf_text(Import *import, const struct import_source *source, GError **error)
+{
+    (void)error;
+    return read_lines(import, source, read_perf_entry);
+}
+
+bool import_keys(Import *import, const struct import_source *source, GError **error)
+{
+    (void)error;
+    return read_lines(import, source, read_key);
+}
+
+bool import_is_find_db_line(const char *line)
+{
+    struct problem p;
+    g_autofree char *key = key_of_entry(line);
+    return key != NULL && problem_key_parse(key, &p, NULL);
+}
+
+bool import_is_perf_text_line(const char *line)
+{
+    struct perf_row row;
+    g_autofree char *key = key_of_entry(line);
+    return key != NULL && perf_row_key_parse(key, &row, NULL);
+}
+
+bool import_is_key_line(const char *line)
+{
+    struct problem p;
+    struct import_layer layer;
+    return read_key(line, &p, &layer, NULL);
+}

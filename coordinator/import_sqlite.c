@@ -1,0 +1,85 @@
+#include "coordinator/import_reader.h"
+
+#include "solvers/problem_key.h"
+
+#include <sqlite3.h>
+
+typedef sqlite3 Database;
+typedef sqlite3_stmt Statement;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Database, sqlite3_close)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Statement, sqlite3_finalize)
+
+static bool fail(Database *database, const struct import_source *source, GError **error)
+{
+    g_set_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT,
+                "cannot read '%s' as a perf-db of MIOpen (SQLite with a table 'config'): %s",
+                source->name, sqlite3_errmsg(database));
+    return false;
+}
+
+/* The database lies in memory as it was read, so that a compressed one is read the same way. */
+static bool open_source(const struct import_source *source, Database **database, GError **error)
+{
+    if (sqlite3_open(":memory:", database) != SQLITE_OK ||
+        sqlite3_deserialize(*database, "main", (unsigned char *)source->bytes,
+                            (sqlite3_int64)source->length, (sqlite3_int64)source->length,
+                            SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
+        return fail(*database, source, error);
+    }
+    return true;
+}
+
+static char *query(void)
+{
+    GString *text = g_string_new("SELECT id");
+    for (int i = 0; i < PERF_ROW_INTS; i++) {
+        g_string_append_printf(text, ", %s", perf_row_columns[i]);
+    }
+    g_string_append(text, ", layout, data_type, direction FROM config ORDER BY id");
+    return g_string_free(text, FALSE);
+}
+
+static void copy_text(Statement *statement, int column, char *out, size_t size)
+{
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    g_strlcpy(out, text != NULL ? (const char *)text : "", size);
+}
+
+static void read_row(Import *import, const struct import_source *source, Statement *statement)
+{
+    g_autoptr(GError) error = NULL;
+    struct perf_row row;
+    struct problem p;
+    struct import_layer layer = {NULL, "", 1, &p, 1};
+    int64_t id = sqlite3_column_int64(statement, 0);
+    for (int i = 0; i < PERF_ROW_INTS; i++) {
+        row.values[i] = sqlite3_column_int64(statement, 1 + i);
+    }
+    copy_text(statement, 1 + PERF_ROW_INTS, row.layout, sizeof row.layout);
+    copy_text(statement, 2 + PERF_ROW_INTS, row.data_type, sizeof row.data_type);
+    copy_text(statement, 3 + PERF_ROW_INTS, row.direction, sizeof row.direction);
+    import->lines++;
+    if (perf_row_to_problem(&row, &p, &error)) {
+        import_add(import, source, id, &layer);
+    } else {
+        import_skip(import, source, id, error->message);
+    }
+}
+
+bool import_sqlite(Import *import, const struct import_source *source, GError **error)
+{
+    g_autoptr(Database) database = NULL;
+    g_autoptr(Statement) statement = NULL;
+    g_autofree char *sql = query();
+    if (!open_source(source, &database, error)) {
+        return false;
+    }
+    if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) != SQLITE_OK) {
+        return fail(database, source, error);
+    }
+    int status;
+    while ((status = sqlite3_step(statement)) == SQLITE_ROW) {
+        read_row(import, source, statement);
+    }
+    return status == SQLITE_DONE || fail(database, source, error);
+}
