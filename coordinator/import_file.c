@@ -75,8 +75,13 @@ static const struct {
     {import_is_key_line, import_keys},
 };
 
-static bool read_text(Import *import, const struct import_source *source, GError **error)
+static bool read_text(Import *import, struct import_source *source, GError **error)
 {
+    static const char byte_order_mark[] = "\xef\xbb\xbf"; /* editors put it in front of a text */
+    if (strncmp(source->bytes, byte_order_mark, 3) == 0) {
+        source->bytes += 3;
+        source->length -= 3;
+    }
     struct import_lines lines;
     bool (*read)(Import *, const struct import_source *, GError **) = import_driver_lines;
     import_lines_init(&lines, source);
@@ -100,7 +105,7 @@ static bool is_binary(const struct import_source *source)
            g_str_has_suffix(source->name, ".onnx");
 }
 
-static bool read_plain(Import *import, const struct import_source *source, GError **error)
+static bool read_plain(Import *import, struct import_source *source, GError **error)
 {
     static const char sqlite_magic[] = "SQLite format 3";
     if (source->length >= sizeof sqlite_magic &&

@@ -105,19 +105,34 @@ static bool invalid(GError **error, const char *format, ...)
     return false;
 }
 
-/* Cells without the white space and the quotes around them. No cell of these tables holds a comma. */
-static char **split(const char *line)
+/* The cell that begins at *at, which moves behind its comma; NULL at the line's end. In quotes a comma
+ * belongs to the cell and "" is one quote. */
+static char *take_cell(const char **at)
 {
-    char **cells = g_strsplit(line, ",", COLUMNS_MAX);
-    for (char **cell = cells; *cell != NULL; cell++) {
-        g_strstrip(*cell);
-        size_t length = strlen(*cell);
-        if (length >= 2 && (*cell)[0] == '"' && (*cell)[length - 1] == '"') {
-            (*cell)[length - 1] = '\0';
-            memmove(*cell, *cell + 1, length - 1);
+    GString *cell = g_string_new(NULL);
+    bool quoted = false;
+    const char *c = *at;
+    for (; *c != '\0' && (quoted || *c != ','); c++) {
+        if (*c != '"') {
+            g_string_append_c(cell, *c);
+        } else if (quoted && c[1] == '"') {
+            g_string_append_c(cell, *c++);
+        } else {
+            quoted = !quoted;
         }
     }
-    return cells;
+    *at = *c == ',' ? c + 1 : NULL;
+    return g_strstrip(g_string_free(cell, FALSE));
+}
+
+static char **split(const char *line)
+{
+    GPtrArray *cells = g_ptr_array_new();
+    while (line != NULL && cells->len < COLUMNS_MAX) {
+        g_ptr_array_add(cells, take_cell(&line));
+    }
+    g_ptr_array_add(cells, NULL);
+    return (char **)g_ptr_array_free(cells, FALSE);
 }
 
 static void read_header(struct table *table, char **cells)
