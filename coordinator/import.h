@@ -55,11 +55,12 @@ Import *import_new(const struct import_options *options);
 void import_free(Import *import);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Import, import_free)
 
-/* Adds a file's problems. Unusable lines are no failure (see `skipped`); false with IMPORT_ERROR when the
- * file as a whole cannot be used (of a damaged SQLite file, what came before the damage is kept). */
+/* Adds a file's problems. Unusable lines are no failure (see `skipped`); false with IMPORT_ERROR
+ * when the file as a whole cannot be used (of a damaged SQLite file, what came before the damage is
+ * kept). */
 bool import_file(Import *import, const char *path, GError **error);
-/* The same for bytes in memory; name stands for the file in messages and tells nothing of its format but
- * by its ending. */
+/* The same for bytes in memory; name stands for the file in messages and tells nothing of its
+ * format but by its ending. */
 bool import_bytes(Import *import, const char *name, const char *bytes, size_t length,
                   GError **error);
 

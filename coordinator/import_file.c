@@ -98,7 +98,8 @@ static bool read_text(Import *import, struct import_source *source, GError **err
     return read(import, source, error);
 }
 
-/* Zero bytes stand in no text; ONNX models hold none early only by chance, so their name counts, too. */
+/* Zero bytes stand in no text; ONNX models hold none early only by chance, so their name counts,
+ * too. */
 static bool is_binary(const struct import_source *source)
 {
     return memchr(source->bytes, '\0', MIN(source->length, 65536)) != NULL ||

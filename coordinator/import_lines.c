@@ -45,7 +45,8 @@ bool import_line_is_blank(const char *line)
     return *line == '\0' || *line == '#';
 }
 
-/* Reads one line that is not blank: its layer (problems has room for one a direction), or a reason. */
+/* Reads one line that is not blank: its layer (problems has room for one a direction), or a
+ * reason. */
 typedef bool line_reader(const char *line, struct problem problems[DIRECTION_COUNT],
                          struct import_layer *layer, GError **error);
 

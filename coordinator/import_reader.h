@@ -37,8 +37,9 @@ struct import_layer {
     int count;
 };
 
-/* Counts the line as a convolution and adds its problems, under the options' batch size and directions.
- * With reason set (skipping the line instead) when the batch size makes a problem invalid. */
+/* Counts the line as a convolution and adds its problems, under the options' batch size and
+ * directions. With reason set (skipping the line instead) when the batch size makes a problem
+ * invalid. */
 void import_add(Import *import, const struct import_source *source, int64_t line,
                 const struct import_layer *layer);
 void import_skip(Import *import, const struct import_source *source, int64_t line,

@@ -105,8 +105,8 @@ static bool invalid(GError **error, const char *format, ...)
     return false;
 }
 
-/* The cell that begins at *at, which moves behind its comma; NULL at the line's end. In quotes a comma
- * belongs to the cell and "" is one quote. */
+/* The cell that begins at *at, which moves behind its comma; NULL at the line's end. In quotes a
+ * comma belongs to the cell and "" is one quote. */
 static char *take_cell(const char **at)
 {
     GString *cell = g_string_new(NULL);

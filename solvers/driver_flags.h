@@ -76,19 +76,19 @@ const struct driver_flag *driver_flag_find(const char *word, size_t length);
 /* The long form's name ("batchsize") of a number or text. */
 const char *driver_number_name(enum driver_number number);
 
-/* Sets the value that a flag other than FLAG_IGNORED takes. False when a number has no digits. Numbers
- * are read as atoi does ("1." is 1), without its overflow. */
+/* Sets the value that a flag other than FLAG_IGNORED takes. False when a number has no digits.
+ * Numbers are read as atoi does ("1." is 1), without its overflow. */
 bool driver_values_set(struct driver_values *values, const struct driver_flag *flag,
                        const char *word, size_t length);
 
-/* The problems the values mean, one a direction in the order F, B, W, into problems. type is the command
- * word's data type and directions the bit mask to take where -F is absent (0: all three). Returns
- * their count; 0 with *error set (SOLVERS_ERROR_INVALID) when there is none. */
+/* The problems the values mean, one a direction in the order F, B, W, into problems. type is the
+ * command word's data type and directions the bit mask to take where -F is absent (0: all three).
+ * Returns their count; 0 with *error set (SOLVERS_ERROR_INVALID) when there is none. */
 int driver_values_problems(const struct driver_values *values, enum data_type type, int directions,
                            struct problem problems[DIRECTION_COUNT], GError **error);
 
-/* The layout that a flag's value names, rocMLIR's spelling with group dimensions ("NGC01") included;
- * vector_length 1, 4 or 8. SOLVERS_ERROR_INVALID otherwise. */
+/* The layout that a flag's value names, rocMLIR's spelling with group dimensions ("NGC01")
+ * included; vector_length 1, 4 or 8. SOLVERS_ERROR_INVALID otherwise. */
 bool driver_layout_parse(const char *text, enum tensor_role role, int spatial_dim, int64_t groups,
                          int vector_length, enum layout *layout, GError **error);
 

@@ -23,8 +23,8 @@ static char plain_letter(char letter, enum tensor_role role, int spatial_dim)
     return letter != '\0' && strchr("NCDHW", letter) != NULL ? letter : 0;
 }
 
-/* Memory is the same with and without G where G stands just outside the axis it divides: the channels
- * of x and y, the K of a filter. */
+/* Memory is the same with and without G where G stands just outside the axis it divides: the
+ * channels of x and y, the K of a filter. */
 static bool group_is_transparent(const char *text, enum tensor_role role, int spatial_dim)
 {
     const char *group = strchr(text, 'G');

@@ -211,7 +211,8 @@ static struct word skip_prefix(const char **at, struct opening *opening, bool *d
     return first;
 }
 
-/* Sets *at to the first flag. False with out's kind and reason set when the line has no flags to read. */
+/* Sets *at to the first flag. False with out's kind and reason set when the line has no flags to
+ * read. */
 static bool read_opening(const char **at, struct opening *opening, struct driver_line *out)
 {
     bool driver;

@@ -22,13 +22,14 @@ struct driver_line {
     char reason[256];                         /* set for OTHER and BROKEN */
 };
 
-/* Parses one line (with or without its line end). Never fails: what is wrong is in kind and reason. */
+/* Parses one line (with or without its line end). Never fails: what is wrong is in kind and
+ * reason. */
 void driver_line_parse(const char *line, struct driver_line *out);
 
 /* The command line that means exactly this problem, its fields spelled out with long flags, without
- * an epilogue: "./bin/MIOpenDriver conv --spatial_dim 2 --batchsize 1 ... -F 1". Free with g_free(). Its
- * inverse is driver_line_parse(). NULL where the driver has no words for the problem: types that no
- * command word means, or blocked layouts beside others. */
+ * an epilogue: "./bin/MIOpenDriver conv --spatial_dim 2 --batchsize 1 ... -F 1". Free with
+ * g_free(). Its inverse is driver_line_parse(). NULL where the driver has no words for the problem:
+ * types that no command word means, or blocked layouts beside others. */
 char *driver_line_format(const struct problem *p);
 
 #endif

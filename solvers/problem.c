@@ -5,7 +5,8 @@
 
 #define AXES 5 /* N C D H W */
 
-/* Logical axes (0 N, 1 C, 2 D, 3 H, 4 W) of each layout, outermost first. The D of a 2D layout is 1. */
+/* Logical axes (0 N, 1 C, 2 D, 3 H, 4 W) of each layout, outermost first. The D of a 2D layout is
+ * 1. */
 static const struct {
     int order[AXES];
     int block;

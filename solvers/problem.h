@@ -58,7 +58,8 @@ enum layout {
 };
 #define LAYOUT_COUNT (LAYOUT_NDHWC + 1)
 
-/* Index of a spatial axis. 2D problems keep in[AXIS_D] = fil = out = 1, pad = 0, stride = dilation = 1. */
+/* Index of a spatial axis. 2D problems keep in[AXIS_D] = fil = out = 1, pad = 0, stride = dilation
+ * = 1. */
 enum axis { AXIS_D, AXIS_H, AXIS_W };
 #define AXIS_COUNT 3
 
@@ -79,27 +80,30 @@ struct problem {
     enum data_type cast[TENSOR_COUNT]; /* TYPE_NONE where no cast is asked for */
     enum layout layout[TENSOR_COUNT];
     int bias;                    /* as MIOpen's keys carry it: 0 or 1 */
-    char epilogue[EPILOGUE_MAX]; /* canonical text ("+bias+clip(0,6)"), "" when none; see epilogue.h */
+    char epilogue[EPILOGUE_MAX]; /* canonical text ("+bias+clip(0,6)"), "" for none */
 };
 
 /* A 2D FP32 NCHW forward problem of one 1x1 filter with every other field at its neutral value. */
 void problem_init(struct problem *p);
 
-/* Sets out[] from the other fields: (in + 2*pad - dilation*(fil-1) - 1)/stride + 1, rounded down, at
- * least 1 (MIOpen's rule; FORMATS.md 1). Call after the fields are set and before problem_validate(). */
+/* Sets out[] from the other fields: (in + 2*pad - dilation*(fil-1) - 1)/stride + 1, rounded down,
+ * at least 1 (MIOpen's rule; FORMATS.md 1). Call after the fields are set and before
+ * problem_validate(). */
 void problem_set_output(struct problem *p);
 
-/* The mirrored convolution of a transposed one. *t holds the transposed convolution's own fields (c and
- * in[] are its input, k its output) and direction, out[] ignored; output_pad as in FORMATS.md 1. Groups
- * and filter keep their meaning. False with SOLVERS_ERROR_INVALID where no convolution equals it. */
+/* The mirrored convolution of a transposed one. *t holds the transposed convolution's own fields (c
+ * and in[] are its input, k its output) and direction, out[] ignored; output_pad as in FORMATS.md
+ * 1. Groups and filter keep their meaning. False with SOLVERS_ERROR_INVALID where no convolution
+ * equals it. */
 bool problem_from_transposed(const struct problem *t, const int64_t output_pad[AXIS_COUNT],
                              struct problem *p, GError **error);
 
-/* True when the fields agree with each other; otherwise false and SOLVERS_ERROR_INVALID, the message
- * naming the field, its value and the rule it breaks. Checks ranges (1 .. 2^31-1 for sizes), products
- * below 2^63, divisibility by groups, layouts against spatial_dim, all type fields set, the epilogue's
- * form, and out[] against the formula. A filter may reach past the padded input (shipped find-dbs and
- * MIOpen's own lists hold such problems): out[] is then 1, and what lies outside counts as zero. */
+/* True when the fields agree with each other; otherwise false and SOLVERS_ERROR_INVALID, the
+ * message naming the field, its value and the rule it breaks. Checks ranges (1 .. 2^31-1 for
+ * sizes), products below 2^63, divisibility by groups, layouts against spatial_dim, all type fields
+ * set, the epilogue's form, and out[] against the formula. A filter may reach past the padded input
+ * (shipped find-dbs and MIOpen's own lists hold such problems): out[] is then 1, and what lies
+ * outside counts as zero. */
 bool problem_validate(const struct problem *p, GError **error);
 
 bool problem_equal(const struct problem *a, const struct problem *b);
@@ -117,14 +121,14 @@ int64_t problem_tensor_bytes(const struct problem *p, enum tensor_role role);
 /* Which tensor the direction writes: Y for F, X for B, W for W. */
 enum tensor_role problem_output_role(const struct problem *p);
 
-/* Packed strides in elements of a tensor's logical axes, in the order N C D H W for x and y, K C D H W
- * for w (C of w is c/groups). Blocked layouts (NCHWc) have no single channel stride: strides[1] is then
- * the stride of a block, and problem_layout_block() gives its length. */
+/* Packed strides in elements of a tensor's logical axes, in the order N C D H W for x and y, K C D
+ * H W for w (C of w is c/groups). Blocked layouts (NCHWc) have no single channel stride: strides[1]
+ * is then the stride of a block, and problem_layout_block() gives its length. */
 void problem_packed_strides(const struct problem *p, enum tensor_role role, int64_t strides[5]);
 int problem_layout_block(enum layout layout); /* 1, 4 or 8 */
 
-/* Names as the field spells them ("FP32", "NCHWc4", "F"). The _parse functions take the exact name and
- * return false for anything else. */
+/* Names as the field spells them ("FP32", "NCHWc4", "F"). The _parse functions take the exact name
+ * and return false for anything else. */
 const char *data_type_name(enum data_type type);
 bool data_type_parse(const char *name, enum data_type *type);
 int data_type_bytes(enum data_type type);

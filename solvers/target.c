@@ -84,8 +84,8 @@ static bool parse_amd_at(const char *id, size_t arch_length, struct target *t)
     return taken && *cursor.at == '\0';
 }
 
-/* The longest name of a known architecture with which the rest makes sense; else any name in front of
- * an underscore. */
+/* The longest name of a known architecture with which the rest makes sense; else any name in front
+ * of an underscore. */
 static bool parse_amd(const char *id, struct target *t)
 {
     size_t whole = strspn(id + 3, "0123456789abcdef") + 3;

@@ -28,19 +28,21 @@ struct target {
     double peak_bytes;   /* bytes a second of device memory nothing can exceed; 0 when not known */
 };
 
-/* Fills *t from an id alone (limits from the table of known architectures). SOLVERS_ERROR_UNKNOWN with
- * the remedy for ids that follow none of the three forms. */
+/* Fills *t from an id alone (limits from the table of known architectures). SOLVERS_ERROR_UNKNOWN
+ * with the remedy for ids that follow none of the three forms. */
 bool target_parse(const char *id, struct target *t, GError **error);
 
 /* Writes t->id from vendor, arch, features, compute_units and memory_gib by the rules above. */
 void target_set_id(struct target *t);
 
-/* Limits and peaks of an architecture by its name and unit count; a device that was really opened then
- * overwrites what it knows better. A CPU's peaks are deliberately generous upper bounds (they only say
- * what time is impossible): 8 GHz and two fused multiply-adds of its widest vector a cycle and thread. */
+/* Limits and peaks of an architecture by its name and unit count; a device that was really opened
+ * then overwrites what it knows better. A CPU's peaks are deliberately generous upper bounds (they
+ * only say what time is impossible): 8 GHz and two fused multiply-adds of its widest vector a cycle
+ * and thread. */
 void target_set_limits(struct target *t);
 
-/* True for architectures of the table ("gfx90a", "sm_90"). Only their ids may hold a hexadecimal count. */
+/* True for architectures of the table ("gfx90a", "sm_90"). Only their ids may hold a hexadecimal
+ * count. */
 bool target_arch_known(const char *arch);
 
 #endif

@@ -3,11 +3,11 @@
 #include <string.h>
 
 /*
- * Peaks are upper bounds from vendors' public data sheets: the highest boost clock and memory speed of
- * any product of that architecture, 0 where a product line has no common figure. From gfx10 on HIP may
- * count workgroup processors (two compute units each) as units, so ops_a_clock is a pair's there.
- * Matrix units count where they take FP32. A row matches an architecture's whole name; for devices
- * that differ in memory the first row whose memory_gib reaches the device's is the one.
+ * Peaks are upper bounds from vendors' public data sheets: the highest boost clock and memory speed
+ * of any product of that architecture, 0 where a product line has no common figure. From gfx10 on
+ * HIP may count workgroup processors (two compute units each) as units, so ops_a_clock is a pair's
+ * there. Matrix units count where they take FP32. A row matches an architecture's whole name; for
+ * devices that differ in memory the first row whose memory_gib reaches the device's is the one.
  */
 static const struct limits {
     const char *arch;
@@ -44,7 +44,8 @@ static const struct limits {
     {"sm_103", 0, 32, 256, 2.10, 8000},  {"sm_120", 0, 32, 256, 2.70, 1793},
 };
 
-/* CPUs whose widest vectors are not the 32 bytes of AVX2; a row matches names that begin with it. */
+/* CPUs whose widest vectors are not the 32 bytes of AVX2; a row matches names that begin with
+ * it. */
 static const struct {
     const char *prefix;
     int vector_bytes;

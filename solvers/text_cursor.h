@@ -23,8 +23,8 @@ bool text_take_number(struct text_cursor *cursor, int64_t *value);
 bool text_take_char(struct text_cursor *cursor, char c);
 /* The literal, if it is next. */
 bool text_take_literal(struct text_cursor *cursor, const char *literal);
-/* The longest run without any of `stops`, NUL-terminated into word. False when it is empty or does not
- * fit; the cursor then stays. */
+/* The longest run without any of `stops`, NUL-terminated into word. False when it is empty or does
+ * not fit; the cursor then stays. */
 bool text_take_word(struct text_cursor *cursor, const char *stops, char *word, size_t size);
 /* Sets SOLVERS_ERROR_SYNTAX: "cannot read '<text>' at '<rest>': <what>". Returns false. */
 bool text_fail(const struct text_cursor *cursor, const char *what, GError **error);
