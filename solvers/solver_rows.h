@@ -8,5 +8,7 @@
 #include "solvers/solver.h"
 
 extern const struct solver solver_conv_direct_naive;
+extern const struct solver solver_conv_direct_tiled;
+extern const struct solver solver_conv_implicit_gemm;
 
 #endif

@@ -45,24 +45,23 @@ KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
     ACC sum = 0;
     if (rest >= n_count)
         return;
-    for (int c = 0; c < c_count; c++) {
-        i64 x_at = rest * x_n + CHANNEL(first_c + c, BLOCK_X, x_c);
-        i64 w_at = k * w_k + CHANNEL(c, BLOCK_W, w_c);
-        for (int fd = 0; fd < fil_d; fd++) {
-            int id = od * stride_d - pad_d + fd * dilation_d;
-            if (id < 0 || id >= in_d)
+    for (int fd = 0; fd < fil_d; fd++) {
+        int id = od * stride_d - pad_d + fd * dilation_d;
+        if (id < 0 || id >= in_d)
+            continue;
+        for (int fh = 0; fh < fil_h; fh++) {
+            int ih = oh * stride_h - pad_h + fh * dilation_h;
+            if (ih < 0 || ih >= in_h)
                 continue;
-            for (int fh = 0; fh < fil_h; fh++) {
-                int ih = oh * stride_h - pad_h + fh * dilation_h;
-                if (ih < 0 || ih >= in_h)
+            for (int fw = 0; fw < fil_w; fw++) {
+                int iw = ow * stride_w - pad_w + fw * dilation_w;
+                i64 x_at = rest * x_n + id * x_d + ih * x_h + iw * x_w;
+                i64 w_at = k * w_k + fd * w_d + fh * w_h + fw * w_w;
+                if (iw < 0 || iw >= in_w)
                     continue;
-                for (int fw = 0; fw < fil_w; fw++) {
-                    int iw = ow * stride_w - pad_w + fw * dilation_w;
-                    if (iw < 0 || iw >= in_w)
-                        continue;
-                    sum += (ACC)LOAD(TYPE_X, x, x_at + id * x_d + ih * x_h + iw * x_w) *
-                           (ACC)LOAD(TYPE_W, w, w_at + fd * w_d + fh * w_h + fw * w_w);
-                }
+                for (int c = 0; c < c_count; c++)
+                    sum += (ACC)LOAD(TYPE_X, x, x_at + CHANNEL(first_c + c, BLOCK_X, x_c)) *
+                           (ACC)LOAD(TYPE_W, w, w_at + CHANNEL(c, BLOCK_W, w_c));
             }
         }
     }
@@ -95,24 +94,23 @@ KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
     ACC sum = 0;
     if (rest >= n_count)
         return;
-    for (int k = first_k; k < first_k + k_count; k++) {
-        i64 y_at = rest * y_n + CHANNEL(k, BLOCK_Y, y_k);
-        i64 w_at = k * w_k + CHANNEL(c % c_count, BLOCK_W, w_c);
-        for (int fd = 0; fd < fil_d; fd++) {
-            int od = source_of(id, fd, out_d, pad_d, stride_d, dilation_d);
-            if (od < 0)
+    for (int fd = 0; fd < fil_d; fd++) {
+        int od = source_of(id, fd, out_d, pad_d, stride_d, dilation_d);
+        if (od < 0)
+            continue;
+        for (int fh = 0; fh < fil_h; fh++) {
+            int oh = source_of(ih, fh, out_h, pad_h, stride_h, dilation_h);
+            if (oh < 0)
                 continue;
-            for (int fh = 0; fh < fil_h; fh++) {
-                int oh = source_of(ih, fh, out_h, pad_h, stride_h, dilation_h);
-                if (oh < 0)
+            for (int fw = 0; fw < fil_w; fw++) {
+                int ow = source_of(iw, fw, out_w, pad_w, stride_w, dilation_w);
+                i64 y_at = rest * y_n + od * y_d + oh * y_h + ow * y_w;
+                i64 w_at = CHANNEL(c % c_count, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w;
+                if (ow < 0)
                     continue;
-                for (int fw = 0; fw < fil_w; fw++) {
-                    int ow = source_of(iw, fw, out_w, pad_w, stride_w, dilation_w);
-                    if (ow < 0)
-                        continue;
-                    sum += (ACC)LOAD(TYPE_Y, y, y_at + od * y_d + oh * y_h + ow * y_w) *
-                           (ACC)LOAD(TYPE_W, w, w_at + fd * w_d + fh * w_h + fw * w_w);
-                }
+                for (int k = first_k; k < first_k + k_count; k++)
+                    sum += (ACC)LOAD(TYPE_Y, y, y_at + CHANNEL(k, BLOCK_Y, y_k)) *
+                           (ACC)LOAD(TYPE_W, w, w_at + k * w_k);
             }
         }
     }

@@ -169,7 +169,8 @@ typedef DIALECT_JOIN(float, VEC) vec;
 #define vec_splat(value) ((vec)(value))
 /* sum + a * b, with one rounding where the device has it */
 #define vec_madd(sum, a, b) ((a) * (b) + (sum))
-#define vec_add(a, b) ((a) + (b))
+/* value where keep is not 0, else 0 (whatever value is, a NaN too) */
+#define vec_keep(value, keep) select((vec)(0.0f), value, (keep) != (vec)(0.0f))
 
 #else
 
@@ -207,11 +208,11 @@ DEVICE vec vec_madd(vec sum, vec a, vec b)
     return sum;
 }
 
-DEVICE vec vec_add(vec a, vec b)
+DEVICE vec vec_keep(vec value, vec keep)
 {
     for (int i = 0; i < VEC; i++)
-        a.lane[i] += b.lane[i];
-    return a;
+        value.lane[i] = keep.lane[i] != 0.0f ? value.lane[i] : 0.0f;
+    return value;
 }
 
 #endif

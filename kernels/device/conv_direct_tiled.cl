@@ -1,0 +1,106 @@
+/*
+ * Forward convolution of one shape, NCHW FP32, written for a CPU's vector
+ * units. x lies as conv_pack_x leaves it (or as it is, where that is the same),
+ * so that VEC neighbouring positions of the output, counted along rows of
+ * PITCH, read VEC neighbouring floats through each filter position. Positions
+ * from OUT_W to PITCH of a row are computed and not stored.
+ *
+ * One work-item computes TILE_VECTORS * VEC positions of K_BLOCK output
+ * channels, TILE_K at a time with their sums in registers. The whole shape is
+ * compiled in: C_COUNT and K_COUNT (channels of a group), GROUPS, FIL_H, FIL_W,
+ * OUT_H, OUT_W, ROWS and PITCH of the copy, PHASES_H, PHASES_W, STRIDE_*,
+ * DILATION_*.
+ */
+#include "dialect.h"
+
+#define TILE (TILE_VECTORS * VEC)
+#define PHASE (ROWS * PITCH)
+#define CHANNEL (PHASES_H * PHASES_W * PHASE)
+#define CRS (C_COUNT * FIL_H * FIL_W)
+
+/* Where filter row r and column s begin within a channel of the copy. */
+#define ROW_OFFSET(r) ((r) % PHASES_H * (PHASES_W * PHASE) + (r) * DILATION_H / STRIDE_H * PITCH)
+#define COLUMN_OFFSET(s) ((s) % PHASES_W * PHASE + (s) * DILATION_W / STRIDE_W)
+
+/* True where VEC positions from q on lie next to each other in y. */
+#if PITCH == OUT_W
+#define IS_WHOLE(q, row, column) ((q) + VEC <= OUT_H * OUT_W)
+#else
+#define IS_WHOLE(q, row, column) ((column) + VEC <= OUT_W && (row) < OUT_H)
+#endif
+
+/* Stores the sums of VEC positions from q on. */
+DEVICE void store_row(GLOBAL float *y, int q, vec sum)
+{
+    int row = q / PITCH, column = q % PITCH;
+    float lanes[VEC];
+    if (IS_WHOLE(q, row, column)) {
+        vec_store(y + row * OUT_W + column, sum);
+        return;
+    }
+    vec_store(lanes, sum);
+    for (int lane = 0; lane < VEC; lane++) {
+        if (column < OUT_W && row < OUT_H)
+            y[row * OUT_W + column] = lanes[lane];
+        column++;
+        if (column == PITCH) {
+            column = 0;
+            row++;
+        }
+    }
+}
+
+/* Channels past k_left repeat the last one and are not stored. */
+DEVICE void compute_tile(GLOBAL const float *x, GLOBAL const float *w, GLOBAL float *y, int q,
+                         int k_left)
+{
+    vec sum[TILE_K][TILE_VECTORS];
+    GLOBAL const float *row[TILE_K];
+#pragma unroll
+    for (int k = 0; k < TILE_K; k++) {
+        row[k] = w + (k < k_left ? k : k_left - 1) * CRS;
+#pragma unroll
+        for (int v = 0; v < TILE_VECTORS; v++)
+            sum[k][v] = vec_splat(0.0f);
+    }
+    for (int cr = 0; cr < C_COUNT * FIL_H; cr++) {
+        GLOBAL const float *x_row = x + cr / FIL_H * CHANNEL + ROW_OFFSET(cr % FIL_H);
+#pragma unroll UNROLL
+        for (int s = 0; s < FIL_W; s++) {
+            vec pixels[TILE_VECTORS];
+#pragma unroll
+            for (int v = 0; v < TILE_VECTORS; v++)
+                pixels[v] = vec_load(x_row + COLUMN_OFFSET(s) + v * VEC);
+#pragma unroll
+            for (int k = 0; k < TILE_K; k++) {
+                vec weight = vec_splat(row[k][cr * FIL_W + s]);
+#pragma unroll
+                for (int v = 0; v < TILE_VECTORS; v++)
+                    sum[k][v] = vec_madd(sum[k][v], weight, pixels[v]);
+            }
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < TILE_K; k++) {
+        if (k < k_left) {
+#pragma unroll
+            for (int v = 0; v < TILE_VECTORS; v++)
+                store_row(y + k * (OUT_H * OUT_W), q + v * VEC, sum[k][v]);
+        }
+    }
+}
+
+/* Grid: tiles of positions, channel blocks of a group, images times groups. */
+KERNEL(1, 1, 1) conv_direct_tiled(GLOBAL const float *RESTRICT x, GLOBAL const float *RESTRICT w,
+                                  GLOBAL float *RESTRICT y)
+{
+    int q = (int)GROUP_ID(0) * TILE;
+    int first_k = (int)GROUP_ID(1) * K_BLOCK;
+    int end_k = first_k + K_BLOCK < K_COUNT ? first_k + K_BLOCK : K_COUNT;
+    int image_group = (int)GROUP_ID(2);
+    x += image_group * (C_COUNT * CHANNEL) + q;
+    w += image_group % GROUPS * (K_COUNT * CRS);
+    y += image_group * (K_COUNT * OUT_H * OUT_W);
+    for (int k = first_k; k < end_k; k += TILE_K)
+        compute_tile(x, w + k * CRS, y + k * (OUT_H * OUT_W), q, end_k - k);
+}
