@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-G_DEFINE_QUARK(coordinator-error-quark, coordinator_error)
+G_DEFINE_QUARK(coordinator - error - quark, coordinator_error)
 
 static GOptionContext *option_context(const struct cli *cli)
 {
@@ -76,8 +76,8 @@ int cli_run_verb(const char *command, const struct cli_verb *verbs, int count, c
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc - 1, argv + 1);
     }
-    fprintf(stderr, "skipjack %s: there is no '%s' here, see skipjack %s --help\n", command, argv[1],
-            command);
+    fprintf(stderr, "skipjack %s: there is no '%s' here, see skipjack %s --help\n", command,
+            argv[1], command);
     return CLI_USAGE;
 }
 

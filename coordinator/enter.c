@@ -25,8 +25,9 @@ static bool take_target(const json_t *object, struct target *target, GError **er
 {
     const char *id = json_string_value(json_object_get(object, "id"));
     if (!id) {
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
-                    "cannot learn this machine's device: 'skipjack worker --probe' names no target");
+        g_set_error(
+            error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
+            "cannot learn this machine's device: 'skipjack worker --probe' names no target");
         return false;
     }
     if (!target_parse(id, target, error))
@@ -91,8 +92,8 @@ void entered_clear(struct entered *entered)
 }
 
 static struct plan_request make_plan_request(const struct request *request,
-                                             const struct machine *machine,
-                                             const GArray *problems, const GPtrArray *solvers)
+                                             const struct machine *machine, const GArray *problems,
+                                             const GPtrArray *solvers)
 {
     return (struct plan_request){
         .target = &machine->target,
@@ -143,7 +144,9 @@ static bool create(Store *store, const struct request *request, const struct mac
                    GError **error)
 {
     struct campaign campaign = {
-        .name = request->name ? request->name : request->network ? request->network : (char *)"",
+        .name = request->name      ? request->name
+                : request->network ? request->network
+                                   : (char *)"",
         .identity = (char *)identity,
         .target = (char *)machine->target.id,
         .stack = machine->stack,

@@ -23,11 +23,11 @@ bool machine_find(Store *store, const char *name, struct machine *machine, GErro
 
 struct entered {
     struct campaign *campaign;
-    bool existed;       /* the same request was made before: its campaign goes on */
-    bool extended;      /* ... and was given more working time */
-    int reused;         /* jobs that took over finished results */
-    int64_t configs;    /* what its jobs evaluate at most */
-    GArray *uncovered;  /* struct plan_problem that no solver serves */
+    bool existed;      /* the same request was made before: its campaign goes on */
+    bool extended;     /* ... and was given more working time */
+    int reused;        /* jobs that took over finished results */
+    int64_t configs;   /* what its jobs evaluate at most */
+    GArray *uncovered; /* struct plan_problem that no solver serves */
 };
 void entered_clear(struct entered *entered);
 

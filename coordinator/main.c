@@ -23,12 +23,14 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"tune", "The main job", "import, plan, build, measure, export and report in one go", command_tune},
+    {"tune", "The main job", "import, plan, build, measure, export and report in one go",
+     command_tune},
     {"import", "Problems", "read problems from driver lines, layer tables, find-dbs, perf-dbs",
      command_import},
     {"problems", "Problems", "list the problems that are known", command_problems},
     {"networks", "Problems", "list the networks, or the layers of one", command_networks},
-    {"solvers", "Problems", "list the solvers, or say which serve a problem and why", command_solvers},
+    {"solvers", "Problems", "list the solvers, or say which serve a problem and why",
+     command_solvers},
     {"targets", "Problems", "list the targets that are known", command_targets},
     {"campaign", "Campaigns", "create, list, show, watch and change campaigns", command_campaign},
     {"run", "Campaigns", "create the campaign that a JSON file describes, and watch it",
@@ -44,7 +46,8 @@ static const struct command commands[] = {
     {"child", NULL, "a build or eval child of the worker", command_child},
 };
 
-static const char *const groups[] = {"The main job", "Problems", "Campaigns", "The farm", "Results"};
+static const char *const groups[] = {"The main job", "Problems", "Campaigns", "The farm",
+                                     "Results"};
 
 static void print_help(FILE *out)
 {
@@ -58,11 +61,12 @@ static void print_help(FILE *out)
                 fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
         }
     }
-    fputs("\n'skipjack COMMAND --help' explains one, with an example.\n"
-          "SKIPJACK_DB names a PostgreSQL to share; without it a private one lies under SKIPJACK_HOME.\n"
-          "Exit status: 0 done, 1 failed or findings, 2 wrong usage.\n"
-          "\nExample:\n  skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 600\n",
-          out);
+    fputs(
+        "\n'skipjack COMMAND --help' explains one, with an example.\n"
+        "SKIPJACK_DB names a PostgreSQL to share; without it a private one lies under SKIPJACK_HOME.\n"
+        "Exit status: 0 done, 1 failed or findings, 2 wrong usage.\n"
+        "\nExample:\n  skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 600\n",
+        out);
 }
 
 /* Levenshtein's distance, over names of at most 31 characters. */
@@ -100,8 +104,9 @@ static const char *nearest_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "skipjack: there is no command '%s'; the nearest is '%s', see skipjack --help\n",
-            name, nearest_command(name));
+    fprintf(stderr,
+            "skipjack: there is no command '%s'; the nearest is '%s', see skipjack --help\n", name,
+            nearest_command(name));
     return 2;
 }
 

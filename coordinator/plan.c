@@ -77,8 +77,8 @@ static int plan_problem_jobs(const struct plan_request *request, const struct pl
             continue;
         struct job_plan job = make_job(solver, problem);
         g_array_append_val(jobs, job);
-        *configs += plan_job_configs(solver, &problem->problem, request->target,
-                                     request->configs_limit);
+        *configs +=
+            plan_job_configs(solver, &problem->problem, request->target, request->configs_limit);
         added++;
     }
     return added;
@@ -149,10 +149,11 @@ char *plan_identity(const struct plan_request *request)
     GChecksum *checksum = g_checksum_new(G_CHECKSUM_SHA256);
     hash_problems(checksum, request->problems);
     hash_solvers(checksum, request);
-    g_autofree char *rest = g_strdup_printf(
-        "target %s\nstack %s\nstrategy %s\nseed %" G_GINT64_FORMAT "\nconfigs %d\nround %d\nbuild %d\n",
-        request->target->id, request->stack, request->strategy, request->seed,
-        request->configs_limit, request->round_configs, request->build_only);
+    g_autofree char *rest =
+        g_strdup_printf("target %s\nstack %s\nstrategy %s\nseed %" G_GINT64_FORMAT
+                        "\nconfigs %d\nround %d\nbuild %d\n",
+                        request->target->id, request->stack, request->strategy, request->seed,
+                        request->configs_limit, request->round_configs, request->build_only);
     g_checksum_update(checksum, (const guchar *)rest, -1);
     char *identity = g_strdup(g_checksum_get_string(checksum));
     g_checksum_free(checksum);

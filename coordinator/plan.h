@@ -20,10 +20,10 @@ void plan_add_problem(GArray *problems, const struct problem *problem, int multi
 /* What a campaign is asked to do; the pointers belong to the caller. */
 struct plan_request {
     const struct target *target;
-    const char *stack;      /* "" for any */
-    const char *strategy;   /* "exhaustive" or "random" */
+    const char *stack;    /* "" for any */
+    const char *strategy; /* "exhaustive" or "random" */
     int64_t seed;
-    int configs_limit;      /* 0 for none */
+    int configs_limit; /* 0 for none */
     int round_configs;
     bool build_only;
     const GArray *problems; /* struct plan_problem */
@@ -32,10 +32,11 @@ struct plan_request {
 };
 
 struct plan {
-    struct job_plan *jobs; /* problems in the order given, each with its solvers in the table's order */
+    struct job_plan
+        *jobs; /* problems in the order given, each with its solvers in the table's order */
     int count;
-    GArray *uncovered;     /* struct plan_problem: what no solver serves */
-    int64_t configs;       /* how many configs the jobs evaluate at most */
+    GArray *uncovered; /* struct plan_problem: what no solver serves */
+    int64_t configs;   /* how many configs the jobs evaluate at most */
 };
 
 /* Asks every solver about every problem. Free with plan_free(). */

@@ -137,7 +137,8 @@ static bool wait_to_end(pid_t pid, const char *command, GError **error)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
     g_autofree char *how = process_status_text(status);
-    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS, "'skipjack %s' %s", command, how);
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS, "'skipjack %s' %s", command,
+                how);
     return false;
 }
 
@@ -169,8 +170,9 @@ json_t *process_probe(GError **error)
     json_t *probe = json_loads(text, 0, &where);
     if (!json_is_object(probe)) {
         json_decref(probe);
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
-                    "cannot learn this machine's device: 'skipjack worker --probe' printed no JSON");
+        g_set_error(
+            error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
+            "cannot learn this machine's device: 'skipjack worker --probe' printed no JSON");
         return NULL;
     }
     return probe;

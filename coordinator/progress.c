@@ -8,9 +8,9 @@
 /* Guesses where a target has no history. PoCL takes 0.5 to 1.8 s a kernel and a CPU is slow to verify;
  * clang for AMD takes 0.13 s and NVRTC 0.02 to 0.05 s. */
 #define CPU_COMPILE_SECONDS 1.2
-#define CPU_EVAL_SECONDS 0.6
+#define CPU_EVAL_SECONDS    0.6
 #define GPU_COMPILE_SECONDS 0.15
-#define GPU_EVAL_SECONDS 0.1
+#define GPU_EVAL_SECONDS    0.1
 
 /* How often a log gets a line. */
 #define PLAIN_LINE_SECONDS 10
@@ -91,7 +91,8 @@ char *progress_duration(double seconds)
 char *progress_text(const struct progress *progress, int64_t configs_total, double eta)
 {
     GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "jobs %d of %d", progress->done + progress->failed, progress->jobs);
+    g_string_append_printf(text, "jobs %d of %d", progress->done + progress->failed,
+                           progress->jobs);
     if (progress->failed > 0)
         g_string_append_printf(text, " (%d failed)", progress->failed);
     g_string_append_printf(text, ", configs %" G_GINT64_FORMAT " of %s%" G_GINT64_FORMAT,

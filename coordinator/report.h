@@ -24,28 +24,28 @@ struct report_row {
     bool won;              /* false: no config of any solver was verified */
     char *solver, *config; /* the winner's; "" without one */
     double time_ms, spread;
-    double default_ms;     /* the winning solver's default config */
-    double untuned_ms;     /* the best choice without tuning */
+    double default_ms; /* the winning solver's default config */
+    double untuned_ms; /* the best choice without tuning */
     double naive_ms;
-    double gflops;         /* the problem's own operations over the winner's time */
-    bool tuned;            /* the winner is not its solver's default config */
+    double gflops; /* the problem's own operations over the winner's time */
+    bool tuned;    /* the winner is not its solver's default config */
 };
 
 struct report_totals {
-    int problems, layers;         /* distinct, and with multiplicity */
+    int problems, layers; /* distinct, and with multiplicity */
     int without_winner;
-    int compared;                 /* problems that have all three times */
+    int compared;                          /* problems that have all three times */
     double naive_ms, untuned_ms, tuned_ms; /* over those, weighted by multiplicity */
 };
 
 struct report {
     struct campaign *campaign;
-    GArray *rows;          /* struct report_row, by the weight of their time in the network */
+    GArray *rows; /* struct report_row, by the weight of their time in the network */
     struct report_totals totals;
     int64_t outcomes[FAILURE_COUNT];
     struct progress progress;
-    int reused;            /* jobs whose results are an earlier campaign's */
-    GPtrArray *uncovered;  /* char *: keys of problems that no solver serves */
+    int reused;           /* jobs whose results are an earlier campaign's */
+    GPtrArray *uncovered; /* char *: keys of problems that no solver serves */
 };
 
 /* Reads a campaign's results. STORE_ERROR_NOT_FOUND when there is no such campaign. */

@@ -36,8 +36,8 @@ GOptionEntry *request_options(struct request *request)
          "what to tune for: gfx90a68, sm_90_132_80g, cpu-znver4_2, or local", "T"},
         {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
          "configs a job evaluates at most, 0 for all (32)", "N"},
-        {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy,
-         "random or exhaustive (random)", "S"},
+        {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy, "random or exhaustive (random)",
+         "S"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "what the search draws from (0)", "S"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
          "working time in seconds, 0 for no limit", "SECONDS"},
@@ -175,9 +175,8 @@ static bool take_field(const char *key, const json_t *value, const char *folder,
         const char *key;
         char **field;
     } texts[] = {
-        {"name", &request->name},       {"target", &request->target},
-        {"tag", &request->tag},         {"network", &request->network},
-        {"strategy", &request->strategy},
+        {"name", &request->name},       {"target", &request->target},     {"tag", &request->tag},
+        {"network", &request->network}, {"strategy", &request->strategy},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         if (strcmp(key, texts[i].key) == 0)
@@ -205,7 +204,7 @@ bool request_from_file(const char *path, struct request *request, GError **error
                     root ? "an object is expected" : where.text);
     const char *key = NULL;
     json_t *value = NULL;
-    json_object_foreach(root, key, value) {
+    json_object_foreach (root, key, value) {
         if (ok && !take_field(key, value, folder, request)) {
             ok = false;
             g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,

@@ -7,7 +7,7 @@
 #include "coordinator/plan.h"
 
 #define REQUEST_DEFAULT_CONFIGS 32 /* configs a job evaluates at most */
-#define REQUEST_ROUND_CONFIGS 4    /* configs in a round: small, so that a budget reaches every job */
+#define REQUEST_ROUND_CONFIGS   4 /* configs in a round: small, so that a budget reaches every job */
 
 /* Fields as GOption fills them; strings are owned. */
 struct request {

@@ -32,7 +32,8 @@ void table_free(Table *table)
 
 static const struct table_column *next_column(const Table *table, enum table_kind kind)
 {
-    const struct table_column *column = &table->columns[(int)table->texts->len % table->column_count];
+    const struct table_column *column =
+        &table->columns[(int)table->texts->len % table->column_count];
     g_assert(column->kind == kind);
     return column;
 }
@@ -120,7 +121,8 @@ static void print_row(const Table *table, const int *widths, int row, FILE *out)
         const char *text = row < 0 ? column->title : cell(table, row, c);
         int blanks = widths[c] - (int)g_utf8_strlen(text, -1);
         bool right = column->kind == TABLE_INT || column->kind == TABLE_NUMBER;
-        g_string_append_printf(line, "%*s%s%*s", right ? blanks : 0, "", text, right ? 0 : blanks, "");
+        g_string_append_printf(line, "%*s%s%*s", right ? blanks : 0, "", text, right ? 0 : blanks,
+                               "");
         if (c < last)
             g_string_append(line, "  ");
     }

@@ -1,0 +1,204 @@
+/* `skipjack campaign list` and `show`. */
+#include "coordinator/campaign_verbs.h"
+#include "coordinator/cli.h"
+#include "coordinator/lists.h"
+#include "coordinator/progress.h"
+#include "schema/database.h"
+
+#include <stdio.h>
+
+#define SHOWN_EVENTS 10
+
+static const struct table_column campaign_columns[] = {
+    {"id", "id", TABLE_INT, 0},
+    {"name", "name", TABLE_TEXT, 0},
+    {"target", "target", TABLE_TEXT, 0},
+    {"state", "state", TABLE_TEXT, 0},
+    {"jobs", "jobs", TABLE_INT, 0},
+    {"done", "jobs_done", TABLE_INT, 0},
+    {"failed", "jobs_failed", TABLE_INT, 0},
+    {"open", "jobs_open", TABLE_INT, 0},
+    {"worked s", "spent_seconds", TABLE_NUMBER, 0},
+    {"budget s", "budget_seconds", TABLE_NUMBER, 0},
+    {"strategy", "strategy", TABLE_TEXT, 0},
+    {"configs", "configs_limit", TABLE_INT, 0},
+    {NULL, "seed", TABLE_INT, 0},
+    {NULL, "build_only", TABLE_YES, 0},
+    {NULL, "stack", TABLE_TEXT, 0},
+    {NULL, "created_unix", TABLE_INT, 0},
+};
+
+Table *list_campaigns(Store *store, bool active_only, GError **error)
+{
+    g_autoptr(GPtrArray) campaigns = store_list_campaigns(store, error);
+    if (!campaigns)
+        return NULL;
+    Table *table = table_new(campaign_columns, G_N_ELEMENTS(campaign_columns));
+    for (guint i = 0; i < campaigns->len; i++) {
+        const struct campaign *campaign = g_ptr_array_index(campaigns, i);
+        if (active_only && g_strcmp0(campaign->state, "active") != 0 &&
+            g_strcmp0(campaign->state, "paused") != 0)
+            continue;
+        table_int(table, campaign->id);
+        table_text(table, campaign->name);
+        table_text(table, campaign->target);
+        table_text(table, campaign->state);
+        table_int(table, campaign->jobs);
+        table_int(table, campaign->jobs_done);
+        table_int(table, campaign->jobs_failed);
+        table_int(table, campaign->jobs_open);
+        table_number(table, campaign->spent_seconds);
+        table_number(table, campaign->budget_seconds);
+        table_text(table, campaign->strategy);
+        table_int(table, campaign->configs_limit);
+        table_int(table, campaign->seed);
+        table_yes(table, campaign->build_only);
+        table_text(table, campaign->stack);
+        table_int(table, campaign->created_unix);
+    }
+    return table;
+}
+
+int campaign_verb_list(int argc, char **argv)
+{
+    gboolean as_json = FALSE;
+    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
+    const struct cli cli = {
+        .command = "campaign list",
+        .summary = "All campaigns that were not dropped.",
+        .example = "skipjack campaign list",
+        .options = options,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    GError *error = NULL;
+    g_autoptr(Store) store = database_open(as_json, &error);
+    Table *table = store ? list_campaigns(store, false, &error) : NULL;
+    return list_finish("campaign list", table, as_json, error);
+}
+
+/* ---- show ---- */
+
+static const struct table_column state_columns[] = {
+    {"state", "state", TABLE_TEXT, 0},
+    {"jobs", "jobs", TABLE_INT, 0},
+};
+
+Table *list_job_states(const struct progress *progress)
+{
+    const struct {
+        const char *name;
+        int jobs;
+    } states[] = {
+        {"ready", progress->ready}, {"building", progress->building},
+        {"built", progress->built}, {"evaluating", progress->evaluating},
+        {"done", progress->done},   {"failed", progress->failed},
+    };
+    Table *table = table_new(state_columns, G_N_ELEMENTS(state_columns));
+    for (gsize i = 0; i < G_N_ELEMENTS(states); i++) {
+        table_text(table, states[i].name);
+        table_int(table, states[i].jobs);
+    }
+    return table;
+}
+
+static const struct table_column failure_columns[] = {
+    {"jobs failed", "jobs", TABLE_INT, 0},
+    {"reason", "reason", TABLE_TEXT, 0},
+    {"one of them", "detail", TABLE_TEXT, 0},
+};
+
+static Table *list_failures(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(GPtrArray) jobs = store_list_jobs(store, campaign, error);
+    if (!jobs)
+        return NULL;
+    int counts[FAILURE_COUNT] = {0};
+    const char *details[FAILURE_COUNT] = {0};
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = g_ptr_array_index(jobs, i);
+        if (g_strcmp0(job->state, "failed") != 0)
+            continue;
+        counts[job->failure]++;
+        details[job->failure] = job->detail;
+    }
+    Table *table = table_new(failure_columns, G_N_ELEMENTS(failure_columns));
+    for (int i = 0; i < FAILURE_COUNT; i++) {
+        if (counts[i] == 0)
+            continue;
+        table_int(table, counts[i]);
+        table_text(table, failure_name((enum failure)i));
+        table_text(table, details[i]);
+    }
+    return table;
+}
+
+static void print_head(const struct campaign *campaign, const struct progress *progress)
+{
+    g_autofree char *text = progress_text(progress, progress->configs_done, 0);
+    printf("Campaign %" G_GINT64_FORMAT "%s%s on %s, %s%s\n", campaign->id,
+           campaign->name[0] ? " " : "", campaign->name, campaign->target, campaign->state,
+           campaign->build_only ? ", build only" : "");
+    printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all), stack %s\n%s\n\n",
+           campaign->strategy, campaign->seed, campaign->configs_limit,
+           campaign->stack[0] ? campaign->stack : "any", text);
+}
+
+static void show_all(const struct campaign *campaign, const struct progress *progress,
+                     Table *failures, Table *events, bool as_json)
+{
+    Table *states = list_job_states(progress);
+    if (as_json) {
+        table_show_json(json_pack(
+            "{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:o, s:o, s:o}", "id", (json_int_t)campaign->id,
+            "name", campaign->name, "target", campaign->target, "state", campaign->state,
+            "spent_seconds", progress->spent_seconds, "budget_seconds", progress->budget_seconds,
+            "configs_done", (json_int_t)progress->configs_done, "jobs", table_json(states),
+            "failures", table_json(failures), "events", table_json(events)));
+    } else {
+        print_head(campaign, progress);
+        table_print(states, stdout);
+        list_section("failures", failures);
+        list_section("latest events", events);
+    }
+    table_free(states);
+}
+
+static int show(int64_t id, bool as_json)
+{
+    GError *error = NULL;
+    struct progress progress = {0};
+    g_autoptr(Store) store = database_open(as_json, &error);
+    struct campaign *campaign = store ? store_get_campaign(store, id, &error) : NULL;
+    bool ok = campaign && store_progress(store, id, &progress, &error);
+    Table *failures = ok ? list_failures(store, id, &error) : NULL;
+    Table *events = failures ? list_events(store, id, SHOWN_EVENTS, &error) : NULL;
+    if (events)
+        show_all(campaign, &progress, failures, events, as_json);
+    table_free(failures);
+    table_free(events);
+    if (campaign)
+        campaign_free(campaign);
+    return events ? CLI_DONE : cli_fail("campaign show", error);
+}
+
+int campaign_verb_show(int argc, char **argv)
+{
+    gboolean as_json = FALSE;
+    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
+    const struct cli cli = {
+        .command = "campaign show",
+        .arguments = "ID",
+        .summary = "One campaign: its jobs by state, failures by reason, latest events.",
+        .example = "skipjack campaign show 3",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    int64_t id = 0;
+    GError *error = NULL;
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    return cli_parse_id(argv[1], &id, &error) ? show(id, as_json)
+                                              : cli_fail("campaign show", error);
+}

@@ -1,0 +1,10 @@
+/*
+ * The verbs of `skipjack campaign` that only show.
+ */
+#ifndef COORDINATOR_CAMPAIGN_VERBS_H
+#define COORDINATOR_CAMPAIGN_VERBS_H
+
+int campaign_verb_list(int argc, char **argv);
+int campaign_verb_show(int argc, char **argv);
+
+#endif

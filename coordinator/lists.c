@@ -1,0 +1,239 @@
+/* Tables that several commands show; `problems`, `networks` and `targets`. */
+#include "coordinator/lists.h"
+
+#include "coordinator/cli.h"
+#include "coordinator/commands.h"
+#include "coordinator/problem_text.h"
+#include "schema/database.h"
+#include "solvers/problem_key.h"
+
+#include <math.h>
+#include <string.h>
+
+int list_finish(const char *command, Table *table, bool as_json, GError *error)
+{
+    if (!table)
+        return cli_fail(command, error);
+    table_show(table, as_json);
+    table_free(table);
+    return CLI_DONE;
+}
+
+void list_section(const char *title, const Table *table)
+{
+    if (table_rows(table) == 0)
+        return;
+    printf("\n%s:\n", title);
+    table_print(table, stdout);
+}
+
+char *list_time_text(int64_t unix_seconds)
+{
+    g_autoptr(GDateTime) time = g_date_time_new_from_unix_local(unix_seconds);
+    return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S") : g_strdup("-");
+}
+
+/* ---- problems ---- */
+
+static const struct table_column problem_columns[] = {
+    {"id", "id", TABLE_INT, 0},
+    {"problem", "problem", TABLE_TEXT, 0},
+    {"GMAC", "gmacs", TABLE_NUMBER, 3},
+    {"key", "key", TABLE_TEXT, 0},
+};
+
+static Table *list_problems(Store *store, const struct problem_filter *filter, GError **error)
+{
+    g_autoptr(GArray) problems = store_list_problems(store, filter, error);
+    if (!problems)
+        return NULL;
+    Table *table = table_new(problem_columns, G_N_ELEMENTS(problem_columns));
+    for (guint i = 0; i < problems->len; i++) {
+        const struct stored_problem *stored = &g_array_index(problems, struct stored_problem, i);
+        char key[PROBLEM_KEY_MAX];
+        g_autofree char *text = problem_text(&stored->problem);
+        table_int(table, stored->id);
+        table_text(table, text);
+        table_number(table, problem_macs(&stored->problem) * 1e-9);
+        table_text(table, problem_key(&stored->problem, key));
+    }
+    return table;
+}
+
+/* Keys alone, a line each: what --problems and import read again. */
+static int show_keys(Store *store, const struct problem_filter *filter, GError *error)
+{
+    g_autoptr(GArray) problems = store ? store_list_problems(store, filter, &error) : NULL;
+    if (!problems)
+        return cli_fail("problems", error);
+    for (guint i = 0; i < problems->len; i++) {
+        char key[PROBLEM_KEY_MAX];
+        puts(problem_key(&g_array_index(problems, struct stored_problem, i).problem, key));
+    }
+    return CLI_DONE;
+}
+
+int command_problems(int argc, char **argv)
+{
+    g_autofree char *tag = NULL;
+    g_autofree char *network = NULL;
+    gint64 campaign = 0;
+    gboolean as_json = FALSE, keys = FALSE;
+    const GOptionEntry options[] = {
+        {"tag", 0, 0, G_OPTION_ARG_STRING, &tag, "only those imported with that tag", "T"},
+        {"network", 'n', 0, G_OPTION_ARG_STRING, &network, "only those of that network", "N"},
+        {"campaign", 'c', 0, G_OPTION_ARG_INT64, &campaign, "only those of that campaign", "ID"},
+        {"list", 'l', 0, G_OPTION_ARG_NONE, &keys, "keys alone, a line each, to be read again",
+         NULL},
+        LIST_JSON_OPTION(&as_json),
+        {0},
+    };
+    const struct cli cli = {
+        .command = "problems",
+        .summary = "Lists the problems that are known.",
+        .example = "skipjack problems --network resnet50-v1.5 --list >problems.txt",
+        .options = options,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    const struct problem_filter filter = {tag, network, campaign};
+    GError *error = NULL;
+    g_autoptr(Store) store = database_open(as_json || keys, &error);
+    if (keys)
+        return show_keys(store, &filter, error);
+    return list_finish("problems", store ? list_problems(store, &filter, &error) : NULL, as_json,
+                       error);
+}
+
+/* ---- networks ---- */
+
+static const struct table_column layer_columns[] = {
+    {"x", "multiplicity", TABLE_INT, 0},   {"layer", "layer", TABLE_TEXT, 0},
+    {"problem", "problem", TABLE_TEXT, 0}, {"GMAC", "gmacs", TABLE_NUMBER, 3},
+    {NULL, "key", TABLE_TEXT, 0},
+};
+
+static Table *list_layers(Store *store, const char *network, GError **error)
+{
+    g_autoptr(GPtrArray) layers = store_list_layers(store, network, error);
+    if (!layers)
+        return NULL;
+    Table *table = table_new(layer_columns, G_N_ELEMENTS(layer_columns));
+    for (guint i = 0; i < layers->len; i++) {
+        const struct layer *layer = g_ptr_array_index(layers, i);
+        char key[PROBLEM_KEY_MAX];
+        g_autofree char *text = problem_text(&layer->problem);
+        table_int(table, layer->multiplicity);
+        table_text(table, layer->name[0] ? layer->name : NULL);
+        table_text(table, text);
+        table_number(table, problem_macs(&layer->problem) * layer->multiplicity * 1e-9);
+        table_text(table, problem_key(&layer->problem, key));
+    }
+    return table;
+}
+
+static double network_gmacs(Store *store, const char *network)
+{
+    g_autoptr(GPtrArray) layers = store_list_layers(store, network, NULL);
+    double macs = 0;
+    for (guint i = 0; layers && i < layers->len; i++) {
+        const struct layer *layer = g_ptr_array_index(layers, i);
+        macs += problem_macs(&layer->problem) * layer->multiplicity;
+    }
+    return layers ? macs * 1e-9 : NAN;
+}
+
+static const struct table_column network_columns[] = {
+    {"network", "network", TABLE_TEXT, 0},
+    {"layers", "layers", TABLE_INT, 0},
+    {"problems", "problems", TABLE_INT, 0},
+    {"GMAC", "gmacs", TABLE_NUMBER, 3},
+};
+
+static Table *list_networks(Store *store, GError **error)
+{
+    g_autoptr(GPtrArray) networks = store_list_networks(store, error);
+    if (!networks)
+        return NULL;
+    Table *table = table_new(network_columns, G_N_ELEMENTS(network_columns));
+    for (guint i = 0; i < networks->len; i++) {
+        const struct network_row *network = g_ptr_array_index(networks, i);
+        table_text(table, network->name);
+        table_int(table, network->layers);
+        table_int(table, network->problems);
+        table_number(table, network_gmacs(store, network->name));
+    }
+    return table;
+}
+
+int command_networks(int argc, char **argv)
+{
+    gboolean as_json = FALSE;
+    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
+    const struct cli cli = {
+        .command = "networks",
+        .arguments = "[NAME]",
+        .summary = "Lists the networks, or the layers of one.",
+        .example = "skipjack networks resnet50-v1.5",
+        .options = options,
+        .most = 1,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    GError *error = NULL;
+    g_autoptr(Store) store = database_open(as_json, &error);
+    Table *table = !store     ? NULL
+                   : argc > 1 ? list_layers(store, argv[1], &error)
+                              : list_networks(store, &error);
+    return list_finish("networks", table, as_json, error);
+}
+
+/* ---- targets ---- */
+
+static const struct table_column target_columns[] = {
+    {"target", "target", TABLE_TEXT, 0},
+    {"arch", "arch", TABLE_TEXT, 0},
+    {"units", "compute_units", TABLE_INT, 0},
+    {"wave", "wave_size", TABLE_INT, 0},
+    {"local kB", "local_kib", TABLE_INT, 0},
+    {"workgroup", "max_workgroup", TABLE_INT, 0},
+    {"peak TFLOP/s", "peak_tflops", TABLE_NUMBER, 2},
+    {"peak GB/s", "peak_gbytes", TABLE_NUMBER, 1},
+};
+
+static Table *list_targets(Store *store, GError **error)
+{
+    g_autoptr(GPtrArray) targets = store_list_targets(store, error);
+    if (!targets)
+        return NULL;
+    Table *table = table_new(target_columns, G_N_ELEMENTS(target_columns));
+    for (guint i = 0; i < targets->len; i++) {
+        const struct target *target = g_ptr_array_index(targets, i);
+        table_text(table, target->id);
+        table_text(table, target->arch);
+        table_int(table, target->compute_units);
+        table_int(table, target->wave_size);
+        table_int(table, target->local_bytes / 1024);
+        table_int(table, target->max_workgroup);
+        table_number(table, target->peak_flops > 0 ? target->peak_flops * 1e-12 : NAN);
+        table_number(table, target->peak_bytes > 0 ? target->peak_bytes * 1e-9 : NAN);
+    }
+    return table;
+}
+
+int command_targets(int argc, char **argv)
+{
+    gboolean as_json = FALSE;
+    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
+    const struct cli cli = {
+        .command = "targets",
+        .summary = "Lists the targets that campaigns were made for or workers brought.",
+        .example = "skipjack targets",
+        .options = options,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    GError *error = NULL;
+    g_autoptr(Store) store = database_open(as_json, &error);
+    return list_finish("targets", store ? list_targets(store, &error) : NULL, as_json, error);
+}

@@ -1,0 +1,31 @@
+/*
+ * Tables that several commands show, and how a listing command ends.
+ */
+#ifndef COORDINATOR_LISTS_H
+#define COORDINATOR_LISTS_H
+
+#include "coordinator/table.h"
+#include "schema/store.h"
+
+/* A GOptionEntry. */
+#define LIST_JSON_OPTION(variable)                                                                 \
+    {                                                                                              \
+        "json", 0, 0, G_OPTION_ARG_NONE, variable, "print JSON instead of a table", NULL           \
+    }
+
+/* NULL and a set error when the database refuses. Free with table_free(). */
+Table *list_campaigns(Store *store, bool active_only, GError **error);
+Table *list_job_states(const struct progress *progress);
+Table *list_workers(Store *store, GError **error);
+Table *list_events(Store *store, int64_t campaign, int limit, GError **error); /* campaign 0: all */
+
+/* Shows and frees the table, or reports error where it is NULL; the exit status. */
+int list_finish(const char *command, Table *table, bool as_json, GError *error);
+
+/* "title:" and the table below it, or nothing when it is empty. */
+void list_section(const char *title, const Table *table);
+
+/* "2026-11-21 09:30:00" in local time. Free with g_free(). */
+char *list_time_text(int64_t unix_seconds);
+
+#endif

@@ -1,0 +1,109 @@
+#include "coordinator/problems_of.h"
+
+#include "coordinator/cli.h"
+
+#include <stdio.h>
+
+/* As many unusable lines are named; a log full of them is counted. */
+#define NAMED_SKIPS 10
+
+static void say_skipped(const Import *import)
+{
+    for (guint i = 0; i < import->skipped->len; i++) {
+        const struct import_skip *skip = g_ptr_array_index(import->skipped, i);
+        if (i < NAMED_SKIPS)
+            fprintf(stderr, "%s:%" G_GINT64_FORMAT ": not used: %s\n", skip->file, skip->line,
+                    skip->reason);
+    }
+    if (import->skipped->len > NAMED_SKIPS)
+        fprintf(stderr,
+                "%u more lines could not be used; skipjack import --dry-run names them all\n",
+                import->skipped->len - NAMED_SKIPS);
+}
+
+Import *problems_import(char *const *files, GError **error)
+{
+    const struct import_options options = {0};
+    g_autoptr(Import) import = import_new(&options);
+    for (int i = 0; files[i]; i++) {
+        if (!import_file(import, files[i], error))
+            return NULL;
+    }
+    say_skipped(import);
+    return g_steal_pointer(&import);
+}
+
+static GArray *problem_array(void)
+{
+    return g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
+}
+
+GArray *problems_of_import(const Import *import)
+{
+    GArray *problems = problem_array();
+    for (int i = 0; i < problem_list_count(import->problems); i++) {
+        const struct problem_entry *entry = problem_list_get(import->problems, i);
+        struct plan_problem problem = {entry->problem, (int)MIN(entry->multiplicity, G_MAXINT)};
+        g_array_append_val(problems, problem);
+    }
+    return problems;
+}
+
+static GArray *from_files(char *const *files, GError **error)
+{
+    g_autoptr(Import) import = problems_import(files, error);
+    return import ? problems_of_import(import) : NULL;
+}
+
+static GArray *from_tag(Store *store, const char *tag, GError **error)
+{
+    const struct problem_filter filter = {.tag = tag};
+    g_autoptr(GArray) stored = store_list_problems(store, &filter, error);
+    if (!stored)
+        return NULL;
+    GArray *problems = problem_array();
+    for (guint i = 0; i < stored->len; i++) {
+        struct plan_problem problem = {g_array_index(stored, struct stored_problem, i).problem, 1};
+        g_array_append_val(problems, problem);
+    }
+    return problems;
+}
+
+static GArray *from_network(Store *store, const char *network, GError **error)
+{
+    g_autoptr(GPtrArray) layers = store_list_layers(store, network, error);
+    if (!layers)
+        return NULL;
+    GArray *problems = problem_array();
+    for (guint i = 0; i < layers->len; i++) {
+        const struct layer *layer = g_ptr_array_index(layers, i);
+        plan_add_problem(problems, &layer->problem, layer->multiplicity);
+    }
+    return problems;
+}
+
+GArray *problems_of_request(Store *store, const struct request *request, GError **error)
+{
+    bool files = request->files && request->files[0];
+    if (files + (request->tag != NULL) + (request->network != NULL) != 1) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "name one source of problems: --problems FILE, --tag T or --network N");
+        return NULL;
+    }
+    GArray *problems = files          ? from_files(request->files, error)
+                       : request->tag ? from_tag(store, request->tag, error)
+                                      : from_network(store, request->network, error);
+    if (problems && problems->len == 0) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "there is no problem in %s '%s'",
+                    files          ? "file"
+                    : request->tag ? "tag"
+                                   : "network",
+                    files          ? request->files[0]
+                    : request->tag ? request->tag
+                                   : request->network);
+        g_array_unref(problems);
+        return NULL;
+    }
+    return problems;
+}

@@ -1,0 +1,95 @@
+/* `skipjack quarantine`: configs that were taken out. */
+#include "coordinator/cli.h"
+#include "coordinator/commands.h"
+#include "coordinator/lists.h"
+#include "coordinator/problem_text.h"
+#include "schema/database.h"
+#include "solvers/problem_key.h"
+
+#include <stdio.h>
+
+static const struct table_column quarantine_columns[] = {
+    {"since", "since", TABLE_TEXT, 0},     {NULL, "since_unix", TABLE_INT, 0},
+    {"target", "target", TABLE_TEXT, 0},   {"solver", "solver", TABLE_TEXT, 0},
+    {"config", "config", TABLE_TEXT, 0},   {"reason", "reason", TABLE_TEXT, 0},
+    {"problem", "problem", TABLE_TEXT, 0}, {NULL, "key", TABLE_TEXT, 0},
+    {NULL, "detail", TABLE_TEXT, 0},
+};
+
+static Table *list_quarantine(Store *store, GError **error)
+{
+    g_autoptr(GPtrArray) rows = store_list_quarantine(store, error);
+    if (!rows)
+        return NULL;
+    Table *table = table_new(quarantine_columns, G_N_ELEMENTS(quarantine_columns));
+    for (guint i = 0; i < rows->len; i++) {
+        const struct quarantine_row *row = g_ptr_array_index(rows, i);
+        char key[PROBLEM_KEY_MAX];
+        g_autofree char *since = list_time_text(row->since_unix);
+        g_autofree char *problem = problem_text(&row->problem);
+        table_text(table, since);
+        table_int(table, row->since_unix);
+        table_text(table, row->target);
+        table_text(table, row->solver);
+        table_text(table, row->config_text);
+        table_text(table, failure_name(row->failure));
+        table_text(table, problem);
+        table_text(table, problem_key(&row->problem, key));
+        table_text(table, row->detail);
+    }
+    return table;
+}
+
+static int verb_list(int argc, char **argv)
+{
+    gboolean as_json = FALSE;
+    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
+    const struct cli cli = {
+        .command = "quarantine list",
+        .summary =
+            "Configs that crashed or hung: never proposed again for that problem and target.",
+        .example = "skipjack quarantine list --json",
+        .options = options,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    GError *error = NULL;
+    g_autoptr(Store) store = database_open(as_json, &error);
+    return list_finish("quarantine list", store ? list_quarantine(store, &error) : NULL, as_json,
+                       error);
+}
+
+static int verb_clear(int argc, char **argv)
+{
+    g_autofree char *target = NULL;
+    const GOptionEntry options[] = {
+        {"target", 't', 0, G_OPTION_ARG_STRING, &target, "only those of this target", "T"},
+        {0},
+    };
+    const struct cli cli = {
+        .command = "quarantine clear",
+        .summary =
+            "Lets quarantined configs be proposed again, for instance after a driver update.",
+        .example = "skipjack quarantine clear --target gfx90a68",
+        .options = options,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    GError *error = NULL;
+    int cleared = 0;
+    g_autoptr(Store) store = database_open(false, &error);
+    if (!store || !store_clear_quarantine(store, target, &cleared, &error))
+        return cli_fail("quarantine clear", error);
+    printf("%d configs cleared\n", cleared);
+    return CLI_DONE;
+}
+
+int command_quarantine(int argc, char **argv)
+{
+    static const struct cli_verb verbs[] = {
+        {"list", "what was taken out, and why", verb_list},
+        {"clear", "let it be proposed again", verb_clear},
+    };
+    return cli_run_verb("quarantine", verbs, G_N_ELEMENTS(verbs), "skipjack quarantine list", argc,
+                        argv);
+}

@@ -1,0 +1,26 @@
+/*
+ * Running a worker for one campaign beside this process: started, watched,
+ * started again when it dies, stopped in good order.
+ */
+#ifndef COORDINATOR_SUPERVISE_H
+#define COORDINATOR_SUPERVISE_H
+
+#include "coordinator/watch.h"
+
+/* A worker that dies this often is not started again. */
+#define SUPERVISE_RESTARTS 5
+
+enum supervise_end {
+    SUPERVISE_DONE,        /* the campaign is done */
+    SUPERVISE_INTERRUPTED, /* the user stopped it; what was measured is stored */
+    SUPERVISE_FAILED,      /* error says why */
+};
+
+/*
+ * Runs `skipjack worker --until-empty --campaign ID --embedded` until the campaign is done. Its words go
+ * to log_path. SIGINT and SIGTERM are forwarded once and the worker is waited for; a second one kills it.
+ * Signals must be blocked (process_block_signals()).
+ */
+enum supervise_end supervise_worker(struct watch *watch, const char *log_path, GError **error);
+
+#endif

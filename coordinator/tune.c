@@ -1,0 +1,376 @@
+/* `skipjack tune`: import, plan, build, evaluate, export and report in one go, on this machine. */
+#include "coordinator/cli.h"
+#include "coordinator/commands.h"
+#include "coordinator/enter.h"
+#include "coordinator/problems_of.h"
+#include "coordinator/process.h"
+#include "coordinator/report.h"
+#include "coordinator/supervise.h"
+#include "schema/database.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Enough for every job's first round on a small network, and a coffee. */
+#define DEFAULT_BUDGET_SECONDS 600
+
+struct tune {
+    struct request request;
+    char *folder;  /* where the results go */
+    char *command; /* the user's own command line, to go on with */
+    gboolean as_json;
+    Import *import;
+    GArray *problems; /* struct plan_problem */
+    struct machine machine;
+    Store *store;
+    struct entered entered;
+    struct progress before; /* of the campaign, when this run began */
+};
+
+static void tune_clear(struct tune *tune)
+{
+    request_clear(&tune->request);
+    g_free(tune->folder);
+    g_free(tune->command);
+    if (tune->import)
+        import_free(tune->import);
+    if (tune->problems)
+        g_array_unref(tune->problems);
+    machine_clear(&tune->machine);
+    entered_clear(&tune->entered);
+    store_close(tune->store);
+}
+
+/* ---- before the work ---- */
+
+/* What the campaign and its folder are called: the only network of the files, else the first file. */
+static char *work_name(const struct tune *tune)
+{
+    if (tune->import->networks->len == 1)
+        return g_strdup(
+            ((struct import_network *)g_ptr_array_index(tune->import->networks, 0))->name);
+    g_autofree char *base = g_path_get_basename(tune->request.files[0]);
+    char *ending = strchr(base + 1, '.');
+    if (ending && tune->import->networks->len == 0)
+        *ending = '\0';
+    return g_strdup(base);
+}
+
+static bool read_problems(struct tune *tune, GError **error)
+{
+    tune->import = problems_import(tune->request.files, error);
+    if (!tune->import)
+        return false;
+    tune->problems = problems_of_import(tune->import);
+    if (tune->problems->len == 0) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "there is no problem in '%s'", tune->request.files[0]);
+        return false;
+    }
+    if (!tune->request.name)
+        tune->request.name = work_name(tune);
+    if (!tune->folder)
+        tune->folder = g_build_filename("skipjack-out", tune->request.name, NULL);
+    fprintf(stderr, "%u problems in %" G_GINT64_FORMAT " lines, called %s\n", tune->problems->len,
+            tune->import->lines, tune->request.name);
+    return true;
+}
+
+/* Driver lines name no network: what was read from them becomes one under the work's name. */
+static bool store_plain_network(struct tune *tune, GError **error)
+{
+    g_autofree struct layer *layers = g_new0(struct layer, tune->problems->len);
+    char no_name[] = "";
+    for (guint i = 0; i < tune->problems->len; i++) {
+        const struct plan_problem *problem = &g_array_index(tune->problems, struct plan_problem, i);
+        layers[i] = (struct layer){no_name, problem->multiplicity, problem->problem};
+    }
+    return store_put_network(tune->store, tune->request.name, layers, (int)tune->problems->len,
+                             error);
+}
+
+static bool store_networks(struct tune *tune, GError **error)
+{
+    GPtrArray *networks = tune->import->networks;
+    if (networks->len == 0)
+        return store_plain_network(tune, error);
+    for (guint i = 0; i < networks->len; i++) {
+        const struct import_network *network = g_ptr_array_index(networks, i);
+        if (!store_put_network(tune->store, network->name,
+                               (const struct layer *)(const void *)network->layers->data,
+                               (int)network->layers->len, error))
+            return false;
+    }
+    return true;
+}
+
+static bool probe_machine(struct tune *tune, GError **error)
+{
+    const char *wanted = tune->request.target;
+    if (!machine_probe(&tune->machine, error))
+        return false;
+    const char *id = tune->machine.target.id;
+    if (wanted && strcmp(wanted, "local") != 0 && strcmp(wanted, id) != 0) {
+        g_set_error(
+            error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+            "this machine is %s, not %s; tune works on its own machine, and for another target "
+            "'skipjack campaign create --target %s' makes a campaign that its workers take",
+            id, wanted, wanted);
+        return false;
+    }
+    fprintf(stderr, "tuning on %s (%s, %s)\n", tune->machine.device, id, tune->machine.stack);
+    return true;
+}
+
+static bool prepare(struct tune *tune, GError **error)
+{
+    if (!read_problems(tune, error) || !probe_machine(tune, error))
+        return false;
+    if (g_mkdir_with_parents(tune->folder, 0755) != 0) {
+        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot make '%s': %s",
+                    tune->folder, g_strerror(errno));
+        return false;
+    }
+    tune->store = database_open(false, error);
+    return tune->store && store_networks(tune, error) &&
+           enter_campaign(tune->store, &tune->request, &tune->machine, tune->problems,
+                          &tune->entered, error) &&
+           store_progress(tune->store, tune->entered.campaign->id, &tune->before, error);
+}
+
+/* ---- the work ---- */
+
+static void say_campaign(const struct tune *tune)
+{
+    const struct entered *entered = &tune->entered;
+    const struct campaign *campaign = entered->campaign;
+    if (!entered->existed)
+        fprintf(stderr,
+                "campaign %" G_GINT64_FORMAT ": %d jobs, %d of them with results of earlier "
+                "campaigns\n",
+                campaign->id, campaign->jobs, entered->reused);
+    else if (entered->extended)
+        fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on with a budget of %.0f s\n",
+                campaign->id, campaign->budget_seconds);
+    else if (strcmp(campaign->state, "done") != 0)
+        fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on: %d of %d jobs are done\n",
+                campaign->id, campaign->jobs_done + campaign->jobs_failed, campaign->jobs);
+    if (entered->uncovered->len > 0)
+        fprintf(stderr, "%u problems are served by no solver; the report names them\n",
+                entered->uncovered->len);
+}
+
+static void say_estimate(const struct tune *tune)
+{
+    const struct campaign *campaign = tune->entered.campaign;
+    struct progress_rates rates;
+    progress_rates_load(tune->store, campaign->target, &rates);
+    const struct progress_work work = {
+        .jobs = campaign->jobs_open,
+        .configs = MAX(tune->entered.configs - tune->before.configs_done, campaign->jobs_open),
+        .round_configs = campaign->round_configs,
+        .children = (int)g_get_num_processors(),
+        .budget_seconds = MAX(campaign->budget_seconds - campaign->spent_seconds, 0),
+        .has_budget = campaign->budget_seconds > 0,
+    };
+    g_autofree char *duration = progress_duration(progress_estimate(&work, &rates));
+    fprintf(stderr,
+            "at most %" G_GINT64_FORMAT " configs to try; this takes about %s (a config: %.2f s to "
+            "compile, %.2f s to measure, %s)\n",
+            work.configs, duration, rates.compile_seconds, rates.eval_seconds,
+            rates.measured ? "as measured here before" : "a guess");
+}
+
+static bool wake_campaign(struct tune *tune, GError **error)
+{
+    int64_t id = tune->entered.campaign->id;
+    if (strcmp(tune->entered.campaign->state, "paused") != 0)
+        return true;
+    fprintf(stderr, "campaign %" G_GINT64_FORMAT " was paused and is resumed\n", id);
+    return store_change_campaign(tune->store, id, "resume", error);
+}
+
+static enum supervise_end work(struct tune *tune, GError **error)
+{
+    struct watch watch;
+    if (strcmp(tune->entered.campaign->state, "done") == 0) {
+        fprintf(stderr, "campaign %" G_GINT64_FORMAT " is done already\n",
+                tune->entered.campaign->id);
+        return SUPERVISE_DONE;
+    }
+    say_estimate(tune);
+    if (!wake_campaign(tune, error) ||
+        !watch_init(&watch, tune->store, tune->entered.campaign->id, error))
+        return SUPERVISE_FAILED;
+    g_autofree char *log = g_build_filename(tune->folder, "tune.log", NULL);
+    process_block_signals();
+    enum supervise_end end = supervise_worker(&watch, log, error);
+    if (end != SUPERVISE_INTERRUPTED)
+        process_unblock_signals();
+    return end;
+}
+
+/* ---- after the work ---- */
+
+static bool export_results(const struct tune *tune, GError **error)
+{
+    g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, tune->entered.campaign->id);
+    const char *const args[] = {"export", "--campaign", id, "-o", tune->folder, NULL};
+    g_autofree char *output = NULL;
+    if (!process_run(args, NULL, &output, error))
+        return false;
+    fputs(output, stderr);
+    return true;
+}
+
+static void print_this_run(const struct tune *tune, const struct progress *after, FILE *out)
+{
+    int64_t kernels = after->kernels_built - tune->before.kernels_built;
+    int64_t configs = after->configs_done - tune->before.configs_done;
+    int done = tune->before.done + tune->before.failed;
+    if (kernels <= 0 && configs <= 0)
+        fprintf(
+            out,
+            "This run: nothing was compiled or measured again; the results of %d jobs were there "
+            "already.\n",
+            done);
+    else
+        fprintf(out,
+                "This run: compiled %" G_GINT64_FORMAT " kernels, measured %" G_GINT64_FORMAT
+                " configs; the results of %d jobs were there already.\n",
+                MAX(kernels, 0), MAX(configs, 0), done);
+}
+
+static void print_next(const struct tune *tune, FILE *out)
+{
+    const struct campaign *campaign = tune->entered.campaign;
+    g_autofree char *folder = g_shell_quote(tune->folder);
+    g_autofree char *file = g_shell_quote(tune->request.files[0]);
+    double more = MAX(campaign->budget_seconds, DEFAULT_BUDGET_SECONDS) * 4;
+    fprintf(out, "\nResults are in %s. What may come next:\n", tune->folder);
+    fprintf(out,
+            "  skipjack report --campaign %" G_GINT64_FORMAT
+            " --rejected   # why configs were refused\n",
+            campaign->id);
+    fprintf(out, "  skipjack check %s   # verify what was written\n", folder);
+    fprintf(out, "  skipjack tune %s%s -o %s --budget %.0f   # search longer\n", file,
+            tune->request.files[1] ? " ..." : "", folder, more);
+}
+
+static bool write_report(const struct tune *tune, const struct report *report, GError **error)
+{
+    g_autofree char *path = g_build_filename(tune->folder, "report.txt", NULL);
+    FILE *out = fopen(path, "w");
+    if (out) {
+        report_print(report, out);
+        print_this_run(tune, &report->progress, out);
+    }
+    bool failed = !out || ferror(out);
+    if (out)
+        failed = fclose(out) != 0 || failed;
+    if (failed)
+        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot write '%s': %s",
+                    path, g_strerror(errno));
+    return !failed;
+}
+
+static json_t *tune_json(const struct tune *tune, const struct report *report)
+{
+    json_t *json = report_json(report);
+    const struct progress *after = &report->progress;
+    json_object_set_new(json, "folder", json_string(tune->folder));
+    json_object_set_new(
+        json, "this_run",
+        json_pack("{s:b, s:I, s:I}", "existed", tune->entered.existed, "kernels_built",
+                  (json_int_t)(after->kernels_built - tune->before.kernels_built), "configs_done",
+                  (json_int_t)(after->configs_done - tune->before.configs_done)));
+    return json;
+}
+
+static int finish(struct tune *tune)
+{
+    GError *error = NULL;
+    struct report *report = NULL;
+    bool ok = export_results(tune, &error) &&
+              (report = report_new(tune->store, tune->entered.campaign->id, &error)) &&
+              write_report(tune, report, &error);
+    if (ok && tune->as_json) {
+        table_show_json(tune_json(tune, report));
+    } else if (ok) {
+        putchar('\n');
+        report_print(report, stdout);
+        print_this_run(tune, &report->progress, stdout);
+        print_next(tune, stdout);
+    }
+    int status = ok ? report->totals.without_winner > 0 || report->uncovered->len > 0 : CLI_FAILED;
+    report_free(report);
+    if (!ok)
+        return cli_fail("tune", error);
+    return status;
+}
+
+static int tune_run(struct tune *tune)
+{
+    GError *error = NULL;
+    if (!request_check(&tune->request, &error) || !prepare(tune, &error))
+        return cli_fail("tune", error);
+    say_campaign(tune);
+    switch (work(tune, &error)) {
+    case SUPERVISE_DONE: return finish(tune);
+    case SUPERVISE_INTERRUPTED:
+        fprintf(stderr, "stopped; everything measured is kept. To go on:\n  %s\n", tune->command);
+        return CLI_INTERRUPTED;
+    case SUPERVISE_FAILED: break;
+    }
+    fprintf(stderr, "everything measured is kept. To go on:\n  %s\n", tune->command);
+    return cli_fail("tune", error);
+}
+
+/* "skipjack tune 'a file' ...", as the user may type it again. Free with g_free(). */
+static char *command_line(int argc, char **argv)
+{
+    GString *line = g_string_new("skipjack");
+    for (int i = 0; i < argc; i++) {
+        g_autofree char *quoted = g_shell_quote(argv[i]);
+        bool plain =
+            strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                            "_./=,+-") == strlen(argv[i]);
+        g_string_append_printf(line, " %s", plain && argv[i][0] ? argv[i] : quoted);
+    }
+    return g_string_free(line, FALSE);
+}
+
+int command_tune(int argc, char **argv)
+{
+    struct tune tune = {.command = command_line(argc, argv)};
+    request_init(&tune.request, DEFAULT_BUDGET_SECONDS);
+    g_autofree GOptionEntry *shared = request_options(&tune.request);
+    const GOptionEntry options[] = {
+        {"output", 'o', 0, G_OPTION_ARG_FILENAME, &tune.folder,
+         "where the results go (skipjack-out/NAME)", "DIR"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &tune.as_json, "print the report as an object", NULL},
+        {0},
+    };
+    const struct cli cli = {
+        .command = "tune",
+        .arguments = "FILE...",
+        .summary =
+            "Imports the files' problems, tunes them on this machine, exports the results and "
+            "reports the gain. May be stopped and started again at any time: it goes on where "
+            "it was. The budget is 600 s where none is given; every job's first round is "
+            "measured in any case.",
+        .example = "skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 900 -o tuned",
+        .options = options,
+        .shared = shared,
+        .least = 1,
+        .most = -1,
+    };
+    int status = CLI_USAGE;
+    if (cli_parse(&cli, &argc, &argv)) {
+        tune.request.files = g_strdupv(argv + 1);
+        status = tune_run(&tune);
+    }
+    tune_clear(&tune);
+    return status;
+}

@@ -1,0 +1,135 @@
+#include "coordinator/watch.h"
+
+#include "coordinator/cli.h"
+#include "coordinator/plan.h"
+#include "coordinator/process.h"
+#include "schema/database.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the campaign's jobs evaluate at most. Solvers that this program does not carry count as 1. */
+static int64_t count_configs(const GPtrArray *jobs, const struct campaign *campaign,
+                             const struct target *target)
+{
+    int64_t configs = 0;
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = g_ptr_array_index(jobs, i);
+        const struct solver *solver = solver_find(job->solver);
+        configs += solver && target->id[0]
+                       ? plan_job_configs(solver, &job->problem, target, campaign->configs_limit)
+                       : 1;
+    }
+    return configs;
+}
+
+static bool read_state(struct watch *watch, GError **error)
+{
+    struct campaign *campaign = store_get_campaign(watch->store, watch->campaign, error);
+    if (!campaign)
+        return false;
+    g_strlcpy(watch->state, campaign->state, sizeof watch->state);
+    watch->round_configs = campaign->round_configs;
+    campaign_free(campaign);
+    return store_progress(watch->store, watch->campaign, &watch->progress, error);
+}
+
+bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **error)
+{
+    *watch = (struct watch){.store = store, .campaign = campaign};
+    progress_line_init(&watch->line);
+    struct campaign *row = store_get_campaign(store, campaign, error);
+    g_autoptr(GPtrArray) jobs = row ? store_list_jobs(store, campaign, error) : NULL;
+    if (jobs) {
+        struct target target = {0};
+        if (!store_get_target(store, row->target, &target, NULL) &&
+            !target_parse(row->target, &target, NULL))
+            target.id[0] = '\0'; /* only the forecast suffers */
+        watch->configs_total = count_configs(jobs, row, &target);
+    }
+    if (row)
+        campaign_free(row);
+    return jobs && read_state(watch, error);
+}
+
+/* The embedded database is started again; another one is for others to bring back. */
+static void bring_back(struct watch *watch, const char *message)
+{
+    bool embedded = false;
+    g_autofree char *url = database_url(&embedded, NULL);
+    if (!watch->lost) {
+        progress_line_end(&watch->line);
+        fprintf(stderr, "the database went away (%s); %s\n", message,
+                embedded ? "starting it again" : "waiting for it");
+    }
+    watch->lost = true;
+    g_autoptr(GError) error = NULL;
+    if (embedded && !database_start(&error))
+        g_debug("cannot start the database yet: %s", error->message);
+}
+
+static void show(struct watch *watch)
+{
+    if (watch->quiet)
+        return;
+    double eta = progress_eta(&watch->progress, watch->configs_total, watch->round_configs);
+    g_autofree char *text = progress_text(&watch->progress, watch->configs_total, eta);
+    progress_line_show(&watch->line, text);
+}
+
+bool watch_tick(struct watch *watch, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    if (!read_state(watch, &failure)) {
+        if (!g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION)) {
+            progress_line_end(&watch->line);
+            g_propagate_error(error, g_steal_pointer(&failure));
+            return false;
+        }
+        bring_back(watch, failure->message);
+        return true;
+    }
+    if (watch->lost)
+        fprintf(stderr, "the database is back\n");
+    watch->lost = false;
+    show(watch);
+    return true;
+}
+
+static int say_end(const struct watch *watch)
+{
+    if (strcmp(watch->state, "done") == 0) {
+        fprintf(stderr,
+                "campaign %" G_GINT64_FORMAT
+                " is done; skipjack report --campaign %" G_GINT64_FORMAT "\n",
+                watch->campaign, watch->campaign);
+        return CLI_DONE;
+    }
+    fprintf(stderr, "campaign %" G_GINT64_FORMAT " is %s\n", watch->campaign, watch->state);
+    return CLI_FAILED;
+}
+
+int watch_campaign(const char *command, Store *store, int64_t campaign)
+{
+    struct watch watch;
+    GError *error = NULL;
+    if (!watch_init(&watch, store, campaign, &error))
+        return cli_fail(command, error);
+    process_block_signals();
+    int caught = 0;
+    while (strcmp(watch.state, "active") == 0 && caught != SIGINT && caught != SIGTERM) {
+        if (!watch_tick(&watch, &error))
+            return cli_fail(command, error);
+        if (strcmp(watch.state, "active") == 0)
+            caught = process_wait_signal(1000);
+    }
+    progress_line_end(&watch.line);
+    if (strcmp(watch.state, "active") != 0)
+        return say_end(&watch);
+    fprintf(stderr,
+            "campaign %" G_GINT64_FORMAT " goes on; skipjack campaign watch %" G_GINT64_FORMAT
+            " follows it again\n",
+            campaign, campaign);
+    return CLI_INTERRUPTED;
+}

@@ -1,0 +1,32 @@
+/*
+ * Following a campaign: its progress on standard error, through a database
+ * that goes away for a while.
+ */
+#ifndef COORDINATOR_WATCH_H
+#define COORDINATOR_WATCH_H
+
+#include "coordinator/progress.h"
+
+struct watch {
+    Store *store; /* not owned */
+    int64_t campaign, configs_total;
+    int round_configs;
+    bool quiet; /* shows no progress */
+    bool lost;  /* the database is away, which was said */
+    struct progress_line line;
+    struct progress progress; /* as last read */
+    char state[16];           /* the campaign's, as last read */
+};
+
+/* Reads the campaign once; counts what its jobs evaluate at most. */
+bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **error);
+
+/* Reads and shows. A database that is away is started again where it is the embedded one, and otherwise
+ * waited for: both is no failure. False for every other error. */
+bool watch_tick(struct watch *watch, GError **error);
+
+/* Follows until the campaign is no longer active; CLI_DONE when it is done. Ctrl-C ends the watching, not
+ * the campaign (CLI_INTERRUPTED). */
+int watch_campaign(const char *command, Store *store, int64_t campaign);
+
+#endif
