@@ -11,8 +11,9 @@ struct lane {
     uv_loop_t *loop;
     char *name, *url;
     bool embedded;
-    Store *store; /* touched by the pool thread while a call runs */
-    GQueue calls; /* the head runs or waits for its next run */
+    Store *store;              /* touched by the pool thread while a call runs */
+    GQueue calls;              /* the head runs or waits for its next run */
+    struct lane_call *current; /* the head while it runs */
     bool running, lost;
     uint64_t pause_ms;
     uv_work_t work;
@@ -39,9 +40,8 @@ static bool lane_open(Lane *lane)
 static void lane_run(uv_work_t *work)
 {
     Lane *lane = work->data;
-    struct lane_call *call = g_queue_peek_head(&lane->calls);
     if (lane_open(lane))
-        call->run(call, lane->store, &lane->error);
+        lane->current->run(lane->current, lane->store, &lane->error);
 }
 
 static void lane_timer(uv_timer_t *timer)
@@ -86,6 +86,7 @@ static void lane_next(Lane *lane)
     if (lane->running || uv_is_active((uv_handle_t *)lane->timer) || !lane->calls.head)
         return;
     lane->running = true;
+    lane->current = g_queue_peek_head(&lane->calls);
     uv_queue_work(lane->loop, &lane->work, lane_run, lane_ran);
 }
 

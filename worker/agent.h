@@ -1,0 +1,34 @@
+/*
+ * The agent of a node: claims jobs, has their kernels compiled by build
+ * children and measured by eval children, and stores what came out. It runs on
+ * one libuv loop, calls no compiler and opens no device itself, so that
+ * whatever those do, it lives to tell.
+ */
+#ifndef WORKER_AGENT_H
+#define WORKER_AGENT_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct agent_options {
+    int build;                      /* build children, 0 for none */
+    char **devices;                 /* one eval child each, NULL-terminated, empty for none */
+    bool until_empty;               /* end when nothing is left to claim */
+    int64_t campaign;               /* 0: any */
+    int batch;                      /* jobs a claim */
+    double lease_seconds;
+    double compile_timeout_seconds; /* a kernel */
+    double run_timeout_seconds;     /* a config, beside what its operations need */
+    double sample_seconds;          /* a config's repeats */
+};
+
+/* Works until stopped by SIGTERM or SIGINT, or until nothing is left. url is the database's, migrated
+ * already. Returns the process's exit status: 0 after an orderly end, 1 otherwise. */
+int agent_run(const struct agent_options *options, const char *url, bool embedded);
+
+/* Starts an eval child and prints {"target":..,"stack":..,"device":..} on stdout. Returns the exit
+ * status. */
+int agent_probe(const char *device);
+
+#endif
