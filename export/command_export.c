@@ -1,0 +1,163 @@
+#include "export/commands.h"
+
+#include "export/export.h"
+#include "schema/database.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SUMMARY                                                                                    \
+    "Writes a campaign's results as MIOpen's files, named after its target: find-db\n"             \
+    "(.HIP.fdb.txt), perf-db (.db and .db.txt) and kernel-db (.kdb), all of them when\n"           \
+    "none is named. Results that the gate refuses are left out and named."
+#define DESCRIPTION                                                                                \
+    "Exit status: 0 when all was exported; 1 when something was refused or nothing\n"              \
+    "could be written; 2 for wrong usage.\n\nExample:\n"                                           \
+    "  skipjack export --campaign 3 -o out"
+
+struct export_options {
+    gint64 campaign;
+    gboolean perf, find, kernels, json;
+    char *dir;
+};
+
+static bool usage(const char *message, GError **error)
+{
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "%s", message);
+    return false;
+}
+
+static bool parse(int argc, char **argv, struct export_options *options, GError **error)
+{
+    const GOptionEntry entries[] = {
+        {"campaign", 'c', 0, G_OPTION_ARG_INT64, &options->campaign, "The campaign", "ID"},
+        {"perf", 0, 0, G_OPTION_ARG_NONE, &options->perf, "The perf-db", NULL},
+        {"find", 0, 0, G_OPTION_ARG_NONE, &options->find, "The find-db", NULL},
+        {"kernels", 0, 0, G_OPTION_ARG_NONE, &options->kernels, "The kernel-db", NULL},
+        {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->dir, "Where to, made when missing",
+         "DIR"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "What was done as one JSON object", NULL},
+        {0},
+    };
+    GOptionContext *context = g_option_context_new(NULL);
+    g_option_context_set_summary(context, SUMMARY);
+    g_option_context_set_description(context, DESCRIPTION);
+    g_option_context_add_main_entries(context, entries, NULL);
+    bool parsed = g_option_context_parse(context, &argc, &argv, error);
+    g_option_context_free(context);
+    if (parsed && argc > 1) {
+        return usage("it takes options only, see --help", error);
+    }
+    if (parsed && options->campaign <= 0) {
+        return usage("name a campaign: --campaign ID", error);
+    }
+    if (parsed && options->dir == NULL) {
+        return usage("name a folder: -o DIR", error);
+    }
+    return parsed;
+}
+
+static unsigned what_of(const struct export_options *options)
+{
+    unsigned what = (options->find ? EXPORT_FIND : 0) | (options->perf ? EXPORT_PERF : 0) |
+                    (options->kernels ? EXPORT_KERNELS : 0);
+    return what != 0 ? what : EXPORT_ALL;
+}
+
+static void print(const struct export_summary *summary)
+{
+    printf("find-db: %d keys, %d entries\n", summary->find_keys, summary->find_entries);
+    printf("perf-db: %d configs, %d records\n", summary->perf_configs, summary->perf_records);
+    printf("kernel-db: %d kernels\n", summary->kernels);
+    if (summary->merged > 0) {
+        printf("merged: %d records gave way to another problem's of the same perf-db row\n",
+               summary->merged);
+    }
+    if (summary->inexpressible > 0) {
+        printf("not expressible in MIOpen's keys: %d problems\n", summary->inexpressible);
+    }
+    for (guint i = 0; i < summary->files->len; i++) {
+        printf("wrote %s\n", (const char *)summary->files->pdata[i]);
+    }
+}
+
+static void print_refused(const struct export_summary *summary)
+{
+    for (guint i = 0; i < summary->refused->len; i++) {
+        const struct export_refusal *refusal = summary->refused->pdata[i];
+        g_printerr("%s: %s, %s: %s\n", failure_name(FAILURE_REFUSED_BY_CHECK), refusal->problem,
+                   refusal->solver, refusal->reason);
+    }
+}
+
+static json_t *json_refused(const struct export_summary *summary)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < summary->refused->len; i++) {
+        const struct export_refusal *refusal = summary->refused->pdata[i];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s}", "problem", refusal->problem, "solver",
+                                        refusal->solver, "reason", refusal->reason));
+    }
+    return list;
+}
+
+static void print_json(const struct export_summary *summary)
+{
+    json_t *files = json_array();
+    for (guint i = 0; i < summary->files->len; i++) {
+        json_array_append_new(files, json_string(summary->files->pdata[i]));
+    }
+    json_t *object =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "find_keys", summary->find_keys,
+                  "find_entries", summary->find_entries, "perf_configs", summary->perf_configs,
+                  "perf_records", summary->perf_records, "kernels", summary->kernels, "merged",
+                  summary->merged, "inexpressible", summary->inexpressible, "refused",
+                  json_refused(summary), "files", files);
+    char *text = json_dumps(object, JSON_COMPACT);
+    printf("%s\n", text);
+    free(text);
+    json_decref(object);
+}
+
+static bool run(const struct export_options *options, GError **error)
+{
+    struct export_summary summary = {0};
+    g_autoptr(Store) store = database_open(false, error);
+    if (store == NULL) {
+        return false;
+    }
+    bool done =
+        export_campaign(store, options->campaign, what_of(options), options->dir, &summary, error);
+    if (done) {
+        print_refused(&summary);
+        if (options->json) {
+            print_json(&summary);
+        } else {
+            print(&summary);
+        }
+        if (summary.refused->len > 0) {
+            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                        "%u results were refused and left out", summary.refused->len);
+            done = false;
+        }
+    }
+    export_summary_clear(&summary);
+    return done;
+}
+
+int command_export(int argc, char **argv)
+{
+    struct export_options options = {0};
+    g_autoptr(GError) error = NULL;
+    int status = 2;
+    if (parse(argc, argv, &options, &error)) {
+        status = run(&options, &error) ? 0 : 1;
+    }
+    if (error != NULL) {
+        g_printerr("skipjack export: %s\n", error->message);
+    }
+    g_free(options.dir);
+    return status;
+}

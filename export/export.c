@@ -1,0 +1,146 @@
+#include "export/export.h"
+
+#include "export/export_plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void refusal_free(void *data)
+{
+    struct export_refusal *refusal = data;
+    g_free(refusal->problem);
+    g_free(refusal->solver);
+    g_free(refusal->reason);
+    g_free(refusal);
+}
+
+void export_summary_clear(struct export_summary *summary)
+{
+    g_clear_pointer(&summary->refused, g_ptr_array_unref);
+    g_clear_pointer(&summary->files, g_ptr_array_unref);
+}
+
+static bool io_error(const char *doing, const char *path, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot %s '%s': %s", doing, path,
+                g_strerror(errno));
+    return false;
+}
+
+/* The content is on disk before its name is: a crash leaves the old file or the new one. */
+static bool sync_file(const char *path, GError **error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return io_error("open", path, error);
+    }
+    bool synced = fsync(fd) == 0 || io_error("write", path, error);
+    close(fd);
+    return synced;
+}
+
+static bool sync_all(const char *folder, const GPtrArray *names, GError **error)
+{
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *path = g_build_filename(folder, names->pdata[i], NULL);
+        if (!sync_file(path, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool move_all(const char *folder, const char *dir, const GPtrArray *names, GPtrArray *moved,
+                     GError **error)
+{
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *from = g_build_filename(folder, names->pdata[i], NULL);
+        g_autofree char *to = g_build_filename(dir, names->pdata[i], NULL);
+        if (rename(from, to) != 0) {
+            return io_error("rename to", to, error);
+        }
+        g_ptr_array_add(moved, g_steal_pointer(&to));
+    }
+    return true;
+}
+
+/* A name of a file that was renamed away is simply not there any more. */
+static void remove_folder(const char *folder, const GPtrArray *names)
+{
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *path = g_build_filename(folder, names->pdata[i], NULL);
+        g_unlink(path);
+    }
+    g_rmdir(folder);
+}
+
+static bool write_files(const struct export_plan *plan, Store *store, const struct target *target,
+                        unsigned what, const char *dir, struct export_summary *summary,
+                        GError **error)
+{
+    g_autofree char *folder = g_build_filename(dir, ".export-XXXXXX", NULL);
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    if (g_mkdir_with_parents(dir, 0777) != 0) {
+        return io_error("make the folder", dir, error);
+    }
+    if (g_mkdtemp(folder) == NULL) {
+        return io_error("write into the folder", dir, error);
+    }
+    bool written = export_plan_write(plan, store, target, what, folder, names, error) &&
+                   sync_all(folder, names, error) &&
+                   move_all(folder, dir, names, summary->files, error);
+    remove_folder(folder, names);
+    return written;
+}
+
+static bool nothing(int64_t campaign, const char *why, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
+                "campaign %" G_GINT64_FORMAT " has nothing to export: %s", campaign, why);
+    return false;
+}
+
+static bool export_results(Store *store, const struct campaign *campaign, const GPtrArray *results,
+                           unsigned what, const char *dir, struct export_summary *summary,
+                           GError **error)
+{
+    struct gate gate;
+    struct export_plan plan;
+    if (!gate_init(&gate, store, campaign->target, results, error)) {
+        gate_clear(&gate);
+        return false;
+    }
+    export_plan_init(&plan, &gate, results, summary);
+    bool done = true;
+    if (plan.lines->len > 0) {
+        done = write_files(&plan, store, &gate.target, what, dir, summary, error);
+    } else if (summary->refused->len == 0) {
+        done = nothing(campaign->id, "MIOpen's keys cannot express its problems", error);
+    }
+    export_plan_clear(&plan);
+    gate_clear(&gate);
+    return done;
+}
+
+bool export_campaign(Store *store, int64_t campaign_id, unsigned what, const char *dir,
+                     struct export_summary *summary, GError **error)
+{
+    summary->refused = g_ptr_array_new_with_free_func(refusal_free);
+    summary->files = g_ptr_array_new_with_free_func(g_free);
+    struct campaign *campaign = store_get_campaign(store, campaign_id, error);
+    if (campaign == NULL) {
+        return false;
+    }
+    g_autoptr(GPtrArray) results = store_list_results(store, campaign_id, error);
+    bool done = false;
+    if (results != NULL && results->len == 0) {
+        nothing(campaign_id, "no config of it was measured and verified yet", error);
+    } else if (results != NULL) {
+        done = export_results(store, campaign, results, what, dir, summary, error);
+    }
+    campaign_free(campaign);
+    return done;
+}
