@@ -1,0 +1,119 @@
+#include "solvers/target.h"
+
+#include <string.h>
+
+static void test_ids_are_read_and_written(void)
+{
+    static const struct {
+        const char *id, *arch, *features;
+        enum vendor vendor;
+        int units, memory_gib, wave;
+    } rows[] = {
+        {"gfx90a68", "gfx90a", "", VENDOR_AMD, 104, 0, 64},
+        {"gfx90878", "gfx908", "", VENDOR_AMD, 120, 0, 64},
+        {"gfx942130", "gfx942", "", VENDOR_AMD, 304, 0, 64},
+        {"gfx942e4", "gfx942", "", VENDOR_AMD, 228, 0, 64},
+        {"gfx1030_36", "gfx1030", "", VENDOR_AMD, 36, 0, 32},
+        {"gfx103050", "gfx1030", "", VENDOR_AMD, 80, 0, 32},
+        {"gfx906_60", "gfx906", "", VENDOR_AMD, 60, 0, 64},
+        {"gfx906_64", "gfx906", "", VENDOR_AMD, 64, 0, 64},
+        {"gfx906_nosramecc_60", "gfx906", "_nosramecc", VENDOR_AMD, 60, 0, 64},
+        {"gfx908_nosramecc78", "gfx908", "_nosramecc", VENDOR_AMD, 120, 0, 64},
+        {"gfx90a_xnack68", "gfx90a", "_xnack", VENDOR_AMD, 104, 0, 64},
+        {"gfx90a6e", "gfx90a", "", VENDOR_AMD, 110, 0, 64},
+        {"gfx110060", "gfx1100", "", VENDOR_AMD, 96, 0, 32},
+        {"gfx1299_20", "gfx1299", "", VENDOR_AMD, 20, 0, 32}, /* none that is known */
+        {"sm_90_132_80g", "sm_90", "", VENDOR_NVIDIA, 132, 80, 32},
+        {"sm_90a_132_140g", "sm_90a", "", VENDOR_NVIDIA, 132, 140, 32},
+        {"sm_75_40_15g", "sm_75", "", VENDOR_NVIDIA, 40, 15, 32},
+        {"cpu-znver4_2", "znver4", "", VENDOR_CPU, 2, 0, 1},
+        {"cpu-x86-64-v3_16", "x86-64-v3", "", VENDOR_CPU, 16, 0, 1},
+        {"cpu-atom_sse4_2_4", "atom_sse4_2", "", VENDOR_CPU, 4, 0, 1},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        struct target t;
+        g_assert_true(target_parse(rows[i].id, &t, &error));
+        g_assert_no_error(error);
+        g_assert_cmpstr(t.arch, ==, rows[i].arch);
+        g_assert_cmpstr(t.features, ==, rows[i].features);
+        g_assert_cmpint(t.vendor, ==, rows[i].vendor);
+        g_assert_cmpint(t.compute_units, ==, rows[i].units);
+        g_assert_cmpint(t.memory_gib, ==, rows[i].memory_gib);
+        g_assert_cmpint(t.wave_size, ==, rows[i].wave);
+        g_assert_cmpint(t.local_bytes, >=, 32 * 1024);
+        g_assert_cmpint(t.max_workgroup, >=, 1024);
+        t.id[0] = '\0';
+        target_set_id(&t);
+        g_assert_cmpstr(t.id, ==, rows[i].id);
+    }
+}
+
+static void test_other_ids_are_refused(void)
+{
+    static const char *const ids[] = {
+        "",
+        "gfx90a",
+        "gfx",
+        "gfx90a_0",
+        "gfx90a_65",
+        "gfx90a_068",
+        "gfx90a40",
+        "gfx90A68",
+        "gfx90a068",
+        "gfx129968",
+        "gfx90a68 ",
+        "gfx906_xyz3",
+        "sm_90",
+        "sm_90_132",
+        "sm_90_132_80",
+        "sm_90_0_8g",
+        "sm_x_1_1g",
+        "sm_90_132_80gx",
+        "cpu-",
+        "cpu-znver4",
+        "cpu-_4",
+        "cpu-a b_4",
+        "cpu-znver4_02",
+        "local",
+        "h100",
+        "cpu-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_4",
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(ids); i++) {
+        g_autoptr(GError) error = NULL;
+        struct target t;
+        g_assert_false(target_parse(ids[i], &t, &error));
+        g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_UNKNOWN);
+        g_assert_nonnull(strstr(error->message, "gfx90a68"));
+    }
+}
+
+static void test_peaks_are_near_the_data_sheets(void)
+{
+    static const struct {
+        const char *id;
+        double teraflops, gigabytes;
+    } rows[] = {
+        {"sm_90_132_80g", 67, 3350}, {"sm_90_132_140g", 67, 4900}, {"sm_80_108_40g", 19.5, 1555},
+        {"gfx90a6e", 47.9, 1638},    {"gfx942130", 163.4, 6000},   {"gfx906_60", 13.8, 1024},
+        {"cpu-znver4_2", 1.024, 0},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct target t;
+        g_assert_true(target_parse(rows[i].id, &t, NULL));
+        g_assert_cmpfloat_with_epsilon(t.peak_flops / 1e12, rows[i].teraflops,
+                                       rows[i].teraflops * 0.02);
+        g_assert_cmpfloat_with_epsilon(t.peak_bytes / 1e9, rows[i].gigabytes,
+                                       rows[i].gigabytes * 0.02 + 1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/target/ids_are_read_and_written", test_ids_are_read_and_written);
+    g_test_add_func("/target/other_ids_are_refused", test_other_ids_are_refused);
+    g_test_add_func("/target/peaks_are_near_the_data_sheets", test_peaks_are_near_the_data_sheets);
+    return g_test_run();
+}
