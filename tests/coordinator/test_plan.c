@@ -1,0 +1,221 @@
+#include "coordinator/plan.h"
+
+#include <string.h>
+
+static struct problem square_problem(int64_t channels, int64_t size, int64_t filter)
+{
+    struct problem p;
+    problem_init(&p);
+    p.n = 1;
+    p.c = p.k = channels;
+    p.in[AXIS_H] = p.in[AXIS_W] = size;
+    p.fil[AXIS_H] = p.fil[AXIS_W] = filter;
+    p.pad[AXIS_H] = p.pad[AXIS_W] = filter / 2;
+    problem_set_output(&p);
+    g_assert_true(problem_validate(&p, NULL));
+    return p;
+}
+
+struct fixture {
+    struct target target;
+    GArray *problems;
+    struct plan_request request;
+};
+
+static void set_up(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    g_assert_true(target_parse("cpu-znver4_2", &f->target, NULL));
+    f->problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
+    struct problem light = square_problem(16, 8, 1);
+    struct problem heavy = square_problem(64, 28, 3);
+    plan_add_problem(f->problems, &light, 1);
+    plan_add_problem(f->problems, &heavy, 2);
+    f->request = (struct plan_request){
+        .target = &f->target,
+        .stack = "",
+        .strategy = "random",
+        .configs_limit = 8,
+        .round_configs = 4,
+        .problems = f->problems,
+        .solvers = solver_table,
+        .solver_count = solver_table_count,
+    };
+}
+
+static void tear_down(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    g_array_unref(f->problems);
+}
+
+static void equal_problems_add_up(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    struct problem again = square_problem(64, 28, 3);
+    plan_add_problem(f->problems, &again, 3);
+    g_assert_cmpuint(f->problems->len, ==, 2);
+    g_assert_cmpint(g_array_index(f->problems, struct plan_problem, 1).multiplicity, ==, 5);
+}
+
+static void a_job_for_each_solver_that_applies(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    struct plan *plan = plan_new(&f->request);
+    struct context context;
+    context_init(&context, &f->target);
+    int expected = 0;
+    for (guint i = 0; i < f->problems->len; i++) {
+        const struct problem *p = &g_array_index(f->problems, struct plan_problem, i).problem;
+        for (int s = 0; s < solver_table_count; s++) {
+            const char *reason = NULL;
+            expected += solver_applicable(solver_table[s], p, &context, &reason);
+        }
+    }
+    g_assert_cmpint(plan->count, ==, expected);
+    g_assert_cmpint(plan->count, >, 0);
+    for (int i = 0; i < plan->count; i++) {
+        const struct solver *solver = solver_find(plan->jobs[i].solver);
+        g_assert_nonnull(solver);
+        g_assert_cmpint(plan->jobs[i].revision, ==, solver->revision);
+        g_assert_cmpstr(plan->jobs[i].hash, ==, solver_hash(solver));
+        g_assert_cmpint(plan->jobs[i].tunable, ==, solver->space != NULL);
+    }
+    plan_free(plan);
+}
+
+static const struct job_plan *find_job(const struct plan *plan, const struct problem *p,
+                                       const char *solver)
+{
+    for (int i = 0; i < plan->count; i++) {
+        if (problem_equal(&plan->jobs[i].problem, p) && strcmp(plan->jobs[i].solver, solver) == 0)
+            return &plan->jobs[i];
+    }
+    return NULL;
+}
+
+static void heavy_layers_go_first_and_naive_last(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    struct plan *plan = plan_new(&f->request);
+    const struct problem *light = &g_array_index(f->problems, struct plan_problem, 0).problem;
+    const struct problem *heavy = &g_array_index(f->problems, struct plan_problem, 1).problem;
+    const struct job_plan *naive = find_job(plan, heavy, PLAN_NAIVE_SOLVER);
+    const struct job_plan *naive_light = find_job(plan, light, PLAN_NAIVE_SOLVER);
+    g_assert_true(naive && naive_light);
+    g_assert_cmpfloat(naive->priority, >, naive_light->priority);
+    for (int i = 0; i < plan->count; i++) {
+        const struct job_plan *job = &plan->jobs[i];
+        if (problem_equal(&job->problem, heavy) && job != naive)
+            g_assert_cmpfloat(job->priority, >, naive->priority);
+    }
+    plan_free(plan);
+}
+
+static void configs_are_capped_by_the_limit(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    struct plan *plan = plan_new(&f->request);
+    g_assert_cmpint(plan->configs, >=, plan->count);
+    g_assert_cmpint(plan->configs, <=, (int64_t)plan->count * f->request.configs_limit);
+    f->request.configs_limit = 0;
+    struct plan *whole = plan_new(&f->request);
+    g_assert_cmpint(whole->configs, >=, plan->configs);
+    plan_free(whole);
+    plan_free(plan);
+}
+
+static void what_no_solver_serves_is_named(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    f->request.solver_count = 0;
+    struct plan *plan = plan_new(&f->request);
+    g_assert_cmpint(plan->count, ==, 0);
+    g_assert_cmpuint(plan->uncovered->len, ==, f->problems->len);
+    plan_free(plan);
+}
+
+/* ---- identity ---- */
+
+static void order_does_not_change_the_identity(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *before = plan_identity(&f->request);
+    struct plan_problem first = g_array_index(f->problems, struct plan_problem, 0);
+    g_array_remove_index(f->problems, 0);
+    g_array_append_val(f->problems, first);
+    g_autofree char *after = plan_identity(&f->request);
+    g_assert_cmpstr(before, ==, after);
+}
+
+static void change_multiplicity(struct fixture *f)
+{
+    g_array_index(f->problems, struct plan_problem, 0).multiplicity++;
+}
+static void change_solvers(struct fixture *f)
+{
+    f->request.solver_count--;
+}
+static void change_target(struct fixture *f)
+{
+    g_assert_true(target_parse("cpu-znver4_4", &f->target, NULL));
+}
+static void change_stack(struct fixture *f)
+{
+    f->request.stack = "opencl pocl 3.1";
+}
+static void change_strategy(struct fixture *f)
+{
+    f->request.strategy = "exhaustive";
+}
+static void change_seed(struct fixture *f)
+{
+    f->request.seed++;
+}
+static void change_configs(struct fixture *f)
+{
+    f->request.configs_limit++;
+}
+static void change_round(struct fixture *f)
+{
+    f->request.round_configs++;
+}
+static void change_build_only(struct fixture *f)
+{
+    f->request.build_only = true;
+}
+
+static void each_part_changes_the_identity(struct fixture *f, gconstpointer data)
+{
+    static void (*const changes[])(struct fixture *) = {
+        change_multiplicity, change_solvers, change_target, change_stack,      change_strategy,
+        change_seed,         change_configs, change_round,  change_build_only,
+    };
+    (void)data;
+    g_autofree char *last = plan_identity(&f->request);
+    g_assert_cmpuint(strlen(last), ==, 64);
+    for (gsize i = 0; i < G_N_ELEMENTS(changes); i++) {
+        changes[i](f);
+        char *next = plan_identity(&f->request);
+        g_assert_cmpstr(last, !=, next);
+        g_free(last);
+        last = next;
+    }
+}
+
+#define ADD(path, function)                                                                        \
+    g_test_add("/plan/" path, struct fixture, NULL, set_up, function, tear_down)
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    ADD("equal_problems_add_up", equal_problems_add_up);
+    ADD("a_job_for_each_solver_that_applies", a_job_for_each_solver_that_applies);
+    ADD("heavy_layers_go_first_and_naive_last", heavy_layers_go_first_and_naive_last);
+    ADD("configs_are_capped_by_the_limit", configs_are_capped_by_the_limit);
+    ADD("what_no_solver_serves_is_named", what_no_solver_serves_is_named);
+    ADD("identity/order_does_not_change_it", order_does_not_change_the_identity);
+    ADD("identity/each_part_changes_it", each_part_changes_the_identity);
+    return g_test_run();
+}

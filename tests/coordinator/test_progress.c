@@ -1,0 +1,107 @@
+#include "coordinator/progress.h"
+
+#include <math.h>
+
+static const struct progress_rates rates = {2, 1, true};
+
+static void the_estimate_is_all_work_or_the_budget(void)
+{
+    static const struct {
+        struct progress_work work;
+        double expected;
+    } cases[] = {
+        {{.jobs = 2, .configs = 20, .round_configs = 4, .children = 2}, 40},
+        {{.jobs = 2,
+          .configs = 20,
+          .round_configs = 4,
+          .children = 2,
+          .budget_seconds = 30,
+          .has_budget = true},
+         30},
+        {{.jobs = 2,
+          .configs = 20,
+          .round_configs = 4,
+          .children = 2,
+          .budget_seconds = 99,
+          .has_budget = true},
+         40},
+        /* Every job's first round is measured, however small the budget. */
+        {{.jobs = 2,
+          .configs = 20,
+          .round_configs = 4,
+          .children = 2,
+          .budget_seconds = 0,
+          .has_budget = true},
+         16},
+        {{.jobs = 2, .configs = 3, .round_configs = 4, .children = 0}, 9},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_assert_cmpfloat(progress_estimate(&cases[i].work, &rates), ==, cases[i].expected);
+}
+
+static void the_eta_follows_what_configs_took(void)
+{
+    struct progress p = {.jobs = 4, .done = 1, .configs_done = 10, .spent_seconds = 20};
+    g_assert_cmpfloat(progress_eta(&p, 40, 4), ==, 60);
+    p.budget_seconds = 50;
+    g_assert_cmpfloat(progress_eta(&p, 40, 4), ==, 30);
+    p.spent_seconds = 50;
+    g_assert_cmpfloat(progress_eta(&p, 400, 4), ==, 60);
+    p.done = 4;
+    g_assert_cmpfloat(progress_eta(&p, 40, 4), ==, 0);
+}
+
+static void there_is_no_eta_before_the_first_config(void)
+{
+    struct progress p = {.jobs = 4};
+    double eta = progress_eta(&p, 40, 4);
+    g_assert_true(isnan(eta));
+    g_autofree char *text = progress_text(&p, 40, eta);
+    g_assert_cmpstr(text, ==, "jobs 0 of 4, configs 0 of 40, worked 0 s");
+}
+
+static void the_line_names_failures_budget_and_time_left(void)
+{
+    struct progress p = {.jobs = 4,
+                         .done = 1,
+                         .failed = 1,
+                         .configs_done = 10,
+                         .spent_seconds = 75,
+                         .budget_seconds = 600};
+    g_autofree char *text = progress_text(&p, 40, 130);
+    g_assert_cmpstr(
+        text, ==,
+        "jobs 2 of 4 (1 failed), configs 10 of at most 40, worked 1 min 15 s of 10 min, "
+        "about 2 min 10 s left");
+}
+
+static void durations_are_readable(void)
+{
+    static const struct {
+        double seconds;
+        const char *text;
+    } cases[] = {
+        {0, "0 s"},       {59.4, "59 s"},       {75, "1 min 15 s"}, {600, "10 min"},
+        {3600, "60 min"}, {9000, "2 h 30 min"}, {-5, "0 s"},        {NAN, "an unknown time"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *text = progress_duration(cases[i].seconds);
+        g_assert_cmpstr(text, ==, cases[i].text);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/progress/the_estimate_is_all_work_or_the_budget",
+                    the_estimate_is_all_work_or_the_budget);
+    g_test_add_func("/progress/the_eta_follows_what_configs_took",
+                    the_eta_follows_what_configs_took);
+    g_test_add_func("/progress/there_is_no_eta_before_the_first_config",
+                    there_is_no_eta_before_the_first_config);
+    g_test_add_func("/progress/the_line_names_failures_budget_and_time_left",
+                    the_line_names_failures_budget_and_time_left);
+    g_test_add_func("/progress/durations_are_readable", durations_are_readable);
+    return g_test_run();
+}

@@ -1,0 +1,123 @@
+#include "coordinator/table.h"
+
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+static const struct table_column columns[] = {
+    {"name", "name", TABLE_TEXT, 0}, {"count", "count", TABLE_INT, 0},
+    {NULL, "secret", TABLE_INT, 0},  {"time", "time_ms", TABLE_NUMBER, 2},
+    {"on", "on", TABLE_YES, 0},      {"words", "words", TABLE_TEXT, 0},
+};
+
+static Table *sample(void)
+{
+    Table *table = table_new(columns, G_N_ELEMENTS(columns));
+    table_text(table, "a");
+    table_int(table, 7);
+    table_int(table, 42);
+    table_number(table, 1.005);
+    table_yes(table, true);
+    table_text(table, "short");
+    table_text(table, "longer");
+    table_int(table, 12345);
+    table_int(table, 43);
+    table_number(table, NAN);
+    table_yes(table, false);
+    table_text(table, NULL);
+    return table;
+}
+
+/* The lines that the table prints. */
+static char **printed(const Table *table)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    table_print(table, out);
+    fclose(out);
+    char **lines = g_strsplit(text, "\n", -1);
+    free(text);
+    return lines;
+}
+
+static void columns_are_aligned(void)
+{
+    Table *table = sample();
+    g_auto(GStrv) lines = printed(table);
+    g_assert_cmpstr(lines[0], ==, "name    count  time  on   words");
+    g_assert_cmpstr(lines[1], ==, "a           7  1.00  yes  short");
+    g_assert_cmpstr(lines[2], ==, "longer  12345     -  no   -");
+    g_assert_cmpint(table_rows(table), ==, 2);
+    table_free(table);
+}
+
+static void json_has_all_columns_and_null(void)
+{
+    Table *table = sample();
+    json_t *rows = table_json(table);
+    g_assert_cmpuint(json_array_size(rows), ==, 2);
+    json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
+    g_assert_cmpstr(json_string_value(json_object_get(first, "name")), ==, "a");
+    g_assert_cmpint(json_integer_value(json_object_get(first, "secret")), ==, 42);
+    g_assert_true(json_is_true(json_object_get(first, "on")));
+    g_assert_true(json_is_null(json_object_get(second, "time_ms")));
+    g_assert_true(json_is_null(json_object_get(second, "words")));
+    json_decref(rows);
+    table_free(table);
+}
+
+static void long_lines_are_cut_for_people_only(void)
+{
+    g_autofree char *words = g_strnfill(300, 'w');
+    Table *table = table_new(columns + 5, 1);
+    table_text(table, words);
+    g_auto(GStrv) lines = printed(table);
+    g_assert_cmpuint(strlen(lines[1]), ==, TABLE_WIDTH);
+    g_assert_true(g_str_has_suffix(lines[1], "w..."));
+    json_t *rows = table_json(table);
+    g_assert_cmpstr(json_string_value(json_object_get(json_array_get(rows, 0), "words")), ==,
+                    words);
+    json_decref(rows);
+    table_free(table);
+}
+
+static void line_ends_and_bad_bytes_do_not_break_a_row(void)
+{
+    Table *table = table_new(columns + 5, 1);
+    table_text(table, "one\ntwo\tthree");
+    table_text(table, "bad \xff byte");
+    g_auto(GStrv) lines = printed(table);
+    g_assert_cmpstr(lines[1], ==, "one two three");
+    g_assert_true(g_utf8_validate(lines[2], -1, NULL));
+    json_t *rows = table_json(table);
+    g_assert_cmpuint(json_array_size(rows), ==, 2);
+    g_assert_true(json_is_string(json_object_get(json_array_get(rows, 1), "words")));
+    json_decref(rows);
+    table_free(table);
+}
+
+static void an_empty_table_is_an_empty_array(void)
+{
+    Table *table = table_new(columns, G_N_ELEMENTS(columns));
+    g_auto(GStrv) lines = printed(table);
+    g_assert_cmpstr(lines[0], ==, "name  count  time  on  words");
+    json_t *rows = table_json(table);
+    g_assert_cmpuint(json_array_size(rows), ==, 0);
+    json_decref(rows);
+    table_free(table);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/table/columns_are_aligned", columns_are_aligned);
+    g_test_add_func("/table/json_has_all_columns_and_null", json_has_all_columns_and_null);
+    g_test_add_func("/table/long_lines_are_cut_for_people_only",
+                    long_lines_are_cut_for_people_only);
+    g_test_add_func("/table/line_ends_and_bad_bytes_do_not_break_a_row",
+                    line_ends_and_bad_bytes_do_not_break_a_row);
+    g_test_add_func("/table/an_empty_table_is_an_empty_array", an_empty_table_is_an_empty_array);
+    return g_test_run();
+}
