@@ -183,6 +183,7 @@ struct job {
     int strikes;
     double best_ms;              /* best verified median of this problem in this campaign, any solver; 0 none */
     GPtrArray *rounds;           /* struct round *: all stored ones, the open one last for eval claims */
+    GArray *quarantined;         /* struct perf_config: taken out for this solver, problem and target */
 };
 void job_free(struct job *job);
 

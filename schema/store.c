@@ -1,0 +1,268 @@
+#include "schema/store_private.h"
+
+#include "schema/migrate.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+G_DEFINE_QUARK(skipjack-store-error-quark, store_error)
+
+#define PARAMETERS_MAX 24
+#define BYTEA_OID 17
+
+/* A statement may take this long before the server gives up: making a campaign of 100 000 jobs takes
+ * about a minute. Names are found in our schema alone. */
+static const char session_setup[] = "SET search_path = skipjack, pg_temp;"
+                                    "SET statement_timeout = '10min';"
+                                    "SET idle_in_transaction_session_timeout = '5min';"
+                                    "SET client_min_messages = warning";
+
+struct parameters {
+    int count;
+    const char *values[PARAMETERS_MAX];
+    int lengths[PARAMETERS_MAX], formats[PARAMETERS_MAX];
+    Oid types[PARAMETERS_MAX];
+    char *owned[PARAMETERS_MAX];
+};
+
+static void parameters_clear(struct parameters *parameters)
+{
+    for (int i = 0; i < parameters->count; i++)
+        g_free(parameters->owned[i]);
+}
+
+static char *parameter_text(char type, va_list *arguments)
+{
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    const char *text;
+    switch (type) {
+    case 's':
+        text = va_arg(*arguments, const char *);
+        return text == NULL ? NULL : g_utf8_make_valid(text, -1);
+    case 'i': return g_strdup_printf("%d", va_arg(*arguments, int));
+    case 'l': return g_strdup_printf("%" G_GINT64_FORMAT, (gint64)va_arg(*arguments, int64_t));
+    case 'b': return g_strdup(va_arg(*arguments, int) ? "t" : "f");
+    case 'd': return g_strdup(g_ascii_dtostr(digits, sizeof digits, va_arg(*arguments, double)));
+    case 'j': return json_dumps(va_arg(*arguments, json_t *), JSON_COMPACT | JSON_ENCODE_ANY);
+    default: g_assert_not_reached();
+    }
+}
+
+static void parameters_init(struct parameters *parameters, const char *types, va_list *arguments)
+{
+    memset(parameters, 0, sizeof *parameters);
+    parameters->count = (int)strlen(types);
+    g_assert(parameters->count <= PARAMETERS_MAX);
+    for (int i = 0; i < parameters->count; i++) {
+        if (types[i] == 'y') {
+            GBytes *bytes = va_arg(*arguments, GBytes *);
+            gsize size = 0;
+            parameters->values[i] = bytes == NULL ? NULL : g_bytes_get_data(bytes, &size);
+            if (bytes != NULL && size == 0)
+                parameters->values[i] = "";
+            parameters->lengths[i] = (int)size;
+            parameters->formats[i] = 1;
+            parameters->types[i] = BYTEA_OID;
+        } else {
+            parameters->values[i] = parameters->owned[i] = parameter_text(types[i], arguments);
+        }
+    }
+}
+
+static bool is_lost(PGconn *connection, const char *state)
+{
+    static const char *const lost[] = {"57P01", "57P02", "57P03", "40001", "40P01"};
+    if (PQstatus(connection) != CONNECTION_OK || state == NULL || strncmp(state, "08", 2) == 0)
+        return true;
+    for (gsize i = 0; i < G_N_ELEMENTS(lost); i++) {
+        if (strcmp(state, lost[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum store_error error_of_state(PGconn *connection, const char *state)
+{
+    static const struct {
+        const char *state;
+        enum store_error error;
+    } table[] = {
+        {"SJ001", STORE_ERROR_NOT_FOUND},
+        {"SJ002", STORE_ERROR_STATE},
+        {"SJ003", STORE_ERROR_FENCE},
+        {"42P01", STORE_ERROR_SCHEMA}, /* undefined table */
+        {"42883", STORE_ERROR_SCHEMA}, /* undefined function */
+    };
+    if (is_lost(connection, state))
+        return STORE_ERROR_CONNECTION;
+    for (gsize i = 0; i < G_N_ELEMENTS(table); i++) {
+        if (strcmp(state, table[i].state) == 0)
+            return table[i].error;
+    }
+    return STORE_ERROR_QUERY;
+}
+
+void store_set_error(PGconn *connection, const PGresult *rows, GError **error)
+{
+    const char *state = rows == NULL ? NULL : PQresultErrorField(rows, PG_DIAG_SQLSTATE);
+    const char *words = rows == NULL ? NULL : PQresultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = rows == NULL ? NULL : PQresultErrorField(rows, PG_DIAG_MESSAGE_DETAIL);
+    g_autofree char *message = g_strdup(words != NULL ? words : PQerrorMessage(connection));
+    g_strchomp(message);
+    g_set_error(error, STORE_ERROR, error_of_state(connection, state), "database: %s%s%s", message,
+                detail == NULL ? "" : ": ", detail == NULL ? "" : detail);
+}
+
+static bool set_up_session(Store *store, GError **error)
+{
+    g_autoptr(StoreRows) rows = PQexec(store->connection, session_setup);
+    if (PQresultStatus(rows) == PGRES_COMMAND_OK)
+        return true;
+    store_set_error(store->connection, rows, error);
+    return false;
+}
+
+/* Jobs of a claim whose answer never came would stay leased as long as this worker beats. */
+static bool release_doubtful_claim(Store *store, GError **error)
+{
+    if (store->doubtful_token == 0)
+        return true;
+    g_autofree char *worker = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_worker);
+    g_autofree char *token = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_token);
+    const char *values[] = {worker, token};
+    g_autoptr(StoreRows) rows =
+        PQexecParams(store->connection,
+                     "SELECT release_jobs(array_agg(id)) FROM jobs"
+                     " WHERE worker_id = $1 AND claim_token = $2",
+                     2, NULL, values, NULL, NULL, 0);
+    if (PQresultStatus(rows) != PGRES_TUPLES_OK) {
+        store_set_error(store->connection, rows, error);
+        return false;
+    }
+    store->doubtful_token = 0;
+    return true;
+}
+
+static bool store_ready(Store *store, GError **error)
+{
+    if (PQstatus(store->connection) != CONNECTION_OK) {
+        PQreset(store->connection);
+        if (PQstatus(store->connection) != CONNECTION_OK) {
+            store_set_error(store->connection, NULL, error);
+            return false;
+        }
+        if (!set_up_session(store, error))
+            return false;
+    }
+    return release_doubtful_claim(store, error);
+}
+
+static PGresult *run_once(Store *store, const char *sql, const struct parameters *parameters,
+                          int result_format, GError **error)
+{
+    if (!store_ready(store, error))
+        return NULL;
+    PGresult *rows =
+        PQexecParams(store->connection, sql, parameters->count, parameters->types, parameters->values,
+                     parameters->lengths, parameters->formats, result_format);
+    ExecStatusType status = PQresultStatus(rows);
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+        return rows;
+    store_set_error(store->connection, rows, error);
+    PQclear(rows);
+    return NULL;
+}
+
+static PGresult *run(Store *store, GError **error, bool repeat, int result_format, const char *sql,
+                     const char *types, va_list *arguments)
+{
+    struct parameters parameters;
+    g_autoptr(GError) first = NULL;
+    parameters_init(&parameters, types, arguments);
+    PGresult *rows = run_once(store, sql, &parameters, result_format, &first);
+    if (rows == NULL && repeat && g_error_matches(first, STORE_ERROR, STORE_ERROR_CONNECTION))
+        rows = run_once(store, sql, &parameters, result_format, error);
+    else if (rows == NULL)
+        g_propagate_error(error, g_steal_pointer(&first));
+    parameters_clear(&parameters);
+    return rows;
+}
+
+PGresult *store_run(Store *store, GError **error, const char *sql, const char *types, ...)
+{
+    va_list arguments;
+    va_start(arguments, types);
+    PGresult *rows = run(store, error, false, 0, sql, types, &arguments);
+    va_end(arguments);
+    return rows;
+}
+
+PGresult *store_read(Store *store, GError **error, const char *sql, const char *types, ...)
+{
+    va_list arguments;
+    va_start(arguments, types);
+    PGresult *rows = run(store, error, true, 0, sql, types, &arguments);
+    va_end(arguments);
+    return rows;
+}
+
+PGresult *store_read_binary(Store *store, GError **error, const char *sql, const char *types, ...)
+{
+    va_list arguments;
+    va_start(arguments, types);
+    PGresult *rows = run(store, error, true, 1, sql, types, &arguments);
+    va_end(arguments);
+    return rows;
+}
+
+bool store_do(Store *store, GError **error, const char *sql, const char *types, ...)
+{
+    va_list arguments;
+    va_start(arguments, types);
+    g_autoptr(StoreRows) rows = run(store, error, false, 0, sql, types, &arguments);
+    va_end(arguments);
+    return rows != NULL;
+}
+
+GPtrArray *store_list(const PGresult *rows, store_read_row read, GDestroyNotify destroy)
+{
+    int count = PQntuples(rows);
+    GPtrArray *list = g_ptr_array_new_full((guint)count, destroy);
+    for (int i = 0; i < count; i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        g_ptr_array_add(list, read(object));
+    }
+    return list;
+}
+
+static PGconn *connect_to(const char *url)
+{
+    /* A peer that is gone without a word is noticed within about a minute. */
+    static const char *const keys[] = {"dbname",           "fallback_application_name",
+                                       "connect_timeout",  "client_encoding",
+                                       "tcp_user_timeout", "keepalives_idle",
+                                       NULL};
+    const char *values[] = {url, "skipjack", "10", "UTF8", "60000", "30", NULL};
+    return PQconnectdbParams(keys, values, 1);
+}
+
+Store *store_open(const char *url, GError **error)
+{
+    Store *store = g_new0(Store, 1);
+    store->connection = connect_to(url);
+    if (PQstatus(store->connection) != CONNECTION_OK) {
+        store_set_error(store->connection, NULL, error);
+    } else if (set_up_session(store, error) && migrations_check(store->connection, error)) {
+        return store;
+    }
+    store_close(store);
+    return NULL;
+}
+
+void store_close(Store *store)
+{
+    if (store == NULL)
+        return;
+    PQfinish(store->connection);
+    g_free(store);
+}

@@ -1,0 +1,220 @@
+/* Campaigns as a whole: made, found, changed, and how far they are. */
+#include "schema/store_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void campaign_free(struct campaign *campaign)
+{
+    if (campaign == NULL)
+        return;
+    g_free(campaign->name);
+    g_free(campaign->identity);
+    g_free(campaign->target);
+    g_free(campaign->stack);
+    g_free(campaign->state);
+    g_free(campaign->strategy);
+    g_free(campaign);
+}
+
+static json_t *campaign_to_json(const struct campaign *c)
+{
+    json_t *object =
+        json_pack("{so so ss so ss sI si si so sb}", "name", json_from_text(c->name ? c->name : ""),
+                  "identity", json_from_text(c->identity ? c->identity : ""), "target", c->target,
+                  "stack", json_from_text(c->stack ? c->stack : ""), "strategy", c->strategy, "seed",
+                  (json_int_t)c->seed, "configs_limit", c->configs_limit, "round_configs",
+                  c->round_configs, "budget_seconds", json_from_double(c->budget_seconds), "build_only",
+                  c->build_only);
+    g_assert(object != NULL);
+    return object;
+}
+
+static json_t *plan_to_json(const struct job_plan *plan)
+{
+    json_t *object =
+        json_pack("{so ss si ss ss ss sb sb so si}", "problem", problem_to_json(&plan->problem), "name",
+                  plan->solver, "revision", plan->revision, "hash", plan->hash, "provider",
+                  plan->provider, "algorithm", plan->algorithm, "dynamic", plan->dynamic, "tunable",
+                  plan->tunable, "priority", json_from_double(plan->priority), "multiplicity",
+                  plan->multiplicity);
+    g_assert(object != NULL);
+    return object;
+}
+
+/* A campaign may name a target that no device has described yet: its id says enough. */
+static bool ensure_target(Store *store, const char *id, GError **error)
+{
+    struct target target;
+    g_autoptr(GError) problem = NULL;
+    if (store_get_target(store, id, &target, &problem))
+        return true;
+    if (!g_error_matches(problem, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
+        g_propagate_error(error, g_steal_pointer(&problem));
+        return false;
+    }
+    return target_parse(id, &target, error) && store_put_target(store, &target, error);
+}
+
+bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
+                           int count, int *reused, GError **error)
+{
+    if (!ensure_target(store, campaign->target, error))
+        return false;
+    g_autoptr(StoreJson) plan = campaign_to_json(campaign);
+    g_autoptr(StoreJson) items = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(items, plan_to_json(&jobs[i]));
+    g_autoptr(StoreRows) rows =
+        store_run(store, error, "SELECT campaign_id, reused FROM create_campaign($1, $2)", "jj", plan,
+                  items);
+    if (rows == NULL)
+        return false;
+    campaign->id = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+    if (reused != NULL)
+        *reused = atoi(PQgetvalue(rows, 0, 1));
+    return true;
+}
+
+#define SELECT_CAMPAIGN                                                                            \
+    "SELECT to_jsonb(c) || jsonb_build_object('created', extract(epoch FROM c.created_at)::bigint," \
+    " 'jobs', n.jobs, 'done', n.done, 'failed', n.failed, 'open', n.open)"                         \
+    " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"                               \
+    "  count(*) FILTER (WHERE j.state = 'done') AS done,"                                          \
+    "  count(*) FILTER (WHERE j.state = 'failed') AS failed,"                                      \
+    "  count(*) FILTER (WHERE j.state IN ('ready', 'building', 'built', 'evaluating')) AS open"     \
+    "  FROM jobs j WHERE j.campaign_id = c.id) AS n "
+
+static gpointer read_campaign(const json_t *object)
+{
+    struct campaign *c = g_new0(struct campaign, 1);
+    c->id = json_member_int(object, "id");
+    c->name = json_member_text(object, "name");
+    c->identity = json_member_text(object, "identity");
+    c->target = json_member_text(object, "target");
+    c->stack = json_member_text(object, "stack");
+    c->state = json_member_text(object, "state");
+    c->strategy = json_member_text(object, "strategy");
+    c->seed = json_member_int(object, "seed");
+    c->configs_limit = (int)json_member_int(object, "configs_limit");
+    c->round_configs = (int)json_member_int(object, "round_configs");
+    c->budget_seconds = json_member_double(object, "budget_seconds");
+    c->spent_seconds = json_member_double(object, "spent_seconds");
+    c->build_only = json_member_bool(object, "build_only");
+    c->created_unix = json_member_int(object, "created");
+    c->jobs = (int)json_member_int(object, "jobs");
+    c->jobs_done = (int)json_member_int(object, "done");
+    c->jobs_failed = (int)json_member_int(object, "failed");
+    c->jobs_open = (int)json_member_int(object, "open");
+    return c;
+}
+
+static void free_campaign(gpointer data)
+{
+    campaign_free(data);
+}
+
+struct campaign *store_get_campaign(Store *store, int64_t id, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error, SELECT_CAMPAIGN "WHERE c.id = $1", "l", id);
+    if (rows == NULL)
+        return NULL;
+    if (PQntuples(rows) == 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+                    "there is no campaign %" G_GINT64_FORMAT
+                    "; to see those there are: skipjack campaign list",
+                    (gint64)id);
+        return NULL;
+    }
+    g_autoptr(StoreJson) object = store_row_json(rows, 0);
+    return read_campaign(object);
+}
+
+struct campaign *store_find_campaign(Store *store, const char *identity, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        SELECT_CAMPAIGN "WHERE c.identity = $1 AND c.state <> 'cancelled' ORDER BY c.id DESC LIMIT 1",
+        "s", identity);
+    if (rows == NULL || PQntuples(rows) == 0)
+        return NULL;
+    g_autoptr(StoreJson) object = store_row_json(rows, 0);
+    return read_campaign(object);
+}
+
+GPtrArray *store_list_campaigns(Store *store, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error, SELECT_CAMPAIGN "ORDER BY c.id", "");
+    return rows == NULL ? NULL : store_list(rows, read_campaign, free_campaign);
+}
+
+bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **error)
+{
+    return store_do(store, error, "SELECT change_campaign($1, $2)", "ls", id, verb);
+}
+
+bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GError **error)
+{
+    return store_do(store, error, "SELECT extend_campaign($1, $2)", "ld", id, budget_seconds);
+}
+
+bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **error)
+{
+    return store_do(store, error,
+                    "UPDATE campaigns SET spent_seconds = spent_seconds + $2 WHERE id = $1", "ld",
+                    campaign, seconds);
+}
+
+static void read_progress(const json_t *object, struct progress *progress)
+{
+    *progress = (struct progress){
+        .jobs = (int)json_member_int(object, "jobs"),
+        .done = (int)json_member_int(object, "done"),
+        .failed = (int)json_member_int(object, "failed"),
+        .ready = (int)json_member_int(object, "ready"),
+        .building = (int)json_member_int(object, "building"),
+        .built = (int)json_member_int(object, "built"),
+        .evaluating = (int)json_member_int(object, "evaluating"),
+        .configs_done = json_member_int(object, "evaluated"),
+        .configs_open = json_member_int(object, "pending"),
+        .kernels_built = json_member_int(object, "kernels"),
+        .spent_seconds = json_member_double(object, "spent_seconds"),
+        .budget_seconds = json_member_double(object, "budget_seconds"),
+        .compile_seconds = json_member_double(object, "compile_seconds"),
+        .eval_seconds = json_member_double(object, "eval_seconds"),
+    };
+}
+
+bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
+        " 'spent_seconds', c.spent_seconds, 'budget_seconds', c.budget_seconds)"
+        " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
+        "  count(*) FILTER (WHERE state = 'done') AS done,"
+        "  count(*) FILTER (WHERE state = 'failed') AS failed,"
+        "  count(*) FILTER (WHERE state = 'ready') AS ready,"
+        "  count(*) FILTER (WHERE state = 'building') AS building,"
+        "  count(*) FILTER (WHERE state = 'built') AS built,"
+        "  count(*) FILTER (WHERE state = 'evaluating') AS evaluating"
+        "  FROM jobs WHERE campaign_id = c.id) AS j"
+        " CROSS JOIN LATERAL (SELECT coalesce(sum(evaluated), 0) AS evaluated,"
+        "  coalesce(sum(pending) FILTER (WHERE is_open), 0) AS pending,"
+        "  coalesce(sum(rounds.kernels), 0) AS kernels,"
+        "  coalesce(sum(total_build_seconds), 0) AS compile_seconds,"
+        "  coalesce(sum(total_eval_seconds), 0) AS eval_seconds"
+        "  FROM rounds JOIN jobs ON jobs.id = rounds.job_id WHERE jobs.campaign_id = c.id) AS r"
+        " WHERE c.id = $1",
+        "l", campaign);
+    if (rows == NULL)
+        return false;
+    if (PQntuples(rows) == 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND, "there is no campaign %" G_GINT64_FORMAT,
+                    (gint64)campaign);
+        return false;
+    }
+    g_autoptr(StoreJson) object = store_row_json(rows, 0);
+    read_progress(object, progress);
+    return true;
+}

@@ -1,0 +1,73 @@
+/*
+ * What the files of the store share: the connection, one way to run a
+ * statement, and reading its rows. A statement that returns rows returns one
+ * JSON object a row in its first column, so columns are read by name. Internal
+ * to the room.
+ */
+#ifndef SCHEMA_STORE_PRIVATE_H
+#define SCHEMA_STORE_PRIVATE_H
+
+#include "schema/store.h"
+
+#include <jansson.h>
+#include <libpq-fe.h>
+
+struct store {
+    PGconn *connection;
+    /* A claim whose answer was lost: its jobs are released by the next call. */
+    int64_t doubtful_worker, doubtful_token;
+};
+
+typedef PGresult StoreRows;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StoreRows, PQclear)
+typedef json_t StoreJson;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StoreJson, json_decref)
+
+/* Runs one statement. types has a letter for each parameter that follows: s a string or NULL, l an
+ * int64_t, i an int, d a double, b a bool, j a json_t * (borrowed), y a GBytes * or NULL (bytea). NULL
+ * with a set error when it fails. store_read() is for statements without effect: where the connection
+ * is lost it tries once more. */
+PGresult *store_run(Store *store, GError **error, const char *sql, const char *types, ...);
+PGresult *store_read(Store *store, GError **error, const char *sql, const char *types, ...);
+/* store_run() for statements whose rows do not matter. */
+bool store_do(Store *store, GError **error, const char *sql, const char *types, ...);
+/* store_read() with the answer in binary form. */
+PGresult *store_read_binary(Store *store, GError **error, const char *sql, const char *types, ...);
+
+/* Turns a failed answer (or a lost connection) into an error. */
+void store_set_error(PGconn *connection, const PGresult *rows, GError **error);
+
+/* The JSON object of a row: a new reference. Aborts where the column is no JSON: the statements are ours. */
+json_t *store_row_json(const PGresult *rows, int row);
+/* A list of the rows, each made by `read` from its JSON object. */
+typedef gpointer (*store_read_row)(const json_t *object);
+GPtrArray *store_list(const PGresult *rows, store_read_row read, GDestroyNotify destroy);
+
+/* Members of an object; absent and null ones are 0, false, "" (or NULL for json_text_or_null). Texts
+ * are copies. */
+int64_t json_member_int(const json_t *object, const char *name);
+double json_member_double(const json_t *object, const char *name);
+bool json_member_bool(const json_t *object, const char *name);
+char *json_member_text(const json_t *object, const char *name);
+char *json_member_text_or_null(const json_t *object, const char *name);
+
+/* A JSON string of any bytes: what is no UTF-8 is replaced; NULL becomes null. A number that is not
+ * finite becomes 0. */
+json_t *json_from_text(const char *text);
+json_t *json_from_double(double value);
+
+/* Problems, rounds and kept configs in the form of their tables. */
+json_t *problem_to_json(const struct problem *p);
+void problem_from_json(const json_t *object, struct problem *p);
+json_t *config_to_json(const struct perf_config *config);
+void config_from_json(const json_t *array, struct perf_config *config);
+json_t *round_to_json(const struct round *round);
+struct round *round_from_json(const json_t *object);
+json_t *kept_to_json(const struct kept *kept, int rank);
+void kept_from_json(const json_t *object, struct kept *kept);
+void kept_clear(struct kept *kept);
+
+/* What the names of enums stored as text are. */
+const char *vendor_name(enum vendor vendor);
+
+#endif

@@ -1,0 +1,138 @@
+/* Problems, their tags, and networks. */
+#include "schema/store_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool store_put_problems(Store *store, const struct problem *problems, int count, const char *tag,
+                        int64_t *ids, GError **error)
+{
+    g_autoptr(StoreJson) items = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(items, problem_to_json(&problems[i]));
+    g_autoptr(StoreRows) rows =
+        store_run(store, error,
+                  "WITH put AS MATERIALIZED (SELECT * FROM put_problems($1)), tagged AS ("
+                  " INSERT INTO problem_tags (tag, problem_id)"
+                  " SELECT DISTINCT $2::text, problem_id FROM put WHERE $2::text IS NOT NULL"
+                  " ORDER BY problem_id ON CONFLICT DO NOTHING)"
+                  "SELECT problem_id FROM put ORDER BY ord",
+                  "js", items, tag);
+    if (rows == NULL)
+        return false;
+    g_assert(PQntuples(rows) == count);
+    for (int i = 0; i < count && ids != NULL; i++)
+        ids[i] = strtoll(PQgetvalue(rows, i, 0), NULL, 10);
+    return true;
+}
+
+static int compare_stored(gconstpointer a, gconstpointer b)
+{
+    const struct stored_problem *left = a;
+    const struct stored_problem *right = b;
+    return problem_compare(&left->problem, &right->problem);
+}
+
+GArray *store_list_problems(Store *store, const struct problem_filter *filter, GError **error)
+{
+    static const struct problem_filter all = {0};
+    if (filter == NULL)
+        filter = &all;
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT to_jsonb(p) FROM problems p"
+        " WHERE ($1::text IS NULL OR EXISTS (SELECT 1 FROM problem_tags t"
+        "        WHERE t.tag = $1 AND t.problem_id = p.id))"
+        "   AND ($2::text IS NULL OR EXISTS (SELECT 1 FROM network_layers l"
+        "        WHERE l.network = $2 AND l.problem_id = p.id))"
+        "   AND ($3::bigint = 0 OR EXISTS (SELECT 1 FROM jobs j"
+        "        WHERE j.campaign_id = $3 AND j.problem_id = p.id))",
+        "ssl", filter->tag, filter->network, filter->campaign);
+    if (rows == NULL)
+        return NULL;
+    GArray *list = g_array_new(FALSE, TRUE, sizeof(struct stored_problem));
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        struct stored_problem stored = {.id = json_member_int(object, "id")};
+        problem_from_json(object, &stored.problem);
+        g_array_append_val(list, stored);
+    }
+    g_array_sort(list, compare_stored);
+    return list;
+}
+
+bool store_put_network(Store *store, const char *name, const struct layer *layers, int count,
+                       GError **error)
+{
+    g_autoptr(StoreJson) items = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(items,
+                              json_pack("{so si so}", "name", json_from_text(layers[i].name ? layers[i].name : ""),
+                                        "multiplicity", layers[i].multiplicity, "problem",
+                                        problem_to_json(&layers[i].problem)));
+    return store_do(store, error, "SELECT put_network($1, $2)", "sj", name, items);
+}
+
+static void network_row_free(gpointer data)
+{
+    struct network_row *row = data;
+    g_free(row->name);
+    g_free(row);
+}
+
+static gpointer read_network(const json_t *object)
+{
+    struct network_row *row = g_new0(struct network_row, 1);
+    row->name = json_member_text(object, "name");
+    row->layers = (int)json_member_int(object, "layers");
+    row->problems = (int)json_member_int(object, "problems");
+    return row;
+}
+
+GPtrArray *store_list_networks(Store *store, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT jsonb_build_object('name', n.name,"
+                   " 'layers', coalesce(sum(l.multiplicity), 0),"
+                   " 'problems', count(DISTINCT l.problem_id))"
+                   " FROM networks n LEFT JOIN network_layers l ON l.network = n.name"
+                   " GROUP BY n.name ORDER BY n.name",
+                   "");
+    return rows == NULL ? NULL : store_list(rows, read_network, network_row_free);
+}
+
+static void layer_free(gpointer data)
+{
+    struct layer *layer = data;
+    g_free(layer->name);
+    g_free(layer);
+}
+
+static gpointer read_layer(const json_t *object)
+{
+    struct layer *layer = g_new0(struct layer, 1);
+    layer->name = json_member_text(object, "name");
+    layer->multiplicity = (int)json_member_int(object, "multiplicity");
+    problem_from_json(json_object_get(object, "problem"), &layer->problem);
+    return layer;
+}
+
+GPtrArray *store_list_layers(Store *store, const char *network, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT jsonb_build_object('name', l.name, 'multiplicity', l.multiplicity,"
+                   " 'problem', to_jsonb(p))"
+                   " FROM network_layers l JOIN problems p ON p.id = l.problem_id"
+                   " WHERE l.network = $1 ORDER BY l.position",
+                   "s", network);
+    if (rows == NULL)
+        return NULL;
+    if (PQntuples(rows) == 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+                    "there is no network '%s'; to see those there are: skipjack networks", network);
+        return NULL;
+    }
+    return store_list(rows, read_layer, layer_free);
+}

@@ -1,0 +1,287 @@
+/* What came out of campaigns: results, jobs, rejections, quarantine, events. */
+#include "schema/store_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void result_free(struct result *result)
+{
+    if (result == NULL)
+        return;
+    kept_clear(&result->kept);
+    g_free(result->solver);
+    g_free(result->algorithm);
+    g_free(result->stack);
+    g_free(result);
+}
+
+static void free_result(gpointer data)
+{
+    result_free(data);
+}
+
+static gpointer read_result(const json_t *object)
+{
+    struct result *result = g_new0(struct result, 1);
+    const json_t *problem = json_object_get(object, "problem");
+    const json_t *kept = json_object_get(object, "result");
+    result->job = json_member_int(kept, "job_id");
+    result->problem_id = json_member_int(problem, "id");
+    problem_from_json(problem, &result->problem);
+    result->solver = json_member_text(object, "solver");
+    result->algorithm = json_member_text(object, "algorithm");
+    result->revision = (int)json_member_int(object, "revision");
+    result->dynamic = json_member_bool(object, "dynamic");
+    result->tunable = json_member_bool(object, "tunable");
+    result->multiplicity = (int)json_member_int(object, "multiplicity");
+    result->rank = (int)json_member_int(kept, "rank");
+    result->stack = json_member_text(kept, "stack");
+    kept_from_json(kept, &result->kept);
+    return result;
+}
+
+static int compare_results(gconstpointer a, gconstpointer b)
+{
+    const struct result *left = *(const struct result *const *)a;
+    const struct result *right = *(const struct result *const *)b;
+    int order = problem_compare(&left->problem, &right->problem);
+    double left_ms = left->kept.outcome.median_ms;
+    double right_ms = right->kept.outcome.median_ms;
+    if (order == 0)
+        order = (left_ms > right_ms) - (left_ms < right_ms);
+    if (order == 0)
+        order = strcmp(left->solver, right->solver);
+    return order != 0 ? order : left->rank - right->rank;
+}
+
+GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('problem', to_jsonb(p), 'result', to_jsonb(r), 'solver', s.name,"
+        " 'algorithm', s.algorithm, 'revision', s.revision, 'dynamic', s.dynamic,"
+        " 'tunable', s.tunable, 'multiplicity', j.multiplicity)"
+        " FROM jobs j JOIN results r ON r.job_id = j.id JOIN problems p ON p.id = j.problem_id"
+        " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1",
+        "l", campaign);
+    if (rows == NULL)
+        return NULL;
+    GPtrArray *list = store_list(rows, read_result, free_result);
+    g_ptr_array_sort(list, compare_results);
+    return list;
+}
+
+static void job_row_free(gpointer data)
+{
+    struct job_row *row = data;
+    g_free(row->solver);
+    g_free(row->state);
+    g_free(row->detail);
+    g_free(row);
+}
+
+static gpointer read_job_row(const json_t *object)
+{
+    struct job_row *row = g_new0(struct job_row, 1);
+    const json_t *job = json_object_get(object, "job");
+    row->id = json_member_int(job, "id");
+    problem_from_json(json_object_get(object, "problem"), &row->problem);
+    row->solver = json_member_text(object, "solver");
+    row->revision = (int)json_member_int(object, "revision");
+    row->state = json_member_text(job, "state");
+    row->strikes = (int)json_member_int(job, "strikes");
+    row->rounds = (int)json_member_int(job, "round_no");
+    row->multiplicity = (int)json_member_int(job, "multiplicity");
+    row->failure = (enum failure)json_member_int(job, "failure");
+    row->detail = json_member_text_or_null(job, "detail");
+    row->reused = json_member_bool(job, "reused");
+    return row;
+}
+
+GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT jsonb_build_object('job', to_jsonb(j), 'problem', to_jsonb(p),"
+                   " 'solver', s.name, 'revision', s.revision)"
+                   " FROM jobs j JOIN problems p ON p.id = j.problem_id"
+                   " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1 ORDER BY j.id",
+                   "l", campaign);
+    return rows == NULL ? NULL : store_list(rows, read_job_row, job_row_free);
+}
+
+static void rejection_free(gpointer data)
+{
+    struct rejection *rejection = data;
+    g_free(rejection->solver);
+    g_free(rejection->config_text);
+    g_free(rejection->detail);
+    g_free(rejection);
+}
+
+static bool is_rejected(enum failure failure)
+{
+    return failure != FAILURE_NONE && failure != FAILURE_PENDING && failure != FAILURE_SLOW;
+}
+
+static void add_rejections(GPtrArray *list, const json_t *object)
+{
+    struct round *round = round_from_json(json_object_get(object, "round"));
+    struct problem problem;
+    problem_from_json(json_object_get(object, "problem"), &problem);
+    for (int i = 0; i < round->config_count; i++) {
+        char text[CONFIG_TEXT_MAX];
+        if (!is_rejected(round->outcomes[i].failure))
+            continue;
+        struct rejection *rejection = g_new0(struct rejection, 1);
+        rejection->problem = problem;
+        rejection->solver = json_member_text(object, "solver");
+        rejection->config_text = g_strdup(perf_config_format(&round->configs[i], text));
+        rejection->failure = round->outcomes[i].failure;
+        rejection->detail = g_strdup(round->details[i]);
+        g_ptr_array_add(list, rejection);
+    }
+    round_free(round);
+}
+
+GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('problem', to_jsonb(p), 'solver', s.name, 'round', to_jsonb(r))"
+        " FROM jobs j JOIN rounds r ON r.job_id = j.id JOIN problems p ON p.id = j.problem_id"
+        " JOIN solvers s ON s.id = j.solver_id"
+        " WHERE j.campaign_id = $1"
+        "   AND EXISTS (SELECT 1 FROM unnest(r.failures) AS f WHERE f NOT IN (0, 15, 16))"
+        " ORDER BY j.id, r.number",
+        "l", campaign);
+    if (rows == NULL)
+        return NULL;
+    GPtrArray *list = g_ptr_array_new_with_free_func(rejection_free);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        add_rejections(list, object);
+    }
+    return list;
+}
+
+bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT], GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT f, count(*) FROM jobs j JOIN rounds r ON r.job_id = j.id,"
+                   " unnest(r.failures) AS f WHERE j.campaign_id = $1 GROUP BY f",
+                   "l", campaign);
+    if (rows == NULL)
+        return false;
+    memset(counts, 0, FAILURE_COUNT * sizeof *counts);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        int failure = atoi(PQgetvalue(rows, i, 0));
+        g_assert(failure >= 0 && failure < FAILURE_COUNT);
+        counts[failure] = strtoll(PQgetvalue(rows, i, 1), NULL, 10);
+    }
+    return true;
+}
+
+bool store_quarantine(Store *store, const struct job *job, const struct perf_config *config,
+                      enum failure failure, const char *detail, GError **error)
+{
+    g_autoptr(StoreJson) values = config_to_json(config);
+    return store_do(store, error,
+                    "INSERT INTO quarantine (solver_id, problem_id, target, config, failure, detail)"
+                    " SELECT j.solver_id, j.problem_id, c.target,"
+                    "  ARRAY(SELECT v::integer FROM jsonb_array_elements_text($2)"
+                    "        WITH ORDINALITY AS e(v, n) ORDER BY n), $3, $4"
+                    " FROM jobs j JOIN campaigns c ON c.id = j.campaign_id WHERE j.id = $1"
+                    " ON CONFLICT DO NOTHING",
+                    "ljis", job->id, values, (int)failure, detail != NULL ? detail : "");
+}
+
+static void quarantine_row_free(gpointer data)
+{
+    struct quarantine_row *row = data;
+    g_free(row->solver);
+    g_free(row->target);
+    g_free(row->config_text);
+    g_free(row->detail);
+    g_free(row);
+}
+
+static gpointer read_quarantine(const json_t *object)
+{
+    struct quarantine_row *row = g_new0(struct quarantine_row, 1);
+    struct perf_config config;
+    char text[CONFIG_TEXT_MAX];
+    config_from_json(json_object_get(object, "config"), &config);
+    problem_from_json(json_object_get(object, "problem"), &row->problem);
+    row->solver = json_member_text(object, "solver");
+    row->target = json_member_text(object, "target");
+    row->config_text = g_strdup(perf_config_format(&config, text));
+    row->detail = json_member_text(object, "detail");
+    row->failure = (enum failure)json_member_int(object, "failure");
+    row->since_unix = json_member_int(object, "since_unix");
+    return row;
+}
+
+GPtrArray *store_list_quarantine(Store *store, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT to_jsonb(q) || jsonb_build_object('problem', to_jsonb(p),"
+                   " 'solver', s.name, 'since_unix', extract(epoch FROM q.since)::bigint)"
+                   " FROM quarantine q JOIN problems p ON p.id = q.problem_id"
+                   " JOIN solvers s ON s.id = q.solver_id"
+                   " ORDER BY q.target, s.name, q.problem_id, q.config",
+                   "");
+    return rows == NULL ? NULL : store_list(rows, read_quarantine, quarantine_row_free);
+}
+
+bool store_clear_quarantine(Store *store, const char *target, int *cleared, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_run(
+        store, error, "DELETE FROM quarantine WHERE $1::text IS NULL OR target = $1", "s", target);
+    if (rows == NULL)
+        return false;
+    if (cleared != NULL)
+        *cleared = atoi(PQcmdTuples(rows));
+    return true;
+}
+
+bool store_event(Store *store, const char *kind, int64_t campaign, int64_t job, int64_t worker,
+                 const char *detail, GError **error)
+{
+    return store_do(store, error,
+                    "INSERT INTO events (kind, campaign_id, job_id, worker_id, detail) VALUES"
+                    " ($1, nullif($2::bigint, 0), nullif($3::bigint, 0), nullif($4::bigint, 0), $5)",
+                    "sllls", kind, campaign, job, worker, detail != NULL ? detail : "");
+}
+
+static void event_row_free(gpointer data)
+{
+    struct event_row *row = data;
+    g_free(row->kind);
+    g_free(row->detail);
+    g_free(row);
+}
+
+static gpointer read_event(const json_t *object)
+{
+    struct event_row *row = g_new0(struct event_row, 1);
+    row->at_unix = json_member_int(object, "at_unix");
+    row->campaign = json_member_int(object, "campaign_id");
+    row->job = json_member_int(object, "job_id");
+    row->worker = json_member_int(object, "worker_id");
+    row->kind = json_member_text(object, "kind");
+    row->detail = json_member_text(object, "detail");
+    return row;
+}
+
+GPtrArray *store_list_events(Store *store, int64_t campaign, int limit, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT to_jsonb(e) || jsonb_build_object('at_unix', extract(epoch FROM e.at)::bigint)"
+        " FROM events e WHERE $1::bigint = 0 OR e.campaign_id = $1 ORDER BY e.id DESC LIMIT $2",
+        "li", campaign, limit);
+    return rows == NULL ? NULL : store_list(rows, read_event, event_row_free);
+}

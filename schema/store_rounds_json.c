@@ -1,0 +1,173 @@
+/* Rounds in memory and as one packed row. */
+#include "schema/store_private.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct round *round_new(int config_count)
+{
+    struct round *round = g_new0(struct round, 1);
+    gsize count = (gsize)config_count;
+    round->config_count = config_count;
+    round->configs = g_new0(struct perf_config, count);
+    round->kernel_keys = g_new0(char *, count);
+    round->outcomes = g_new0(struct outcome, count);
+    round->details = g_new0(char *, count);
+    for (int i = 0; i < config_count; i++)
+        round->outcomes[i].failure = FAILURE_PENDING;
+    return round;
+}
+
+void round_free(struct round *round)
+{
+    if (round == NULL)
+        return;
+    for (int i = 0; i < round->config_count; i++) {
+        g_free(round->kernel_keys[i]);
+        g_free(round->details[i]);
+    }
+    g_free(round->configs);
+    g_free(round->kernel_keys);
+    g_free(round->outcomes);
+    g_free(round->details);
+    g_free(round->stack);
+    g_free(round);
+}
+
+/* Columns that hold one number of each outcome. */
+static const struct {
+    const char *name;
+    size_t offset;
+} outcome_columns[] = {
+    {"min_ms", offsetof(struct outcome, min_ms)},
+    {"median_ms", offsetof(struct outcome, median_ms)},
+    {"spread", offsetof(struct outcome, spread)},
+    {"error", offsetof(struct outcome, error)},
+    {"build_seconds", offsetof(struct outcome, build_seconds)},
+    {"eval_seconds", offsetof(struct outcome, eval_seconds)},
+};
+
+static double *outcome_number(struct outcome *outcome, size_t offset)
+{
+    return (double *)(void *)((char *)outcome + offset);
+}
+
+static void add_outcomes(json_t *object, const struct round *round)
+{
+    for (gsize column = 0; column < G_N_ELEMENTS(outcome_columns); column++) {
+        json_t *array = json_array();
+        for (int i = 0; i < round->config_count; i++)
+            json_array_append_new(array, json_from_double(*outcome_number(
+                                             &round->outcomes[i], outcome_columns[column].offset)));
+        json_object_set_new(object, outcome_columns[column].name, array);
+    }
+    json_t *failures = json_array();
+    json_t *n = json_array();
+    for (int i = 0; i < round->config_count; i++) {
+        json_array_append_new(failures, json_integer(round->outcomes[i].failure));
+        json_array_append_new(n, json_integer(round->outcomes[i].n));
+    }
+    json_object_set_new(object, "failures", failures);
+    json_object_set_new(object, "n", n);
+}
+
+static void add_configs(json_t *object, const struct round *round)
+{
+    json_t *counts = json_array();
+    json_t *values = json_array();
+    json_t *keys = json_array();
+    json_t *details = json_array();
+    for (int i = 0; i < round->config_count; i++) {
+        const struct perf_config *config = &round->configs[i];
+        json_array_append_new(counts, json_integer(config->count));
+        for (int v = 0; v < config->count; v++)
+            json_array_append_new(values, json_integer(config->values[v]));
+        json_array_append_new(keys, json_from_text(round->kernel_keys[i] ? round->kernel_keys[i] : ""));
+        json_array_append_new(details, json_from_text(round->details[i]));
+    }
+    json_object_set_new(object, "config_counts", counts);
+    json_object_set_new(object, "config_values", values);
+    json_object_set_new(object, "kernel_keys", keys);
+    json_object_set_new(object, "details", details);
+}
+
+/* How many different kernels the round's configs have. */
+static int count_kernels(const struct round *round)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (int i = 0; i < round->config_count; i++) {
+        if (round->kernel_keys[i] == NULL)
+            continue;
+        g_auto(GStrv) keys = g_strsplit(round->kernel_keys[i], ",", -1);
+        for (char **key = keys; *key != NULL; key++)
+            g_hash_table_add(seen, g_strdup(*key));
+    }
+    return (int)g_hash_table_size(seen);
+}
+
+json_t *round_to_json(const struct round *round)
+{
+    int pending = 0;
+    double build_seconds = 0, eval_seconds = 0;
+    for (int i = 0; i < round->config_count; i++) {
+        pending += round->outcomes[i].failure == FAILURE_PENDING;
+        build_seconds += round->outcomes[i].build_seconds;
+        eval_seconds += round->outcomes[i].eval_seconds;
+    }
+    json_t *object = json_pack(
+        "{si so so si si si so so}", "number", round->number, "stack",
+        json_from_text(round->stack ? round->stack : ""), "drift", json_from_double(round->drift),
+        "evaluated", round->config_count - pending, "pending", pending, "kernels",
+        count_kernels(round), "total_build_seconds", json_from_double(build_seconds),
+        "total_eval_seconds", json_from_double(eval_seconds));
+    g_assert(object != NULL);
+    add_configs(object, round);
+    add_outcomes(object, round);
+    return object;
+}
+
+static void read_outcomes(const json_t *object, struct round *round)
+{
+    const json_t *failures = json_object_get(object, "failures");
+    const json_t *n = json_object_get(object, "n");
+    for (int i = 0; i < round->config_count; i++) {
+        gsize at = (gsize)i;
+        round->outcomes[i].failure = (enum failure)json_integer_value(json_array_get(failures, at));
+        round->outcomes[i].n = (int)json_integer_value(json_array_get(n, at));
+        for (gsize column = 0; column < G_N_ELEMENTS(outcome_columns); column++) {
+            const json_t *array = json_object_get(object, outcome_columns[column].name);
+            *outcome_number(&round->outcomes[i], outcome_columns[column].offset) =
+                json_number_value(json_array_get(array, at));
+        }
+    }
+}
+
+static void read_config(const json_t *values, gsize *at, gsize count, struct perf_config *config)
+{
+    config->count = (int)MIN(count, CONFIG_MAX);
+    for (int i = 0; i < config->count; i++)
+        config->values[i] = (int32_t)json_integer_value(json_array_get(values, *at + (gsize)i));
+    *at += count;
+}
+
+struct round *round_from_json(const json_t *object)
+{
+    const json_t *counts = json_object_get(object, "config_counts");
+    const json_t *values = json_object_get(object, "config_values");
+    const json_t *keys = json_object_get(object, "kernel_keys");
+    const json_t *details = json_object_get(object, "details");
+    struct round *round = round_new((int)json_array_size(counts));
+    gsize value = 0;
+    round->number = (int)json_member_int(object, "number");
+    round->stack = json_member_text(object, "stack");
+    round->drift = json_member_double(object, "drift");
+    for (int i = 0; i < round->config_count; i++) {
+        gsize at = (gsize)i;
+        read_config(values, &value, (gsize)json_integer_value(json_array_get(counts, at)),
+                    &round->configs[i]);
+        round->kernel_keys[i] = g_strdup(json_string_value(json_array_get(keys, at)));
+        round->details[i] = g_strdup(json_string_value(json_array_get(details, at)));
+    }
+    read_outcomes(object, round);
+    return round;
+}

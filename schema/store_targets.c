@@ -1,0 +1,94 @@
+/* Targets, as devices or their ids described them. */
+#include "schema/store_private.h"
+
+#include <string.h>
+
+static const char *const vendor_names[] = {
+    [VENDOR_AMD] = "amd", [VENDOR_NVIDIA] = "nvidia", [VENDOR_CPU] = "cpu"};
+
+const char *vendor_name(enum vendor vendor)
+{
+    g_assert((unsigned)vendor < G_N_ELEMENTS(vendor_names));
+    return vendor_names[vendor];
+}
+
+static json_t *target_to_row(const struct target *t)
+{
+    json_t *object = json_pack(
+        "{ss ss ss ss si si sI si si si so so}", "id", t->id, "vendor", vendor_name(t->vendor), "arch",
+        t->arch, "features", t->features, "compute_units", t->compute_units, "memory_gib",
+        t->memory_gib, "local_bytes", (json_int_t)t->local_bytes, "max_workgroup", t->max_workgroup,
+        "wave_size", t->wave_size, "vector_bytes", t->vector_bytes, "peak_flops",
+        json_from_double(t->peak_flops), "peak_bytes", json_from_double(t->peak_bytes));
+    g_assert(object != NULL);
+    return object;
+}
+
+static void copy_member(const json_t *object, const char *name, char *buffer, gsize size)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    g_strlcpy(buffer, text != NULL ? text : "", size);
+}
+
+static void target_from_row(const json_t *object, struct target *t)
+{
+    const char *vendor = json_string_value(json_object_get(object, "vendor"));
+    memset(t, 0, sizeof *t);
+    copy_member(object, "id", t->id, sizeof t->id);
+    copy_member(object, "arch", t->arch, sizeof t->arch);
+    copy_member(object, "features", t->features, sizeof t->features);
+    for (gsize i = 0; i < G_N_ELEMENTS(vendor_names); i++) {
+        if (g_strcmp0(vendor, vendor_names[i]) == 0)
+            t->vendor = (enum vendor)i;
+    }
+    t->compute_units = (int)json_member_int(object, "compute_units");
+    t->memory_gib = (int)json_member_int(object, "memory_gib");
+    t->local_bytes = json_member_int(object, "local_bytes");
+    t->max_workgroup = (int)json_member_int(object, "max_workgroup");
+    t->wave_size = (int)json_member_int(object, "wave_size");
+    t->vector_bytes = (int)json_member_int(object, "vector_bytes");
+    t->peak_flops = json_member_double(object, "peak_flops");
+    t->peak_bytes = json_member_double(object, "peak_bytes");
+}
+
+bool store_put_target(Store *store, const struct target *target, GError **error)
+{
+    g_autoptr(StoreJson) row = target_to_row(target);
+    return store_do(store, error,
+                    "INSERT INTO targets SELECT * FROM jsonb_populate_record(NULL::targets, $1)"
+                    " ON CONFLICT (id) DO UPDATE SET local_bytes = EXCLUDED.local_bytes,"
+                    " max_workgroup = EXCLUDED.max_workgroup, wave_size = EXCLUDED.wave_size,"
+                    " vector_bytes = EXCLUDED.vector_bytes, peak_flops = EXCLUDED.peak_flops,"
+                    " peak_bytes = EXCLUDED.peak_bytes",
+                    "j", row);
+}
+
+bool store_get_target(Store *store, const char *id, struct target *target, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT to_jsonb(t) FROM targets t WHERE id = $1", "s", id);
+    if (rows == NULL)
+        return false;
+    if (PQntuples(rows) == 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+                    "the database knows no target '%s'; to see those it knows: skipjack targets", id);
+        return false;
+    }
+    g_autoptr(StoreJson) object = store_row_json(rows, 0);
+    target_from_row(object, target);
+    return true;
+}
+
+static gpointer read_target(const json_t *object)
+{
+    struct target *target = g_new0(struct target, 1);
+    target_from_row(object, target);
+    return target;
+}
+
+GPtrArray *store_list_targets(Store *store, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT to_jsonb(t) FROM targets t ORDER BY id", "");
+    return rows == NULL ? NULL : store_list(rows, read_target, g_free);
+}

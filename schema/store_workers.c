@@ -1,0 +1,71 @@
+/* Workers and their beats. */
+#include "schema/store_private.h"
+
+#include <stdlib.h>
+
+bool store_register_worker(Store *store, const struct worker_info *info, int64_t *worker,
+                           GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_run(store, error,
+                  "INSERT INTO workers (node, process, target, stack) VALUES ($1, $2, $3, $4)"
+                  " ON CONFLICT (node, process) DO UPDATE SET target = EXCLUDED.target,"
+                  " stack = EXCLUDED.stack, beat_at = clock_timestamp(), ended_at = NULL"
+                  " RETURNING id",
+                  "ssss", info->node, info->process, info->target ? info->target : "",
+                  info->stack ? info->stack : "");
+    if (rows == NULL)
+        return false;
+    *worker = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+    return true;
+}
+
+static void worker_row_free(gpointer data)
+{
+    struct worker_row *row = data;
+    g_free(row->node);
+    g_free(row->process);
+    g_free(row->target);
+    g_free(row);
+}
+
+static gpointer read_worker(const json_t *object)
+{
+    struct worker_row *row = g_new0(struct worker_row, 1);
+    row->id = json_member_int(object, "id");
+    row->node = json_member_text(object, "node");
+    row->process = json_member_text(object, "process");
+    row->target = json_member_text(object, "target");
+    row->leases = (int)json_member_int(object, "leases");
+    row->beat_age_seconds = json_member_double(object, "age");
+    row->ended = json_member_bool(object, "ended");
+    return row;
+}
+
+GPtrArray *store_list_workers(Store *store, const char *node, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT to_jsonb(w) || jsonb_build_object('ended', w.ended_at IS NOT NULL,"
+        " 'age', greatest(extract(epoch FROM clock_timestamp() - w.beat_at), 0)::float8,"
+        " 'leases', (SELECT count(*) FROM jobs j WHERE j.worker_id = w.id))"
+        " FROM workers w WHERE $1::text IS NULL OR w.node = $1"
+        " ORDER BY w.ended_at IS NOT NULL, w.node, w.id DESC",
+        "s", node);
+    return rows == NULL ? NULL : store_list(rows, read_worker, worker_row_free);
+}
+
+bool store_heartbeat(Store *store, int64_t worker, GError **error)
+{
+    return store_do(store, error, "SELECT heartbeat($1)", "l", worker);
+}
+
+bool store_worker_lost(Store *store, int64_t worker, GError **error)
+{
+    return store_do(store, error, "SELECT end_worker($1, true)", "l", worker);
+}
+
+bool store_worker_ended(Store *store, int64_t worker, GError **error)
+{
+    return store_do(store, error, "SELECT end_worker($1, false)", "l", worker);
+}
