@@ -132,7 +132,7 @@ static bool tiled_is_applicable(const struct problem *p, const struct context *c
 static double tiled_estimate(const struct problem *p, const struct context *context)
 {
     (void)context;
-    /* Measured beside the naive kernel: little is gained where a group has few channels to share x. */
+    /* Measured beside the naive kernel: little is gained where few channels share x. */
     return p->k / p->groups >= TILE_K_MIN ? 24.0 : 4.0;
 }
 

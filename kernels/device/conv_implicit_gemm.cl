@@ -84,8 +84,8 @@ DEVICE void unfold_panel(const struct shape *shape, GLOBAL const float *x, int p
     }
 }
 
-/* Adds `length` rows of crs to TILE_K times PANEL sums. Channels past k_left repeat the last one and
- * are not stored; nor are pixels past pixels_left. */
+/* Adds `length` rows of crs to TILE_K times PANEL sums. Channels past k_left repeat the last
+ * one and are not stored; nor are pixels past pixels_left. */
 DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int length,
                      GLOBAL float *y, int y_row, int k_left, int pixels_left, int is_first)
 {
@@ -135,7 +135,7 @@ DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int l
     }
 }
 
-/* Grid: pixel blocks, channel blocks of a group, images times groups. x_total is the length of x. */
+/* Grid: pixel blocks, channel blocks of a group, images times groups. x_total is x's length. */
 KERNEL(1, 1, 1) conv_implicit_gemm(GLOBAL const float *RESTRICT x, GLOBAL const float *RESTRICT w,
                                    GLOBAL float *RESTRICT y, int x_total, int groups, int c_count,
                                    int k_count, int in_h, int in_w, int fil_h, int fil_w,

@@ -9,7 +9,7 @@
  *   GROUP_ID(axis), LOCAL_ID(axis), BARRIER()             axis is 0, 1 or 2
  *   i64                                                   a 64-bit integer everywhere
  *   LOAD(T, p, i), STORE(T, p, i, v), STORAGE(T)          T is a data type's name: FP32, BF16, ...
- *   vec, vec_*                                            vectors of VEC floats, where VEC is an option
+ *   vec, vec_*                                            vectors of VEC floats, VEC an option
  *
  * Local arrays are declared at the top of an entry, outside all blocks.
  * Half and bfloat16 are stored as 16-bit integers, since not every platform

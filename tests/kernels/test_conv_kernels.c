@@ -1,0 +1,357 @@
+/* Every convolution kernel, run for real through PoCL, against a sum in double precision. */
+#include <glib/gstdio.h>
+#include <math.h>
+#include <string.h>
+
+#include "solvers/solver.h"
+#include "tests/support/conv_reference.h"
+#include "tests/support/solution_run.h"
+
+/* Bytes behind each tensor that no kernel may touch. */
+#define GUARD      512
+#define GUARD_BYTE 0x7e
+
+static struct solution_runner *runner;
+static struct context context;
+
+/* One problem with its data in memory. */
+struct trial {
+    const struct problem *p;
+    double *plain[TENSOR_COUNT];
+    struct run_tensor tensors[TENSOR_COUNT];
+    double *magnitude;
+    int64_t longest;
+};
+
+/* `extra` elements are added to each row, plane and so on, to make tensors that are not packed. */
+static void trial_strides(struct trial *trial, int t, int extra)
+{
+    struct run_tensor *tensor = &trial->tensors[t];
+    int64_t elements = problem_tensor_elements(trial->p, (enum tensor_role)t);
+
+    problem_packed_strides(trial->p, (enum tensor_role)t, tensor->strides);
+    if (extra) {
+        int64_t sizes[5];
+        conv_plain_sizes(trial->p, (enum tensor_role)t, sizes);
+        elements = 1;
+        for (int i = 4; i >= 0; i--) {
+            tensor->strides[i] = elements;
+            elements = elements * sizes[i] + extra;
+        }
+    }
+    tensor->bytes = (gsize)(elements * data_type_bytes(trial->p->type[t])) + GUARD;
+    tensor->data = g_malloc(tensor->bytes);
+    memset(tensor->data, GUARD_BYTE, tensor->bytes);
+}
+
+static void trial_init(struct trial *trial, const struct problem *p, GRand *random, int extra)
+{
+    memset(trial, 0, sizeof(*trial));
+    trial->p = p;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        int64_t sizes[5], count = conv_plain_sizes(p, (enum tensor_role)t, sizes);
+        trial->plain[t] = g_new(double, count);
+        trial_strides(trial, t, extra);
+        if ((enum tensor_role)t == problem_output_role(p)) {
+            trial->magnitude = g_new(double, count);
+            continue;
+        }
+        for (int64_t i = 0; i < count; i++) {
+            double value = g_rand_int_range(random, -100, 101);
+            value = p->type[t] == TYPE_INT8 ? value : value / 64;
+            conv_store(p, (enum tensor_role)t, trial->tensors[t].strides, trial->tensors[t].data, i,
+                       value);
+            /* What the type keeps of it is what the sum is made from. */
+            trial->plain[t][i] = conv_load(p, (enum tensor_role)t, trial->tensors[t].strides,
+                                           trial->tensors[t].data, i);
+        }
+    }
+    trial->longest = conv_reference(p, trial->plain, trial->magnitude);
+}
+
+static void trial_clear(struct trial *trial)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        g_free(trial->plain[t]);
+        g_free(trial->tensors[t].data);
+    }
+    g_free(trial->magnitude);
+}
+
+/* An upper bound of what rounding can do: each product and each addition once, and the store. */
+static double allowed_error(const struct trial *trial, int64_t index)
+{
+    const struct problem *p = trial->p;
+    enum tensor_role role = problem_output_role(p);
+    bool is_double = p->type[TENSOR_X] == TYPE_FP64;
+    double epsilon = p->type[role] == TYPE_INT32 ? 0 : ldexp(1, is_double ? -52 : -23);
+
+    return epsilon * (double)(trial->longest + 1) * trial->magnitude[index] +
+           conv_type_epsilon(p->type[role]) * fabs(trial->plain[role][index]);
+}
+
+static int64_t count_wrong(const struct trial *trial)
+{
+    enum tensor_role role = problem_output_role(trial->p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(trial->p, role, sizes), wrong = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        double value = conv_load(trial->p, role, tensor->strides, tensor->data, i);
+        /* Written so that a NaN is wrong. */
+        if (!(fabs(value - trial->plain[role][i]) <= allowed_error(trial, i)))
+            wrong++;
+    }
+    return wrong;
+}
+
+static bool guards_are_whole(const struct trial *trial)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct run_tensor *tensor = &trial->tensors[t];
+        for (gsize i = tensor->bytes - GUARD; i < tensor->bytes; i++) {
+            if (((const guint8 *)tensor->data)[i] != GUARD_BYTE)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void check(const char *solver_name, const struct problem *p,
+                  const struct perf_config *config, GRand *random, int extra)
+{
+    g_autoptr(GError) error = NULL;
+    const struct solver *solver = solver_find(solver_name);
+    char text[CONFIG_TEXT_MAX];
+    struct solution solution;
+    struct trial trial;
+    int64_t wrong;
+
+    g_assert_true(problem_validate(p, &error));
+    g_assert_no_error(error);
+    g_assert_true(solver_applicable(solver, p, &context, NULL));
+    /* Not through solver_solve(): configs that a small problem's space leaves out as being the same
+     * as others must be right all the same. */
+    solution_init(&solution);
+    g_assert_true(solver->solve(p, &context, config, &solution, &error));
+    g_assert_no_error(error);
+    trial_init(&trial, p, random, extra);
+    solution_run(runner, &solution, trial.tensors, 1);
+    wrong = count_wrong(&trial);
+    if (wrong > 0 || !guards_are_whole(&trial)) {
+        g_test_message("%s %s: n %d c %d k %d g %d in %dx%d fil %dx%d pad %dx%d stride %dx%d "
+                       "dilation %dx%d: %d wrong",
+                       solver_name, perf_config_format(config, text), (int)p->n, (int)p->c,
+                       (int)p->k, (int)p->groups, (int)p->in[1], (int)p->in[2], (int)p->fil[1],
+                       (int)p->fil[2], (int)p->pad[1], (int)p->pad[2], (int)p->stride[1],
+                       (int)p->stride[2], (int)p->dilation[1], (int)p->dilation[2], (int)wrong);
+        g_test_fail();
+    }
+    trial_clear(&trial);
+}
+
+static const enum layout layouts_3d[] = {LAYOUT_NCDHW, LAYOUT_NDHWC};
+
+/* A random problem in that layout; 3D ones are kept small, blocked ones have whole blocks. */
+static void random_naive_problem(GRand *random, struct problem *p, enum direction direction,
+                                 enum layout layout)
+{
+    bool is_3d = layout == LAYOUT_NCDHW || layout == LAYOUT_NDHWC;
+
+    conv_random_problem(random, p);
+    p->direction = direction;
+    if (is_3d) {
+        p->spatial_dim = 3;
+        p->in[AXIS_D] = g_rand_int_range(random, 3, 7);
+        p->fil[AXIS_D] = g_rand_int_range(random, 1, 4);
+        p->pad[AXIS_D] = g_rand_int_range(random, 0, 2);
+        p->stride[AXIS_D] = g_rand_int_range(random, 1, 3);
+        p->c = p->groups * 3;
+        p->k = p->groups * 4;
+        problem_set_output(p);
+    }
+    if (problem_layout_block(layout) > 1) {
+        p->groups = 1;
+        p->c = 8 * g_rand_int_range(random, 1, 3);
+        p->k = 8 * g_rand_int_range(random, 1, 4);
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p->layout[t] = layout;
+}
+
+static void check_naive(enum direction direction, const enum data_type types[TENSOR_COUNT],
+                        const enum layout *layouts, int layout_count, int extra)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(17);
+    const struct perf_config none = {0};
+
+    for (int i = 0; i < 2 * layout_count; i++) {
+        struct problem p;
+        random_naive_problem(random, &p, direction, layouts[i / 2]);
+        memcpy(p.type, types, sizeof(p.type));
+        check("ConvDirectNaive", &p, &none, random, extra);
+    }
+}
+
+static const enum data_type fp32[] = {TYPE_FP32, TYPE_FP32, TYPE_FP32};
+static const enum layout plain_layouts[] = {LAYOUT_NCHW, LAYOUT_NHWC, LAYOUT_CHWN, LAYOUT_NCDHW,
+                                            LAYOUT_NDHWC};
+
+static void naive_serves_every_direction(void)
+{
+    for (int direction = 0; direction < DIRECTION_COUNT; direction++)
+        check_naive((enum direction)direction, fp32, plain_layouts, G_N_ELEMENTS(plain_layouts), 0);
+}
+
+static void naive_serves_tensors_that_are_not_packed(void)
+{
+    for (int direction = 0; direction < DIRECTION_COUNT; direction++)
+        check_naive((enum direction)direction, fp32, layouts_3d, G_N_ELEMENTS(layouts_3d), 5);
+}
+
+static void naive_serves_blocked_layouts(void)
+{
+    static const enum layout by_4[] = {LAYOUT_NCHWC4, LAYOUT_CHWNC4};
+    static const enum layout by_8[] = {LAYOUT_NCHWC8, LAYOUT_CHWNC8};
+
+    check_naive(DIRECTION_F, fp32, by_4, 2, 0);
+    check_naive(DIRECTION_F, fp32, by_8, 2, 0);
+    check_naive(DIRECTION_B, fp32, by_4, 1, 0);
+    check_naive(DIRECTION_W, fp32, by_4, 1, 0);
+}
+
+static void naive_serves_every_type(void)
+{
+    static const struct {
+        enum direction direction;
+        enum data_type types[TENSOR_COUNT];
+    } cases[] = {
+        {DIRECTION_F, {TYPE_FP16, TYPE_FP16, TYPE_FP16}},
+        {DIRECTION_B, {TYPE_FP16, TYPE_FP16, TYPE_FP16}},
+        {DIRECTION_F, {TYPE_BF16, TYPE_BF16, TYPE_BF16}},
+        {DIRECTION_W, {TYPE_BF16, TYPE_BF16, TYPE_BF16}},
+        {DIRECTION_F, {TYPE_INT8, TYPE_INT8, TYPE_INT32}},
+        {DIRECTION_F, {TYPE_FP64, TYPE_FP64, TYPE_FP64}},
+        {DIRECTION_F, {TYPE_FP16, TYPE_FP16, TYPE_FP32}},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        check_naive(cases[i].direction, cases[i].types, plain_layouts, 2, 0);
+}
+
+/* Shapes where tiles, padding and vectors meet their limits, then random ones. */
+static void edge_problem(int index, GRand *random, struct problem *p)
+{
+    static const struct {
+        int n, c, k, groups, in_h, in_w, fil_h, fil_w, pad, stride;
+    } edges[] = {
+        {1, 3, 5, 1, 1, 1, 1, 1, 0, 1},     /* one output */
+        {2, 7, 9, 1, 3, 3, 3, 3, 0, 1},     /* 1x1 output of a 3x3 filter */
+        {1, 70, 66, 1, 8, 8, 1, 1, 0, 1},   /* 1x1, whole tiles of positions */
+        {1, 300, 33, 1, 7, 7, 1, 1, 0, 1},  /* 1x1, tiles that hang over */
+        {1, 64, 16, 1, 14, 14, 1, 1, 0, 2}, /* strided 1x1 */
+        {2, 40, 24, 1, 16, 16, 3, 3, 1, 1}, /* rows of one vector */
+        {1, 12, 12, 12, 9, 20, 3, 3, 1, 1}, /* depthwise */
+        {1, 3, 8, 1, 33, 17, 7, 7, 3, 2},   /* a first layer */
+        {1, 4, 6, 2, 5, 40, 1, 9, 4, 1},    /* a wide filter */
+        {1, 2, 3, 1, 4, 4, 3, 3, 5, 1},     /* more padding than input */
+        {1, 1, 1, 1, 25, 30, 25, 30, 0, 3}, /* a filter as large as the input */
+    };
+    if (index >= (int)G_N_ELEMENTS(edges)) {
+        conv_random_problem(random, p);
+        return;
+    }
+    problem_init(p);
+    p->n = edges[index].n;
+    p->c = edges[index].c;
+    p->k = edges[index].k;
+    p->groups = edges[index].groups;
+    p->in[AXIS_H] = edges[index].in_h;
+    p->in[AXIS_W] = edges[index].in_w;
+    p->fil[AXIS_H] = edges[index].fil_h;
+    p->fil[AXIS_W] = edges[index].fil_w;
+    for (int a = AXIS_H; a <= AXIS_W; a++) {
+        p->pad[a] = edges[index].pad;
+        p->stride[a] = edges[index].stride;
+    }
+    problem_set_output(p);
+}
+
+/* The config at a place in the problem's space, counted round. */
+static void nth_config(const struct solver *solver, const struct problem *p, int64_t n,
+                       struct perf_config *config)
+{
+    const struct space *space = solver_space(solver, p, &context);
+    int64_t count = space_count(space, p, &context);
+    struct space_walk walk;
+
+    if (count == 0) {
+        solver->default_config(p, &context, config);
+        return;
+    }
+    space_walk_init(&walk, space, p, &context);
+    for (int64_t i = 0; i <= n % count; i++)
+        g_assert_true(space_walk_next(&walk, config));
+}
+
+/* A dynamic kernel compiles once a config: a few configs, each with all problems. */
+static void implicit_gemm_is_right_for_many_problems(void)
+{
+    const struct solver *solver = solver_find("ConvImplicitGemm");
+    struct problem large;
+
+    problem_init(&large);
+    large.c = large.k = 1024;
+    for (int i = 0; i < 7; i++) {
+        g_autoptr(GRand) random = g_rand_new_with_seed(29);
+        struct perf_config config;
+        nth_config(solver, &large, 9 * i, &config);
+        for (int j = 0; j < 40; j++) {
+            struct problem p;
+            edge_problem(j, random, &p);
+            check(solver->name, &p, &config, random, 0);
+        }
+    }
+}
+
+/* A static kernel compiles for each problem: many problems, each with a config of its own. */
+static void direct_tiled_is_right_for_many_problems(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(31);
+    const struct solver *solver = solver_find("ConvDirectTiled");
+
+    for (int i = 0; i < 26; i++) {
+        struct problem p;
+        struct perf_config config;
+        edge_problem(i, random, &p);
+        nth_config(solver, &p, 5 * i, &config);
+        check(solver->name, &p, &config, random, 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_autofree char *cache = g_dir_make_tmp("skipjack-pocl-XXXXXX", NULL);
+    int status;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    runner = solution_runner_new(cache);
+    if (!runner) {
+        g_print("1..0 # SKIP no PoCL on this machine\n");
+        return 0;
+    }
+    context_init(&context, solution_runner_target(runner));
+    g_test_add_func("/conv_kernels/naive/serves_every_direction", naive_serves_every_direction);
+    g_test_add_func("/conv_kernels/naive/serves_tensors_that_are_not_packed",
+                    naive_serves_tensors_that_are_not_packed);
+    g_test_add_func("/conv_kernels/naive/serves_blocked_layouts", naive_serves_blocked_layouts);
+    g_test_add_func("/conv_kernels/naive/serves_every_type", naive_serves_every_type);
+    g_test_add_func("/conv_kernels/implicit_gemm/is_right_for_many_problems",
+                    implicit_gemm_is_right_for_many_problems);
+    g_test_add_func("/conv_kernels/direct_tiled/is_right_for_many_problems",
+                    direct_tiled_is_right_for_many_problems);
+    status = g_test_run();
+    solution_runner_free(runner);
+    return status;
+}

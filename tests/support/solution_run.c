@@ -1,0 +1,245 @@
+#include "tests/support/solution_run.h"
+
+#include <string.h>
+
+#include "kernels/kernel_source.h"
+#include "kernels/opencl.h"
+
+struct solution_runner {
+    const struct opencl *cl;
+    cl_device_id device;
+    cl_context context;
+    cl_command_queue queue;
+    struct target target;
+    GHashTable *kernels; /* "file entry options" to cl_kernel */
+    double compile_seconds;
+};
+
+#define must(call)                                                                                 \
+    do {                                                                                           \
+        cl_int must_status = (call);                                                               \
+        if (must_status != CL_SUCCESS)                                                             \
+            g_error("%s: %s", #call, opencl_error_name(must_status));                              \
+    } while (0)
+
+struct solution_runner *solution_runner_new(const char *cache_dir)
+{
+    g_autoptr(GError) error = NULL;
+    struct solution_runner *runner = g_new0(struct solution_runner, 1);
+    cl_int status = CL_SUCCESS;
+
+    opencl_environment(cache_dir);
+    runner->cl = opencl_open(&error);
+    if (!runner->cl || !opencl_host_device(&runner->device, &runner->target, &error)) {
+        g_test_message("%s", error->message);
+        g_free(runner);
+        return NULL;
+    }
+    runner->context = runner->cl->CreateContext(NULL, 1, &runner->device, NULL, NULL, &status);
+    must(status);
+    runner->queue = runner->cl->CreateCommandQueue(runner->context, runner->device, 0, &status);
+    must(status);
+    runner->kernels = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    return runner;
+}
+
+void solution_runner_free(struct solution_runner *runner)
+{
+    GHashTableIter iter;
+    gpointer kernel;
+
+    g_hash_table_iter_init(&iter, runner->kernels);
+    while (g_hash_table_iter_next(&iter, NULL, &kernel))
+        runner->cl->ReleaseKernel(kernel);
+    g_hash_table_unref(runner->kernels);
+    runner->cl->ReleaseCommandQueue(runner->queue);
+    runner->cl->ReleaseContext(runner->context);
+    g_free(runner);
+}
+
+const struct target *solution_runner_target(const struct solution_runner *runner)
+{
+    return &runner->target;
+}
+
+double solution_runner_compile_seconds(const struct solution_runner *runner, int *count)
+{
+    *count = (int)g_hash_table_size(runner->kernels);
+    return runner->compile_seconds;
+}
+
+/* The program is loaded from its binary, as a worker loads it. */
+static cl_kernel compile(struct solution_runner *runner, const struct launch *launch)
+{
+    g_autoptr(GError) error = NULL;
+    const struct opencl *cl = runner->cl;
+    const struct kernel_source *source = kernel_source_find(launch->file, &error);
+    struct code_object object;
+    cl_int status = CL_SUCCESS;
+    cl_program program;
+    cl_kernel kernel;
+    const unsigned char *code;
+    gsize size;
+
+    g_assert_no_error(error);
+    if (!toolchain_find("opencl")->compile(source->text, launch->options, launch->entry,
+                                           &runner->target, &object, &error))
+        g_error("%s\n%s", error->message, object.log);
+    runner->compile_seconds += object.seconds;
+    code = g_bytes_get_data(object.code, &size);
+    program = cl->CreateProgramWithBinary(runner->context, 1, &runner->device, &size, &code, NULL,
+                                          &status);
+    must(status);
+    must(cl->BuildProgram(program, 1, &runner->device, NULL, NULL, NULL));
+    kernel = cl->CreateKernel(program, launch->entry, &status);
+    must(status);
+    cl->ReleaseProgram(program);
+    code_object_clear(&object);
+    return kernel;
+}
+
+static cl_kernel find_kernel(struct solution_runner *runner, const struct launch *launch)
+{
+    g_autofree char *name = g_strjoin(" ", launch->file, launch->entry, launch->options, NULL);
+    cl_kernel kernel = g_hash_table_lookup(runner->kernels, name);
+
+    if (!kernel) {
+        kernel = compile(runner, launch);
+        g_hash_table_insert(runner->kernels, g_steal_pointer(&name), kernel);
+    }
+    return kernel;
+}
+
+static cl_mem new_buffer(struct solution_runner *runner, gsize bytes, const void *data)
+{
+    cl_int status = CL_SUCCESS;
+    cl_mem buffer =
+        runner->cl->CreateBuffer(runner->context, CL_MEM_READ_WRITE, bytes, NULL, &status);
+
+    must(status);
+    if (data)
+        must(runner->cl->EnqueueWriteBuffer(runner->queue, buffer, CL_TRUE, 0, bytes, data, 0, NULL,
+                                            NULL));
+    return buffer;
+}
+
+/* The buffers of one run. A slice of the workspace is a sub-buffer from its offset to the end. */
+struct bound {
+    const struct solution *solution;
+    const struct run_tensor *strides;
+    cl_mem tensors[TENSOR_COUNT], workspace;
+    cl_mem slices[SOLUTION_LAUNCHES_MAX * LAUNCH_ARGS_MAX];
+    int slice_count;
+};
+
+static cl_mem *workspace_slice(struct solution_runner *runner, struct bound *bound, int64_t offset)
+{
+    cl_buffer_region region = {(size_t)offset,
+                               (size_t)bound->solution->workspace_bytes - (size_t)offset};
+    cl_mem *slice = &bound->slices[bound->slice_count++];
+    cl_int status = CL_SUCCESS;
+
+    *slice = runner->cl->CreateSubBuffer(bound->workspace, CL_MEM_READ_WRITE,
+                                         CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+    must(status);
+    return slice;
+}
+
+static void set_argument(struct solution_runner *runner, cl_kernel kernel, cl_uint index,
+                         const struct launch_arg *arg, struct bound *bound)
+{
+    cl_int int32 = (cl_int)arg->value;
+    cl_long int64 = arg->value;
+    cl_float real = (cl_float)arg->real;
+    const void *value = &int64;
+    size_t size = sizeof(int64);
+
+    switch (arg->kind) {
+    case ARG_TENSOR:
+        value = &bound->tensors[arg->tensor];
+        size = sizeof(cl_mem);
+        break;
+    case ARG_WORKSPACE:
+        value = workspace_slice(runner, bound, arg->value);
+        size = sizeof(cl_mem);
+        break;
+    case ARG_INT32:
+        value = &int32;
+        size = sizeof(int32);
+        break;
+    case ARG_FLOAT32:
+        value = &real;
+        size = sizeof(real);
+        break;
+    case ARG_STRIDE: int64 = bound->strides[arg->tensor].strides[arg->value]; break;
+    case ARG_INT64: break;
+    }
+    must(runner->cl->SetKernelArg(kernel, index, size, value));
+}
+
+static void enqueue(struct solution_runner *runner, const struct launch *launch,
+                    struct bound *bound)
+{
+    cl_kernel kernel = find_kernel(runner, launch);
+    size_t grid[3], block[3];
+
+    for (int i = 0; i < launch->arg_count; i++)
+        set_argument(runner, kernel, (cl_uint)i, &launch->args[i], bound);
+    for (int i = 0; i < 3; i++) {
+        grid[i] = (size_t)launch->grid[i];
+        block[i] = (size_t)launch->block[i];
+    }
+    must(runner->cl->EnqueueNDRangeKernel(runner->queue, kernel, 3, NULL, grid, block, 0, NULL,
+                                          NULL));
+}
+
+static void bind(struct solution_runner *runner, struct bound *bound)
+{
+    gsize bytes = (gsize)bound->solution->workspace_bytes;
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        bound->tensors[t] = new_buffer(runner, bound->strides[t].bytes, bound->strides[t].data);
+    if (bytes > 0) {
+        g_autofree void *poison = g_malloc(bytes);
+        memset(poison, 0xff, bytes);
+        bound->workspace = new_buffer(runner, bytes, poison);
+    }
+}
+
+static void unbind(struct solution_runner *runner, struct bound *bound)
+{
+    const struct opencl *cl = runner->cl;
+
+    for (int i = 0; i < bound->slice_count; i++)
+        cl->ReleaseMemObject(bound->slices[i]);
+    if (bound->workspace)
+        cl->ReleaseMemObject(bound->workspace);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        must(cl->EnqueueReadBuffer(runner->queue, bound->tensors[t], CL_TRUE, 0,
+                                   bound->strides[t].bytes, bound->strides[t].data, 0, NULL, NULL));
+        cl->ReleaseMemObject(bound->tensors[t]);
+    }
+}
+
+double solution_run(struct solution_runner *runner, const struct solution *solution,
+                    const struct run_tensor tensors[TENSOR_COUNT], int repeats)
+{
+    struct bound bound = {.solution = solution, .strides = tensors};
+    double best = G_MAXDOUBLE;
+
+    bind(runner, &bound);
+    for (int i = 0; i < solution->launch_count; i++)
+        find_kernel(runner, &solution->launches[i]);
+    for (int repeat = 0; repeat < repeats; repeat++) {
+        gint64 start = g_get_monotonic_time();
+        for (int i = 0; i < bound.slice_count; i++)
+            runner->cl->ReleaseMemObject(bound.slices[i]);
+        bound.slice_count = 0;
+        for (int i = 0; i < solution->launch_count; i++)
+            enqueue(runner, &solution->launches[i], &bound);
+        must(runner->cl->Finish(runner->queue));
+        best = MIN(best, (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC);
+    }
+    unbind(runner, &bound);
+    return best;
+}

@@ -1,0 +1,35 @@
+/*
+ * Runs a solution on this machine's CPU through PoCL, for tests of kernels.
+ * Compiles each distinct launch once and keeps it; tensors lie in host memory.
+ * It aborts on anything unexpected: a test that gets here wants it to work.
+ */
+#ifndef TESTS_SUPPORT_SOLUTION_RUN_H
+#define TESTS_SUPPORT_SOLUTION_RUN_H
+
+#include "solvers/solution.h"
+#include "solvers/target.h"
+
+struct solution_runner;
+
+/* NULL when there is no PoCL on this machine. cache_dir is PoCL's own, as for opencl_environment(). */
+struct solution_runner *solution_runner_new(const char *cache_dir);
+void solution_runner_free(struct solution_runner *runner);
+
+/* This machine's target. */
+const struct target *solution_runner_target(const struct solution_runner *runner);
+
+struct run_tensor {
+    void *data;         /* read before the launches, written back after them */
+    gsize bytes;        /* of the whole buffer */
+    int64_t strides[5]; /* N C D H W, elements; what ARG_STRIDE passes */
+};
+
+/* Runs the launches once and copies the tensors back. The workspace is filled with NaN bit patterns
+ * first. Returns the seconds that the fastest of `repeats` runs took. */
+double solution_run(struct solution_runner *runner, const struct solution *solution,
+                    const struct run_tensor tensors[TENSOR_COUNT], int repeats);
+
+/* Wall time of all compilations so far, and how many there were. */
+double solution_runner_compile_seconds(const struct solution_runner *runner, int *count);
+
+#endif
