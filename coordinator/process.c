@@ -152,10 +152,10 @@ bool process_run(const char *const *args, const char *log_path, char **output, G
     close(ends[1]);
     g_autofree char *text = pid > 0 ? read_to_end(ends[0]) : NULL;
     close(ends[0]);
-    if (pid == 0 || !wait_to_end(pid, args[0], error))
+    if (pid == 0)
         return false;
     *output = g_steal_pointer(&text);
-    return true;
+    return wait_to_end(pid, args[0], error);
 }
 
 json_t *process_probe(GError **error)

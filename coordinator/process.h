@@ -31,8 +31,8 @@ bool process_ended(pid_t pid, int *status);
 /* "ended with status 3", "was killed by signal 9 (Killed)". Free with g_free(). */
 char *process_status_text(int status);
 
-/* Runs a command to its end and returns its standard output. False when it fails; output is then NULL.
- * Called with signals as they are by default: Ctrl-C ends this process, and the command with it. */
+/* Runs a command to its end. *output is its standard output, also when it fails; NULL when it could not be
+ * started. Called with signals as they are by default: Ctrl-C ends this process, and the command with it. */
 bool process_run(const char *const *args, const char *log_path, char **output, GError **error);
 
 /* Runs `skipjack worker --probe` and parses what it prints. A new reference, or NULL. */

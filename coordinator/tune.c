@@ -213,15 +213,19 @@ static enum supervise_end work(struct tune *tune, GError **error)
 
 /* ---- after the work ---- */
 
-static bool export_results(const struct tune *tune, GError **error)
+/* An export that refuses something still writes the rest, and the report is due either way. */
+static bool export_results(const struct tune *tune)
 {
     g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, tune->entered.campaign->id);
     const char *const args[] = {"export", "--campaign", id, "-o", tune->folder, NULL};
     g_autofree char *output = NULL;
-    if (!process_run(args, NULL, &output, error))
-        return false;
-    fputs(output, stderr);
-    return true;
+    g_autoptr(GError) error = NULL;
+    bool ok = process_run(args, NULL, &output, &error);
+    if (output)
+        fputs(output, stderr);
+    if (!ok)
+        fprintf(stderr, "skipjack tune: not all was exported: %s\n", error->message);
+    return ok;
 }
 
 static void print_this_run(const struct tune *tune, const struct progress *after, FILE *out)
@@ -288,26 +292,32 @@ static json_t *tune_json(const struct tune *tune, const struct report *report)
     return json;
 }
 
+static void show_report(const struct tune *tune, const struct report *report)
+{
+    if (tune->as_json) {
+        table_show_json(tune_json(tune, report));
+        return;
+    }
+    putchar('\n');
+    report_print(report, stdout);
+    print_this_run(tune, &report->progress, stdout);
+    print_next(tune, stdout);
+}
+
 static int finish(struct tune *tune)
 {
     GError *error = NULL;
-    struct report *report = NULL;
-    bool ok = export_results(tune, &error) &&
-              (report = report_new(tune->store, tune->entered.campaign->id, &error)) &&
-              write_report(tune, report, &error);
-    if (ok && tune->as_json) {
-        table_show_json(tune_json(tune, report));
-    } else if (ok) {
-        putchar('\n');
-        report_print(report, stdout);
-        print_this_run(tune, &report->progress, stdout);
-        print_next(tune, stdout);
-    }
-    int status = ok ? report->totals.without_winner > 0 || report->uncovered->len > 0 : CLI_FAILED;
+    bool complete = export_results(tune);
+    struct report *report = report_new(tune->store, tune->entered.campaign->id, &error);
+    bool written = report && write_report(tune, report, &error);
+    if (written)
+        show_report(tune, report);
+    if (report && (report->totals.without_winner > 0 || report->uncovered->len > 0))
+        complete = false;
     report_free(report);
-    if (!ok)
+    if (!written)
         return cli_fail("tune", error);
-    return status;
+    return complete ? CLI_DONE : CLI_FAILED;
 }
 
 static int tune_run(struct tune *tune)
