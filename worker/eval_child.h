@@ -1,0 +1,18 @@
+/*
+ * The eval child: opens one device, says hello, then serves evaluate requests
+ * (protocol.h) from stdin one after another. It is the only process that
+ * launches kernels; a kernel may take it down, and what was in flight is told
+ * by the last "begin". After a device fault it ends by itself, with the faulty
+ * config's outcome told and EVAL_CHILD_BROKEN as its status.
+ */
+#ifndef WORKER_EVAL_CHILD_H
+#define WORKER_EVAL_CHILD_H
+
+#define EVAL_CHILD_BROKEN 3
+
+/* device: "N" for the N-th device from 0; NULL, "" or "local" for the first. Serves until stdin ends.
+ * Returns the process's exit status. PoCL's files go below SKIPJACK_SCRATCH, or the folder for temporary
+ * files. */
+int eval_child_main(const char *device);
+
+#endif
