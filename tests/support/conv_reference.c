@@ -120,8 +120,8 @@ static guint16 small_float(double value, int exponent_bits)
     steps = nearbyint(ldexp(magnitude, mantissa_bits - exponent));
     if (magnitude == 0)
         steps = 0;
-    /* Below the first normal number steps < 2^mantissa_bits and the exponent field is 0; rounding up
-     * carries into it by itself. */
+    /* Below the first normal number steps < 2^mantissa_bits and the exponent field is 0; rounding
+     * up carries into it by itself. */
     return (guint16)((signbit(value) ? 0x8000 : 0) +
                      (int)(steps + ldexp(exponent + bias - 1, mantissa_bits)));
 }

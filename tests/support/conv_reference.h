@@ -12,9 +12,9 @@
 /* Sizes of a tensor's plain array. Returns their product. */
 int64_t conv_plain_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[5]);
 
-/* Computes the output of p's direction from the other two plain arrays, plain[] by role; the output's
- * own array is overwritten. magnitude[] (as long) gets the sum of the products' absolute values, and
- * the result is how many products the longest sum has. */
+/* Computes the output of p's direction from the other two plain arrays, plain[] by role; the
+ * output's own array is overwritten. magnitude[] (as long) gets the sum of the products' absolute
+ * values, and the result is how many products the longest sum has. */
 int64_t conv_reference(const struct problem *p, double *const plain[TENSOR_COUNT],
                        double *magnitude);
 
@@ -27,8 +27,8 @@ double conv_load(const struct problem *p, enum tensor_role role, const int64_t s
 /* Relative size of a type's last place: 2^-23 for FP32, 0 for whole numbers. */
 double conv_type_epsilon(enum data_type type);
 
-/* A small random plain forward problem (2D FP32 NCHW): padding, strides, dilation, groups, one to two
- * images, sizes that divide nothing. */
+/* A small random plain forward problem (2D FP32 NCHW): padding, strides, dilation, groups, one to
+ * two images, sizes that divide nothing. */
 void conv_random_problem(GRand *random, struct problem *p);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct solution_runner;
 
-/* NULL when there is no PoCL on this machine. cache_dir is PoCL's own, as for opencl_environment(). */
+/* NULL when there is no PoCL here. cache_dir is PoCL's own, as for opencl_environment(). */
 struct solution_runner *solution_runner_new(const char *cache_dir);
 void solution_runner_free(struct solution_runner *runner);
 
