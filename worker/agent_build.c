@@ -552,8 +552,8 @@ static void builder_claim(struct builder *builder)
     struct agent *agent = builder->agent;
     const struct agent_options *options = agent->options;
     int limit = MAX(options->batch, 2 * (int)builder->slots->len);
-    if (agent->state != AGENT_WORKING || agent->doubt || !agent_may_build(agent) ||
-        builder->claiming || builder->empty || builder->useless || builder->slots->len == 0 ||
+    if (agent->state != AGENT_WORKING || !agent_may_build(agent) || builder->claiming ||
+        builder->empty || builder->useless || builder->slots->len == 0 ||
         (int)builder->jobs->len >= limit || builder_full(builder))
         return;
     const char *target = NULL;

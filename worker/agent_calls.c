@@ -236,6 +236,15 @@ static bool load_targets(struct claimed *claimed, Store *store, GError **error)
     return true;
 }
 
+/* Only a round that is open already needs to know why a config was taken out. */
+static bool quarantine_matters(const struct claim_call *call)
+{
+    for (guint i = 0; call->claim.pool == POOL_EVAL && i < call->claimed.jobs->len; i++)
+        if (((const struct job *)g_ptr_array_index(call->claimed.jobs, i))->quarantined->len > 0)
+            return true;
+    return false;
+}
+
 static bool run_claim(struct lane_call *base, Store *store, GError **error)
 {
     struct claim_call *call = (struct claim_call *)base;
@@ -244,7 +253,8 @@ static bool run_claim(struct lane_call *base, Store *store, GError **error)
         return false;
     if (claimed->jobs->len == 0)
         return true;
-    if (!claimed->quarantine && !(claimed->quarantine = store_list_quarantine(store, error)))
+    if (quarantine_matters(call) && !claimed->quarantine &&
+        !(claimed->quarantine = store_list_quarantine(store, error)))
         return false;
     return load_targets(claimed, store, error);
 }
@@ -253,7 +263,6 @@ static void claim_call_done(struct lane_call *base, const GError *error)
 {
     struct claim_call *call = (struct claim_call *)base;
     struct claimed *claimed = &call->claimed;
-    call->agent->doubt |= base->repeated;
     if (error)
         agent_give_up(call->agent, "cannot claim jobs: %s", error->message);
     if (!claimed->jobs)

@@ -26,10 +26,11 @@ struct eval_job {
     Evaluator *evaluator;
     GHashTable *kernels; /* key -> struct kernel_row *, NULL until fetched */
     bool fetching;
-    guint8 *deaths;      /* a config: children it took with it */
-    int barren;          /* deaths in a row with no config in flight */
-    bool dirty;          /* outcomes that are not flushed */
-    bool flushing, lost; /* lost: the database gave the job to somebody else */
+    guint8 *deaths; /* a config: children it took with it */
+    int barren;     /* deaths in a row with no config in flight */
+    bool dirty;     /* outcomes that are not flushed */
+    int flushing;   /* flushes under way */
+    bool lost;      /* the database gave the job to somebody else */
     bool leaving;
     gint64 began_us;
     double slowest_seconds; /* deadline of a config */
@@ -79,13 +80,28 @@ static void eval_job_gone(struct agent *agent, void *data, const GError *error)
     agent_changed(agent);
 }
 
+static void forget_kernels(struct evaluator *evaluator)
+{
+    GHashTableIter iter;
+    gpointer key;
+    g_hash_table_iter_init(&iter, evaluator->sent);
+    while (child_is_up(evaluator->child) && g_hash_table_iter_next(&iter, &key, NULL)) {
+        json_t *head = json_pack("{s:s, s:s}", "op", "forget", "key", key);
+        child_send(evaluator->child, head, NULL);
+        json_decref(head);
+    }
+    g_hash_table_remove_all(evaluator->sent);
+}
+
 static void eval_job_leave(struct eval_job *job)
 {
     g_assert(!job->leaving);
     job->leaving = true;
     job->evaluator->leaving++;
-    if (job->evaluator->current == job)
-        job->evaluator->current = NULL;
+    if (job->evaluator->current != job)
+        return;
+    job->evaluator->current = NULL;
+    forget_kernels(job->evaluator);
 }
 
 static void eval_job_release(struct eval_job *job)
@@ -154,14 +170,13 @@ static void eval_job_fetched(void *data, GHashTable *kernels)
     struct eval_job *job = data;
     job->fetching = false;
     job->kernels = g_hash_table_ref(kernels);
+    if (job->leaving)
+        return;
     for (int i = 0; i < job->work.round->config_count; i++)
         if (config_pending(job, i) && !config_has_code(job, i))
             work_fail_config(&job->work, i, FAILURE_LOAD_ERROR,
                              "its code object is not in the database any more");
-    if (job->evaluator->stopping)
-        eval_job_release(job);
-    else
-        agent_kick(job->evaluator->agent);
+    agent_kick(job->evaluator->agent);
 }
 
 static void eval_job_fetch(struct eval_job *job)
@@ -299,25 +314,12 @@ static void evaluate(struct eval_job *job)
     child_set_deadline(evaluator->child, reference_deadline(job));
 }
 
-static void forget_kernels(struct evaluator *evaluator)
-{
-    GHashTableIter iter;
-    gpointer key;
-    g_hash_table_iter_init(&iter, evaluator->sent);
-    while (g_hash_table_iter_next(&iter, &key, NULL)) {
-        json_t *head = json_pack("{s:s, s:s}", "op", "forget", "key", key);
-        child_send(evaluator->child, head, NULL);
-        json_decref(head);
-    }
-    g_hash_table_remove_all(evaluator->sent);
-}
-
 /* ---- answers ---- */
 
 static void partial_stored(struct agent *agent, void *data, const GError *error)
 {
     struct eval_job *job = data;
-    job->flushing = false;
+    job->flushing--;
     if (!error)
         return;
     agent_refused(agent, job->work.name, error);
@@ -331,17 +333,17 @@ static void partial_stored(struct agent *agent, void *data, const GError *error)
 
 static void eval_job_flush(struct eval_job *job)
 {
-    if (!job->dirty || job->flushing || job->leaving || job->lost)
+    if (!job->dirty || job->leaving || job->lost)
         return;
     job->dirty = false;
-    job->flushing = true;
+    job->flushing++;
     call_partial(job->evaluator->agent, &job->work, partial_stored, job);
 }
 
 static void flush_due(uv_timer_t *timer)
 {
     struct evaluator *evaluator = timer->data;
-    if (evaluator->current)
+    if (evaluator->current && evaluator->current->flushing == 0)
         eval_job_flush(evaluator->current);
 }
 
@@ -450,7 +452,6 @@ static void answer_evaluated(struct evaluator *evaluator, const struct frame *fr
     if (!stopped)
         fail_unanswered(job);
     if (pending_count(job) == 0) {
-        forget_kernels(evaluator);
         eval_job_finish(job);
     } else if (stopped || evaluator->stopping) {
         eval_job_flush(job);
@@ -470,7 +471,6 @@ static void answer_failed(struct evaluator *evaluator, const struct frame *frame
     request_over(evaluator);
     if (!name || !failure_parse(name, &failure) || failure == FAILURE_NONE)
         failure = FAILURE_LAUNCH_ERROR;
-    forget_kernels(evaluator);
     eval_job_fail(job, failure, detail ? detail : "the eval child gave no reason");
     evaluator_next(evaluator);
 }
@@ -630,9 +630,8 @@ static void eval_claimed(void *data, struct claimed *claimed)
 static void evaluator_claim(struct evaluator *evaluator)
 {
     struct agent *agent = evaluator->agent;
-    if (agent->state != AGENT_WORKING || agent->doubt || !agent_may_eval(agent) ||
-        evaluator->claiming || evaluator->empty || evaluator->stopping ||
-        evaluator->jobs.length >= FETCH_AHEAD)
+    if (agent->state != AGENT_WORKING || !agent_may_eval(agent) || evaluator->claiming ||
+        evaluator->empty || evaluator->stopping || evaluator->jobs.length >= FETCH_AHEAD)
         return;
     evaluator->claiming = true;
     call_claim(agent, POOL_EVAL, evaluator->target.id, agent->options->batch, eval_claimed,
@@ -685,16 +684,9 @@ bool evaluator_busy(const Evaluator *evaluator)
 void evaluator_stop(Evaluator *evaluator)
 {
     struct eval_job *job;
-    GQueue fetching = G_QUEUE_INIT;
     evaluator->stopping = true;
-    while ((job = g_queue_pop_head(&evaluator->jobs))) {
-        if (job->fetching)
-            g_queue_push_tail(&fetching, job);
-        else
-            eval_job_release(job);
-    }
-    /* Released when their code comes: the call holds on to them. */
-    evaluator->jobs = fetching;
+    while ((job = g_queue_pop_head(&evaluator->jobs)))
+        eval_job_release(job);
     if (evaluator->asked && child_is_up(evaluator->child)) {
         json_t *head = json_pack("{s:s}", "op", "stop");
         child_send(evaluator->child, head, NULL);

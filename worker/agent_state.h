@@ -39,7 +39,6 @@ struct agent {
     GPtrArray *evaluators;
     bool take_turns; /* building would disturb measuring: a CPU target */
     enum agent_phase phase;
-    bool doubt;          /* a claim was cut off: jobs may be leased to us that we do not know */
     bool registering, asking_others;
     GHashTable *best_ms; /* "campaign problem" -> double *, best verified so far */
     uv_timer_t wake, poll, beat, patience;
@@ -87,7 +86,8 @@ Evaluator *evaluator_new(struct agent *agent, const char *device);
 void evaluator_free(Evaluator *evaluator);
 /* Opens its device; agent_kick() is called when that is done. */
 void evaluator_open(Evaluator *evaluator);
-const struct target *evaluator_target(const Evaluator *evaluator); /* NULL before its device is open */
+const struct target *
+evaluator_target(const Evaluator *evaluator); /* NULL before its device is open */
 const char *evaluator_stack(const Evaluator *evaluator);
 void evaluator_pump(Evaluator *evaluator);
 void evaluator_wake(Evaluator *evaluator);

@@ -51,12 +51,10 @@ static void lane_timer(uv_timer_t *timer)
 
 static void lane_wait(Lane *lane)
 {
-    struct lane_call *call = g_queue_peek_head(&lane->calls);
     if (!lane->lost)
         fprintf(stderr, "worker: the database went away (%s); results are kept until it is back\n",
                 lane->error->message);
     lane->lost = true;
-    call->repeated = true;
     lane->pause_ms = CLAMP(lane->pause_ms * 2, PAUSE_FIRST_MS, PAUSE_MAX_MS);
     uv_timer_start(lane->timer, lane_timer, lane->pause_ms, 0);
     g_clear_error(&lane->error);

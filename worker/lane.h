@@ -21,7 +21,6 @@ struct lane_call {
     bool (*run)(struct lane_call *call, Store *store, GError **error);
     /* On the loop, once: error is NULL on success and never STORE_ERROR_CONNECTION. Frees the call. */
     void (*done)(struct lane_call *call, const GError *error);
-    bool repeated; /* an earlier run was cut off: whether it took effect is not known */
 };
 
 struct lane_spec {

@@ -75,7 +75,7 @@ static void collect_seen(struct proposal *proposal)
     }
     proposal->distinct = (int)g_hash_table_size(proposal->seen);
     for (guint i = 0; search->quarantined && i < search->quarantined->len; i++) {
-        gpointer config = g_ptr_array_index(search->quarantined, i);
+        struct perf_config *config = &g_array_index(search->quarantined, struct perf_config, i);
         if (config_equal(config, &proposal->first))
             proposal->first_allowed = false;
         g_hash_table_add(proposal->seen, config);

@@ -19,10 +19,10 @@ struct search {
     const struct context *context;
     const char *strategy; /* "exhaustive", "random" */
     int64_t seed;
-    int configs_limit;            /* distinct configs of the job; 0 for no limit */
-    int round_configs;            /* new configs in a round, at least 1 */
-    const GPtrArray *rounds;      /* struct round *: the history, NULL for none */
-    const GPtrArray *quarantined; /* struct perf_config *: never proposed, NULL for none */
+    int configs_limit;         /* distinct configs of the job; 0 for no limit */
+    int round_configs;         /* new configs in a round, at least 1 */
+    const GPtrArray *rounds;   /* struct round *: the history, NULL for none */
+    const GArray *quarantined; /* struct perf_config: never proposed, NULL for none */
 };
 
 bool search_strategy_known(const char *strategy);

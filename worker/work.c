@@ -12,14 +12,14 @@ static bool quarantine_concerns(const struct work *work, const struct quarantine
 }
 
 /* A config that the solver's space no longer holds is of no concern to it. */
-static void keep_quarantined(struct work *work, const struct quarantine_row *row)
+static void fail_quarantined(struct work *work, const struct quarantine_row *row)
 {
     struct perf_config config = {0};
-    if (!solver_config_parse(work->solver, &work->job->problem, &work->context, row->config_text,
+    if (!work->round || !quarantine_concerns(work, row) ||
+        !solver_config_parse(work->solver, &work->job->problem, &work->context, row->config_text,
                              &config, NULL))
         return;
-    g_ptr_array_add(work->quarantined, g_memdup2(&config, sizeof(config)));
-    for (int i = 0; work->round && i < work->round->config_count; i++)
+    for (int i = 0; i < work->round->config_count; i++)
         if (work->round->outcomes[i].failure == FAILURE_PENDING &&
             perf_config_equal(&work->round->configs[i], &config))
             work_fail_config(work, i, row->failure, row->detail);
@@ -32,20 +32,15 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
     *work = (struct work){.job = job, .solver = solver_find(job->solver), .target = *target};
     g_assert(work->solver); /* a claim names only the solvers this program carries */
     context_init(&work->context, &work->target);
-    work->quarantined = g_ptr_array_new_with_free_func(g_free);
     work->name = g_strdup_printf("%s %s", problem_key(&job->problem, key), job->solver);
     if (pool == POOL_EVAL && job->rounds->len > 0)
         work->round = g_ptr_array_index(job->rounds, job->rounds->len - 1);
-    for (guint i = 0; i < quarantine->len; i++) {
-        const struct quarantine_row *row = g_ptr_array_index(quarantine, i);
-        if (quarantine_concerns(work, row))
-            keep_quarantined(work, row);
-    }
+    for (guint i = 0; i < quarantine->len; i++)
+        fail_quarantined(work, g_ptr_array_index(quarantine, i));
 }
 
 void work_clear(struct work *work)
 {
-    g_clear_pointer(&work->quarantined, g_ptr_array_unref);
     g_clear_pointer(&work->name, g_free);
     g_clear_pointer(&work->job, job_free);
 }
@@ -63,7 +58,7 @@ static void work_search(const struct work *work, struct search *search)
         .configs_limit = work->job->configs_limit,
         .round_configs = work->job->round_configs,
         .rounds = work->job->rounds,
-        .quarantined = work->quarantined,
+        .quarantined = work->job->quarantined,
     };
 }
 
@@ -163,8 +158,7 @@ void work_fail_config(struct work *work, int index, enum failure failure, const 
 
 void work_quarantine(struct work *work, int index)
 {
-    const struct perf_config *config = &work->round->configs[index];
-    g_ptr_array_add(work->quarantined, g_memdup2(config, sizeof(*config)));
+    g_array_append_val(work->job->quarantined, work->round->configs[index]);
 }
 
 /* A verified config at its place in the history. */

@@ -17,12 +17,11 @@ struct work {
     struct target target;
     struct context context; /* points at target: a work is not copied */
     struct round *round;    /* the open one, owned by job->rounds */
-    GPtrArray *quarantined; /* struct perf_config *, owned */
     char *name;             /* "KEY SOLVER", for the log */
 };
 
-/* Takes the job over. For an eval claim the last round is the open one. quarantine: struct
- * quarantine_row *, of which the work keeps what concerns it. */
+/* Takes the job over. For an eval claim the last round is the open one, and its configs that were
+ * quarantined meanwhile get their outcome from quarantine (struct quarantine_row *). */
 void work_init(struct work *work, struct job *job, const struct target *target, enum pool pool,
                const GPtrArray *quarantine);
 void work_clear(struct work *work);
@@ -44,6 +43,7 @@ void work_launch_kernels(const struct solution *solution, int kernel_of[SOLUTION
 
 /* Sets a config's outcome to a failure; build_seconds stays. */
 void work_fail_config(struct work *work, int index, enum failure failure, const char *detail);
+/* Has the search leave the config out. */
 void work_quarantine(struct work *work, int index);
 
 /* The best verified configs over all rounds, best first, and the default config if it was ever

@@ -1,0 +1,150 @@
+#include "worker/commands.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/database.h"
+#include "worker/agent.h"
+
+struct arguments {
+    int build, batch;
+    char *eval;
+    gint64 campaign;
+    gboolean until_empty, embedded, probe;
+    double lease_seconds, compile_timeout_seconds, run_timeout_seconds, sample_seconds;
+};
+
+static int usage(const char *message)
+{
+    fprintf(stderr, "worker: %s; see skipjack worker --help\n", message);
+    return 2;
+}
+
+static bool arguments_parse(struct arguments *a, int argc, char **argv, GError **error)
+{
+    const GOptionEntry entries[] = {
+        {"build", 0, 0, G_OPTION_ARG_INT, &a->build,
+         "Kernels compiled at once (default: the processors); 0 builds nothing", "N"},
+        {"eval", 0, 0, G_OPTION_ARG_STRING, &a->eval,
+         "Devices to measure on, as indices: 0,1 (default: local, the first; none: only build)",
+         "LIST"},
+        {"until-empty", 0, 0, G_OPTION_ARG_NONE, &a->until_empty,
+         "End when nothing is left to claim", NULL},
+        {"campaign", 0, 0, G_OPTION_ARG_INT64, &a->campaign, "Work on this campaign alone", "ID"},
+        {"embedded", 0, 0, G_OPTION_ARG_NONE, &a->embedded,
+         "Use the embedded database where SKIPJACK_DB is not set", NULL},
+        {"batch", 0, 0, G_OPTION_ARG_INT, &a->batch, "Jobs a claim (default: 8)", "N"},
+        {"lease", 0, 0, G_OPTION_ARG_DOUBLE, &a->lease_seconds,
+         "A silent worker's jobs return after that (default: 60)", "SECONDS"},
+        {"compile-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &a->compile_timeout_seconds,
+         "A kernel's limit (default: 120)", "SECONDS"},
+        {"run-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &a->run_timeout_seconds,
+         "A config's limit, beside what its operations need (default: 60)", "SECONDS"},
+        {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &a->sample_seconds,
+         "Time a config's repeats may take (default: 0.3)", "SECONDS"},
+        {"probe", 0, 0, G_OPTION_ARG_NONE, &a->probe,
+         "Print this node's device as JSON and end; needs no database", NULL},
+        {NULL, 0, 0, 0, NULL, NULL, NULL},
+    };
+    g_autoptr(GOptionContext) context = g_option_context_new("- this node's agent");
+    g_option_context_set_summary(context,
+                                 "Claims jobs, compiles their kernels, measures them, stores what "
+                                 "came out.\nSIGTERM or SIGINT finishes what is being measured and "
+                                 "releases the rest.");
+    g_option_context_set_description(
+        context, "Example:\n  SKIPJACK_DB=postgresql://farm/skipjack skipjack worker --build 8 "
+                 "--eval 0,1\n");
+    g_option_context_add_main_entries(context, entries, NULL);
+    return g_option_context_parse(context, &argc, &argv, error);
+}
+
+static const char *arguments_wrong(const struct arguments *a)
+{
+    if (a->build < 0 || a->build > 1024)
+        return "--build takes a number from 0 to 1024";
+    if (a->batch < 1 || a->batch > 1000)
+        return "--batch takes a number from 1 to 1000";
+    if (!(a->lease_seconds >= 1))
+        return "--lease takes at least one second";
+    if (!(a->compile_timeout_seconds > 0) || !(a->run_timeout_seconds > 0))
+        return "a timeout takes more than 0 seconds";
+    if (!(a->sample_seconds > 0 && a->sample_seconds <= 60))
+        return "--sample-seconds takes more than 0 and at most 60 seconds";
+    return NULL;
+}
+
+/* Indices of devices; NULL when the list is none. */
+static char **devices_parse(const char *list)
+{
+    if (strcmp(list, "none") == 0)
+        return g_new0(char *, 1);
+    g_auto(GStrv) devices = g_strsplit(strcmp(list, "local") == 0 ? "0" : list, ",", -1);
+    for (char **device = devices; *device; device++)
+        if (!g_ascii_string_to_unsigned(*device, 10, 0, 1023, NULL, NULL))
+            return NULL;
+    return devices[0] ? g_steal_pointer(&devices) : NULL;
+}
+
+/* A node that lost its setting must not found a farm of its own. */
+static int refuse_embedded(void)
+{
+    fprintf(stderr, "worker: SKIPJACK_DB is not set. Set it to the farm's database, or give "
+                    "--embedded to work for this machine's own.\n");
+    return 2;
+}
+
+static int work(const struct arguments *a, char **devices)
+{
+    g_autoptr(GError) error = NULL;
+    bool embedded = false;
+    g_autofree char *url = database_url(&embedded, &error);
+    if (url && embedded && !a->embedded)
+        return refuse_embedded();
+    /* Opened once here, so that a wrong address or an old schema is said at once. */
+    Store *store = url ? database_open(false, &error) : NULL;
+    if (!store) {
+        fprintf(stderr, "worker: %s\n", error->message);
+        return 1;
+    }
+    store_close(store);
+    struct agent_options options = {
+        .build = a->build,
+        .devices = devices,
+        .until_empty = a->until_empty,
+        .campaign = a->campaign,
+        .batch = a->batch,
+        .lease_seconds = a->lease_seconds,
+        .compile_timeout_seconds = a->compile_timeout_seconds,
+        .run_timeout_seconds = a->run_timeout_seconds,
+        .sample_seconds = a->sample_seconds,
+    };
+    return agent_run(&options, url, embedded);
+}
+
+int command_worker(int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    struct arguments a = {
+        .build = (int)g_get_num_processors(),
+        .batch = 8,
+        .lease_seconds = 60,
+        .compile_timeout_seconds = 120,
+        .run_timeout_seconds = 60,
+        .sample_seconds = 0.3,
+    };
+    if (!arguments_parse(&a, argc, argv, &error))
+        return usage(error->message);
+    g_autofree char *list = a.eval ? a.eval : g_strdup("local");
+    const char *wrong = arguments_wrong(&a);
+    if (wrong)
+        return usage(wrong);
+    g_auto(GStrv) devices = devices_parse(list);
+    if (!devices)
+        return usage("--eval takes local, none, or indices joined by commas");
+    if (a.probe)
+        return devices[0] ? agent_probe(devices[0]) : usage("--probe needs a device");
+    if (a.build == 0 && !devices[0])
+        return usage("with --build 0 and --eval none there is nothing to do");
+    return work(&a, devices);
+}
