@@ -312,7 +312,7 @@ static void product_init(struct product *m, const struct problem *p,
     }
 }
 
-static bool check_supported(const struct problem *p, GError **error)
+bool reference_supports(const struct problem *p, GError **error)
 {
     const char *what = NULL;
 
@@ -365,7 +365,7 @@ struct reference *reference_compute(const struct problem *p,
 {
     struct product m;
 
-    if (!check_supported(p, error))
+    if (!reference_supports(p, error))
         return NULL;
     product_init(&m, p, dense);
     double macs = (double)m.rows * (double)m.columns * (double)m.depth * (double)p->groups;

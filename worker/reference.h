@@ -20,12 +20,15 @@ struct reference {
     int uses;              /* references held: reference_ref(), reference_unref() */
 };
 
+/* False and WORKER_ERROR_INVALID for a bias, an epilogue, a cast or a data type that it does not know. */
+bool reference_supports(const struct problem *p, GError **error);
+
 /*
  * Computes the output of p's direction from the two inputs, dense and in logical order; dense[] of the
  * output's role is not read. On `threads` threads. A problem of more than macs_limit multiply-accumulates
  * (0: no limit) is computed in part: whole blocks of columns, chosen by a hash, the first and the last
- * always among them; the other elements are NaN. False and WORKER_ERROR_INVALID for an epilogue, a cast
- * or a data type that it does not know. One use is the caller's.
+ * always among them; the other elements are NaN. NULL where reference_supports() is false. One use is the
+ * caller's.
  */
 struct reference *reference_compute(const struct problem *p,
                                     const double *const dense[TENSOR_COUNT], int threads,
