@@ -1,0 +1,367 @@
+#include "coordinator/import.h"
+#include "solvers/problem_key.h"
+
+#include <bzlib.h>
+#include <glib/gstdio.h>
+#include <sqlite3.h>
+#include <string.h>
+
+#define KEY  "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP32-F"
+#define LINE "./bin/MIOpenDriver conv -n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1 -F 1\n"
+
+static const struct import_options no_options;
+
+static Import *read_text(const char *text, const struct import_options *options)
+{
+    g_autoptr(GError) error = NULL;
+    Import *import = import_new(options);
+    g_assert_true(import_bytes(import, "test.txt", text, strlen(text), &error));
+    g_assert_no_error(error);
+    return import;
+}
+
+static void check_totals(const Import *import, int64_t lines, int64_t convolutions, int shapes,
+                         int problems, guint skipped)
+{
+    g_assert_cmpint(import->lines, ==, lines);
+    g_assert_cmpint(import->convolutions, ==, convolutions);
+    g_assert_cmpint(problem_list_shapes(import->problems), ==, shapes);
+    g_assert_cmpint(problem_list_count(import->problems), ==, problems);
+    g_assert_cmpint(import->skipped->len, ==, skipped);
+}
+
+static void check_entry(const Import *import, int index, int64_t multiplicity, const char *key)
+{
+    char buffer[PROBLEM_KEY_MAX];
+    const struct problem_entry *entry = problem_list_get(import->problems, index);
+    g_assert_cmpint(entry->multiplicity, ==, multiplicity);
+    g_assert_cmpstr(problem_key(&entry->problem, buffer), ==, key);
+}
+
+static void test_dirty_driver_lines(void)
+{
+    g_autoptr(Import) import =
+        read_text("# a list\n\n" LINE "./bin/MIOpenDriver pool -n 1\r\n" LINE "v -n 128 -c 3\n" LINE
+                  "conv -n 8 -k\nconv -n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1",
+                  &no_options);
+    check_totals(import, 9, 4, 1, 3, 3);
+    check_entry(import, 0, 4, KEY);
+    const struct import_skip *skip = g_ptr_array_index(import->skipped, 1);
+    g_assert_cmpstr(skip->file, ==, "test.txt");
+    g_assert_cmpint(skip->line, ==, 6);
+    g_assert_nonnull(strstr(skip->reason, "'v'"));
+}
+
+static void test_kinds_of_text(void)
+{
+    static const struct {
+        const char *text;
+        int64_t lines, convolutions, multiplicity;
+        guint skipped;
+    } rows[] = {
+        {LINE, 1, 1, 1, 0},
+        {"\xef\xbb\xbf" LINE, 1, 1, 1, 0},
+        {KEY "=ConvAsm:0.1,0,miopenConvolutionFwdAlgoDirect\nx=y\n", 2, 1, 1, 1},
+        {"2x256x14x14x1x3x3x1x512x8x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF=ConvAsm:1,2\n", 1, 1, 1, 0},
+        {KEY "\n", 1, 1, 1, 0},
+        {"# list\n7\t" KEY "\r\nx\t" KEY "\n", 3, 1, 7, 1},
+        {"c,h,w,k,y,x,p,q,n,mult\n256,14,14,512,3,3,1,1,8,5\n", 2, 1, 5, 0},
+        {"# t\n\"x\",y,k,w,h,c,p,q,n,layer,oh\n3,3,512,14,14,256,1,1,8,\"a,\"\"b\",14\n", 3, 1, 1,
+         0},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(Import) import = read_text(rows[i].text, &no_options);
+        check_totals(import, rows[i].lines, rows[i].convolutions, 1, 1, rows[i].skipped);
+        check_entry(import, 0, rows[i].multiplicity, KEY);
+    }
+}
+
+static void test_keys_need_a_valid_problem(void)
+{
+    g_autoptr(Import) import =
+        read_text("256-14-14-3x3-512-15-14-8-1x1-1x1-1x1-0-NCHW-FP32-F=a:1,0,b\n", &no_options);
+    check_totals(import, 1, 0, 0, 0, 1);
+}
+
+static void test_bad_rows_of_a_table(void)
+{
+    g_autoptr(Import) import = read_text("c,h,w,k,y,x,mode,type,layout,direction,oh,g\n"
+                                         "8,9,9,8,3,3,conv,FP16,NHWC,FW,7,1\n" /* good */
+                                         "8,9,9,8,3,3,conv\n"
+                                         "8,9,nine,8,3,3,,,,,,\n"
+                                         "8,9,,8,3,3,,,,,,\n"
+                                         "8,9,9,8,3,3,pool,,,,,\n"
+                                         "8,9,9,8,3,3,,FP99,,,,\n"
+                                         "8,9,9,8,3,3,,,NWHC,,,\n"
+                                         "8,9,9,8,3,3,,,,X,,\n"
+                                         "8,9,9,8,3,3,,,,,8,\n"
+                                         "8,9,9,8,3,3,,,,,,3\n"
+                                         "8,9,9,8,3,3,trans,,,,99,\n",
+                                         &no_options);
+    check_totals(import, 12, 1, 1, 2, 10);
+    check_entry(import, 0, 1, "8-9-9-3x3-8-7-7-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F");
+    check_entry(import, 1, 1, "8-7-7-3x3-8-9-9-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-W");
+    static const char *const reasons[] = {
+        "cells",  "column w",  "column w", "column mode", "type",
+        "layout", "direction", "oh is 8",  "group",       "trans_output_pad_h"};
+    for (guint i = 0; i < import->skipped->len; i++) {
+        const struct import_skip *skip = g_ptr_array_index(import->skipped, i);
+        g_assert_cmpint(skip->line, ==, i + 3);
+        g_assert_nonnull(strstr(skip->reason, reasons[i]));
+    }
+}
+
+static void test_options_change_problems(void)
+{
+    const struct import_options batch = {NULL, 8, 0}, forward = {NULL, 0, 1};
+    const struct import_options all = {NULL, 0, DIRECTIONS_ALL};
+    static const char table[] = "c,h,w,k,y,x,p,q\n256,14,14,512,3,3,1,1\n";
+    static const char line[] = "conv -n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1\n";
+    g_autoptr(Import) batched = read_text(table, &batch);
+    check_entry(batched, 0, 1, KEY);
+    g_autoptr(Import) three = read_text(table, &all);
+    check_totals(three, 2, 1, 1, 3, 0);
+    g_autoptr(Import) one = read_text(line, &forward);
+    check_totals(one, 1, 1, 1, 1, 0);
+    check_entry(one, 0, 1, KEY);
+    g_assert_cmpint(import_parse_directions("FBW"), ==, DIRECTIONS_ALL);
+    g_assert_cmpint(import_parse_directions("W"), ==, 4);
+    g_assert_cmpint(import_parse_directions("FF"), ==, 0);
+    g_assert_cmpint(import_parse_directions("x"), ==, 0);
+}
+
+static const char two_networks[] = "net,layer,c,h,w,k,y,x\n"
+                                   "small,a,8,9,9,8,3,3\n"
+                                   "small,b,8,9,9,8,3,3\n"
+                                   "large,a,16,9,9,8,3,3\n";
+
+static void test_networks_of_a_table(void)
+{
+    const struct import_options one = {"large", 0, 0}, unknown = {"other", 0, 0};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Import) all = read_text(two_networks, &no_options);
+    check_totals(all, 4, 3, 2, 2, 0);
+    g_assert_cmpint(all->networks->len, ==, 2);
+    const struct import_network *small = g_ptr_array_index(all->networks, 0);
+    g_assert_cmpstr(small->name, ==, "small");
+    g_assert_cmpint(small->layers->len, ==, 2);
+    g_assert_cmpstr(g_array_index(small->layers, struct layer, 1).name, ==, "b");
+    g_autoptr(Import) chosen = read_text(two_networks, &one);
+    check_totals(chosen, 4, 1, 1, 1, 0);
+    g_autoptr(Import) none = import_new(&unknown);
+    g_assert_false(import_bytes(none, "t.csv", two_networks, sizeof two_networks - 1, &error));
+    g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT);
+    g_assert_nonnull(strstr(error->message, "small, large"));
+}
+
+static void test_network_of_a_list(void)
+{
+    const struct import_options named = {"net", 0, 0};
+    g_autoptr(Import) import = read_text(LINE LINE "conv -F 1\n", &named);
+    const struct import_network *network = g_ptr_array_index(import->networks, 0);
+    g_assert_cmpstr(network->name, ==, "net");
+    g_assert_cmpint(network->layers->len, ==, 2);
+    g_assert_cmpint(g_array_index(network->layers, struct layer, 0).multiplicity, ==, 2);
+}
+
+static GBytes *compress(const char *text)
+{
+    unsigned length = (unsigned)strlen(text) + 1000;
+    char *out = g_malloc(length);
+    int status =
+        BZ2_bzBuffToBuffCompress(out, &length, (char *)text, (unsigned)strlen(text), 9, 0, 0);
+    g_assert_cmpint(status, ==, BZ_OK);
+    return g_bytes_new_take(out, length);
+}
+
+static void test_bzip2(void)
+{
+    g_autoptr(GBytes) bytes = compress(LINE);
+    g_autoptr(GByteArray) twice = g_byte_array_new();
+    g_autoptr(GError) error = NULL;
+    gsize size;
+    const guint8 *data = g_bytes_get_data(bytes, &size);
+    g_byte_array_append(twice, data, (guint)size);
+    g_byte_array_append(twice, data, (guint)size); /* two streams in a row */
+    g_autoptr(Import) import = import_new(&no_options);
+    g_assert_true(import_bytes(import, "x.bz2", (char *)twice->data, twice->len, &error));
+    g_assert_no_error(error);
+    check_totals(import, 2, 2, 1, 1, 0);
+    g_assert_false(import_bytes(import, "x.bz2", (char *)twice->data, twice->len - 9, &error));
+    g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_READ);
+    g_assert_nonnull(strstr(error->message, "cut off"));
+    g_clear_error(&error);
+    memset(twice->data + 20, 0x55, 8);
+    g_assert_false(import_bytes(import, "x.bz2", (char *)twice->data, twice->len, &error));
+    g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_READ);
+    g_assert_nonnull(strstr(error->message, "damaged"));
+}
+
+static void make_perf_db(const char *path, const char *sql)
+{
+    sqlite3 *database = NULL;
+    g_assert_cmpint(sqlite3_open(path, &database), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(database, sql, NULL, NULL, NULL), ==, SQLITE_OK);
+    sqlite3_close(database);
+}
+
+static const char perf_db[] =
+    "CREATE TABLE config(id INTEGER PRIMARY KEY ASC, layout TEXT, data_type TEXT, direction TEXT,"
+    " spatial_dim INT, in_channels INT, in_h INT, in_w INT, in_d INT, fil_h INT, fil_w INT,"
+    " fil_d INT, out_channels INT, batchsize INT, pad_h INT, pad_w INT, pad_d INT,"
+    " conv_stride_h INT, conv_stride_w INT, conv_stride_d INT, dilation_h INT, dilation_w INT,"
+    " dilation_d INT, bias INT, group_count INT);"
+    "INSERT INTO config VALUES(1,'NCHW','FP32','F',2,256,14,14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1);"
+    "INSERT INTO config VALUES(9,'NCHW','FP32','F',2,256,-5,14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1)";
+
+static void test_sqlite(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("skipjack-import-XXXXXX", NULL);
+    g_autofree char *good = g_build_filename(folder, "good.db", NULL);
+    g_autofree char *other = g_build_filename(folder, "other.db", NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Import) import = import_new(&no_options);
+    make_perf_db(good, perf_db);
+    make_perf_db(other, "CREATE TABLE something(x)");
+    g_assert_true(import_file(import, good, &error));
+    g_assert_no_error(error);
+    check_totals(import, 2, 1, 1, 1, 1);
+    check_entry(import, 0, 1, KEY);
+    const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
+    g_assert_cmpint(skip->line, ==, 9);
+    g_assert_false(import_file(import, other, &error));
+    g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT);
+    g_assert_nonnull(strstr(error->message, "config"));
+    g_unlink(good);
+    g_unlink(other);
+    g_rmdir(folder);
+}
+
+static void test_unreadable_files(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("skipjack-import-XXXXXX", NULL);
+    g_autofree char *missing = g_build_filename(folder, "missing.txt", NULL);
+    const struct {
+        const char *path, *bytes;
+        int code;
+        const char *message;
+    } rows[] = {
+        {missing, NULL, IMPORT_ERROR_READ, "missing.txt"},
+        {folder, NULL, IMPORT_ERROR_READ, "it is a folder"},
+        {"model.onnx", "\b\6\x12", IMPORT_ERROR_FORMAT,
+         "no list of problems that this version reads"},
+        {"a.out",
+         "\x7f"
+         "ELF\0\0\0",
+         IMPORT_ERROR_FORMAT, "driver command lines"},
+        {"x.db", "SQLite format 3\0damaged", IMPORT_ERROR_FORMAT, "x.db"},
+    };
+    static const size_t lengths[] = {0, 0, 3, 7, 23};
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Import) import = import_new(&no_options);
+        bool read = rows[i].bytes == NULL
+                        ? import_file(import, rows[i].path, &error)
+                        : import_bytes(import, rows[i].path, rows[i].bytes, lengths[i], &error);
+        g_assert_false(read);
+        g_assert_error(error, IMPORT_ERROR, rows[i].code);
+        g_assert_nonnull(strstr(error->message, rows[i].message));
+        check_totals(import, 0, 0, 0, 0, 0);
+    }
+    g_rmdir(folder);
+}
+
+/* Totals of real lists, each counted another way before. */
+static void test_real_lists(void)
+{
+    static const struct {
+        const char *name;
+        int64_t lines, convolutions;
+        int shapes, problems;
+        guint skipped;
+    } rows[] = {
+        {"resnet50.txt", 60, 59, 20, 59, 1},
+        {"Resnet50_v1.5_FP32_BS128.txt", 59, 59, 20, 59, 0},
+        {"Resnet50_v1.5_FP16_BS256.txt", 150, 150, 53, 131, 0},
+        {"deepbench_training_set.txt", 94, 94, 90, 270, 0},
+        {"rocmlir-resnet50-configs.txt", 23, 22, 22, 66, 0},
+        {"resnet50_pytorch.txt", 61, 60, 60, 60, 0},
+        {"miopen_gtest_driver_lines.txt", 9, 9, 9, 25, 0},
+        {"msra.txt", 2, 2, 2, 2, 0},
+    };
+    const char *data = g_getenv("SKIPJACK_DATA");
+    if (data == NULL || data[0] == '\0') {
+        g_test_skip("SKIPJACK_DATA names no folder of real lists");
+        return;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *path = g_build_filename(data, "problems", rows[i].name, NULL);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Import) import = import_new(&no_options);
+        g_assert_true(import_file(import, path, &error));
+        g_assert_no_error(error);
+        check_totals(import, rows[i].lines, rows[i].convolutions, rows[i].shapes, rows[i].problems,
+                     rows[i].skipped);
+    }
+}
+
+/* Whatever a list holds, most of it is read, and each line that is not has its reason. */
+static void test_all_real_lists(void)
+{
+    const char *data = g_getenv("SKIPJACK_DATA");
+    g_autofree char *folder = data != NULL ? g_build_filename(data, "problems", NULL) : NULL;
+    g_autoptr(GDir) dir = folder != NULL ? g_dir_open(folder, 0, NULL) : NULL;
+    if (dir == NULL) {
+        g_test_skip("SKIPJACK_DATA names no folder of real lists");
+        return;
+    }
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_autoptr(Import) import = import_new(&no_options);
+        g_assert_true(import_file(import, path, NULL));
+        g_assert_cmpint(import->convolutions, >, import->skipped->len);
+        for (guint i = 0; i < import->skipped->len; i++) {
+            const struct import_skip *skip = g_ptr_array_index(import->skipped, i);
+            g_assert_cmpstr(skip->reason, !=, "");
+            g_assert_cmpint(skip->line, <=, import->lines);
+        }
+    }
+}
+
+static void test_resnet50(void)
+{
+    static const char path[] = "coordinator/networks/resnet50-v1.5.csv"; /* from the tree's top */
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Import) import = import_new(&no_options);
+    double macs = 0;
+    g_assert_true(import_file(import, path, &error));
+    g_assert_no_error(error);
+    check_totals(import, 57, 53, 23, 23, 0);
+    const struct import_network *network = g_ptr_array_index(import->networks, 0);
+    g_assert_cmpstr(network->name, ==, "resnet50-v1.5");
+    g_assert_cmpint(network->layers->len, ==, 53);
+    for (guint i = 0; i < network->layers->len; i++) {
+        macs += problem_macs(&g_array_index(network->layers, struct layer, i).problem);
+    }
+    g_assert_cmpfloat_with_epsilon(macs, 4.09e9, 0.01e9);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/import/dirty_driver_lines_are_counted", test_dirty_driver_lines);
+    g_test_add_func("/import/kinds_of_text_are_told_apart", test_kinds_of_text);
+    g_test_add_func("/import/keys_need_a_valid_problem", test_keys_need_a_valid_problem);
+    g_test_add_func("/import/bad_rows_of_a_table_are_named", test_bad_rows_of_a_table);
+    g_test_add_func("/import/options_change_problems", test_options_change_problems);
+    g_test_add_func("/import/networks_of_a_table_are_kept_apart", test_networks_of_a_table);
+    g_test_add_func("/import/list_becomes_a_network_by_name", test_network_of_a_list);
+    g_test_add_func("/import/bzip2_is_read_and_damage_named", test_bzip2);
+    g_test_add_func("/import/sqlite_perf_db_is_read", test_sqlite);
+    g_test_add_func("/import/unreadable_files_are_errors", test_unreadable_files);
+    g_test_add_func("/import/totals_of_real_lists", test_real_lists);
+    g_test_add_func("/import/every_real_list_is_read", test_all_real_lists);
+    g_test_add_func("/import/resnet50_is_the_published_network", test_resnet50);
+    return g_test_run();
+}
