@@ -1,0 +1,25 @@
+/*
+ * A folder for a test's files, gone with all in it when the test ends.
+ */
+#ifndef TESTS_SUPPORT_TEMP_FOLDER_H
+#define TESTS_SUPPORT_TEMP_FOLDER_H
+
+#include <glib.h>
+
+typedef struct temp_folder TempFolder;
+TempFolder *temp_folder_new(void);
+void temp_folder_free(TempFolder *folder);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(TempFolder, temp_folder_free)
+
+/* The path of the folder, or of a name in it; the folder's own string. */
+const char *temp_folder_path(TempFolder *folder, const char *name);
+/* Writes a file (length -1: a C string) and returns its path. */
+const char *temp_folder_write(TempFolder *folder, const char *name, const void *bytes,
+                              gssize length);
+/* Writes it compressed by bzip2. */
+const char *temp_folder_write_bzip2(TempFolder *folder, const char *name, const void *bytes,
+                                    gsize length);
+/* A file's whole content; aborts when there is none. */
+GBytes *temp_folder_read(const char *path);
+
+#endif
