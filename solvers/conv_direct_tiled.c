@@ -148,7 +148,7 @@ static void tiled_default_config(const struct problem *p, const struct context *
 static bool reads_x_in_place(const struct problem *p, const struct copy *copy, int64_t tile)
 {
     for (int a = AXIS_H; a <= AXIS_W; a++) {
-        if (p->stride[a] != 1 || p->pad[a] != 0)
+        if (p->stride[a] != 1 || p->pad[a] != 0 || copy->size[a] != p->in[a])
             return false;
     }
     return position_count(p, copy) % tile == 0;

@@ -1,10 +1,10 @@
 /* Every convolution kernel, run for real through PoCL, against a sum in double precision. */
-#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
 #include "solvers/solver.h"
 #include "tests/support/conv_reference.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/solution_run.h"
 
 /* Bytes behind each tensor that no kernel may touch. */
@@ -256,6 +256,7 @@ static void edge_problem(int index, GRand *random, struct problem *p)
         {1, 4, 6, 2, 5, 40, 1, 9, 4, 1},    /* a wide filter */
         {1, 2, 3, 1, 4, 4, 3, 3, 5, 1},     /* more padding than input */
         {1, 1, 1, 1, 25, 30, 25, 30, 0, 3}, /* a filter as large as the input */
+        {1, 9, 5, 1, 2, 3, 5, 4, 0, 1},     /* a filter that reaches past the input */
     };
     if (index >= (int)G_N_ELEMENTS(edges)) {
         conv_random_problem(random, p);
@@ -331,7 +332,7 @@ static void direct_tiled_is_right_for_many_problems(void)
 
 int main(int argc, char **argv)
 {
-    g_autofree char *cache = g_dir_make_tmp("skipjack-pocl-XXXXXX", NULL);
+    char *cache = scratch_folder_new();
     int status;
 
     g_test_init(&argc, &argv, NULL);
@@ -339,6 +340,7 @@ int main(int argc, char **argv)
     runner = solution_runner_new(cache);
     if (!runner) {
         g_print("1..0 # SKIP no PoCL on this machine\n");
+        scratch_folder_remove(cache);
         return 0;
     }
     context_init(&context, solution_runner_target(runner));
@@ -353,5 +355,6 @@ int main(int argc, char **argv)
                     direct_tiled_is_right_for_many_problems);
     status = g_test_run();
     solution_runner_free(runner);
+    scratch_folder_remove(cache);
     return status;
 }

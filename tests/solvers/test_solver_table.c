@@ -1,0 +1,379 @@
+/*
+ * What every row of the solver table promises, whatever the solver. Fingerprints of each solver's
+ * spaces and solutions lie in fingerprints.txt: they may change with a raised revision only.
+ */
+#include <string.h>
+
+#include "solvers/problem_key.h"
+#include "solvers/solver.h"
+#include "tests/support/conv_reference.h"
+
+#define FINGERPRINTS    "tests/solvers/fingerprints.txt"
+#define RANDOM_PROBLEMS 60
+
+/* Forward keys; B and W are made of each. */
+static const char *const keys[] = {
+    "3-224-224-7x7-64-112-112-1-3x3-2x2-1x1-0-NCHW-FP32-F",
+    "64-56-56-1x1-64-56-56-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F",
+    "256-56-56-1x1-512-28-28-1-0x0-2x2-1x1-0-NCHW-FP32-F",
+    "256-14-14-3x3-256-14-14-8-1x1-1x1-1x1-0-NCHW-FP32-F",
+    "512-7-7-3x3-512-7-7-1-1x1-1x1-1x1-0-NCHW-FP32-F",
+    "2048-7-7-1x1-512-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "32-20-30-5x3-48-10-10-2-2x1-2x3-1x1-0-NCHW-FP32-F_g4",
+    "16-9-9-3x3-16-5-5-1-0x0-1x1-2x2-0-NCHW-FP32-F_g16",
+    "1-1-1-1x1-1-1-1-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "64-28-28-3x3-64-28-28-4-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+    "64-28-28-3x3-64-28-28-4-1x1-1x1-1x1-0-NCHW-BF16-F",
+    "64-28-28-3x3-64-28-28-4-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-F",
+    "8-10-10-10-3x3x3-12-10-10-10-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-F",
+    "64-28-28-3x3-64-28-28-1-1x1-1x1-1x1-1-NCHW-FP32-F",
+    "64-28-28-3x3-64-28-28-1-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu",
+};
+static const char *const target_ids[] = {"cpu-skylake-avx512_2", "cpu-znver3_16", "gfx90a68",
+                                         "sm_90_132_80g"};
+
+static GPtrArray *problems; /* struct problem *: the keys in all directions, then random ones */
+static guint key_problem_count;
+static struct target targets[G_N_ELEMENTS(target_ids)];
+
+static void add_problem(const struct problem *forward, int direction)
+{
+    struct problem *p = g_memdup2(forward, sizeof(*forward));
+
+    p->direction = (enum direction)direction;
+    g_ptr_array_add(problems, p);
+}
+
+static void make_problems(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
+
+    problems = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        g_autoptr(GError) error = NULL;
+        struct problem p;
+        if (!problem_key_parse(keys[i], &p, &error))
+            g_error("%s: %s", keys[i], error->message);
+        if (!problem_validate(&p, &error))
+            g_error("%s: %s", keys[i], error->message);
+        for (int direction = 0; direction < DIRECTION_COUNT; direction++)
+            add_problem(&p, direction);
+    }
+    key_problem_count = problems->len;
+    for (int i = 0; i < RANDOM_PROBLEMS; i++) {
+        struct problem p;
+        conv_random_problem(random, &p);
+        add_problem(&p, i % 4 == 3 ? DIRECTION_B : DIRECTION_F);
+    }
+}
+
+/* Calls `look` for every solver, problem and target where the solver is applicable. */
+static void for_all_applicable(void (*look)(const struct solver *solver, const struct problem *p,
+                                            const struct context *context))
+{
+    for (int s = 0; s < solver_table_count; s++) {
+        for (guint i = 0; i < problems->len; i++) {
+            for (gsize t = 0; t < G_N_ELEMENTS(targets); t++) {
+                struct context context;
+                const char *reason = NULL;
+                context_init(&context, &targets[t]);
+                if (solver_applicable(solver_table[s], problems->pdata[i], &context, &reason))
+                    look(solver_table[s], problems->pdata[i], &context);
+                else
+                    g_assert_nonnull(reason);
+            }
+        }
+    }
+}
+
+static void names_are_unique_and_found(void)
+{
+    for (int i = 0; i < solver_table_count; i++) {
+        const struct solver *solver = solver_table[i];
+        g_assert_true(solver_find(solver->name) == solver);
+        g_assert_cmpint(solver_index(solver->name), ==, i);
+        g_assert_cmpint(solver->revision, >=, 1);
+        g_assert_null(strpbrk(solver->name, ",;:= "));
+    }
+    g_assert_null(solver_find("ConvNone"));
+    g_assert_cmpint(solver_index(""), ==, -1);
+}
+
+static void hashes_differ_and_are_kept(void)
+{
+    for (int i = 0; i < solver_table_count; i++) {
+        const char *hash = solver_hash(solver_table[i]);
+        g_assert_cmpuint(strlen(hash), ==, 64);
+        g_assert_true(hash == solver_hash(solver_table[i]));
+        for (int j = 0; j < i; j++)
+            g_assert_cmpstr(hash, !=, solver_hash(solver_table[j]));
+    }
+}
+
+static void algorithms_are_spelled_as_find_dbs_spell_them(void)
+{
+    char buffer[64];
+    const struct solver *solver = solver_find("ConvImplicitGemm");
+
+    g_assert_cmpstr(solver_algorithm(solver, DIRECTION_F, buffer), ==,
+                    "miopenConvolutionFwdAlgoImplicitGEMM");
+    g_assert_cmpstr(solver_algorithm(solver, DIRECTION_B, buffer), ==,
+                    "miopenConvolutionBwdDataAlgoImplicitGEMM");
+    g_assert_cmpstr(solver_algorithm(solver, DIRECTION_W, buffer), ==,
+                    "miopenConvolutionBwdWeightsAlgoImplicitGEMM");
+}
+
+static void options_are_sorted(const struct launch *launch)
+{
+    g_auto(GStrv) options = g_strsplit(launch->options, " ", -1);
+
+    for (guint i = 0; options[0] && options[0][0] && options[i]; i++) {
+        g_assert_true(g_str_has_prefix(options[i], "-D"));
+        if (i > 0)
+            g_assert_cmpstr(options[i - 1], <, options[i]);
+    }
+}
+
+static void launch_is_sound(const struct solver *solver, const struct launch *launch,
+                            const struct context *context, uint64_t workspace_bytes)
+{
+    int64_t items = 1;
+    bool is_listed = false;
+
+    for (const char *const *source = solver->sources; *source; source++)
+        is_listed = is_listed || strcmp(*source, launch->file) == 0;
+    g_assert_true(is_listed);
+    options_are_sorted(launch);
+    for (int i = 0; i < 3; i++) {
+        g_assert_cmpint(launch->block[i], >, 0);
+        g_assert_cmpint(launch->grid[i], >, 0);
+        g_assert_cmpint(launch->grid[i] % launch->block[i], ==, 0);
+        items *= launch->block[i];
+    }
+    if (context->target->max_workgroup > 0)
+        g_assert_cmpint(items, <=, context->target->max_workgroup);
+    for (int i = 0; i < launch->arg_count; i++) {
+        if (launch->args[i].kind == ARG_WORKSPACE)
+            g_assert_cmpuint((uint64_t)launch->args[i].value, <, workspace_bytes);
+    }
+}
+
+static void solution_is_sound(const struct solver *solver, const struct problem *p,
+                              const struct context *context, const struct perf_config *config)
+{
+    g_autoptr(GError) error = NULL;
+    struct solution solution;
+    char text[CONFIG_TEXT_MAX];
+    struct perf_config parsed;
+
+    g_assert_true(
+        solver_config_parse(solver, p, context, perf_config_format(config, text), &parsed, &error));
+    g_assert_no_error(error);
+    g_assert_true(solver_solve(solver, p, context, &parsed, &solution, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(solution.launch_count, >, 0);
+    g_assert_cmpuint(solution.workspace_bytes, <=, solver_workspace_bytes(solver, p, context));
+    g_assert_cmpfloat(solution.flops, >=, 0);
+    g_assert_cmpfloat(solution.read_bytes, >, 0);
+    g_assert_cmpfloat(solution.write_bytes, >, 0);
+    for (int i = 0; i < solution.launch_count; i++)
+        launch_is_sound(solver, &solution.launches[i], context, solution.workspace_bytes);
+}
+
+static void look_at_configs(const struct solver *solver, const struct problem *p,
+                            const struct context *context)
+{
+    const struct space *space = solver_space(solver, p, context);
+    struct perf_config config;
+    struct space_walk walk;
+
+    solver->default_config(p, context, &config);
+    g_assert_true(solver_config_valid(solver, p, context, &config, NULL));
+    solution_is_sound(solver, p, context, &config);
+    g_assert_cmpfloat(solver->estimate(p, context), >, 0);
+    if (!space)
+        return;
+    space_walk_init(&walk, space, p, context);
+    while (space_walk_next(&walk, &config))
+        solution_is_sound(solver, p, context, &config);
+}
+
+static void every_valid_config_makes_a_sound_solution(void)
+{
+    for_all_applicable(look_at_configs);
+}
+
+static void look_at_limits(const struct solver *solver, const struct problem *p,
+                           const struct context *context)
+{
+    struct context limited = *context;
+    struct perf_config wrong = {CONFIG_MAX, {0}};
+    struct solution solution;
+    g_autoptr(GError) error = NULL;
+    const char *reason = NULL;
+    uint64_t workspace_bytes = solver_workspace_bytes(solver, p, context);
+
+    limited.dynamic_only = true;
+    g_assert_true(solver_applicable(solver, p, &limited, &reason) == solver->dynamic);
+    limited.dynamic_only = false;
+    limited.workspace_limit = workspace_bytes;
+    g_assert_true(solver_applicable(solver, p, &limited, &reason));
+    if (workspace_bytes > 0) {
+        limited.workspace_limit = workspace_bytes - 1;
+        g_assert_false(solver_applicable(solver, p, &limited, &reason));
+    }
+    g_assert_false(solver_solve(solver, p, context, &wrong, &solution, &error));
+    g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_CONFIG);
+}
+
+static void limits_and_wrong_configs_are_refused(void)
+{
+    for_all_applicable(look_at_limits);
+}
+
+static void the_naive_solver_serves_what_others_refuse(void)
+{
+    const struct solver *naive = solver_find("ConvDirectNaive");
+    struct context context;
+
+    context_init(&context, &targets[0]);
+    for (guint i = 0; i < problems->len; i++) {
+        const struct problem *p = problems->pdata[i];
+        bool is_int8 = p->type[TENSOR_X] == TYPE_INT8;
+        bool is_served = !p->bias && !p->epilogue[0] && (!is_int8 || p->direction == DIRECTION_F);
+        g_assert_true(solver_applicable(naive, p, &context, NULL) == is_served);
+    }
+}
+
+static void a_strided_1x1_reads_a_part_of_its_input(void)
+{
+    const struct solver *naive = solver_find("ConvDirectNaive");
+    const struct perf_config none = {0};
+    struct context context;
+    struct problem p;
+    struct solution solution;
+
+    context_init(&context, &targets[0]);
+    g_assert_true(problem_key_parse(keys[3], &p, NULL));
+    g_assert_true(solver_solve(naive, &p, &context, &none, &solution, NULL));
+    g_assert_cmpfloat(solution.read_bytes, ==, 4.0 * (256 * 28 * 28 + 512 * 256));
+    g_assert_cmpfloat(solution.write_bytes, ==, 4.0 * 512 * 28 * 28);
+    g_assert_cmpfloat(solution.flops, ==, 2.0 * 512 * 28 * 28 * 256);
+}
+
+/* ---- fingerprints ---- */
+
+static void hash_solution(GChecksum *sum, const struct solution *solution)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    g_string_append_printf(text, "%d %" G_GUINT64_FORMAT " %a %a %a\n", solution->launch_count,
+                           solution->workspace_bytes, solution->flops, solution->read_bytes,
+                           solution->write_bytes);
+    for (int i = 0; i < solution->launch_count; i++) {
+        const struct launch *launch = &solution->launches[i];
+        g_string_append_printf(text, "%s %s %s %" G_GINT64_FORMAT "\n", launch->file, launch->entry,
+                               launch->options, launch->local_bytes);
+        for (int j = 0; j < 3; j++)
+            g_string_append_printf(text, "%" G_GINT64_FORMAT "/%d ", launch->grid[j],
+                                   launch->block[j]);
+        for (int j = 0; j < launch->arg_count; j++)
+            g_string_append_printf(text, "%d %d %" G_GINT64_FORMAT " %a,", launch->args[j].kind,
+                                   launch->args[j].tensor, launch->args[j].value,
+                                   launch->args[j].real);
+    }
+    g_checksum_update(sum, (const guchar *)text->str, (gssize)text->len);
+}
+
+static void hash_config(GChecksum *sum, const struct solver *solver, const struct problem *p,
+                        const struct context *context, const struct perf_config *config)
+{
+    char text[CONFIG_TEXT_MAX];
+    struct solution solution;
+
+    perf_config_format(config, text);
+    g_checksum_update(sum, (const guchar *)text, (gssize)strlen(text) + 1);
+    if (solver_solve(solver, p, context, config, &solution, NULL))
+        hash_solution(sum, &solution);
+}
+
+static void hash_problem(GChecksum *sum, const struct solver *solver, const struct problem *p,
+                         const struct context *context)
+{
+    const struct space *space = solver_space(solver, p, context);
+    struct perf_config config;
+    struct space_walk walk;
+
+    solver->default_config(p, context, &config);
+    hash_config(sum, solver, p, context, &config);
+    if (!space)
+        return;
+    space_walk_init(&walk, space, p, context);
+    while (space_walk_next(&walk, &config))
+        hash_config(sum, solver, p, context, &config);
+}
+
+/* A line of fingerprints.txt: name, revision, SHA-256 of the spaces and solutions over the keys. */
+static char *fingerprint(const struct solver *solver)
+{
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+
+    for (guint i = 0; i < key_problem_count; i++) {
+        for (gsize t = 0; t < G_N_ELEMENTS(targets); t++) {
+            const struct problem *p = problems->pdata[i];
+            struct context context;
+            char key[PROBLEM_KEY_MAX];
+            context_init(&context, &targets[t]);
+            problem_key(p, key);
+            g_checksum_update(sum, (const guchar *)key, (gssize)strlen(key) + 1);
+            if (solver_applicable(solver, p, &context, NULL))
+                hash_problem(sum, solver, p, &context);
+        }
+    }
+    return g_strdup_printf("%s %d %s", solver->name, solver->revision, g_checksum_get_string(sum));
+}
+
+static void changes_only_with_a_raised_revision(void)
+{
+    g_autofree char *kept = NULL;
+    g_autoptr(GString) now = g_string_new(NULL);
+
+    for (int i = 0; i < solver_table_count; i++) {
+        g_autofree char *line = fingerprint(solver_table[i]);
+        g_string_append_printf(now, "%s\n", line);
+    }
+    if (!g_file_get_contents(FINGERPRINTS, &kept, NULL, NULL) || strcmp(kept, now->str) != 0) {
+        g_test_message("spaces or solutions differ from " FINGERPRINTS ". Where results may "
+                       "change, raise the solver's revision; then make the file be:\n%s",
+                       now->str);
+        g_test_fail();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    for (gsize i = 0; i < G_N_ELEMENTS(targets); i++) {
+        g_autoptr(GError) error = NULL;
+        if (!target_parse(target_ids[i], &targets[i], &error))
+            g_error("%s", error->message);
+    }
+    make_problems();
+    g_test_add_func("/solver_table/names_are_unique_and_found", names_are_unique_and_found);
+    g_test_add_func("/solver_table/hashes_differ_and_are_kept", hashes_differ_and_are_kept);
+    g_test_add_func("/solver_table/algorithms_are_spelled_as_find_dbs_spell_them",
+                    algorithms_are_spelled_as_find_dbs_spell_them);
+    g_test_add_func("/solver_table/every_valid_config_makes_a_sound_solution",
+                    every_valid_config_makes_a_sound_solution);
+    g_test_add_func("/solver_table/limits_and_wrong_configs_are_refused",
+                    limits_and_wrong_configs_are_refused);
+    g_test_add_func("/solver_table/the_naive_solver_serves_what_others_refuse",
+                    the_naive_solver_serves_what_others_refuse);
+    g_test_add_func("/solver_table/a_strided_1x1_reads_a_part_of_its_input",
+                    a_strided_1x1_reads_a_part_of_its_input);
+    g_test_add_func("/solver_table/fingerprint/changes_only_with_a_raised_revision",
+                    changes_only_with_a_raised_revision);
+    return g_test_run();
+}
