@@ -1,0 +1,336 @@
+/* The embedded PostgreSQL: created, started, stopped; and which database commands use. */
+#include "schema/database.h"
+
+#include "schema/embedded.h"
+#include "schema/migrate.h"
+#include "schema/store_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Others may be making the cluster (seconds) or recovering it after a crash. */
+#define LOCK_SECONDS 120
+#define START_SECONDS 90
+#define STOP_SECONDS 60
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Embedded, embedded_clear)
+
+/* For a laptop: small buffers, few files; but what is committed is on the disk. max_connections leaves
+ * room for a farm's worth of workers on one host. */
+static const char *const server_settings[] = {
+    "listen_addresses=",
+    "port=5432",
+    "unix_socket_permissions=0700",
+    "max_connections=100",
+    "shared_buffers=32MB",
+    "huge_pages=off",
+    "fsync=on",
+    "full_page_writes=on",
+    "synchronous_commit=on",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "min_wal_size=32MB",
+    "max_wal_size=512MB",
+    "checkpoint_timeout=15min",
+    "jit=off",
+    "max_parallel_workers_per_gather=0",
+    "autovacuum=on",
+    "autovacuum_max_workers=1",
+    "logging_collector=off",
+    "log_destination=stderr",
+    "log_checkpoints=off",
+    "log_line_prefix=%m [%p] ",
+    "cluster_name=skipjack",
+};
+
+/* ---- one at a time ---- */
+
+static int take_lock(const struct embedded *embedded, GError **error)
+{
+    g_autofree char *path = g_build_filename(embedded->home, "database.lock", NULL);
+    gint64 deadline = g_get_monotonic_time() + LOCK_SECONDS * G_USEC_PER_SEC;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if ((errno == EWOULDBLOCK || errno == EINTR) && g_get_monotonic_time() < deadline) {
+            g_usleep(20000);
+            continue;
+        }
+        close(fd);
+        fd = -1;
+    }
+    if (fd < 0)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                    "cannot lock '%s' (%s): is another skipjack starting or stopping the database?",
+                    path, g_strerror(errno));
+    return fd;
+}
+
+/* ---- creating ---- */
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+static bool remove_tree(const char *path, GError **error)
+{
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT)
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot remove '%s': %s", path,
+                g_strerror(errno));
+    return false;
+}
+
+/* A cluster appears by rename, so what an interrupted initdb left is never taken for one. */
+static bool create_cluster(const struct embedded *embedded, const char *programs, GError **error)
+{
+    g_autofree char *initdb = g_build_filename(programs, "initdb", NULL);
+    const char *argv[] = {initdb,          "--username=skipjack", "--auth=trust", "--encoding=UTF8",
+                          "--locale=C",    "--data-checksums",    "-D",           embedded->data_new,
+                          NULL};
+    if (!remove_tree(embedded->data_new, error) || !server_run(embedded, argv, error))
+        return false;
+    if (rename(embedded->data_new, embedded->data) == 0)
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "cannot rename '%s' to '%s': %s; if that folder holds nothing of yours, remove it",
+                embedded->data_new, embedded->data, g_strerror(errno));
+    return false;
+}
+
+static int cluster_major(const struct embedded *embedded)
+{
+    g_autofree char *path = g_build_filename(embedded->data, "PG_VERSION", NULL);
+    g_autofree char *text = NULL;
+    return g_file_get_contents(path, &text, NULL, NULL) ? atoi(text) : 0;
+}
+
+/* ---- starting ---- */
+
+static PGPing ping(const struct embedded *embedded)
+{
+    g_autofree char *url = embedded_url(embedded, "postgres");
+    return PQping(url);
+}
+
+static bool fail_start(const struct embedded *embedded, const char *what, GError **error)
+{
+    g_autofree char *tail = embedded_log_tail(embedded);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "the embedded PostgreSQL %s; the last lines of '%s':\n%s", what, embedded->log, tail);
+    return false;
+}
+
+static bool wait_for_answer(const struct embedded *embedded, pid_t pid, GError **error)
+{
+    gint64 deadline = g_get_monotonic_time() + START_SECONDS * G_USEC_PER_SEC;
+    while (ping(embedded) != PQPING_OK) {
+        if (!server_is_alive(pid))
+            return fail_start(embedded, "does not start", error);
+        if (g_get_monotonic_time() > deadline)
+            return fail_start(embedded, "does not answer yet, try again when it has recovered", error);
+        g_usleep(20000);
+    }
+    return true;
+}
+
+static bool start_server(const struct embedded *embedded, const char *programs, GError **error)
+{
+    g_autofree char *program = g_build_filename(programs, "postgres", NULL);
+    g_autofree char *socket = g_strdup_printf("unix_socket_directories=%s", embedded->socket_dir);
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+    const char *fixed[] = {program, "-D", embedded->data, "-c", socket};
+    for (gsize i = 0; i < G_N_ELEMENTS(fixed); i++)
+        g_ptr_array_add(argv, (gpointer)(uintptr_t)fixed[i]);
+    for (gsize i = 0; i < G_N_ELEMENTS(server_settings); i++) {
+        g_ptr_array_add(argv, (gpointer)(uintptr_t) "-c");
+        g_ptr_array_add(argv, (gpointer)(uintptr_t)server_settings[i]);
+    }
+    g_ptr_array_add(argv, NULL);
+    pid_t pid = server_spawn(embedded, (const char *const *)argv->pdata, error);
+    return pid > 0 && wait_for_answer(embedded, pid, error);
+}
+
+static bool create_database(const struct embedded *embedded, GError **error)
+{
+    g_autofree char *url = embedded_url(embedded, "postgres");
+    PGconn *connection = PQconnectdb(url);
+    g_autoptr(StoreRows) found =
+        PQexec(connection, "SELECT 1 FROM pg_database WHERE datname = 'skipjack'");
+    bool done = PQresultStatus(found) == PGRES_TUPLES_OK && PQntuples(found) == 1;
+    if (PQresultStatus(found) == PGRES_TUPLES_OK && !done) {
+        g_autoptr(StoreRows) made = PQexec(connection, "CREATE DATABASE skipjack");
+        done = PQresultStatus(made) == PGRES_COMMAND_OK;
+        if (!done)
+            store_set_error(connection, made, error);
+    } else if (!done) {
+        store_set_error(connection, found, error);
+    }
+    PQfinish(connection);
+    return done;
+}
+
+static bool start_locked(const struct embedded *embedded, GError **error)
+{
+    pid_t pid = server_pid(embedded);
+    if (pid != 0)
+        return wait_for_answer(embedded, pid, error) && create_database(embedded, error);
+    g_autofree char *programs = postgres_find_programs(cluster_major(embedded), error);
+    if (programs == NULL || !embedded_make_folders(embedded, error))
+        return false;
+    if (!embedded_exists(embedded) && !create_cluster(embedded, programs, error))
+        return false;
+    return server_clear_remains(embedded, error) && start_server(embedded, programs, error) &&
+           create_database(embedded, error);
+}
+
+static bool answers(const char *url)
+{
+    PGconn *connection = PQconnectdb(url);
+    bool ok = PQstatus(connection) == CONNECTION_OK;
+    PQfinish(connection);
+    return ok;
+}
+
+static bool start_embedded(const struct embedded *embedded, GError **error)
+{
+    if (g_mkdir_with_parents(embedded->home, 0755) != 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot create the folder '%s': %s",
+                    embedded->home, g_strerror(errno));
+        return false;
+    }
+    int lock = take_lock(embedded, error);
+    if (lock < 0)
+        return false;
+    bool done = start_locked(embedded, error);
+    close(lock);
+    return done;
+}
+
+bool database_start(GError **error)
+{
+    g_auto(Embedded) embedded;
+    int applied;
+    if (!embedded_init(&embedded, error))
+        return false;
+    g_autofree char *url = embedded_url(&embedded, "skipjack");
+    if (!answers(url) && !start_embedded(&embedded, error))
+        return false;
+    return database_migrate(url, &applied, error);
+}
+
+/* ---- stopping ---- */
+
+static bool stop_locked(const struct embedded *embedded, GError **error)
+{
+    gint64 deadline = g_get_monotonic_time() + STOP_SECONDS * G_USEC_PER_SEC;
+    pid_t pid = server_pid(embedded);
+    if (pid == 0)
+        return true;
+    /* SIGINT is PostgreSQL's fast shutdown: transactions are rolled back, files are in order. */
+    if (kill(pid, SIGINT) != 0 && errno != ESRCH) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                    "cannot stop the embedded PostgreSQL (process %d): %s", (int)pid,
+                    g_strerror(errno));
+        return false;
+    }
+    while (server_is_alive(pid)) {
+        if (g_get_monotonic_time() > deadline)
+            return fail_start(embedded, "does not stop", error);
+        g_usleep(10000);
+    }
+    return true;
+}
+
+bool database_stop(GError **error)
+{
+    g_auto(Embedded) embedded;
+    if (!embedded_init(&embedded, error))
+        return false;
+    if (!g_file_test(embedded.home, G_FILE_TEST_IS_DIR))
+        return true;
+    int lock = take_lock(&embedded, error);
+    if (lock < 0)
+        return false;
+    bool done = stop_locked(&embedded, error);
+    close(lock);
+    return done;
+}
+
+/* ---- asking ---- */
+
+void database_status_clear(struct database_status *status)
+{
+    g_free(status->home);
+    g_free(status->socket_dir);
+    g_free(status->url);
+    g_free(status->version);
+    memset(status, 0, sizeof *status);
+}
+
+static char *read_version(const struct embedded *embedded, bool running)
+{
+    if (running) {
+        g_autofree char *url = embedded_url(embedded, "postgres");
+        PGconn *connection = PQconnectdb(url);
+        const char *version = PQparameterStatus(connection, "server_version");
+        char *copy = version == NULL ? NULL : g_strndup(version, strcspn(version, " "));
+        PQfinish(connection);
+        if (copy != NULL)
+            return copy;
+    }
+    int major = cluster_major(embedded);
+    return major == 0 ? g_strdup("") : g_strdup_printf("%d", major);
+}
+
+bool database_status(struct database_status *status, GError **error)
+{
+    g_auto(Embedded) embedded;
+    memset(status, 0, sizeof *status);
+    if (!embedded_init(&embedded, error))
+        return false;
+    status->exists = embedded_exists(&embedded);
+    status->pid = server_pid(&embedded);
+    status->running = status->pid != 0;
+    status->home = g_strdup(embedded.home);
+    status->socket_dir = g_strdup(embedded.socket_dir);
+    status->url = embedded_url(&embedded, "skipjack");
+    status->version = read_version(&embedded, status->running);
+    return true;
+}
+
+char *database_url(bool *embedded, GError **error)
+{
+    g_auto(Embedded) paths = {0};
+    const char *named = g_getenv("SKIPJACK_DB");
+    *embedded = named == NULL || *named == '\0';
+    if (!*embedded)
+        return g_strdup(named);
+    return embedded_init(&paths, error) ? embedded_url(&paths, "skipjack") : NULL;
+}
+
+Store *database_open(bool quiet, GError **error)
+{
+    bool embedded;
+    g_autofree char *url = database_url(&embedded, error);
+    if (url == NULL || (embedded && !database_start(error)))
+        return NULL;
+    if (embedded && !quiet) {
+        struct database_status status;
+        if (database_status(&status, NULL))
+            fprintf(stderr, "skipjack: using the embedded database under %s\n", status.home);
+        database_status_clear(&status);
+    }
+    return store_open(url, error);
+}

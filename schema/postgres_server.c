@@ -1,0 +1,233 @@
+/* The embedded PostgreSQL's processes. */
+#include "schema/embedded.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Backends notice within moments that their postmaster is gone; a busy one at its next wait. */
+#define REMAINS_SECONDS 10
+#define REMAINS_KILLED_SECONDS 10
+
+/* ---- starting ---- */
+
+/* The server's environment is its own: PGPORT, PGDATA and the like would change its settings. */
+static const char *const server_environment[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", NULL};
+
+/* From here to exec only calls that are safe after a fork. */
+static _Noreturn void become(const struct embedded *embedded, const char *const *argv, int log_fd)
+{
+    int null_fd = open("/dev/null", O_RDONLY);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    umask(077);
+    bool ready = null_fd >= 0 && dup2(null_fd, 0) == 0 && dup2(log_fd, 1) == 1 && dup2(log_fd, 2) == 2 &&
+                 chdir("/") == 0;
+    if (ready && geteuid() == 0)
+        ready = setgroups(1, &embedded->user.gid) == 0 &&
+                setresgid(embedded->user.gid, embedded->user.gid, embedded->user.gid) == 0 &&
+                setresuid(embedded->user.uid, embedded->user.uid, embedded->user.uid) == 0;
+    if (ready && close_range(3, ~0U, 0) == 0)
+        execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)server_environment);
+    static const char words[] = "cannot change to the server's user or run its program\n";
+    ssize_t written = write(2, words, sizeof words - 1);
+    (void)written; /* there is nowhere else to say it */
+    _exit(127);
+}
+
+static int open_log(const struct embedded *embedded, GError **error)
+{
+    int fd = open(embedded->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot write '%s': %s", embedded->log,
+                    g_strerror(errno));
+    else if (geteuid() == 0 && fchown(fd, embedded->user.uid, embedded->user.gid) != 0)
+        g_warning("cannot give '%s' to %s", embedded->log, embedded->user.name);
+    return fd;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}
+
+bool server_run(const struct embedded *embedded, const char *const *argv, GError **error)
+{
+    int log_fd = open_log(embedded, error);
+    if (log_fd < 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0)
+        become(embedded, argv, log_fd);
+    close(log_fd);
+    if (pid > 0 && wait_for(pid) == 0)
+        return true;
+    g_autofree char *tail = embedded_log_tail(embedded);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "%s failed, its last words in '%s':\n%s",
+                argv[0], embedded->log, tail);
+    return false;
+}
+
+/* Two forks: the daemon is nobody's child here, so it leaves no zombie that looks alive. */
+pid_t server_spawn(const struct embedded *embedded, const char *const *argv, GError **error)
+{
+    int pipe_fds[2];
+    pid_t server = -1;
+    int log_fd = open_log(embedded, error);
+    if (log_fd < 0)
+        return -1;
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+        close(log_fd);
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot make a pipe: %s",
+                    g_strerror(errno));
+        return -1;
+    }
+    pid_t middle = fork();
+    if (middle == 0) {
+        setsid();
+        pid_t inner = fork();
+        if (inner == 0)
+            become(embedded, argv, log_fd);
+        ssize_t written = write(pipe_fds[1], &inner, sizeof inner);
+        _exit(written == sizeof inner ? 0 : 1);
+    }
+    close(log_fd);
+    close(pipe_fds[1]);
+    if (middle > 0) {
+        wait_for(middle);
+        if (read(pipe_fds[0], &server, sizeof server) != sizeof server)
+            server = -1;
+    }
+    close(pipe_fds[0]);
+    if (server < 0)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot start a process for '%s'",
+                    argv[0]);
+    return server;
+}
+
+/* ---- looking ---- */
+
+static bool read_small(const char *path, char *buffer, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, buffer, size - 1);
+    close(fd);
+    buffer[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+bool server_is_alive(pid_t pid)
+{
+    char path[64], text[512];
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        return false;
+    g_snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (!read_small(path, text, sizeof text))
+        return false;
+    /* "PID (name) STATE ...": the name may hold anything, so the last ')' ends it. */
+    const char *end = strrchr(text, ')');
+    return end == NULL || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
+}
+
+/* PostgreSQL's processes work in their cluster's folder. */
+static bool is_of_cluster(pid_t pid, const struct stat *data)
+{
+    char path[64], name[64];
+    struct stat cwd;
+    g_snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    if (!read_small(path, name, sizeof name) || !g_str_has_prefix(name, "postgres"))
+        return false;
+    g_snprintf(path, sizeof path, "/proc/%d/cwd", (int)pid);
+    return stat(path, &cwd) == 0 && cwd.st_dev == data->st_dev && cwd.st_ino == data->st_ino;
+}
+
+static pid_t recorded_pid(const struct embedded *embedded)
+{
+    char text[64];
+    g_autofree char *path = g_build_filename(embedded->data, "postmaster.pid", NULL);
+    return read_small(path, text, sizeof text) ? (pid_t)atoi(text) : 0;
+}
+
+pid_t server_pid(const struct embedded *embedded)
+{
+    struct stat data;
+    pid_t pid = recorded_pid(embedded);
+    if (pid <= 1 || stat(embedded->data, &data) != 0)
+        return 0;
+    return server_is_alive(pid) && is_of_cluster(pid, &data) ? pid : 0;
+}
+
+/* ---- clearing up ---- */
+
+/* Counts processes of the cluster, and sends each the signal where it is not 0. */
+static int count_processes(const struct embedded *embedded, int signal_number)
+{
+    struct stat data;
+    struct dirent *entry;
+    int count = 0;
+    DIR *proc = stat(embedded->data, &data) == 0 ? opendir("/proc") : NULL;
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid <= 1 || !server_is_alive(pid) || !is_of_cluster(pid, &data))
+            continue;
+        count++;
+        if (signal_number != 0)
+            kill(pid, signal_number);
+    }
+    if (proc != NULL)
+        closedir(proc);
+    return count;
+}
+
+static bool wait_until_none(const struct embedded *embedded, double seconds)
+{
+    gint64 deadline = g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
+    while (count_processes(embedded, 0) > 0) {
+        if (g_get_monotonic_time() > deadline)
+            return false;
+        g_usleep(20000);
+    }
+    return true;
+}
+
+bool server_clear_remains(const struct embedded *embedded, GError **error)
+{
+    if (!wait_until_none(embedded, REMAINS_SECONDS)) {
+        count_processes(embedded, SIGKILL);
+        if (!wait_until_none(embedded, REMAINS_KILLED_SECONDS)) {
+            g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                        "processes of an earlier server in '%s' do not end; end them, then try again",
+                        embedded->data);
+            return false;
+        }
+    }
+    /* With none left, a pid file only misleads: its number may belong to somebody else by now, or to a
+     * zombie that nobody collects. */
+    g_autofree char *pid_file = g_build_filename(embedded->data, "postmaster.pid", NULL);
+    g_autofree char *lock = g_build_filename(embedded->socket_dir, ".s.PGSQL.5432.lock", NULL);
+    const char *stale[] = {pid_file, lock};
+    for (gsize i = 0; i < G_N_ELEMENTS(stale); i++) {
+        if (unlink(stale[i]) != 0 && errno != ENOENT) {
+            g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot remove '%s': %s", stale[i],
+                        g_strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}

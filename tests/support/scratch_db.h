@@ -1,0 +1,21 @@
+/*
+ * A real PostgreSQL for one test program: an embedded one in a scratch folder,
+ * started by the first call and stopped, with its folder removed, when the
+ * program ends, also by abort. SKIPJACK_HOME then names that folder, and
+ * SKIPJACK_DB is unset.
+ */
+#ifndef TESTS_SUPPORT_SCRATCH_DB_H
+#define TESTS_SUPPORT_SCRATCH_DB_H
+
+#include "schema/database.h"
+
+/* The scratch home, created without a database in it. Static. */
+const char *scratch_home(void);
+/* The URL of its database with all migrations applied, static; ends the program when that fails. */
+const char *scratch_db_url(void);
+/* An empty database of its own in the same server, migrated. Free with g_free(). */
+char *scratch_db_new(void);
+/* A store on scratch_db_url(), whose tables are emptied first. Close with store_close(). */
+Store *scratch_store(void);
+
+#endif
