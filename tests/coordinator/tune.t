@@ -1,0 +1,133 @@
+#!/usr/bin/perl
+# A real tune of two tiny layers on this machine's own device and an embedded
+# database: what it writes, that a second run costs nothing, and that it goes on
+# after Ctrl-C and after being killed.
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use JSON::PP qw(decode_json);
+use POSIX qw(setpgid :sys_wait_h);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $program = $ENV{SKIPJACK} // 'build/skipjack';
+-x $program or plan skip_all => "$program is not built";
+
+# Not in a folder that only root may enter: as root PostgreSQL runs as another user.
+my $folder = tempdir('skipjack-tune-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+chmod 0755, $folder;
+$ENV{SKIPJACK_HOME} = "$folder/home";
+delete $ENV{SKIPJACK_DB};
+END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
+
+sub write_file {
+    my ($path, $text) = @_;
+    open my $file, '>', $path or die "$path: $!";
+    print $file $text;
+    close $file;
+}
+
+sub read_file {
+    open my $file, '<', $_[0] or return '';
+    local $/;
+    return scalar <$file>;
+}
+
+sub start {
+    my ($name, @arguments) = @_;
+    my $pid = fork // die $!;
+    if ($pid == 0) {
+        open STDOUT, '>', "$folder/$name.out";
+        open STDERR, '>', "$folder/$name.err";
+        setpgid(0, 0);
+        exec $program, @arguments;
+        exit 127;
+    }
+    return $pid;
+}
+
+# The exit status, or -1 when it was not over in time and had to be killed.
+sub finish {
+    my ($pid, $seconds) = @_;
+    my $deadline = time + $seconds;
+    while (time < $deadline) {
+        return $? & 127 ? 128 + ($? & 127) : $? >> 8 if waitpid($pid, WNOHANG) == $pid;
+        sleep 0.05;
+    }
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+    return -1;
+}
+
+sub run {
+    my ($name, @arguments) = @_;
+    my $status = finish(start($name, @arguments), 100);
+    diag read_file("$folder/$name.err") if $status != 0;
+    return $status;
+}
+
+# Waits until the file holds the pattern.
+sub wait_for {
+    my ($path, $pattern, $seconds) = @_;
+    my $deadline = time + $seconds;
+    until (read_file($path) =~ $pattern) {
+        return 0 if time > $deadline;
+        sleep 0.05;
+    }
+    return 1;
+}
+
+my $head = './bin/MIOpenDriver conv -n 1 -H 8 -W 8 -p 1 -q 1 -y 3 -x 3 -F 1';
+write_file("$folder/tiny.txt", "$head -c 8 -k 8\n$head -c 16 -k 16\n$head -c 8 -k 8\n");
+my @tune = ('tune', "$folder/tiny.txt", '--configs', '3', '-o', "$folder/tiny");
+
+is run('first', @tune), 0, 'a tune of two layers ends with 0';
+my $report = read_file("$folder/first.out");
+like $report, qr/^ *2 +F 8x8x8 k8 3x3 p1 n1 +Conv/m, 'the report has the layer that runs twice';
+like $report, qr/^ *1 +F 16x8x8 k16 3x3 p1 n1 +Conv/m, 'and the other';
+like $report, qr/^  tuned +[\d.]+ ms/m, 'and the whole network';
+like $report, qr/skipjack check .*tiny/, 'and what may come next';
+like read_file("$folder/first.err"), qr/this takes about \d/, 'it foretells how long it takes';
+like read_file("$folder/tiny/report.txt"), qr/^  tuned/m, 'the report is also a file';
+for my $ending ('.HIP.fdb.txt', '.db', '.db.txt') {
+    my @files = glob "$folder/tiny/*$ending";
+    cmp_ok scalar(@files), '>=', 1, "a file *$ending is there";
+}
+
+is run('again', @tune), 0, 'the same again ends with 0';
+like read_file("$folder/again.out"), qr/nothing was compiled or measured again/, 'and cost nothing';
+is run('json', @tune, '--json'), 0, 'and as JSON';
+my $json = decode_json(read_file("$folder/json.out"));
+is $json->{this_run}{configs_done}, 0, 'JSON says that nothing was measured';
+is $json->{totals}{without_winner}, 0, 'each problem has a winner';
+is scalar(@{$json->{problems}}), 2, 'two problems are reported';
+
+# A longer one, stopped at two points. The seed makes it another campaign.
+write_file("$folder/more.txt", join '', map { "$head -c $_ -k 24\n" } 24, 32, 40);
+my @more = ('tune', "$folder/more.txt", '--configs', '4', '-o', "$folder/more");
+my $pid = start('stopped', @more);
+ok wait_for("$folder/stopped.err", qr/worked/, 60), 'a longer tune shows progress';
+kill 'INT', $pid;
+is finish($pid, 60), 130, 'Ctrl-C ends it with 130';
+like read_file("$folder/stopped.err"), qr/To go on:\n  skipjack tune /, 'it says how to go on';
+
+$pid = start('killed', @more);
+ok wait_for("$folder/killed.err", qr/goes on.*worked/s, 60), 'started again it goes on';
+kill 'KILL', $pid;
+waitpid $pid, 0;
+
+is run('last', @more), 0, 'after being killed it goes on to the end';
+like read_file("$folder/last.err"), qr/campaign \d+ (goes on|is done)/, 'with the same campaign';
+like read_file("$folder/last.out"), qr/^  tuned +[\d.]+ ms/m, 'and reports';
+
+for my $command (['status'], ['campaign', 'list'], ['campaign', 'show', '1'], ['problems'],
+    ['networks'], ['networks', 'tiny'], ['targets'], ['quarantine', 'list'], ['report'],
+    ['report', '--rejected']) {
+    my ($name) = join '-', 'json', @$command;
+    is run($name, @$command, '--json'), 0, "'@$command --json' ends with 0";
+    my $parsed = eval { decode_json(read_file("$folder/$name.out")) };
+    ok $parsed, "'@$command --json' is JSON";
+    is run("$name-text", @$command), 0, "'@$command' ends with 0";
+}
+
+done_testing;
