@@ -2,6 +2,7 @@
 
 #include "coordinator/import_reader.h"
 
+#include <limits.h>
 #include <string.h>
 
 G_DEFINE_QUARK(skipjack - import - error, import_error)
@@ -93,7 +94,7 @@ static void add_to_network(struct import_network *network, const struct import_l
     for (guint i = 0; layer->name[0] == '\0' && i < network->layers->len; i++) {
         struct layer *known = &g_array_index(network->layers, struct layer, i);
         if (known->name[0] == '\0' && problem_equal(&known->problem, p)) {
-            known->multiplicity += (int)layer->multiplicity;
+            known->multiplicity = (int)MIN(known->multiplicity + layer->multiplicity, INT_MAX);
             return;
         }
     }
