@@ -4,8 +4,9 @@
 
 #include "solvers/solver.h"
 #include "tests/support/conv_reference.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/support/pocl_leaks.h"
 #include "tests/support/solution_run.h"
+#include "tests/support/temp_folder.h"
 
 /* Bytes behind each tensor that no kernel may touch. */
 #define GUARD      512
@@ -332,15 +333,14 @@ static void direct_tiled_is_right_for_many_problems(void)
 
 int main(int argc, char **argv)
 {
-    char *cache = scratch_folder_new();
+    g_autoptr(TempFolder) folder = temp_folder_new();
     int status;
 
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    runner = solution_runner_new(cache);
+    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
     if (!runner) {
         g_print("1..0 # SKIP no PoCL on this machine\n");
-        scratch_folder_remove(cache);
         return 0;
     }
     context_init(&context, solution_runner_target(runner));
@@ -355,6 +355,5 @@ int main(int argc, char **argv)
                     direct_tiled_is_right_for_many_problems);
     status = g_test_run();
     solution_runner_free(runner);
-    scratch_folder_remove(cache);
     return status;
 }

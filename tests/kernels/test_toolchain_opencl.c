@@ -4,7 +4,8 @@
 #include "kernels/kernel_source.h"
 #include "kernels/opencl.h"
 #include "solvers/solver.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/support/pocl_leaks.h"
+#include "tests/support/temp_folder.h"
 
 static const struct toolchain *toolchain;
 static struct target host;
@@ -179,17 +180,15 @@ static void key_is_the_same_for_more_units(void)
 
 int main(int argc, char **argv)
 {
-    char *cache = scratch_folder_new();
+    g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GError) error = NULL;
     cl_device_id device;
-    int status;
 
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    opencl_environment(cache);
+    opencl_environment(temp_folder_path(folder, "pocl"));
     if (!opencl_host_device(&device, &host, &error)) {
         g_print("1..0 # SKIP %s\n", error->message);
-        scratch_folder_remove(cache);
         return 0;
     }
     toolchain = toolchain_find("opencl");
@@ -207,7 +206,5 @@ int main(int argc, char **argv)
     g_test_add_func("/toolchain/key/changes_with_each_ingredient",
                     key_changes_with_each_ingredient);
     g_test_add_func("/toolchain/key/is_the_same_for_more_units", key_is_the_same_for_more_units);
-    status = g_test_run();
-    scratch_folder_remove(cache);
-    return status;
+    return g_test_run();
 }
