@@ -3,13 +3,31 @@
 #include <stdio.h>
 #include <string.h>
 
-G_DEFINE_QUARK(coordinator - error - quark, coordinator_error)
+G_DEFINE_QUARK(coordinator_error, coordinator_error)
+
+#define WRAP_COLUMNS 78
+
+/* Free with g_free(). */
+static char *wrap(const char *text)
+{
+    GString *wrapped = g_string_new(NULL);
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    gsize column = 0;
+    for (int i = 0; words[i]; i++) {
+        gsize length = strlen(words[i]);
+        bool fits = column == 0 || column + 1 + length <= WRAP_COLUMNS;
+        g_string_append_printf(wrapped, "%s%s", column == 0 ? "" : fits ? " " : "\n", words[i]);
+        column = fits && column > 0 ? column + 1 + length : length;
+    }
+    return g_string_free(wrapped, FALSE);
+}
 
 static GOptionContext *option_context(const struct cli *cli)
 {
     GOptionContext *context = g_option_context_new(cli->arguments);
     g_autofree char *example = g_strdup_printf("Example:\n  %s", cli->example);
-    g_option_context_set_summary(context, cli->summary);
+    g_autofree char *summary = wrap(cli->summary);
+    g_option_context_set_summary(context, summary);
     g_option_context_set_description(context, example);
     if (cli->options)
         g_option_context_add_main_entries(context, cli->options, NULL);

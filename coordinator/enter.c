@@ -109,16 +109,16 @@ static struct plan_request make_plan_request(const struct request *request,
     };
 }
 
-/* More time than before is given as the difference; no limit at all is asked for by 0. */
+/* A larger budget, or none (0), replaces the campaign's; a smaller one asks for nothing new. */
 static bool extend(Store *store, const struct request *request, struct entered *entered,
                    GError **error)
 {
     struct campaign *campaign = entered->campaign;
-    double more = request->budget_seconds - campaign->budget_seconds;
-    if (campaign->budget_seconds <= 0 || more <= 0)
+    double wanted = request->budget_seconds;
+    if (campaign->budget_seconds <= 0 || (wanted > 0 && wanted <= campaign->budget_seconds))
         return true;
     int64_t id = campaign->id;
-    if (!store_extend_campaign(store, id, more, error))
+    if (!store_extend_campaign(store, id, wanted, error))
         return false;
     entered->extended = true;
     campaign_free(campaign);

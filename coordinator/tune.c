@@ -150,10 +150,11 @@ static void say_campaign(const struct tune *tune)
                 "campaign %" G_GINT64_FORMAT ": %d jobs, %d of them with results of earlier "
                 "campaigns\n",
                 campaign->id, campaign->jobs, entered->reused);
-    else if (entered->extended)
-        fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on with a budget of %.0f s\n",
-                campaign->id, campaign->budget_seconds);
-    else if (strcmp(campaign->state, "done") != 0)
+    else if (entered->extended) {
+        g_autofree char *budget = progress_duration(campaign->budget_seconds);
+        fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on with %s\n", campaign->id,
+                campaign->budget_seconds > 0 ? budget : "no limit of time");
+    } else if (strcmp(campaign->state, "done") != 0)
         fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on: %d of %d jobs are done\n",
                 campaign->id, campaign->jobs_done + campaign->jobs_failed, campaign->jobs);
     if (entered->uncovered->len > 0)

@@ -5,6 +5,7 @@
 #include "coordinator/process.h"
 #include "schema/database.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,8 +49,10 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
             target.id[0] = '\0'; /* only the forecast suffers */
         watch->configs_total = count_configs(jobs, row, &target);
     }
-    if (row)
+    if (row) {
+        progress_rates_load(store, row->target, &watch->rates);
         campaign_free(row);
+    }
     return jobs && read_state(watch, error);
 }
 
@@ -69,11 +72,25 @@ static void bring_back(struct watch *watch, const char *message)
         g_debug("cannot start the database yet: %s", error->message);
 }
 
+static double foretell(const struct watch *watch)
+{
+    const struct progress *progress = &watch->progress;
+    const struct progress_work work = {
+        .jobs = progress->jobs - progress->done - progress->failed,
+        .configs = watch->configs_total,
+        .round_configs = watch->round_configs,
+        .children = (int)g_get_num_processors(),
+        .budget_seconds = MAX(progress->budget_seconds - progress->spent_seconds, 0),
+        .has_budget = progress->budget_seconds > 0,
+    };
+    return progress_estimate(&work, &watch->rates);
+}
+
 static void show(struct watch *watch)
 {
-    if (watch->quiet)
-        return;
     double eta = progress_eta(&watch->progress, watch->configs_total, watch->round_configs);
+    if (isnan(eta))
+        eta = foretell(watch);
     g_autofree char *text = progress_text(&watch->progress, watch->configs_total, eta);
     progress_line_show(&watch->line, text);
 }

@@ -11,8 +11,9 @@ struct watch {
     Store *store; /* not owned */
     int64_t campaign, configs_total;
     int round_configs;
-    bool quiet; /* shows no progress */
-    bool lost;  /* the database is away, which was said */
+    struct progress_rates rates; /* foretell until the first config was measured */
+    bool quiet;                  /* shows no progress */
+    bool lost;                   /* the database is away, which was said */
     struct progress_line line;
     struct progress progress; /* as last read */
     char state[16];           /* the campaign's, as last read */

@@ -1,0 +1,297 @@
+#include "coordinator/enter.h"
+#include "coordinator/plan.h"
+#include "coordinator/report.h"
+#include "solvers/problem_key.h"
+#include "tests/support/scratch_db.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TUNED_SOLVER "ConvDirectTiled"
+
+/* Two problems, two solvers, one campaign in a real database: a job of each pair. */
+struct fixture {
+    Store *store;
+    struct target target;
+    GArray *problems;
+    int64_t worker, campaign;
+};
+
+static void add_problem(struct fixture *f, int64_t channels, int multiplicity)
+{
+    struct problem p;
+    problem_init(&p);
+    p.n = 1;
+    p.c = p.k = channels;
+    p.in[AXIS_H] = p.in[AXIS_W] = 16;
+    problem_set_output(&p);
+    plan_add_problem(f->problems, &p, multiplicity);
+}
+
+static void set_up(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    f->store = scratch_store();
+    f->problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
+    add_problem(f, 16, 3);
+    add_problem(f, 32, 1);
+    g_assert_true(target_parse("cpu-znver4_2", &f->target, NULL));
+    struct request request;
+    request_init(&request, 0);
+    request.name = g_strdup("sample");
+    request.solvers = g_strdup(PLAN_NAIVE_SOLVER "," TUNED_SOLVER);
+    struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
+    struct entered entered;
+    g_assert_true(enter_campaign(f->store, &request, &machine, f->problems, &entered, NULL));
+    f->campaign = entered.campaign->id;
+    const struct worker_info info = {"node", "process", f->target.id, ""};
+    g_assert_true(store_register_worker(f->store, &info, &f->worker, NULL));
+    entered_clear(&entered);
+    machine_clear(&machine);
+    request_clear(&request);
+}
+
+static void tear_down(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    g_array_unref(f->problems);
+    store_close(f->store);
+}
+
+static GPtrArray *claim_jobs(struct fixture *f, enum pool pool)
+{
+    char names[2][128];
+    const char *solvers[3] = {names[0], names[1], NULL};
+    const char *const carried[] = {PLAN_NAIVE_SOLVER, TUNED_SOLVER};
+    for (int i = 0; i < 2; i++) {
+        const struct solver *solver = solver_find(carried[i]);
+        g_snprintf(names[i], sizeof names[i], "%s:%d:%s", solver->name, solver->revision,
+                   solver_hash(solver));
+    }
+    const struct claim claim = {
+        .worker = f->worker,
+        .pool = pool,
+        .target = pool == POOL_EVAL ? f->target.id : NULL,
+        .solvers = solvers,
+        .batch = 100,
+        .lease_seconds = 60,
+    };
+    GPtrArray *jobs = store_claim(f->store, &claim, NULL);
+    g_assert_nonnull(jobs);
+    return jobs;
+}
+
+/* The default config, and for a tunable solver a second one: `second` tells what became of it. */
+static struct round *make_round(const struct job *job, double default_ms, double second_ms,
+                                enum failure second)
+{
+    const struct solver *solver = solver_find(job->solver);
+    struct round *round = round_new(solver->space ? 2 : 1);
+    struct target target;
+    struct context context;
+    g_assert_true(target_parse(job->target, &target, NULL));
+    context_init(&context, &target);
+    for (int i = 0; i < round->config_count; i++) {
+        solver->default_config(&job->problem, &context, &round->configs[i]);
+        round->outcomes[i] = (struct outcome){
+            .failure = i == 0 ? FAILURE_NONE : second,
+            .n = 9,
+            .min_ms = i == 0 ? default_ms : second_ms,
+            .median_ms = i == 0 ? default_ms : second_ms,
+            .spread = 0.02,
+        };
+    }
+    if (round->config_count == 2)
+        round->configs[1].values[0]++;
+    if (round->config_count == 2 && second != FAILURE_NONE)
+        round->details[1] = g_strdup("made to fail");
+    return round;
+}
+
+static void store_outcome(struct fixture *f, const struct job *job, struct round *round)
+{
+    struct kept kept[2] = {0};
+    int count = 0;
+    for (int i = round->config_count - 1; i >= 0; i--) {
+        if (round->outcomes[i].failure != FAILURE_NONE)
+            continue;
+        char text[CONFIG_TEXT_MAX];
+        perf_config_format(&round->configs[i], text);
+        kept[count++] = (struct kept){
+            .config = round->configs[i],
+            .config_text = g_strdup(text),
+            .kernel_keys = g_strdup(""),
+            .outcome = round->outcomes[i],
+            .is_default = i == 0,
+        };
+    }
+    g_assert_true(store_round(f->store, job, round, kept, count, false, 2, NULL));
+    for (int i = 0; i < count; i++) {
+        g_free(kept[i].config_text);
+        g_free(kept[i].kernel_keys);
+    }
+}
+
+/* Naive takes 8 ms; tiled 4 ms by default and second_ms tuned. */
+static void finish_jobs(struct fixture *f, double second_ms, enum failure second)
+{
+    for (enum pool pool = POOL_BUILD; pool <= POOL_EVAL; pool++) {
+        g_autoptr(GPtrArray) jobs = claim_jobs(f, pool);
+        g_assert_cmpuint(jobs->len, ==, 4);
+        for (guint i = 0; i < jobs->len; i++) {
+            const struct job *job = g_ptr_array_index(jobs, i);
+            bool naive = strcmp(job->solver, PLAN_NAIVE_SOLVER) == 0;
+            struct round *round = make_round(job, naive ? 8 : 4, second_ms, second);
+            if (pool == POOL_EVAL)
+                store_outcome(f, job, round);
+            for (int c = 0; pool == POOL_BUILD && c < round->config_count; c++)
+                round->outcomes[c] = (struct outcome){.failure = FAILURE_PENDING};
+            g_assert_true(pool == POOL_EVAL || store_built(f->store, job, round, NULL));
+            round_free(round);
+        }
+    }
+}
+
+static void the_winner_stands_beside_its_default_and_the_naive_time(struct fixture *f,
+                                                                    gconstpointer data)
+{
+    (void)data;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    g_assert_cmpuint(report->rows->len, ==, 2);
+    /* Rows are ordered by their weight: the layer that runs three times comes first. */
+    const struct report_row *row = &g_array_index(report->rows, struct report_row, 0);
+    g_assert_cmpint(row->multiplicity, ==, 3);
+    g_assert_true(row->won && row->tuned);
+    g_assert_cmpstr(row->solver, ==, TUNED_SOLVER);
+    g_assert_cmpfloat(row->time_ms, ==, 2);
+    g_assert_cmpfloat(row->default_ms, ==, 4);
+    g_assert_cmpfloat(row->untuned_ms, ==, 4);
+    g_assert_cmpfloat(row->naive_ms, ==, 8);
+    g_assert_cmpfloat_with_epsilon(row->gflops, 2 * problem_macs(&row->problem) / 2e6, 1e-9);
+    report_free(report);
+}
+
+static void totals_are_weighted_by_multiplicity(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    g_assert_cmpint(report->totals.layers, ==, 4);
+    g_assert_cmpint(report->totals.compared, ==, 2);
+    g_assert_cmpfloat(report->totals.naive_ms, ==, 32);
+    g_assert_cmpfloat(report->totals.untuned_ms, ==, 16);
+    g_assert_cmpfloat(report->totals.tuned_ms, ==, 8);
+    report_free(report);
+}
+
+static void what_was_rejected_is_counted_and_never_wins(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    finish_jobs(f, 0.5, FAILURE_WRONG_RESULT);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    const struct report_row *row = &g_array_index(report->rows, struct report_row, 0);
+    g_assert_cmpfloat(row->time_ms, ==, 4);
+    g_assert_false(row->tuned);
+    g_assert_cmpint(report->outcomes[FAILURE_WRONG_RESULT], ==, 2);
+    g_assert_cmpint(report->outcomes[FAILURE_NONE], ==, 4);
+    report_free(report);
+}
+
+static void a_problem_whose_jobs_failed_has_no_winner_and_is_named(struct fixture *f,
+                                                                   gconstpointer data)
+{
+    (void)data;
+    g_autoptr(GPtrArray) jobs = claim_jobs(f, POOL_BUILD);
+    for (guint i = 0; i < jobs->len; i++)
+        g_assert_true(store_fail_job(f->store, g_ptr_array_index(jobs, i), FAILURE_COMPILE_ERROR,
+                                     "made to fail", NULL));
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    g_assert_cmpint(report->totals.without_winner, ==, 2);
+    g_assert_cmpint(report->totals.compared, ==, 0);
+    char *text = NULL, key[PROBLEM_KEY_MAX];
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    report_print(report, out);
+    fclose(out);
+    problem_key(&g_array_index(f->problems, struct plan_problem, 1).problem, key);
+    g_assert_nonnull(strstr(text, "Without a winner:"));
+    g_assert_nonnull(strstr(text, key));
+    free(text);
+    json_t *json = report_json(report);
+    g_assert_nonnull(json);
+    json_decref(json);
+    report_free(report);
+}
+
+static void no_line_is_wider_than_a_table(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    report_print(report, out);
+    fclose(out);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (int i = 0; lines[i]; i++)
+        g_assert_cmpint(g_utf8_strlen(lines[i], -1), <=, TABLE_WIDTH);
+    free(text);
+    report_free(report);
+}
+
+static void the_same_request_finds_its_campaign_and_extends_it(struct fixture *f,
+                                                               gconstpointer data)
+{
+    (void)data;
+    struct request request;
+    struct machine machine = {
+        .target = f->target, .stack = g_strdup("other"), .device = g_strdup("")};
+    static const struct {
+        double budget, expected;
+        bool existed, extended;
+    } steps[] = {
+        {60, 60, false, false}, {60, 60, true, false}, {30, 60, true, false},
+        {90, 90, true, true},   {0, 0, true, true},    {90, 0, true, false},
+    };
+    int64_t first = 0;
+    request_init(&request, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
+        struct entered entered;
+        request.budget_seconds = steps[i].budget;
+        g_assert_true(enter_campaign(f->store, &request, &machine, f->problems, &entered, NULL));
+        first = i == 0 ? entered.campaign->id : first;
+        g_assert_cmpint(entered.campaign->id, ==, first);
+        g_assert_cmpint(entered.existed, ==, steps[i].existed);
+        g_assert_cmpint(entered.extended, ==, steps[i].extended);
+        g_assert_cmpfloat(entered.campaign->budget_seconds, ==, steps[i].expected);
+        entered_clear(&entered);
+    }
+    machine_clear(&machine);
+    request_clear(&request);
+}
+
+#define ADD(path, function) g_test_add(path, struct fixture, NULL, set_up, function, tear_down)
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    ADD("/report/the_winner_stands_beside_its_default_and_the_naive_time",
+        the_winner_stands_beside_its_default_and_the_naive_time);
+    ADD("/report/totals_are_weighted_by_multiplicity", totals_are_weighted_by_multiplicity);
+    ADD("/report/what_was_rejected_is_counted_and_never_wins",
+        what_was_rejected_is_counted_and_never_wins);
+    ADD("/report/a_problem_whose_jobs_failed_has_no_winner_and_is_named",
+        a_problem_whose_jobs_failed_has_no_winner_and_is_named);
+    ADD("/report/no_line_is_wider_than_a_table", no_line_is_wider_than_a_table);
+    ADD("/enter/the_same_request_finds_its_campaign_and_extends_it",
+        the_same_request_finds_its_campaign_and_extends_it);
+    return g_test_run();
+}
