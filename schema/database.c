@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 /* Others may be making the cluster (seconds) or recovering it after a crash. */
-#define LOCK_SECONDS 120
+#define LOCK_SECONDS  120
 #define START_SECONDS 90
-#define STOP_SECONDS 60
+#define STOP_SECONDS  60
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Embedded, embedded_clear)
 
@@ -96,8 +96,8 @@ static bool remove_tree(const char *path, GError **error)
 static bool create_cluster(const struct embedded *embedded, const char *programs, GError **error)
 {
     g_autofree char *initdb = g_build_filename(programs, "initdb", NULL);
-    const char *argv[] = {initdb,          "--username=skipjack", "--auth=trust", "--encoding=UTF8",
-                          "--locale=C",    "--data-checksums",    "-D",           embedded->data_new,
+    const char *argv[] = {initdb,       "--username=skipjack", "--auth=trust", "--encoding=UTF8",
+                          "--locale=C", "--data-checksums",    "-D",           embedded->data_new,
                           NULL};
     if (!remove_tree(embedded->data_new, error) || !server_run(embedded, argv, error))
         return false;
@@ -128,7 +128,8 @@ static bool fail_start(const struct embedded *embedded, const char *what, GError
 {
     g_autofree char *tail = embedded_log_tail(embedded);
     g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                "the embedded PostgreSQL %s; the last lines of '%s':\n%s", what, embedded->log, tail);
+                "the embedded PostgreSQL %s; the last lines of '%s':\n%s", what, embedded->log,
+                tail);
     return false;
 }
 
@@ -139,7 +140,8 @@ static bool wait_for_answer(const struct embedded *embedded, pid_t pid, GError *
         if (!server_is_alive(pid))
             return fail_start(embedded, "does not start", error);
         if (g_get_monotonic_time() > deadline)
-            return fail_start(embedded, "does not answer yet, try again when it has recovered", error);
+            return fail_start(embedded, "does not answer yet, try again when it has recovered",
+                              error);
         g_usleep(20000);
     }
     return true;

@@ -48,16 +48,19 @@ static bool find_user(struct embedded *embedded, GError **error)
         const struct passwd *entry = getpwuid(geteuid());
         embedded->user.uid = geteuid();
         embedded->user.gid = getegid();
-        g_strlcpy(embedded->user.name, entry != NULL ? entry->pw_name : "", sizeof embedded->user.name);
+        g_strlcpy(embedded->user.name, entry != NULL ? entry->pw_name : "",
+                  sizeof embedded->user.name);
         return true;
     }
     if (stat(embedded->data, &status) == 0 && set_user(&embedded->user, getpwuid(status.st_uid)))
         return true;
-    if (set_user(&embedded->user, getpwnam("postgres")) || set_user(&embedded->user, getpwnam("nobody")))
+    if (set_user(&embedded->user, getpwnam("postgres")) ||
+        set_user(&embedded->user, getpwnam("nobody")))
         return true;
-    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                "the embedded PostgreSQL cannot run as root, and there is no user 'postgres' or 'nobody' "
-                "to run it; add one, or run skipjack as another user");
+    g_set_error(
+        error, STORE_ERROR, STORE_ERROR_CONNECTION,
+        "the embedded PostgreSQL cannot run as root, and there is no user 'postgres' or 'nobody' "
+        "to run it; add one, or run skipjack as another user");
     return false;
 }
 
@@ -159,10 +162,11 @@ static bool check_way(const struct embedded *embedded, GError **error)
         if (stat(path, &status) != 0)
             return fail_errno(error, "look at", path);
         if (!may_pass(&embedded->user, &status)) {
-            g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                        "the embedded PostgreSQL runs as user '%s', who cannot pass the folder '%s'; "
-                        "allow it with 'chmod o+x %s', or name another folder in SKIPJACK_HOME",
-                        embedded->user.name, path, path);
+            g_set_error(
+                error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "the embedded PostgreSQL runs as user '%s', who cannot pass the folder '%s'; "
+                "allow it with 'chmod o+x %s', or name another folder in SKIPJACK_HOME",
+                embedded->user.name, path, path);
             return false;
         }
         if (strcmp(path, "/") == 0)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* "skipjack" as a number: the key of the advisory lock. */
-#define LOCK_SQL "SELECT pg_advisory_lock(7453010313431182187)"
+#define LOCK_SQL   "SELECT pg_advisory_lock(7453010313431182187)"
 #define UNLOCK_SQL "SELECT pg_advisory_unlock(7453010313431182187)"
 
 static const char ledger_sql[] = "SET client_min_messages = warning;"
@@ -73,8 +73,8 @@ static const char select_ledger[] =
 
 bool migrations_check(PGconn *connection, GError **error)
 {
-    g_autoptr(StoreRows) exists = execute(
-        connection, "SELECT to_regclass('skipjack.schema_migrations') IS NOT NULL", error);
+    g_autoptr(StoreRows) exists =
+        execute(connection, "SELECT to_regclass('skipjack.schema_migrations') IS NOT NULL", error);
     if (exists == NULL)
         return false;
     g_autoptr(StoreRows) ledger = NULL;
@@ -87,7 +87,8 @@ bool migrations_check(PGconn *connection, GError **error)
         return true;
     g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
                 "the database lacks %zu of %zu migrations; apply them with: skipjack db migrate",
-                migrations_count - (ledger == NULL ? 0 : (size_t)PQntuples(ledger)), migrations_count);
+                migrations_count - (ledger == NULL ? 0 : (size_t)PQntuples(ledger)),
+                migrations_count);
     return false;
 }
 
@@ -97,8 +98,8 @@ static bool record(PGconn *connection, const struct migration *migration, GError
     const char *values[] = {number, migration->name, migration->sha256};
     g_autoptr(StoreRows) rows = PQexecParams(
         connection,
-        "INSERT INTO skipjack.schema_migrations (number, name, sha256) VALUES ($1, $2, $3)", 3, NULL,
-        values, NULL, NULL, 0);
+        "INSERT INTO skipjack.schema_migrations (number, name, sha256) VALUES ($1, $2, $3)", 3,
+        NULL, values, NULL, NULL, 0);
     if (PQresultStatus(rows) == PGRES_COMMAND_OK)
         return true;
     store_set_error(connection, rows, error);
@@ -117,8 +118,8 @@ static bool apply_one(PGconn *connection, const struct migration *migration, GEr
     return false;
 }
 
-static bool apply_missing(PGconn *connection, const struct migration *list, size_t count, int *applied,
-                          GError **error)
+static bool apply_missing(PGconn *connection, const struct migration *list, size_t count,
+                          int *applied, GError **error)
 {
     if (!execute_all(connection, ledger_sql, error))
         return false;
@@ -147,7 +148,8 @@ bool migrations_apply(PGconn *connection, const struct migration *list, size_t c
 
 bool database_migrate(const char *url, int *applied, GError **error)
 {
-    static const char *const keys[] = {"dbname", "connect_timeout", "fallback_application_name", NULL};
+    static const char *const keys[] = {"dbname", "connect_timeout", "fallback_application_name",
+                                       NULL};
     const char *values[] = {url, "10", "skipjack migrate", NULL};
     PGconn *connection = PQconnectdbParams(keys, values, 1);
     bool done = false;

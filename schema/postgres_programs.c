@@ -106,9 +106,10 @@ static char *named_programs(const char *folder, int wanted, GError **error)
                     "SKIPJACK_PG_BIN names PostgreSQL %d, but the cluster was made by %d", major,
                     wanted);
     else
-        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                    "SKIPJACK_PG_BIN names '%s', which has no postgres and initdb of version %d or later",
-                    folder, OLDEST_MAJOR);
+        g_set_error(
+            error, STORE_ERROR, STORE_ERROR_CONNECTION,
+            "SKIPJACK_PG_BIN names '%s', which has no postgres and initdb of version %d or later",
+            folder, OLDEST_MAJOR);
     return NULL;
 }
 
@@ -121,14 +122,16 @@ char *postgres_find_programs(int major, GError **error)
     consider_packages(&best, major);
     consider_path(&best, major);
     if (best.folder == NULL && major != 0)
-        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                    "the embedded database was made by PostgreSQL %d, which is not installed: install "
-                    "postgresql-%d, or name its programs' folder in SKIPJACK_PG_BIN",
-                    major, major);
+        g_set_error(
+            error, STORE_ERROR, STORE_ERROR_CONNECTION,
+            "the embedded database was made by PostgreSQL %d, which is not installed: install "
+            "postgresql-%d, or name its programs' folder in SKIPJACK_PG_BIN",
+            major, major);
     else if (best.folder == NULL)
-        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                    "PostgreSQL %d or later is not installed: run 'deploy/install-deps run', name its "
-                    "programs' folder in SKIPJACK_PG_BIN, or a server elsewhere in SKIPJACK_DB",
-                    OLDEST_MAJOR);
+        g_set_error(
+            error, STORE_ERROR, STORE_ERROR_CONNECTION,
+            "PostgreSQL %d or later is not installed: run 'deploy/install-deps run', name its "
+            "programs' folder in SKIPJACK_PG_BIN, or a server elsewhere in SKIPJACK_DB",
+            OLDEST_MAJOR);
     return best.folder;
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Backends notice within moments that their postmaster is gone; a busy one at its next wait. */
-#define REMAINS_SECONDS 10
+#define REMAINS_SECONDS        10
 #define REMAINS_KILLED_SECONDS 10
 
 /* ---- starting ---- */
@@ -32,14 +32,15 @@ static _Noreturn void become(const struct embedded *embedded, const char *const 
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
     umask(077);
-    bool ready = null_fd >= 0 && dup2(null_fd, 0) == 0 && dup2(log_fd, 1) == 1 && dup2(log_fd, 2) == 2 &&
-                 chdir("/") == 0;
+    bool ready = null_fd >= 0 && dup2(null_fd, 0) == 0 && dup2(log_fd, 1) == 1 &&
+                 dup2(log_fd, 2) == 2 && chdir("/") == 0;
     if (ready && geteuid() == 0)
         ready = setgroups(1, &embedded->user.gid) == 0 &&
                 setresgid(embedded->user.gid, embedded->user.gid, embedded->user.gid) == 0 &&
                 setresuid(embedded->user.uid, embedded->user.uid, embedded->user.uid) == 0;
     if (ready && close_range(3, ~0U, 0) == 0)
-        execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)server_environment);
+        execve(argv[0], (char *const *)(uintptr_t)argv,
+               (char *const *)(uintptr_t)server_environment);
     static const char words[] = "cannot change to the server's user or run its program\n";
     ssize_t written = write(2, words, sizeof words - 1);
     (void)written; /* there is nowhere else to say it */
@@ -50,8 +51,8 @@ static int open_log(const struct embedded *embedded, GError **error)
 {
     int fd = open(embedded->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot write '%s': %s", embedded->log,
-                    g_strerror(errno));
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot write '%s': %s",
+                    embedded->log, g_strerror(errno));
     else if (geteuid() == 0 && fchown(fd, embedded->user.uid, embedded->user.gid) != 0)
         g_warning("cannot give '%s' to %s", embedded->log, embedded->user.name);
     return fd;
@@ -77,8 +78,8 @@ bool server_run(const struct embedded *embedded, const char *const *argv, GError
     if (pid > 0 && wait_for(pid) == 0)
         return true;
     g_autofree char *tail = embedded_log_tail(embedded);
-    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "%s failed, its last words in '%s':\n%s",
-                argv[0], embedded->log, tail);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "%s failed, its last words in '%s':\n%s", argv[0], embedded->log, tail);
     return false;
 }
 
@@ -211,9 +212,10 @@ bool server_clear_remains(const struct embedded *embedded, GError **error)
     if (!wait_until_none(embedded, REMAINS_SECONDS)) {
         count_processes(embedded, SIGKILL);
         if (!wait_until_none(embedded, REMAINS_KILLED_SECONDS)) {
-            g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                        "processes of an earlier server in '%s' do not end; end them, then try again",
-                        embedded->data);
+            g_set_error(
+                error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "processes of an earlier server in '%s' do not end; end them, then try again",
+                embedded->data);
             return false;
         }
     }
@@ -224,8 +226,8 @@ bool server_clear_remains(const struct embedded *embedded, GError **error)
     const char *stale[] = {pid_file, lock};
     for (gsize i = 0; i < G_N_ELEMENTS(stale); i++) {
         if (unlink(stale[i]) != 0 && errno != ENOENT) {
-            g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot remove '%s': %s", stale[i],
-                        g_strerror(errno));
+            g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot remove '%s': %s",
+                        stale[i], g_strerror(errno));
             return false;
         }
     }

@@ -5,10 +5,10 @@
 #include <stdarg.h>
 #include <string.h>
 
-G_DEFINE_QUARK(skipjack-store-error-quark, store_error)
+G_DEFINE_QUARK(skipjack - store - error - quark, store_error)
 
 #define PARAMETERS_MAX 24
-#define BYTEA_OID 17
+#define BYTEA_OID      17
 
 /* A statement may take this long before the server gives up: making a campaign of 100 000 jobs takes
  * about a minute. Names are found in our schema alone. */
@@ -87,11 +87,9 @@ static enum store_error error_of_state(PGconn *connection, const char *state)
         const char *state;
         enum store_error error;
     } table[] = {
-        {"SJ001", STORE_ERROR_NOT_FOUND},
-        {"SJ002", STORE_ERROR_STATE},
-        {"SJ003", STORE_ERROR_FENCE},
-        {"42P01", STORE_ERROR_SCHEMA}, /* undefined table */
-        {"42883", STORE_ERROR_SCHEMA}, /* undefined function */
+        {"SJ001", STORE_ERROR_NOT_FOUND}, {"SJ002", STORE_ERROR_STATE},
+        {"SJ003", STORE_ERROR_FENCE},     {"42P01", STORE_ERROR_SCHEMA}, /* undefined table */
+        {"42883", STORE_ERROR_SCHEMA},                                   /* undefined function */
     };
     if (is_lost(connection, state))
         return STORE_ERROR_CONNECTION;
@@ -130,11 +128,10 @@ static bool release_doubtful_claim(Store *store, GError **error)
     g_autofree char *worker = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_worker);
     g_autofree char *token = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_token);
     const char *values[] = {worker, token};
-    g_autoptr(StoreRows) rows =
-        PQexecParams(store->connection,
-                     "SELECT release_jobs(array_agg(id)) FROM jobs"
-                     " WHERE worker_id = $1 AND claim_token = $2",
-                     2, NULL, values, NULL, NULL, 0);
+    g_autoptr(StoreRows) rows = PQexecParams(store->connection,
+                                             "SELECT release_jobs(array_agg(id)) FROM jobs"
+                                             " WHERE worker_id = $1 AND claim_token = $2",
+                                             2, NULL, values, NULL, NULL, 0);
     if (PQresultStatus(rows) != PGRES_TUPLES_OK) {
         store_set_error(store->connection, rows, error);
         return false;
@@ -163,8 +160,8 @@ static PGresult *run_once(Store *store, const char *sql, const struct parameters
     if (!store_ready(store, error))
         return NULL;
     PGresult *rows =
-        PQexecParams(store->connection, sql, parameters->count, parameters->types, parameters->values,
-                     parameters->lengths, parameters->formats, result_format);
+        PQexecParams(store->connection, sql, parameters->count, parameters->types,
+                     parameters->values, parameters->lengths, parameters->formats, result_format);
     ExecStatusType status = PQresultStatus(rows);
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
         return rows;
@@ -238,9 +235,12 @@ GPtrArray *store_list(const PGresult *rows, store_read_row read, GDestroyNotify 
 static PGconn *connect_to(const char *url)
 {
     /* A peer that is gone without a word is noticed within about a minute. */
-    static const char *const keys[] = {"dbname",           "fallback_application_name",
-                                       "connect_timeout",  "client_encoding",
-                                       "tcp_user_timeout", "keepalives_idle",
+    static const char *const keys[] = {"dbname",
+                                       "fallback_application_name",
+                                       "connect_timeout",
+                                       "client_encoding",
+                                       "tcp_user_timeout",
+                                       "keepalives_idle",
                                        NULL};
     const char *values[] = {url, "skipjack", "10", "UTF8", "60000", "30", NULL};
     return PQconnectdbParams(keys, values, 1);

@@ -19,25 +19,23 @@ void campaign_free(struct campaign *campaign)
 
 static json_t *campaign_to_json(const struct campaign *c)
 {
-    json_t *object =
-        json_pack("{so so ss so ss sI si si so sb}", "name", json_from_text(c->name ? c->name : ""),
-                  "identity", json_from_text(c->identity ? c->identity : ""), "target", c->target,
-                  "stack", json_from_text(c->stack ? c->stack : ""), "strategy", c->strategy, "seed",
-                  (json_int_t)c->seed, "configs_limit", c->configs_limit, "round_configs",
-                  c->round_configs, "budget_seconds", json_from_double(c->budget_seconds), "build_only",
-                  c->build_only);
+    json_t *object = json_pack(
+        "{so so ss so ss sI si si so sb}", "name", json_from_text(c->name ? c->name : ""),
+        "identity", json_from_text(c->identity ? c->identity : ""), "target", c->target, "stack",
+        json_from_text(c->stack ? c->stack : ""), "strategy", c->strategy, "seed",
+        (json_int_t)c->seed, "configs_limit", c->configs_limit, "round_configs", c->round_configs,
+        "budget_seconds", json_from_double(c->budget_seconds), "build_only", c->build_only);
     g_assert(object != NULL);
     return object;
 }
 
 static json_t *plan_to_json(const struct job_plan *plan)
 {
-    json_t *object =
-        json_pack("{so ss si ss ss ss sb sb so si}", "problem", problem_to_json(&plan->problem), "name",
-                  plan->solver, "revision", plan->revision, "hash", plan->hash, "provider",
-                  plan->provider, "algorithm", plan->algorithm, "dynamic", plan->dynamic, "tunable",
-                  plan->tunable, "priority", json_from_double(plan->priority), "multiplicity",
-                  plan->multiplicity);
+    json_t *object = json_pack(
+        "{so ss si ss ss ss sb sb so si}", "problem", problem_to_json(&plan->problem), "name",
+        plan->solver, "revision", plan->revision, "hash", plan->hash, "provider", plan->provider,
+        "algorithm", plan->algorithm, "dynamic", plan->dynamic, "tunable", plan->tunable,
+        "priority", json_from_double(plan->priority), "multiplicity", plan->multiplicity);
     g_assert(object != NULL);
     return object;
 }
@@ -65,9 +63,8 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
     g_autoptr(StoreJson) items = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(items, plan_to_json(&jobs[i]));
-    g_autoptr(StoreRows) rows =
-        store_run(store, error, "SELECT campaign_id, reused FROM create_campaign($1, $2)", "jj", plan,
-                  items);
+    g_autoptr(StoreRows) rows = store_run(
+        store, error, "SELECT campaign_id, reused FROM create_campaign($1, $2)", "jj", plan, items);
     if (rows == NULL)
         return false;
     campaign->id = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
@@ -76,12 +73,12 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
     return true;
 }
 
-#define SELECT_CAMPAIGN                                                                            \
+#define SELECT_CAMPAIGN                                                                             \
     "SELECT to_jsonb(c) || jsonb_build_object('created', extract(epoch FROM c.created_at)::bigint," \
-    " 'jobs', n.jobs, 'done', n.done, 'failed', n.failed, 'open', n.open)"                         \
-    " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"                               \
-    "  count(*) FILTER (WHERE j.state = 'done') AS done,"                                          \
-    "  count(*) FILTER (WHERE j.state = 'failed') AS failed,"                                      \
+    " 'jobs', n.jobs, 'done', n.done, 'failed', n.failed, 'open', n.open)"                          \
+    " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"                                \
+    "  count(*) FILTER (WHERE j.state = 'done') AS done,"                                           \
+    "  count(*) FILTER (WHERE j.state = 'failed') AS failed,"                                       \
     "  count(*) FILTER (WHERE j.state IN ('ready', 'building', 'built', 'evaluating')) AS open"     \
     "  FROM jobs j WHERE j.campaign_id = c.id) AS n "
 
@@ -116,7 +113,8 @@ static void free_campaign(gpointer data)
 
 struct campaign *store_get_campaign(Store *store, int64_t id, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(store, error, SELECT_CAMPAIGN "WHERE c.id = $1", "l", id);
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, SELECT_CAMPAIGN "WHERE c.id = $1", "l", id);
     if (rows == NULL)
         return NULL;
     if (PQntuples(rows) == 0) {
@@ -132,10 +130,11 @@ struct campaign *store_get_campaign(Store *store, int64_t id, GError **error)
 
 struct campaign *store_find_campaign(Store *store, const char *identity, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(
-        store, error,
-        SELECT_CAMPAIGN "WHERE c.identity = $1 AND c.state <> 'cancelled' ORDER BY c.id DESC LIMIT 1",
-        "s", identity);
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   SELECT_CAMPAIGN
+                   "WHERE c.identity = $1 AND c.state <> 'cancelled' ORDER BY c.id DESC LIMIT 1",
+                   "s", identity);
     if (rows == NULL || PQntuples(rows) == 0)
         return NULL;
     g_autoptr(StoreJson) object = store_row_json(rows, 0);
@@ -210,8 +209,8 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
     if (rows == NULL)
         return false;
     if (PQntuples(rows) == 0) {
-        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND, "there is no campaign %" G_GINT64_FORMAT,
-                    (gint64)campaign);
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+                    "there is no campaign %" G_GINT64_FORMAT, (gint64)campaign);
         return false;
     }
     g_autoptr(StoreJson) object = store_row_json(rows, 0);

@@ -55,7 +55,7 @@ json_t *json_from_double(double value)
 
 /* ---- problems ---- */
 
-static const char *const problem_triples[] = {"in_size", "fil", "out_size",
+static const char *const problem_triples[] = {"in_size", "fil",    "out_size",
                                               "pad",     "stride", "dilation"};
 
 static int64_t *triple_at(struct problem *p, gsize index)
@@ -82,23 +82,23 @@ json_t *problem_to_json(const struct problem *p)
 {
     struct problem copy = *p;
     const char direction[] = {direction_letter(p->direction), '\0'};
-    json_t *object = json_pack("{ss ss si sI sI sI sI si so}", "kind", "conv", "direction", direction,
-                               "spatial_dim", p->spatial_dim, "n", (json_int_t)p->n, "c",
-                               (json_int_t)p->c, "k", (json_int_t)p->k, "groups",
-                               (json_int_t)p->groups, "bias", p->bias, "epilogue",
-                               json_from_text(p->epilogue));
+    json_t *object = json_pack(
+        "{ss ss si sI sI sI sI si so}", "kind", "conv", "direction", direction, "spatial_dim",
+        p->spatial_dim, "n", (json_int_t)p->n, "c", (json_int_t)p->c, "k", (json_int_t)p->k,
+        "groups", (json_int_t)p->groups, "bias", p->bias, "epilogue", json_from_text(p->epilogue));
     g_assert(p->kind == OP_CONV && object != NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(problem_triples); i++) {
         const int64_t *v = triple_at(&copy, i);
-        json_object_set_new(object, problem_triples[i],
-                            json_pack("[III]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]));
+        json_object_set_new(
+            object, problem_triples[i],
+            json_pack("[III]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]));
     }
-    json_object_set_new(object, "types",
-                        json_pack("[sss]", type_text(p->type[0]), type_text(p->type[1]),
-                                  type_text(p->type[2])));
-    json_object_set_new(object, "casts",
-                        json_pack("[sss]", type_text(p->cast[0]), type_text(p->cast[1]),
-                                  type_text(p->cast[2])));
+    json_object_set_new(
+        object, "types",
+        json_pack("[sss]", type_text(p->type[0]), type_text(p->type[1]), type_text(p->type[2])));
+    json_object_set_new(
+        object, "casts",
+        json_pack("[sss]", type_text(p->cast[0]), type_text(p->cast[1]), type_text(p->cast[2])));
     json_object_set_new(object, "layouts",
                         json_pack("[sss]", layout_name(p->layout[0]), layout_name(p->layout[1]),
                                   layout_name(p->layout[2])));
@@ -160,16 +160,15 @@ void config_from_json(const json_t *array, struct perf_config *config)
 json_t *kept_to_json(const struct kept *kept, int rank)
 {
     const struct outcome *o = &kept->outcome;
-    json_t *object =
-        json_pack("{si so so so si so so so so so so sI so sb}", "rank", rank, "config",
-                  config_to_json(&kept->config), "config_text", json_from_text(kept->config_text),
-                  "kernel_keys", json_from_text(kept->kernel_keys ? kept->kernel_keys : ""), "n", o->n,
-                  "min_ms", json_from_double(o->min_ms), "median_ms", json_from_double(o->median_ms),
-                  "spread", json_from_double(o->spread), "error", json_from_double(o->error),
-                  "build_seconds", json_from_double(o->build_seconds), "eval_seconds",
-                  json_from_double(o->eval_seconds), "workspace_bytes",
-                  (json_int_t)kept->workspace_bytes, "flops", json_from_double(kept->flops),
-                  "is_default", kept->is_default);
+    json_t *object = json_pack(
+        "{si so so so si so so so so so so sI so sb}", "rank", rank, "config",
+        config_to_json(&kept->config), "config_text", json_from_text(kept->config_text),
+        "kernel_keys", json_from_text(kept->kernel_keys ? kept->kernel_keys : ""), "n", o->n,
+        "min_ms", json_from_double(o->min_ms), "median_ms", json_from_double(o->median_ms),
+        "spread", json_from_double(o->spread), "error", json_from_double(o->error), "build_seconds",
+        json_from_double(o->build_seconds), "eval_seconds", json_from_double(o->eval_seconds),
+        "workspace_bytes", (json_int_t)kept->workspace_bytes, "flops",
+        json_from_double(kept->flops), "is_default", kept->is_default);
     g_assert(object != NULL);
     return object;
 }

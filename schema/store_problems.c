@@ -38,16 +38,16 @@ GArray *store_list_problems(Store *store, const struct problem_filter *filter, G
     static const struct problem_filter all = {0};
     if (filter == NULL)
         filter = &all;
-    g_autoptr(StoreRows) rows = store_read(
-        store, error,
-        "SELECT to_jsonb(p) FROM problems p"
-        " WHERE ($1::text IS NULL OR EXISTS (SELECT 1 FROM problem_tags t"
-        "        WHERE t.tag = $1 AND t.problem_id = p.id))"
-        "   AND ($2::text IS NULL OR EXISTS (SELECT 1 FROM network_layers l"
-        "        WHERE l.network = $2 AND l.problem_id = p.id))"
-        "   AND ($3::bigint = 0 OR EXISTS (SELECT 1 FROM jobs j"
-        "        WHERE j.campaign_id = $3 AND j.problem_id = p.id))",
-        "ssl", filter->tag, filter->network, filter->campaign);
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT to_jsonb(p) FROM problems p"
+                   " WHERE ($1::text IS NULL OR EXISTS (SELECT 1 FROM problem_tags t"
+                   "        WHERE t.tag = $1 AND t.problem_id = p.id))"
+                   "   AND ($2::text IS NULL OR EXISTS (SELECT 1 FROM network_layers l"
+                   "        WHERE l.network = $2 AND l.problem_id = p.id))"
+                   "   AND ($3::bigint = 0 OR EXISTS (SELECT 1 FROM jobs j"
+                   "        WHERE j.campaign_id = $3 AND j.problem_id = p.id))",
+                   "ssl", filter->tag, filter->network, filter->campaign);
     if (rows == NULL)
         return NULL;
     GArray *list = g_array_new(FALSE, TRUE, sizeof(struct stored_problem));
@@ -66,10 +66,10 @@ bool store_put_network(Store *store, const char *name, const struct layer *layer
 {
     g_autoptr(StoreJson) items = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(items,
-                              json_pack("{so si so}", "name", json_from_text(layers[i].name ? layers[i].name : ""),
-                                        "multiplicity", layers[i].multiplicity, "problem",
-                                        problem_to_json(&layers[i].problem)));
+        json_array_append_new(items, json_pack("{so si so}", "name",
+                                               json_from_text(layers[i].name ? layers[i].name : ""),
+                                               "multiplicity", layers[i].multiplicity, "problem",
+                                               problem_to_json(&layers[i].problem)));
     return store_do(store, error, "SELECT put_network($1, $2)", "sj", name, items);
 }
 

@@ -44,11 +44,10 @@ static gpointer read_job(const json_t *object)
     size_t index;
     json_t *value;
     job->rounds = g_ptr_array_new_with_free_func(free_round);
-    json_array_foreach(json_object_get(object, "rounds"), index, value)
+    json_array_foreach (json_object_get(object, "rounds"), index, value)
         g_ptr_array_add(job->rounds, round_from_json(value));
     job->quarantined = g_array_new(FALSE, TRUE, sizeof(struct perf_config));
-    json_array_foreach(json_object_get(object, "quarantined"), index, value)
-    {
+    json_array_foreach (json_object_get(object, "quarantined"), index, value) {
         struct perf_config config;
         config_from_json(value, &config);
         g_array_append_val(job->quarantined, config);
@@ -84,12 +83,13 @@ GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error)
     for (const char *const *solver = claim->solvers; *solver != NULL; solver++)
         json_array_append_new(solvers, json_string(*solver));
     int64_t token = ((int64_t)(g_random_int() & G_MAXINT32) << 32) | g_random_int() | 1;
-    g_autoptr(StoreRows) rows =
-        store_run(store, &failure, claim_sql, "lblsjidl", claim->worker, claim->pool == POOL_BUILD,
-                  claim->campaign, claim->target, solvers, claim->batch, claim->lease_seconds, token);
+    g_autoptr(StoreRows) rows = store_run(store, &failure, claim_sql, "lblsjidl", claim->worker,
+                                          claim->pool == POOL_BUILD, claim->campaign, claim->target,
+                                          solvers, claim->batch, claim->lease_seconds, token);
     if (rows != NULL)
         return store_list(rows, read_job, free_job);
-    if (g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION) && store->doubtful_token == 0) {
+    if (g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION) &&
+        store->doubtful_token == 0) {
         store->doubtful_worker = claim->worker;
         store->doubtful_token = token;
     }
@@ -100,13 +100,15 @@ GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error)
 bool store_built(Store *store, const struct job *job, const struct round *round, GError **error)
 {
     g_autoptr(StoreJson) data = round_to_json(round);
-    return store_do(store, error, "SELECT store_built($1, $2, $3)", "llj", job->id, job->fence, data);
+    return store_do(store, error, "SELECT store_built($1, $2, $3)", "llj", job->id, job->fence,
+                    data);
 }
 
 bool store_partial(Store *store, const struct job *job, const struct round *round, GError **error)
 {
     g_autoptr(StoreJson) data = round_to_json(round);
-    return store_do(store, error, "SELECT store_partial($1, $2, $3)", "llj", job->id, job->fence, data);
+    return store_do(store, error, "SELECT store_partial($1, $2, $3)", "llj", job->id, job->fence,
+                    data);
 }
 
 bool store_round(Store *store, const struct job *job, const struct round *round,

@@ -165,7 +165,8 @@ GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error)
     return list;
 }
 
-bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT], GError **error)
+bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT],
+                          GError **error)
 {
     g_autoptr(StoreRows) rows =
         store_read(store, error,
@@ -187,14 +188,15 @@ bool store_quarantine(Store *store, const struct job *job, const struct perf_con
                       enum failure failure, const char *detail, GError **error)
 {
     g_autoptr(StoreJson) values = config_to_json(config);
-    return store_do(store, error,
-                    "INSERT INTO quarantine (solver_id, problem_id, target, config, failure, detail)"
-                    " SELECT j.solver_id, j.problem_id, c.target,"
-                    "  ARRAY(SELECT v::integer FROM jsonb_array_elements_text($2)"
-                    "        WITH ORDINALITY AS e(v, n) ORDER BY n), $3, $4"
-                    " FROM jobs j JOIN campaigns c ON c.id = j.campaign_id WHERE j.id = $1"
-                    " ON CONFLICT DO NOTHING",
-                    "ljis", job->id, values, (int)failure, detail != NULL ? detail : "");
+    return store_do(
+        store, error,
+        "INSERT INTO quarantine (solver_id, problem_id, target, config, failure, detail)"
+        " SELECT j.solver_id, j.problem_id, c.target,"
+        "  ARRAY(SELECT v::integer FROM jsonb_array_elements_text($2)"
+        "        WITH ORDINALITY AS e(v, n) ORDER BY n), $3, $4"
+        " FROM jobs j JOIN campaigns c ON c.id = j.campaign_id WHERE j.id = $1"
+        " ON CONFLICT DO NOTHING",
+        "ljis", job->id, values, (int)failure, detail != NULL ? detail : "");
 }
 
 static void quarantine_row_free(gpointer data)
@@ -250,10 +252,11 @@ bool store_clear_quarantine(Store *store, const char *target, int *cleared, GErr
 bool store_event(Store *store, const char *kind, int64_t campaign, int64_t job, int64_t worker,
                  const char *detail, GError **error)
 {
-    return store_do(store, error,
-                    "INSERT INTO events (kind, campaign_id, job_id, worker_id, detail) VALUES"
-                    " ($1, nullif($2::bigint, 0), nullif($3::bigint, 0), nullif($4::bigint, 0), $5)",
-                    "sllls", kind, campaign, job, worker, detail != NULL ? detail : "");
+    return store_do(
+        store, error,
+        "INSERT INTO events (kind, campaign_id, job_id, worker_id, detail) VALUES"
+        " ($1, nullif($2::bigint, 0), nullif($3::bigint, 0), nullif($4::bigint, 0), $5)",
+        "sllls", kind, campaign, job, worker, detail != NULL ? detail : "");
 }
 
 static void event_row_free(gpointer data)

@@ -82,7 +82,8 @@ static void add_configs(json_t *object, const struct round *round)
         json_array_append_new(counts, json_integer(config->count));
         for (int v = 0; v < config->count; v++)
             json_array_append_new(values, json_integer(config->values[v]));
-        json_array_append_new(keys, json_from_text(round->kernel_keys[i] ? round->kernel_keys[i] : ""));
+        json_array_append_new(keys,
+                              json_from_text(round->kernel_keys[i] ? round->kernel_keys[i] : ""));
         json_array_append_new(details, json_from_text(round->details[i]));
     }
     json_object_set_new(object, "config_counts", counts);

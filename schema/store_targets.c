@@ -15,8 +15,8 @@ const char *vendor_name(enum vendor vendor)
 static json_t *target_to_row(const struct target *t)
 {
     json_t *object = json_pack(
-        "{ss ss ss ss si si sI si si si so so}", "id", t->id, "vendor", vendor_name(t->vendor), "arch",
-        t->arch, "features", t->features, "compute_units", t->compute_units, "memory_gib",
+        "{ss ss ss ss si si sI si si si so so}", "id", t->id, "vendor", vendor_name(t->vendor),
+        "arch", t->arch, "features", t->features, "compute_units", t->compute_units, "memory_gib",
         t->memory_gib, "local_bytes", (json_int_t)t->local_bytes, "max_workgroup", t->max_workgroup,
         "wave_size", t->wave_size, "vector_bytes", t->vector_bytes, "peak_flops",
         json_from_double(t->peak_flops), "peak_bytes", json_from_double(t->peak_bytes));
@@ -71,7 +71,8 @@ bool store_get_target(Store *store, const char *id, struct target *target, GErro
         return false;
     if (PQntuples(rows) == 0) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
-                    "the database knows no target '%s'; to see those it knows: skipjack targets", id);
+                    "the database knows no target '%s'; to see those it knows: skipjack targets",
+                    id);
         return false;
     }
     g_autoptr(StoreJson) object = store_row_json(rows, 0);

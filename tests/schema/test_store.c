@@ -35,7 +35,8 @@ static void test_problems_are_stored_once(void)
     g_assert_true(store_put_problems(store, problems, 4, NULL, again, &error));
     g_assert_cmpmem(ids, sizeof ids, again, sizeof again);
 
-    g_autoptr(GArray) list = store_list_problems(store, &(struct problem_filter){.tag = "some"}, &error);
+    g_autoptr(GArray) list =
+        store_list_problems(store, &(struct problem_filter){.tag = "some"}, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(list->len, ==, 3);
     for (guint i = 0; i < list->len; i++) {
@@ -46,7 +47,8 @@ static void test_problems_are_stored_once(void)
         if (i > 0)
             g_assert_cmpint(problem_compare(&stored[-1].problem, &stored->problem), <, 0);
     }
-    g_autoptr(GArray) none = store_list_problems(store, &(struct problem_filter){.tag = "other"}, &error);
+    g_autoptr(GArray) none =
+        store_list_problems(store, &(struct problem_filter){.tag = "other"}, &error);
     g_assert_cmpuint(none->len, ==, 0);
 }
 
@@ -86,8 +88,12 @@ static void test_target_learns_from_its_device(void)
 {
     g_autoptr(Store) store = scratch_store();
     g_autoptr(GError) error = NULL;
-    struct target target = {.vendor = VENDOR_NVIDIA, .compute_units = 132, .memory_gib = 80,
-                            .local_bytes = 49152, .max_workgroup = 1024, .wave_size = 32};
+    struct target target = {.vendor = VENDOR_NVIDIA,
+                            .compute_units = 132,
+                            .memory_gib = 80,
+                            .local_bytes = 49152,
+                            .max_workgroup = 1024,
+                            .wave_size = 32};
     struct target read;
     g_strlcpy(target.id, "sm_90_132_80g", sizeof target.id);
     g_strlcpy(target.arch, "sm_90", sizeof target.arch);
@@ -111,10 +117,17 @@ static void test_target_learns_from_its_device(void)
 static struct kernel_row make_kernel(char *key, enum failure failure, const char *code)
 {
     static char text[] = "text";
-    struct kernel_row row = {.key = key,   .file = text,      .entry = text,
-                             .options = text, .arch = text,   .toolchain = text,
-                             .toolchain_version = text, .failure = failure, .log = text,
-                             .seconds = 0.5, .code_sha256 = text};
+    struct kernel_row row = {.key = key,
+                             .file = text,
+                             .entry = text,
+                             .options = text,
+                             .arch = text,
+                             .toolchain = text,
+                             .toolchain_version = text,
+                             .failure = failure,
+                             .log = text,
+                             .seconds = 0.5,
+                             .code_sha256 = text};
     row.code = code == NULL ? NULL : g_bytes_new(code, strlen(code) + 1);
     return row;
 }

@@ -35,7 +35,8 @@ static void clean_up(void)
 {
     if (getpid() != owner)
         return;
-    g_setenv("SKIPJACK_HOME", home, TRUE);
+    if (g_strcmp0(g_getenv("SKIPJACK_HOME"), home) != 0)
+        g_setenv("SKIPJACK_HOME", home, TRUE);
     if (!database_stop(NULL))
         fprintf(stderr, "# the scratch database under %s does not stop\n", home);
     nftw(home, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -121,11 +122,13 @@ char *scratch_db_new(void)
 Store *scratch_store(void)
 {
     g_autoptr(GError) error = NULL;
-    execute(scratch_db_url(),
-            "TRUNCATE skipjack.campaigns, skipjack.jobs, skipjack.rounds, skipjack.results,"
-            " skipjack.quarantine, skipjack.kernels, skipjack.workers, skipjack.events,"
-            " skipjack.problems, skipjack.problem_tags, skipjack.networks, skipjack.network_layers,"
-            " skipjack.targets, skipjack.solvers RESTART IDENTITY");
+    /* Faster than TRUNCATE, which writes new files for each table. */
+    execute(
+        scratch_db_url(),
+        "SET search_path = skipjack; DELETE FROM campaigns; DELETE FROM workers;"
+        " DELETE FROM events; DELETE FROM kernels; DELETE FROM quarantine; DELETE FROM networks;"
+        " DELETE FROM problem_tags; DELETE FROM problems; DELETE FROM solvers;"
+        " DELETE FROM targets");
     Store *store = store_open(scratch_db_url(), &error);
     require(store != NULL, error);
     return store;
