@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NO_BATCH    G_MININT64
 #define SKIPS_SHOWN 20 /* a file; JSON has them all */
 
 static struct {
     gboolean dry_run, list, strict, json;
-    gint64 batch;
+    gint64 batch; /* NO_BATCH where not given */
     char *tag, *network, *direction;
-} options;
+} options = {.batch = NO_BATCH};
 
 static const GOptionEntry entries[] = {
     {"dry-run", 'n', 0, G_OPTION_ARG_NONE, &options.dry_run, "Store nothing; needs no database",
@@ -38,7 +39,7 @@ static const struct cli cli = {
     .arguments = "FILE...",
     .summary =
         "Reads problems from driver command lines, layer tables (CSV), find-dbs and perf-dbs "
-        "(text or SQLite) and\nlists of keys, each also compressed with bzip2. Every line "
+        "(text or SQLite) and lists of keys, each also compressed with bzip2. Every line "
         "that cannot be used is named on stderr.",
     .example = "skipjack import coordinator/networks/resnet50-v1.5.csv --batch 64 --tag resnet\n"
                "  skipjack import problems.txt --dry-run --list",
@@ -49,7 +50,7 @@ static const struct cli cli = {
 
 static bool read_options(struct import_options *given, GError **error)
 {
-    *given = (struct import_options){options.network, options.batch, 0};
+    *given = (struct import_options){.network = options.network};
     if (options.direction != NULL) {
         given->directions = import_parse_directions(options.direction);
         if (given->directions == 0) {
@@ -59,11 +60,15 @@ static bool read_options(struct import_options *given, GError **error)
             return false;
         }
     }
-    if (options.batch < 0 || options.batch > INT32_MAX) {
+    if (options.batch == NO_BATCH) {
+        return true;
+    }
+    if (options.batch < 1 || options.batch > INT32_MAX) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
                     "--batch must be from 1 to %d", INT32_MAX);
         return false;
     }
+    given->batch = options.batch;
     return true;
 }
 
@@ -157,8 +162,8 @@ static void show_text(const Import *import)
     }
     /* With --list, standard output is the list alone, so that another import can read it. */
     fprintf(options.list ? stderr : stdout,
-            "%" G_GINT64_FORMAT " lines, %" G_GINT64_FORMAT
-            " convolutions, %d shapes, %d problems, %u lines not used\n",
+            "%" G_GINT64_FORMAT " lines: %" G_GINT64_FORMAT
+            " convolutions, %d shapes, %d problems; %u cannot be used\n",
             import->lines, import->convolutions, problem_list_shapes(import->problems),
             problem_list_count(import->problems), import->skipped->len);
 }
@@ -176,7 +181,7 @@ static bool store_problems(Store *store, const Import *import, GError **error)
 
 static bool store_import(const Import *import, GError **error)
 {
-    g_autoptr(Store) store = database_open(options.json, error);
+    g_autoptr(Store) store = database_open(false, error);
     if (store == NULL || !store_problems(store, import, error)) {
         return false;
     }

@@ -1,0 +1,71 @@
+#!/bin/sh
+# The import command without a database: totals, lists, messages and exit statuses.
+skipjack=${SKIPJACK:-build/skipjack}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+number=0
+failed=0
+
+# check NAME EXPECTED ACTUAL
+check() {
+    number=$((number + 1))
+    if [ "$2" = "$3" ]; then
+        echo "ok $number - $1"
+    else
+        failed=$((failed + 1))
+        echo "not ok $number - $1"
+        printf 'expected: %s\n  actual: %s\n' "$2" "$3" | sed 's/^/# /'
+    fi
+}
+
+run() {
+    "$skipjack" import "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+}
+
+cat >"$scratch/list.txt" <<'END'
+# three usable lines, two problems
+./bin/MIOpenDriver conv -n 8 -F 1
+./bin/MIOpenDriver conv -n 8 -F 1
+./bin/MIOpenDriver conv -n 9 -F 2
+./bin/MIOpenDriver pool -n 8
+conv -n
+END
+
+run "$scratch/list.txt" --dry-run --json
+check "unusable lines are no failure" 0 $status
+check "json holds the totals" "6 3 2 2 2" "$(tr -d ' ,' <"$scratch/out" |
+    sed -n 's/^"\(lines\|convolutions\|shapes\|problems\)":\([0-9]*\)$/\2/p' | tr '\n' ' ')$(grep -c '"reason"' "$scratch/out")"
+check "they are named on stderr" "$scratch/list.txt:6: flag -n needs a value" "$(tail -1 "$scratch/err")"
+
+run "$scratch/list.txt" --dry-run --strict
+check "strict makes them one" 1 $status
+
+run "$scratch/list.txt" --dry-run --list
+cp "$scratch/out" "$scratch/keys.txt"
+check "list prints multiplicity, tab and key" \
+    "2	3-32-32-3x3-32-30-30-8-0x0-1x1-1x1-0-NCHW-FP32-F" "$(head -1 "$scratch/out")"
+run "$scratch/keys.txt" --dry-run --list
+check "what list prints is read again" "" "$(diff "$scratch/keys.txt" "$scratch/out")"
+
+run "$scratch/missing.txt" "$scratch/list.txt" --dry-run
+check "a missing file is a failure" 1 $status
+check "the other files are read all the same" "6 lines: 3 convolutions, 2 shapes, 2 problems; 2 cannot be used" \
+    "$(cat "$scratch/out")"
+
+seq 1 30 | sed 's/.*/conv -n/' >"$scratch/torn.txt"
+run "$scratch/torn.txt" --dry-run
+check "stderr names twenty lines a file and counts the rest" "21 10 more lines" \
+    "$(wc -l <"$scratch/err") $(sed -n 's/.*: \(10 more lines\).*/\1/p' "$scratch/err")"
+
+run
+check "no file is wrong usage" 2 $status
+run "$scratch/list.txt" --dry-run --direction X
+check "an unknown direction is wrong usage" 2 $status
+run "$scratch/list.txt" --dry-run --batch 0
+check "batch 0 is wrong usage" 2 $status
+run --help
+check "help has an example" 1 "$(grep -c '^Example:' "$scratch/out")"
+
+echo "1..$number"
+exit $((failed > 0))
