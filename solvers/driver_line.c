@@ -193,7 +193,8 @@ static struct word skip_prefix(const char **at, struct opening *opening, bool *d
     struct word word = next_word(&scan), first = word;
     int directions = 0;
     *driver = false;
-    for (; word.length > 0 && word.text[0] != '-'; word = next_word(&scan)) {
+    for (; word.length > 0 && driver_flag_find(word.text, word.length) == NULL;
+         word = next_word(&scan)) {
         directions |= function_directions(word);
         if (is_driver(word)) {
             *driver = true;

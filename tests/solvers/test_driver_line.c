@@ -42,6 +42,7 @@ static void test_openings(void)
         {"MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver conv " FLAGS "-F 1 -t 1",
          KEY},
         {"miopenConvolutionBackwardWeights: ./bin/MIOpenDriver conv " FLAGS "-F 1", KEY},
+        {"- 2024-01-05 -- MIOPEN_FIND_MODE=1 ./bin/MIOpenDriver conv " FLAGS "-F 1", KEY},
         {"conv " FLAGS "-F 1", KEY},
         {FLAGS "-F 1", KEY},
         {"MIOpenDriver " FLAGS "-F 1", KEY},
