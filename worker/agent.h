@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 struct agent_options {
-    int build;                      /* build children, 0 for none */
-    char **devices;                 /* one eval child each, NULL-terminated, empty for none */
-    bool until_empty;               /* end when nothing is left to claim */
-    int64_t campaign;               /* 0: any */
-    int batch;                      /* jobs a claim */
+    int build;        /* build children, 0 for none */
+    char **devices;   /* one eval child each, NULL-terminated, empty for none */
+    bool until_empty; /* end when nothing is left to claim */
+    int64_t campaign; /* 0: any */
+    int batch;        /* jobs a claim */
     double lease_seconds;
     double compile_timeout_seconds; /* a kernel */
     double run_timeout_seconds;     /* a config, beside what its operations need */

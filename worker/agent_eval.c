@@ -50,7 +50,7 @@ struct evaluator {
     int leaving; /* jobs whose last call is under way */
     bool claiming, empty, stopping;
     bool asked;                /* an evaluate request is under way */
-    GHashTable *asked_configs; /* indices of that request without an outcome */
+    GHashTable *asked_configs; /* indices of that request */
     int in_flight;             /* config that was begun, or -1 */
     json_int_t request;
     GHashTable *sent; /* keys the child holds */
@@ -372,6 +372,7 @@ static bool frame_config(const struct evaluator *evaluator, json_t *head, int *i
            g_hash_table_contains(evaluator->asked_configs, GINT_TO_POINTER(*index));
 }
 
+/* A later outcome of a config replaces the earlier: the child repeats what drift made doubtful. */
 static void outcome_read(struct eval_job *job, int index, json_t *head)
 {
     struct outcome *outcome = &job->work.round->outcomes[index];
@@ -409,7 +410,6 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     evaluator->in_flight = -1;
     job->barren = 0;
     job->dirty = true;
-    g_hash_table_remove(evaluator->asked_configs, GINT_TO_POINTER(index));
     outcome_read(job, index, frame->head);
     const struct outcome *outcome = &job->work.round->outcomes[index];
     if (outcome->failure == FAILURE_NONE)
@@ -435,8 +435,9 @@ static void fail_unanswered(struct eval_job *job)
     gpointer index;
     g_hash_table_iter_init(&iter, job->evaluator->asked_configs);
     while (g_hash_table_iter_next(&iter, &index, NULL))
-        work_fail_config(&job->work, GPOINTER_TO_INT(index), FAILURE_LAUNCH_ERROR,
-                         "the eval child told no outcome");
+        if (config_pending(job, GPOINTER_TO_INT(index)))
+            work_fail_config(&job->work, GPOINTER_TO_INT(index), FAILURE_LAUNCH_ERROR,
+                             "the eval child told no outcome");
 }
 
 static void answer_evaluated(struct evaluator *evaluator, const struct frame *frame)
@@ -525,7 +526,7 @@ static void config_died(struct eval_job *job, int index, const struct child_deat
 {
     if (death->end == CHILD_TIMEOUT)
         config_condemn(job, index, FAILURE_RUN_TIMEOUT, detail);
-    else if (++job->deaths[index] >= CONFIG_LIVES)
+    else if (config_pending(job, index) && ++job->deaths[index] >= CONFIG_LIVES)
         config_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
 }
 

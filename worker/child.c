@@ -377,6 +377,7 @@ void child_send(Child *child, json_t *head, GBytes *blob)
         return;
     struct write *write = g_new0(struct write, 1);
     write->bytes = frame_encode(head, blob);
+    g_assert(write->bytes); /* nothing that is sent comes near a frame's limit */
     write->request.data = write;
     gsize length;
     gconstpointer bytes = g_bytes_get_data(write->bytes, &length);

@@ -12,6 +12,7 @@ static int run_build(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
+    opencl_environment(g_getenv("SKIPJACK_SCRATCH"));
     return build_child_main();
 }
 
@@ -40,7 +41,6 @@ int command_child(int argc, char **argv)
             fprintf(stderr, "child: %s\n", error ? error->message : "SKIPJACK_SCRATCH is not set");
             return 1;
         }
-        opencl_environment(scratch);
         return roles[i].run(argc - 2 - CHILD_ARGUMENTS, argv + 2 + CHILD_ARGUMENTS);
     }
     fprintf(stderr, "child: this command is started by skipjack worker alone\n");
