@@ -1,0 +1,401 @@
+/* The eval child as a real process over pipes, with kernels that PoCL built. */
+#include "worker/eval_child.h"
+
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels/kernel_source.h"
+#include "kernels/opencl.h"
+#include "schema/failure.h"
+#include "solvers/problem_key.h"
+#include "solvers/solver.h"
+#include "worker/frames.h"
+#include "worker/target_json.h"
+
+static char *scratch;
+
+struct peer {
+    pid_t pid;
+    int in, out;
+    struct target target;
+};
+
+static bool pocl_is_here(void)
+{
+    cl_device_id device;
+    struct target target;
+    return opencl_host_device(&device, &target, NULL);
+}
+
+/* ---- the child ---- */
+
+static void peer_start(struct peer *peer)
+{
+    int to[2], from[2];
+    g_assert_true(pipe(to) == 0 && pipe(from) == 0);
+    peer->pid = fork();
+    if (peer->pid == 0) {
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        for (int fd = 3; fd < 64; fd++)
+            close(fd);
+        execl("/proc/self/exe", "test_eval_child", "child", "eval", NULL);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    peer->in = to[1];
+    peer->out = from[0];
+}
+
+static int peer_end(struct peer *peer)
+{
+    int status = 0;
+    close(peer->in);
+    waitpid(peer->pid, &status, 0);
+    close(peer->out);
+    return status;
+}
+
+static const char *text_of(const struct frame *frame, const char *name)
+{
+    const char *text = json_string_value(json_object_get(frame->head, name));
+    return text ? text : "";
+}
+
+static double number_of(const struct frame *frame, const char *name)
+{
+    return json_number_value(json_object_get(frame->head, name));
+}
+
+static void peer_send(struct peer *peer, json_t *head, GBytes *blob)
+{
+    g_autoptr(GError) error = NULL;
+    frame_write(peer->in, head, blob, &error);
+    g_assert_no_error(error);
+    json_decref(head);
+}
+
+static void peer_receive(struct peer *peer, struct frame *frame)
+{
+    g_autoptr(GError) error = NULL;
+    if (!frame_read(peer->out, frame, &error))
+        g_error("the eval child is gone: %s", error->message);
+}
+
+static void peer_greet(struct peer *peer)
+{
+    g_autoptr(GError) error = NULL;
+    struct frame frame;
+    peer_receive(peer, &frame);
+    g_assert_cmpstr(text_of(&frame, "op"), ==, "hello");
+    g_assert_true(g_str_has_prefix(text_of(&frame, "stack"), "opencl "));
+    target_from_json(json_object_get(frame.head, "target"), &peer->target, &error);
+    g_assert_no_error(error);
+    frame_clear(&frame);
+}
+
+/* ---- requests ---- */
+
+static const struct solver *usual_solver(void)
+{
+    return solver_find("ConvDirectNaive");
+}
+
+static void small_problem(struct problem *p)
+{
+    problem_init(p);
+    p->c = 4;
+    p->k = 6;
+    p->in[AXIS_H] = p->in[AXIS_W] = 12;
+    p->fil[AXIS_H] = p->fil[AXIS_W] = 3;
+    p->pad[AXIS_H] = p->pad[AXIS_W] = 1;
+    problem_set_output(p);
+}
+
+/* The naive kernel with `from` in its source changed `to`; NULL for none. */
+static GBytes *build_kernel(const struct target *target, const char *from, const char *to)
+{
+    g_autoptr(GError) error = NULL;
+    struct problem p;
+    struct context context;
+    struct perf_config config = {0};
+    struct solution solution;
+    struct code_object object;
+    small_problem(&p);
+    context_init(&context, target);
+    solution_init(&solution);
+    solver_solve(usual_solver(), &p, &context, &config, &solution, &error);
+    g_assert_no_error(error);
+    const struct launch *launch = &solution.launches[0];
+    const struct kernel_source *source = kernel_source_find(launch->file, &error);
+    g_assert_no_error(error);
+    GString *text = g_string_new(source->text);
+    if (from)
+        g_assert_cmpint(g_string_replace(text, from, to, 0), >, 0);
+    toolchain_find("opencl")->compile(text->str, launch->options, launch->entry, target, &object,
+                                      &error);
+    g_assert_no_error(error);
+    GBytes *code = g_bytes_ref(object.code);
+    code_object_clear(&object);
+    g_string_free(text, TRUE);
+    return code;
+}
+
+static void send_kernel(struct peer *peer, const char *key, GBytes *code)
+{
+    peer_send(peer, json_pack("{s:s,s:s}", "op", "kernel", "key", key), code);
+}
+
+/* A request of one config for each key, NULL-terminated; the first is the default. */
+static void send_evaluate(struct peer *peer, int id, const char *const *keys)
+{
+    char key[PROBLEM_KEY_MAX];
+    struct problem p;
+    json_t *configs = json_array();
+    small_problem(&p);
+    for (int i = 0; keys[i]; i++)
+        json_array_append_new(
+            configs, json_pack("{s:i,s:[],s:[s]}", "index", 10 + i, "values", "kernels", keys[i]));
+    peer_send(peer,
+              json_pack("{s:s,s:i,s:s,s:s,s:o,s:i,s:o,s:i,s:f,s:f}", "op", "evaluate", "id", id,
+                        "problem", problem_key(&p, key), "solver", usual_solver()->name, "target",
+                        target_to_json(&peer->target), "seed", 5, "configs", configs, "default", 10,
+                        "best_ms", 0.0, "sample_seconds", 0.05),
+              NULL);
+}
+
+struct answers {
+    int begun, outcomes;
+    enum failure failure[4];
+    double median_ms[4];
+    char *detail[4];
+    double drift;
+    bool stopped;
+    char *failed;
+};
+
+static void answers_clear(struct answers *answers)
+{
+    for (int i = 0; i < 4; i++)
+        g_free(answers->detail[i]);
+    g_free(answers->failed);
+    *answers = (struct answers){0};
+}
+
+static void note_outcome(const struct frame *frame, struct answers *answers)
+{
+    int place = (int)number_of(frame, "index") - 10;
+    g_assert_cmpint(place, >=, 0);
+    g_assert_cmpint(place, <, 4);
+    answers->outcomes++;
+    g_assert_true(failure_parse(text_of(frame, "failure"), &answers->failure[place]));
+    answers->median_ms[place] = number_of(frame, "median_ms");
+    g_free(answers->detail[place]);
+    answers->detail[place] = g_strdup(text_of(frame, "detail"));
+    if (answers->failure[place] == FAILURE_NONE) {
+        g_assert_cmpfloat(number_of(frame, "min_ms"), >, 0);
+        g_assert_cmpfloat(number_of(frame, "min_ms"), <=, answers->median_ms[place]);
+        g_assert_cmpfloat(number_of(frame, "error"), <=, 1);
+        g_assert_cmpfloat(number_of(frame, "n"), >=, 3);
+    }
+}
+
+/* All answers to one request. */
+static void take_answers(struct peer *peer, int id, struct answers *answers)
+{
+    bool over = false;
+    *answers = (struct answers){0};
+    while (!over) {
+        struct frame frame;
+        peer_receive(peer, &frame);
+        const char *op = text_of(&frame, "op");
+        g_assert_cmpint((int)number_of(&frame, "id"), ==, id);
+        answers->begun += g_str_equal(op, "begin");
+        if (g_str_equal(op, "outcome"))
+            note_outcome(&frame, answers);
+        if (g_str_equal(op, "failed"))
+            answers->failed = g_strdup(text_of(&frame, "detail"));
+        over = g_str_equal(op, "evaluated") || g_str_equal(op, "failed");
+        if (g_str_equal(op, "evaluated")) {
+            answers->drift = number_of(&frame, "drift");
+            answers->stopped = json_is_true(json_object_get(frame.head, "stopped"));
+        }
+        frame_clear(&frame);
+    }
+}
+
+/* Right, and measured: what the time says depends on what else the machine does. */
+static bool is_timed(enum failure failure)
+{
+    return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
+}
+
+/* ---- tests ---- */
+
+static bool start_or_skip(struct peer *peer)
+{
+    if (!pocl_is_here()) {
+        g_test_skip("no PoCL on this machine");
+        return false;
+    }
+    peer_start(peer);
+    peer_greet(peer);
+    return true;
+}
+
+static void test_good_kernel(void)
+{
+    struct peer peer;
+    struct answers answers;
+    if (!start_or_skip(&peer))
+        return;
+    g_autoptr(GBytes) good = build_kernel(&peer.target, NULL, NULL);
+    send_kernel(&peer, "good", good);
+    send_evaluate(&peer, 1, (const char *const[]){"good", "good", NULL});
+    take_answers(&peer, 1, &answers);
+    g_assert_null(answers.failed);
+    g_assert_true(is_timed(answers.failure[0]));
+    g_assert_true(is_timed(answers.failure[1]));
+    g_assert_cmpint(answers.begun, >=, 3); /* the default twice */
+    g_assert_cmpint(answers.begun, ==, answers.outcomes);
+    g_assert_true(answers.drift > 0 || answers.failure[0] == FAILURE_UNSTABLE);
+    g_assert_false(answers.stopped);
+    answers_clear(&answers);
+    g_assert_cmpint(peer_end(&peer), ==, 0);
+}
+
+static void test_bad_kernels(void)
+{
+    struct peer peer;
+    struct answers answers;
+    if (!start_or_skip(&peer))
+        return;
+    g_autoptr(GBytes) good = build_kernel(&peer.target, NULL, NULL);
+    g_autoptr(GBytes) wrong = build_kernel(&peer.target, "ACC sum = 0;", "ACC sum = 1;");
+    g_autoptr(GBytes) junk = g_bytes_new_static("not a program", 13);
+    send_kernel(&peer, "good", good);
+    send_kernel(&peer, "wrong", wrong);
+    send_kernel(&peer, "junk", junk);
+    send_evaluate(&peer, 2, (const char *const[]){"wrong", "junk", "absent", "good", NULL});
+    take_answers(&peer, 2, &answers);
+    g_assert_cmpint(answers.failure[0], ==, FAILURE_WRONG_RESULT);
+    g_assert_nonnull(strstr(answers.detail[0], "expected"));
+    g_assert_cmpint(answers.failure[1], ==, FAILURE_LOAD_ERROR);
+    g_assert_cmpint(answers.failure[2], ==, FAILURE_LOAD_ERROR);
+    g_assert_nonnull(strstr(answers.detail[2], "was not sent"));
+    g_assert_true(is_timed(answers.failure[3]));
+    answers_clear(&answers);
+    g_assert_cmpint(peer_end(&peer), ==, 0);
+}
+
+/* A work-item a place further on: the first element stays unwritten, one lands behind the tensor. */
+static void test_out_of_bounds(void)
+{
+    struct peer peer;
+    struct answers answers;
+    if (!start_or_skip(&peer))
+        return;
+    g_autoptr(GBytes) astray = build_kernel(&peer.target, "rest * y_n +", "1 + rest * y_n +");
+    send_kernel(&peer, "astray", astray);
+    send_evaluate(&peer, 3, (const char *const[]){"astray", NULL});
+    take_answers(&peer, 3, &answers);
+    g_assert_cmpint(answers.failure[0], ==, FAILURE_OUT_OF_BOUNDS);
+    g_assert_nonnull(strstr(answers.detail[0], "outside of y"));
+    answers_clear(&answers);
+    g_assert_cmpint(peer_end(&peer), ==, 0);
+}
+
+/* What the agent sees of a kernel that takes the process with it: the begin is the last word. */
+static void test_crash(void)
+{
+    struct peer peer;
+    struct frame frame = {0};
+    g_autoptr(GError) error = NULL;
+    if (!start_or_skip(&peer))
+        return;
+    g_autoptr(GBytes) lost =
+        build_kernel(&peer.target, "rest * y_n +", "0x100000000000L + rest * y_n +");
+    send_kernel(&peer, "lost", lost);
+    send_evaluate(&peer, 9, (const char *const[]){"lost", NULL});
+    peer_receive(&peer, &frame);
+    g_assert_cmpstr(text_of(&frame, "op"), ==, "begin");
+    g_assert_cmpint((int)number_of(&frame, "index"), ==, 10);
+    frame_clear(&frame);
+    g_assert_false(frame_read(peer.out, &frame, &error));
+    g_assert_error(error, WORKER_ERROR, WORKER_ERROR_CLOSED);
+    g_assert_true(WIFSIGNALED(peer_end(&peer)));
+}
+
+static void test_refused_requests(void)
+{
+    struct peer peer;
+    struct answers answers;
+    if (!start_or_skip(&peer))
+        return;
+    g_strlcpy(peer.target.id, "gfx90a68", sizeof(peer.target.id));
+    send_evaluate(&peer, 4, (const char *const[]){"any", NULL});
+    take_answers(&peer, 4, &answers);
+    g_assert_nonnull(answers.failed);
+    g_assert_nonnull(strstr(answers.failed, "gfx90a68"));
+    g_assert_cmpint(answers.begun, ==, 0);
+    answers_clear(&answers);
+    g_assert_cmpint(peer_end(&peer), ==, 0);
+}
+
+static void test_stop(void)
+{
+    struct peer peer;
+    struct answers answers;
+    if (!start_or_skip(&peer))
+        return;
+    /* Sent together: the stop is there before the second config is asked for. */
+    send_evaluate(&peer, 5, (const char *const[]){"absent", "absent", "absent", NULL});
+    send_evaluate(&peer, 6, (const char *const[]){"absent", NULL});
+    peer_send(&peer, json_pack("{s:s}", "op", "stop"), NULL);
+    take_answers(&peer, 5, &answers);
+    g_assert_true(answers.stopped || answers.outcomes == 3);
+    answers_clear(&answers);
+    take_answers(&peer, 6, &answers);
+    answers_clear(&answers);
+    g_assert_cmpint(peer_end(&peer), ==, 0);
+}
+
+static void test_broken_protocol(void)
+{
+    struct peer peer;
+    if (!start_or_skip(&peer))
+        return;
+    peer_send(&peer, json_pack("{s:s}", "op", "dance"), NULL);
+    int status = peer_end(&peer);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && g_str_equal(argv[1], "child"))
+        return eval_child_main(NULL);
+    g_autofree char *pattern = g_build_filename(g_get_tmp_dir(), "skipjack-test-XXXXXX", NULL);
+    scratch = g_mkdtemp(pattern);
+    g_setenv("SKIPJACK_SCRATCH", scratch, TRUE);
+    opencl_environment(scratch);
+    signal(SIGPIPE, SIG_IGN);
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/eval_child/good_kernel_is_measured", test_good_kernel);
+    g_test_add_func("/eval_child/bad_kernels_fail_each_in_its_way", test_bad_kernels);
+    g_test_add_func("/eval_child/write_outside_is_found", test_out_of_bounds);
+    g_test_add_func("/eval_child/crash_leaves_the_begin_behind", test_crash);
+    g_test_add_func("/eval_child/foreign_target_is_refused", test_refused_requests);
+    g_test_add_func("/eval_child/stop_is_honoured_between_configs", test_stop);
+    g_test_add_func("/eval_child/unknown_request_ends_it", test_broken_protocol);
+    int status = g_test_run();
+    g_autofree char *remove = g_strdup_printf("rm -rf '%s'", scratch);
+    if (!scratch || !g_spawn_command_line_sync(remove, NULL, NULL, NULL, NULL))
+        g_printerr("cannot remove '%s'\n", scratch);
+    return status;
+}
