@@ -1,0 +1,428 @@
+/* The gate and the choice of rows, with solvers of the test's own and nothing stored. */
+#include "export/export_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- solvers: one that can be tuned, for all directions, and five that cannot ---- */
+
+static bool applies(const struct problem *p, const struct context *context, const char **reason)
+{
+    (void)context;
+    *reason = "needs a batch below 1000";
+    return p->n < 1000;
+}
+
+static void usual(const struct problem *p, const struct context *context,
+                  struct perf_config *config)
+{
+    (void)p;
+    (void)context;
+    config->count = 1;
+    config->values[0] = 1;
+}
+
+static void none(const struct problem *p, const struct context *context, struct perf_config *config)
+{
+    (void)p;
+    (void)context;
+    config->count = 0;
+}
+
+/* What is right for a forward input of 56 is not always right for one of 55. */
+static bool fits(const struct problem *p, const struct context *context, const int32_t *values)
+{
+    (void)context;
+    return values[0] < 8 || p->in[AXIS_H] % 2 == 0;
+}
+
+static const int32_t values[] = {1, 2, 4, 8};
+static const struct space_param params[] = {{"tile", G_N_ELEMENTS(values), values}};
+static const struct space_constraint constraints[] = {{"tile_fits", "shape", 1, fits}};
+static const struct space space = {1, params, 1, constraints};
+static const char *const sources[] = {NULL};
+
+#define SOLVER(NAME, SPACE, DEFAULT)                                                               \
+    {                                                                                              \
+        .provider = "test", .name = NAME, .revision = 3, .algorithm = "Direct",                    \
+        .sources = sources, .is_applicable = applies, .default_config = DEFAULT, .space = SPACE    \
+    }
+static const struct solver solvers[] = {
+    SOLVER("ConvTuned", &space, usual), SOLVER("ConvA", NULL, none), SOLVER("ConvB", NULL, none),
+    SOLVER("ConvC", NULL, none),        SOLVER("ConvD", NULL, none),
+};
+/* In place of the program's own table. */
+const struct solver *const solver_table[] = {&solvers[0], &solvers[1], &solvers[2], &solvers[3],
+                                             &solvers[4]};
+const int solver_table_count = G_N_ELEMENTS(solver_table);
+
+/* ---- a campaign's results, made by hand ---- */
+
+#define FORWARD "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
+/* Two problems that perf-db cannot tell apart: forward inputs of 55 and of 56. */
+#define ODD     "128-28-28-3x3-64-55-55-4-1x1-2x2-1x1-0-NCHW-FP32-B"
+#define EVEN    "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B"
+
+struct scene {
+    struct gate gate;
+    struct export_plan plan;
+    struct export_summary summary;
+    GPtrArray *results; /* struct result * */
+};
+
+static void free_result(void *result)
+{
+    result_free(result);
+}
+
+static void free_kernel(void *kernel)
+{
+    kernel_row_free(kernel);
+}
+
+static void scene_init(struct scene *scene)
+{
+    memset(scene, 0, sizeof *scene);
+    g_assert_true(target_parse("gfx90a68", &scene->gate.target, NULL));
+    context_init(&scene->gate.context, &scene->gate.target);
+    scene->gate.kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
+    scene->gate.codes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    scene->results = g_ptr_array_new_with_free_func(free_result);
+    scene->summary.refused = g_ptr_array_new();
+}
+
+static void scene_clear(struct scene *scene)
+{
+    export_plan_clear(&scene->plan);
+    gate_clear(&scene->gate);
+    for (guint i = 0; i < scene->summary.refused->len; i++) {
+        struct export_refusal *refusal = scene->summary.refused->pdata[i];
+        g_free(refusal->problem);
+        g_free(refusal->solver);
+        g_free(refusal->reason);
+        g_free(refusal);
+    }
+    export_summary_clear(&scene->summary);
+    g_ptr_array_unref(scene->results);
+}
+
+static struct kernel_row *add_kernel(struct scene *scene, const char *key, const char *options,
+                                     const char *code)
+{
+    struct kernel_row *kernel = g_new0(struct kernel_row, 1);
+    kernel->key = g_strdup(key);
+    kernel->file = g_strdup("conv.cl");
+    kernel->entry = g_strdup("conv");
+    kernel->options = g_strdup(options);
+    kernel->arch = g_strdup("gfx90a");
+    kernel->code_sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, code, -1);
+    g_hash_table_insert(scene->gate.kernels, kernel->key, kernel);
+    return kernel;
+}
+
+/* A job's result of this rank, with a kernel of its own. */
+static struct result *add(struct scene *scene, int64_t job, const char *key, const char *solver,
+                          const char *config, double time_ms)
+{
+    struct result *result = g_new0(struct result, 1);
+    g_autofree char *options = g_strdup_printf("-DJOB=%d -DCONFIG=%s", (int)job, config);
+    g_autofree char *kernel = g_strdup_printf("%d:%s", (int)job, config);
+    g_assert_true(problem_key_parse(key, &result->problem, NULL));
+    result->job = job;
+    result->solver = g_strdup(solver);
+    result->algorithm = g_strdup("Direct");
+    result->revision = 3;
+    result->multiplicity = 1;
+    result->kept.config_text = g_strdup(config);
+    g_assert_true(perf_config_parse(config, config[0] != '\0', &result->kept.config, NULL));
+    result->kept.kernel_keys = g_strdup(kernel);
+    result->kept.outcome.median_ms = time_ms;
+    result->kept.outcome.n = 10;
+    result->kept.flops = 1e6;
+    for (guint i = 0; i < scene->results->len; i++) {
+        result->rank += ((struct result *)scene->results->pdata[i])->job == job;
+    }
+    add_kernel(scene, kernel, options, kernel);
+    g_ptr_array_add(scene->results, result);
+    return result;
+}
+
+static void choose(struct scene *scene)
+{
+    export_plan_init(&scene->plan, &scene->gate, scene->results, &scene->summary);
+}
+
+static const char *line(const struct scene *scene, guint index)
+{
+    return index < scene->plan.lines->len
+               ? ((const struct planned_line *)scene->plan.lines->pdata[index])->text
+               : NULL;
+}
+
+static const char *reason(const struct scene *scene, guint index)
+{
+    return index < scene->summary.refused->len
+               ? ((const struct export_refusal *)scene->summary.refused->pdata[index])->reason
+               : "";
+}
+
+#define ENTRY(NAME, TIME, ALGO) NAME ":" TIME ",0,miopenConvolution" ALGO "AlgoDirect"
+
+/* ---- choosing ---- */
+
+static void best_four_are_sorted_by_time_then_name(void)
+{
+    struct scene scene;
+    scene_init(&scene);
+    add(&scene, 1, FORWARD, "ConvD", "", 0.5);
+    add(&scene, 2, FORWARD, "ConvA", "", 9);
+    add(&scene, 3, FORWARD, "ConvTuned", "4", 0.25);
+    add(&scene, 4, FORWARD, "ConvC", "", 0.5000000001);
+    add(&scene, 5, FORWARD, "ConvB", "", 1);
+    choose(&scene);
+    g_assert_cmpstr(
+        line(&scene, 0), ==,
+        FORWARD "=" ENTRY("ConvTuned", "0.25", "Fwd") ";" ENTRY("ConvC", "0.5", "Fwd") ";" ENTRY(
+            "ConvD", "0.5", "Fwd") ";" ENTRY("ConvB", "1", "Fwd"));
+    g_assert_cmpint(scene.summary.find_entries, ==, 4);
+    g_assert_cmpint(scene.summary.perf_records, ==, 1);
+    g_assert_cmpuint(scene.summary.refused->len, ==, 0);
+    scene_clear(&scene);
+}
+
+static void only_the_best_config_of_a_job_is_exported(void)
+{
+    struct scene scene;
+    scene_init(&scene);
+    add(&scene, 1, FORWARD, "ConvTuned", "4", 0.25);
+    add(&scene, 1, FORWARD, "ConvTuned", "1", 0.5);
+    choose(&scene);
+    g_assert_cmpstr(line(&scene, 0), ==, FORWARD "=" ENTRY("ConvTuned", "0.25", "Fwd"));
+    g_assert_cmpuint(scene.plan.records->len, ==, 1);
+    g_assert_cmpstr(((struct perf_record *)scene.plan.records->pdata[0])->params, ==, "4");
+    g_assert_cmpuint(scene.plan.kernels->len, ==, 1);
+    scene_clear(&scene);
+}
+
+static void heavier_problem_gives_a_shared_row_its_params(void)
+{
+    /* ODD saves 1 ms twenty times, EVEN 2 ms five times. */
+    struct scene scene;
+    scene_init(&scene);
+    add(&scene, 1, ODD, "ConvTuned", "2", 1)->multiplicity = 20;
+    add(&scene, 1, ODD, "ConvTuned", "1", 2)->kept.is_default = true;
+    add(&scene, 2, EVEN, "ConvTuned", "4", 1)->multiplicity = 5;
+    add(&scene, 2, EVEN, "ConvTuned", "2", 1.5);
+    add(&scene, 2, EVEN, "ConvTuned", "1", 3)->kept.is_default = true;
+    choose(&scene);
+    g_assert_cmpint(scene.summary.merged, ==, 1);
+    g_assert_cmpuint(scene.plan.records->len, ==, 1);
+    g_assert_cmpstr(((struct perf_record *)scene.plan.records->pdata[0])->params, ==, "2");
+    g_assert_cmpstr(line(&scene, 0), ==, ODD "=" ENTRY("ConvTuned", "1", "BwdData"));
+    /* EVEN's time is what these params took. */
+    g_assert_cmpstr(line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1.5", "BwdData"));
+    g_assert_cmpuint(scene.plan.kernels->len, ==, 2);
+    scene_clear(&scene);
+}
+
+static void params_not_valid_for_the_other_problem_take_its_entry_away(void)
+{
+    struct scene scene;
+    scene_init(&scene);
+    add(&scene, 1, ODD, "ConvTuned", "2", 1);
+    add(&scene, 2, EVEN, "ConvTuned", "8", 1);
+    add(&scene, 2, EVEN, "ConvTuned", "1", 3)->kept.is_default = true;
+    choose(&scene);
+    g_assert_cmpuint(scene.plan.lines->len, ==, 1);
+    g_assert_cmpstr(line(&scene, 0), ==, EVEN "=" ENTRY("ConvTuned", "1", "BwdData"));
+    g_assert_nonnull(strstr(reason(&scene, 0), "not valid for it"));
+    scene_clear(&scene);
+}
+
+static void problem_with_an_epilogue_is_counted(void)
+{
+    struct scene scene;
+    scene_init(&scene);
+    add(&scene, 1, FORWARD "+relu", "ConvA", "", 1);
+    add(&scene, 2, FORWARD "+relu", "ConvB", "", 1);
+    add(&scene, 3, FORWARD, "ConvB", "", 1);
+    choose(&scene);
+    g_assert_cmpint(scene.summary.inexpressible, ==, 1);
+    g_assert_cmpint(scene.summary.find_keys, ==, 1);
+    scene_clear(&scene);
+}
+
+/* ---- the gate ---- */
+
+static void spoil_solver(struct result *result)
+{
+    g_free(result->solver);
+    result->solver = g_strdup("ConvGone");
+}
+
+static void spoil_revision(struct result *result)
+{
+    result->revision = 2;
+}
+
+static void spoil_config(struct result *result)
+{
+    g_free(result->kept.config_text);
+    result->kept.config_text = g_strdup("3");
+}
+
+static void spoil_config_values(struct result *result)
+{
+    result->kept.config.values[0] = 1;
+}
+
+static void spoil_problem(struct result *result)
+{
+    result->problem.n = 1000;
+}
+
+static void spoil_zero(struct result *result)
+{
+    result->kept.outcome.median_ms = 0;
+}
+
+static void spoil_nan(struct result *result)
+{
+    result->kept.outcome.median_ms = (double)NAN;
+}
+
+static void spoil_tiny(struct result *result)
+{
+    result->kept.outcome.median_ms = 1e-60;
+}
+
+static void spoil_impossible(struct result *result)
+{
+    result->kept.flops = 1e15;
+}
+
+static void spoil_failed(struct result *result)
+{
+    result->kept.outcome.failure = FAILURE_WRONG_RESULT;
+}
+
+static void spoil_kernel(struct result *result)
+{
+    g_free(result->kept.kernel_keys);
+    result->kept.kernel_keys = g_strdup("1:4,0123456789abcdef");
+}
+
+static void spoil_kernels(struct result *result)
+{
+    result->kept.kernel_keys[0] = '\0';
+}
+
+static void result_that_does_not_pass_is_named_with_the_reason(void)
+{
+    static const struct {
+        void (*spoil)(struct result *result);
+        const char *reason;
+    } cases[] = {
+        {spoil_solver, "no solver of that name"},
+        {spoil_revision, "measured at revision 2, the registry has 3"},
+        {spoil_config, "3"},
+        {spoil_config_values, "does not read back from '4'"},
+        {spoil_problem, "needs a batch below 1000"},
+        {spoil_zero, "not a positive number"},
+        {spoil_nan, "not a positive number"},
+        {spoil_tiny, "not a positive number"},
+        {spoil_impossible, "is impossible, gfx90a68 needs"},
+        {spoil_failed, "wrong result"},
+        {spoil_kernel, "kernel 0123456789ab is not in the database"},
+        {spoil_kernels, "names no kernel"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct scene scene;
+        scene_init(&scene);
+        cases[i].spoil(add(&scene, 1, FORWARD, "ConvTuned", "4", 0.25));
+        add(&scene, 2, FORWARD, "ConvA", "", 1);
+        choose(&scene);
+        if (strstr(reason(&scene, 0), cases[i].reason) == NULL) {
+            g_test_message("%zu: '%s'", i, reason(&scene, 0));
+            g_test_fail();
+        }
+        g_assert_cmpint(scene.summary.find_entries, ==, 1);
+        g_assert_cmpuint(scene.plan.records->len, ==, 0);
+        g_assert_cmpuint(scene.plan.kernels->len, ==, 1);
+        scene_clear(&scene);
+    }
+}
+
+static void one_name_holds_one_code_object(void)
+{
+    struct scene scene;
+    scene_init(&scene);
+    struct result *one = add(&scene, 1, FORWARD, "ConvA", "", 1);
+    struct result *same = add(&scene, 2, FORWARD, "ConvB", "", 2);
+    struct result *other = add(&scene, 3, FORWARD, "ConvC", "", 3);
+    struct result *const all[] = {one, same, other};
+    for (int i = 0; i < 3; i++) {
+        static const char *const keys[] = {"one", "same", "other"};
+        g_free(all[i]->kept.kernel_keys);
+        all[i]->kept.kernel_keys = g_strdup(keys[i]);
+        add_kernel(&scene, keys[i], "-DX=1", i == 2 ? "another" : "the code");
+    }
+    choose(&scene);
+    g_assert_cmpint(scene.summary.find_entries, ==, 2);
+    g_assert_cmpuint(scene.plan.kernels->len, ==, 1);
+    g_assert_nonnull(strstr(reason(&scene, 0), "another code object has the name"));
+    scene_clear(&scene);
+}
+
+static void kernel_of_another_target_is_refused(void)
+{
+    struct scene scene;
+    scene_init(&scene);
+    add(&scene, 1, FORWARD, "ConvA", "", 1);
+    struct kernel_row *kernel = g_hash_table_lookup(scene.gate.kernels, "1:");
+    g_free(kernel->arch);
+    kernel->arch = g_strdup("gfx1030");
+    choose(&scene);
+    g_assert_nonnull(strstr(reason(&scene, 0), "built for gfx1030"));
+    scene_clear(&scene);
+}
+
+static void least_time_follows_the_peak_and_the_type(void)
+{
+    struct target target;
+    struct problem problem;
+    problem_init(&problem);
+    g_assert_true(target_parse("gfx90a68", &target, NULL));
+    target.peak_flops = 1e12;
+    g_assert_cmpfloat_with_epsilon(gate_least_ms(&target, &problem, 1e9), 1, 1e-9);
+    problem.type[TENSOR_X] = TYPE_FP16;
+    g_assert_cmpfloat_with_epsilon(gate_least_ms(&target, &problem, 1e9), 1. / 16, 1e-9);
+    target.vendor = VENDOR_CPU;
+    g_assert_cmpfloat_with_epsilon(gate_least_ms(&target, &problem, 1e9), 1. / 2, 1e-9);
+    target.peak_flops = 0;
+    g_assert_cmpfloat(gate_least_ms(&target, &problem, 1e9), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/export_plan/best_four_are_sorted_by_time_then_name",
+                    best_four_are_sorted_by_time_then_name);
+    g_test_add_func("/export_plan/only_the_best_config_of_a_job_is_exported",
+                    only_the_best_config_of_a_job_is_exported);
+    g_test_add_func("/export_plan/heavier_problem_gives_a_shared_row_its_params",
+                    heavier_problem_gives_a_shared_row_its_params);
+    g_test_add_func("/export_plan/params_not_valid_for_the_other_problem_take_its_entry_away",
+                    params_not_valid_for_the_other_problem_take_its_entry_away);
+    g_test_add_func("/export_plan/problem_with_an_epilogue_is_counted",
+                    problem_with_an_epilogue_is_counted);
+    g_test_add_func("/export_plan/result_that_does_not_pass_is_named_with_the_reason",
+                    result_that_does_not_pass_is_named_with_the_reason);
+    g_test_add_func("/export_plan/one_name_holds_one_code_object", one_name_holds_one_code_object);
+    g_test_add_func("/export_plan/kernel_of_another_target_is_refused",
+                    kernel_of_another_target_is_refused);
+    g_test_add_func("/export_plan/least_time_follows_the_peak_and_the_type",
+                    least_time_follows_the_peak_and_the_type);
+    return g_test_run();
+}
