@@ -56,19 +56,21 @@ struct problem_filter {
 GArray *store_list_problems(Store *store, const struct problem_filter *filter, GError **error);
 
 struct layer {
-    char *name;           /* may be "" */
-    int multiplicity;     /* how often the network runs it */
+    char *name;       /* may be "" */
+    int multiplicity; /* how often the network runs it */
     struct problem problem;
 };
 /* Replaces the network's layers. */
-bool store_put_network(Store *store, const char *name, const struct layer *layers, int count, GError **error);
+bool store_put_network(Store *store, const char *name, const struct layer *layers, int count,
+                       GError **error);
 struct network_row {
     char *name;
     int layers, problems; /* sum of multiplicities; distinct problems */
     double gmacs;         /* of one run; filled by the caller from layers where it matters */
 };
-GPtrArray *store_list_networks(Store *store, GError **error);             /* struct network_row * */
-GPtrArray *store_list_layers(Store *store, const char *network, GError **error); /* struct layer * */
+GPtrArray *store_list_networks(Store *store, GError **error); /* struct network_row * */
+GPtrArray *store_list_layers(Store *store, const char *network,
+                             GError **error); /* struct layer * */
 
 /* Inserts, or updates limits and peaks with what a device really said. */
 bool store_put_target(Store *store, const struct target *target, GError **error);
@@ -80,14 +82,14 @@ GPtrArray *store_list_targets(Store *store, GError **error); /* struct target * 
 struct campaign {
     int64_t id;
     char *name;
-    char *identity;       /* hash of what was asked for: the same request finds the same campaign */
-    char *target;         /* target id */
-    char *stack;          /* toolchain and its version that results must come from, "" for any */
-    char *state;          /* "active", "paused", "done", "cancelled" */
-    char *strategy;       /* "exhaustive", "random" */
+    char *identity; /* hash of what was asked for: the same request finds the same campaign */
+    char *target;   /* target id */
+    char *stack;    /* toolchain and its version that results must come from, "" for any */
+    char *state;    /* "active", "paused", "done", "cancelled" */
+    char *strategy; /* "exhaustive", "random" */
     int64_t seed;
-    int configs_limit;    /* configs a job may evaluate; 0 no limit */
-    int round_configs;    /* configs in a round */
+    int configs_limit;                    /* configs a job may evaluate; 0 no limit */
+    int round_configs;                    /* configs in a round */
     double budget_seconds, spent_seconds; /* working time, all rounds; budget 0 for none */
     bool build_only;
     int64_t created_unix;
@@ -99,19 +101,19 @@ void campaign_free(struct campaign *campaign);
 /* One job a row; the caller has asked the solver already whether it applies. */
 struct job_plan {
     struct problem problem;
-    const char *solver;   /* name */
+    const char *solver; /* name */
     int revision;
-    const char *hash;     /* solver_hash() */
+    const char *hash; /* solver_hash() */
     const char *provider, *algorithm;
     bool dynamic, tunable;
-    double priority;      /* higher first within a round number: expected weight */
+    double priority; /* higher first within a round number: expected weight */
     int multiplicity;
 };
 /* Inserts campaign and jobs in one transaction and sets campaign->id. A job whose problem, solver
  * revision, hash, target and stack have a finished job with the same strategy, seed and configs_limit
  * (or an exhaustive one) takes over its rounds and results and starts as done; *reused counts them. */
-bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs, int count,
-                           int *reused, GError **error);
+bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
+                           int count, int *reused, GError **error);
 struct campaign *store_get_campaign(Store *store, int64_t id, GError **error);
 /* The newest not cancelled or dropped campaign with that identity, NULL without error when there is none. */
 struct campaign *store_find_campaign(Store *store, const char *identity, GError **error);
@@ -124,12 +126,13 @@ bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GErr
 /* ---- the queue ---- */
 
 struct worker_info {
-    const char *node;     /* stable name of the node */
-    const char *process;  /* tells this process from a dead one: boot id, pid and start time */
-    const char *target;   /* its device's target id, "" for a build node */
+    const char *node;    /* stable name of the node */
+    const char *process; /* tells this process from a dead one: boot id, pid and start time */
+    const char *target;  /* its device's target id, "" for a build node */
     const char *stack;
 };
-bool store_register_worker(Store *store, const struct worker_info *info, int64_t *worker, GError **error);
+bool store_register_worker(Store *store, const struct worker_info *info, int64_t *worker,
+                           GError **error);
 struct worker_row {
     int64_t id;
     char *node, *process, *target;
@@ -137,7 +140,8 @@ struct worker_row {
     double beat_age_seconds;
     bool ended;
 };
-GPtrArray *store_list_workers(Store *store, const char *node, GError **error); /* node NULL: all; not ended ones first */
+GPtrArray *store_list_workers(Store *store, const char *node,
+                              GError **error); /* node NULL: all; not ended ones first */
 /* Renews every lease of the worker in one statement; also returns leases of others that ran out (to
  * ready or built, with a strike; the third strike fails the job as worker lost). */
 bool store_heartbeat(Store *store, int64_t worker, GError **error);
@@ -149,22 +153,23 @@ bool store_worker_ended(Store *store, int64_t worker, GError **error);
 /* A config's outcome inside a round. */
 struct outcome {
     enum failure failure;
-    int n;                       /* timed runs, 0 where none */
+    int n; /* timed runs, 0 where none */
     double min_ms, median_ms;
-    double spread;               /* interquartile range over median */
-    double error;                /* largest error over its tolerance: at most 1 when verified */
+    double spread; /* interquartile range over median */
+    double error;  /* largest error over its tolerance: at most 1 when verified */
     double build_seconds, eval_seconds;
 };
 
 struct round {
-    int number;                  /* from 0 */
+    int number; /* from 0 */
     int config_count;
     struct perf_config *configs; /* config_count; count 0 for solvers that cannot be tuned */
-    char **kernel_keys;          /* a config: its solution's distinct kernels joined by ',', "" when not built */
-    struct outcome *outcomes;    /* config_count; FAILURE_PENDING until evaluated */
-    char **details;              /* a config: the failure's last words, or NULL */
-    char *stack;                 /* toolchain and runtime really used */
-    double drift;                /* default config after over before, 0 where not measured */
+    char **
+        kernel_keys; /* a config: its solution's distinct kernels joined by ',', "" when not built */
+    struct outcome *outcomes; /* config_count; FAILURE_PENDING until evaluated */
+    char **details;           /* a config: the failure's last words, or NULL */
+    char *stack;              /* toolchain and runtime really used */
+    double drift;             /* default config after over before, 0 where not measured */
 };
 struct round *round_new(int config_count);
 void round_free(struct round *round);
@@ -175,15 +180,15 @@ struct job {
     struct problem problem;
     char *solver;
     int revision;
-    char *target;                /* target id of the campaign */
+    char *target; /* target id of the campaign */
     char *strategy;
     int64_t seed;
     int configs_limit, round_configs;
     bool build_only;
     int strikes;
-    double best_ms;              /* best verified median of this problem in this campaign, any solver; 0 none */
-    GPtrArray *rounds;           /* struct round *: all stored ones, the open one last for eval claims */
-    GArray *quarantined;         /* struct perf_config: taken out for this solver, problem and target */
+    double best_ms; /* best verified median of this problem in this campaign, any solver; 0 none */
+    GPtrArray *rounds;   /* struct round *: all stored ones, the open one last for eval claims */
+    GArray *quarantined; /* struct perf_config: taken out for this solver, problem and target */
 };
 void job_free(struct job *job);
 
@@ -191,10 +196,11 @@ enum pool { POOL_BUILD, POOL_EVAL };
 struct claim {
     int64_t worker;
     enum pool pool;
-    int64_t campaign;            /* 0: any active one */
-    const char *target;          /* eval: only campaigns of this target; build: NULL for any */
-    const char *const *solvers;  /* "name:revision:hash" of what this worker carries, NULL-terminated */
-    int batch;                   /* jobs at most */
+    int64_t campaign;   /* 0: any active one */
+    const char *target; /* eval: only campaigns of this target; build: NULL for any */
+    const char *const
+        *solvers; /* "name:revision:hash" of what this worker carries, NULL-terminated */
+    int batch;    /* jobs at most */
     double lease_seconds;
 };
 /* Claims up to batch jobs, lowest round first, then by priority. A campaign whose budget is spent gives
@@ -210,8 +216,8 @@ bool store_partial(Store *store, const struct job *job, const struct round *roun
 /* A job's verified configs that are worth keeping, best first. */
 struct kept {
     struct perf_config config;
-    char *config_text;           /* solver's serialisation */
-    char *kernel_keys;           /* joined by ',' */
+    char *config_text; /* solver's serialisation */
+    char *kernel_keys; /* joined by ',' */
     struct outcome outcome;
     uint64_t workspace_bytes;
     double flops;
@@ -220,10 +226,12 @@ struct kept {
 /* evaluating -> ready (more = true) or done: stores the round, replaces the job's kept results, adds
  * seconds to the campaign's spent time; a campaign without open jobs becomes done. When no config of the
  * job was ever verified and more is false the job fails with the commonest failure. */
-bool store_round(Store *store, const struct job *job, const struct round *round, const struct kept *kept,
-                 int kept_count, bool more, double seconds, GError **error);
+bool store_round(Store *store, const struct job *job, const struct round *round,
+                 const struct kept *kept, int kept_count, bool more, double seconds,
+                 GError **error);
 /* building/evaluating -> failed. */
-bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail, GError **error);
+bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,
+                    GError **error);
 /* building -> done: nothing left to propose. */
 bool store_finish_job(Store *store, const struct job *job, GError **error);
 /* building -> ready, evaluating -> built, without a strike. */
@@ -234,14 +242,14 @@ bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **er
 /* ---- kernels ---- */
 
 struct kernel_row {
-    char *key;                   /* kernel_key(): 64 hex digits */
+    char *key; /* kernel_key(): 64 hex digits */
     char *file, *entry, *options, *arch, *toolchain, *toolchain_version;
-    enum failure failure;        /* NONE, COMPILE_ERROR, COMPILE_TIMEOUT, COMPILER_CRASH */
+    enum failure failure; /* NONE, COMPILE_ERROR, COMPILE_TIMEOUT, COMPILER_CRASH */
     char *log;
-    double seconds;              /* compile time */
-    GBytes *code;                /* NULL when it failed, or was collected */
-    char *code_sha256;           /* "" when it failed */
-    int64_t built_by;            /* worker */
+    double seconds;    /* compile time */
+    GBytes *code;      /* NULL when it failed, or was collected */
+    char *code_sha256; /* "" when it failed */
+    int64_t built_by;  /* worker */
 };
 void kernel_row_free(struct kernel_row *kernel);
 /* The first writer of a key wins, except that code replaces a collected blob or a crash or timeout. */
@@ -261,8 +269,8 @@ struct result {
     char *solver, *algorithm;
     int revision;
     bool dynamic, tunable;
-    int multiplicity;            /* as planned */
-    int rank;                    /* 0: the job's best */
+    int multiplicity; /* as planned */
+    int rank;         /* 0: the job's best */
     struct kept kept;
     char *stack;
 };
@@ -290,12 +298,13 @@ struct rejection {
 };
 GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error);
 /* counts[FAILURE_COUNT]: configs of the campaign by outcome. */
-bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT], GError **error);
+bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT],
+                          GError **error);
 
 struct progress {
     int jobs, done, failed, ready, building, built, evaluating;
-    int64_t configs_done;        /* evaluated in stored and partial rounds */
-    int64_t configs_open;        /* in open rounds, not evaluated */
+    int64_t configs_done; /* evaluated in stored and partial rounds */
+    int64_t configs_open; /* in open rounds, not evaluated */
     int64_t kernels_built;
     double spent_seconds, budget_seconds;
     double compile_seconds, eval_seconds; /* sums over what was done */
@@ -312,7 +321,8 @@ struct quarantine_row {
     int64_t since_unix;
 };
 GPtrArray *store_list_quarantine(Store *store, GError **error);
-bool store_clear_quarantine(Store *store, const char *target, int *cleared, GError **error); /* target NULL: all */
+bool store_clear_quarantine(Store *store, const char *target, int *cleared,
+                            GError **error); /* target NULL: all */
 
 /* A line in the farm's diary: kind is a short word ("eval child died"). campaign, job, worker may be 0. */
 bool store_event(Store *store, const char *kind, int64_t campaign, int64_t job, int64_t worker,
@@ -321,6 +331,7 @@ struct event_row {
     int64_t at_unix, campaign, job, worker;
     char *kind, *detail;
 };
-GPtrArray *store_list_events(Store *store, int64_t campaign, int limit, GError **error); /* newest first */
+GPtrArray *store_list_events(Store *store, int64_t campaign, int limit,
+                             GError **error); /* newest first */
 
 #endif

@@ -1,0 +1,274 @@
+/* Campaigns against a real PostgreSQL: how they end, what they share, what stays. */
+#include "tests/support/farm.h"
+
+#include <locale.h>
+#include <string.h>
+
+/* ---- ends ---- */
+
+static void test_job_without_a_verified_config_fails_with_the_commonest_failure(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    farm_built(&farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_EVAL);
+    struct round *round = farm_make_round(0);
+    round->outcomes[0].failure = round->outcomes[1].failure = FAILURE_OUT_OF_BOUNDS;
+    g_assert_true(store_round(farm.store, job, round, NULL, 0, false, 1, &error));
+    g_assert_no_error(error);
+    round_free(round);
+    job_free(job);
+    farm_expect_job(&farm, "failed", 0, FAILURE_OUT_OF_BOUNDS);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    farm_change(&farm, "retry");
+    farm_expect_job(&farm, "ready", 0, FAILURE_NONE);
+    farm_expect_campaign(&farm, farm.campaign, "active");
+    job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_cmpint(job->fence, ==, 3);
+    g_assert_true(store_fail_job(farm.store, job, FAILURE_COMPILE_ERROR, "no \xfe", &error));
+    farm_expect_job(&farm, "failed", 0, FAILURE_COMPILE_ERROR);
+    job_free(job);
+    farm_clear(&farm);
+}
+
+static void test_spent_budget_gives_out_first_rounds_only(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 3, .budget_seconds = 10});
+    farm_work(&farm, 0, true, 6);
+    farm_work(&farm, 0, true, 6);
+    farm_expect_job(&farm, "ready", 0, FAILURE_NONE);
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_cmpint(job->problem.c, ==, 24);
+    farm_expect_job(&farm, "done", 0, FAILURE_NONE);
+    farm_built(&farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_EVAL);
+    farm_round(&farm, job, 0, true, 1);
+    job_free(job);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD));
+
+    g_assert_true(store_extend_campaign(farm.store, farm.campaign, 20, &error));
+    g_assert_no_error(error);
+    farm_expect_campaign(&farm, farm.campaign, "active");
+    g_autoptr(GPtrArray) jobs = farm_claim(farm.store, farm.workers[0], POOL_BUILD, 9, 60);
+    g_assert_cmpuint(jobs->len, ==, 3);
+    farm_clear(&farm);
+}
+
+static void test_build_only_campaign_is_done_when_built(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1, .build_only = true});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_true(job->build_only);
+    farm_built(&farm, job, 0);
+    farm_built(&farm, job, 0);
+    job_free(job);
+    farm_expect_job(&farm, "done", 0, FAILURE_NONE);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    farm_clear(&farm);
+}
+
+static void test_paused_campaign_gives_out_nothing(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 2});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    farm_change(&farm, "pause");
+    g_assert_null(farm_claim_one(&farm, 1, POOL_BUILD));
+    farm_built(&farm, job, 0);
+    g_assert_false(store_change_campaign(farm.store, farm.campaign, "pause", &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_STATE);
+    g_clear_error(&error);
+    farm_change(&farm, "resume");
+    struct job *other = farm_claim_one(&farm, 1, POOL_BUILD);
+    g_assert_nonnull(other);
+    farm_change(&farm, "cancel");
+    g_assert_false(farm_try_built(&farm, other, 0, &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_STATE);
+    g_clear_error(&error);
+    farm_expect_job(&farm, "cancelled", 0, FAILURE_NONE);
+    g_assert_null(store_find_campaign(farm.store, "id", &error));
+    g_assert_no_error(error);
+    farm_change(&farm, "drop");
+    g_assert_false(farm_try_built(&farm, other, 0, &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
+    job_free(job);
+    job_free(other);
+    farm_clear(&farm);
+}
+
+static void test_campaign_that_names_a_stack_gets_workers_that_have_it(void)
+{
+    struct farm farm;
+    char name[] = "s", target[] = "gfx90a68", strategy[] = "random";
+    char good[] = "clang 15; hip 5.2", bad[] = "clang 1";
+    g_autoptr(GError) error = NULL;
+    struct job_plan plan = {.solver = "ConvTest",
+                            .revision = 1,
+                            .hash = "h1",
+                            .provider = "test",
+                            .algorithm = "Direct",
+                            .multiplicity = 1};
+    farm_problem(&plan.problem, 8);
+    farm_init(&farm, NULL);
+    struct campaign campaign = {
+        .name = name, .identity = name, .target = target, .stack = bad, .strategy = strategy};
+    g_assert_true(store_create_campaign(farm.store, &campaign, &plan, 1, NULL, &error));
+    g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD));
+    campaign.stack = good;
+    g_assert_true(store_create_campaign(farm.store, &campaign, &plan, 1, NULL, &error));
+    g_assert_no_error(error);
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_nonnull(job);
+    g_assert_cmpint(job->campaign, ==, campaign.id);
+    struct campaign *found = store_find_campaign(farm.store, name, &error);
+    g_assert_cmpint(found->id, ==, campaign.id);
+    campaign_free(found);
+    job_free(job);
+    farm_clear(&farm);
+}
+
+static void expect_results(struct farm *farm, int64_t campaign)
+{
+    g_autoptr(GError) error = NULL;
+    int64_t counts[FAILURE_COUNT];
+    g_autoptr(GPtrArray) results = store_list_results(farm->store, campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(results->len, ==, 2);
+    const struct result *result = results->pdata[0];
+    g_assert_cmpint(result->problem.c, ==, 8);
+    g_assert_cmpfloat(result->kept.outcome.median_ms, ==, 2.0);
+    g_assert_cmpint(result->kept.workspace_bytes, ==, 4096);
+    g_assert_cmpstr(result->kept.config_text, ==, "0,0");
+    g_assert_cmpstr(result->stack, ==, "clang 15.0.6");
+    g_assert_cmpstr(result->algorithm, ==, "Direct");
+    g_assert_true(result->kept.is_default);
+    g_autoptr(GPtrArray) rejections = store_list_rejections(farm->store, campaign, &error);
+    g_assert_cmpuint(rejections->len, ==, 2);
+    const struct rejection *rejection = rejections->pdata[0];
+    g_assert_cmpstr(rejection->config_text, ==, "0,1");
+    g_assert_cmpstr(rejection->detail, ==, "differs at \"3\"");
+    g_assert_true(store_count_outcomes(farm->store, campaign, counts, &error));
+    g_assert_cmpint(counts[FAILURE_NONE], ==, 2);
+    g_assert_cmpint(counts[FAILURE_WRONG_RESULT], ==, 2);
+}
+
+static void test_second_campaign_takes_over_what_the_first_found(void)
+{
+    struct farm farm;
+    int reused = -1;
+    farm_init(&farm, &(struct order){.jobs = 2, .seed = 1});
+    farm_work(&farm, 0, false, 1);
+    farm_work(&farm, 0, false, 1);
+    expect_results(&farm, farm.campaign);
+    int64_t other = farm_create(farm.store, &(struct order){.jobs = 2, .seed = 2}, &reused);
+    g_assert_cmpint(reused, ==, 0);
+    farm_expect_campaign(&farm, other, "active");
+    int64_t larger = farm_create(farm.store, &(struct order){.jobs = 3, .seed = 1}, &reused);
+    g_assert_cmpint(reused, ==, 2);
+    farm_expect_campaign(&farm, larger, "active");
+    expect_results(&farm, larger);
+    farm_change(&farm, "drop");
+    expect_results(&farm, larger);
+    g_autoptr(GPtrArray) rows = NULL;
+    g_assert_true(farm_job_row(&farm, larger, 0, &rows)->reused);
+    farm_clear(&farm);
+}
+
+static void test_quarantined_config_comes_with_the_claim(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    struct perf_config config = {.count = 2, .values = {4, -1}};
+    int cleared = 0;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_cmpuint(job->quarantined->len, ==, 0);
+    g_assert_true(store_quarantine(farm.store, job, &config, FAILURE_DEVICE_FAULT, "boom", &error));
+    g_assert_true(store_quarantine(farm.store, job, &config, FAILURE_DEVICE_FAULT, "boom", &error));
+    g_assert_true(store_release_job(farm.store, job, &error));
+    g_assert_no_error(error);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_cmpuint(job->quarantined->len, ==, 1);
+    g_assert_true(
+        perf_config_equal(&g_array_index(job->quarantined, struct perf_config, 0), &config));
+    job_free(job);
+    g_autoptr(GPtrArray) list = store_list_quarantine(farm.store, &error);
+    g_assert_cmpuint(list->len, ==, 1);
+    const struct quarantine_row *row = list->pdata[0];
+    g_assert_cmpstr(row->config_text, ==, "4,-1");
+    g_assert_cmpint(row->failure, ==, FAILURE_DEVICE_FAULT);
+    g_assert_true(store_clear_quarantine(farm.store, "gfx90a68", &cleared, &error));
+    g_assert_cmpint(cleared, ==, 1);
+    farm_clear(&farm);
+}
+
+static void test_kernels_of_open_rounds_and_results_stay(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    char key[65], loose[65], text[] = "t";
+    int dropped = -1;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_snprintf(key, sizeof key, "%064d", 1);
+    g_snprintf(loose, sizeof loose, "%064d", 77);
+    struct kernel_row row = {.key = key, .log = text, .code = g_bytes_new("code", 4)};
+    g_assert_true(store_put_kernel(farm.store, &row, &error));
+    row.key = loose;
+    g_assert_true(store_put_kernel(farm.store, &row, &error));
+    g_assert_true(store_collect_kernels(farm.store, &dropped, &error));
+    g_assert_cmpint(dropped, ==, 0);
+    farm_built(&farm, job, 0);
+    g_assert_true(store_collect_kernels(farm.store, &dropped, &error));
+    g_assert_cmpint(dropped, ==, 1);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_EVAL);
+    farm_round(&farm, job, 0, false, 1);
+    g_assert_true(store_collect_kernels(farm.store, &dropped, &error));
+    g_assert_cmpint(dropped, ==, 1);
+    g_assert_no_error(error);
+    g_bytes_unref(row.code);
+    job_free(job);
+    farm_clear(&farm);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {
+    {"/campaigns/claim/campaign_that_names_a_stack_gets_workers_that_have_it",
+     test_campaign_that_names_a_stack_gets_workers_that_have_it},
+    {"/campaigns/claim/quarantined_config_comes_with_it",
+     test_quarantined_config_comes_with_the_claim},
+    {"/campaigns/end/job_without_a_verified_config_fails_with_the_commonest_failure",
+     test_job_without_a_verified_config_fails_with_the_commonest_failure},
+    {"/campaigns/end/spent_budget_gives_out_first_rounds_only",
+     test_spent_budget_gives_out_first_rounds_only},
+    {"/campaigns/end/build_only_campaign_is_done_when_built",
+     test_build_only_campaign_is_done_when_built},
+    {"/campaigns/paused_one_gives_out_nothing", test_paused_campaign_gives_out_nothing},
+    {"/campaigns/second_one_takes_over_what_the_first_found",
+     test_second_campaign_takes_over_what_the_first_found},
+    {"/campaigns/kernels/those_of_open_rounds_and_results_stay",
+     test_kernels_of_open_rounds_and_results_stay},
+};
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_ALL, "C");
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
+        g_test_add_func(tests[i].name, tests[i].run);
+    return g_test_run();
+}
