@@ -1,0 +1,38 @@
+/*
+ * A pointwise convolution, one work-item an output element, that misbehaves as
+ * the option FAULT says (enum fault in solver_faults.h).
+ */
+#include "dialect.h"
+
+#if FAULT == 2
+#pragma clang __debug llvm_fatal_error
+#endif
+
+KERNEL(64, 1, 1) conv_faults(GLOBAL const float *x, GLOBAL const float *w, GLOBAL float *y,
+                             int c_count, int k_count, int pixels)
+{
+    int id = (int)GROUP_ID(0) * 64 + (int)LOCAL_ID(0);
+    if (id >= k_count * pixels)
+        return;
+#if FAULT == 1
+    for (volatile int forever = 1; forever;)
+        ;
+#endif
+#if FAULT == 5
+    this is no statement
+#endif
+#if FAULT == 6
+    *(volatile GLOBAL int *)(c_count - c_count + 16) = 1;
+#endif
+    int k = id / pixels, pixel = id % pixels;
+    float sum = 0;
+    for (int c = 0; c < c_count; c++)
+        sum += x[c * pixels + pixel] * w[k * c_count + c];
+#if FAULT == 3
+    sum += 1;
+#endif
+    y[id] = sum;
+#if FAULT == 4
+    y[id + k_count * pixels] = sum;
+#endif
+}
