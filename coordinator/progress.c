@@ -47,31 +47,39 @@ void progress_rates_load(Store *store, const char *target, struct progress_rates
                                          cpu ? CPU_EVAL_SECONDS : GPU_EVAL_SECONDS, false};
 }
 
-double progress_estimate(const struct progress_work *work, const struct progress_rates *rates)
+static bool is_over(const struct progress *progress)
 {
-    double config = rates->compile_seconds / MAX(work->children, 1) + rates->eval_seconds;
-    double all = (double)work->configs * config;
-    double first = (double)work->jobs * work->round_configs * config;
-    if (!work->has_budget)
-        return all;
-    return MIN(all, MAX(work->budget_seconds, first));
+    return progress->done + progress->failed >= progress->jobs;
 }
 
-double progress_eta(const struct progress *progress, int64_t configs_total, int round_configs)
+/* config_seconds: what one config takes. */
+static double time_left(const struct progress *progress, const struct progress_goal *goal,
+                        double config_seconds)
 {
-    int open = progress->jobs - progress->done - progress->failed;
-    if (open <= 0)
+    /* A config that is built and waits to be measured is half done. */
+    double done = (double)progress->configs_done + (double)progress->configs_open / 2;
+    double all = MAX((double)goal->configs - done, 0) * config_seconds;
+    double first = MAX((double)goal->first_configs - done, 0) * config_seconds;
+    if (progress->budget_seconds <= 0)
+        return all;
+    return MIN(all, MAX(progress->budget_seconds - progress->spent_seconds, first));
+}
+
+double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
+                         const struct progress_rates *rates, int children)
+{
+    double config = rates->compile_seconds / MAX(children, 1) + rates->eval_seconds;
+    return is_over(progress) ? 0 : time_left(progress, goal, config);
+}
+
+double progress_eta(const struct progress *progress, const struct progress_goal *goal)
+{
+    double done = (double)progress->configs_done + (double)progress->configs_open / 2;
+    if (is_over(progress))
         return 0;
     if (progress->configs_done <= 0 || progress->spent_seconds <= 0)
         return NAN;
-    double config = progress->spent_seconds / (double)progress->configs_done;
-    int64_t left = MAX(configs_total - progress->configs_done, open);
-    double seconds = (double)left * config;
-    if (progress->budget_seconds <= 0)
-        return seconds;
-    double budget_left = progress->budget_seconds - progress->spent_seconds;
-    double first_rounds = (double)open * round_configs * config;
-    return MIN(seconds, budget_left > 0 ? budget_left : first_rounds);
+    return time_left(progress, goal, progress->spent_seconds / done);
 }
 
 char *progress_duration(double seconds)

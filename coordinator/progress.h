@@ -16,22 +16,19 @@ struct progress_rates {
 };
 void progress_rates_load(Store *store, const char *target, struct progress_rates *rates);
 
-/* What a campaign may cost at most: its jobs and the configs they may evaluate. */
-struct progress_work {
-    int jobs;
-    int64_t configs;
-    int round_configs;
-    int children;          /* build processes at a time */
-    double budget_seconds; /* left of it; 0 with has_budget: spent */
-    bool has_budget;
+/* What a campaign has to do at most. Rounds are claimed lowest first, so first rounds come first. */
+struct progress_goal {
+    int64_t configs;       /* of all jobs */
+    int64_t first_configs; /* of them, in the jobs' first rounds: measured whatever the budget */
 };
-/* The budget, or all of the work where that is less; but never less than every job's first round, which
- * is measured whatever the budget. */
-double progress_estimate(const struct progress_work *work, const struct progress_rates *rates);
 
-/* Seconds until the campaign is done, from what its configs took so far; NAN before the first one.
- * configs_total as plan_new() counts them. */
-double progress_eta(const struct progress *progress, int64_t configs_total, int round_configs);
+/* Seconds that what is left takes: all of it, or the budget's rest where that is less, but never less
+ * than the first rounds. children: build processes at a time. */
+double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
+                         const struct progress_rates *rates, int children);
+
+/* The same from what this campaign's own configs took so far; NAN before the first one. */
+double progress_eta(const struct progress *progress, const struct progress_goal *goal);
 
 /* "45 s", "3 min 20 s", "2 h 10 min". Free with g_free(). */
 char *progress_duration(double seconds);

@@ -87,24 +87,34 @@ static double default_time(const GPtrArray *results, const struct problem *probl
     return result ? result->kept.outcome.median_ms : NAN;
 }
 
-/* What one would run without tuning; estimates come from this program's solver table. */
-static double untuned_time(const GPtrArray *results, const struct report_row *row,
-                           const struct context *context)
+static bool has_job(const GPtrArray *jobs, const struct problem *problem, const char *solver)
 {
-    double best = -1, time_ms = NAN;
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = g_ptr_array_index(jobs, i);
+        if (strcmp(job->solver, solver) == 0 && problem_equal(&job->problem, problem))
+            return true;
+    }
+    return false;
+}
+
+/* What one would run without tuning; estimates come from this program's solver table. NULL when it
+ * carries none of the problem's solvers. */
+static const char *untuned_choice(const GPtrArray *jobs, const struct problem *problem,
+                                  const struct context *context)
+{
+    double best = -1;
+    const char *choice = NULL;
     for (int i = 0; i < solver_table_count; i++) {
         const struct solver *solver = solver_table[i];
         const char *reason = NULL;
-        if (!solver_applicable(solver, &row->problem, context, &reason))
+        if (!has_job(jobs, problem, solver->name) ||
+            !solver_applicable(solver, problem, context, &reason) ||
+            solver->estimate(problem, context) <= best)
             continue;
-        double estimate = solver->estimate(&row->problem, context);
-        double measured = default_time(results, &row->problem, solver->name);
-        if (estimate > best && isfinite(measured)) {
-            best = estimate;
-            time_ms = measured;
-        }
+        best = solver->estimate(problem, context);
+        choice = solver->name;
     }
-    return time_ms;
+    return choice;
 }
 
 static double row_weight(const struct report_row *row)
@@ -136,7 +146,8 @@ GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char 
         struct report_row *row = &g_array_index(rows, struct report_row, i);
         row->naive_ms = default_time(results, &row->problem, PLAN_NAIVE_SOLVER);
         row->default_ms = default_time(results, &row->problem, row->solver);
-        row->untuned_ms = known ? untuned_time(results, row, &context) : NAN;
+        const char *choice = known ? untuned_choice(jobs, &row->problem, &context) : NULL;
+        row->untuned_ms = choice ? default_time(results, &row->problem, choice) : NAN;
     }
     g_array_sort(rows, compare_rows);
     return rows;

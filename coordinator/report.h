@@ -3,9 +3,9 @@
  *
  * Three times stand beside each other, all measured in this campaign:
  *   naive      PLAN_NAIVE_SOLVER's;
- *   default    the best choice without tuning: of the solvers whose default
- *              config was measured, the one with the highest estimate(), with
- *              that default config;
+ *   default    the best choice without tuning: the solver with the highest
+ *              estimate() of those that the campaign tried, with its default
+ *              config; unknown where that config was rejected;
  *   tuned      the fastest verified config of any solver.
  * A row's own default is the winning solver's default config: the speed-up of
  * a row is what tuning gained over it. Totals are weighted by multiplicity and

@@ -162,25 +162,21 @@ static void say_campaign(const struct tune *tune)
                 entered->uncovered->len);
 }
 
-static void say_estimate(const struct tune *tune)
+static void say_estimate(const struct watch *watch)
 {
-    const struct campaign *campaign = tune->entered.campaign;
-    struct progress_rates rates;
-    progress_rates_load(tune->store, campaign->target, &rates);
-    const struct progress_work work = {
-        .jobs = campaign->jobs_open,
-        .configs = MAX(tune->entered.configs - tune->before.configs_done, campaign->jobs_open),
-        .round_configs = campaign->round_configs,
-        .children = (int)g_get_num_processors(),
-        .budget_seconds = MAX(campaign->budget_seconds - campaign->spent_seconds, 0),
-        .has_budget = campaign->budget_seconds > 0,
-    };
-    g_autofree char *duration = progress_duration(progress_estimate(&work, &rates));
+    const struct progress *progress = &watch->progress;
+    const struct progress_rates *rates = &watch->rates;
+    double seconds = watch_time_left(watch);
+    g_autofree char *duration = progress_duration(seconds);
     fprintf(stderr,
             "at most %" G_GINT64_FORMAT " configs to try; this takes about %s (a config: %.2f s to "
             "compile, %.2f s to measure, %s)\n",
-            work.configs, duration, rates.compile_seconds, rates.eval_seconds,
-            rates.measured ? "as measured here before" : "a guess");
+            MAX(watch->goal.configs - progress->configs_done, 0), duration, rates->compile_seconds,
+            rates->eval_seconds, rates->measured ? "as measured here before" : "a guess");
+    if (progress->budget_seconds > 0 &&
+        seconds > progress->budget_seconds - progress->spent_seconds + 1)
+        fputs("that is more than the budget: every job's first round is measured in any case\n",
+              stderr);
 }
 
 static bool wake_campaign(struct tune *tune, GError **error)
@@ -200,10 +196,10 @@ static enum supervise_end work(struct tune *tune, GError **error)
                 tune->entered.campaign->id);
         return SUPERVISE_DONE;
     }
-    say_estimate(tune);
     if (!wake_campaign(tune, error) ||
         !watch_init(&watch, tune->store, tune->entered.campaign->id, error))
         return SUPERVISE_FAILED;
+    say_estimate(&watch);
     g_autofree char *log = g_build_filename(tune->folder, "tune.log", NULL);
     process_block_signals();
     enum supervise_end end = supervise_worker(&watch, log, error);

@@ -11,18 +11,20 @@
 #include <string.h>
 
 /* What the campaign's jobs evaluate at most. Solvers that this program does not carry count as 1. */
-static int64_t count_configs(const GPtrArray *jobs, const struct campaign *campaign,
-                             const struct target *target)
+static struct progress_goal count_configs(const GPtrArray *jobs, const struct campaign *campaign,
+                                          const struct target *target)
 {
-    int64_t configs = 0;
+    struct progress_goal goal = {0};
     for (guint i = 0; i < jobs->len; i++) {
         const struct job_row *job = g_ptr_array_index(jobs, i);
         const struct solver *solver = solver_find(job->solver);
-        configs += solver && target->id[0]
-                       ? plan_job_configs(solver, &job->problem, target, campaign->configs_limit)
-                       : 1;
+        int64_t configs = solver && target->id[0] ? plan_job_configs(solver, &job->problem, target,
+                                                                     campaign->configs_limit)
+                                                  : 1;
+        goal.configs += configs;
+        goal.first_configs += MIN(configs, campaign->round_configs);
     }
-    return configs;
+    return goal;
 }
 
 static bool read_state(struct watch *watch, GError **error)
@@ -31,7 +33,6 @@ static bool read_state(struct watch *watch, GError **error)
     if (!campaign)
         return false;
     g_strlcpy(watch->state, campaign->state, sizeof watch->state);
-    watch->round_configs = campaign->round_configs;
     campaign_free(campaign);
     return store_progress(watch->store, watch->campaign, &watch->progress, error);
 }
@@ -47,7 +48,7 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
         if (!store_get_target(store, row->target, &target, NULL) &&
             !target_parse(row->target, &target, NULL))
             target.id[0] = '\0'; /* only the forecast suffers */
-        watch->configs_total = count_configs(jobs, row, &target);
+        watch->goal = count_configs(jobs, row, &target);
     }
     if (row) {
         progress_rates_load(store, row->target, &watch->rates);
@@ -72,26 +73,19 @@ static void bring_back(struct watch *watch, const char *message)
         g_debug("cannot start the database yet: %s", error->message);
 }
 
-static double foretell(const struct watch *watch)
+double watch_time_left(const struct watch *watch)
 {
-    const struct progress *progress = &watch->progress;
-    const struct progress_work work = {
-        .jobs = progress->jobs - progress->done - progress->failed,
-        .configs = watch->configs_total,
-        .round_configs = watch->round_configs,
-        .children = (int)g_get_num_processors(),
-        .budget_seconds = MAX(progress->budget_seconds - progress->spent_seconds, 0),
-        .has_budget = progress->budget_seconds > 0,
-    };
-    return progress_estimate(&work, &watch->rates);
+    double eta = progress_eta(&watch->progress, &watch->goal);
+    if (!isnan(eta))
+        return eta;
+    return progress_estimate(&watch->progress, &watch->goal, &watch->rates,
+                             (int)g_get_num_processors());
 }
 
 static void show(struct watch *watch)
 {
-    double eta = progress_eta(&watch->progress, watch->configs_total, watch->round_configs);
-    if (isnan(eta))
-        eta = foretell(watch);
-    g_autofree char *text = progress_text(&watch->progress, watch->configs_total, eta);
+    g_autofree char *text =
+        progress_text(&watch->progress, watch->goal.configs, watch_time_left(watch));
     progress_line_show(&watch->line, text);
 }
 

@@ -9,8 +9,8 @@
 
 struct watch {
     Store *store; /* not owned */
-    int64_t campaign, configs_total;
-    int round_configs;
+    int64_t campaign;
+    struct progress_goal goal;
     struct progress_rates rates; /* foretell until the first config was measured */
     bool quiet;                  /* shows no progress */
     bool lost;                   /* the database is away, which was said */
@@ -21,6 +21,9 @@ struct watch {
 
 /* Reads the campaign once; counts what its jobs evaluate at most. */
 bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **error);
+
+/* Seconds that what is left takes, before or while it is done. */
+double watch_time_left(const struct watch *watch);
 
 /* Reads and shows. A database that is away is started again where it is the embedded one, and otherwise
  * waited for: both is no failure. False for every other error. */

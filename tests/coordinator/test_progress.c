@@ -3,58 +3,47 @@
 #include <math.h>
 
 static const struct progress_rates rates = {2, 1, true};
+static const struct progress_goal goal = {.configs = 20, .first_configs = 8};
 
 static void the_estimate_is_all_work_or_the_budget(void)
 {
     static const struct {
-        struct progress_work work;
+        struct progress progress;
         double expected;
     } cases[] = {
-        {{.jobs = 2, .configs = 20, .round_configs = 4, .children = 2}, 40},
-        {{.jobs = 2,
-          .configs = 20,
-          .round_configs = 4,
-          .children = 2,
-          .budget_seconds = 30,
-          .has_budget = true},
-         30},
-        {{.jobs = 2,
-          .configs = 20,
-          .round_configs = 4,
-          .children = 2,
-          .budget_seconds = 99,
-          .has_budget = true},
-         40},
+        {{.jobs = 2}, 40},
+        {{.jobs = 2, .budget_seconds = 30}, 30},
+        {{.jobs = 2, .budget_seconds = 99}, 40},
         /* Every job's first round is measured, however small the budget. */
-        {{.jobs = 2,
-          .configs = 20,
-          .round_configs = 4,
-          .children = 2,
-          .budget_seconds = 0,
-          .has_budget = true},
-         16},
-        {{.jobs = 2, .configs = 3, .round_configs = 4, .children = 0}, 9},
+        {{.jobs = 2, .budget_seconds = 1}, 16},
+        {{.jobs = 2, .budget_seconds = 30, .spent_seconds = 10, .configs_done = 5}, 20},
+        {{.jobs = 2, .budget_seconds = 9, .spent_seconds = 10, .configs_done = 5}, 6},
+        {{.jobs = 2, .done = 1, .failed = 1}, 0},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
-        g_assert_cmpfloat(progress_estimate(&cases[i].work, &rates), ==, cases[i].expected);
+        g_assert_cmpfloat(progress_estimate(&cases[i].progress, &goal, &rates, 2), ==,
+                          cases[i].expected);
 }
 
 static void the_eta_follows_what_configs_took(void)
 {
-    struct progress p = {.jobs = 4, .done = 1, .configs_done = 10, .spent_seconds = 20};
-    g_assert_cmpfloat(progress_eta(&p, 40, 4), ==, 60);
-    p.budget_seconds = 50;
-    g_assert_cmpfloat(progress_eta(&p, 40, 4), ==, 30);
-    p.spent_seconds = 50;
-    g_assert_cmpfloat(progress_eta(&p, 400, 4), ==, 60);
+    struct progress p = {.jobs = 4, .done = 1, .configs_done = 4, .spent_seconds = 8};
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 32);
+    p.budget_seconds = 20;
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 12);
+    p.budget_seconds = 9;
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 8);
+    /* What is built and waits is half done. */
+    p.configs_open = 8;
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 1);
     p.done = 4;
-    g_assert_cmpfloat(progress_eta(&p, 40, 4), ==, 0);
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 0);
 }
 
 static void there_is_no_eta_before_the_first_config(void)
 {
     struct progress p = {.jobs = 4};
-    double eta = progress_eta(&p, 40, 4);
+    double eta = progress_eta(&p, &goal);
     g_assert_true(isnan(eta));
     g_autofree char *text = progress_text(&p, 40, eta);
     g_assert_cmpstr(text, ==, "jobs 0 of 4, configs 0 of 40, worked 0 s");
