@@ -13,7 +13,8 @@
 #include "worker/frames.h"
 #include "worker/target_json.h"
 
-/* A few large problems' references or all of a network's; beside it lies the tensors' own memory. */
+/* A few large problems' references or all of a network's; beside it lies the tensors' own
+ * memory. */
 #define REFERENCES_BYTES (512ll << 20)
 
 struct server {

@@ -29,8 +29,8 @@ struct eval_request {
     double sample_seconds;
 };
 
-/* WORKER_ERROR_FRAME for what breaks the protocol; WORKER_ERROR_INVALID for a problem or solver that this
- * program does not know. request->id is set in the latter case. */
+/* WORKER_ERROR_FRAME for what breaks the protocol; WORKER_ERROR_INVALID for a problem or solver
+ * that this program does not know. request->id is set in the latter case. */
 bool eval_request_read(const json_t *head, struct eval_request *request, GError **error);
 void eval_request_clear(struct eval_request *request);
 

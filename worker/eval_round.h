@@ -30,8 +30,8 @@ struct eval_round {
     struct reference_cache *references;
     double floor_ms;
     const struct eval_request *request;
-    /* Told before a config's kernels are loaded, and after it was judged (again after a repetition; the
-     * last outcome of an index counts). False ends the round with the error set. */
+    /* Told before a config's kernels are loaded, and after it was judged (again after a
+     * repetition; the last outcome of an index counts). False ends the round with the error set. */
     bool (*begin)(void *data, const struct eval_config *config, GError **error);
     bool (*outcome)(void *data, const struct eval_config *config,
                     const struct evaluation *evaluation, GError **error);
@@ -47,9 +47,10 @@ struct eval_end {
 };
 
 /*
- * Failures of configs are outcomes. False with WORKER_ERROR_INVALID where the problem cannot be evaluated
- * on this device at all, DEVICE_ERROR_MEMORY where its tensors do not fit, DEVICE_ERROR_FAULT after the
- * outcome of a config that broke the device (end the process), or with the callbacks' own error.
+ * Failures of configs are outcomes. False with WORKER_ERROR_INVALID where the problem cannot be
+ * evaluated on this device at all, DEVICE_ERROR_MEMORY where its tensors do not fit,
+ * DEVICE_ERROR_FAULT after the outcome of a config that broke the device (end the process), or with
+ * the callbacks' own error.
  */
 bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error);
 

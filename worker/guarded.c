@@ -57,7 +57,8 @@ bool guarded_poison(struct guarded *guarded, int copy, GError **error)
                                       error);
 }
 
-/* Looks through one zone from the side of the tensor on; *distance is how far the first damage is. */
+/* Looks through one zone from the side of the tensor on; *distance is how far the first damage
+ * is. */
 static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t bytes,
                         bool backwards, int64_t *distance, GError **error)
 {

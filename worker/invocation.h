@@ -24,9 +24,10 @@ struct invocation {
 };
 
 /*
- * programs[] holds a loaded program a launch; they, the tensors' memory and the workspace (NULL when the
- * solution needs none) outlive the invocation. Strides are taken from tensors[]. DEVICE_ERROR_LOAD for an
- * entry that is not there, DEVICE_ERROR_LAUNCH for arguments that cannot be.
+ * programs[] holds a loaded program a launch; they, the tensors' memory and the workspace (NULL
+ * when the solution needs none) outlive the invocation. Strides are taken from tensors[].
+ * DEVICE_ERROR_LOAD for an entry that is not there, DEVICE_ERROR_LAUNCH for arguments that cannot
+ * be.
  */
 bool invocation_prepare(struct invocation *invocation, struct device *device,
                         const struct solution *solution, struct device_program *const *programs,

@@ -13,7 +13,7 @@
 #define READINGS_MIN    3
 #define READINGS_MAX    200
 #define PRECISION       0.02 /* of the median */
-#define CLEARLY_SLOWER  1.25 /* the interval's lower end over best: more readings change no winner */
+#define CLEARLY_SLOWER  1.25 /* the interval's lower end over best: it cannot win */
 #define SPREAD_READINGS 4    /* fewer say nothing about spread */
 
 /* The time of `runs` runs from run *next on, in milliseconds. */

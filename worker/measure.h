@@ -13,7 +13,8 @@
 
 struct measure_job {
     struct device *device;
-    /* Enqueues the run-th run; runs rotate through copies of the tensors so that each finds cold caches. */
+    /* Enqueues the run-th run; runs rotate through copies of the tensors so that each finds cold
+     * caches. */
     bool (*run)(void *data, int64_t run, GError **error);
     void *data;
     double floor_ms;       /* measure_floor() of the device */
@@ -32,17 +33,19 @@ struct measurement {
 
 /* A candidate this many times slower than the best in each of its first two readings is dropped. */
 #define MEASURE_SLOW_FACTOR 3.0
-/* The middle half of the times is as wide as their median: it says nothing any more. A shared machine
- * under load was seen to reach 0.5 and more with good kernels of a tenth of a millisecond. */
+/* The middle half of the times is as wide as their median: it says nothing any more. A shared
+ * machine under load was seen to reach 0.5 and more with good kernels of a tenth of a
+ * millisecond. */
 #define MEASURE_SPREAD_MAX  1.0
 
-/* The time between two events around a tiny fill: what a reading holds beside the runs. Median of 32. */
+/* The time between two events around a tiny fill: what a reading holds beside the runs. Median
+ * of 32. */
 bool measure_floor(struct device *device, double *floor_ms, GError **error);
 
 bool measure(const struct measure_job *job, struct measurement *measurement, GError **error);
 
-/* The shortest time the target's peaks allow for the solution's own operations, and with cold caches
- * for its compulsory bytes; 0 where no peak is known. */
+/* The shortest time the target's peaks allow for the solution's own operations, and with cold
+ * caches for its compulsory bytes; 0 where no peak is known. */
 double measure_possible_ms(const struct solution *solution, const struct target *target,
                            bool cold_caches);
 

@@ -19,13 +19,13 @@
  *   {"op":"forget","key":HEX}
  *   {"op":"evaluate","id":N,"problem":KEY,"solver":NAME,"target":{..},"seed":S,
  *    "configs":[{"index":I,"values":[..],"kernels":[KEY a launch, in order]}, ...],
- *    "default":I or -1,        "index" of the default config: measured first and again at the end; -1:
- *                              the first config with a time takes its place
+ *    "default":I or -1,        "index" of the default config: measured first and again at the end;
+ *                              -1: the first config with a time takes its place
  *    "best_ms":MS,             0 when none: a config clearly slower is dropped early
  *    "sample_seconds":S}       time a config's repeats may take
- *   {"op":"stop"}              finish nothing more, answer "evaluated" for what is under way and waits
- * "kernel" and "forget" are also taken between the configs of a request under way, a further "evaluate"
- * waits its turn.
+ *   {"op":"stop"}              finish nothing more, answer "evaluated" for what is asked for
+ * "kernel" and "forget" are also taken between the configs of a request under way; a further
+ * "evaluate" waits its turn.
  * From it:
  *   {"op":"hello","target":{..},"stack":"..","device":".."}   once, when its device is open
  *   {"op":"begin","id":N,"index":I}      the config that is now in flight
@@ -33,11 +33,11 @@
  *    "error":..,"eval_seconds":..,"detail":".."}
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false}
  *   {"op":"failed","id":N,"failure":"..","detail":".."}       the whole request cannot be served
- * "begin" and "outcome" of an index come again where it is measured again: the default at the end, and all
- * with a time when the default drifted ("repeated"). The last outcome of an index counts. drift is the
- * default's last median over the one before it, 0 where not measured. "slow" outcomes carry the times
- * they were dropped with. After the outcome "device fault" the child ends by itself, with status 3; configs
- * without an outcome were not touched.
+ * "begin" and "outcome" of an index come again where it is measured again: the default at the end,
+ * and all with a time when the default drifted ("repeated"). The last outcome of an index counts.
+ * drift is the default's last median over the one before it, 0 where not measured. "slow" outcomes
+ * carry the times they were dropped with. After the outcome "device fault" the child ends by
+ * itself, with status 3; configs without an outcome were not touched.
  * A target travels as the object that target_json.h writes.
  */
 #ifndef WORKER_PROTOCOL_H

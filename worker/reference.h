@@ -20,15 +20,16 @@ struct reference {
     int uses;              /* references held: reference_ref(), reference_unref() */
 };
 
-/* False and WORKER_ERROR_INVALID for a bias, an epilogue, a cast or a data type that it does not know. */
+/* False and WORKER_ERROR_INVALID for a bias, an epilogue, a cast or a data type that it does not
+ * know. */
 bool reference_supports(const struct problem *p, GError **error);
 
 /*
- * Computes the output of p's direction from the two inputs, dense and in logical order; dense[] of the
- * output's role is not read. On `threads` threads. A problem of more than macs_limit multiply-accumulates
- * (0: no limit) is computed in part: whole blocks of columns, chosen by a hash, the first and the last
- * always among them; the other elements are NaN. NULL where reference_supports() is false. One use is the
- * caller's.
+ * Computes the output of p's direction from the two inputs, dense and in logical order; dense[] of
+ * the output's role is not read. On `threads` threads. A problem of more than macs_limit
+ * multiply-accumulates (0: no limit) is computed in part: whole blocks of columns, chosen by a
+ * hash, the first and the last always among them; the other elements are NaN. NULL where
+ * reference_supports() is false. One use is the caller's.
  */
 struct reference *reference_compute(const struct problem *p,
                                     const double *const dense[TENSOR_COUNT], int threads,
@@ -37,8 +38,8 @@ struct reference *reference_ref(struct reference *reference);
 void reference_unref(struct reference *reference);
 int64_t reference_bytes(const struct reference *reference);
 
-/* References kept by problem and seed; the least recently used leave when they are over the limit. The
- * newest stays whatever its size. For one thread. */
+/* References kept by problem and seed; the least recently used leave when they are over the
+ * limit. The newest stays whatever its size. For one thread. */
 struct reference_cache;
 struct reference_cache *reference_cache_new(int64_t bytes_limit);
 void reference_cache_free(struct reference_cache *cache);

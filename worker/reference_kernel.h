@@ -8,8 +8,8 @@
 #define PANEL_ROWS    4
 #define PANEL_COLUMNS 8
 
-/* sums[r][c] += sum over d of left[d][r] * right[d][c], and magnitudes likewise with absolute values.
- * Picks the widest vectors that the processor has. */
+/* sums[r][c] += sum over d of left[d][r] * right[d][c], and magnitudes likewise with absolute
+ * values. Picks the widest vectors that the processor has. */
 void reference_kernel(const double *left, const double *right, int depth, double *sums,
                       double *magnitudes);
 

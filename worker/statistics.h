@@ -18,9 +18,10 @@ double statistics_median(const double *sorted, int count);
 /* The interquartile range over the median; 0 when the median is not positive. */
 double statistics_spread(const double *sorted, int count);
 
-/* A confidence interval of the median that holds with at least 95 %, from the binomial distribution of
- * how many values lie below the median: the narrowest pair of order statistics low <= median <= high
- * with equal distance from the ends. False below 6 values, where no pair reaches 95 %. */
+/* A confidence interval of the median that holds with at least 95 %, from the binomial
+ * distribution of how many values lie below the median: the narrowest pair of order statistics
+ * low <= median <= high with equal distance from the ends. False below 6 values, where no pair
+ * reaches 95 %. */
 bool statistics_median_interval(const double *sorted, int count, double *low, double *high);
 
 /* The interval's half width over the median; a large number where there is no interval. */

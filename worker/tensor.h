@@ -28,7 +28,8 @@ int64_t tensor_count(const struct tensor *tensor); /* logical elements */
 int64_t
 tensor_elements(const struct tensor *tensor);      /* from the first to the last, holes included */
 int64_t tensor_bytes(const struct tensor *tensor); /* the same in bytes */
-/* Every element between the first and the last is one of the tensor's (blocked ones: or padding). */
+/* Every element between the first and the last is one of the tensor's (blocked ones: or
+ * padding). */
 bool tensor_is_packed(const struct tensor *tensor);
 
 /* Visits the logical elements in order, keeping the offset of the current one. */

@@ -1,8 +1,8 @@
 /*
- * How far a right result may be off. With u the unit roundoff of the type that
- * sums are kept in (FP32 for FP32, FP16 and BF16: 2^-24; FP64: 2^-53), m the
- * element's magnitude (sum of |x||w|), L the number of products in the longest
- * sum and v the output type's own unit roundoff (FP16 2^-11, BF16 2^-8):
+ * How far a right result may be off. With u the unit roundoff of the type that sums are kept in
+ * (FP32 for FP32, FP16 and BF16: 2^-24; FP64: 2^-53), m the element's magnitude (sum of |x||w|), L
+ * the number of products in the longest sum and v the output type's own unit roundoff (FP16 2^-11,
+ * BF16 2^-8):
  *
  *   tolerance = f * u * m  +  v * |expected|  +  the output type's smallest step
  *
@@ -10,12 +10,13 @@
  *   Winograd                     f = 4 * min(L + 2, 16), m the largest of the tensor
  *   FFT                          f = 16 * (1 + log2(L + 1)), m the largest of the tensor
  *
- * A sum of L rounded products is off by at most (L + 1) u m (Higham, Accuracy and Stability, 3.1). With
- * random.h's data partial sums wander as sqrt(i), and the error of a sum in order has a standard deviation
- * of about 0.4 u m whatever L; 16 lies far beyond what millions of elements reach, and far below one
- * missing product. FP64 doubles f: the reference rounds as well. Winograd and FFT mix neighbours,
- * so an element of small magnitude carries its tile's errors, and where tensors are 16-bit also
- * those of their transformed values: u_in * m / 8 is added. Integers are exact.
+ * A sum of L rounded products is off by at most (L + 1) u m (Higham, Accuracy and Stability, 3.1).
+ * With random.h's data partial sums wander as sqrt(i) and the error stays near u m whatever L: the
+ * largest over all elements of ResNet-50's layers was 3.9 u m with sums in plain order. 16 leaves
+ * four times that, and is below the typical product (0.4) up to L of a million: a missing one shows.
+ * FP64 doubles f: the reference rounds as well. Winograd and FFT mix neighbours, so an element of
+ * small magnitude carries its tile's errors, and where tensors are 16-bit also those of their
+ * transformed values: u_in * m / 8 is added. Integers are exact.
  */
 #ifndef WORKER_TOLERANCE_H
 #define WORKER_TOLERANCE_H

@@ -19,14 +19,15 @@ struct verdict {
     char detail[VERDICT_DETAIL_MAX]; /* which element, got, expected; "" when right */
 };
 
-/* data holds the output as read back, its memory poisoned with `poison` bytes before the run. NaN and
- * infinity are never right. Elements that the reference left out must be written and finite. */
+/* data holds the output as read back, its memory poisoned with `poison` bytes before the run.
+ * NaN and infinity are never right. Elements that the reference left out must be written and
+ * finite. */
 void verify_output(const struct tensor *tensor, const void *data, uint8_t poison,
                    const struct reference *reference, const struct tolerance *tolerance,
                    struct verdict *verdict);
 
-/* The places between the elements of a tensor that is not packed still hold the poison; otherwise the
- * verdict is OUT_OF_BOUNDS. Padding of blocked layouts may be written. */
+/* The places between the elements of a tensor that is not packed still hold the poison;
+ * otherwise the verdict is OUT_OF_BOUNDS. Padding of blocked layouts may be written. */
 void verify_holes(const struct tensor *tensor, const void *data, uint8_t poison,
                   struct verdict *verdict);
 

@@ -64,7 +64,7 @@ static bool make_host_side(struct workbench *bench, uint64_t seed, struct refere
 static void choose_copies(struct workbench *bench)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
-    int64_t limit = MIN(info->memory_bytes / ROTATION_SHARE, ROTATION_BYTES), set = 0, largest = 0;
+    int64_t limit = MIN(info->memory_bytes / ROTATION_SHARE, ROTATION_BYTES), set = 1, largest = 1;
 
     for (int t = 0; t < TENSOR_COUNT; t++) {
         int64_t bytes = tensor_bytes(&bench->tensors[t]);
@@ -217,7 +217,8 @@ bool workbench_verify(struct workbench *bench, struct invocation *invocation, co
         return false;
     if (zones.failure != FAILURE_NONE)
         *verdict = zones;
-    /* A kernel gone wrong may have written into its inputs: the next config shall not pay for it. */
+    /* A kernel gone wrong may have written into its inputs: the next config shall not pay for
+     * it. */
     return verdict->failure == FAILURE_NONE || upload(bench, 0, error);
 }
 

@@ -26,21 +26,23 @@ struct workbench {
 };
 
 /*
- * tensors: NULL for packed ones. The reference is taken from the cache (may be NULL) or computed and put
- * there. WORKER_ERROR_INVALID where no reference can be computed, DEVICE_ERROR_* otherwise. On failure
- * the workbench is closed.
+ * tensors: NULL for packed ones. The reference is taken from the cache (may be NULL) or computed
+ * and put there. WORKER_ERROR_INVALID where no reference can be computed, DEVICE_ERROR_* otherwise.
+ * On failure the workbench is closed.
  */
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
                     const struct tensor *tensors, uint64_t seed, struct reference_cache *cache,
                     GError **error);
 void workbench_close(struct workbench *bench);
 
-/* A workspace of at least that many bytes, valid until the next call; *memory is NULL for 0 bytes. */
+/* A workspace of at least that many bytes, valid until the next call; *memory is NULL for 0
+ * bytes. */
 bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_memory **memory,
                          GError **error);
 
-/* Poisons output and workspace, runs once and judges. False for what the device refuses. The inputs are
- * as before afterwards, whatever the kernel did. algorithm: the solver's, for the tolerance. */
+/* Poisons output and workspace, runs once and judges. False for what the device refuses. The
+ * inputs are as before afterwards, whatever the kernel did. algorithm: the solver's, for the
+ * tolerance. */
 bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
                       struct verdict *verdict, GError **error);
 
