@@ -78,15 +78,24 @@ static bool line_kind(const char *line, enum file_kind *kind)
     return true;
 }
 
-static bool text_kind(const char *path, const GString *head, enum file_kind *kind, GError **error)
+static bool any_line_kind(const char *text, enum file_kind *kind)
 {
-    const char *line = head->str;
-    while (line != NULL) {
-        if (line_kind(line, kind)) {
+    for (;;) {
+        if (line_kind(text, kind)) {
             return true;
         }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
+        const char *end = strchr(text, '\n');
+        if (end == NULL) {
+            return false;
+        }
+        text = end + 1;
+    }
+}
+
+static bool text_kind(const char *path, const GString *head, enum file_kind *kind, GError **error)
+{
+    if (any_line_kind(head->str, kind)) {
+        return true;
     }
     /* Only an empty file, or lines of it that are all damaged, leave the word to the name. */
     g_autofree char *name = g_path_get_basename(path);

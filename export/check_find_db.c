@@ -37,15 +37,18 @@ static void judge_problem(struct find_check *check, const struct problem *p)
     }
 }
 
+/* "miopenConvolution", a direction, "Algo", a family. */
 static bool known_algorithm(const char *algorithm)
 {
-    static const char *const directions[] = {"Fwd", "BwdData", "BwdWeights"};
+    static const char *const starts[] = {"miopenConvolutionFwdAlgo", "miopenConvolutionBwdDataAlgo",
+                                         "miopenConvolutionBwdWeightsAlgo"};
     static const char *const families[] = {"GEMM", "Direct", "FFT", "Winograd", "ImplicitGEMM"};
-    for (size_t d = 0; d < G_N_ELEMENTS(directions); d++) {
+    for (size_t s = 0; s < G_N_ELEMENTS(starts); s++) {
+        if (!g_str_has_prefix(algorithm, starts[s])) {
+            continue;
+        }
         for (size_t f = 0; f < G_N_ELEMENTS(families); f++) {
-            char name[64];
-            g_snprintf(name, sizeof name, "miopenConvolution%sAlgo%s", directions[d], families[f]);
-            if (strcmp(name, algorithm) == 0) {
+            if (strcmp(algorithm + strlen(starts[s]), families[f]) == 0) {
                 return true;
             }
         }

@@ -120,16 +120,33 @@ bool find_line_parse(char *text, struct find_line *line, GError **error)
     return true;
 }
 
+/* Pieces rather than a printf: files have hundreds of thousands of entries. */
+static void append_fields(GString *out, const char *name, char separator, const char *time_text,
+                          uint64_t workspace_bytes)
+{
+    char workspace[24];
+    g_snprintf(workspace, sizeof workspace, "%" G_GUINT64_FORMAT, workspace_bytes);
+    g_string_append(out, name);
+    g_string_append_c(out, separator);
+    g_string_append(out, time_text);
+    g_string_append_c(out, ',');
+    g_string_append(out, workspace);
+    g_string_append_c(out, ',');
+}
+
 static void format_entry(const struct find_entry *entry, GString *out)
 {
-    if (entry->older) {
-        g_string_append_printf(out, "%s:%s,%s,%" G_GUINT64_FORMAT ",%s,%s", entry->algorithm,
-                               entry->solver, entry->time_text, entry->workspace_bytes,
-                               entry->library, entry->cache_key);
-    } else {
-        g_string_append_printf(out, "%s:%s,%" G_GUINT64_FORMAT ",%s", entry->solver,
-                               entry->time_text, entry->workspace_bytes, entry->algorithm);
+    if (!entry->older) {
+        append_fields(out, entry->solver, ':', entry->time_text, entry->workspace_bytes);
+        g_string_append(out, entry->algorithm);
+        return;
     }
+    g_string_append(out, entry->algorithm);
+    g_string_append_c(out, ':');
+    append_fields(out, entry->solver, ',', entry->time_text, entry->workspace_bytes);
+    g_string_append(out, entry->library);
+    g_string_append_c(out, ',');
+    g_string_append(out, entry->cache_key);
 }
 
 void find_line_format(const struct find_line *line, GString *out)
