@@ -120,7 +120,8 @@ struct campaign *store_find_campaign(Store *store, const char *identity, GError 
 GPtrArray *store_list_campaigns(Store *store, GError **error); /* struct campaign * */
 /* verb: "pause", "resume", "cancel", "retry" (failed jobs back to ready), "drop". STORE_ERROR_STATE when the state forbids it. */
 bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **error);
-/* Gives the campaign more working time (a second tune with a larger budget). */
+/* Sets the campaign's whole budget, 0 for none (a second tune with a larger one): jobs that the old one
+ * ended are ready again, and the campaign is active. */
 bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GError **error);
 
 /* ---- the queue ---- */
