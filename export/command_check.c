@@ -26,6 +26,7 @@ static bool parse(int argc, char **argv, struct check_options *options, GError *
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->paths, NULL, "PATH..."},
         {0},
     };
+    g_set_prgname("skipjack check");
     GOptionContext *context = g_option_context_new(NULL);
     g_option_context_set_summary(context, SUMMARY);
     g_option_context_set_description(context, DESCRIPTION);

@@ -40,6 +40,7 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "What was done as one JSON object", NULL},
         {0},
     };
+    g_set_prgname("skipjack export");
     GOptionContext *context = g_option_context_new(NULL);
     g_option_context_set_summary(context, SUMMARY);
     g_option_context_set_description(context, DESCRIPTION);
