@@ -1,5 +1,5 @@
 /* Campaigns against a real PostgreSQL: how they end, what they share, what stays. */
-#include "tests/support/farm.h"
+#include "tests/support/queue_farm.h"
 
 #include <locale.h>
 #include <string.h>

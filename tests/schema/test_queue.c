@@ -1,6 +1,6 @@
 /* The queue against a real PostgreSQL, with as many connections as a case has workers. */
 #include "schema/store_private.h"
-#include "tests/support/farm.h"
+#include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>
