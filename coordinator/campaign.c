@@ -28,8 +28,8 @@ static void say_entered(const struct entered *entered)
                 entered->uncovered->len);
 }
 
-/* Finds or creates the campaign of a request and says on stderr which. *json is an object with its id, a
- * new reference. */
+/* Finds or creates the campaign of a request and says on stderr which. *json is an object with
+ * its id, a new reference. */
 static bool create_campaign(Store *store, const struct request *request, int64_t *id, json_t **json,
                             GError **error)
 {

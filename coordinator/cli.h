@@ -29,8 +29,8 @@ struct cli {
     int least, most;             /* how many arguments; most -1 for no limit */
 };
 
-/* Parses argv and leaves the arguments that are no options in it, after argv[0]. --help prints and ends
- * the program. False after a message on stderr: the command then returns CLI_USAGE. */
+/* Parses argv and leaves the arguments that are no options in it, after argv[0]. --help prints
+ * and ends the program. False after a message on stderr: the command then returns CLI_USAGE. */
 bool cli_parse(const struct cli *cli, int *argc, char ***argv);
 
 /* Prints "skipjack COMMAND: message", frees the error, and returns the exit status that fits it. */

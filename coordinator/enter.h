@@ -17,8 +17,8 @@ void machine_clear(struct machine *machine);
 
 /* This machine's device, as `skipjack worker --probe` tells it. */
 bool machine_probe(struct machine *machine, GError **error);
-/* The target of that name: this machine's for "local", else as the database knows it, else what the name
- * alone says. */
+/* The target of that name: this machine's for "local", else as the database knows it, else
+ * what the name alone says. */
 bool machine_find(Store *store, const char *name, struct machine *machine, GError **error);
 
 struct entered {
@@ -31,9 +31,10 @@ struct entered {
 };
 void entered_clear(struct entered *entered);
 
-/* Finds or creates the campaign of request over problems (GArray of struct plan_problem). Problems that
- * no solver serves are written into the farm's diary (kind ENTER_UNCOVERED_EVENT, the key as detail).
- * COORDINATOR_ERROR_EMPTY when there is no job at all. */
+/* Finds or creates the campaign of request over problems (GArray of struct plan_problem).
+ * Problems that no solver serves are written into the farm's diary (kind
+ * ENTER_UNCOVERED_EVENT, the key as detail). COORDINATOR_ERROR_EMPTY when there is no job at
+ * all. */
 bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
                     const GArray *problems, struct entered *entered, GError **error);
 

@@ -62,12 +62,11 @@ static void print_help(FILE *out)
                 fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
         }
     }
-    fputs(
-        "\n'skipjack COMMAND --help' explains one, with an example.\n"
-        "SKIPJACK_DB names a PostgreSQL to share; without it a private one lies under SKIPJACK_HOME.\n"
-        "Exit status: 0 done, 1 failed or findings, 2 wrong usage.\n"
-        "\nExample:\n  skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 600\n",
-        out);
+    fputs("\n'skipjack COMMAND --help' explains one, with an example.\n"
+          "SKIPJACK_DB names a PostgreSQL to share; else a private one is under SKIPJACK_HOME.\n"
+          "Exit status: 0 done, 1 failed or findings, 2 wrong usage.\n"
+          "\nExample:\n  skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 600\n",
+          out);
 }
 
 /* Levenshtein's distance, over names of at most 31 characters. */
@@ -116,8 +115,8 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-/* A reader that goes away (`skipjack status | head`) shows as a failed write, not as a killed process.
- * Numbers keep the C locale's form: files and keys are made from them. */
+/* A reader that goes away (`skipjack status | head`) shows as a failed write, not as a killed
+ * process. Numbers keep the C locale's form: files and keys are made from them. */
 static void set_up_process(void)
 {
     setlocale(LC_CTYPE, "");

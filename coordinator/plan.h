@@ -14,7 +14,8 @@ struct plan_problem {
     int multiplicity;
 };
 
-/* Adds a problem to problems (GArray of struct plan_problem), or raises the multiplicity of an equal one. */
+/* Adds a problem to problems (GArray of struct plan_problem), or raises the multiplicity of an
+ * equal one. */
 void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity);
 
 /* What a campaign is asked to do; the pointers belong to the caller. */
@@ -43,15 +44,16 @@ struct plan {
 struct plan *plan_new(const struct plan_request *request);
 void plan_free(struct plan *plan);
 
-/* Configs that a job of this solver evaluates at most: its space, capped by limit where that is not 0;
- * 1 for solvers that cannot be tuned. */
+/* Configs that a job of this solver evaluates at most: its space, capped by limit where that
+ * is not 0; 1 for solvers that cannot be tuned. */
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
                          const struct target *target, int limit);
 
 /*
- * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with revisions and hashes,
- * target, stack, strategy, seed, limits, build_only. The order of problems and solvers does not count,
- * nor does the budget: asking for more time is the same campaign. Free with g_free().
+ * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
+ * revisions and hashes, target, stack, strategy, seed, limits, build_only. The order of
+ * problems and solvers does not count, nor does the budget: asking for more time is the same
+ * campaign. Free with g_free().
  */
 char *plan_identity(const struct plan_request *request);
 

@@ -7,16 +7,16 @@
 #include "coordinator/import.h"
 #include "coordinator/request.h"
 
-/* Reads files (NULL-terminated) through the importers. What cannot be used is named on stderr. NULL when
- * a file as a whole cannot be read. */
+/* Reads files (NULL-terminated) through the importers. What cannot be used is named on stderr.
+ * NULL when a file as a whole cannot be read. */
 Import *problems_import(char *const *files, GError **error);
 
 /* The import's problems with their multiplicities: GArray of struct plan_problem. */
 GArray *problems_of_import(const Import *import);
 
 /* The problems of the request's one source. GArray of struct plan_problem; NULL and
- * COORDINATOR_ERROR_USAGE when the request names none or several sources, COORDINATOR_ERROR_EMPTY when
- * the source holds none. */
+ * COORDINATOR_ERROR_USAGE when the request names none or several sources,
+ * COORDINATOR_ERROR_EMPTY when the source holds none. */
 GArray *problems_of_request(Store *store, const struct request *request, GError **error);
 
 #endif

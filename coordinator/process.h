@@ -18,10 +18,11 @@ void process_unblock_signals(void);
 int process_wait_signal(int timeout_ms);
 
 /*
- * Starts `skipjack ARGS...` (NULL-terminated) in a process group of its own, so that a terminal's Ctrl-C
- * reaches it through its parent only, with standard error appended to log_path (NULL: inherited) and
- * standard output to output_fd (-1: to where standard error goes). It is asked to end (SIGTERM) when its
- * parent dies. 0 and a set error when it cannot be started.
+ * Starts `skipjack ARGS...` (NULL-terminated) in a process group of its own, so that a
+ * terminal's Ctrl-C reaches it through its parent only, with standard error appended to
+ * log_path (NULL: inherited) and standard output to output_fd (-1: to where standard error
+ * goes). It is asked to end (SIGTERM) when its parent dies. 0 and a set error when it cannot
+ * be started.
  */
 pid_t process_start(const char *const *args, const char *log_path, int output_fd, GError **error);
 
@@ -31,8 +32,9 @@ bool process_ended(pid_t pid, int *status);
 /* "ended with status 3", "was killed by signal 9 (Killed)". Free with g_free(). */
 char *process_status_text(int status);
 
-/* Runs a command to its end. *output is its standard output, also when it fails; NULL when it could not be
- * started. Called with signals as they are by default: Ctrl-C ends this process, and the command with it. */
+/* Runs a command to its end. *output is its standard output, also when it fails; NULL when it
+ * could not be started. Called with signals as they are by default: Ctrl-C ends this process,
+ * and the command with it. */
 bool process_run(const char *const *args, const char *log_path, char **output, GError **error);
 
 /* Runs `skipjack worker --probe` and parses what it prints. A new reference, or NULL. */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Guesses where a target has no history. PoCL takes 0.5 to 1.8 s a kernel and a CPU is slow to verify;
- * clang for AMD takes 0.13 s and NVRTC 0.02 to 0.05 s. */
+/* Guesses where a target has no history. PoCL takes 0.5 to 1.8 s a kernel and a CPU is slow to
+ * verify; clang for AMD takes 0.13 s and NVRTC 0.02 to 0.05 s. */
 #define CPU_COMPILE_SECONDS 1.2
 #define CPU_EVAL_SECONDS    0.6
 #define GPU_COMPILE_SECONDS 0.15

@@ -8,7 +8,8 @@
 
 #include "schema/store.h"
 
-/* What a config costs: taken from the newest campaign of the same target, else a documented guess. */
+/* What a config costs: taken from the newest campaign of the same target, else a documented
+ * guess. */
 struct progress_rates {
     double compile_seconds; /* of a config's kernels, in one build child */
     double eval_seconds;    /* verifying and timing a config */
@@ -16,14 +17,15 @@ struct progress_rates {
 };
 void progress_rates_load(Store *store, const char *target, struct progress_rates *rates);
 
-/* What a campaign has to do at most. Rounds are claimed lowest first, so first rounds come first. */
+/* What a campaign has to do at most. Rounds are claimed lowest first, so first rounds come
+ * first. */
 struct progress_goal {
     int64_t configs;       /* of all jobs */
     int64_t first_configs; /* of them, in the jobs' first rounds: measured whatever the budget */
 };
 
-/* Seconds that what is left takes: all of it, or the budget's rest where that is less, but never less
- * than the first rounds. children: build processes at a time. */
+/* Seconds that what is left takes: all of it, or the budget's rest where that is less, but
+ * never less than the first rounds. children: build processes at a time. */
 double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
                          const struct progress_rates *rates, int children);
 
@@ -33,11 +35,12 @@ double progress_eta(const struct progress *progress, const struct progress_goal 
 /* "45 s", "3 min 20 s", "2 h 10 min". Free with g_free(). */
 char *progress_duration(double seconds);
 
-/* One line: "jobs 12 of 23 (1 failed), configs 120 of 276, worked 2 min of 10 min, about 3 min left". */
+/* One line: "jobs 12 of 23 (1 failed), configs 120 of 276, worked 2 min of 10 min, about 3 min
+ * left". */
 char *progress_text(const struct progress *progress, int64_t configs_total, double eta);
 
-/* Shows progress on standard error: on a terminal one line that is written again, else a plain line every
- * ten seconds or so. */
+/* Shows progress on standard error: on a terminal one line that is written again, else a plain
+ * line every ten seconds or so. */
 struct progress_line {
     bool terminal, shown;
     int64_t last_us;

@@ -135,8 +135,8 @@ GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char 
     for (guint i = 0; i < results->len; i++) {
         const struct result *result = g_ptr_array_index(results, i);
         struct report_row *row = find_row(rows, &result->problem);
-        if (row)
-            take_winner(row, result);
+        g_assert(row); /* a result belongs to a job of its campaign */
+        take_winner(row, result);
     }
     struct target target = {0};
     struct context context;

@@ -52,8 +52,8 @@ struct report {
 struct report *report_new(Store *store, int64_t campaign, GError **error);
 void report_free(struct report *report);
 
-/* The rows from jobs (struct job_row *) and results (struct result *) alone: what report_new() does with
- * what it read. GArray of struct report_row. */
+/* The rows from jobs (struct job_row *) and results (struct result *) alone: what report_new()
+ * does with what it read. GArray of struct report_row. */
 GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char *target);
 struct report_totals report_sum(const GArray *rows);
 

@@ -122,10 +122,9 @@ void report_print(const struct report *report, FILE *out)
     print_without_winner(report, out);
     print_outcomes(report, out);
     print_work(report, out);
-    fputs(
-        "\nms: median time of the winner; +-%: its interquartile range; default: the winning solver's\n"
-        "default config; gain: default over ms; naive: ConvDirectNaive. Every time is of a verified config.\n",
-        out);
+    fputs("\nms: median time of the winner; +-%: its interquartile range; default: the winning\n"
+          "solver's default config; gain: default over ms. Every time is of a verified config.\n",
+          out);
 }
 
 static json_t *totals_json(const struct report_totals *totals)

@@ -7,7 +7,7 @@
 #include "coordinator/plan.h"
 
 #define REQUEST_DEFAULT_CONFIGS 32 /* configs a job evaluates at most */
-#define REQUEST_ROUND_CONFIGS   4 /* configs in a round: small, so that a budget reaches every job */
+#define REQUEST_ROUND_CONFIGS   4  /* configs in a round: small, to reach every job soon */
 
 /* Fields as GOption fills them; strings are owned. */
 struct request {
@@ -29,13 +29,14 @@ GOptionEntry *request_options(struct request *request);
 /* COORDINATOR_ERROR_USAGE for unknown strategies, negative numbers, an empty name. */
 bool request_check(const struct request *request, GError **error);
 
-/* Reads a description over the defaults: an object with the options' names without dashes, where
- * "problems" is a file or a list of files and "solvers" a list of names. A relative file is sought beside
- * the description. Unknown fields are refused by name (COORDINATOR_ERROR_USAGE). */
+/* Reads a description over the defaults: an object with the options' names without dashes,
+ * where "problems" is a file or a list of files and "solvers" a list of names. A relative file
+ * is sought beside the description. Unknown fields are refused by name
+ * (COORDINATOR_ERROR_USAGE). */
 bool request_from_file(const char *path, struct request *request, GError **error);
 
-/* The solvers asked for, in the table's order; all of them when none is named. GPtrArray of const struct
- * solver *. COORDINATOR_ERROR_USAGE names the one that is unknown. */
+/* The solvers asked for, in the table's order; all of them when none is named. GPtrArray of
+ * const struct solver *. COORDINATOR_ERROR_USAGE names the one that is unknown. */
 GPtrArray *request_solvers(const struct request *request, GError **error);
 
 #endif

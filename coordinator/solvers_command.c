@@ -1,5 +1,5 @@
-/* `skipjack solvers`: the solver table, and which solvers serve a problem. Needs no database unless the
- * target is one that only the database knows. */
+/* `skipjack solvers`: the solver table, and which solvers serve a problem. Needs no database
+ * unless the target is one that only the database knows. */
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/enter.h"

@@ -110,7 +110,8 @@ static bool farm_read(Store *store, struct farm *farm, GError **error)
            (farm->events = list_events(store, 0, SHOWN_EVENTS, error));
 }
 
-/* A URL may carry a password: what stands between "user:" and '@' is not shown. Free with g_free(). */
+/* A URL may carry a password: what stands between "user:" and '@' is not shown. Free with
+ * g_free(). */
 static char *hide_password(const char *url)
 {
     g_autoptr(GRegex) regex = g_regex_new("(://[^:/@]*):[^@]*@|(password=)[^ ]*", 0, 0, NULL);

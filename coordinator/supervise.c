@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* A worker ends in good order when nothing can be claimed. Where the campaign is not done then, another
- * worker holds jobs, or one that died still seems to: it is started again this much later, until for
- * IDLE_STARTS_MAX times (ten minutes, many leases) no job has ended. */
+/* A worker ends in good order when nothing can be claimed. Where the campaign is not done
+ * then, another worker holds jobs, or one that died still seems to: it is started again this
+ * much later, until for IDLE_STARTS_MAX times (ten minutes, many leases) no job has ended. */
 #define IDLE_SECONDS    5
 #define IDLE_STARTS_MAX 120
 

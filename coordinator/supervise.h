@@ -17,9 +17,9 @@ enum supervise_end {
 };
 
 /*
- * Runs `skipjack worker --until-empty --campaign ID --embedded` until the campaign is done. Its words go
- * to log_path. SIGINT and SIGTERM are forwarded once and the worker is waited for; a second one kills it.
- * Signals must be blocked (process_block_signals()).
+ * Runs `skipjack worker --until-empty --campaign ID --embedded` until the campaign is done.
+ * Its words go to log_path. SIGINT and SIGTERM are forwarded once and the worker is waited
+ * for; a second one kills it. Signals must be blocked (process_block_signals()).
  */
 enum supervise_end supervise_worker(struct watch *watch, const char *log_path, GError **error);
 

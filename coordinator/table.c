@@ -144,7 +144,7 @@ json_t *table_json(const Table *table)
     for (int row = 0; row < table_rows(table); row++) {
         json_t *object = json_object();
         for (int c = 0; c < table->column_count; c++) {
-            size_t index = (size_t)(row * table->column_count + c);
+            size_t index = (size_t)row * (size_t)table->column_count + (size_t)c;
             json_object_set(object, table->columns[c].key, json_array_get(table->values, index));
         }
         json_array_append_new(rows, object);

@@ -33,8 +33,8 @@ typedef struct table Table;
 Table *table_new(const struct table_column *columns, int count);
 void table_free(Table *table);
 
-/* Cells are added from left to right; after the last column the next row begins. The kind must be the
- * column's own. NULL text, and a number that is NaN, are "-" and JSON's null. */
+/* Cells are added from left to right; after the last column the next row begins. The kind must
+ * be the column's own. NULL text, and a number that is NaN, are "-" and JSON's null. */
 void table_text(Table *table, const char *text);
 void table_int(Table *table, int64_t value);
 void table_number(Table *table, double value);
@@ -42,8 +42,8 @@ void table_yes(Table *table, bool value);
 
 int table_rows(const Table *table);
 
-/* The titles, then a line a row. Where a line would exceed TABLE_WIDTH the last column is cut, which
- * "..." shows. An empty table prints its titles alone. */
+/* The titles, then a line a row. Where a line would exceed TABLE_WIDTH the last column is cut,
+ * which "..." shows. An empty table prints its titles alone. */
 void table_print(const Table *table, FILE *out);
 /* One object a row, with all columns. A new reference. */
 json_t *table_json(const Table *table);

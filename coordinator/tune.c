@@ -44,7 +44,8 @@ static void tune_clear(struct tune *tune)
 
 /* ---- before the work ---- */
 
-/* What the campaign and its folder are called: the only network of the files, else the first file. */
+/* What the campaign and its folder are called: the only network of the files, else the first
+ * file. */
 static char *work_name(const struct tune *tune)
 {
     if (tune->import->networks->len == 1)

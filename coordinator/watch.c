@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the campaign's jobs evaluate at most. Solvers that this program does not carry count as 1. */
+/* What the campaign's jobs evaluate at most. Solvers that this program does not carry count as
+ * 1. */
 static struct progress_goal count_configs(const GPtrArray *jobs, const struct campaign *campaign,
                                           const struct target *target)
 {
@@ -62,6 +63,7 @@ static void bring_back(struct watch *watch, const char *message)
 {
     bool embedded = false;
     g_autofree char *url = database_url(&embedded, NULL);
+    embedded = embedded && url;
     if (!watch->lost) {
         progress_line_end(&watch->line);
         fprintf(stderr, "the database went away (%s); %s\n", message,

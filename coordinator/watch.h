@@ -25,12 +25,12 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
 /* Seconds that what is left takes, before or while it is done. */
 double watch_time_left(const struct watch *watch);
 
-/* Reads and shows. A database that is away is started again where it is the embedded one, and otherwise
- * waited for: both is no failure. False for every other error. */
+/* Reads and shows. A database that is away is started again where it is the embedded one, and
+ * otherwise waited for: both is no failure. False for every other error. */
 bool watch_tick(struct watch *watch, GError **error);
 
-/* Follows until the campaign is no longer active; CLI_DONE when it is done. Ctrl-C ends the watching, not
- * the campaign (CLI_INTERRUPTED). */
+/* Follows until the campaign is no longer active; CLI_DONE when it is done. Ctrl-C ends the
+ * watching, not the campaign (CLI_INTERRUPTED). */
 int watch_campaign(const char *command, Store *store, int64_t campaign);
 
 #endif

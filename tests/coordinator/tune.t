@@ -120,6 +120,15 @@ is run('last', @more), 0, 'after being killed it goes on to the end';
 like read_file("$folder/last.err"), qr/campaign \d+ (goes on|is done)/, 'with the same campaign';
 like read_file("$folder/last.out"), qr/^  tuned +[\d.]+ ms/m, 'and reports';
 
+# A worker that dies is started again; the seed makes it another campaign.
+$pid = start('restart', @more, '--seed', '5');
+ok wait_for("$folder/restart.err", qr/worked/, 60), 'another tune has its worker';
+my ($worker) = split ' ', read_file("/proc/$pid/task/$pid/children");
+kill 'KILL', $worker;
+is finish($pid, 100), 0, 'a tune whose worker was killed ends with 0';
+like read_file("$folder/restart.err"), qr/worker was killed by signal 9 .* \(1 of 5\)/,
+    'it says why it started another';
+
 for my $command (['status'], ['campaign', 'list'], ['campaign', 'show', '1'], ['problems'],
     ['networks'], ['networks', 'tiny'], ['targets'], ['quarantine', 'list'], ['report'],
     ['report', '--rejected']) {

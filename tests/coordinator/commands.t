@@ -1,0 +1,89 @@
+#!/usr/bin/perl
+# The command table as a user meets it: help, suggestions, exit statuses, JSON.
+# Walks what `skipjack --help` lists, so a new command is checked by being there.
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use JSON::PP qw(decode_json);
+use Test::More;
+
+my $program = $ENV{SKIPJACK} // 'build/skipjack';
+-x $program or plan skip_all => "$program is not built";
+my $folder = tempdir(CLEANUP => 1);
+
+# Standard output, standard error, exit status.
+sub run {
+    my @arguments = map { my $word = $_; $word =~ s/'/'\\''/g; "'$word'" } @_;
+    my $output = `'$program' @arguments 2>'$folder/errors'`;
+    my $status = $? >> 8;
+    open my $file, '<', "$folder/errors" or die $!;
+    local $/;
+    return ($output, scalar(<$file>) // '', $status);
+}
+
+my ($help, undef, $status) = run('--help');
+is $status, 0, '--help ends with 0';
+my @commands = $help =~ /^  ([a-z-]+) +\S/mg;
+@commands = grep { $_ ne 'skipjack' } @commands;
+cmp_ok scalar(@commands), '>=', 15, 'the help lists the commands';
+like $help, qr/^Example:\n  skipjack /m, 'the help has an example';
+
+for my $command (@commands) {
+    my ($output, undef, $code) = run($command, '--help');
+    is $code, 0, "$command --help ends with 0";
+    like $output, qr/Examples?:\s+(\S.*\n\s+)?.*skipjack\S* \Q$command\E/i, "$command --help has an example";
+    (undef, my $errors, $code) = run($command, '--no-such-option');
+    is $code, 2, "$command refuses an unknown option with 2";
+    isnt $errors, '', "$command says what is wrong with it";
+}
+
+for my $verb (qw(create list show watch pause resume cancel retry drop)) {
+    my ($output, undef, $code) = run('campaign', $verb, '--help');
+    is $code, 0, "campaign $verb --help ends with 0";
+    like $output, qr/Example:\n  skipjack campaign $verb/, "campaign $verb --help has an example";
+}
+
+my @usage_errors = (
+    [qr/nearest is 'tune'/, 'tuen'],
+    [qr/nearest is 'campaign'/, 'campagin', 'list'],
+    [qr/needs FILE/, 'tune'],
+    [qr/needs ID/, 'campaign', 'show'],
+    [qr/'abc' is no id/, 'campaign', 'show', 'abc'],
+    [qr/one argument too many/, 'campaign', 'list', 'x'],
+    [qr/no 'fly' here/, 'campaign', 'fly'],
+    [qr/random or exhaustive/, 'tune', '--strategy', 'magic', 'x.txt'],
+    [qr/cannot be negative/, 'tune', '--budget', '-1', 'x.txt'],
+    [qr/no solver .* 'Magic'/, 'tune', '--solvers', 'Magic', 'x.txt'],
+    [qr/follow|form|target/i, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
+);
+for my $case (@usage_errors) {
+    my ($expected, @arguments) = @$case;
+    my (undef, $errors, $code) = run(@arguments);
+    is $code, 2, "'@arguments' ends with 2";
+    like $errors, $expected, "'@arguments' says why" if $arguments[0] ne 'solvers';
+}
+
+my (undef, undef, $nothing) = run();
+is $nothing, 2, 'no command at all ends with 2';
+my ($version) = run('--version');
+like $version, qr/^skipjack \d+\.\d+$/, '--version prints the version';
+
+my ($table) = run('solvers');
+like $table, qr/^ConvDirectNaive +\d+ +Direct/m, 'solvers prints the table';
+my ($text) = run('solvers', '--json');
+my $solvers = decode_json($text);
+ok((grep { $_->{solver} eq 'ConvDirectNaive' && !$_->{tunable} } @$solvers),
+    'solvers --json has the naive solver');
+($text) = run('solvers', '--json', '--target', 'gfx90a68', '--problem',
+    '64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F');
+my @unused = grep { !$_->{applicable} && !$_->{reason} } @{decode_json($text)};
+is scalar(@unused), 0, 'solvers --problem gives a reason for each that does not apply';
+
+open my $description, '>', "$folder/campaign.json" or die $!;
+print $description '{"target": "gfx90a68", "problms": "x.txt"}';
+close $description;
+my (undef, $errors, $code) = run('run', "$folder/campaign.json");
+is $code, 2, 'run refuses a description with an unknown field';
+like $errors, qr/'problms'/, 'run names the field';
+
+done_testing;
