@@ -103,7 +103,7 @@ struct device {
 
 extern const struct device_row device_opencl;
 
-/* The index-th of all devices whose target has a name, over all rows in order. */
+/* The index-th device, from 0, of the first kind that has so many whose target has a name. */
 struct device *device_open(int index, GError **error);
 void device_close(struct device *device);
 
