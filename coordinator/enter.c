@@ -140,14 +140,25 @@ static bool note_uncovered(Store *store, const struct entered *entered, GError *
     return true;
 }
 
+/* What lists call the campaign where the user gave no name: where its problems came from. */
+static char *campaign_name(const struct request *request)
+{
+    const char *source = request->name      ? request->name
+                         : request->network ? request->network
+                                            : request->tag;
+    if (source)
+        return g_strdup(source);
+    return request->files && request->files[0] ? g_path_get_basename(request->files[0])
+                                               : g_strdup("");
+}
+
 static bool create(Store *store, const struct request *request, const struct machine *machine,
                    const struct plan *plan, const char *identity, struct entered *entered,
                    GError **error)
 {
+    g_autofree char *name = campaign_name(request);
     struct campaign campaign = {
-        .name = request->name      ? request->name
-                : request->network ? request->network
-                                   : (char *)"",
+        .name = name,
         .identity = (char *)identity,
         .target = (char *)machine->target.id,
         .stack = machine->stack,
