@@ -18,7 +18,8 @@
 #define FLUSH_MS             3000
 #define FETCH_AHEAD          2 /* jobs whose code lies ready */
 #define SLOWEST_FLOPS        1e8 /* below this a run hangs: a slow CPU core does fifty times as much */
-#define RUNS_AT_LEAST        8 /* of a config: warm-up, repeats, verification */
+#define RUNS_AT_LEAST        8    /* of a config: warm-up, repeats, verification */
+#define ERROR_MAX            1e12 /* of a wrong result: more says nothing more */
 #define DETAIL_MAX           2000
 
 struct eval_job {
@@ -382,7 +383,7 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     outcome->min_ms = number(head, "min_ms");
     outcome->median_ms = number(head, "median_ms");
     outcome->spread = number(head, "spread");
-    outcome->error = number(head, "error");
+    outcome->error = MIN(number(head, "error"), ERROR_MAX);
     outcome->eval_seconds = number(head, "eval_seconds");
     if (!failure || !failure_parse(failure, &outcome->failure))
         outcome->failure = FAILURE_LAUNCH_ERROR;

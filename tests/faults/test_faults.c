@@ -1,0 +1,119 @@
+/* Every way a config can misbehave is named by its reason, and the good config wins. */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tests/faults/solver_faults.h"
+#include "tests/support/live_farm.h"
+#include "tests/support/scratch_db.h"
+
+#define PROBLEM "8-10-10-1x1-12-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+
+static const enum failure expected[FAULT_KINDS] = {
+    [FAULT_NONE] = FAILURE_NONE,
+    [FAULT_HANG] = FAILURE_RUN_TIMEOUT,
+    [FAULT_COMPILER] = FAILURE_COMPILER_CRASH,
+    [FAULT_RESULT] = FAILURE_WRONG_RESULT,
+    [FAULT_OUT_OF_BOUNDS] = FAILURE_OUT_OF_BOUNDS,
+    [FAULT_SYNTAX] = FAILURE_COMPILE_ERROR,
+    [FAULT_CRASH] = FAILURE_DEVICE_FAULT,
+};
+
+static const char *program(void)
+{
+    const char *path = g_getenv("SKIPJACK_FAULTS");
+    return path ? path : "build/skipjack-faults";
+}
+
+static const char *const quick[] = {
+    "--run-timeout", "2", "--sample-seconds", "0.05", "--compile-timeout", "30", NULL};
+
+/* The whole space, drawn by a seed: another seed makes another campaign. */
+static int64_t tune(const char *seed)
+{
+    const char *const arguments[] = {"--seed",    seed,         "--configs", "100",
+                                     "--solvers", "ConvFaults", NULL};
+    int64_t campaign = live_campaign(program(), PROBLEM, arguments);
+    g_assert_cmpint(live_wait(live_worker(program(), quick), 120), ==, 0);
+    return campaign;
+}
+
+static void assert_rejections(Store *store, int64_t campaign)
+{
+    g_autoptr(GError) error = NULL;
+    int named = 0;
+    g_autoptr(GPtrArray) rejections = store_list_rejections(store, campaign, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < rejections->len; i++) {
+        const struct rejection *row = g_ptr_array_index(rejections, i);
+        gint64 kind = g_ascii_strtoll(row->config_text, NULL, 10);
+        g_assert_cmpint(kind, <, FAULT_KINDS);
+        if (kind == FAULT_NONE)
+            continue; /* a busy machine may find its repetition unstable */
+        g_assert_cmpstr(failure_name(row->failure), ==, failure_name(expected[kind]));
+        g_assert_nonnull(row->detail);
+        g_assert_cmpstr(row->detail, !=, "");
+        named++;
+    }
+    g_assert_cmpint(named, ==, FAULT_KINDS - 1);
+}
+
+static void assert_quarantine(Store *store)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = store_list_quarantine(store, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(rows->len, ==, 2);
+    for (guint i = 0; i < rows->len; i++) {
+        const struct quarantine_row *row = g_ptr_array_index(rows, i);
+        gint64 kind = g_ascii_strtoll(row->config_text, NULL, 10);
+        g_assert_true(kind == FAULT_HANG || kind == FAULT_CRASH);
+        g_assert_cmpint(row->failure, ==, expected[kind]);
+    }
+}
+
+static void test_each_fault_is_named_and_the_good_config_wins(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    int64_t counts[FAILURE_COUNT];
+    int64_t campaign = tune("1");
+    assert_rejections(store, campaign);
+    assert_quarantine(store);
+    g_assert_true(store_count_outcomes(store, campaign, counts, &error));
+    for (int kind = FAULT_NONE + 1; kind < FAULT_KINDS; kind++)
+        g_assert_cmpint(counts[expected[kind]], ==, 1);
+    g_autoptr(GPtrArray) results = store_list_results(store, campaign, &error);
+    g_assert_cmpuint(results->len, ==, 1);
+    const struct result *best = g_ptr_array_index(results, 0);
+    g_assert_cmpstr(best->kept.config_text, ==, "0");
+    g_assert_true(best->kept.is_default);
+    struct campaign *done = store_get_campaign(store, campaign, &error);
+    g_assert_cmpstr(done->state, ==, "done");
+    g_assert_cmpint(done->jobs_done, ==, 1);
+    campaign_free(done);
+}
+
+static void test_quarantined_configs_are_not_tried_again(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    int64_t counts[FAILURE_COUNT];
+    tune("1");
+    int64_t again = tune("2");
+    g_assert_true(store_count_outcomes(store, again, counts, &error));
+    g_assert_cmpint(counts[FAILURE_RUN_TIMEOUT], ==, 0);
+    g_assert_cmpint(counts[FAILURE_DEVICE_FAULT], ==, 0);
+    g_assert_cmpint(counts[FAILURE_OUT_OF_BOUNDS], ==, 1);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/faults/each_fault_is_named_and_the_good_config_wins",
+                    test_each_fault_is_named_and_the_good_config_wins);
+    g_test_add_func("/faults/quarantined_configs_are_not_tried_again",
+                    test_quarantined_configs_are_not_tried_again);
+    return g_test_run();
+}

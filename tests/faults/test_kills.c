@@ -1,0 +1,160 @@
+/*
+ * kill -9 of every process of a farm in the middle of its work: the campaign
+ * completes each time with the outcomes of an undisturbed run.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "tests/support/live_farm.h"
+#include "tests/support/scratch_db.h"
+
+static const char problems[] = "16-12-12-3x3-16-12-12-1-1x1-1x1-1x1-0-NCHW-FP32-F\n"
+                               "8-10-10-1x1-24-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+                               "12-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F\n";
+static const char *const request[] = {
+    "--configs", "5", "--seed", "3", "--solvers", "ConvDirectTiled,ConvDirectNaive", NULL};
+static const char *const quick[] = {"--sample-seconds", "0.05", "--lease", "120", NULL};
+
+/* What the campaign comes to when nobody disturbs it. */
+static char *undisturbed;
+
+static const char *program(void)
+{
+    const char *path = g_getenv("SKIPJACK");
+    return path ? path : "build/skipjack";
+}
+
+struct farm {
+    Store *store;
+    int64_t campaign;
+    pid_t worker;
+};
+
+static void farm_start(struct farm *farm)
+{
+    farm->store = scratch_store();
+    farm->campaign = live_campaign(program(), problems, request);
+    farm->worker = live_worker(program(), quick);
+}
+
+/* Polls until there are evaluating (or building) jobs and at least `configs` outcomes. */
+static void await(const struct farm *farm, bool evaluating, int configs)
+{
+    gint64 limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    struct progress progress;
+    while (g_get_monotonic_time() < limit) {
+        if (store_progress(farm->store, farm->campaign, &progress, NULL) &&
+            (evaluating ? progress.evaluating : progress.building) > 0 &&
+            progress.configs_done >= configs)
+            return;
+        g_usleep(2000);
+    }
+    g_error("the farm never came to where it is to be disturbed");
+}
+
+static void assert_whole(struct farm *farm)
+{
+    g_autoptr(GError) error = NULL;
+    int status = live_wait(farm->worker, 100);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 0);
+    g_assert_true(database_start(&error));
+    struct campaign *campaign = store_get_campaign(farm->store, farm->campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(campaign->state, ==, "done");
+    g_assert_cmpint(campaign->jobs_done, ==, campaign->jobs);
+    g_assert_cmpint(campaign->jobs, ==, 6);
+    campaign_free(campaign);
+    g_autofree char *outcomes = live_outcomes(farm->store, farm->campaign);
+    if (undisturbed)
+        g_assert_cmpstr(outcomes, ==, undisturbed);
+    else
+        undisturbed = g_steal_pointer(&outcomes);
+    store_close(farm->store);
+}
+
+static void test_nobody_is_killed(void)
+{
+    struct farm farm;
+    farm_start(&farm);
+    assert_whole(&farm);
+}
+
+static void kill_child(const struct farm *farm, const char *role)
+{
+    kill(live_child(farm->worker, role, 10), SIGKILL);
+}
+
+static void test_eval_child_is_killed(void)
+{
+    struct farm farm;
+    farm_start(&farm);
+    await(&farm, true, 0);
+    kill_child(&farm, "eval");
+    assert_whole(&farm);
+}
+
+static void test_build_child_is_killed(void)
+{
+    struct farm farm;
+    farm_start(&farm);
+    await(&farm, false, 0);
+    kill_child(&farm, "build");
+    assert_whole(&farm);
+}
+
+/* The next agent finds the dead one's leases by itself, long before they run out. */
+static void test_agent_is_killed_and_started_again(void)
+{
+    struct farm farm;
+    int status;
+    farm_start(&farm);
+    await(&farm, true, 1);
+    kill(farm.worker, SIGKILL);
+    g_assert_cmpint(waitpid(farm.worker, &status, 0), ==, farm.worker);
+    farm.worker = live_worker(program(), quick);
+    assert_whole(&farm);
+}
+
+static void test_agent_is_stopped_and_started_again(void)
+{
+    struct farm farm;
+    farm_start(&farm);
+    await(&farm, true, 1);
+    kill(farm.worker, SIGTERM);
+    g_assert_cmpint(live_wait(farm.worker, 60), ==, 0);
+    g_autoptr(GPtrArray) workers = store_list_workers(farm.store, NULL, NULL);
+    for (guint i = 0; i < workers->len; i++)
+        g_assert_cmpint(((const struct worker_row *)g_ptr_array_index(workers, i))->leases, ==, 0);
+    farm.worker = live_worker(program(), quick);
+    assert_whole(&farm);
+}
+
+static void test_postgresql_is_killed(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct farm farm;
+    struct database_status status = {0};
+    farm_start(&farm);
+    await(&farm, true, 1);
+    g_assert_true(database_status(&status, &error));
+    g_assert_cmpint(status.pid, >, 1);
+    g_assert_cmpint(kill((pid_t)status.pid, SIGKILL), ==, 0);
+    database_status_clear(&status);
+    assert_whole(&farm);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/kills/nobody_is_killed", test_nobody_is_killed);
+    g_test_add_func("/kills/the_eval_child", test_eval_child_is_killed);
+    g_test_add_func("/kills/a_build_child", test_build_child_is_killed);
+    g_test_add_func("/kills/the_agent_which_is_started_again",
+                    test_agent_is_killed_and_started_again);
+    g_test_add_func("/kills/the_agent_in_good_order", test_agent_is_stopped_and_started_again);
+    g_test_add_func("/kills/postgresql", test_postgresql_is_killed);
+    return g_test_run();
+}

@@ -1,0 +1,140 @@
+#include "tests/support/live_farm.h"
+
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "solvers/problem_key.h"
+
+#define POLL_US 5000
+
+static char **command_line(const char *const *first, const char *const *more)
+{
+    GPtrArray *words = g_ptr_array_new();
+    for (; *first; first++)
+        g_ptr_array_add(words, g_strdup(*first));
+    for (; more && *more; more++)
+        g_ptr_array_add(words, g_strdup(*more));
+    g_ptr_array_add(words, NULL);
+    return (char **)g_ptr_array_free(words, FALSE);
+}
+
+static void check(bool done, const GError *error)
+{
+    if (!done)
+        g_error("live farm: %s", error->message);
+}
+
+int64_t live_campaign(const char *program, const char *problems, const char *const *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = NULL, *out = NULL;
+    int status;
+    int file = g_file_open_tmp("farm-XXXXXX.txt", &path, &error);
+    check(file >= 0 && close(file) == 0, error);
+    check(g_file_set_contents(path, problems, -1, &error), error);
+    const char *const first[] = {program, "campaign", "create", "--problems",
+                                 path,    "--target", "local",  NULL};
+    g_auto(GStrv) words = command_line(first, arguments);
+    check(g_spawn_sync(NULL, words, NULL, G_SPAWN_DEFAULT, NULL, NULL, &out, NULL, &status, &error),
+          error);
+    check(g_spawn_check_wait_status(status, &error), error);
+    g_remove(path);
+    return g_ascii_strtoll(out, NULL, 10);
+}
+
+pid_t live_worker(const char *program, const char *const *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    GPid pid;
+    const char *const first[] = {program, "worker", "--embedded", "--until-empty", NULL};
+    g_auto(GStrv) words = command_line(first, arguments);
+    check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &error),
+          error);
+    return pid;
+}
+
+int live_wait(pid_t worker, int seconds)
+{
+    gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
+    int status;
+    while (g_get_monotonic_time() < limit) {
+        if (waitpid(worker, &status, WNOHANG) == worker)
+            return status;
+        g_usleep(POLL_US);
+    }
+    kill(worker, SIGTERM);
+    g_error("live farm: the worker did not end within %d seconds", seconds);
+}
+
+static bool has_role(long pid, const char *role)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%ld/cmdline", pid);
+    g_autofree char *line = NULL;
+    gsize length;
+    if (!g_file_get_contents(path, &line, &length, NULL))
+        return false;
+    for (gsize i = 0; i < length; i++)
+        if (line[i] == '\0')
+            line[i] = ' ';
+    g_autofree char *wanted = g_strdup_printf(" child %s ", role);
+    return length > 0 && strstr(line, wanted);
+}
+
+pid_t live_child(pid_t worker, const char *role, int seconds)
+{
+    gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
+    g_autofree char *path =
+        g_strdup_printf("/proc/%ld/task/%ld/children", (long)worker, (long)worker);
+    while (g_get_monotonic_time() < limit) {
+        g_autofree char *list = NULL;
+        g_file_get_contents(path, &list, NULL, NULL);
+        g_auto(GStrv) children = g_strsplit(list ? list : "", " ", -1);
+        for (char **child = children; *child; child++) {
+            long pid = strtol(*child, NULL, 10);
+            if (pid > 0 && has_role(pid, role))
+                return (pid_t)pid;
+        }
+        g_usleep(POLL_US);
+    }
+    g_error("live farm: no %s child within %d seconds", role, seconds);
+}
+
+/* Whether a config that ran well is the best, too slow or too restless is up to the machine. */
+static bool is_noise(enum failure failure)
+{
+    return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE ||
+           failure == FAILURE_TIME_IMPOSSIBLE;
+}
+
+static gint compare_lines(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char *live_outcomes(Store *store, int64_t campaign)
+{
+    g_autoptr(GError) error = NULL;
+    int64_t counts[FAILURE_COUNT], ran = 0;
+    char key[PROBLEM_KEY_MAX];
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) rejections = store_list_rejections(store, campaign, &error);
+    check(rejections != NULL, error);
+    for (guint i = 0; i < rejections->len; i++) {
+        const struct rejection *row = g_ptr_array_index(rejections, i);
+        if (!is_noise(row->failure))
+            g_ptr_array_add(lines, g_strdup_printf("%s %s %s: %s", problem_key(&row->problem, key),
+                                                   row->solver, row->config_text,
+                                                   failure_name(row->failure)));
+    }
+    g_ptr_array_sort(lines, compare_lines);
+    check(store_count_outcomes(store, campaign, counts, &error), error);
+    for (int i = 0; i < FAILURE_COUNT; i++)
+        ran += is_noise((enum failure)i) ? counts[i] : 0;
+    g_ptr_array_add(lines, g_strdup_printf("%" G_GINT64_FORMAT " ran", ran));
+    g_ptr_array_add(lines, NULL);
+    return g_strjoinv("\n", (char **)lines->pdata);
+}

@@ -1,0 +1,29 @@
+/*
+ * A farm of one: campaigns and workers run through the program itself, as
+ * users run them, on the test's scratch database. Call scratch_store() first.
+ * Everything aborts the test on failure.
+ */
+#ifndef TESTS_SUPPORT_LIVE_FARM_H
+#define TESTS_SUPPORT_LIVE_FARM_H
+
+#include "schema/store.h"
+
+#include <sys/types.h>
+
+/* Creates a campaign on this machine over problems (keys, one a line) with more arguments of
+ * `campaign create` (NULL-terminated). program: the path of skipjack. */
+int64_t live_campaign(const char *program, const char *problems, const char *const *arguments);
+
+/* Starts `worker --embedded --until-empty` with more arguments (may be NULL). Its words go to stderr. */
+pid_t live_worker(const char *program, const char *const *arguments);
+/* Waits for it to end, at most that long, then kills it and fails the test. Returns the wait status. */
+int live_wait(pid_t worker, int seconds);
+
+/* The process id of a child of the worker in that role ("eval", "build"), waited for. */
+pid_t live_child(pid_t worker, const char *role, int seconds);
+
+/* What became of a campaign's configs where the machine's noise has no say: one line each rejected
+ * config with its reason, and how many ran. Free with g_free(). */
+char *live_outcomes(Store *store, int64_t campaign);
+
+#endif
