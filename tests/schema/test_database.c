@@ -114,6 +114,7 @@ static void test_socket_folder_is_private(void)
     g_assert_cmpint(folder.st_mode & 07777, ==, 0700);
     expect_answer("SHOW listen_addresses", "");
     expect_answer("SHOW fsync", "on");
+    expect_answer("SHOW synchronous_commit", "on");
     database_status_clear(&status);
 }
 
