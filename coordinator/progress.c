@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Guesses where a target has no history. PoCL takes 0.5 to 1.8 s a kernel and a CPU is slow to
@@ -124,11 +125,19 @@ void progress_line_init(struct progress_line *line)
     *line = (struct progress_line){.terminal = isatty(STDERR_FILENO)};
 }
 
+/* A line that wraps could not be written over. 0 columns where the terminal does not say. */
+static int terminal_columns(void)
+{
+    struct winsize size = {0};
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 void progress_line_show(struct progress_line *line, const char *text)
 {
     int64_t now = g_get_monotonic_time();
     if (line->terminal) {
-        fprintf(stderr, "\r\033[K%s", text);
+        int columns = terminal_columns();
+        fprintf(stderr, "\r\033[K%.*s", columns > 1 ? columns - 1 : (int)strlen(text), text);
         fflush(stderr);
     } else if (!line->shown || now - line->last_us >= PLAIN_LINE_SECONDS * G_USEC_PER_SEC) {
         fprintf(stderr, "%s\n", text);
