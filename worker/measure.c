@@ -15,6 +15,7 @@
 #define PRECISION       0.02 /* of the median */
 #define CLEARLY_SLOWER  1.25 /* the interval's lower end over best: it cannot win */
 #define SPREAD_READINGS 4    /* fewer say nothing about spread */
+#define SPREAD_NOISY    0.3  /* something else ran meanwhile: worth another attempt */
 
 /* The time of `runs` runs from run *next on, in milliseconds. */
 static bool read_time(const struct measure_job *job, int runs, int64_t *next, double *ms,
@@ -164,6 +165,11 @@ static bool first_look(struct session *s, struct measurement *m, GError **error)
     return true;
 }
 
+static bool is_noisy(const struct measurement *m)
+{
+    return m->n >= SPREAD_READINGS && m->spread > SPREAD_NOISY;
+}
+
 bool measure(const struct measure_job *job, struct measurement *measurement, GError **error)
 {
     struct session s = {.job = job, .batch = 1};
@@ -175,7 +181,15 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
         return true;
     if (!warm_up(&s, error) || !take_sample(&s, measurement, error))
         return false;
-    return !measurement->unstable || take_sample(&s, measurement, error);
+    for (int i = 1; i < MEASURE_ATTEMPTS && is_noisy(measurement); i++) {
+        struct measurement another = {0};
+
+        if (!take_sample(&s, &another, error))
+            return false;
+        if (another.spread < measurement->spread)
+            *measurement = another;
+    }
+    return true;
 }
 
 double measure_possible_ms(const struct solution *solution, const struct target *target,

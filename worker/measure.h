@@ -28,7 +28,7 @@ struct measurement {
     double min_ms, median_ms;
     double spread; /* interquartile range over median */
     bool slow;     /* dropped after the first readings */
-    bool unstable; /* the spread stayed above MEASURE_SPREAD_MAX, also in a second attempt */
+    bool unstable; /* the spread stayed above MEASURE_SPREAD_MAX in every attempt */
 };
 
 /* A candidate this many times slower than the best in each of its first two readings is dropped. */
@@ -37,6 +37,8 @@ struct measurement {
  * machine under load was seen to reach 0.5 and more with good kernels of a tenth of a
  * millisecond. */
 #define MEASURE_SPREAD_MAX  1.0
+/* Samples taken while their spread is large; the calmest one counts, never a mixture. */
+#define MEASURE_ATTEMPTS    3
 
 /* The time between two events around a tiny fill: what a reading holds beside the runs. Median
  * of 32. */

@@ -129,6 +129,22 @@ static void test_unstable(void)
     g_assert_true(m.unstable);
 }
 
+static double disturbed_at_first(int64_t run)
+{
+    return run < 40 ? two_speeds(run) : 1;
+}
+
+static void test_disturbance(void)
+{
+    struct script script = {.base_ms = 1, .factor = disturbed_at_first};
+    struct measure_job job = {.sample_seconds = 0.1};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_false(m.unstable);
+    g_assert_cmpfloat(m.spread, <, 0.01);
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 1, 0.001);
+}
+
 static void test_floor(void)
 {
     struct fake_device fake;
@@ -171,6 +187,7 @@ int main(int argc, char **argv)
     g_test_add_func("/measure/spent_budget_ends_it", test_budget);
     g_test_add_func("/measure/clearly_slower_is_dropped", test_slow);
     g_test_add_func("/measure/wide_spread_is_unstable", test_unstable);
+    g_test_add_func("/measure/disturbance_that_passes_does_not_count", test_disturbance);
     g_test_add_func("/measure/floor_is_what_events_take", test_floor);
     g_test_add_func("/measure/peaks_bound_the_time", test_possible);
     return g_test_run();
