@@ -89,6 +89,15 @@ static void agent_take_turns(struct agent *agent)
     }
 }
 
+char *agent_join_stacks(const char *first, const char *second)
+{
+    if (*second == '\0' || strstr(first, second))
+        return g_strdup(first);
+    if (*first == '\0' || strstr(second, first))
+        return g_strdup(second);
+    return g_strdup_printf("%s; %s", first, second);
+}
+
 /* ---- best times ---- */
 
 static char *best_key(const struct work *work)
@@ -202,7 +211,8 @@ static struct worker_call *worker_call_new(struct agent *agent)
     call->node = g_strdup(agent->node);
     call->process = g_strdup(agent->process);
     call->target = g_strdup(first ? evaluator_target(first)->id : "");
-    call->stack = g_strdup(first ? evaluator_stack(first) : "");
+    call->stack =
+        agent_join_stacks(first ? evaluator_stack(first) : "", builder_stack(agent->builder));
     call->info = (struct worker_info){call->node, call->process, call->target, call->stack};
     call->worker = agent->worker;
     return call;
@@ -366,7 +376,8 @@ static bool on_a_cpu(const Evaluator *evaluator)
 
 static void schedule_starting(struct agent *agent)
 {
-    if (agent->registering || evaluators_any(agent, evaluator_unopened))
+    if (agent->registering || !builder_stack(agent->builder) ||
+        evaluators_any(agent, evaluator_unopened))
         return;
     agent->take_turns = agent->options->build > 0 && evaluators_any(agent, on_a_cpu);
     agent_register(agent);
@@ -487,8 +498,8 @@ static void evaluator_destroy(gpointer evaluator)
 
 static void agent_init_pools(struct agent *agent, const char *url, bool embedded)
 {
-    struct lane_spec data = {.name = "data", .url = url, .embedded = embedded};
-    struct lane_spec control = {.name = "control", .url = url, .embedded = embedded};
+    struct lane_spec data = {.url = url, .embedded = embedded, .speaks = true};
+    struct lane_spec control = {.url = url, .embedded = embedded};
     agent->data = lane_new(&agent->loop, &data);
     agent->control = lane_new(&agent->loop, &control);
     agent->builder = builder_new(agent, agent->options->build);

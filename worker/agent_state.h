@@ -59,6 +59,8 @@ void agent_give_up(struct agent *agent, const char *format, ...);
 void agent_refused(struct agent *agent, const char *name, const GError *error);
 bool agent_may_build(const struct agent *agent);
 bool agent_may_eval(const struct agent *agent);
+/* Both stacks joined by "; ", said once where one holds the other. Free with g_free(). */
+char *agent_join_stacks(const char *first, const char *second);
 /* Lower of the job's and this agent's own best time for its problem, 0 when there is none. */
 double agent_best_ms(struct agent *agent, const struct work *work);
 void agent_note_best(struct agent *agent, const struct work *work, double ms);
@@ -69,6 +71,9 @@ char **agent_child_environment(const struct agent *agent, const char *name);
 
 Builder *builder_new(struct agent *agent, int children);
 void builder_free(Builder *builder);
+/* "clang 15.0.6; opencl PoCL 3.1", "" where it builds nothing. NULL until a child has told: agent_kick()
+ * is called then. */
+const char *builder_stack(Builder *builder);
 void builder_pump(Builder *builder);
 /* Claims may find something again. */
 void builder_wake(Builder *builder);

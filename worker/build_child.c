@@ -113,12 +113,30 @@ static bool serve_version(int out, json_t *head, GError **error)
     return sent;
 }
 
+/* All toolchains that are here. */
+static bool serve_stack(int out, json_t *head, GError **error)
+{
+    g_autoptr(GString) stack = g_string_new(NULL);
+    (void)head;
+    for (int i = 0; i < toolchain_table_count; i++) {
+        const char *version = toolchain_table[i]->version(NULL);
+        if (version)
+            g_string_append_printf(stack, "%s%s %s", stack->len ? "; " : "",
+                                   toolchain_table[i]->name, version);
+    }
+    json_t *answer = json_pack("{s:s, s:s}", "op", "stack", "stack", stack->str);
+    bool sent = frame_write(out, answer, NULL, error);
+    json_decref(answer);
+    return sent;
+}
+
 static const struct {
     const char *op;
     bool (*serve)(int out, json_t *head, GError **error);
 } requests[] = {
     {"compile", serve_compile},
     {"version", serve_version},
+    {"stack", serve_stack},
 };
 
 static bool serve(int out, json_t *head, GError **error)

@@ -9,8 +9,8 @@
 
 struct lane {
     uv_loop_t *loop;
-    char *name, *url;
-    bool embedded;
+    char *url;
+    bool embedded, speaks;
     Store *store;              /* touched by the pool thread while a call runs */
     GQueue calls;              /* the head runs or waits for its next run */
     struct lane_call *current; /* the head while it runs */
@@ -51,9 +51,11 @@ static void lane_timer(uv_timer_t *timer)
 
 static void lane_wait(Lane *lane)
 {
-    if (!lane->lost)
+    if (!lane->lost && lane->speaks) {
+        g_strdelimit(lane->error->message, "\n\t", ' ');
         fprintf(stderr, "worker: the database went away (%s); results are kept until it is back\n",
                 lane->error->message);
+    }
     lane->lost = true;
     lane->pause_ms = CLAMP(lane->pause_ms * 2, PAUSE_FIRST_MS, PAUSE_MAX_MS);
     uv_timer_start(lane->timer, lane_timer, lane->pause_ms, 0);
@@ -69,8 +71,8 @@ static void lane_ran(uv_work_t *work, int status)
         lane_wait(lane);
         return;
     }
-    if (lane->lost)
-        fprintf(stderr, "worker: the database is back (%s)\n", lane->name);
+    if (lane->lost && lane->speaks)
+        fputs("worker: the database is back\n", stderr);
     lane->lost = false;
     lane->pause_ms = 0;
     g_autoptr(GError) error = g_steal_pointer(&lane->error);
@@ -92,7 +94,7 @@ Lane *lane_new(uv_loop_t *loop, const struct lane_spec *spec)
 {
     Lane *lane = g_new0(struct lane, 1);
     lane->loop = loop;
-    lane->name = g_strdup(spec->name);
+    lane->speaks = spec->speaks;
     lane->url = g_strdup(spec->url);
     lane->embedded = spec->embedded;
     lane->work.data = lane;
@@ -115,7 +117,6 @@ void lane_free(Lane *lane)
     g_assert(!lane->running);
     uv_close((uv_handle_t *)lane->timer, timer_closed);
     g_clear_pointer(&lane->store, store_close);
-    g_free(lane->name);
     g_free(lane->url);
     g_free(lane);
 }

@@ -24,9 +24,9 @@ struct lane_call {
 };
 
 struct lane_spec {
-    const char *name; /* for the log */
     const char *url;
     bool embedded;
+    bool speaks; /* says when the database goes and comes: one of several lanes is enough */
 };
 
 /* Opens nothing yet. */

@@ -13,6 +13,8 @@
  * Before the first compilation for a target, since a kernel's key holds the toolchain's version:
  *   {"op":"version","toolchain":"opencl","target":{..}}
  *   {"op":"version","version":"..","error":".."}    error is "" where the toolchain serves the target
+ * What a node that only builds says of its software, "clang 15.0.6; opencl PoCL 3.1":
+ *   {"op":"stack"}                                  answered by {"op":"stack","stack":".."}
  *
  * To an eval child:
  *   {"op":"kernel","key":HEX}                             blob: the code object; kept until "forget"

@@ -38,15 +38,15 @@ static void farm_start(struct farm *farm)
     farm->worker = live_worker(program(), quick);
 }
 
-/* Polls until there are evaluating (or building) jobs and at least `configs` outcomes. */
-static void await(const struct farm *farm, bool evaluating, int configs)
+/* Polls until jobs are being evaluated and an outcome is stored, or jobs being built and a kernel. */
+static void await(const struct farm *farm, bool evaluating)
 {
     gint64 limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
     struct progress progress;
     while (g_get_monotonic_time() < limit) {
         if (store_progress(farm->store, farm->campaign, &progress, NULL) &&
             (evaluating ? progress.evaluating : progress.building) > 0 &&
-            progress.configs_done >= configs)
+            (evaluating ? progress.configs_done : progress.kernels_built) > 0)
             return;
         g_usleep(2000);
     }
@@ -90,7 +90,7 @@ static void test_eval_child_is_killed(void)
 {
     struct farm farm;
     farm_start(&farm);
-    await(&farm, true, 0);
+    await(&farm, true);
     kill_child(&farm, "eval");
     assert_whole(&farm);
 }
@@ -99,7 +99,7 @@ static void test_build_child_is_killed(void)
 {
     struct farm farm;
     farm_start(&farm);
-    await(&farm, false, 0);
+    await(&farm, false);
     kill_child(&farm, "build");
     assert_whole(&farm);
 }
@@ -110,7 +110,7 @@ static void test_agent_is_killed_and_started_again(void)
     struct farm farm;
     int status;
     farm_start(&farm);
-    await(&farm, true, 1);
+    await(&farm, true);
     kill(farm.worker, SIGKILL);
     g_assert_cmpint(waitpid(farm.worker, &status, 0), ==, farm.worker);
     farm.worker = live_worker(program(), quick);
@@ -121,7 +121,7 @@ static void test_agent_is_stopped_and_started_again(void)
 {
     struct farm farm;
     farm_start(&farm);
-    await(&farm, true, 1);
+    await(&farm, true);
     kill(farm.worker, SIGTERM);
     g_assert_cmpint(live_wait(farm.worker, 60), ==, 0);
     g_autoptr(GPtrArray) workers = store_list_workers(farm.store, NULL, NULL);
@@ -137,7 +137,7 @@ static void test_postgresql_is_killed(void)
     struct farm farm;
     struct database_status status = {0};
     farm_start(&farm);
-    await(&farm, true, 1);
+    await(&farm, true);
     g_assert_true(database_status(&status, &error));
     g_assert_cmpint(status.pid, >, 1);
     g_assert_cmpint(kill((pid_t)status.pid, SIGKILL), ==, 0);

@@ -1,0 +1,146 @@
+/* Whole campaigns through the program, on a real database with real children. */
+#include <glib/gstdio.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tests/support/live_farm.h"
+#include "tests/support/scratch_db.h"
+
+static const char problems[] = "8-10-10-1x1-24-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+                               "6-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F\n";
+static const char *const quick[] = {"--sample-seconds", "0.05", NULL};
+
+static const char *program(void)
+{
+    const char *path = g_getenv("SKIPJACK");
+    return path ? path : "build/skipjack";
+}
+
+static int64_t tune(const char *solvers, const char *configs)
+{
+    const char *const arguments[] = {"--solvers", solvers, "--configs", configs, NULL};
+    int64_t campaign = live_campaign(program(), problems, arguments);
+    g_assert_cmpint(live_wait(live_worker(program(), quick), 120), ==, 0);
+    return campaign;
+}
+
+static void assert_done(Store *store, int64_t id, int jobs)
+{
+    g_autoptr(GError) error = NULL;
+    struct campaign *campaign = store_get_campaign(store, id, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(campaign->state, ==, "done");
+    g_assert_cmpint(campaign->jobs_done, ==, jobs);
+    g_assert_cmpfloat(campaign->spent_seconds, >, 0);
+    campaign_free(campaign);
+}
+
+static void test_a_campaign_comes_to_its_end(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    int64_t id = tune("ConvDirectTiled,ConvDirectNaive", "4");
+    assert_done(store, id, 4);
+    g_autoptr(GPtrArray) results = store_list_results(store, id, &error);
+    g_assert_cmpuint(results->len, >=, 4);
+    for (guint i = 0; i < results->len; i++) {
+        const struct result *result = g_ptr_array_index(results, i);
+        const struct outcome *outcome = &result->kept.outcome;
+        g_assert_cmpint(outcome->failure, ==, FAILURE_NONE);
+        g_assert_cmpfloat(outcome->median_ms, >, 0);
+        g_assert_cmpfloat(outcome->min_ms, <=, outcome->median_ms);
+        g_assert_cmpfloat(outcome->error, <=, 1);
+        g_assert_cmpfloat(result->kept.flops, >, 0);
+        g_assert_cmpuint(strlen(result->kept.kernel_keys), >=, 64);
+    }
+}
+
+static void test_kernels_are_compiled_once(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    struct progress progress;
+    assert_done(store, tune("ConvDirectNaive", "4"), 2);
+    /* Another limit makes jobs of their own, which need the same kernels. */
+    int64_t again = tune("ConvDirectNaive", "5");
+    assert_done(store, again, 2);
+    g_assert_true(store_progress(store, again, &progress, &error));
+    g_assert_cmpfloat(progress.compile_seconds, ==, 0);
+    g_assert_cmpint(progress.configs_done, ==, 2);
+}
+
+static void test_an_empty_queue_ends_at_once(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_assert_cmpint(live_wait(live_worker(program(), quick), 30), ==, 0);
+    g_autoptr(GPtrArray) workers = store_list_workers(store, NULL, NULL);
+    g_assert_cmpuint(workers->len, ==, 1);
+    g_assert_true(((const struct worker_row *)g_ptr_array_index(workers, 0))->ended);
+}
+
+/* A build-only node compiles everything and measures nothing; an eval-only one does the rest. */
+static void test_building_and_evaluating_may_be_two_nodes(void)
+{
+    static const char *const build[] = {"--eval", "none", "--build", "1", NULL};
+    static const char *const eval[] = {"--build", "0", "--sample-seconds", "0.05", NULL};
+    static const char *const request[] = {"--solvers", "ConvDirectNaive", NULL};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    struct progress progress;
+    int64_t id = live_campaign(program(), problems, request);
+    g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
+    g_assert_true(store_progress(store, id, &progress, &error));
+    g_assert_cmpint(progress.built, ==, 2);
+    g_assert_cmpint(progress.configs_done, ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), eval), 60), ==, 0);
+    assert_done(store, id, 2);
+}
+
+static void test_the_embedded_database_is_asked_for(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *words = NULL;
+    int status;
+    char worker[] = "worker", until_empty[] = "--until-empty";
+    g_autofree char *path = g_strdup(program());
+    char *line[] = {path, worker, until_empty, NULL};
+    scratch_db_url();
+    g_assert_true(
+        g_spawn_sync(NULL, line, NULL, G_SPAWN_DEFAULT, NULL, NULL, NULL, &words, &status, &error));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 2);
+    g_assert_nonnull(strstr(words, "SKIPJACK_DB"));
+    g_assert_nonnull(strstr(words, "--embedded"));
+}
+
+static void test_probe_names_the_device(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *out = NULL;
+    int status;
+    char worker[] = "worker", probe[] = "--probe";
+    g_autofree char *path = g_strdup(program());
+    char *line[] = {path, worker, probe, NULL};
+    g_assert_true(
+        g_spawn_sync(NULL, line, NULL, G_SPAWN_DEFAULT, NULL, NULL, &out, NULL, &status, &error));
+    g_assert_cmpint(status, ==, 0);
+    g_assert_nonnull(strstr(out, "\"target\":{"));
+    g_assert_nonnull(strstr(out, "\"stack\":\""));
+    g_assert_cmpint(out[strlen(out) - 1], ==, '\n');
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/agent/a_campaign_comes_to_its_end", test_a_campaign_comes_to_its_end);
+    g_test_add_func("/agent/kernels_are_compiled_once", test_kernels_are_compiled_once);
+    g_test_add_func("/agent/an_empty_queue_ends_at_once", test_an_empty_queue_ends_at_once);
+    g_test_add_func("/agent/building_and_evaluating_may_be_two_nodes",
+                    test_building_and_evaluating_may_be_two_nodes);
+    g_test_add_func("/agent/the_embedded_database_is_asked_for",
+                    test_the_embedded_database_is_asked_for);
+    g_test_add_func("/agent/probe_names_the_device", test_probe_names_the_device);
+    return g_test_run();
+}
