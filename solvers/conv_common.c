@@ -9,8 +9,8 @@ bool conv_is_plain(const struct problem *p, const char **reason)
         *reason = "needs a convolution";
         return false;
     }
-    if (p->bias || p->epilogue[0]) {
-        *reason = "needs a convolution without bias and epilogue";
+    if (p->epilogue[0]) {
+        *reason = "needs a convolution without epilogue";
         return false;
     }
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -20,6 +20,22 @@ bool conv_is_plain(const struct problem *p, const char **reason)
         }
     }
     return true;
+}
+
+int64_t conv_reach(const struct problem *p, enum axis axis)
+{
+    return p->in[axis] + 2 * p->pad[axis] + p->dilation[axis] * (p->fil[axis] - 1);
+}
+
+static bool offsets_fit_32_bits(const struct problem *p)
+{
+    const int64_t most = INT32_MAX - OFFSET_MARGIN;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (problem_tensor_elements(p, (enum tensor_role)t) > most)
+            return false;
+    }
+    return conv_reach(p, AXIS_W) <= most && conv_reach(p, AXIS_H) <= most / p->in[AXIS_W];
 }
 
 bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
@@ -36,17 +52,9 @@ bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
             return false;
         }
     }
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (problem_tensor_elements(p, (enum tensor_role)t) > INT32_MAX - OFFSET_MARGIN) {
-            *reason = "needs tensors whose offsets fit 32 bits";
-            return false;
-        }
-    }
-    for (int a = 0; a < AXIS_COUNT; a++) {
-        if (p->in[a] + 2 * p->pad[a] > INT32_MAX - OFFSET_MARGIN) {
-            *reason = "needs padded sizes whose offsets fit 32 bits";
-            return false;
-        }
+    if (!offsets_fit_32_bits(p)) {
+        *reason = "needs tensors and padding whose offsets fit 32 bits";
+        return false;
     }
     return true;
 }

@@ -8,9 +8,14 @@
 #include "solvers/problem.h"
 #include "solvers/solution.h"
 
-/* True for a plain convolution: no bias, no epilogue, no cast types. Otherwise *reason says which.
- */
+/* True for a plain convolution: no epilogue, no cast types. Otherwise *reason says which. The bias
+ * that a key may carry is no matter: the convolution is computed without it, and a kernel of its own
+ * adds it (an epilogue "+bias" is another thing, one kernel that does both). */
 bool conv_is_plain(const struct problem *p, const char **reason);
+
+/* No position that is computed from an output's and a filter's position is as far as this from the
+ * input's start, either way, not even where a filter reaches past the padded input. */
+int64_t conv_reach(const struct problem *p, enum axis axis);
 
 /* True for a plain 2D forward convolution, all tensors FP32 and NCHW, every offset in elements
  * below 2^31 (with room for one tile past the end). Otherwise *reason says what is missing. */

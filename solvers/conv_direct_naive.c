@@ -59,8 +59,8 @@ static bool naive_is_applicable(const struct problem *p, const struct context *c
     if (!conv_is_plain(p, reason) || !types_are_served(p, reason))
         return false;
     for (int a = 0; a < AXIS_COUNT; a++) {
-        if (p->in[a] + 2 * p->pad[a] > INT32_MAX) {
-            *reason = "needs padded sizes below 2^31";
+        if (conv_reach(p, (enum axis)a) > INT32_MAX) {
+            *reason = "needs padded sizes and dilated filters below 2^31";
             return false;
         }
     }
@@ -154,7 +154,7 @@ static bool naive_solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_direct_naive = {
     .provider = "skipjack",
     .name = "ConvDirectNaive",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "Direct",
     .dynamic = true,
     .sources = sources,

@@ -243,7 +243,7 @@ static bool tiled_solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_direct_tiled = {
     .provider = "skipjack",
     .name = "ConvDirectTiled",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "Direct",
     .dynamic = false,
     .sources = sources,

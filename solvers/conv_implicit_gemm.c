@@ -132,7 +132,7 @@ static bool igemm_solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_implicit_gemm = {
     .provider = "skipjack",
     .name = "ConvImplicitGemm",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .sources = sources,

@@ -316,8 +316,8 @@ bool reference_supports(const struct problem *p, GError **error)
 {
     const char *what = NULL;
 
-    if (p->epilogue[0] || p->bias)
-        what = "a bias or an epilogue";
+    if (p->epilogue[0])
+        what = "an epilogue";
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (p->cast[t] != TYPE_NONE)
             what = "a cast";

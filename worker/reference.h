@@ -20,8 +20,8 @@ struct reference {
     int uses;              /* references held: reference_ref(), reference_unref() */
 };
 
-/* False and WORKER_ERROR_INVALID for a bias, an epilogue, a cast or a data type that it does not
- * know. */
+/* False and WORKER_ERROR_INVALID for an epilogue, a cast or a data type that it does not know. A
+ * key's bias is no matter: another kernel adds it. */
 bool reference_supports(const struct problem *p, GError **error);
 
 /*

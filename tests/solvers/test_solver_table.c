@@ -241,8 +241,60 @@ static void the_naive_solver_serves_what_others_refuse(void)
     for (guint i = 0; i < problems->len; i++) {
         const struct problem *p = problems->pdata[i];
         bool is_int8 = p->type[TENSOR_X] == TYPE_INT8;
-        bool is_served = !p->bias && !p->epilogue[0] && (!is_int8 || p->direction == DIRECTION_F);
+        bool is_served = !p->epilogue[0] && (!is_int8 || p->direction == DIRECTION_F);
         g_assert_true(solver_applicable(naive, p, &context, NULL) == is_served);
+    }
+}
+
+static void look_at_bias(const struct solver *solver, const struct problem *p,
+                         const struct context *context)
+{
+    struct problem with_bias = *p;
+    struct perf_config config;
+    struct solution plain, other;
+
+    with_bias.bias = 1;
+    g_assert_true(solver_applicable(solver, &with_bias, context, NULL));
+    solver->default_config(p, context, &config);
+    g_assert_true(solver_solve(solver, p, context, &config, &plain, NULL));
+    g_assert_true(solver_solve(solver, &with_bias, context, &config, &other, NULL));
+    g_assert_cmpmem(&plain, sizeof(plain), &other, sizeof(other));
+}
+
+/* The bias is in the key alone: a kernel of its own adds it. */
+static void a_bias_changes_no_solution(void)
+{
+    for_all_applicable(look_at_bias);
+}
+
+/* Kernels compute positions in 32 bits. */
+static void filters_that_reach_too_far_are_refused(void)
+{
+    static const struct {
+        int64_t in, fil, pad, dilation;
+        bool is_served;
+    } rows[] = {
+        {4, 3, 0, 1 << 10, true},
+        {4, 5, 0, 1 << 30, false}, /* the last filter position is at 2^32: 0 again in 32 bits */
+        {4, 3, 1 << 30, 1, false},
+        {4, 2, 0, INT32_MAX, false},
+    };
+    struct context context;
+
+    context_init(&context, &targets[0]);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct problem p;
+        problem_init(&p);
+        p.in[AXIS_H] = p.in[AXIS_W] = rows[i].in;
+        p.fil[AXIS_H] = rows[i].fil;
+        p.pad[AXIS_H] = rows[i].pad;
+        p.stride[AXIS_H] = 1 << 10;
+        p.dilation[AXIS_H] = rows[i].dilation;
+        problem_set_output(&p);
+        g_assert_true(problem_validate(&p, NULL));
+        for (int s = 0; s < solver_table_count; s++)
+            g_assert_true(solver_applicable(solver_table[s], &p, &context, NULL) ==
+                          rows[i].is_served);
     }
 }
 
@@ -371,6 +423,9 @@ int main(int argc, char **argv)
                     limits_and_wrong_configs_are_refused);
     g_test_add_func("/solver_table/the_naive_solver_serves_what_others_refuse",
                     the_naive_solver_serves_what_others_refuse);
+    g_test_add_func("/solver_table/a_bias_changes_no_solution", a_bias_changes_no_solution);
+    g_test_add_func("/solver_table/filters_that_reach_too_far_are_refused",
+                    filters_that_reach_too_far_are_refused);
     g_test_add_func("/solver_table/a_strided_1x1_reads_a_part_of_its_input",
                     a_strided_1x1_reads_a_part_of_its_input);
     g_test_add_func("/solver_table/fingerprint/changes_only_with_a_raised_revision",

@@ -150,6 +150,21 @@ static void test_sampling(void)
     reference_unref(some);
 }
 
+/* Another kernel adds it. */
+static void test_bias_is_no_matter(void)
+{
+    const double x = 2, w = 3;
+    const double *const dense[TENSOR_COUNT] = {&x, &w, NULL};
+    g_autoptr(GError) error = NULL;
+    struct problem p;
+    problem_init(&p);
+    p.bias = 1;
+    struct reference *r = reference_compute(&p, dense, 1, 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpfloat(r->value[0], ==, 6);
+    reference_unref(r);
+}
+
 static void test_unknown_is_refused(void)
 {
     const double *dense[TENSOR_COUNT] = {NULL};
@@ -202,6 +217,7 @@ int main(int argc, char **argv)
     g_test_add_data_func("/reference/backward_weights_follows_the_definition",
                          GINT_TO_POINTER(DIRECTION_W), test_definition);
     g_test_add_func("/reference/large_problem_is_computed_in_part", test_sampling);
+    g_test_add_func("/reference/bias_of_a_key_is_no_matter", test_bias_is_no_matter);
     g_test_add_func("/reference/unknown_problem_is_refused", test_unknown_is_refused);
     g_test_add_func("/reference/cache_drops_the_least_recently_used", test_cache);
     return g_test_run();
