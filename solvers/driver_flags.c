@@ -53,6 +53,11 @@ static const struct driver_flag flags[] = {
     TEXT('R', "wei_cast_type", TEXT_WEI_CAST),
     TEXT('T', "out_cast_type", TEXT_OUT_CAST),
     TEXT('t', "time", TEXT_TIME),
+    /* rocMLIR's words */
+    TEXT(0, "operation", TEXT_OPERATION),
+    NUMBER(0, "padding_h", NUMBER_PAD_H, 0),
+    NUMBER(0, "padding_w", NUMBER_PAD_W, 0),
+    NUMBER(0, "groupsize", NUMBER_GROUPS, 1),
     IGNORED('i', "iter"),
     IGNORED('V', "verify"),
     IGNORED('C', "verification_cache"),
@@ -126,7 +131,8 @@ bool driver_values_set(struct driver_values *values, const struct driver_flag *f
     }
     g_assert(flag->kind == FLAG_NUMBER);
     char *end = NULL;
-    values->numbers[flag->index] = strtoll(text, &end, 10); /* at its limits when out of range */
+    int64_t number = strtoll(text, &end, 10); /* at its limits when out of range */
+    values->numbers[flag->index] = CLAMP(number, INT32_MIN, (int64_t)INT32_MAX + 1);
     values->has_forw = values->has_forw || flag->index == NUMBER_FORW;
     return end != text;
 }

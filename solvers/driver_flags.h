@@ -1,6 +1,7 @@
 /*
- * The flags of MIOpenDriver's convolution command (FORMATS.md 2) and their
- * values as one line gives them. Internal to the room.
+ * The flags of MIOpenDriver's convolution command (FORMATS.md 2) and of
+ * rocMLIR's generator, and their values as one line gives them. Internal to
+ * the room.
  */
 #ifndef SOLVERS_DRIVER_FLAGS_H
 #define SOLVERS_DRIVER_FLAGS_H
@@ -47,9 +48,10 @@ enum driver_text {
     TEXT_IN_CAST,
     TEXT_WEI_CAST,
     TEXT_OUT_CAST,
-    TEXT_TIME, /* a number for MIOpenDriver, a data type in rocMLIR's lists */
+    TEXT_TIME,      /* a number for MIOpenDriver, a data type in rocMLIR's lists */
+    TEXT_OPERATION, /* rocMLIR's: the direction */
 };
-#define TEXT_COUNT (TEXT_TIME + 1)
+#define TEXT_COUNT (TEXT_OPERATION + 1)
 #define TEXT_SIZE  24
 
 enum driver_flag_kind { FLAG_NUMBER, FLAG_TEXT, FLAG_IGNORED };
@@ -73,11 +75,12 @@ void driver_values_init(struct driver_values *values);
 
 /* The flag that a word such as "-n" or "--batchsize" names, NULL when there is none. */
 const struct driver_flag *driver_flag_find(const char *word, size_t length);
-/* The long form's name ("batchsize") of a number or text. */
+/* The long form's name ("batchsize") of a number, as MIOpenDriver spells it. */
 const char *driver_number_name(enum driver_number number);
 
 /* Sets the value that a flag other than FLAG_IGNORED takes. False when a number has no digits.
- * Numbers are read as atoi does ("1." is 1), without its overflow. */
+ * Numbers are read as atoi does ("1." is 1); those that do not fit 32 bits become the nearest one
+ * that is out of every field's range, so that sums and products of them fit 64 bits. */
 bool driver_values_set(struct driver_values *values, const struct driver_flag *flag,
                        const char *word, size_t length);
 
@@ -87,9 +90,9 @@ bool driver_values_set(struct driver_values *values, const struct driver_flag *f
 int driver_values_problems(const struct driver_values *values, enum data_type type, int directions,
                            struct problem problems[DIRECTION_COUNT], GError **error);
 
-/* The layout that a flag's value names, rocMLIR's spelling with group dimensions ("NGC01")
+/* The layout that a flag's value names, rocMLIR's spelling with group dimensions ("NGC01", "gkcyx")
  * included; vector_length 1, 4 or 8. SOLVERS_ERROR_INVALID otherwise. */
-bool driver_layout_parse(const char *text, enum tensor_role role, int spatial_dim, int64_t groups,
+bool driver_layout_parse(const char *given, enum tensor_role role, int spatial_dim, int64_t groups,
                          int vector_length, enum layout *layout, GError **error);
 
 #endif

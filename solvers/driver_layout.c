@@ -38,19 +38,32 @@ static bool fail(const char *text, const char *why, GError **error)
     return false;
 }
 
-bool driver_layout_parse(const char *text, enum tensor_role role, int spatial_dim, int64_t groups,
+/* rocMLIR's names are often in small letters; the c of a block ("NCHWc4") is small in any. */
+static void to_capitals(const char *text, char out[TEXT_SIZE])
+{
+    bool small = strpbrk(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL;
+    size_t length = strlen(text);
+    bool blocked = length > 2 && text[length - 2] == 'c' && strchr("48", text[length - 1]) != NULL;
+    g_strlcpy(out, text, TEXT_SIZE);
+    for (size_t i = 0; small && i < length - (blocked ? 2 : 0); i++) {
+        out[i] = g_ascii_toupper(out[i]);
+    }
+}
+
+bool driver_layout_parse(const char *given, enum tensor_role role, int spatial_dim, int64_t groups,
                          int vector_length, enum layout *layout, GError **error)
 {
-    char plain[TEXT_SIZE + 8];
+    char text[TEXT_SIZE], plain[TEXT_SIZE + 8];
     size_t length = 0;
     const char *at = text;
+    to_capitals(given, text);
     for (; *at != '\0' && *at != 'c'; at++) {
         char letter = plain_letter(*at, role, spatial_dim);
         if (*at == 'G' && strchr(text, 'G') == at) {
             continue;
         }
         if (letter == 0) {
-            return fail(text, "is none that is known", error);
+            return fail(given, "is none that is known", error);
         }
         plain[length++] = letter;
     }
@@ -59,13 +72,13 @@ bool driver_layout_parse(const char *text, enum tensor_role role, int spatial_di
         snprintf(plain + length, sizeof plain - length, "c%d", vector_length);
     }
     if (!layout_parse(plain, layout)) {
-        return fail(text, "is none that is known", error);
+        return fail(given, "is none that is known", error);
     }
     if (vector_length > 1 && problem_layout_block(*layout) != vector_length) {
-        return fail(text, "contradicts vector_length", error);
+        return fail(given, "contradicts vector_length", error);
     }
     if (groups > 1 && !group_is_transparent(text, role, spatial_dim)) {
-        return fail(text, "puts the group where no layout without it has the same memory order",
+        return fail(given, "puts the group where no layout without it has the same memory order",
                     error);
     }
     return true;

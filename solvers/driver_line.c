@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPACES " \t\r\n\v\f"
+/* Quotes stand between words, too: lines are copied from scripts. */
+#define SPACES " \t\r\n\v\f\"'`"
 
 static const char driver_path[] = "./bin/MIOpenDriver";
 
@@ -20,10 +21,17 @@ struct word {
 static const struct {
     const char *word;
     enum data_type type;
+    int directions; /* 0 where flags say them */
 } commands[] = {
-    {"conv", TYPE_FP32},     {"convfp16", TYPE_FP16}, {"convbfp16", TYPE_BF16},
-    {"convint8", TYPE_INT8}, {"convfp8", TYPE_FP8},   {"convbfp8", TYPE_BF8},
-    {"convfp64", TYPE_FP64},
+    {"conv", TYPE_FP32, 0},
+    {"convfp16", TYPE_FP16, 0},
+    {"convbfp16", TYPE_BF16, 0},
+    {"convint8", TYPE_INT8, 0},
+    {"convfp8", TYPE_FP8, 0},
+    {"convbfp8", TYPE_BF8, 0},
+    {"convfp64", TYPE_FP64, 0},
+    {"conv_bwd_data", TYPE_FP32, 2}, /* rocMLIR's operations */
+    {"conv_bwd_weight", TYPE_FP32, 4},
 };
 
 /* Primitives whose lines stand in the same logs, each also with the suffix of a data type. */
@@ -94,6 +102,12 @@ static bool word_is(struct word word, const char *text)
     return strlen(text) == word.length && memcmp(text, word.text, word.length) == 0;
 }
 
+/* What scripts put between commands. */
+static bool is_separator(struct word word)
+{
+    return strspn(word.text, ",;\\") >= word.length;
+}
+
 static bool word_contains(struct word word, const char *text)
 {
     return g_strstr_len(word.text, (gssize)word.length, text) != NULL;
@@ -122,12 +136,19 @@ static int shown(struct word word)
     return (int)MIN(word.length, 40u);
 }
 
+/* A driver's name, alone or at the end of a path. */
 static bool is_driver(struct word word)
 {
-    static const char name[] = "MIOpenDriver";
-    size_t length = sizeof name - 1;
-    return word.length >= length && memcmp(word.text + word.length - length, name, length) == 0 &&
-           (word.length == length || strchr("/\\'\"", word.text[word.length - length - 1]) != NULL);
+    static const char *const names[] = {"MIOpenDriver", "MIOpenDriver.exe", "rocmlir-gen"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        size_t length = strlen(names[i]);
+        if (word.length >= length &&
+            memcmp(word.text + word.length - length, names[i], length) == 0 &&
+            (word.length == length || strchr("/\\", word.text[word.length - length - 1]) != NULL)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* "OpenDriver", "r": what is left of the driver's path when a line lost its start. */
@@ -180,6 +201,18 @@ static bool is_other(struct word word)
     return false;
 }
 
+/* A flag's word may hold its value, too: "--batchsize=8". */
+static size_t flag_length(struct word word)
+{
+    const char *end = word.length > 0 ? memchr(word.text, '=', word.length) : NULL;
+    return end != NULL ? (size_t)(end - word.text) : word.length;
+}
+
+static const struct driver_flag *find_flag(struct word word)
+{
+    return driver_flag_find(word.text, flag_length(word));
+}
+
 /* What stands in front of the flags. */
 struct opening {
     enum data_type type;
@@ -193,8 +226,7 @@ static struct word skip_prefix(const char **at, struct opening *opening, bool *d
     struct word word = next_word(&scan), first = word;
     int directions = 0;
     *driver = false;
-    for (; word.length > 0 && driver_flag_find(word.text, word.length) == NULL;
-         word = next_word(&scan)) {
+    for (; word.length > 0 && find_flag(word) == NULL; word = next_word(&scan)) {
         directions |= function_directions(word);
         if (is_driver(word)) {
             *driver = true;
@@ -231,6 +263,9 @@ static bool read_opening(const char **at, struct opening *opening, struct driver
         give_up(out, DRIVER_LINE_BROKEN, "nothing follows the driver's name");
     } else if (command >= 0) {
         opening->type = commands[command].type;
+        if (commands[command].directions != 0) {
+            opening->directions = commands[command].directions;
+        }
         return true;
     } else if (word.text[0] == '-') {
         *at = word.text;
@@ -252,14 +287,31 @@ static bool read_opening(const char **at, struct opening *opening, struct driver
 static bool looks_like_flag(struct word word)
 {
     return word.length >= 2 && word.text[0] == '-' && !g_ascii_isdigit(word.text[1]) &&
-           driver_flag_find(word.text, word.length) != NULL;
+           find_flag(word) != NULL;
+}
+
+/* Behind the '=' of a flag's word, else the next word. Length 0 where neither gives a value. */
+static struct word take_value(struct word name, const char **at)
+{
+    size_t length = flag_length(name);
+    if (length < name.length) {
+        return (struct word){name.text + length + 1, name.length - length - 1};
+    }
+    const char *scan = *at;
+    struct word value = next_word(&scan);
+    if (looks_like_flag(value)) {
+        value.length = 0;
+    } else if (value.length > 0) {
+        *at = scan;
+    }
+    return value;
 }
 
 /* One flag with its value. False with the reason set when it cannot be used. */
 static bool read_flag(struct word name, const char **at, struct driver_values *values,
                       struct driver_line *out)
 {
-    const struct driver_flag *flag = driver_flag_find(name.text, name.length);
+    const struct driver_flag *flag = find_flag(name);
     if (flag == NULL) {
         bool dashed = name.text[0] == '-' && name.length > 1;
         give_up(out, DRIVER_LINE_BROKEN,
@@ -267,16 +319,14 @@ static bool read_flag(struct word name, const char **at, struct driver_values *v
                 name.text);
         return false;
     }
-    const char *scan = *at;
-    struct word value = next_word(&scan);
-    if (value.length == 0 || looks_like_flag(value)) {
+    struct word value = take_value(name, at);
+    if (value.length == 0) {
         if (flag->kind == FLAG_IGNORED || (flag->kind == FLAG_TEXT && flag->index == TEXT_TIME)) {
             return true; /* says how to run, not what */
         }
         give_up(out, DRIVER_LINE_BROKEN, "flag %.*s needs a value", shown(name), name.text);
         return false;
     }
-    *at = scan;
     if (flag->kind != FLAG_IGNORED && !driver_values_set(values, flag, value.text, value.length)) {
         give_up(out, DRIVER_LINE_BROKEN, "flag %.*s needs a number, not '%.*s'", shown(name),
                 name.text, shown(value), value.text);
@@ -302,7 +352,7 @@ void driver_line_parse(const char *line, struct driver_line *out)
     }
     driver_values_init(&values);
     for (struct word word = next_word(&at); word.length > 0; word = next_word(&at)) {
-        if (!read_flag(word, &at, &values, out)) {
+        if (!is_separator(word) && !read_flag(word, &at, &values, out)) {
             return;
         }
     }

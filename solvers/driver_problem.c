@@ -150,10 +150,29 @@ static bool set_types(const struct driver_values *values, enum data_type type, s
     return true;
 }
 
+/* rocMLIR's word for the direction, where a line has one. */
+static bool read_operation(const struct driver_values *values, int *directions, GError **error)
+{
+    static const char *const words[DIRECTION_COUNT] = {"conv", "conv_bwd_data", "conv_bwd_weight"};
+    const char *given = values->texts[TEXT_OPERATION];
+    for (int d = 0; d < DIRECTION_COUNT; d++) {
+        if (strcmp(given, words[d]) == 0) {
+            *directions = 1 << d;
+            return true;
+        }
+    }
+    return given[0] == '\0' ||
+           invalid(error, "operation is '%s', it must be conv, conv_bwd_data or conv_bwd_weight",
+                   given);
+}
+
 /* Bits 1 F, 2 B, 4 W. INT8 has forward kernels only. */
 static bool choose_directions(const struct driver_values *values, const struct problem *p,
                               int *directions, GError **error)
 {
+    if (!read_operation(values, directions, error)) {
+        return false;
+    }
     int64_t mask = values->has_forw ? values->numbers[NUMBER_FORW] : *directions;
     if (mask < 0 || mask > 7) {
         return invalid(error, "forw is %" PRId64 ", it must be 0 to 7", mask);

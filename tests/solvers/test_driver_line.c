@@ -48,6 +48,8 @@ static void test_openings(void)
         {"MIOpenDriver " FLAGS "-F 1", KEY},
         {"OpenDriver conv " FLAGS "-F 1", KEY},
         {"conv " FLAGS "-F 1 # a comment -n 3", KEY},
+        {"    \"./bin/MIOpenDriver conv " FLAGS "-F 1\",", KEY},
+        {"'C:\\rocm\\MIOpenDriver.exe' conv " FLAGS "'-F' 1", KEY},
         {"miopenConvolutionBackwardData: ./bin/MIOpenDriver convbfp16 " FLAGS,
          "512-14-14-3x3-256-14-14-8-1x1-1x1-1x1-0-NCHW-BF16-B"},
         {"MIOpen(HIP): miopenConvolutionBackwardWeights ./bin/MIOpenDriver convfp16 " FLAGS,
@@ -82,6 +84,8 @@ static void test_flags(void)
         {FLAGS "-F 1 -t -g 1", KEY},
         {FLAGS "-F 1 -g 0", KEY},
         {FLAGS "-F 1 -t f32", KEY},
+        {"conv -n=8 --in_channels=256 -H=14 --in_w=14 -k 512 -pad_h=1 -q 1 --forw=1 -V --iter=3",
+         KEY},
         {"conv " FLAGS "-F 1 -g 4 -b 1", "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-1-NCHW-FP32-F_g4"},
         {"conv " FLAGS "-F 1 -U fp8 -R bfp8 -T fp32",
          "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP32-F_ciFP8_cwBF8_coFP32"},
@@ -96,6 +100,27 @@ static void test_flags(void)
     check_usable(rows, G_N_ELEMENTS(rows));
 }
 
+#define ROCMLIR                                                                                    \
+    "--arch gfx90a:sramecc+:xnack- --num_cu 104 --batchsize 8 --in_channels 256 -in_h 14 "         \
+    "-in_w 14 -out_channels=512 --fil_h 3 --fil_w 3 --dilation_h 1 --dilation_w 1 "                \
+    "--conv_stride_h 1 --conv_stride_w 1 --padding_h 1 --padding_w 1 --groupsize=1 "
+
+static void test_rocmlir(void)
+{
+    static const struct usable rows[] = {
+        {"-operation conv -t f32 " ROCMLIR, KEY},
+        {"rocmlir-gen --operation=conv_bwd_data -t f16 " ROCMLIR,
+         "512-14-14-3x3-256-14-14-8-1x1-1x1-1x1-0-NCHW-FP16-B"},
+        {"conv_bwd_weight -t bf16 " ROCMLIR
+         "--in_layout=n01gc --fil_layout gk01c -out_layout n01gk",
+         "512-14-14-3x3-256-14-14-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-BF16-W"},
+        {"-operation conv -t i8 " ROCMLIR "--fil_layout gkcyx --in_layout ngchw --out_layout ngkhw",
+         "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-F"},
+        {"-operation conv_bwd_data -t f32 -F 1 " ROCMLIR, KEY}, /* the flag decides */
+    };
+    check_usable(rows, G_N_ELEMENTS(rows));
+}
+
 #define LAID_OUT(layouts) "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-" layouts "-FP32-F"
 
 static void test_layouts(void)
@@ -106,6 +131,9 @@ static void test_layouts(void)
         {FLAGS "-F 1 -I NHWC -f NCHW", LAID_OUT("NHWC-NCHW-NHWC")},
         {FLAGS "-F 1 -I NCHW -O NHWC", LAID_OUT("NCHW-NCHW-NHWC")},
         {FLAGS "-F 1 -Z 1 -L 4", LAID_OUT("NCHWc4-NCHWc4-NCHWc4")},
+        {FLAGS "-F 1 -I nchwc4 -Z 1 -L 4", LAID_OUT("NCHWc4-NCHWc4-NCHWc4")},
+        {FLAGS "-F 1 -I nhwc", LAID_OUT("NHWC-NHWC-NHWC")},
+        {FLAGS "-F 1 -I 'NHWC'", LAID_OUT("NHWC-NHWC-NHWC")},
         {FLAGS "-F 1 -Z 1 -L 8 -f CHWN", LAID_OUT("CHWNc8-CHWNc8-CHWNc8")},
         {FLAGS "-F 1 -I NGC01 -f GKC01 -O NGK01", KEY},
         {FLAGS "-F 1 -I N01GC -f GK01C -O N01GK", LAID_OUT("NHWC-NHWC-NHWC")},
@@ -162,6 +190,11 @@ static void test_other_lines(void)
         {"conv -n x", DRIVER_LINE_BROKEN, "flag -n needs a number, not 'x'"},
         {"conv -n 99999999999999999999", DRIVER_LINE_BROKEN, "batchsize is*at most*"},
         {"conv -n 0", DRIVER_LINE_BROKEN, "batchsize is 0*"},
+        {"conv -n=", DRIVER_LINE_BROKEN, "flag -n= needs a value"},
+        {"conv -z same -y -9223372036854775808", DRIVER_LINE_BROKEN, "fil_h is -2147483648*"},
+        {"conv -m trans -Y 9223372036854775807 -u 2", DRIVER_LINE_BROKEN, "trans_output_pad_h is*"},
+        {"-operation gemm -n 4", DRIVER_LINE_BROKEN, "operation is 'gemm'*"},
+        {"conv -I nhcw", DRIVER_LINE_BROKEN, "layout 'nhcw'*"},
         {"conv -p -1", DRIVER_LINE_BROKEN, "pad_h is -1*"},
         {"conv -u 0", DRIVER_LINE_BROKEN, "conv_stride_h is 0*"},
         {"conv -g 5", DRIVER_LINE_BROKEN, "group_count is 5*"},
@@ -221,6 +254,7 @@ int main(int argc, char **argv)
     g_test_add_func("/driver_line/openings_of_real_logs_are_read", test_openings);
     g_test_add_func("/driver_line/directions_follow_forw", test_directions);
     g_test_add_func("/driver_line/flags_mean_what_the_driver_means", test_flags);
+    g_test_add_func("/driver_line/words_of_rocmlir_are_read", test_rocmlir);
     g_test_add_func("/driver_line/layouts_of_both_dialects_are_read", test_layouts);
     g_test_add_func("/driver_line/transposed_lines_are_mirrored", test_transposed);
     g_test_add_func("/driver_line/lines_that_cannot_be_used_say_why", test_other_lines);
