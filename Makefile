@@ -4,7 +4,7 @@
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them
-#   make demo        tunes ResNet-50 on this machine
+#   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
 #
 # CC=clang and SANITIZE=address,undefined build in folders of their own; V=1 shows
@@ -13,7 +13,7 @@
 
 PREFIX ?= /usr/local
 DEPS ?= deploy/install-deps
-DEMO_ARGS ?=
+DEMO_ARGS ?= --budget 420
 SKIPJACK_DATA ?= $(realpath ../shared/data)
 
 ifeq ($(origin CC),default)
