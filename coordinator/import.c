@@ -1,6 +1,7 @@
 #include "coordinator/import.h"
 
 #include "coordinator/import_reader.h"
+#include "solvers/problem_key.h"
 
 #include <limits.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static void network_free(gpointer data)
     struct import_network *network = data;
     g_free(network->name);
     g_array_unref(network->layers);
+    g_hash_table_unref(network->unnamed);
     g_free(network);
 }
 
@@ -84,6 +86,7 @@ static struct import_network *find_network(Import *import, const char *name)
     network->name = g_strdup(name);
     network->layers = g_array_new(FALSE, FALSE, sizeof(struct layer));
     g_array_set_clear_func(network->layers, layer_clear);
+    network->unnamed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_ptr_array_add(import->networks, network);
     return network;
 }
@@ -91,15 +94,21 @@ static struct import_network *find_network(Import *import, const char *name)
 static void add_to_network(struct import_network *network, const struct import_layer *layer,
                            const struct problem *p)
 {
-    for (guint i = 0; layer->name[0] == '\0' && i < network->layers->len; i++) {
-        struct layer *known = &g_array_index(network->layers, struct layer, i);
-        if (known->name[0] == '\0' && problem_equal(&known->problem, p)) {
-            known->multiplicity = (int)MIN(known->multiplicity + layer->multiplicity, INT_MAX);
-            return;
-        }
+    char key[PROBLEM_KEY_MAX];
+    bool unnamed = layer->name[0] == '\0';
+    guint place =
+        unnamed ? GPOINTER_TO_UINT(g_hash_table_lookup(network->unnamed, problem_key(p, key))) : 0;
+    if (place > 0) {
+        struct layer *known = &g_array_index(network->layers, struct layer, place - 1);
+        known->multiplicity = (int)MIN(known->multiplicity + layer->multiplicity, INT_MAX);
+        return;
     }
     struct layer added = {g_strdup(layer->name), (int)layer->multiplicity, *p};
     g_array_append_val(network->layers, added);
+    if (unnamed) {
+        g_hash_table_insert(network->unnamed, g_strdup(key),
+                            GUINT_TO_POINTER(network->layers->len));
+    }
 }
 
 /* The options' batch size may be too large for the problem's tensors. */

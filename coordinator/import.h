@@ -39,6 +39,7 @@ struct import_skip {
 struct import_network {
     char *name;
     GArray *layers; /* struct layer, in the file's order; equal layers without a name are one */
+    GHashTable *unnamed; /* canonical key of such a layer: its place in `layers`, from 1 */
 };
 
 typedef struct import {

@@ -85,8 +85,10 @@ static bool read_text(Import *import, struct import_source *source, GError **err
     struct import_lines lines;
     bool (*read)(Import *, const struct import_source *, GError **) = import_driver_lines;
     import_lines_init(&lines, source);
-    for (const char *line; lines.number < LOOK_AT_LINES && read == import_driver_lines &&
+    int looked_at = 0;
+    for (const char *line; looked_at < LOOK_AT_LINES && read == import_driver_lines &&
                            (line = import_lines_next(&lines)) != NULL;) {
+        looked_at += !import_line_is_blank(line); /* a long comment may stand in front */
         for (size_t i = 0; i < G_N_ELEMENTS(text_formats); i++) {
             if (text_formats[i].is_line(line)) {
                 read = text_formats[i].read;

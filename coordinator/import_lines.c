@@ -168,18 +168,26 @@ bool import_keys(Import *import, const struct import_source *source, GError **er
     return read_lines(import, source, read_key);
 }
 
+/* A line may look like an entry whose key is malformed all the same (FORMATS.md 3): one word of
+ * numbers in front of the '=', with at least that many separators. */
+static bool looks_like_entry(const char *line, char separator, int least)
+{
+    g_autofree char *key = key_of_entry(line);
+    int count = 0;
+    for (const char *c = key; c != NULL && *c != '\0'; c++) {
+        count += *c == separator;
+    }
+    return count >= least && g_ascii_isdigit(key[0]) && strpbrk(key, " \t\"") == NULL;
+}
+
 bool import_is_find_db_line(const char *line)
 {
-    struct problem p;
-    g_autofree char *key = key_of_entry(line);
-    return key != NULL && problem_key_parse(key, &p, NULL);
+    return looks_like_entry(line, '-', 14); /* of a 2D key: C-H-W-FIL-K-oH-oW-N-P-S-D-b-L-T-F */
 }
 
 bool import_is_perf_text_line(const char *line)
 {
-    struct perf_row row;
-    g_autofree char *key = key_of_entry(line);
-    return key != NULL && perf_row_key_parse(key, &row, NULL);
+    return looks_like_entry(line, 'x', PERF_ROW_INTS); /* and two more, if it is whole */
 }
 
 bool import_is_key_line(const char *line)

@@ -3,6 +3,11 @@
 #include "solvers/problem_key.h"
 
 #include <sqlite3.h>
+#include <string.h>
+
+/* Offsets in a database's header of the versions to write and to read it: 2 with a log, else 1. */
+#define WAL_WRITE 18
+#define WAL_READ  19
 
 typedef sqlite3 Database;
 typedef sqlite3_stmt Statement;
@@ -17,13 +22,27 @@ static bool fail(Database *database, const struct import_source *source, GError 
     return false;
 }
 
-/* The database lies in memory as it was read, so that a compressed one is read the same way. */
+/* A database is read from memory, so that a compressed one is read the same way. One that was last
+ * written with a write-ahead log says so in two bytes of its header (SQLite's file format, 1.3.3),
+ * and SQLite opens no such database in memory: the copy says that it has none. */
+static unsigned char *copy_source(const struct import_source *source)
+{
+    unsigned char *copy = sqlite3_malloc64(source->length);
+    g_assert(copy != NULL); /* as GLib ends the program */
+    memcpy(copy, source->bytes, source->length);
+    if (source->length > WAL_READ) {
+        copy[WAL_WRITE] = copy[WAL_READ] = 1;
+    }
+    return copy;
+}
+
 static bool open_source(const struct import_source *source, Database **database, GError **error)
 {
     if (sqlite3_open(":memory:", database) != SQLITE_OK ||
-        sqlite3_deserialize(*database, "main", (unsigned char *)source->bytes,
-                            (sqlite3_int64)source->length, (sqlite3_int64)source->length,
-                            SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
+        sqlite3_deserialize(*database, "main", copy_source(source), (sqlite3_int64)source->length,
+                            (sqlite3_int64)source->length,
+                            SQLITE_DESERIALIZE_READONLY | SQLITE_DESERIALIZE_FREEONCLOSE) !=
+            SQLITE_OK) {
         return fail(*database, source, error);
     }
     return true;

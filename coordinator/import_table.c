@@ -226,6 +226,9 @@ static bool row_problem(const struct row *row, struct problem *p, GError **error
         return invalid(error, "column nd is %" PRId64 ", it must be 2 or 3",
                        cells[COLUMN_DIMENSIONS]);
     }
+    if (cells[COLUMN_MULT] < 1) {
+        return invalid(error, "column mult is 0, it must be at least 1");
+    }
     p->spatial_dim = (int)cells[COLUMN_DIMENSIONS];
     p->n = cells[COLUMN_N];
     p->c = cells[COLUMN_C];

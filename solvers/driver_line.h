@@ -1,7 +1,8 @@
 /*
  * MIOpenDriver's command lines (FORMATS.md 2), and rocMLIR's words for the
- * same: the grammar of one line, with the dirt that real logs carry. What concerns a whole file (line numbers,
- * duplicates, counting) belongs to the importer.
+ * same: the grammar of one line, with the dirt that real logs carry. What
+ * concerns a whole file (line numbers, duplicates, counting) belongs to the
+ * importer.
  */
 #ifndef SOLVERS_DRIVER_LINE_H
 #define SOLVERS_DRIVER_LINE_H

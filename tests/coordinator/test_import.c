@@ -64,6 +64,8 @@ static void test_kinds_of_text(void)
         {KEY "=ConvAsm:0.1,0,miopenConvolutionFwdAlgoDirect\nx=y\n", 2, 1, 1, 1},
         {"2x256x14x14x1x3x3x1x512x8x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF=ConvAsm:1,2\n", 1, 1, 1, 0},
         {KEY "\n", 1, 1, 1, 0},
+        {"256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP99-F=a\nMIOpen=1\n" KEY "=a\n", 3, 1, 1,
+         2},
         {"# list\n7\t" KEY "\r\nx\t" KEY "\n", 3, 1, 7, 1},
         {"c,h,w,k,y,x,p,q,n,mult\n256,14,14,512,3,3,1,1,8,5\n", 2, 1, 5, 0},
         {"# t\n\"x\",y,k,w,h,c,p,q,n,layer,oh\n3,3,512,14,14,256,1,1,8,\"a,\"\"b\",14\n", 3, 1, 1,
@@ -74,6 +76,17 @@ static void test_kinds_of_text(void)
         check_totals(import, rows[i].lines, rows[i].convolutions, 1, 1, rows[i].skipped);
         check_entry(import, 0, rows[i].multiplicity, KEY);
     }
+}
+
+static void test_long_comment_in_front(void)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 70; i++) {
+        g_string_append(text, "# a word on what follows\n\n");
+    }
+    g_string_append(text, KEY "\n");
+    g_autoptr(Import) import = read_text(text->str, &no_options);
+    check_totals(import, 141, 1, 1, 1, 0);
 }
 
 static void test_keys_need_a_valid_problem(void)
@@ -154,6 +167,31 @@ static void test_networks_of_a_table(void)
     g_assert_nonnull(strstr(error->message, "small, large"));
 }
 
+static void test_multiplicity_is_at_least_one(void)
+{
+    g_autoptr(Import) import = read_text("c,h,w,k,y,x,mult\n8,9,9,8,3,3,0\n", &no_options);
+    check_totals(import, 2, 0, 0, 0, 1);
+    const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
+    g_assert_nonnull(strstr(skip->reason, "column mult is 0"));
+}
+
+/* A whole find-db as one network: what is looked up must not be all that came before. */
+static void test_network_of_many_layers(void)
+{
+    const struct import_options named = {"net", 0, 0};
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 40000; i++) {
+        g_string_append_printf(text, "conv -n %d -F 1\n", i % 20000 + 1);
+    }
+    gint64 start = g_get_monotonic_time();
+    g_autoptr(Import) import = read_text(text->str, &named);
+    const struct import_network *network = g_ptr_array_index(import->networks, 0);
+    g_assert_cmpint(network->layers->len, ==, 20000);
+    g_assert_cmpint(g_array_index(network->layers, struct layer, 19999).multiplicity, ==, 2);
+    /* A tenth of a second; compared one by one it were half a minute. */
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
+}
+
 static void test_network_of_a_list(void)
 {
     const struct import_options named = {"net", 0, 0};
@@ -219,6 +257,7 @@ static void test_sqlite(void)
     g_autofree char *folder = g_dir_make_tmp("skipjack-import-XXXXXX", NULL);
     g_autofree char *good = g_build_filename(folder, "good.db", NULL);
     g_autofree char *other = g_build_filename(folder, "other.db", NULL);
+    g_autofree char *logged = g_build_filename(folder, "logged.db", NULL);
     g_autoptr(GError) error = NULL;
     g_autoptr(Import) import = import_new(&no_options);
     make_perf_db(good, perf_db);
@@ -229,9 +268,15 @@ static void test_sqlite(void)
     check_entry(import, 0, 1, KEY);
     const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
     g_assert_cmpint(skip->line, ==, 9);
+    make_perf_db(logged, "PRAGMA journal_mode=WAL");
+    make_perf_db(logged, perf_db);
+    g_assert_true(import_file(import, logged, &error));
+    g_assert_no_error(error);
+    check_totals(import, 4, 2, 1, 1, 2);
     g_assert_false(import_file(import, other, &error));
     g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT);
     g_assert_nonnull(strstr(error->message, "config"));
+    g_unlink(logged);
     g_unlink(good);
     g_unlink(other);
     g_rmdir(folder);
@@ -352,11 +397,14 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/import/dirty_driver_lines_are_counted", test_dirty_driver_lines);
     g_test_add_func("/import/kinds_of_text_are_told_apart", test_kinds_of_text);
+    g_test_add_func("/import/long_comment_in_front_hides_no_format", test_long_comment_in_front);
     g_test_add_func("/import/keys_need_a_valid_problem", test_keys_need_a_valid_problem);
     g_test_add_func("/import/bad_rows_of_a_table_are_named", test_bad_rows_of_a_table);
     g_test_add_func("/import/options_change_problems", test_options_change_problems);
     g_test_add_func("/import/networks_of_a_table_are_kept_apart", test_networks_of_a_table);
     g_test_add_func("/import/list_becomes_a_network_by_name", test_network_of_a_list);
+    g_test_add_func("/import/multiplicity_is_at_least_one", test_multiplicity_is_at_least_one);
+    g_test_add_func("/import/network_of_many_layers_is_quick", test_network_of_many_layers);
     g_test_add_func("/import/bzip2_is_read_and_damage_named", test_bzip2);
     g_test_add_func("/import/sqlite_perf_db_is_read", test_sqlite);
     g_test_add_func("/import/unreadable_files_are_errors", test_unreadable_files);
