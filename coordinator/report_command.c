@@ -20,7 +20,7 @@ static Table *list_rejections(Store *store, int64_t campaign, GError **error)
         return NULL;
     Table *table = table_new(rejection_columns, G_N_ELEMENTS(rejection_columns));
     for (guint i = 0; i < rejections->len; i++) {
-        const struct rejection *rejection = g_ptr_array_index(rejections, i);
+        const struct config_outcome *rejection = g_ptr_array_index(rejections, i);
         char key[PROBLEM_KEY_MAX];
         g_autofree char *text = problem_text(&rejection->problem);
         table_text(table, failure_name(rejection->failure));

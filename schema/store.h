@@ -290,14 +290,17 @@ struct job_row {
 };
 GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error);
 
-/* Configs by outcome, for "what was rejected and why". */
-struct rejection {
+/* What became of one config. */
+struct config_outcome {
     struct problem problem;
     char *solver, *config_text;
     enum failure failure;
     char *detail;
 };
+/* The configs that were rejected ("what was rejected and why"), or all that have an outcome, in the
+ * order of jobs and rounds. A default config measured again in a later round comes again. */
 GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error);
+GPtrArray *store_list_outcomes(Store *store, int64_t campaign, GError **error);
 /* counts[FAILURE_COUNT]: configs of the campaign by outcome. */
 bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT],
                           GError **error);

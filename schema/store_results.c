@@ -112,7 +112,7 @@ GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error)
 
 static void rejection_free(gpointer data)
 {
-    struct rejection *rejection = data;
+    struct config_outcome *rejection = data;
     g_free(rejection->solver);
     g_free(rejection->config_text);
     g_free(rejection->detail);
@@ -124,16 +124,18 @@ static bool is_rejected(enum failure failure)
     return failure != FAILURE_NONE && failure != FAILURE_PENDING && failure != FAILURE_SLOW;
 }
 
-static void add_rejections(GPtrArray *list, const json_t *object)
+/* Adds the configs of a round with an outcome: all of them, or the rejected ones. */
+static void add_outcomes(GPtrArray *list, const json_t *object, bool all)
 {
     struct round *round = round_from_json(json_object_get(object, "round"));
     struct problem problem;
     problem_from_json(json_object_get(object, "problem"), &problem);
     for (int i = 0; i < round->config_count; i++) {
         char text[CONFIG_TEXT_MAX];
-        if (!is_rejected(round->outcomes[i].failure))
+        if (all ? round->outcomes[i].failure == FAILURE_PENDING
+                : !is_rejected(round->outcomes[i].failure))
             continue;
-        struct rejection *rejection = g_new0(struct rejection, 1);
+        struct config_outcome *rejection = g_new0(struct config_outcome, 1);
         rejection->problem = problem;
         rejection->solver = json_member_text(object, "solver");
         rejection->config_text = g_strdup(perf_config_format(&round->configs[i], text));
@@ -144,7 +146,7 @@ static void add_rejections(GPtrArray *list, const json_t *object)
     round_free(round);
 }
 
-GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error)
+static GPtrArray *list_outcomes(Store *store, int64_t campaign, bool all, GError **error)
 {
     g_autoptr(StoreRows) rows = store_read(
         store, error,
@@ -152,17 +154,28 @@ GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error)
         " FROM jobs j JOIN rounds r ON r.job_id = j.id JOIN problems p ON p.id = j.problem_id"
         " JOIN solvers s ON s.id = j.solver_id"
         " WHERE j.campaign_id = $1"
-        "   AND EXISTS (SELECT 1 FROM unnest(r.failures) AS f WHERE f NOT IN (0, 15, 16))"
+        "   AND ($2::integer <> 0"
+        "        OR EXISTS (SELECT 1 FROM unnest(r.failures) AS f WHERE f NOT IN (0, 15, 16)))"
         " ORDER BY j.id, r.number",
-        "l", campaign);
+        "li", campaign, (int)all);
     if (rows == NULL)
         return NULL;
     GPtrArray *list = g_ptr_array_new_with_free_func(rejection_free);
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
-        add_rejections(list, object);
+        add_outcomes(list, object, all);
     }
     return list;
+}
+
+GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error)
+{
+    return list_outcomes(store, campaign, false, error);
+}
+
+GPtrArray *store_list_outcomes(Store *store, int64_t campaign, GError **error)
+{
+    return list_outcomes(store, campaign, true, error);
 }
 
 bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT],

@@ -45,7 +45,7 @@ static void assert_rejections(Store *store, int64_t campaign)
     g_autoptr(GPtrArray) rejections = store_list_rejections(store, campaign, &error);
     g_assert_no_error(error);
     for (guint i = 0; i < rejections->len; i++) {
-        const struct rejection *row = g_ptr_array_index(rejections, i);
+        const struct config_outcome *row = g_ptr_array_index(rejections, i);
         gint64 kind = g_ascii_strtoll(row->config_text, NULL, 10);
         g_assert_cmpint(kind, <, FAULT_KINDS);
         if (kind == FAULT_NONE)

@@ -153,7 +153,7 @@ static void expect_results(struct farm *farm, int64_t campaign)
     g_assert_true(result->kept.is_default);
     g_autoptr(GPtrArray) rejections = store_list_rejections(farm->store, campaign, &error);
     g_assert_cmpuint(rejections->len, ==, 2);
-    const struct rejection *rejection = rejections->pdata[0];
+    const struct config_outcome *rejection = rejections->pdata[0];
     g_assert_cmpstr(rejection->config_text, ==, "0,1");
     g_assert_cmpstr(rejection->detail, ==, "differs at \"3\"");
     g_assert_true(store_count_outcomes(farm->store, campaign, counts, &error));

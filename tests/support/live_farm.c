@@ -118,23 +118,19 @@ static gint compare_lines(gconstpointer a, gconstpointer b)
 char *live_outcomes(Store *store, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
-    int64_t counts[FAILURE_COUNT], ran = 0;
     char key[PROBLEM_KEY_MAX];
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GPtrArray) rejections = store_list_rejections(store, campaign, &error);
-    check(rejections != NULL, error);
-    for (guint i = 0; i < rejections->len; i++) {
-        const struct rejection *row = g_ptr_array_index(rejections, i);
-        if (!is_noise(row->failure))
-            g_ptr_array_add(lines, g_strdup_printf("%s %s %s: %s", problem_key(&row->problem, key),
-                                                   row->solver, row->config_text,
-                                                   failure_name(row->failure)));
+    g_autoptr(GPtrArray) outcomes = store_list_outcomes(store, campaign, &error);
+    check(outcomes != NULL, error);
+    for (guint i = 0; i < outcomes->len; i++) {
+        const struct config_outcome *row = g_ptr_array_index(outcomes, i);
+        g_ptr_array_add(
+            lines,
+            g_strdup_printf("%s %s %s: %s", problem_key(&row->problem, key), row->solver,
+                            row->config_text,
+                            is_noise(row->failure) ? "verified" : failure_name(row->failure)));
     }
     g_ptr_array_sort(lines, compare_lines);
-    check(store_count_outcomes(store, campaign, counts, &error), error);
-    for (int i = 0; i < FAILURE_COUNT; i++)
-        ran += is_noise((enum failure)i) ? counts[i] : 0;
-    g_ptr_array_add(lines, g_strdup_printf("%" G_GINT64_FORMAT " ran", ran));
     g_ptr_array_add(lines, NULL);
     return g_strjoinv("\n", (char **)lines->pdata);
 }

@@ -22,8 +22,9 @@ int live_wait(pid_t worker, int seconds);
 /* The process id of a child of the worker in that role ("eval", "build"), waited for. */
 pid_t live_child(pid_t worker, const char *role, int seconds);
 
-/* What became of a campaign's configs where the machine's noise has no say: one line each rejected
- * config with its reason, and how many ran. Free with g_free(). */
+/* What became of a campaign's configs: a line each, sorted, with its reason where it was rejected and
+ * "verified" where it ran right (whether such a one is fast, slow or restless is up to the machine's
+ * noise). Free with g_free(). */
 char *live_outcomes(Store *store, int64_t campaign);
 
 #endif
