@@ -11,13 +11,13 @@ static const struct table_column columns[] = {
     {"problem", "problem", TABLE_TEXT, 0},
     {NULL, "key", TABLE_TEXT, 0},
     {"winner", "solver", TABLE_TEXT, 0},
-    {"ms", "time_ms", TABLE_NUMBER, 3},
+    {"ms", "time_ms", TABLE_NUMBER, -4},
     {"+-%", "spread_percent", TABLE_NUMBER, 1},
-    {"default", "default_ms", TABLE_NUMBER, 3},
+    {"default", "default_ms", TABLE_NUMBER, -4},
     {"gain", "speedup", TABLE_NUMBER, 2},
-    {NULL, "untuned_ms", TABLE_NUMBER, 3},
-    {NULL, "naive_ms", TABLE_NUMBER, 3},
-    {"GFLOP/s", "gflops", TABLE_NUMBER, 1},
+    {NULL, "untuned_ms", TABLE_NUMBER, -4},
+    {NULL, "naive_ms", TABLE_NUMBER, -4},
+    {"GFLOP/s", "gflops", TABLE_NUMBER, -4},
     {"config", "config", TABLE_TEXT, 0},
 };
 
@@ -52,10 +52,13 @@ static void print_totals(const struct report_totals *totals, FILE *out)
         fputs("  no problem has a naive, a default and a tuned time to compare\n", out);
         return;
     }
-    fprintf(out, "  naive    %10.3f ms\n", totals->naive_ms);
-    fprintf(out, "  default  %10.3f ms   %5.2fx   the solver estimated best, its default config\n",
-            totals->untuned_ms, totals->naive_ms / totals->untuned_ms);
-    fprintf(out, "  tuned    %10.3f ms   %5.2fx   %.2fx over the default\n", totals->tuned_ms,
+    g_autofree char *naive = table_significant(totals->naive_ms, 4);
+    g_autofree char *untuned = table_significant(totals->untuned_ms, 4);
+    g_autofree char *tuned = table_significant(totals->tuned_ms, 4);
+    fprintf(out, "  naive    %9s ms\n", naive);
+    fprintf(out, "  default  %9s ms  %7.2fx   the solver estimated best, its default config\n",
+            untuned, totals->naive_ms / totals->untuned_ms);
+    fprintf(out, "  tuned    %9s ms  %7.2fx   %.2fx over the default\n", tuned,
             totals->naive_ms / totals->tuned_ms, totals->untuned_ms / totals->tuned_ms);
     if (totals->compared < totals->problems)
         fprintf(out, "  over the %d problems that have all three times\n", totals->compared);

@@ -4,6 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+/* A text of many words, such as a compiler's, shows its beginning. */
+#define LAST_COLUMN_LINES  4
+#define LAST_COLUMN_LEAST  30
+#define LAST_COLUMN_INDENT 8
+
 struct table {
     const struct table_column *columns;
     int column_count;
@@ -58,12 +63,21 @@ void table_int(Table *table, int64_t value)
     add_cell(table, g_strdup_printf("%" G_GINT64_FORMAT, value), json_integer(value));
 }
 
+char *table_significant(double value, int digits)
+{
+    if (!isfinite(value))
+        return g_strdup("-");
+    int before = value == 0 ? 1 : (int)floor(log10(fabs(value))) + 1;
+    return g_strdup_printf("%.*f", CLAMP(digits - before, 0, 9), value);
+}
+
 void table_number(Table *table, double value)
 {
     const struct table_column *column = next_column(table, TABLE_NUMBER);
-    bool known = isfinite(value);
-    add_cell(table, known ? g_strdup_printf("%.*f", column->decimals, value) : g_strdup("-"),
-             known ? json_real(value) : json_null());
+    char *text = column->decimals < 0 || !isfinite(value)
+                     ? table_significant(value, -column->decimals)
+                     : g_strdup_printf("%.*f", column->decimals, value);
+    add_cell(table, text, isfinite(value) ? json_real(value) : json_null());
 }
 
 void table_yes(Table *table, bool value)
@@ -99,14 +113,52 @@ static int last_shown(const Table *table)
 }
 
 /* Cuts what exceeds TABLE_WIDTH and the blanks at the end. */
-static void finish_line(GString *line, FILE *out)
+static void print_line(GString *line, FILE *out)
 {
+    g_strchomp(line->str);
     if (g_utf8_strlen(line->str, -1) > TABLE_WIDTH) {
         const char *cut = g_utf8_offset_to_pointer(line->str, TABLE_WIDTH - 3);
         g_string_truncate(line, (gsize)(cut - line->str));
         g_string_append(line, "...");
     }
-    fprintf(out, "%s\n", g_strchomp(line->str));
+    fprintf(out, "%s\n", line->str);
+}
+
+/* How many characters of text a line of `room` takes: whole words where there is a blank. */
+static glong piece_length(const char *text, glong room)
+{
+    glong length = g_utf8_strlen(text, -1), blank = 0;
+    if (length <= room)
+        return length;
+    const char *at = text;
+    for (glong i = 0; i <= room; i++, at = g_utf8_next_char(at))
+        blank = *at == ' ' ? i : blank;
+    return blank > 0 ? blank : room;
+}
+
+/* The last column, where the line stands or, where little room is left, below. Its text goes on
+ * below itself. */
+static void print_last(GString *line, const char *text, FILE *out)
+{
+    int indent = (int)g_utf8_strlen(line->str, -1);
+    if (indent > 0 && TABLE_WIDTH - indent < MIN(g_utf8_strlen(text, -1), LAST_COLUMN_LEAST)) {
+        print_line(line, out);
+        indent = LAST_COLUMN_INDENT;
+        g_string_printf(line, "%*s", indent, "");
+    }
+    for (int lines = 1;; lines++) {
+        bool more = g_utf8_strlen(text, -1) > TABLE_WIDTH - indent;
+        if (!more || lines == LAST_COLUMN_LINES) {
+            g_string_append(line, text);
+            print_line(line, out);
+            return;
+        }
+        const char *rest = g_utf8_offset_to_pointer(text, piece_length(text, TABLE_WIDTH - indent));
+        g_string_append_len(line, text, rest - text);
+        print_line(line, out);
+        text = rest + strspn(rest, " ");
+        g_string_printf(line, "%*s", indent, "");
+    }
 }
 
 /* row -1 is the titles. */
@@ -121,12 +173,12 @@ static void print_row(const Table *table, const int *widths, int row, FILE *out)
         const char *text = row < 0 ? column->title : cell(table, row, c);
         int blanks = widths[c] - (int)g_utf8_strlen(text, -1);
         bool right = column->kind == TABLE_INT || column->kind == TABLE_NUMBER;
-        g_string_append_printf(line, "%*s%s%*s", right ? blanks : 0, "", text, right ? 0 : blanks,
-                               "");
-        if (c < last)
-            g_string_append(line, "  ");
+        g_string_append_printf(line, "%*s", right ? blanks : 0, "");
+        if (c == last)
+            print_last(line, text, out);
+        else
+            g_string_append_printf(line, "%s%*s  ", text, right ? 0 : blanks, "");
     }
-    finish_line(line, out);
 }
 
 void table_print(const Table *table, FILE *out)

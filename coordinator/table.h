@@ -16,7 +16,7 @@
 enum table_kind {
     TABLE_TEXT,   /* left-aligned */
     TABLE_INT,    /* right-aligned */
-    TABLE_NUMBER, /* right-aligned, with .decimals */
+    TABLE_NUMBER, /* right-aligned, with .decimals; -4 means four significant digits */
     TABLE_YES,    /* "yes" or "no"; true or false in JSON */
 };
 
@@ -40,10 +40,15 @@ void table_int(Table *table, int64_t value);
 void table_number(Table *table, double value);
 void table_yes(Table *table, bool value);
 
+/* 12.35, 0.6530, 0.006021: a number with so many significant digits, "-" for NaN. Free with
+ * g_free(). */
+char *table_significant(double value, int digits);
+
 int table_rows(const Table *table);
 
-/* The titles, then a line a row. Where a line would exceed TABLE_WIDTH the last column is cut,
- * which "..." shows. An empty table prints its titles alone. */
+/* The titles, then a line a row. Where a line would exceed TABLE_WIDTH the last column goes on
+ * below, for four lines at most, and is then cut, which "..." shows. An empty table prints its
+ * titles alone. */
 void table_print(const Table *table, FILE *out);
 /* One object a row, with all columns. A new reference. */
 json_t *table_json(const Table *table);

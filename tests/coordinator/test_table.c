@@ -67,19 +67,58 @@ static void json_has_all_columns_and_null(void)
     table_free(table);
 }
 
-static void long_lines_are_cut_for_people_only(void)
+static void a_long_last_column_goes_on_below_itself(void)
 {
-    g_autofree char *words = g_strnfill(300, 'w');
+    static const struct table_column two[] = {{"name", "name", TABLE_TEXT, 0},
+                                              {"why", "why", TABLE_TEXT, 0}};
+    g_autofree char *word = g_strnfill(60, 'w');
+    g_autofree char *words = g_strdup_printf("%s %s end", word, word);
+    g_autofree char *wide = g_strnfill(TABLE_WIDTH - 5, 'n');
+    Table *table = table_new(two, G_N_ELEMENTS(two));
+    table_text(table, "a");
+    table_text(table, words);
+    g_auto(GStrv) lines = printed(table);
+    g_autofree char *first = g_strdup_printf("a     %s", word);
+    g_autofree char *second = g_strdup_printf("      %s end", word);
+    g_assert_cmpstr(lines[0], ==, "name  why");
+    g_assert_cmpstr(lines[1], ==, first);
+    g_assert_cmpstr(lines[2], ==, second);
+    table_text(table, wide);
+    table_text(table, "below");
+    g_auto(GStrv) narrow = printed(table);
+    g_assert_cmpstr(narrow[g_strv_length(narrow) - 2], ==, "        below");
+    table_free(table);
+}
+
+static void what_is_longer_is_cut_for_people_only(void)
+{
+    g_autofree char *words = g_strnfill(1000, 'w');
     Table *table = table_new(columns + 5, 1);
     table_text(table, words);
     g_auto(GStrv) lines = printed(table);
-    g_assert_cmpuint(strlen(lines[1]), ==, TABLE_WIDTH);
-    g_assert_true(g_str_has_suffix(lines[1], "w..."));
+    g_assert_cmpuint(g_strv_length(lines), ==, 6); /* the title, four lines, an empty rest */
+    for (int i = 1; i <= 4; i++)
+        g_assert_cmpuint(strlen(lines[i]), ==, TABLE_WIDTH);
+    g_assert_true(g_str_has_suffix(lines[4], "w..."));
     json_t *rows = table_json(table);
     g_assert_cmpstr(json_string_value(json_object_get(json_array_get(rows, 0), "words")), ==,
                     words);
     json_decref(rows);
     table_free(table);
+}
+
+static void significant_digits_suit_small_and_large(void)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{12.3456, "12.35"},     {0.653, "0.6530"}, {0.0060213, "0.006021"},
+                 {3894.924, "3895"},     {0, "0.000"},      {NAN, "-"},
+                 {1e-12, "0.000000000"}, {123456, "123456"}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *text = table_significant(cases[i].value, 4);
+        g_assert_cmpstr(text, ==, cases[i].text);
+    }
 }
 
 static void line_ends_and_bad_bytes_do_not_break_a_row(void)
@@ -114,8 +153,12 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/table/columns_are_aligned", columns_are_aligned);
     g_test_add_func("/table/json_has_all_columns_and_null", json_has_all_columns_and_null);
-    g_test_add_func("/table/long_lines_are_cut_for_people_only",
-                    long_lines_are_cut_for_people_only);
+    g_test_add_func("/table/a_long_last_column_goes_on_below_itself",
+                    a_long_last_column_goes_on_below_itself);
+    g_test_add_func("/table/what_is_longer_is_cut_for_people_only",
+                    what_is_longer_is_cut_for_people_only);
+    g_test_add_func("/table/significant_digits_suit_small_and_large",
+                    significant_digits_suit_small_and_large);
     g_test_add_func("/table/line_ends_and_bad_bytes_do_not_break_a_row",
                     line_ends_and_bad_bytes_do_not_break_a_row);
     g_test_add_func("/table/an_empty_table_is_an_empty_array", an_empty_table_is_an_empty_array);
