@@ -168,21 +168,31 @@ bool import_keys(Import *import, const struct import_source *source, GError **er
     return read_lines(import, source, read_key);
 }
 
-/* A line may look like an entry whose key is malformed all the same (FORMATS.md 3): one word of
- * numbers in front of the '=', with at least that many separators. */
+/* A key may be malformed (FORMATS.md 3) and still be seen to be one: a word of numbers with at least
+ * that many separators. */
+static bool looks_like_key(const char *text, size_t length, char separator, int least)
+{
+    int count = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (g_ascii_isspace(text[i])) {
+            return false;
+        }
+        count += text[i] == separator;
+    }
+    return count >= least && g_ascii_isdigit(text[0]);
+}
+
 static bool looks_like_entry(const char *line, char separator, int least)
 {
-    g_autofree char *key = key_of_entry(line);
-    int count = 0;
-    for (const char *c = key; c != NULL && *c != '\0'; c++) {
-        count += *c == separator;
-    }
-    return count >= least && g_ascii_isdigit(key[0]) && strpbrk(key, " \t\"") == NULL;
+    const char *end = strchr(line, '=');
+    return end != NULL && looks_like_key(line, (size_t)(end - line), separator, least);
 }
+
+#define FIND_KEY_DASHES 14 /* of a 2D key: C-H-W-FIL-K-oH-oW-N-P-S-D-bias-layout-type-direction */
 
 bool import_is_find_db_line(const char *line)
 {
-    return looks_like_entry(line, '-', 14); /* of a 2D key: C-H-W-FIL-K-oH-oW-N-P-S-D-b-L-T-F */
+    return looks_like_entry(line, '-', FIND_KEY_DASHES);
 }
 
 bool import_is_perf_text_line(const char *line)
@@ -192,7 +202,7 @@ bool import_is_perf_text_line(const char *line)
 
 bool import_is_key_line(const char *line)
 {
-    struct problem p;
-    struct import_layer layer;
-    return read_key(line, &p, &layer, NULL);
+    const char *tab = strchr(line, '\t');
+    const char *key = tab != NULL ? tab + 1 : line;
+    return looks_like_key(key, strcspn(key, " \t"), '-', FIND_KEY_DASHES);
 }

@@ -64,6 +64,7 @@ static void test_kinds_of_text(void)
         {KEY "=ConvAsm:0.1,0,miopenConvolutionFwdAlgoDirect\nx=y\n", 2, 1, 1, 1},
         {"2x256x14x14x1x3x3x1x512x8x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF=ConvAsm:1,2\n", 1, 1, 1, 0},
         {KEY "\n", 1, 1, 1, 0},
+        {"0" KEY "\n2\t" KEY " \n", 2, 1, 2, 1},
         {"256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP99-F=a\nMIOpen=1\n" KEY "=a\n", 3, 1, 1,
          2},
         {"# list\n7\t" KEY "\r\nx\t" KEY "\n", 3, 1, 7, 1},
