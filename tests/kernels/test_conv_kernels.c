@@ -163,10 +163,11 @@ static void random_naive_problem(GRand *random, struct problem *p, enum directio
     p->direction = direction;
     if (is_3d) {
         p->spatial_dim = 3;
-        p->in[AXIS_D] = g_rand_int_range(random, 3, 7);
+        p->in[AXIS_D] = g_rand_int_range(random, 5, 9);
         p->fil[AXIS_D] = g_rand_int_range(random, 1, 4);
         p->pad[AXIS_D] = g_rand_int_range(random, 0, 2);
         p->stride[AXIS_D] = g_rand_int_range(random, 1, 3);
+        p->dilation[AXIS_D] = g_rand_int_range(random, 1, 3);
         p->c = p->groups * 3;
         p->k = p->groups * 4;
         problem_set_output(p);
@@ -238,6 +239,96 @@ static void naive_serves_every_type(void)
 
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
         check_naive(cases[i].direction, cases[i].types, plain_layouts, 2, 0);
+}
+
+/* ---- 16-bit floats, exactly: a filter of one 1 copies x to y, from one type to the other ---- */
+
+#define COPY_H 256
+#define COPY_W 512
+
+static const struct small_type {
+    enum data_type type;
+    int mantissa_bits, bias;
+    int infinity; /* stored */
+} small_types[] = {{TYPE_FP16, 10, 15, 0x7c00}, {TYPE_BF16, 7, 127, 0x7f80}};
+
+/* Of a positive one; infinity is what would come next. */
+static double small_value(const struct small_type *small, int stored)
+{
+    int one = 1 << small->mantissa_bits, exponent = stored >> small->mantissa_bits;
+
+    return ldexp(exponent ? one + stored % one : stored,
+                 MAX(exponent, 1) - small->bias - small->mantissa_bits);
+}
+
+static void copy_types(enum data_type from, enum data_type to, void *x, void *y)
+{
+    const struct solver *naive = solver_find("ConvDirectNaive");
+    const struct perf_config none = {0};
+    const float one = 1;
+    struct run_tensor tensors[TENSOR_COUNT];
+    void *const data[TENSOR_COUNT] = {x, (void *)&one, y};
+    struct solution solution;
+    struct problem p;
+
+    problem_init(&p);
+    p.in[AXIS_H] = COPY_H;
+    p.in[AXIS_W] = COPY_W;
+    p.type[TENSOR_X] = from;
+    p.type[TENSOR_Y] = to;
+    problem_set_output(&p);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        tensors[t].data = data[t];
+        tensors[t].bytes = (gsize)problem_tensor_bytes(&p, (enum tensor_role)t);
+        problem_packed_strides(&p, (enum tensor_role)t, tensors[t].strides);
+    }
+    g_assert_true(solver_solve(naive, &p, &context, &none, &solution, NULL));
+    solution_run(runner, &solution, tensors, 1);
+}
+
+static void every_16_bit_float_is_loaded(gconstpointer data)
+{
+    const struct small_type *small = data;
+    g_autofree guint16 *x = g_new0(guint16, COPY_H * COPY_W);
+    g_autofree float *y = g_new0(float, COPY_H *COPY_W);
+    int wrong = 0;
+
+    for (int i = 0; i <= UINT16_MAX; i++)
+        x[i] = (guint16)i;
+    copy_types(small->type, TYPE_FP32, x, y);
+    for (int i = 0; i <= UINT16_MAX; i++) {
+        int magnitude = i & 0x7fff;
+        double value = magnitude == small->infinity ? INFINITY : small_value(small, magnitude);
+        bool same = magnitude > small->infinity ? (bool)isnan(y[i])
+                                                : (double)y[i] == (i == magnitude ? value : -value);
+        wrong += !same;
+    }
+    g_assert_cmpint(wrong, ==, 0);
+}
+
+/* Halfway between two neighbours the even one is next, on either side of it the nearer one; above
+ * the largest finite one, infinity counts as its neighbour. */
+static void every_16_bit_float_is_rounded_to(gconstpointer data)
+{
+    const struct small_type *small = data;
+    g_autofree float *x = g_new0(float, COPY_H *COPY_W);
+    g_autofree guint16 *y = g_new0(guint16, COPY_H * COPY_W);
+    int wrong = 0;
+
+    for (int i = 0; i < 3 * small->infinity; i++) {
+        float middle = (float)((small_value(small, i / 3) + small_value(small, i / 3 + 1)) / 2);
+        float value = i % 3 == 0 ? nextafterf(middle, 0)
+                                 : (i % 3 == 1 ? middle : nextafterf(middle, INFINITY));
+        x[i] = i % 2 ? -value : value;
+    }
+    x[3 * small->infinity] = NAN;
+    copy_types(TYPE_FP32, small->type, x, y);
+    for (int i = 0; i < 3 * small->infinity; i++) {
+        int below = i / 3, nearest = below + (i % 3 == 0 ? 0 : i % 3 == 1 ? below % 2 : 1);
+        wrong += y[i] != (nearest | (i % 2 ? 0x8000 : 0));
+    }
+    g_assert_cmpint(wrong, ==, 0);
+    g_assert_cmpint(y[3 * small->infinity] & 0x7fff, >, small->infinity);
 }
 
 /* Shapes where tiles, padding and vectors meet their limits, then random ones. */
@@ -347,6 +438,13 @@ int main(int argc, char **argv)
     g_test_add_func("/conv_kernels/naive/serves_every_direction", naive_serves_every_direction);
     g_test_add_func("/conv_kernels/naive/serves_tensors_that_are_not_packed",
                     naive_serves_tensors_that_are_not_packed);
+    for (gsize i = 0; i < G_N_ELEMENTS(small_types); i++) {
+        const char *type = data_type_name(small_types[i].type);
+        g_autofree char *load = g_strdup_printf("/conv_kernels/naive/loads_every_%s", type);
+        g_autofree char *store = g_strdup_printf("/conv_kernels/naive/rounds_to_every_%s", type);
+        g_test_add_data_func(load, &small_types[i], every_16_bit_float_is_loaded);
+        g_test_add_data_func(store, &small_types[i], every_16_bit_float_is_rounded_to);
+    }
     g_test_add_func("/conv_kernels/naive/serves_blocked_layouts", naive_serves_blocked_layouts);
     g_test_add_func("/conv_kernels/naive/serves_every_type", naive_serves_every_type);
     g_test_add_func("/conv_kernels/implicit_gemm/is_right_for_many_problems",
