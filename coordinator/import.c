@@ -74,8 +74,10 @@ void import_skip(Import *import, const struct import_source *source, int64_t lin
     g_ptr_array_add(import->skipped, skip);
 }
 
-static struct import_network *find_network(Import *import, const char *name)
+/* Names are stored, so they are UTF-8, whatever a file holds. */
+static struct import_network *find_network(Import *import, const char *given)
 {
+    g_autofree char *name = g_utf8_make_valid(given, -1);
     for (guint i = 0; i < import->networks->len; i++) {
         struct import_network *network = g_ptr_array_index(import->networks, i);
         if (strcmp(network->name, name) == 0) {
@@ -83,7 +85,7 @@ static struct import_network *find_network(Import *import, const char *name)
         }
     }
     struct import_network *network = g_new0(struct import_network, 1);
-    network->name = g_strdup(name);
+    network->name = g_steal_pointer(&name);
     network->layers = g_array_new(FALSE, FALSE, sizeof(struct layer));
     g_array_set_clear_func(network->layers, layer_clear);
     network->unnamed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -103,7 +105,7 @@ static void add_to_network(struct import_network *network, const struct import_l
         known->multiplicity = (int)MIN(known->multiplicity + layer->multiplicity, INT_MAX);
         return;
     }
-    struct layer added = {g_strdup(layer->name), (int)layer->multiplicity, *p};
+    struct layer added = {g_utf8_make_valid(layer->name, -1), (int)layer->multiplicity, *p};
     g_array_append_val(network->layers, added);
     if (unnamed) {
         g_hash_table_insert(network->unnamed, g_strdup(key),

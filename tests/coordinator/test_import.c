@@ -193,6 +193,18 @@ static void test_network_of_many_layers(void)
     g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
 }
 
+static void test_names_are_utf8(void)
+{
+    g_autoptr(Import) import = read_text("net,layer,c,h,w,k,y,x\nr\xe9seau,\xe9\xff,8,9,9,8,3,3\n"
+                                         "r\xe9seau,b,8,9,9,8,3,3\n",
+                                         &no_options);
+    g_assert_cmpint(import->networks->len, ==, 1);
+    const struct import_network *network = g_ptr_array_index(import->networks, 0);
+    g_assert_true(g_utf8_validate(network->name, -1, NULL));
+    g_assert_cmpint(network->layers->len, ==, 2);
+    g_assert_true(g_utf8_validate(g_array_index(network->layers, struct layer, 0).name, -1, NULL));
+}
+
 static void test_network_of_a_list(void)
 {
     const struct import_options named = {"net", 0, 0};
@@ -406,6 +418,7 @@ int main(int argc, char **argv)
     g_test_add_func("/import/list_becomes_a_network_by_name", test_network_of_a_list);
     g_test_add_func("/import/multiplicity_is_at_least_one", test_multiplicity_is_at_least_one);
     g_test_add_func("/import/network_of_many_layers_is_quick", test_network_of_many_layers);
+    g_test_add_func("/import/names_of_layers_and_networks_are_utf8", test_names_are_utf8);
     g_test_add_func("/import/bzip2_is_read_and_damage_named", test_bzip2);
     g_test_add_func("/import/sqlite_perf_db_is_read", test_sqlite);
     g_test_add_func("/import/unreadable_files_are_errors", test_unreadable_files);
