@@ -95,6 +95,11 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
+int64_t conv_stride_period(const struct problem *p, enum axis axis)
+{
+    return p->stride[axis] / gcd(p->stride[axis], p->dilation[axis]);
+}
+
 /* Input positions of an axis that some output reads. Filter position f reads offset + o * stride; f
  * less `period` reads the same positions moved down by `shift` outputs, so only the outputs from
  * out - shift on bring new positions. Positions of other filter positions differ modulo the stride.
@@ -102,7 +107,7 @@ static int64_t gcd(int64_t a, int64_t b)
 static int64_t touched_positions(const struct problem *p, int axis)
 {
     int64_t stride = p->stride[axis], dilation = p->dilation[axis], touched = 0;
-    int64_t period = stride / gcd(stride, dilation);
+    int64_t period = conv_stride_period(p, (enum axis)axis);
     int64_t shift = period * dilation / stride;
 
     for (int64_t f = 0; f < p->fil[axis]; f++) {

@@ -17,6 +17,10 @@ bool conv_is_plain(const struct problem *p, const char **reason);
  * input's start, either way, not even where a filter reaches past the padded input. */
 int64_t conv_reach(const struct problem *p, enum axis axis);
 
+/* Filter positions that far apart fall on the same position within the stride; nearer ones do not.
+ */
+int64_t conv_stride_period(const struct problem *p, enum axis axis);
+
 /* True for a plain 2D forward convolution, all tensors FP32 and NCHW, every offset in elements
  * below 2^31 (with room for one tile past the end). Otherwise *reason says what is missing. */
 bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason);

@@ -14,22 +14,16 @@ static const char *const sources[] = {"conv_direct_tiled.cl", "conv_pack.cl", NU
 struct copy {
     int64_t phases[AXIS_COUNT]; /* positions within the stride that filter positions fall on */
     int64_t size[AXIS_COUNT];   /* rows, pitch */
-    int64_t elements;           /* of all images and channels */
+    double elements;            /* of all images and channels; exact where the solver applies */
 };
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
-}
 
 static void copy_shape(const struct problem *p, struct copy *copy)
 {
-    copy->elements = p->n * p->c;
+    copy->elements = (double)p->n * (double)p->c;
     for (int a = AXIS_H; a <= AXIS_W; a++) {
-        int64_t period = p->stride[a] / gcd(p->stride[a], p->dilation[a]);
-        copy->phases[a] = MIN(p->fil[a], period);
+        copy->phases[a] = MIN(p->fil[a], conv_stride_period(p, (enum axis)a));
         copy->size[a] = p->out[a] + (p->fil[a] - 1) * p->dilation[a] / p->stride[a];
-        copy->elements *= copy->phases[a] * copy->size[a];
+        copy->elements *= (double)copy->phases[a] * (double)copy->size[a];
     }
 }
 
@@ -96,7 +90,7 @@ static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints
 /* Elements of the copy with room for a last tile that reads past it. */
 static int64_t workspace_elements(const struct copy *copy)
 {
-    return copy->elements + VEC_MAX * TILE_VECTORS_MAX;
+    return (int64_t)copy->elements + VEC_MAX * TILE_VECTORS_MAX;
 }
 
 static uint64_t tiled_workspace_bytes(const struct problem *p, const struct context *context)
@@ -111,7 +105,7 @@ static uint64_t tiled_workspace_bytes(const struct problem *p, const struct cont
 static bool tiled_is_applicable(const struct problem *p, const struct context *context,
                                 const char **reason)
 {
-    double elements = (double)p->n * (double)p->c;
+    struct copy copy;
 
     if (context->target->vendor != VENDOR_CPU) {
         *reason = "needs a CPU: a single work-item computes a whole tile with its vector registers";
@@ -119,10 +113,8 @@ static bool tiled_is_applicable(const struct problem *p, const struct context *c
     }
     if (!conv_is_nchw_fp32_forward(p, reason))
         return false;
-    for (int a = AXIS_H; a <= AXIS_W; a++)
-        elements *= (double)MIN(p->fil[a], p->stride[a]) *
-                    (double)(p->out[a] + (p->fil[a] - 1) * p->dilation[a] / p->stride[a]);
-    if (elements > INT32_MAX - (1 << 20)) {
+    copy_shape(p, &copy);
+    if (copy.elements > INT32_MAX - (1 << 20)) {
         *reason = "needs a padded copy of x whose offsets fit 32 bits";
         return false;
     }
