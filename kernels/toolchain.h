@@ -32,15 +32,16 @@ void code_object_clear(struct code_object *object);
 
 struct toolchain {
     const char *name; /* "opencl", "clang", "hiprtc", "nvrtc" */
-    /* Its version as it enters a kernel's identity ("PoCL 3.1 LLVM 14.0.6"); owned by the toolchain, kept
-     * for the process's life. NULL and KERNELS_ERROR_UNAVAILABLE when it is not here. */
+    /* Its version as it enters a kernel's identity ("PoCL 3.1 LLVM 14.0.6"); owned by the toolchain,
+     * kept for the process's life. NULL and KERNELS_ERROR_UNAVAILABLE when it is not here. */
     const char *(*version)(GError **error);
     /* What it adds to every launch's options; part of a kernel's identity. */
     const char *flags;
     bool (*can_compile)(const struct target *target, GError **error);
     /* Code objects of equal input are equal byte for byte. */
     bool reproducible;
-    /* On success fills *object, owned by the caller. On KERNELS_ERROR_COMPILE object->log is set too. */
+    /* On success fills *object, owned by the caller. On KERNELS_ERROR_COMPILE object->log is set
+     * too. */
     bool (*compile)(const char *source, const char *options, const char *entry,
                     const struct target *target, struct code_object *object, GError **error);
 };
@@ -52,8 +53,8 @@ const struct toolchain *toolchain_find(const char *name);
 const struct toolchain *toolchain_for_target(const struct target *target);
 
 #define KERNEL_KEY_LENGTH 64
-/* A kernel's identity: SHA-256 (hex) of source with all it includes, options, entry, target arch and
- * features (for CPUs the CPU's name), toolchain, its version and flags. */
+/* A kernel's identity: SHA-256 (hex) of source with all it includes, options, entry, target arch
+ * and features (for CPUs the CPU's name), toolchain, its version and flags. */
 void kernel_key(const char *source_sha256, const struct launch *launch, const struct target *target,
                 const struct toolchain *toolchain, const char *toolchain_version,
                 char key[KERNEL_KEY_LENGTH + 1]);
