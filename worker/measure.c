@@ -165,9 +165,11 @@ static bool first_look(struct session *s, struct measurement *m, GError **error)
     return true;
 }
 
-static bool is_noisy(const struct measurement *m)
+static bool worth_another(const struct measurement *m, int attempts)
 {
-    return m->n >= SPREAD_READINGS && m->spread > SPREAD_NOISY;
+    if (m->n < SPREAD_READINGS || m->spread <= SPREAD_NOISY)
+        return false;
+    return attempts < (m->unstable ? MEASURE_ATTEMPTS_MAX : MEASURE_ATTEMPTS);
 }
 
 bool measure(const struct measure_job *job, struct measurement *measurement, GError **error)
@@ -181,7 +183,7 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
         return true;
     if (!warm_up(&s, error) || !take_sample(&s, measurement, error))
         return false;
-    for (int i = 1; i < MEASURE_ATTEMPTS && is_noisy(measurement); i++) {
+    for (int i = 1; worth_another(measurement, i); i++) {
         struct measurement another = {0};
 
         if (!take_sample(&s, &another, error))

@@ -32,13 +32,15 @@ struct measurement {
 };
 
 /* A candidate this many times slower than the best in each of its first two readings is dropped. */
-#define MEASURE_SLOW_FACTOR 3.0
+#define MEASURE_SLOW_FACTOR  3.0
 /* The middle half of the times is as wide as their median: it says nothing any more. A shared
  * machine under load was seen to reach 0.5 and more with good kernels of a tenth of a
  * millisecond. */
-#define MEASURE_SPREAD_MAX  1.0
-/* Samples taken while their spread is large; the calmest one counts, never a mixture. */
-#define MEASURE_ATTEMPTS    3
+#define MEASURE_SPREAD_MAX   1.0
+/* Samples taken while their spread is large, and while it is above that limit; the calmest one counts,
+ * never a mixture. */
+#define MEASURE_ATTEMPTS     3
+#define MEASURE_ATTEMPTS_MAX 10
 
 /* The time between two events around a tiny fill: what a reading holds beside the runs. Median
  * of 32. */
