@@ -36,6 +36,17 @@ bool cli_parse(const struct cli *cli, int *argc, char ***argv);
 /* Prints "skipjack COMMAND: message", frees the error, and returns the exit status that fits it. */
 int cli_fail(const char *command, GError *error);
 
+/* How this program was called, "build/skipjack"; from main(), for cli_command(). */
+void cli_set_program(const char *invoked);
+
+/* A command line of this program (words end with NULL) that works when it is pasted where the user
+ * stands: called as it was called now, after the settings that name its database. A SKIPJACK_DB
+ * with a password is left out. Free with g_free(). */
+char *cli_command(const char *const *words);
+
+/* A database's name as it may be shown, without its password. Free with g_free(). */
+char *cli_hide_password(const char *url);
+
 /* A subcommand of a command: "campaign show". argv[0] is the subcommand's name. */
 struct cli_verb {
     const char *name;

@@ -64,6 +64,15 @@ bool machine_probe(struct machine *machine, GError **error)
     return ok;
 }
 
+bool machine_parse_target(const char *name, struct target *target, GError **error)
+{
+    g_autoptr(GError) wrong = NULL;
+    if (target_parse(name, target, &wrong))
+        return true;
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, wrong->message);
+    return false;
+}
+
 bool machine_find(Store *store, const char *name, struct machine *machine, GError **error)
 {
     if (strcmp(name, "local") == 0)
@@ -76,11 +85,7 @@ bool machine_find(Store *store, const char *name, struct machine *machine, GErro
         g_propagate_error(error, g_steal_pointer(&unknown));
         return false;
     }
-    g_autoptr(GError) wrong = NULL;
-    if (target_parse(name, &machine->target, &wrong))
-        return true;
-    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, wrong->message);
-    return false;
+    return machine_parse_target(name, &machine->target, error);
 }
 
 void entered_clear(struct entered *entered)

@@ -2,17 +2,22 @@
  * The command table: one row a command, and help, parsing and suggestions are
  * made from it. The only file that sees the commands of every room.
  */
+#include "coordinator/cli.h"
 #include "coordinator/commands.h"
 #include "export/commands.h"
 #include "schema/commands.h"
 #include "worker/commands.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SKIPJACK_VERSION "0.1"
 
@@ -107,7 +112,7 @@ static int unknown_command(const char *name)
     fprintf(stderr,
             "skipjack: there is no command '%s'; the nearest is '%s', see skipjack --help\n", name,
             nearest_command(name));
-    return 2;
+    return CLI_USAGE;
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
@@ -123,24 +128,61 @@ static void set_up_process(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-int main(int argc, char **argv)
+/* A standard descriptor that is closed would be the next file's or socket's, and words for the user
+ * would go there. Held this way, writing to it fails. */
+static void hold_standard_descriptors(void)
 {
-    set_up_process();
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDONLY);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
+/* The command's exit status, unless what it printed was lost. */
+static int finish_output(int status)
+{
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || reader_left())
+        return status;
+    fprintf(stderr, "skipjack: cannot write to standard output: %s\n",
+            errno ? g_strerror(errno) : "not all was written");
+    return status == CLI_DONE ? CLI_FAILED : status;
+}
+
+static int run_command(int argc, char **argv)
+{
     if (argc < 2) {
         print_help(stderr);
-        return 2;
+        return CLI_USAGE;
     }
     if (is_one_of(argv[1], "--help", "-h", "help")) {
         print_help(stdout);
-        return 0;
+        return CLI_DONE;
     }
     if (is_one_of(argv[1], "--version", "-V", "version")) {
         puts("skipjack " SKIPJACK_VERSION);
-        return 0;
+        return CLI_DONE;
     }
     for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     }
     return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_descriptors();
+    set_up_process();
+    if (argc > 0)
+        cli_set_program(argv[0]);
+    return finish_output(run_command(argc, argv));
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const strategies[] = {"random", "exhaustive"};
+static const char *const strategies[] = {REQUEST_DEFAULT_STRATEGY, "exhaustive"};
 
 void request_init(struct request *request, double budget_seconds)
 {

@@ -6,8 +6,9 @@
 
 #include "coordinator/plan.h"
 
-#define REQUEST_DEFAULT_CONFIGS 32 /* configs a job evaluates at most */
-#define REQUEST_ROUND_CONFIGS   4  /* configs in a round: small, to reach every job soon */
+#define REQUEST_DEFAULT_CONFIGS  32 /* configs a job evaluates at most */
+#define REQUEST_DEFAULT_STRATEGY "random"
+#define REQUEST_ROUND_CONFIGS    4 /* configs in a round: small, to reach every job soon */
 
 /* Fields as GOption fills them; strings are owned. */
 struct request {

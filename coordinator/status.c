@@ -110,14 +110,6 @@ static bool farm_read(Store *store, struct farm *farm, GError **error)
            (farm->events = list_events(store, 0, SHOWN_EVENTS, error));
 }
 
-/* A URL may carry a password: what stands between "user:" and '@' is not shown. Free with
- * g_free(). */
-static char *hide_password(const char *url)
-{
-    g_autoptr(GRegex) regex = g_regex_new("(://[^:/@]*):[^@]*@|(password=)[^ ]*", 0, 0, NULL);
-    return g_regex_replace(regex, url, -1, 0, "\\1\\2***@", 0, NULL);
-}
-
 static void farm_print(const struct farm *farm, const char *database)
 {
     printf("Database: %s%s\n", database, farm->embedded ? " (embedded)" : "");
@@ -162,7 +154,7 @@ int command_status(int argc, char **argv)
     g_autoptr(Store) store = database_open(true, &error);
     bool ok = store && farm_read(store, &farm, &error);
     if (ok) {
-        g_autofree char *database = hide_password(farm.database);
+        g_autofree char *database = cli_hide_password(farm.database);
         if (as_json)
             farm_show_json(&farm, database);
         else

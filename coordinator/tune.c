@@ -17,9 +17,9 @@
 
 struct tune {
     struct request request;
-    char *folder;  /* where the results go */
-    char *command; /* the user's own command line, to go on with */
+    char *folder; /* where the results go */
     gboolean as_json;
+    bool named; /* the user gave the name */
     Import *import;
     GArray *problems; /* struct plan_problem */
     struct machine machine;
@@ -32,7 +32,6 @@ static void tune_clear(struct tune *tune)
 {
     request_clear(&tune->request);
     g_free(tune->folder);
-    g_free(tune->command);
     if (tune->import)
         import_free(tune->import);
     if (tune->problems)
@@ -40,6 +39,37 @@ static void tune_clear(struct tune *tune)
     machine_clear(&tune->machine);
     entered_clear(&tune->entered);
     store_close(tune->store);
+}
+
+static void add_option(GPtrArray *words, const char *option, char *value)
+{
+    g_ptr_array_add(words, g_strdup(option));
+    g_ptr_array_add(words, value);
+}
+
+/* The command line that asks for the same with so many configs and so much time. Free with
+ * g_free(). */
+static char *command_with(const struct tune *tune, int configs, double budget_seconds)
+{
+    const struct request *request = &tune->request;
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(words, g_strdup("tune"));
+    for (int i = 0; request->files[i]; i++)
+        g_ptr_array_add(words, g_strdup(request->files[i]));
+    if (configs != REQUEST_DEFAULT_CONFIGS)
+        add_option(words, "--configs", g_strdup_printf("%d", configs));
+    if (strcmp(request->strategy, REQUEST_DEFAULT_STRATEGY) != 0)
+        add_option(words, "--strategy", g_strdup(request->strategy));
+    if (request->seed != 0)
+        add_option(words, "--seed", g_strdup_printf("%" G_GINT64_FORMAT, request->seed));
+    if (request->solvers)
+        add_option(words, "--solvers", g_strdup(request->solvers));
+    if (tune->named)
+        add_option(words, "--name", g_strdup(request->name));
+    add_option(words, "--budget", g_strdup_printf("%.10g", budget_seconds));
+    add_option(words, "-o", g_strdup(tune->folder));
+    g_ptr_array_add(words, NULL);
+    return cli_command((const char *const *)words->pdata);
 }
 
 /* ---- before the work ---- */
@@ -66,15 +96,19 @@ static bool read_problems(struct tune *tune, GError **error)
     tune->problems = problems_of_import(tune->import);
     if (tune->problems->len == 0) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
-                    "there is no problem in '%s'", tune->request.files[0]);
+                    "there is no problem in '%s'; skipjack import --dry-run says what is in it",
+                    tune->request.files[0]);
         return false;
     }
     if (!tune->request.name)
         tune->request.name = work_name(tune);
     if (!tune->folder)
         tune->folder = g_build_filename("skipjack-out", tune->request.name, NULL);
-    fprintf(stderr, "%u problems in %" G_GINT64_FORMAT " lines, called %s\n", tune->problems->len,
-            tune->import->lines, tune->request.name);
+    int64_t layers = 0;
+    for (guint i = 0; i < tune->problems->len; i++)
+        layers += g_array_index(tune->problems, struct plan_problem, i).multiplicity;
+    fprintf(stderr, "%u problems in %" G_GINT64_FORMAT " layers, called %s\n", tune->problems->len,
+            layers, tune->request.name);
     return true;
 }
 
@@ -112,6 +146,9 @@ static bool probe_machine(struct tune *tune, GError **error)
     if (!machine_probe(&tune->machine, error))
         return false;
     const char *id = tune->machine.target.id;
+    struct target other;
+    if (wanted && strcmp(wanted, "local") != 0 && !machine_parse_target(wanted, &other, error))
+        return false;
     if (wanted && strcmp(wanted, "local") != 0 && strcmp(wanted, id) != 0) {
         g_set_error(
             error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
@@ -129,8 +166,9 @@ static bool prepare(struct tune *tune, GError **error)
     if (!read_problems(tune, error) || !probe_machine(tune, error))
         return false;
     if (g_mkdir_with_parents(tune->folder, 0755) != 0) {
-        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot make '%s': %s",
-                    tune->folder, g_strerror(errno));
+        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
+                    "cannot make the folder '%s': %s; name another one with -o", tune->folder,
+                    g_strerror(errno));
         return false;
     }
     tune->store = database_open(false, error);
@@ -151,11 +189,13 @@ static void say_campaign(const struct tune *tune)
                 "campaign %" G_GINT64_FORMAT ": %d jobs, %d of them with results of earlier "
                 "campaigns\n",
                 campaign->id, campaign->jobs, entered->reused);
+    else if (strcmp(campaign->state, "done") == 0)
+        fprintf(stderr, "campaign %" G_GINT64_FORMAT " is done already\n", campaign->id);
     else if (entered->extended) {
         g_autofree char *budget = progress_duration(campaign->budget_seconds);
         fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on with %s\n", campaign->id,
                 campaign->budget_seconds > 0 ? budget : "no limit of time");
-    } else if (strcmp(campaign->state, "done") != 0)
+    } else
         fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on: %d of %d jobs are done\n",
                 campaign->id, campaign->jobs_done + campaign->jobs_failed, campaign->jobs);
     if (entered->uncovered->len > 0)
@@ -192,11 +232,8 @@ static bool wake_campaign(struct tune *tune, GError **error)
 static enum supervise_end work(struct tune *tune, GError **error)
 {
     struct watch watch;
-    if (strcmp(tune->entered.campaign->state, "done") == 0) {
-        fprintf(stderr, "campaign %" G_GINT64_FORMAT " is done already\n",
-                tune->entered.campaign->id);
+    if (strcmp(tune->entered.campaign->state, "done") == 0)
         return SUPERVISE_DONE;
-    }
     if (!wake_campaign(tune, error) ||
         !watch_init(&watch, tune->store, tune->entered.campaign->id, error))
         return SUPERVISE_FAILED;
@@ -244,20 +281,39 @@ static void print_this_run(const struct tune *tune, const struct progress *after
                 MAX(kernels, 0), MAX(configs, 0), done);
 }
 
-static void print_next(const struct tune *tune, FILE *out)
+/* More of the same: longer where the budget ended the search, else with more configs. NULL where
+ * all configs were tried. Free with g_free(). */
+static char *search_further(const struct tune *tune, const struct report *report)
 {
     const struct campaign *campaign = tune->entered.campaign;
-    g_autofree char *folder = g_shell_quote(tune->folder);
-    g_autofree char *file = g_shell_quote(tune->request.files[0]);
-    double more = MAX(campaign->budget_seconds, DEFAULT_BUDGET_SECONDS) * 4;
+    int configs = tune->request.configs;
+    bool tried_all = report->progress.configs_done >= tune->entered.configs;
+    if (tried_all && configs == 0)
+        return NULL;
+    double budget = 4 * MAX(campaign->budget_seconds, DEFAULT_BUDGET_SECONDS);
+    configs = tried_all ? MIN(configs, G_MAXINT / 4) * 4 : configs;
+    g_autofree char *command =
+        command_with(tune, configs, campaign->budget_seconds > 0 ? budget : 0);
+    return g_strdup_printf("%s   # search %s", command, tried_all ? "more configs" : "longer");
+}
+
+static void print_next(const struct tune *tune, const struct report *report, FILE *out)
+{
+    g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, tune->entered.campaign->id);
+    const char *const rejected_words[] = {"report", "--campaign", id, "--rejected", NULL};
+    const char *const check_words[] = {"check", tune->folder, NULL};
+    const char *const networks_words[] = {"networks", NULL};
+    g_autofree char *rejected = cli_command(rejected_words);
+    g_autofree char *check = cli_command(check_words);
+    g_autofree char *networks = cli_command(networks_words);
+    g_autofree char *further = search_further(tune, report);
     fprintf(out, "\nResults are in %s. What may come next:\n", tune->folder);
-    fprintf(out,
-            "  skipjack report --campaign %" G_GINT64_FORMAT
-            " --rejected   # why configs were refused\n",
-            campaign->id);
-    fprintf(out, "  skipjack check %s   # verify what was written\n", folder);
-    fprintf(out, "  skipjack tune %s%s -o %s --budget %.0f   # search longer\n", file,
-            tune->request.files[1] ? " ..." : "", folder, more);
+    fprintf(out, "  %s   # why configs were refused\n", rejected);
+    fprintf(out, "  %s   # verify what was written\n", check);
+    if (further)
+        fprintf(out, "  %s\n", further);
+    else
+        fprintf(out, "  %s   # all configs were tried: what else may be tuned\n", networks);
 }
 
 static bool write_report(const struct tune *tune, const struct report *report, GError **error)
@@ -268,13 +324,13 @@ static bool write_report(const struct tune *tune, const struct report *report, G
         report_print(report, out);
         print_this_run(tune, &report->progress, out);
     }
-    bool failed = !out || ferror(out);
-    if (out)
-        failed = fclose(out) != 0 || failed;
-    if (failed)
+    bool written = out && fflush(out) == 0 && !ferror(out);
+    if (!written)
         g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot write '%s': %s",
                     path, g_strerror(errno));
-    return !failed;
+    if (out)
+        fclose(out);
+    return written;
 }
 
 static json_t *tune_json(const struct tune *tune, const struct report *report)
@@ -299,23 +355,43 @@ static void show_report(const struct tune *tune, const struct report *report)
     putchar('\n');
     report_print(report, stdout);
     print_this_run(tune, &report->progress, stdout);
-    print_next(tune, stdout);
+    print_next(tune, report, stdout);
+}
+
+/* The results are in the database whatever becomes of the folder. */
+static void say_where_results_are(const struct tune *tune)
+{
+    g_autofree char *command =
+        command_with(tune, tune->request.configs, tune->request.budget_seconds);
+    fprintf(stderr,
+            "all results are kept in the database; with room in '%s', or another folder, this "
+            "writes them again:\n  %s\n",
+            tune->folder, command);
 }
 
 static int finish(struct tune *tune)
 {
     GError *error = NULL;
-    bool complete = export_results(tune);
+    bool exported = export_results(tune);
     struct report *report = report_new(tune->store, tune->entered.campaign->id, &error);
-    bool written = report && write_report(tune, report, &error);
-    if (written)
-        show_report(tune, report);
-    if (report && (report->totals.without_winner > 0 || report->uncovered->len > 0))
-        complete = false;
+    if (!report)
+        return cli_fail("tune", error);
+    show_report(tune, report);
+    bool written = write_report(tune, report, &error);
+    bool complete = report->totals.without_winner == 0 && report->uncovered->len == 0;
     report_free(report);
     if (!written)
-        return cli_fail("tune", error);
-    return complete ? CLI_DONE : CLI_FAILED;
+        cli_fail("tune", error);
+    if (!exported || !written)
+        say_where_results_are(tune);
+    return exported && written && complete ? CLI_DONE : CLI_FAILED;
+}
+
+static void say_how_to_go_on(const struct tune *tune)
+{
+    g_autofree char *command =
+        command_with(tune, tune->request.configs, tune->request.budget_seconds);
+    fprintf(stderr, "everything measured is kept. To go on:\n  %s\n", command);
 }
 
 static int tune_run(struct tune *tune)
@@ -326,32 +402,17 @@ static int tune_run(struct tune *tune)
     say_campaign(tune);
     switch (work(tune, &error)) {
     case SUPERVISE_DONE: return finish(tune);
-    case SUPERVISE_INTERRUPTED:
-        fprintf(stderr, "stopped; everything measured is kept. To go on:\n  %s\n", tune->command);
-        return CLI_INTERRUPTED;
+    case SUPERVISE_INTERRUPTED: say_how_to_go_on(tune); return CLI_INTERRUPTED;
     case SUPERVISE_FAILED: break;
     }
-    fprintf(stderr, "everything measured is kept. To go on:\n  %s\n", tune->command);
-    return cli_fail("tune", error);
-}
-
-/* "skipjack tune 'a file' ...", as the user may type it again. Free with g_free(). */
-static char *command_line(int argc, char **argv)
-{
-    GString *line = g_string_new("skipjack");
-    for (int i = 0; i < argc; i++) {
-        g_autofree char *quoted = g_shell_quote(argv[i]);
-        bool plain =
-            strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                            "_./=,+-") == strlen(argv[i]);
-        g_string_append_printf(line, " %s", plain && argv[i][0] ? argv[i] : quoted);
-    }
-    return g_string_free(line, FALSE);
+    int status = cli_fail("tune", error);
+    say_how_to_go_on(tune);
+    return status;
 }
 
 int command_tune(int argc, char **argv)
 {
-    struct tune tune = {.command = command_line(argc, argv)};
+    struct tune tune = {0};
     request_init(&tune.request, DEFAULT_BUDGET_SECONDS);
     g_autofree GOptionEntry *shared = request_options(&tune.request);
     const GOptionEntry options[] = {
@@ -377,6 +438,7 @@ int command_tune(int argc, char **argv)
     int status = CLI_USAGE;
     if (cli_parse(&cli, &argc, &argv)) {
         tune.request.files = g_strdupv(argv + 1);
+        tune.named = tune.request.name != NULL;
         status = tune_run(&tune);
     }
     tune_clear(&tune);

@@ -43,6 +43,11 @@ for my $verb (qw(create list show watch pause resume cancel retry drop)) {
     like $output, qr/Example:\n  skipjack campaign $verb/, "campaign $verb --help has an example";
 }
 
+my $layers = "$folder/layers.txt";
+open my $layer_file, '>', $layers or die $!;
+print $layer_file "conv -n 1 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3 -p 1 -q 1 -F 1\n";
+close $layer_file;
+
 my @usage_errors = (
     [qr/nearest is 'tune'/, 'tuen'],
     [qr/nearest is 'campaign'/, 'campagin', 'list'],
@@ -53,6 +58,7 @@ my @usage_errors = (
     [qr/no 'fly' here/, 'campaign', 'fly'],
     [qr/random or exhaustive/, 'tune', '--strategy', 'magic', 'x.txt'],
     [qr/cannot be negative/, 'tune', '--budget', '-1', 'x.txt'],
+    [qr/unknown target 'bogus'/, 'tune', '--target', 'bogus', $layers],
     [qr/no solver .* 'Magic'/, 'tune', '--solvers', 'Magic', 'x.txt'],
     [qr/follow|form|target/i, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
 );
@@ -61,6 +67,18 @@ for my $case (@usage_errors) {
     my (undef, $errors, $code) = run(@arguments);
     is $code, 2, "'@arguments' ends with 2";
     like $errors, $expected, "'@arguments' says why" if $arguments[0] ne 'solvers';
+}
+
+# What cannot be printed is a failure, but for a reader that has seen enough.
+for my $case (['>/dev/full', qr/cannot write to standard output: No space/, 1],
+    ['>&-', qr/cannot write to standard output/, 1], ['| true', qr/^$/, 0],
+    ['<&- | true', qr/^$/, 0], ['>/dev/null 2>&-', qr/^$/, 0]) {
+    my ($where, $expected, $code) = @$case;
+    my $lost = "$folder/lost";
+    my $status = system('bash', '-o', 'pipefail', '-c', "'$program' solvers 2>'$lost' $where");
+    is $status >> 8, $code, "'solvers $where' ends with $code";
+    open my $file, '<', $lost or die $!;
+    like join('', <$file>), $expected, "'solvers $where' says why";
 }
 
 my (undef, undef, $nothing) = run();

@@ -86,7 +86,12 @@ my $report = read_file("$folder/first.out");
 like $report, qr/^ *2 +F 8x8x8 k8 3x3 p1 n1 +Conv/m, 'the report has the layer that runs twice';
 like $report, qr/^ *1 +F 16x8x8 k16 3x3 p1 n1 +Conv/m, 'and the other';
 like $report, qr/^  tuned +[\d.]+ ms/m, 'and the whole network';
-like $report, qr/skipjack check .*tiny/, 'and what may come next';
+my @next = $report =~ /^  (SKIPJACK_HOME=\S+ \S+ .*?)   # /mg;
+is scalar(@next), 3, 'and the next three commands';
+$next[2] .= ' --budget 1';
+for my $line (@next) {
+    is system("$line >'$folder/next.out' 2>&1"), 0, "'$line' works as pasted";
+}
 like read_file("$folder/first.err"), qr/this takes about \d/, 'it foretells how long it takes';
 like read_file("$folder/tiny/report.txt"), qr/^  tuned/m, 'the report is also a file';
 for my $ending ('.HIP.fdb.txt', '.db', '.db.txt') {
@@ -95,12 +100,23 @@ for my $ending ('.HIP.fdb.txt', '.db', '.db.txt') {
 }
 
 is run('again', @tune), 0, 'the same again ends with 0';
+like read_file("$folder/again.err"), qr/is done already/, 'says that it is done';
 like read_file("$folder/again.out"), qr/nothing was compiled or measured again/, 'and cost nothing';
 is run('json', @tune, '--json'), 0, 'and as JSON';
 my $json = decode_json(read_file("$folder/json.out"));
 is $json->{this_run}{configs_done}, 0, 'JSON says that nothing was measured';
 is $json->{totals}{without_winner}, 0, 'each problem has a winner';
 is scalar(@{$json->{problems}}), 2, 'two problems are reported';
+
+# A folder that takes nothing: what was found is shown all the same.
+write_file("$folder/blocked", '');
+is run('blocked', @tune[0 .. 3], '-o', "$folder/blocked"), 1, 'a file in the folder\'s place ends with 1';
+like read_file("$folder/blocked.err"), qr/blocked': .*name another one with -o/, 'says what to do';
+mkdir "$folder/full";
+mkdir "$folder/full/report.txt";
+is run('full', @tune[0 .. 3], '-o', "$folder/full"), 1, 'a report that cannot be written ends with 1';
+like read_file("$folder/full.out"), qr/^  tuned/m, 'but is shown';
+like read_file("$folder/full.err"), qr/kept in the database.*\n  .*skipjack tune/, 'and may be had again';
 
 # A longer one, stopped at two points. The seed makes it another campaign.
 write_file("$folder/more.txt", join '', map { "$head -c $_ -k 24\n" } 24, 32, 40);
@@ -109,7 +125,7 @@ my $pid = start('stopped', @more);
 ok wait_for("$folder/stopped.err", qr/worked/, 60), 'a longer tune shows progress';
 kill 'INT', $pid;
 is finish($pid, 60), 130, 'Ctrl-C ends it with 130';
-like read_file("$folder/stopped.err"), qr/To go on:\n  skipjack tune /, 'it says how to go on';
+like read_file("$folder/stopped.err"), qr/To go on:\n  SKIPJACK_HOME=\S+ \S*skipjack tune /, 'it says how to go on';
 
 $pid = start('killed', @more);
 ok wait_for("$folder/killed.err", qr/goes on.*worked/s, 60), 'started again it goes on';

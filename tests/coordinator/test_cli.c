@@ -1,0 +1,59 @@
+#include "coordinator/cli.h"
+
+static void command_lines_can_be_pasted(void)
+{
+    static const struct {
+        const char *program, *home, *database, *expected;
+    } cases[] = {
+        {"skipjack", NULL, NULL, "skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
+        {"build/skipjack", "/tmp/home", NULL,
+         "SKIPJACK_HOME=/tmp/home build/skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
+        {"./skipjack", "/tmp/home", "postgresql://farm/x?a&b",
+         "SKIPJACK_DB='postgresql://farm/x?a&b' ./skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
+        {"skipjack", NULL, "postgresql://me:secret@farm/x",
+         "skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
+    };
+    const char *const words[] = {"check", "a folder", "it's", "-o", "x.txt", "", NULL};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_unsetenv("SKIPJACK_HOME");
+        g_unsetenv("SKIPJACK_DB");
+        if (cases[i].home)
+            g_setenv("SKIPJACK_HOME", cases[i].home, TRUE);
+        if (cases[i].database)
+            g_setenv("SKIPJACK_DB", cases[i].database, TRUE);
+        cli_set_program(cases[i].program);
+        g_autofree char *line = cli_command(words);
+        g_auto(GStrv) argv = NULL;
+        g_assert_true(g_shell_parse_argv(line, NULL, &argv, NULL));
+        g_assert_cmpstr(line, ==, cases[i].expected);
+        guint count = g_strv_length(argv);
+        for (guint w = 0; w < 6; w++)
+            g_assert_cmpstr(argv[count - 6 + w], ==, words[w]);
+    }
+}
+
+static void passwords_are_not_shown(void)
+{
+    static const struct {
+        const char *url, *shown;
+    } cases[] = {
+        {"postgresql://me:secret@farm/x", "postgresql://me***@farm/x"},
+        {"postgresql://me@farm/x", "postgresql://me@farm/x"},
+        {"postgresql://farm/x?password=secret&a=b", "postgresql://farm/x?password=***&a=b"},
+        {"host=farm password=secret user=me", "host=farm password=*** user=me"},
+        {"host=farm password='a \\' b' user=me", "host=farm password=*** user=me"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *shown = cli_hide_password(cases[i].url);
+        g_assert_cmpstr(shown, ==, cases[i].shown);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/cli/command_lines_can_be_pasted", command_lines_can_be_pasted);
+    g_test_add_func("/cli/passwords_are_not_shown", passwords_are_not_shown);
+    return g_test_run();
+}
