@@ -8,6 +8,7 @@
 
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
+#include "tests/support/temp_folder.h"
 
 static const char problems[] = "16-12-12-3x3-16-12-12-1-1x1-1x1-1x1-0-NCHW-FP32-F\n"
                                "8-10-10-1x1-24-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
@@ -28,12 +29,14 @@ static const char *program(void)
 struct farm {
     Store *store;
     int64_t campaign;
-    pid_t worker;
+    int jobs;
+    pid_t worker; /* or tune */
 };
 
 static void farm_start(struct farm *farm)
 {
     farm->store = scratch_store();
+    farm->jobs = 6;
     farm->campaign = live_campaign(program(), problems, request);
     farm->worker = live_worker(program(), quick);
 }
@@ -61,10 +64,11 @@ static void assert_whole(struct farm *farm)
     g_assert_cmpint(WEXITSTATUS(status), ==, 0);
     g_assert_true(database_start(&error));
     struct campaign *campaign = store_get_campaign(farm->store, farm->campaign, &error);
-    g_assert_no_error(error);
+    if (!campaign)
+        g_error("%s", error->message);
     g_assert_cmpstr(campaign->state, ==, "done");
     g_assert_cmpint(campaign->jobs_done, ==, campaign->jobs);
-    g_assert_cmpint(campaign->jobs, ==, 6);
+    g_assert_cmpint(campaign->jobs, ==, farm->jobs);
     campaign_free(campaign);
     g_autofree char *outcomes = live_outcomes(farm->store, farm->campaign);
     if (undisturbed)
@@ -81,9 +85,9 @@ static void test_nobody_is_killed(void)
     assert_whole(&farm);
 }
 
-static void kill_child(const struct farm *farm, const char *role)
+static void kill_child(pid_t worker, const char *words)
 {
-    kill(live_child(farm->worker, role, 10), SIGKILL);
+    g_assert_cmpint(kill(live_child(worker, words, 10), SIGKILL), ==, 0);
 }
 
 static void test_eval_child_is_killed(void)
@@ -91,7 +95,7 @@ static void test_eval_child_is_killed(void)
     struct farm farm;
     farm_start(&farm);
     await(&farm, true);
-    kill_child(&farm, "eval");
+    kill_child(farm.worker, "child eval");
     assert_whole(&farm);
 }
 
@@ -100,7 +104,7 @@ static void test_build_child_is_killed(void)
     struct farm farm;
     farm_start(&farm);
     await(&farm, false);
-    kill_child(&farm, "build");
+    kill_child(farm.worker, "child build");
     assert_whole(&farm);
 }
 
@@ -131,18 +135,62 @@ static void test_agent_is_stopped_and_started_again(void)
     assert_whole(&farm);
 }
 
-static void test_postgresql_is_killed(void)
+static void kill_postgresql(void)
 {
     g_autoptr(GError) error = NULL;
-    struct farm farm;
     struct database_status status = {0};
-    farm_start(&farm);
-    await(&farm, true);
     g_assert_true(database_status(&status, &error));
     g_assert_cmpint(status.pid, >, 1);
     g_assert_cmpint(kill((pid_t)status.pid, SIGKILL), ==, 0);
     database_status_clear(&status);
+}
+
+static void test_postgresql_is_killed(void)
+{
+    struct farm farm;
+    farm_start(&farm);
+    await(&farm, true);
+    kill_postgresql();
     assert_whole(&farm);
+}
+
+/* The campaign that a tune has made, waited for. */
+static int64_t made_campaign(Store *store)
+{
+    gint64 limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    while (g_get_monotonic_time() < limit) {
+        g_autoptr(GPtrArray) list = store_list_campaigns(store, NULL);
+        if (list && list->len == 1)
+            return ((const struct campaign *)list->pdata[0])->id;
+        g_usleep(20000);
+    }
+    g_error("tune has made no campaign");
+}
+
+/* One tune loses its compiler, its database, its eval child and its agent, one after the other. */
+static void test_all_are_killed_during_tune(void)
+{
+    static const char *const arguments[] = {"--configs", "5", "--seed", "3", NULL};
+    static const char agent[] = "worker --until-empty";
+    struct farm farm = {.store = scratch_store(), .jobs = 9};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+
+    g_clear_pointer(&undisturbed, g_free);
+    for (int disturbed = 0; disturbed <= 1; disturbed++) {
+        farm.worker = live_tune(program(), problems, temp_folder_path(folder, NULL), arguments);
+        farm.campaign = made_campaign(farm.store);
+        if (disturbed) {
+            await(&farm, false);
+            kill_child(live_child(farm.worker, agent, 20), "child build");
+            await(&farm, true);
+            kill_postgresql();
+            kill_child(live_child(farm.worker, agent, 20), "child eval");
+            kill_child(farm.worker, agent);
+        }
+        assert_whole(&farm);
+        farm.store = scratch_store();
+    }
+    store_close(farm.store);
 }
 
 int main(int argc, char **argv)
@@ -156,5 +204,6 @@ int main(int argc, char **argv)
                     test_agent_is_killed_and_started_again);
     g_test_add_func("/kills/the_agent_in_good_order", test_agent_is_stopped_and_started_again);
     g_test_add_func("/kills/postgresql", test_postgresql_is_killed);
+    g_test_add_func("/kills/all_of_them_during_tune", test_all_are_killed_during_tune);
     return g_test_run();
 }

@@ -57,6 +57,21 @@ pid_t live_worker(const char *program, const char *const *arguments)
     return pid;
 }
 
+pid_t live_tune(const char *program, const char *problems, const char *folder,
+                const char *const *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    GPid pid;
+    g_autofree char *path = g_build_filename(folder, "problems.txt", NULL);
+    check(g_file_set_contents(path, problems, -1, &error), error);
+    const char *const first[] = {program, "tune", path, "-o", folder, NULL};
+    g_auto(GStrv) words = command_line(first, arguments);
+    check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL,
+                        NULL, NULL, &pid, &error),
+          error);
+    return pid;
+}
+
 int live_wait(pid_t worker, int seconds)
 {
     gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
@@ -70,7 +85,7 @@ int live_wait(pid_t worker, int seconds)
     g_error("live farm: the worker did not end within %d seconds", seconds);
 }
 
-static bool has_role(long pid, const char *role)
+static bool has_words(long pid, const char *words)
 {
     g_autofree char *path = g_strdup_printf("/proc/%ld/cmdline", pid);
     g_autofree char *line = NULL;
@@ -80,27 +95,26 @@ static bool has_role(long pid, const char *role)
     for (gsize i = 0; i < length; i++)
         if (line[i] == '\0')
             line[i] = ' ';
-    g_autofree char *wanted = g_strdup_printf(" child %s ", role);
-    return length > 0 && strstr(line, wanted);
+    return length > 0 && strstr(line, words);
 }
 
-pid_t live_child(pid_t worker, const char *role, int seconds)
+pid_t live_child(pid_t parent, const char *words, int seconds)
 {
     gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
     g_autofree char *path =
-        g_strdup_printf("/proc/%ld/task/%ld/children", (long)worker, (long)worker);
+        g_strdup_printf("/proc/%ld/task/%ld/children", (long)parent, (long)parent);
     while (g_get_monotonic_time() < limit) {
         g_autofree char *list = NULL;
         g_file_get_contents(path, &list, NULL, NULL);
         g_auto(GStrv) children = g_strsplit(list ? list : "", " ", -1);
         for (char **child = children; *child; child++) {
             long pid = strtol(*child, NULL, 10);
-            if (pid > 0 && has_role(pid, role))
+            if (pid > 0 && has_words(pid, words))
                 return (pid_t)pid;
         }
         g_usleep(POLL_US);
     }
-    g_error("live farm: no %s child within %d seconds", role, seconds);
+    g_error("live farm: no child '%s' within %d seconds", words, seconds);
 }
 
 /* Whether a config that ran well is the best, too slow or too restless is up to the machine. */

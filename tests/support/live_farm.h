@@ -16,11 +16,15 @@ int64_t live_campaign(const char *program, const char *problems, const char *con
 
 /* Starts `worker --embedded --until-empty` with more arguments (may be NULL). Its words go to stderr. */
 pid_t live_worker(const char *program, const char *const *arguments);
+/* Starts `tune` over problems (keys, one a line) with more arguments, writing into folder. */
+pid_t live_tune(const char *program, const char *problems, const char *folder,
+                const char *const *arguments);
 /* Waits for it to end, at most that long, then kills it and fails the test. Returns the wait status. */
 int live_wait(pid_t worker, int seconds);
 
-/* The process id of a child of the worker in that role ("eval", "build"), waited for. */
-pid_t live_child(pid_t worker, const char *role, int seconds);
+/* The process id of the parent's child whose command line holds the words ("child eval", "child build",
+ * "worker --until-empty"), waited for. */
+pid_t live_child(pid_t parent, const char *words, int seconds);
 
 /* What became of a campaign's configs: a line each, sorted, with its reason where it was rejected and
  * "verified" where it ran right (whether such a one is fast, slow or restless is up to the machine's
