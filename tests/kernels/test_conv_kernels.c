@@ -1,4 +1,5 @@
 /* Every convolution kernel, run for real through PoCL, against a sum in double precision. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -322,6 +323,8 @@ static void every_16_bit_float_is_rounded_to(gconstpointer data)
         x[i] = i % 2 ? -value : value;
     }
     x[3 * small->infinity] = NAN;
+    x[3 * small->infinity + 1] = FLT_MAX;
+    x[3 * small->infinity + 2] = INFINITY;
     copy_types(TYPE_FP32, small->type, x, y);
     for (int i = 0; i < 3 * small->infinity; i++) {
         int below = i / 3, nearest = below + (i % 3 == 0 ? 0 : i % 3 == 1 ? below % 2 : 1);
@@ -329,26 +332,30 @@ static void every_16_bit_float_is_rounded_to(gconstpointer data)
     }
     g_assert_cmpint(wrong, ==, 0);
     g_assert_cmpint(y[3 * small->infinity] & 0x7fff, >, small->infinity);
+    g_assert_cmpint(y[3 * small->infinity + 1], ==, small->infinity);
+    g_assert_cmpint(y[3 * small->infinity + 2], ==, small->infinity);
 }
 
 /* Shapes where tiles, padding and vectors meet their limits, then random ones. */
 static void edge_problem(int index, GRand *random, struct problem *p)
 {
     static const struct {
-        int n, c, k, groups, in_h, in_w, fil_h, fil_w, pad, stride;
+        int n, c, k, groups, in_h, in_w, fil_h, fil_w, pad, stride, dilation;
     } edges[] = {
-        {1, 3, 5, 1, 1, 1, 1, 1, 0, 1},     /* one output */
-        {2, 7, 9, 1, 3, 3, 3, 3, 0, 1},     /* 1x1 output of a 3x3 filter */
-        {1, 70, 66, 1, 8, 8, 1, 1, 0, 1},   /* 1x1, whole tiles of positions */
-        {1, 300, 33, 1, 7, 7, 1, 1, 0, 1},  /* 1x1, tiles that hang over */
-        {1, 64, 16, 1, 14, 14, 1, 1, 0, 2}, /* strided 1x1 */
-        {2, 40, 24, 1, 16, 16, 3, 3, 1, 1}, /* rows of one vector */
-        {1, 12, 12, 12, 9, 20, 3, 3, 1, 1}, /* depthwise */
-        {1, 3, 8, 1, 33, 17, 7, 7, 3, 2},   /* a first layer */
-        {1, 4, 6, 2, 5, 40, 1, 9, 4, 1},    /* a wide filter */
-        {1, 2, 3, 1, 4, 4, 3, 3, 5, 1},     /* more padding than input */
-        {1, 1, 1, 1, 25, 30, 25, 30, 0, 3}, /* a filter as large as the input */
-        {1, 9, 5, 1, 2, 3, 5, 4, 0, 1},     /* a filter that reaches past the input */
+        {1, 3, 5, 1, 1, 1, 1, 1, 0, 1, 1},     /* one output */
+        {2, 7, 9, 1, 3, 3, 3, 3, 0, 1, 1},     /* 1x1 output of a 3x3 filter */
+        {1, 70, 66, 1, 8, 8, 1, 1, 0, 1, 1},   /* 1x1, whole tiles of positions */
+        {1, 300, 33, 1, 7, 7, 1, 1, 0, 1, 1},  /* 1x1, tiles that hang over */
+        {1, 64, 16, 1, 14, 14, 1, 1, 0, 2, 1}, /* strided 1x1 */
+        {2, 40, 24, 1, 16, 16, 3, 3, 1, 1, 1}, /* rows of one vector */
+        {1, 12, 12, 12, 9, 20, 3, 3, 1, 1, 1}, /* depthwise */
+        {1, 3, 8, 1, 33, 17, 7, 7, 3, 2, 1},   /* a first layer */
+        {1, 4, 6, 2, 5, 40, 1, 9, 4, 1, 1},    /* a wide filter */
+        {1, 2, 3, 1, 4, 4, 3, 3, 5, 1, 1},     /* more padding than input */
+        {1, 1, 1, 1, 25, 30, 25, 30, 0, 3, 1}, /* a filter as large as the input */
+        {1, 9, 5, 1, 2, 3, 5, 4, 0, 1, 1},     /* a filter that reaches past the input */
+        {1, 5, 9, 1, 20, 23, 3, 3, 1, 3, 2},   /* dilation steps through the stride's phases */
+        {2, 6, 8, 2, 24, 21, 4, 5, 2, 4, 2},   /* and meets only some of them */
     };
     if (index >= (int)G_N_ELEMENTS(edges)) {
         conv_random_problem(random, p);
@@ -366,6 +373,7 @@ static void edge_problem(int index, GRand *random, struct problem *p)
     for (int a = AXIS_H; a <= AXIS_W; a++) {
         p->pad[a] = edges[index].pad;
         p->stride[a] = edges[index].stride;
+        p->dilation[a] = edges[index].dilation;
     }
     problem_set_output(p);
 }
@@ -399,7 +407,7 @@ static void implicit_gemm_is_right_for_many_problems(void)
         g_autoptr(GRand) random = g_rand_new_with_seed(29);
         struct perf_config config;
         nth_config(solver, &large, 9 * i, &config);
-        for (int j = 0; j < 40; j++) {
+        for (int j = 0; j < 42; j++) {
             struct problem p;
             edge_problem(j, random, &p);
             check(solver->name, &p, &config, random, 0);
@@ -413,7 +421,7 @@ static void direct_tiled_is_right_for_many_problems(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(31);
     const struct solver *solver = solver_find("ConvDirectTiled");
 
-    for (int i = 0; i < 26; i++) {
+    for (int i = 0; i < 28; i++) {
         struct problem p;
         struct perf_config config;
         edge_problem(i, random, &p);
