@@ -5,6 +5,7 @@
 #include "coordinator/progress.h"
 #include "schema/database.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define SHOWN_EVENTS 10
@@ -135,7 +136,7 @@ static Table *list_failures(Store *store, int64_t campaign, GError **error)
 
 static void print_head(const struct campaign *campaign, const struct progress *progress)
 {
-    g_autofree char *text = progress_text(progress, progress->configs_done, 0);
+    g_autofree char *text = progress_text(progress, 0, NAN);
     printf("Campaign %" G_GINT64_FORMAT "%s%s on %s, %s%s\n", campaign->id,
            campaign->name[0] ? " " : "", campaign->name, campaign->target, campaign->state,
            campaign->build_only ? ", build only" : "");

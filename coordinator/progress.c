@@ -90,32 +90,47 @@ char *progress_duration(double seconds)
     long whole = lround(MAX(seconds, 0));
     if (whole < 60)
         return g_strdup_printf("%ld s", whole);
-    if (whole < 600)
+    if (whole < 600 && whole % 60 != 0)
         return g_strdup_printf("%ld min %ld s", whole / 60, whole % 60);
     if (whole < 7200)
         return g_strdup_printf("%ld min", (whole + 30) / 60);
     return g_strdup_printf("%ld h %ld min", whole / 3600, whole % 3600 / 60);
 }
 
+/* The time left comes first: a narrow terminal cuts the line's end. */
+static void append_time_left(GString *text, const struct progress *progress, double eta)
+{
+    bool spent =
+        progress->budget_seconds > 0 && progress->spent_seconds >= progress->budget_seconds;
+    if (!isfinite(eta) || is_over(progress))
+        return;
+    if (spent && eta < 1) {
+        g_string_append(text, "finishing what was begun: ");
+        return;
+    }
+    g_autofree char *left = progress_duration(MAX(eta, 1));
+    g_string_append_printf(text, "about %s left: ", left);
+}
+
 char *progress_text(const struct progress *progress, int64_t configs_total, double eta)
 {
     GString *text = g_string_new(NULL);
+    append_time_left(text, progress, eta);
     g_string_append_printf(text, "jobs %d of %d", progress->done + progress->failed,
                            progress->jobs);
     if (progress->failed > 0)
         g_string_append_printf(text, " (%d failed)", progress->failed);
-    g_string_append_printf(text, ", configs %" G_GINT64_FORMAT " of %s%" G_GINT64_FORMAT,
-                           progress->configs_done, progress->budget_seconds > 0 ? "at most " : "",
-                           MAX(configs_total, progress->configs_done));
+    g_string_append_printf(text, ", kernels %" G_GINT64_FORMAT, progress->kernels_built);
+    g_string_append_printf(text, ", configs %" G_GINT64_FORMAT, progress->configs_done);
+    if (configs_total > 0)
+        g_string_append_printf(text, " of %s%" G_GINT64_FORMAT,
+                               progress->budget_seconds > 0 ? "at most " : "",
+                               MAX(configs_total, progress->configs_done));
     g_autofree char *spent = progress_duration(progress->spent_seconds);
     g_string_append_printf(text, ", worked %s", spent);
     if (progress->budget_seconds > 0) {
         g_autofree char *budget = progress_duration(progress->budget_seconds);
         g_string_append_printf(text, " of %s", budget);
-    }
-    if (isfinite(eta) && eta > 0) {
-        g_autofree char *left = progress_duration(eta);
-        g_string_append_printf(text, ", about %s left", left);
     }
     return g_string_free(text, FALSE);
 }

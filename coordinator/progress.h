@@ -35,8 +35,9 @@ double progress_eta(const struct progress *progress, const struct progress_goal 
 /* "45 s", "3 min 20 s", "2 h 10 min". Free with g_free(). */
 char *progress_duration(double seconds);
 
-/* One line: "jobs 12 of 23 (1 failed), configs 120 of 276, worked 2 min of 10 min, about 3 min
- * left". */
+/* One line: "about 3 min left: jobs 12 of 23 (1 failed), kernels 140, configs 120 of 276, worked 2
+ * min of 10 min". Kernels are compiled before the first config of a round is measured. An eta of
+ * NAN and a total of 0 are left out. Free with g_free(). */
 char *progress_text(const struct progress *progress, int64_t configs_total, double eta);
 
 /* Shows progress on standard error: on a terminal one line that is written again, else a plain

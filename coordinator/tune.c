@@ -208,7 +208,7 @@ static void say_estimate(const struct watch *watch)
     const struct progress *progress = &watch->progress;
     const struct progress_rates *rates = &watch->rates;
     double seconds = watch_time_left(watch);
-    g_autofree char *duration = progress_duration(seconds);
+    g_autofree char *duration = progress_duration(MAX(seconds, 1));
     fprintf(stderr,
             "at most %" G_GINT64_FORMAT " configs to try; this takes about %s (a config: %.2f s to "
             "compile, %.2f s to measure, %s)\n",

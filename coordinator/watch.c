@@ -110,17 +110,40 @@ bool watch_tick(struct watch *watch, GError **error)
     return true;
 }
 
+/* "campaign 3 is done; build/skipjack report --campaign 3" */
+static void say_next(const struct watch *watch, const char *what, const char *const *words)
+{
+    g_autofree char *command = cli_command(words);
+    fprintf(stderr, "campaign %" G_GINT64_FORMAT " %s:\n  %s\n", watch->campaign, what, command);
+}
+
 static int say_end(const struct watch *watch)
 {
+    g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, watch->campaign);
+    const char *const report[] = {"report", "--campaign", id, NULL};
+    const char *const resume[] = {"campaign", "resume", id, NULL};
     if (strcmp(watch->state, "done") == 0) {
-        fprintf(stderr,
-                "campaign %" G_GINT64_FORMAT
-                " is done; skipjack report --campaign %" G_GINT64_FORMAT "\n",
-                watch->campaign, watch->campaign);
+        say_next(watch, "is done. What it brought", report);
         return CLI_DONE;
     }
-    fprintf(stderr, "campaign %" G_GINT64_FORMAT " is %s\n", watch->campaign, watch->state);
+    if (strcmp(watch->state, "paused") == 0)
+        say_next(watch, "is paused. To let it go on", resume);
+    else
+        fprintf(stderr, "campaign %" G_GINT64_FORMAT " is %s\n", watch->campaign, watch->state);
     return CLI_FAILED;
+}
+
+/* A campaign that waits for workers looks like one that is slow. A list that cannot be read says
+ * nothing: the campaign itself is read next. */
+static void say_no_worker(Store *store)
+{
+    g_autoptr(GPtrArray) workers = store_list_workers(store, NULL, NULL);
+    bool running = !workers;
+    for (guint i = 0; workers && i < workers->len; i++)
+        running = running || !((const struct worker_row *)g_ptr_array_index(workers, i))->ended;
+    if (!running)
+        fputs("no worker is running, so nothing happens until one is started: skipjack worker\n",
+              stderr);
 }
 
 int watch_campaign(const char *command, Store *store, int64_t campaign)
@@ -129,6 +152,8 @@ int watch_campaign(const char *command, Store *store, int64_t campaign)
     GError *error = NULL;
     if (!watch_init(&watch, store, campaign, &error))
         return cli_fail(command, error);
+    if (strcmp(watch.state, "active") == 0)
+        say_no_worker(store);
     process_block_signals();
     int caught = 0;
     while (strcmp(watch.state, "active") == 0 && caught != SIGINT && caught != SIGTERM) {
@@ -140,9 +165,8 @@ int watch_campaign(const char *command, Store *store, int64_t campaign)
     progress_line_end(&watch.line);
     if (strcmp(watch.state, "active") != 0)
         return say_end(&watch);
-    fprintf(stderr,
-            "campaign %" G_GINT64_FORMAT " goes on; skipjack campaign watch %" G_GINT64_FORMAT
-            " follows it again\n",
-            campaign, campaign);
+    g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, campaign);
+    const char *const again[] = {"campaign", "watch", id, NULL};
+    say_next(&watch, "goes on. To follow it again", again);
     return CLI_INTERRUPTED;
 }

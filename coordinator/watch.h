@@ -12,7 +12,6 @@ struct watch {
     int64_t campaign;
     struct progress_goal goal;
     struct progress_rates rates; /* foretell until the first config was measured */
-    bool quiet;                  /* shows no progress */
     bool lost;                   /* the database is away, which was said */
     struct progress_line line;
     struct progress progress; /* as last read */

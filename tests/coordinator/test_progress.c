@@ -46,22 +46,42 @@ static void there_is_no_eta_before_the_first_config(void)
     double eta = progress_eta(&p, &goal);
     g_assert_true(isnan(eta));
     g_autofree char *text = progress_text(&p, 40, eta);
-    g_assert_cmpstr(text, ==, "jobs 0 of 4, configs 0 of 40, worked 0 s");
+    g_assert_cmpstr(text, ==, "jobs 0 of 4, kernels 0, configs 0 of 40, worked 0 s");
+    g_autofree char *no_total = progress_text(&p, 0, eta);
+    g_assert_cmpstr(no_total, ==, "jobs 0 of 4, kernels 0, configs 0, worked 0 s");
 }
 
-static void the_line_names_failures_budget_and_time_left(void)
+static void the_line_names_time_left_failures_and_budget(void)
 {
     struct progress p = {.jobs = 4,
                          .done = 1,
                          .failed = 1,
+                         .kernels_built = 17,
                          .configs_done = 10,
                          .spent_seconds = 75,
                          .budget_seconds = 600};
     g_autofree char *text = progress_text(&p, 40, 130);
-    g_assert_cmpstr(
-        text, ==,
-        "jobs 2 of 4 (1 failed), configs 10 of at most 40, worked 1 min 15 s of 10 min, "
-        "about 2 min 10 s left");
+    g_assert_cmpstr(text, ==,
+                    "about 2 min 10 s left: jobs 2 of 4 (1 failed), kernels 17, configs 10 of at "
+                    "most 40, worked 1 min 15 s of 10 min");
+}
+
+static void kernels_move_before_the_first_config_is_measured(void)
+{
+    struct progress p = {.jobs = 4, .kernels_built = 5, .spent_seconds = 3};
+    g_autofree char *text = progress_text(&p, 40, 30);
+    g_assert_cmpstr(text, ==,
+                    "about 30 s left: jobs 0 of 4, kernels 5, configs 0 of 40, worked 3 s");
+}
+
+static void a_spent_budget_says_that_it_is_finishing(void)
+{
+    struct progress p = {.jobs = 4, .done = 1, .spent_seconds = 61, .budget_seconds = 60};
+    g_autofree char *text = progress_text(&p, 40, 0);
+    g_assert_true(g_str_has_prefix(text, "finishing what was begun: jobs 1 of 4"));
+    p.done = 4;
+    g_autofree char *over = progress_text(&p, 40, 0);
+    g_assert_true(g_str_has_prefix(over, "jobs 4 of 4"));
 }
 
 static void durations_are_readable(void)
@@ -70,8 +90,9 @@ static void durations_are_readable(void)
         double seconds;
         const char *text;
     } cases[] = {
-        {0, "0 s"},       {59.4, "59 s"},       {75, "1 min 15 s"}, {600, "10 min"},
-        {3600, "60 min"}, {9000, "2 h 30 min"}, {-5, "0 s"},        {NAN, "an unknown time"},
+        {0, "0 s"},      {59.4, "59 s"},   {75, "1 min 15 s"},
+        {600, "10 min"}, {3600, "60 min"}, {9000, "2 h 30 min"},
+        {-5, "0 s"},     {420, "7 min"},   {NAN, "an unknown time"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *text = progress_duration(cases[i].seconds);
@@ -89,8 +110,12 @@ int main(int argc, char **argv)
                     the_eta_follows_what_configs_took);
     g_test_add_func("/progress/there_is_no_eta_before_the_first_config",
                     there_is_no_eta_before_the_first_config);
-    g_test_add_func("/progress/the_line_names_failures_budget_and_time_left",
-                    the_line_names_failures_budget_and_time_left);
+    g_test_add_func("/progress/the_line_names_time_left_failures_and_budget",
+                    the_line_names_time_left_failures_and_budget);
+    g_test_add_func("/progress/kernels_move_before_the_first_config_is_measured",
+                    kernels_move_before_the_first_config_is_measured);
+    g_test_add_func("/progress/a_spent_budget_says_that_it_is_finishing",
+                    a_spent_budget_says_that_it_is_finishing);
     g_test_add_func("/progress/durations_are_readable", durations_are_readable);
     return g_test_run();
 }

@@ -93,6 +93,7 @@ for my $line (@next) {
     is system("$line >'$folder/next.out' 2>&1"), 0, "'$line' works as pasted";
 }
 like read_file("$folder/first.err"), qr/this takes about \d/, 'it foretells how long it takes';
+like read_file("$folder/first.err"), qr/^about \d.* left: jobs 0 of 6, kernels 0,/m, 'and says how far it is';
 like read_file("$folder/tiny/report.txt"), qr/^  tuned/m, 'the report is also a file';
 for my $ending ('.HIP.fdb.txt', '.db', '.db.txt') {
     my @files = glob "$folder/tiny/*$ending";
@@ -144,6 +145,18 @@ kill 'KILL', $worker;
 is finish($pid, 100), 0, 'a tune whose worker was killed ends with 0';
 like read_file("$folder/restart.err"), qr/worker was killed by signal 9 .* \(1 of 5\)/,
     'it says why it started another';
+
+# A campaign that nobody works on says so; Ctrl-C ends the watching alone.
+is run('create', 'campaign', 'create', '--target', 'local', '--problems', "$folder/tiny.txt",
+    '--configs', '2', '--seed', '9'), 0, 'campaign create ends with 0';
+my ($id) = read_file("$folder/create.out") =~ /^(\d+)$/;
+$pid = start('watch', 'campaign', 'watch', $id);
+ok wait_for("$folder/watch.err", qr/no worker is running.*about .* left: jobs 0 of/s, 60),
+    'watch says that no worker is running';
+kill 'INT', $pid;
+is finish($pid, 60), 130, 'Ctrl-C ends it with 130';
+like read_file("$folder/watch.err"), qr/goes on\..*\n  .*skipjack campaign watch $id$/m,
+    'and it says how to watch again';
 
 for my $command (['status'], ['campaign', 'list'], ['campaign', 'show', '1'], ['problems'],
     ['networks'], ['networks', 'tiny'], ['targets'], ['quarantine', 'list'], ['report'],
