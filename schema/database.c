@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 /* Others may be making the cluster (seconds) or recovering it after a crash. */
-#define LOCK_SECONDS  120
-#define START_SECONDS 90
-#define STOP_SECONDS  60
+#define LOCK_SECONDS   120
+#define START_SECONDS  90
+#define STOP_SECONDS   60
+/* The server may be killed or stopped under our hands: then it is started once more. */
+#define START_ATTEMPTS 5
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Embedded, embedded_clear)
 
@@ -89,16 +91,28 @@ static bool remove_tree(const char *path, GError **error)
     return false;
 }
 
-/* A cluster appears by rename, so what an interrupted initdb left is never taken for one. */
-static bool create_cluster(const struct embedded *embedded, const char *programs, GError **error)
+/* Before anything is stored: after a power cut the cluster must not have its first name again. */
+static bool sync_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool done = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* A cluster appears by rename, so what an interrupted initdb left is never taken for one. An initdb
+ * whose starter was killed goes on, and would clear away what another makes: it holds the lock. */
+static bool create_cluster(const struct embedded *embedded, const char *programs, int lock,
+                           GError **error)
 {
     g_autofree char *initdb = g_build_filename(programs, "initdb", NULL);
     const char *argv[] = {initdb,       "--username=skipjack", "--auth=trust", "--encoding=UTF8",
                           "--locale=C", "--data-checksums",    "-D",           embedded->data_new,
                           NULL};
-    if (!remove_tree(embedded->data_new, error) || !server_run(embedded, argv, error))
+    if (!remove_tree(embedded->data_new, error) || !server_run(embedded, argv, lock, error))
         return false;
-    if (rename(embedded->data_new, embedded->data) == 0)
+    if (rename(embedded->data_new, embedded->data) == 0 && sync_folder(embedded->folder))
         return true;
     g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
                 "cannot rename '%s' to '%s': %s; if that folder holds nothing of yours, remove it",
@@ -130,21 +144,25 @@ static bool fail_start(const struct embedded *embedded, const char *what, GError
     return false;
 }
 
-static bool wait_for_answer(const struct embedded *embedded, pid_t pid, GError **error)
+enum answer { ANSWER_READY, ANSWER_ENDED, ANSWER_LATE };
+
+/* A server that somebody asked to shut down waits for its clients; they wait for it to come back. */
+static enum answer wait_for_answer(const struct embedded *embedded, pid_t pid)
 {
     gint64 deadline = g_get_monotonic_time() + START_SECONDS * G_USEC_PER_SEC;
     while (ping(embedded) != PQPING_OK) {
         if (!server_is_alive(pid))
-            return fail_start(embedded, "does not start", error);
+            return ANSWER_ENDED;
         if (g_get_monotonic_time() > deadline)
-            return fail_start(embedded, "does not answer yet, try again when it has recovered",
-                              error);
+            return ANSWER_LATE;
+        if (server_is_stopping(embedded))
+            kill(pid, SIGINT);
         g_usleep(20000);
     }
-    return true;
+    return ANSWER_READY;
 }
 
-static bool start_server(const struct embedded *embedded, const char *programs, GError **error)
+static pid_t start_server(const struct embedded *embedded, const char *programs, GError **error)
 {
     g_autofree char *program = g_build_filename(programs, "postgres", NULL);
     g_autofree char *socket = g_strdup_printf("unix_socket_directories=%s", embedded->socket_dir);
@@ -157,8 +175,12 @@ static bool start_server(const struct embedded *embedded, const char *programs, 
         g_ptr_array_add(argv, (gpointer)(uintptr_t)server_settings[i]);
     }
     g_ptr_array_add(argv, NULL);
-    pid_t pid = server_spawn(embedded, (const char *const *)argv->pdata, error);
-    return pid > 0 && wait_for_answer(embedded, pid, error);
+    return server_spawn(embedded, (const char *const *)argv->pdata, error);
+}
+
+static bool is_lost(const GError *failure)
+{
+    return g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION);
 }
 
 static bool create_database(const struct embedded *embedded, GError **error)
@@ -180,18 +202,41 @@ static bool create_database(const struct embedded *embedded, GError **error)
     return done;
 }
 
-static bool start_locked(const struct embedded *embedded, GError **error)
+/* The server's pid: of the one that runs, else of one that is started now; -1 when that fails. */
+static pid_t find_or_start(const struct embedded *embedded, int lock, GError **error)
 {
     pid_t pid = server_pid(embedded);
     if (pid != 0)
-        return wait_for_answer(embedded, pid, error) && create_database(embedded, error);
+        return pid;
     g_autofree char *programs = postgres_find_programs(cluster_major(embedded), error);
-    if (programs == NULL || !embedded_make_folders(embedded, error))
-        return false;
-    if (!embedded_exists(embedded) && !create_cluster(embedded, programs, error))
-        return false;
-    return server_clear_remains(embedded, error) && start_server(embedded, programs, error) &&
-           create_database(embedded, error);
+    if (programs == NULL || !embedded_make_folders(embedded, error) ||
+        (!embedded_exists(embedded) && !create_cluster(embedded, programs, lock, error)) ||
+        !server_clear_remains(embedded, error))
+        return -1;
+    return start_server(embedded, programs, error);
+}
+
+static bool start_locked(const struct embedded *embedded, int lock, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+        g_clear_error(&failure);
+        pid_t pid = find_or_start(embedded, lock, error);
+        if (pid < 0)
+            return false;
+        enum answer answer = wait_for_answer(embedded, pid);
+        if (answer == ANSWER_LATE)
+            return fail_start(embedded, "does not answer yet, try again when it has recovered",
+                              error);
+        if (answer == ANSWER_READY && create_database(embedded, &failure))
+            return true;
+        if (failure != NULL && !is_lost(failure))
+            break;
+    }
+    if (failure == NULL)
+        return fail_start(embedded, "does not start", error);
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return false;
 }
 
 static bool answers(const char *url)
@@ -212,7 +257,7 @@ static bool start_embedded(const struct embedded *embedded, GError **error)
     int lock = take_lock(embedded, error);
     if (lock < 0)
         return false;
-    bool done = start_locked(embedded, error);
+    bool done = start_locked(embedded, lock, error);
     close(lock);
     return done;
 }
@@ -220,13 +265,21 @@ static bool start_embedded(const struct embedded *embedded, GError **error)
 bool database_start(GError **error)
 {
     g_auto(Embedded) embedded;
-    int applied;
     if (!embedded_init(&embedded, error))
         return false;
     g_autofree char *url = embedded_url(&embedded, "skipjack");
-    if (!answers(url) && !start_embedded(&embedded, error))
-        return false;
-    return database_migrate(url, &applied, error);
+    for (int attempt = 1;; attempt++) {
+        g_autoptr(GError) failure = NULL;
+        int applied;
+        if (!answers(url) && !start_embedded(&embedded, error))
+            return false;
+        if (database_migrate(url, &applied, &failure))
+            return true;
+        if (attempt == START_ATTEMPTS || !is_lost(failure)) {
+            g_propagate_error(error, g_steal_pointer(&failure));
+            return false;
+        }
+    }
 }
 
 /* ---- stopping ---- */

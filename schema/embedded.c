@@ -2,6 +2,7 @@
 #include "schema/embedded.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -114,9 +115,9 @@ bool embedded_exists(const struct embedded *embedded)
 char *embedded_url(const struct embedded *embedded, const char *database)
 {
     g_autofree char *host = g_uri_escape_string(embedded->socket_dir, NULL, FALSE);
-    const char *user = embedded->user.name;
-    return g_strdup_printf("postgresql://skipjack@/%s?host=%s&port=5432%s%s", database, host,
-                           *user != '\0' ? "&requirepeer=" : "", user);
+    g_autofree char *user = g_uri_escape_string(embedded->user.name, NULL, FALSE);
+    return g_strdup_printf("postgresql://skipjack@/%s?host=%s&port=5432&connect_timeout=10%s%s",
+                           database, host, *user != '\0' ? "&requirepeer=" : "", user);
 }
 
 /* Only a real folder of the server's user that nobody else can enter will do: in /tmp somebody may
@@ -144,8 +145,11 @@ static bool make_private(const struct embedded *embedded, const char *path, GErr
     return true;
 }
 
-static bool may_pass(const struct server_user *user, const struct stat *status)
+/* Another user's server has no groups but its own; ourselves the system may be asked about. */
+static bool may_pass(const struct server_user *user, const char *path, const struct stat *status)
 {
+    if (user->uid == geteuid())
+        return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
     if (status->st_uid == user->uid)
         return (status->st_mode & S_IXUSR) != 0;
     if (status->st_gid == user->gid)
@@ -161,7 +165,7 @@ static bool check_way(const struct embedded *embedded, GError **error)
         struct stat status;
         if (stat(path, &status) != 0)
             return fail_errno(error, "look at", path);
-        if (!may_pass(&embedded->user, &status)) {
+        if (!may_pass(&embedded->user, path, &status)) {
             g_set_error(
                 error, STORE_ERROR, STORE_ERROR_CONNECTION,
                 "the embedded PostgreSQL runs as user '%s', who cannot pass the folder '%s'; "
@@ -183,7 +187,8 @@ static bool open_home(const struct embedded *embedded, GError **error)
     struct stat status;
     if (stat(embedded->home, &status) != 0)
         return fail_errno(error, "look at", embedded->home);
-    if (geteuid() == 0 && status.st_uid == 0 && !may_pass(&embedded->user, &status) &&
+    if (geteuid() == 0 && status.st_uid == 0 &&
+        !may_pass(&embedded->user, embedded->home, &status) &&
         g_chmod(embedded->home, (status.st_mode & 07777) | S_IXOTH) != 0)
         return fail_errno(error, "change the mode of", embedded->home);
     return check_way(embedded, error);

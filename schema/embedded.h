@@ -3,7 +3,7 @@
  * who runs it, and its process. Internal to the room; database.c puts them
  * together.
  *
- * HOME/database.lock        held while somebody creates, starts or stops it
+ * HOME/database.lock        held while somebody creates, starts or stops it; by initdb to its end
  * HOME/postgres/data        the cluster, of the server's user, 0700
  * HOME/postgres/data.new    a cluster in the making, renamed when complete
  * HOME/postgres/log         what initdb and the server say; log.old before it
@@ -44,12 +44,16 @@ char *embedded_log_tail(const struct embedded *embedded);
  * installed, or major's where it is not 0. Free with g_free(). */
 char *postgres_find_programs(int major, GError **error);
 
-/* Runs `argv` as the server's user with the log as output, and waits for its end. */
-bool server_run(const struct embedded *embedded, const char *const *argv, GError **error);
+/* Runs `argv` as the server's user with the log as output, and waits for its end. kept_fd stays open
+ * in it and its children: a lock of ours then lasts until they end, though we be killed. */
+bool server_run(const struct embedded *embedded, const char *const *argv, int kept_fd,
+                GError **error);
 /* Starts `argv` as a daemon: its own session, no open file but the log. Returns its pid, or -1. */
 pid_t server_spawn(const struct embedded *embedded, const char *const *argv, GError **error);
 /* The postmaster's pid from postmaster.pid if that process lives and is this cluster's, else 0. */
 pid_t server_pid(const struct embedded *embedded);
+/* Whether the server said that it is shutting down. */
+bool server_is_stopping(const struct embedded *embedded);
 /* Whether a process is alive (a zombie is not). */
 bool server_is_alive(pid_t pid);
 /* Waits for backends that outlived their postmaster, ends them where they do not go by themselves, and

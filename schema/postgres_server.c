@@ -22,9 +22,18 @@
 /* The server's environment is its own: PGPORT, PGDATA and the like would change its settings. */
 static const char *const server_environment[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", NULL};
 
+/* Who runs, where, and what stays open: the log, and kept_fd where it is not -1. */
+struct program {
+    const struct embedded *embedded;
+    const char *const *argv;
+    const char *folder;
+    int log_fd, kept_fd;
+};
+
 /* From here to exec only calls that are safe after a fork. */
-static _Noreturn void become(const struct embedded *embedded, const char *const *argv, int log_fd)
+static _Noreturn void become(const struct program *program)
 {
+    const struct server_user *user = &program->embedded->user;
     int null_fd = open("/dev/null", O_RDONLY);
     sigset_t none;
     sigemptyset(&none);
@@ -32,14 +41,14 @@ static _Noreturn void become(const struct embedded *embedded, const char *const 
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
     umask(077);
-    bool ready = null_fd >= 0 && dup2(null_fd, 0) == 0 && dup2(log_fd, 1) == 1 &&
-                 dup2(log_fd, 2) == 2 && chdir("/") == 0;
+    bool ready = null_fd >= 0 && dup2(null_fd, 0) == 0 && dup2(program->log_fd, 1) == 1 &&
+                 dup2(program->log_fd, 2) == 2 && chdir(program->folder) == 0;
     if (ready && geteuid() == 0)
-        ready = setgroups(1, &embedded->user.gid) == 0 &&
-                setresgid(embedded->user.gid, embedded->user.gid, embedded->user.gid) == 0 &&
-                setresuid(embedded->user.uid, embedded->user.uid, embedded->user.uid) == 0;
-    if (ready && close_range(3, ~0U, 0) == 0)
-        execve(argv[0], (char *const *)(uintptr_t)argv,
+        ready = setgroups(1, &user->gid) == 0 && setresgid(user->gid, user->gid, user->gid) == 0 &&
+                setresuid(user->uid, user->uid, user->uid) == 0;
+    if (ready && close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0 &&
+        (program->kept_fd < 0 || fcntl(program->kept_fd, F_SETFD, 0) == 0))
+        execve(program->argv[0], (char *const *)(uintptr_t)program->argv,
                (char *const *)(uintptr_t)server_environment);
     static const char words[] = "cannot change to the server's user or run its program\n";
     ssize_t written = write(2, words, sizeof words - 1);
@@ -66,14 +75,16 @@ static int wait_for(pid_t pid)
     return status;
 }
 
-bool server_run(const struct embedded *embedded, const char *const *argv, GError **error)
+bool server_run(const struct embedded *embedded, const char *const *argv, int kept_fd,
+                GError **error)
 {
     int log_fd = open_log(embedded, error);
     if (log_fd < 0)
         return false;
+    const struct program program = {embedded, argv, "/", log_fd, kept_fd};
     pid_t pid = fork();
     if (pid == 0)
-        become(embedded, argv, log_fd);
+        become(&program);
     close(log_fd);
     if (pid > 0 && wait_for(pid) == 0)
         return true;
@@ -97,12 +108,14 @@ pid_t server_spawn(const struct embedded *embedded, const char *const *argv, GEr
                     g_strerror(errno));
         return -1;
     }
+    /* It works in its cluster's folder from its first moment: is_of_cluster() tells it by that. */
+    const struct program program = {embedded, argv, embedded->data, log_fd, -1};
     pid_t middle = fork();
     if (middle == 0) {
         setsid();
         pid_t inner = fork();
         if (inner == 0)
-            become(embedded, argv, log_fd);
+            become(&program);
         ssize_t written = write(pipe_fds[1], &inner, sizeof inner);
         _exit(written == sizeof inner ? 0 : 1);
     }
@@ -172,6 +185,17 @@ pid_t server_pid(const struct embedded *embedded)
     if (pid <= 1 || stat(embedded->data, &data) != 0)
         return 0;
     return server_is_alive(pid) && is_of_cluster(pid, &data) ? pid : 0;
+}
+
+bool server_is_stopping(const struct embedded *embedded)
+{
+    /* The pid file's eighth line is the state, padded with blanks. */
+    g_autofree char *path = g_build_filename(embedded->data, "postmaster.pid", NULL);
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(path, &text, NULL, NULL))
+        return false;
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    return g_strv_length(lines) >= 8 && g_str_has_prefix(lines[7], "stopping");
 }
 
 /* ---- clearing up ---- */

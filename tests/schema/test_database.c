@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <grp.h>
 #include <libpq-fe.h>
 #include <locale.h>
 #include <poll.h>
@@ -140,6 +141,39 @@ static void test_busy_backend_of_a_killed_server_is_waited_for(void)
     PQfinish(connection);
 }
 
+/* Whoever starts next finds it alive still, shutting down, or gone with its backends behind it. */
+static void test_server_going_down_is_started_again(void)
+{
+    static const int signals[] = {SIGKILL, SIGINT, SIGTERM, SIGQUIT};
+    for (gsize i = 0; i < G_N_ELEMENTS(signals); i++) {
+        start();
+        struct database_status status = status_now();
+        kill((pid_t)status.pid, signals[i]);
+        database_status_clear(&status);
+        start();
+        expect_answer("SELECT 1", "1");
+    }
+}
+
+/* SIGTERM's shutdown lasts as long as its clients, who may be waiting for a server to come back. */
+static void test_client_does_not_hold_up_a_shutdown(void)
+{
+    bool embedded;
+    start();
+    g_autofree char *url = database_url(&embedded, NULL);
+    PGconn *connection = PQconnectdb(url);
+    g_assert_cmpint(PQstatus(connection), ==, CONNECTION_OK);
+    struct database_status status = status_now();
+    kill((pid_t)status.pid, SIGTERM);
+    gint64 deadline = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+    while (PQping(url) == PQPING_OK && g_get_monotonic_time() < deadline)
+        g_usleep(1000);
+    database_status_clear(&status);
+    start();
+    expect_answer("SELECT 1", "1");
+    PQfinish(connection);
+}
+
 static void test_stale_pid_file_of_another_process_is_seen_through(void)
 {
     struct embedded embedded;
@@ -226,6 +260,29 @@ static void test_half_made_cluster_is_made_anew(void)
 {
     g_autofree char *home = g_build_filename(scratch_home(), "half", NULL);
     with_home(home, check_half_made);
+}
+
+/* The initdb of a starter that was killed goes on for seconds, and nobody else's may suffer. */
+static void check_killed_initdb(const char *home)
+{
+    g_autofree char *made = g_build_filename(home, "postgres", "data.new", "base", NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(database_start(NULL) ? 0 : 1);
+    gint64 deadline = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+    while (!g_file_test(made, G_FILE_TEST_EXISTS) && g_get_monotonic_time() < deadline)
+        g_usleep(1000);
+    g_assert_true(g_file_test(made, G_FILE_TEST_EXISTS));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    start();
+    expect_answer("SELECT 1", "1");
+}
+
+static void test_killed_initdb_harms_no_other(void)
+{
+    g_autofree char *home = g_build_filename(scratch_home(), "killed", NULL);
+    with_home(home, check_killed_initdb);
 }
 
 static void check_long(const char *home)
@@ -325,21 +382,26 @@ static void test_external_database_is_used_as_named(void)
     g_unsetenv("SKIPJACK_DB");
 }
 
-/* All of it as a user who is not root: in a child, since there is no way back. */
+/* All of it as a user who is not root: in a child, since there is no way back. The way to the home
+ * is open to one of the user's groups alone. */
 static void test_user_without_privileges_has_a_database_too(void)
 {
     const struct passwd *nobody = getpwnam("nobody");
+    const gid_t team = 12345;
     if (geteuid() != 0 || nobody == NULL) {
         g_test_skip("only root can become another user");
         return;
     }
-    g_autofree char *home = g_build_filename(scratch_home(), "nobody", NULL);
-    g_assert_cmpint(g_mkdir(home, 0700), ==, 0);
+    g_autofree char *shared = g_build_filename(scratch_home(), "team", NULL);
+    g_autofree char *home = g_build_filename(shared, "nobody", NULL);
+    g_assert_cmpint(g_mkdir_with_parents(home, 0700), ==, 0);
     g_assert_cmpint(chown(home, nobody->pw_uid, nobody->pw_gid), ==, 0);
+    g_assert_cmpint(chown(shared, 0, team), ==, 0);
+    g_assert_cmpint(g_chmod(shared, 0770), ==, 0);
     g_setenv("SKIPJACK_HOME", home, TRUE);
     pid_t child = fork();
     if (child == 0) {
-        if (setgid(nobody->pw_gid) != 0 || setuid(nobody->pw_uid) != 0)
+        if (setgroups(1, &team) != 0 || setgid(nobody->pw_gid) != 0 || setuid(nobody->pw_uid) != 0)
             _exit(2);
         Store *store = database_open(true, NULL);
         bool done = store != NULL && store_put_problems(store, NULL, 0, NULL, NULL, NULL);
@@ -393,6 +455,8 @@ static const struct {
      test_nothing_committed_is_lost_when_the_server_is_killed},
     {"/database/busy_backend_of_a_killed_server_is_waited_for",
      test_busy_backend_of_a_killed_server_is_waited_for},
+    {"/database/server_going_down_is_started_again", test_server_going_down_is_started_again},
+    {"/database/client_does_not_hold_up_a_shutdown", test_client_does_not_hold_up_a_shutdown},
     {"/database/stale_pid_file_of_another_process_is_seen_through",
      test_stale_pid_file_of_another_process_is_seen_through},
     {"/database/two_processes_at_once_make_one_server", test_two_processes_at_once_make_one_server},
@@ -400,6 +464,7 @@ static const struct {
      test_server_neither_dies_with_its_starter_nor_holds_its_pipe},
     {"/database/server_that_does_not_start_says_why", test_server_that_does_not_start_says_why},
     {"/database/half_made_cluster_is_made_anew", test_half_made_cluster_is_made_anew},
+    {"/database/killed_initdb_harms_no_other", test_killed_initdb_harms_no_other},
     {"/database/long_home_has_its_socket_elsewhere", test_long_home_has_its_socket_elsewhere},
     {"/database/closed_parent_is_named_with_the_remedy",
      test_closed_parent_is_named_with_the_remedy},
