@@ -147,11 +147,9 @@ export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
 export SKIPJACK_FUZZERS := $(CURDIR)/$(fuzz_build)/tests/fuzz
 export SKIPJACK_DATA
 
-# Tests in memory run beside the others; those that start services or measure, one by one.
-# A test that hangs is ended and counts as failed.
+# One after the other: some tests measure. One that hangs is ended and counts as failed.
 TEST_SECONDS ?= 600
-prove = @prove -j2 --rules='par={$(BUILD)/tests/{solvers,kernels,export}/**,$(sanitized_build)/**,tests/fuzz/*}' \
-	--rules='seq=**' -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
+prove = @prove -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
 
 test:
 	$(DEPS) test

@@ -63,13 +63,7 @@ static void assert_whole(struct farm *farm)
     g_assert_true(WIFEXITED(status));
     g_assert_cmpint(WEXITSTATUS(status), ==, 0);
     g_assert_true(database_start(&error));
-    struct campaign *campaign = store_get_campaign(farm->store, farm->campaign, &error);
-    if (!campaign)
-        g_error("%s", error->message);
-    g_assert_cmpstr(campaign->state, ==, "done");
-    g_assert_cmpint(campaign->jobs_done, ==, campaign->jobs);
-    g_assert_cmpint(campaign->jobs, ==, farm->jobs);
-    campaign_free(campaign);
+    live_assert_done(farm->store, farm->campaign, farm->jobs);
     g_autofree char *outcomes = live_outcomes(farm->store, farm->campaign);
     if (undisturbed)
         g_assert_cmpstr(outcomes, ==, undisturbed);

@@ -148,3 +148,24 @@ char *live_outcomes(Store *store, int64_t campaign)
     g_ptr_array_add(lines, NULL);
     return g_strjoinv("\n", (char **)lines->pdata);
 }
+
+int live_assert_done(Store *store, int64_t campaign, int jobs)
+{
+    g_autoptr(GError) error = NULL;
+    int done = 0;
+    struct campaign *row = store_get_campaign(store, campaign, &error);
+    check(row != NULL, error);
+    g_assert_cmpstr(row->state, ==, "done");
+    g_assert_cmpint(row->jobs, ==, jobs);
+    campaign_free(row);
+    g_autoptr(GPtrArray) list = store_list_jobs(store, campaign, &error);
+    check(list != NULL, error);
+    for (guint i = 0; i < list->len; i++) {
+        const struct job_row *job = g_ptr_array_index(list, i);
+        bool is_done = g_str_equal(job->state, "done");
+        done += is_done;
+        if (!is_done)
+            g_assert_cmpint(job->failure, ==, FAILURE_UNSTABLE);
+    }
+    return done;
+}

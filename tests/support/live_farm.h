@@ -26,6 +26,10 @@ int live_wait(pid_t worker, int seconds);
  * "worker --until-empty"), waited for. */
 pid_t live_child(pid_t parent, const char *words, int seconds);
 
+/* Checks that the campaign is done with so many jobs, each done too. A job all of whose configs the
+ * machine's noise made restless passes as well: it ran whole. Returns how many are done. */
+int live_assert_done(Store *store, int64_t campaign, int jobs);
+
 /* What became of a campaign's configs: a line each, sorted, with its reason where it was rejected and
  * "verified" where it ran right (whether such a one is fast, slow or restless is up to the machine's
  * noise). Free with g_free(). */
