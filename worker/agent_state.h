@@ -1,7 +1,8 @@
 /*
  * What the agent's files share. agent.c owns the loop and decides who may
- * work; agent_build.c and agent_eval.c own the jobs of their pool and their
- * children; agent_calls.c puts the store's calls on the data lane. Internal.
+ * work; agent_row.c keeps its row among the workers; agent_build.c and
+ * agent_eval.c own the jobs of their pool and their children; agent_calls.c
+ * puts the store's calls on the data lane. Internal.
  */
 #ifndef WORKER_AGENT_STATE_H
 #define WORKER_AGENT_STATE_H
@@ -66,6 +67,21 @@ double agent_best_ms(struct agent *agent, const struct work *work);
 void agent_note_best(struct agent *agent, const struct work *work, double ms);
 /* NULL-terminated settings of a child with a folder of its own. Free with g_strfreev(). */
 char **agent_child_environment(const struct agent *agent, const char *name);
+
+/* Nothing is under way and the last claims found nothing. */
+bool agent_idle(const struct agent *agent);
+/* Ends the agent in good order. */
+void agent_stop(struct agent *agent);
+
+/* ---- agent_row.c ---- */
+
+/* Enters this worker and gives back what dead workers of this node held; the agent then works. */
+void agent_register(struct agent *agent);
+void agent_sign_off(struct agent *agent);
+/* Renews the leases; a timer's callback. */
+void agent_beat_due(uv_timer_t *timer);
+/* Stops an idle agent unless another worker holds jobs, which may still come back. */
+void agent_ask_others(struct agent *agent);
 
 /* ---- agent_build.c ---- */
 
