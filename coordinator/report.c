@@ -147,6 +147,7 @@ GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char 
         row->naive_ms = default_time(results, &row->problem, PLAN_NAIVE_SOLVER);
         row->default_ms = default_time(results, &row->problem, row->solver);
         const char *choice = known ? untuned_choice(jobs, &row->problem, &context) : NULL;
+        row->untuned_solver = choice;
         row->untuned_ms = choice ? default_time(results, &row->problem, choice) : NAN;
     }
     g_array_sort(rows, compare_rows);
@@ -155,12 +156,18 @@ GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char 
 
 struct report_totals report_sum(const GArray *rows)
 {
-    struct report_totals totals = {.problems = (int)rows->len};
+    struct report_totals totals = {.problems = (int)rows->len, .naive_ms = NAN};
+    for (guint i = 0; i < rows->len; i++) {
+        if (isfinite(g_array_index(rows, struct report_row, i).naive_ms))
+            totals.naive_ms = 0;
+    }
     for (guint i = 0; i < rows->len; i++) {
         const struct report_row *row = &g_array_index(rows, struct report_row, i);
         totals.layers += row->multiplicity;
         totals.without_winner += !row->won;
-        if (!row->won || !isfinite(row->naive_ms) || !isfinite(row->untuned_ms))
+        totals.wide += row->won && row->spread > REPORT_WIDE_SPREAD;
+        if (!row->won || !isfinite(row->untuned_ms) ||
+            isfinite(row->naive_ms) != isfinite(totals.naive_ms))
             continue;
         totals.compared++;
         totals.naive_ms += row->multiplicity * row->naive_ms;
@@ -192,12 +199,14 @@ static bool read_rows(Store *store, struct report *report, GError **error)
     int64_t id = report->campaign->id;
     g_autoptr(GPtrArray) jobs = store_list_jobs(store, id, error);
     g_autoptr(GPtrArray) results = jobs ? store_list_results(store, id, error) : NULL;
-    if (!results)
+    g_autoptr(GPtrArray) rejections = results ? store_list_rejections(store, id, error) : NULL;
+    if (!rejections)
         return false;
     for (guint i = 0; i < jobs->len; i++)
         report->reused += ((const struct job_row *)g_ptr_array_index(jobs, i))->reused;
     report->rows = report_rows(jobs, results, report->campaign->target);
     report->totals = report_sum(report->rows);
+    report->missing = report_missing(report->rows, jobs, rejections, report->campaign->target);
     return true;
 }
 
@@ -224,5 +233,6 @@ void report_free(struct report *report)
         g_array_unref(report->rows);
     if (report->uncovered)
         g_ptr_array_unref(report->uncovered);
+    table_free(report->missing);
     g_free(report);
 }

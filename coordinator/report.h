@@ -9,7 +9,10 @@
  *   tuned      the fastest verified config of any solver.
  * A row's own default is the winning solver's default config: the speed-up of
  * a row is what tuning gained over it. Totals are weighted by multiplicity and
- * run over the problems that have all three times, so that they compare.
+ * run over the problems that have all three times, so that they compare; where
+ * the campaign has no naive time at all, over those that have the other two.
+ * A time that is not there is never replaced by another one: it is named, with
+ * the reason.
  */
 #ifndef COORDINATOR_REPORT_H
 #define COORDINATOR_REPORT_H
@@ -24,8 +27,9 @@ struct report_row {
     bool won;              /* false: no config of any solver was verified */
     char *solver, *config; /* the winner's; "" without one */
     double time_ms, spread;
-    double default_ms; /* the winning solver's default config */
-    double untuned_ms; /* the best choice without tuning */
+    double default_ms;          /* the winning solver's default config */
+    double untuned_ms;          /* the best choice without tuning ... */
+    const char *untuned_solver; /* ... by that solver; NULL when this program carries none */
     double naive_ms;
     double gflops; /* the problem's own operations over the winner's time */
     bool tuned;    /* the winner is not its solver's default config */
@@ -34,9 +38,14 @@ struct report_row {
 struct report_totals {
     int problems, layers; /* distinct, and with multiplicity */
     int without_winner;
-    int compared;                          /* problems that have all three times */
-    double naive_ms, untuned_ms, tuned_ms; /* over those, weighted by multiplicity */
+    int compared;                          /* problems that have all the times */
+    double naive_ms, untuned_ms, tuned_ms; /* over those, weighted by multiplicity; naive may be
+                                              NAN */
+    int wide;                              /* winners whose spread exceeds REPORT_WIDE_SPREAD */
 };
+
+/* An interquartile range of more than this part of the median: other work ran beside it. */
+#define REPORT_WIDE_SPREAD 0.1
 
 struct report {
     struct campaign *campaign;
@@ -46,6 +55,7 @@ struct report {
     struct progress progress;
     int reused;           /* jobs whose results are an earlier campaign's */
     GPtrArray *uncovered; /* char *: keys of problems that no solver serves */
+    Table *missing;       /* as report_missing() gives it */
 };
 
 /* Reads a campaign's results. STORE_ERROR_NOT_FOUND when there is no such campaign. */
@@ -56,6 +66,12 @@ void report_free(struct report *report);
  * does with what it read. GArray of struct report_row. */
 GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char *target);
 struct report_totals report_sum(const GArray *rows);
+
+/* The naive and default times that won problems lack, a row each: problem, solver, its default
+ * config, and why. rejections: struct config_outcome *. A solver that the campaign did not try
+ * is none of it. Free with table_free(). */
+Table *report_missing(const GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
+                      const char *target);
 
 /* All of it, for people; fits TABLE_WIDTH. */
 void report_print(const struct report *report, FILE *out);

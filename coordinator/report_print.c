@@ -49,19 +49,34 @@ static void print_totals(const struct report_totals *totals, FILE *out)
     fprintf(out, "\nThe whole network (%d problems, %d layers):\n", totals->problems,
             totals->layers);
     if (totals->compared == 0) {
-        fputs("  no problem has a naive, a default and a tuned time to compare\n", out);
+        fputs("  no problem has all the times to compare\n", out);
         return;
     }
+    bool has_naive = isfinite(totals->naive_ms);
     g_autofree char *naive = table_significant(totals->naive_ms, 4);
     g_autofree char *untuned = table_significant(totals->untuned_ms, 4);
     g_autofree char *tuned = table_significant(totals->tuned_ms, 4);
-    fprintf(out, "  naive    %9s ms\n", naive);
-    fprintf(out, "  default  %9s ms  %7.2fx   the solver estimated best, its default config\n",
-            untuned, totals->naive_ms / totals->untuned_ms);
-    fprintf(out, "  tuned    %9s ms  %7.2fx   %.2fx over the default\n", tuned,
-            totals->naive_ms / totals->tuned_ms, totals->untuned_ms / totals->tuned_ms);
+    if (has_naive)
+        fprintf(out, "  naive    %9s ms\n", naive);
+    fprintf(out, "  default  %9s ms", untuned);
+    if (has_naive)
+        fprintf(out, "  %7.2fx", totals->naive_ms / totals->untuned_ms);
+    fputs("   the solver estimated best, its default config\n", out);
+    fprintf(out, "  tuned    %9s ms", tuned);
+    if (has_naive)
+        fprintf(out, "  %7.2fx", totals->naive_ms / totals->tuned_ms);
+    fprintf(out, "   %.2fx over the default\n", totals->untuned_ms / totals->tuned_ms);
     if (totals->compared < totals->problems)
-        fprintf(out, "  over the %d problems that have all three times\n", totals->compared);
+        fprintf(out, "  over the problems that have all %s times: %d of %d\n",
+                has_naive ? "three" : "two", totals->compared, totals->problems);
+}
+
+static void print_missing(const struct report *report, FILE *out)
+{
+    if (table_rows(report->missing) == 0)
+        return;
+    fputs("\nTimes that are missing above:\n", out);
+    table_print(report->missing, out);
 }
 
 static void print_without_winner(const struct report *report, FILE *out)
@@ -122,20 +137,28 @@ void report_print(const struct report *report, FILE *out)
     table_print(table, out);
     table_free(table);
     print_totals(&report->totals, out);
+    print_missing(report, out);
     print_without_winner(report, out);
     print_outcomes(report, out);
     print_work(report, out);
     fputs("\nms: median time of the winner; +-%: its interquartile range; default: the winning\n"
           "solver's default config; gain: default over ms. Every time is of a verified config.\n",
           out);
+    if (report->totals.wide > 0)
+        fprintf(
+            out,
+            "%d of %d winners spread by more than %.0f %%: other work ran beside them, so their "
+            "times and gains are unsure.\n",
+            report->totals.wide, report->totals.problems, REPORT_WIDE_SPREAD * 100);
 }
 
 static json_t *totals_json(const struct report_totals *totals)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f}", "problems", totals->problems, "layers",
-                     totals->layers, "without_winner", totals->without_winner, "compared",
-                     totals->compared, "naive_ms", totals->naive_ms, "untuned_ms",
-                     totals->untuned_ms, "tuned_ms", totals->tuned_ms);
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f}", "problems", totals->problems,
+                     "layers", totals->layers, "without_winner", totals->without_winner,
+                     "wide_spread", totals->wide, "compared", totals->compared, "naive_ms",
+                     isfinite(totals->naive_ms) ? json_real(totals->naive_ms) : json_null(),
+                     "untuned_ms", totals->untuned_ms, "tuned_ms", totals->tuned_ms);
 }
 
 static json_t *outcomes_json(const struct report *report)
@@ -164,12 +187,12 @@ json_t *report_json(const struct report *report)
     json_t *uncovered = json_array();
     for (guint i = 0; i < report->uncovered->len; i++)
         json_array_append_new(uncovered, json_string(g_ptr_array_index(report->uncovered, i)));
-    json_t *json =
-        json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "campaign",
-                  (json_int_t)report->campaign->id, "name", report->campaign->name, "target",
-                  report->campaign->target, "state", report->campaign->state, "problems",
-                  table_json(table), "totals", totals_json(&report->totals), "outcomes",
-                  outcomes_json(report), "work", work_json(report), "uncovered", uncovered);
+    json_t *json = json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "campaign",
+                             (json_int_t)report->campaign->id, "name", report->campaign->name,
+                             "target", report->campaign->target, "state", report->campaign->state,
+                             "problems", table_json(table), "totals", totals_json(&report->totals),
+                             "outcomes", outcomes_json(report), "work", work_json(report),
+                             "uncovered", uncovered, "missing", table_json(report->missing));
     table_free(table);
     return json;
 }

@@ -15,6 +15,8 @@ struct fixture {
     struct target target;
     GArray *problems;
     int64_t worker, campaign;
+    enum failure default_failure; /* of the tuned solver's default configs */
+    double spread;
 };
 
 static void add_problem(struct fixture *f, int64_t channels, int multiplicity)
@@ -32,6 +34,7 @@ static void set_up(struct fixture *f, gconstpointer data)
 {
     (void)data;
     f->store = scratch_store();
+    f->spread = 0.02;
     f->problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
     add_problem(f, 16, 3);
     add_problem(f, 32, 1);
@@ -82,8 +85,8 @@ static GPtrArray *claim_jobs(struct fixture *f, enum pool pool)
 }
 
 /* The default config, and for a tunable solver a second one: `second` tells what became of it. */
-static struct round *make_round(const struct job *job, double default_ms, double second_ms,
-                                enum failure second)
+static struct round *make_round(const struct fixture *f, const struct job *job, double default_ms,
+                                double second_ms, enum failure second)
 {
     const struct solver *solver = solver_find(job->solver);
     struct round *round = round_new(solver->space ? 2 : 1);
@@ -94,17 +97,19 @@ static struct round *make_round(const struct job *job, double default_ms, double
     for (int i = 0; i < round->config_count; i++) {
         solver->default_config(&job->problem, &context, &round->configs[i]);
         round->outcomes[i] = (struct outcome){
-            .failure = i == 0 ? FAILURE_NONE : second,
+            .failure = i > 0           ? second
+                       : solver->space ? f->default_failure
+                                       : FAILURE_NONE,
             .n = 9,
             .min_ms = i == 0 ? default_ms : second_ms,
             .median_ms = i == 0 ? default_ms : second_ms,
-            .spread = 0.02,
+            .spread = f->spread,
         };
+        if (round->outcomes[i].failure != FAILURE_NONE)
+            round->details[i] = g_strdup("made to fail");
     }
     if (round->config_count == 2)
         round->configs[1].values[0]++;
-    if (round->config_count == 2 && second != FAILURE_NONE)
-        round->details[1] = g_strdup("made to fail");
     return round;
 }
 
@@ -141,7 +146,7 @@ static void finish_jobs(struct fixture *f, double second_ms, enum failure second
         for (guint i = 0; i < jobs->len; i++) {
             const struct job *job = g_ptr_array_index(jobs, i);
             bool naive = strcmp(job->solver, PLAN_NAIVE_SOLVER) == 0;
-            struct round *round = make_round(job, naive ? 8 : 4, second_ms, second);
+            struct round *round = make_round(f, job, naive ? 8 : 4, second_ms, second);
             if (pool == POOL_EVAL)
                 store_outcome(f, job, round);
             for (int c = 0; pool == POOL_BUILD && c < round->config_count; c++)
@@ -201,6 +206,71 @@ static void what_was_rejected_is_counted_and_never_wins(struct fixture *f, gcons
     report_free(report);
 }
 
+/* What people read. Free with free(). */
+static char *printed(const struct report *report)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    report_print(report, out);
+    fclose(out);
+    return text;
+}
+
+static void a_default_without_a_time_is_named_with_its_reason(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    f->default_failure = FAILURE_UNSTABLE;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    const struct report_row *row = &g_array_index(report->rows, struct report_row, 0);
+    g_assert_cmpfloat(row->time_ms, ==, 2);
+    g_assert_true(isnan(row->default_ms) && isnan(row->untuned_ms));
+    g_assert_cmpstr(row->untuned_solver, ==, TUNED_SOLVER);
+    g_assert_cmpint(report->totals.compared, ==, 0);
+    g_assert_cmpint(table_rows(report->missing), ==, 2);
+    char *text = printed(report);
+    g_assert_nonnull(strstr(text, "unstable: made to fail"));
+    g_assert_nonnull(strstr(text, "no problem has all the times"));
+    free(text);
+    report_free(report);
+}
+
+static void a_large_spread_is_told(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    f->spread = REPORT_WIDE_SPREAD + 0.01;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    g_assert_cmpint(report->totals.wide, ==, 2);
+    g_assert_cmpint(table_rows(report->missing), ==, 0);
+    char *text = printed(report);
+    g_assert_nonnull(strstr(text, "2 of 2 winners spread by more than 10 %"));
+    free(text);
+    report_free(report);
+}
+
+static void without_the_naive_solver_the_other_two_are_compared(void)
+{
+    g_autoptr(GArray) rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
+    struct report_row row = {
+        .multiplicity = 2, .won = true, .time_ms = 1, .untuned_ms = 3, .naive_ms = NAN};
+    g_array_append_val(rows, row);
+    struct report_totals totals = report_sum(rows);
+    g_assert_cmpint(totals.compared, ==, 1);
+    g_assert_cmpfloat(totals.untuned_ms, ==, 6);
+    g_assert_cmpfloat(totals.tuned_ms, ==, 2);
+    g_assert_true(isnan(totals.naive_ms));
+    /* One naive time, and a problem without it is left out. */
+    row.naive_ms = 9;
+    g_array_append_val(rows, row);
+    totals = report_sum(rows);
+    g_assert_cmpint(totals.compared, ==, 1);
+    g_assert_cmpfloat(totals.naive_ms, ==, 18);
+}
+
 static void a_problem_whose_jobs_failed_has_no_winner_and_is_named(struct fixture *f,
                                                                    gconstpointer data)
 {
@@ -213,11 +283,8 @@ static void a_problem_whose_jobs_failed_has_no_winner_and_is_named(struct fixtur
     g_assert_nonnull(report);
     g_assert_cmpint(report->totals.without_winner, ==, 2);
     g_assert_cmpint(report->totals.compared, ==, 0);
-    char *text = NULL, key[PROBLEM_KEY_MAX];
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    report_print(report, out);
-    fclose(out);
+    char key[PROBLEM_KEY_MAX];
+    char *text = printed(report);
     problem_key(&g_array_index(f->problems, struct plan_problem, 1).problem, key);
     g_assert_nonnull(strstr(text, "Without a winner:"));
     g_assert_nonnull(strstr(text, key));
@@ -234,11 +301,7 @@ static void no_line_is_wider_than_a_table(struct fixture *f, gconstpointer data)
     finish_jobs(f, 2, FAILURE_NONE);
     struct report *report = report_new(f->store, f->campaign, NULL);
     g_assert_nonnull(report);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    report_print(report, out);
-    fclose(out);
+    char *text = printed(report);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (int i = 0; lines[i]; i++)
         g_assert_cmpint(g_utf8_strlen(lines[i], -1), <=, TABLE_WIDTH);
@@ -288,6 +351,11 @@ int main(int argc, char **argv)
     ADD("/report/totals_are_weighted_by_multiplicity", totals_are_weighted_by_multiplicity);
     ADD("/report/what_was_rejected_is_counted_and_never_wins",
         what_was_rejected_is_counted_and_never_wins);
+    ADD("/report/a_default_without_a_time_is_named_with_its_reason",
+        a_default_without_a_time_is_named_with_its_reason);
+    ADD("/report/a_large_spread_is_told", a_large_spread_is_told);
+    g_test_add_func("/report/without_the_naive_solver_the_other_two_are_compared",
+                    without_the_naive_solver_the_other_two_are_compared);
     ADD("/report/a_problem_whose_jobs_failed_has_no_winner_and_is_named",
         a_problem_whose_jobs_failed_has_no_winner_and_is_named);
     ADD("/report/no_line_is_wider_than_a_table", no_line_is_wider_than_a_table);
