@@ -128,10 +128,8 @@ static bool release_doubtful_claim(Store *store, GError **error)
     g_autofree char *worker = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_worker);
     g_autofree char *token = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_token);
     const char *values[] = {worker, token};
-    g_autoptr(StoreRows) rows = PQexecParams(store->connection,
-                                             "SELECT release_jobs(array_agg(id)) FROM jobs"
-                                             " WHERE worker_id = $1 AND claim_token = $2",
-                                             2, NULL, values, NULL, NULL, 0);
+    g_autoptr(StoreRows) rows = PQexecParams(store->connection, "SELECT release_claim($1, $2)", 2,
+                                             NULL, values, NULL, NULL, 0);
     if (PQresultStatus(rows) != PGRES_TUPLES_OK) {
         store_set_error(store->connection, rows, error);
         return false;

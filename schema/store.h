@@ -3,9 +3,10 @@
  * PostgreSQL. A store is one connection. Calls block; a store may be used by
  * one thread at a time (the agent runs them on its loop's thread pool). Every
  * call happens whole or not at all; one that failed with
- * STORE_ERROR_CONNECTION may be repeated, since all writes are idempotent
- * under a job's fence or by their key. A lost connection is opened again by
- * the next call.
+ * STORE_ERROR_CONNECTION may be repeated, since writes are idempotent under a
+ * job's fence or by their key (but for store_create_campaign, which is looked
+ * for by its identity first, store_add_spent and store_event). A lost
+ * connection is opened again by the next call.
  *
  * Ownership: strings and arrays inside returned structs belong to them and go
  * with their _free function or the GPtrArray that holds them.

@@ -75,6 +75,7 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
 
 #define SELECT_CAMPAIGN                                                                             \
     "SELECT to_jsonb(c) || jsonb_build_object('created', extract(epoch FROM c.created_at)::bigint," \
+    " 'spent_seconds', spent_seconds(c.id),"                                                        \
     " 'jobs', n.jobs, 'done', n.done, 'failed', n.failed, 'open', n.open)"                          \
     " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"                                \
     "  count(*) FILTER (WHERE j.state = 'done') AS done,"                                           \
@@ -159,9 +160,7 @@ bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GErr
 
 bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **error)
 {
-    return store_do(store, error,
-                    "UPDATE campaigns SET spent_seconds = spent_seconds + $2 WHERE id = $1", "ld",
-                    campaign, seconds);
+    return store_do(store, error, "SELECT add_spent($1, $2)", "ld", campaign, seconds);
 }
 
 static void read_progress(const json_t *object, struct progress *progress)
@@ -189,7 +188,7 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
     g_autoptr(StoreRows) rows = store_read(
         store, error,
         "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
-        " 'spent_seconds', c.spent_seconds, 'budget_seconds', c.budget_seconds)"
+        " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds)"
         " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
         "  count(*) FILTER (WHERE state = 'done') AS done,"
         "  count(*) FILTER (WHERE state = 'failed') AS failed,"

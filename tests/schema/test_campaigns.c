@@ -1,4 +1,5 @@
 /* Campaigns against a real PostgreSQL: how they end, what they share, what stays. */
+#include "schema/store_private.h"
 #include "tests/support/queue_farm.h"
 
 #include <locale.h>
@@ -71,6 +72,38 @@ static void test_build_only_campaign_is_done_when_built(void)
     farm_built(&farm, job, 0);
     job_free(job);
     farm_expect_job(&farm, "done", 0, FAILURE_NONE);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    farm_clear(&farm);
+}
+
+/* More jobs than settling looks at. */
+static void test_last_job_of_many_ends_the_campaign(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    struct progress progress;
+    farm_init(&farm, &(struct order){.jobs = 70});
+    for (int i = 0; i < 70; i++) {
+        farm_expect_campaign(&farm, farm.campaign, "active");
+        farm_work(&farm, 0, false, 0.5);
+    }
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    g_assert_true(store_add_spent(farm.store, farm.campaign, 1, &error));
+    g_assert_true(store_progress(farm.store, farm.campaign, &progress, &error));
+    g_assert_no_error(error);
+    g_assert_cmpfloat(progress.spent_seconds, ==, 36);
+    farm_clear(&farm);
+}
+
+/* What a race leaves behind: no open job, and nobody who saw it. */
+static void test_claim_ends_a_campaign_that_nobody_settled(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    farm_work(&farm, 0, false, 1);
+    g_assert_true(store_do(farm.store, &error, "UPDATE campaigns SET state = 'active'", ""));
+    g_assert_null(farm_claim_one(&farm, 0, POOL_EVAL));
     farm_expect_campaign(&farm, farm.campaign, "done");
     farm_clear(&farm);
 }
@@ -242,6 +275,32 @@ static void test_kernels_of_open_rounds_and_results_stay(void)
     farm_clear(&farm);
 }
 
+/* The round of a job that was given up may still come, and then needs its kernels. */
+static void test_kernels_of_a_job_that_was_given_up_stay(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    char key[65], text[] = "t";
+    int dropped = -1;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_snprintf(key, sizeof key, "%064d", 1);
+    struct kernel_row row = {.key = key, .log = text, .code = g_bytes_new("code", 4)};
+    g_assert_true(store_put_kernel(farm.store, &row, &error));
+    farm_built(&farm, job, 0);
+    job_free(job);
+    for (int i = 0; i < 3; i++) {
+        job_free(farm_claim_one(&farm, 0, POOL_EVAL));
+        g_assert_true(store_worker_lost(farm.store, farm.workers[0], &error));
+    }
+    farm_expect_job(&farm, "failed", 3, FAILURE_WORKER_LOST);
+    g_assert_true(store_collect_kernels(farm.store, &dropped, &error));
+    g_assert_cmpint(dropped, ==, 0);
+    g_assert_no_error(error);
+    g_bytes_unref(row.code);
+    farm_clear(&farm);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -256,9 +315,14 @@ static const struct {
      test_spent_budget_gives_out_first_rounds_only},
     {"/campaigns/end/build_only_campaign_is_done_when_built",
      test_build_only_campaign_is_done_when_built},
+    {"/campaigns/end/last_job_of_many_ends_it", test_last_job_of_many_ends_the_campaign},
+    {"/campaigns/end/claim_ends_one_that_nobody_settled",
+     test_claim_ends_a_campaign_that_nobody_settled},
     {"/campaigns/paused_one_gives_out_nothing", test_paused_campaign_gives_out_nothing},
     {"/campaigns/second_one_takes_over_what_the_first_found",
      test_second_campaign_takes_over_what_the_first_found},
+    {"/campaigns/kernels/those_of_a_job_that_was_given_up_stay",
+     test_kernels_of_a_job_that_was_given_up_stay},
     {"/campaigns/kernels/those_of_open_rounds_and_results_stay",
      test_kernels_of_open_rounds_and_results_stay},
 };

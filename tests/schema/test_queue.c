@@ -210,7 +210,50 @@ static void test_third_strike_fails_the_job(void)
     farm_expect_campaign(&farm, farm.campaign, "done");
     farm_built(&farm, job, 0);
     farm_expect_job(&farm, "built", 3, FAILURE_NONE);
+    farm_expect_campaign(&farm, farm.campaign, "active");
     job_free(job);
+    job = farm_claim_one(&farm, 1, POOL_EVAL);
+    g_assert_nonnull(job);
+    job_free(job);
+    farm_clear(&farm);
+}
+
+static void test_late_round_opens_the_campaign_again(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    farm_built(&farm, job, 0);
+    job_free(job);
+    for (int i = 0; i < 2; i++)
+        job_free(claim_and_lose(&farm, POOL_EVAL));
+    job = claim_and_lose(&farm, POOL_EVAL);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    farm_round(&farm, job, 0, true, 1);
+    farm_expect_job(&farm, "ready", 0, FAILURE_NONE);
+    farm_expect_campaign(&farm, farm.campaign, "active");
+    job_free(job);
+    job = farm_claim_one(&farm, 1, POOL_BUILD);
+    g_assert_nonnull(job);
+    job_free(job);
+    farm_clear(&farm);
+}
+
+/* Nobody could beat while the server was down, so nobody is lost the moment it is back. */
+static void test_lease_begins_anew_with_the_server(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    g_autoptr(GPtrArray) jobs = farm_claim(farm.store, farm.workers[0], POOL_BUILD, 1, 3000);
+    g_assert_cmpuint(jobs->len, ==, 1);
+    g_assert_true(store_do(farm.store, &error,
+                           "UPDATE workers SET beat_at = clock_timestamp() - interval '2 hours'"
+                           " WHERE id = $1",
+                           "l", farm.workers[0]));
+    g_assert_true(store_heartbeat(farm.store, farm.workers[1], &error));
+    g_assert_no_error(error);
+    farm_expect_job(&farm, "building", 0, FAILURE_NONE);
     farm_clear(&farm);
 }
 
@@ -312,6 +355,41 @@ static void test_claim_whose_answer_was_lost_is_released(void)
     farm_clear(&farm);
 }
 
+static gpointer release_in_thread(gpointer data)
+{
+    Store *store = data;
+    g_autoptr(GError) error = NULL;
+    store_do(store, &error, "SELECT 1", "");
+    g_assert_no_error(error);
+    return NULL;
+}
+
+/* The connection broke, and behind it the claim is still under way. */
+static void test_claim_that_commits_late_is_released_too(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    Store *broken = store_open(scratch_db_url(), &error);
+    g_assert_no_error(error);
+    g_assert_true(store_do(broken, &error, "BEGIN", ""));
+    g_autoptr(GPtrArray) jobs = farm_claim(broken, farm.workers[0], POOL_BUILD, 1, 60);
+    g_assert_cmpuint(jobs->len, ==, 1);
+    g_autoptr(StoreRows) rows =
+        store_read(broken, &error, "SELECT to_jsonb(j) FROM jobs j WHERE worker_id = $1", "l",
+                   farm.workers[0]);
+    g_autoptr(StoreJson) object = store_row_json(rows, 0);
+    farm.store->doubtful_worker = farm.workers[0];
+    farm.store->doubtful_token = json_member_int(object, "claim_token");
+    GThread *thread = g_thread_new("release", release_in_thread, farm.store);
+    g_usleep(100000);
+    g_assert_true(store_do(broken, &error, "COMMIT", ""));
+    g_thread_join(thread);
+    farm_expect_job(&farm, "ready", 0, FAILURE_NONE);
+    store_close(broken);
+    farm_clear(&farm);
+}
+
 static void test_claim_works_again_when_the_server_is_back(void)
 {
     struct farm farm;
@@ -347,9 +425,13 @@ static const struct {
      test_result_after_the_lease_ran_out_is_accepted},
     {"/queue/claim/one_whose_answer_was_lost_is_released",
      test_claim_whose_answer_was_lost_is_released},
+    {"/queue/claim/one_that_commits_late_is_released_too",
+     test_claim_that_commits_late_is_released_too},
     {"/queue/claim/works_again_when_the_server_is_back",
      test_claim_works_again_when_the_server_is_back},
     {"/queue/lease/third_strike_fails_the_job", test_third_strike_fails_the_job},
+    {"/queue/lease/late_round_opens_the_campaign_again", test_late_round_opens_the_campaign_again},
+    {"/queue/lease/begins_anew_with_the_server", test_lease_begins_anew_with_the_server},
     {"/queue/lease/beat_renews_every_lease", test_beat_renews_every_lease},
     {"/queue/lease/release_costs_no_strike", test_release_costs_no_strike},
     {"/queue/lease/partial_outcomes_survive_its_loss", test_partial_outcomes_survive_a_lost_lease},

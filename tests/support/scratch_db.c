@@ -16,6 +16,7 @@
 static char *home;
 static char *url;
 static pid_t owner;
+static bool durable;
 
 static void require(bool done, GError *error)
 {
@@ -92,6 +93,11 @@ static void execute(const char *at, const char *sql)
     PQfinish(connection);
 }
 
+void scratch_durable(void)
+{
+    durable = true;
+}
+
 const char *scratch_db_url(void)
 {
     if (url != NULL)
@@ -102,9 +108,10 @@ const char *scratch_db_url(void)
     require(database_start(&error), error);
     url = database_url(&embedded, &error);
     require(url != NULL, error);
-    /* It need not survive a power cut, and so is many times faster. */
-    execute(url, "ALTER SYSTEM SET fsync = off");
-    execute(url, "SELECT pg_reload_conf()");
+    if (!durable) {
+        execute(url, "ALTER SYSTEM SET fsync = off");
+        execute(url, "SELECT pg_reload_conf()");
+    }
     return url;
 }
 
