@@ -129,7 +129,11 @@ static int change(const char *verb, const char *text)
     int64_t id = 0;
     GError *error = NULL;
     g_autoptr(Store) store = cli_parse_id(text, &id, &error) ? database_open(false, &error) : NULL;
-    if (!store || !store_change_campaign(store, id, verb, &error))
+    struct campaign *campaign = store ? store_get_campaign(store, id, &error) : NULL;
+    if (!campaign)
+        return cli_fail(command, error);
+    campaign_free(campaign);
+    if (!store_change_campaign(store, id, verb, &error))
         return cli_fail(command, error);
     fprintf(stderr, "campaign %" G_GINT64_FORMAT ": %s done\n", id, verb);
     return CLI_DONE;

@@ -60,22 +60,19 @@ Table *list_campaigns(Store *store, bool active_only, GError **error)
     return table;
 }
 
+static Table *list_all_campaigns(Store *store, GError **error)
+{
+    return list_campaigns(store, false, error);
+}
+
 int campaign_verb_list(int argc, char **argv)
 {
-    gboolean as_json = FALSE;
-    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
     const struct cli cli = {
         .command = "campaign list",
         .summary = "All campaigns that were not dropped.",
         .example = "skipjack campaign list",
-        .options = options,
     };
-    if (!cli_parse(&cli, &argc, &argv))
-        return CLI_USAGE;
-    GError *error = NULL;
-    g_autoptr(Store) store = database_open(as_json, &error);
-    Table *table = store ? list_campaigns(store, false, &error) : NULL;
-    return list_finish("campaign list", table, as_json, error);
+    return list_command(&cli, list_all_campaigns, argc, argv);
 }
 
 /* ---- show ---- */

@@ -19,6 +19,20 @@ int list_finish(const char *command, Table *table, bool as_json, GError *error)
     return CLI_DONE;
 }
 
+int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **error), int argc,
+                 char **argv)
+{
+    gboolean as_json = FALSE;
+    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
+    struct cli listing = *cli;
+    listing.options = options;
+    if (!cli_parse(&listing, &argc, &argv))
+        return CLI_USAGE;
+    GError *error = NULL;
+    g_autoptr(Store) store = database_open(as_json, &error);
+    return list_finish(cli->command, store ? make(store, &error) : NULL, as_json, error);
+}
+
 void list_section(const char *title, const Table *table)
 {
     if (table_rows(table) == 0)
@@ -61,9 +75,10 @@ static Table *list_problems(Store *store, const struct problem_filter *filter, G
 }
 
 /* Keys alone, a line each: what --problems and import read again. */
-static int show_keys(Store *store, const struct problem_filter *filter, GError *error)
+static int show_keys(Store *store, const struct problem_filter *filter)
 {
-    g_autoptr(GArray) problems = store ? store_list_problems(store, filter, &error) : NULL;
+    GError *error = NULL;
+    g_autoptr(GArray) problems = store_list_problems(store, filter, &error);
     if (!problems)
         return cli_fail("problems", error);
     for (guint i = 0; i < problems->len; i++) {
@@ -73,16 +88,40 @@ static int show_keys(Store *store, const struct problem_filter *filter, GError *
     return CLI_DONE;
 }
 
+/* A misspelled network, campaign or tag is told, not taken for an empty one. */
+static bool check_filter(Store *store, const struct problem_filter *filter, GError **error)
+{
+    if (filter->network) {
+        g_autoptr(GPtrArray) layers = store_list_layers(store, filter->network, error);
+        if (!layers)
+            return false;
+    }
+    if (filter->campaign > 0) {
+        struct campaign *campaign = store_get_campaign(store, filter->campaign, error);
+        if (!campaign)
+            return false;
+        campaign_free(campaign);
+    }
+    if (!filter->tag)
+        return true;
+    const struct problem_filter tagged = {.tag = filter->tag};
+    g_autoptr(GArray) problems = store_list_problems(store, &tagged, error);
+    if (problems && problems->len == 0)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "no problem has the tag '%s'; skipjack import --tag gives tags", filter->tag);
+    return problems && problems->len > 0;
+}
+
 int command_problems(int argc, char **argv)
 {
     g_autofree char *tag = NULL;
     g_autofree char *network = NULL;
-    gint64 campaign = 0;
+    g_autofree char *campaign = NULL;
     gboolean as_json = FALSE, keys = FALSE;
     const GOptionEntry options[] = {
         {"tag", 0, 0, G_OPTION_ARG_STRING, &tag, "only those imported with that tag", "T"},
         {"network", 'n', 0, G_OPTION_ARG_STRING, &network, "only those of that network", "N"},
-        {"campaign", 'c', 0, G_OPTION_ARG_INT64, &campaign, "only those of that campaign", "ID"},
+        {"campaign", 'c', 0, G_OPTION_ARG_STRING, &campaign, "only those of that campaign", "ID"},
         {"list", 'l', 0, G_OPTION_ARG_NONE, &keys, "keys alone, a line each, to be read again",
          NULL},
         LIST_JSON_OPTION(&as_json),
@@ -96,13 +135,15 @@ int command_problems(int argc, char **argv)
     };
     if (!cli_parse(&cli, &argc, &argv))
         return CLI_USAGE;
-    const struct problem_filter filter = {tag, network, campaign};
+    struct problem_filter filter = {.tag = tag, .network = network};
     GError *error = NULL;
-    g_autoptr(Store) store = database_open(as_json || keys, &error);
+    bool usable = !campaign || cli_parse_id(campaign, &filter.campaign, &error);
+    g_autoptr(Store) store = usable ? database_open(as_json || keys, &error) : NULL;
+    if (!store || !check_filter(store, &filter, &error))
+        return cli_fail("problems", error);
     if (keys)
-        return show_keys(store, &filter, error);
-    return list_finish("problems", store ? list_problems(store, &filter, &error) : NULL, as_json,
-                       error);
+        return show_keys(store, &filter);
+    return list_finish("problems", list_problems(store, &filter, &error), as_json, error);
 }
 
 /* ---- networks ---- */
@@ -223,17 +264,10 @@ static Table *list_targets(Store *store, GError **error)
 
 int command_targets(int argc, char **argv)
 {
-    gboolean as_json = FALSE;
-    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
     const struct cli cli = {
         .command = "targets",
         .summary = "Lists the targets that campaigns were made for or workers brought.",
         .example = "skipjack targets",
-        .options = options,
     };
-    if (!cli_parse(&cli, &argc, &argv))
-        return CLI_USAGE;
-    GError *error = NULL;
-    g_autoptr(Store) store = database_open(as_json, &error);
-    return list_finish("targets", store ? list_targets(store, &error) : NULL, as_json, error);
+    return list_command(&cli, list_targets, argc, argv);
 }

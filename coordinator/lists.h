@@ -4,6 +4,7 @@
 #ifndef COORDINATOR_LISTS_H
 #define COORDINATOR_LISTS_H
 
+#include "coordinator/cli.h"
 #include "coordinator/table.h"
 #include "schema/store.h"
 
@@ -21,6 +22,10 @@ Table *list_events(Store *store, int64_t campaign, int limit, GError **error); /
 
 /* Shows and frees the table, or reports error where it is NULL; the exit status. */
 int list_finish(const char *command, Table *table, bool as_json, GError *error);
+
+/* A whole command that takes --json alone and shows what make returns: `cli` has no options. */
+int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **error), int argc,
+                 char **argv);
 
 /* "title:" and the table below it, or nothing when it is empty. */
 void list_section(const char *title, const Table *table);

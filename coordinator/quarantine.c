@@ -42,21 +42,13 @@ static Table *list_quarantine(Store *store, GError **error)
 
 static int verb_list(int argc, char **argv)
 {
-    gboolean as_json = FALSE;
-    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
     const struct cli cli = {
         .command = "quarantine list",
         .summary =
             "Configs that crashed or hung: never proposed again for that problem and target.",
         .example = "skipjack quarantine list --json",
-        .options = options,
     };
-    if (!cli_parse(&cli, &argc, &argv))
-        return CLI_USAGE;
-    GError *error = NULL;
-    g_autoptr(Store) store = database_open(as_json, &error);
-    return list_finish("quarantine list", store ? list_quarantine(store, &error) : NULL, as_json,
-                       error);
+    return list_command(&cli, list_quarantine, argc, argv);
 }
 
 static int verb_clear(int argc, char **argv)

@@ -33,11 +33,9 @@ static Table *list_rejections(Store *store, int64_t campaign, GError **error)
     return table;
 }
 
-/* The id asked for, or the newest campaign's; 0 and a set error when there is none. */
-static int64_t find_campaign(Store *store, int64_t wanted, GError **error)
+/* The newest campaign's id; 0 and a set error when there is none. */
+static int64_t newest_campaign(Store *store, GError **error)
 {
-    if (wanted > 0)
-        return wanted;
     g_autoptr(GPtrArray) campaigns = store_list_campaigns(store, error);
     if (!campaigns)
         return 0;
@@ -66,10 +64,10 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
 
 int command_report(int argc, char **argv)
 {
-    gint64 campaign = 0;
+    g_autofree char *campaign = NULL;
     gboolean as_json = FALSE, rejected = FALSE;
     const GOptionEntry options[] = {
-        {"campaign", 'c', 0, G_OPTION_ARG_INT64, &campaign, "of this campaign (the newest)", "ID"},
+        {"campaign", 'c', 0, G_OPTION_ARG_STRING, &campaign, "of this campaign (the newest)", "ID"},
         {"rejected", 'r', 0, G_OPTION_ARG_NONE, &rejected, "each rejected config with its reason",
          NULL},
         LIST_JSON_OPTION(&as_json),
@@ -84,9 +82,12 @@ int command_report(int argc, char **argv)
     if (!cli_parse(&cli, &argc, &argv))
         return CLI_USAGE;
     GError *error = NULL;
-    g_autoptr(Store) store = database_open(as_json, &error);
-    int64_t id = store ? find_campaign(store, campaign, &error) : 0;
-    if (id == 0)
+    int64_t id = 0;
+    bool usable = !campaign || cli_parse_id(campaign, &id, &error);
+    g_autoptr(Store) store = usable ? database_open(as_json, &error) : NULL;
+    if (store && id == 0)
+        id = newest_campaign(store, &error);
+    if (!store || id == 0)
         return cli_fail("report", error);
     if (!rejected)
         return show_report(store, id, as_json);

@@ -1,5 +1,4 @@
-/* `skipjack solvers`: the solver table, and which solvers serve a problem. Needs no database
- * unless the target is one that only the database knows. */
+/* `skipjack solvers`: the solver table, and which solvers serve a problem. Needs no database. */
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/enter.h"
@@ -7,6 +6,8 @@
 #include "coordinator/plan.h"
 #include "solvers/problem_key.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SHOWN_HASH 12
@@ -70,7 +71,7 @@ static Table *list_applicable(const struct problem *problem, const struct target
         bool applies = solver_applicable(solver, problem, &context, &reason);
         table_text(table, solver->name);
         table_yes(table, applies);
-        table_number(table, applies ? solver->estimate(problem, &context) : 0);
+        table_number(table, applies ? solver->estimate(problem, &context) : NAN);
         table_int(table, applies ? plan_job_configs(solver, problem, target, 0) : 0);
         table_int(table, applies ? (int64_t)solver_workspace_bytes(solver, problem, &context) : 0);
         table_text(table, applies ? NULL : reason);
@@ -82,7 +83,7 @@ static Table *list_applicable(const struct problem *problem, const struct target
 static bool find_target(const char *name, struct target *target, GError **error)
 {
     if (name && strcmp(name, "local") != 0)
-        return target_parse(name, target, error);
+        return machine_parse_target(name, target, error);
     struct machine machine = {0};
     bool ok = machine_probe(&machine, error);
     *target = machine.target;
@@ -121,6 +122,12 @@ int command_solvers(int argc, char **argv)
     };
     if (!cli_parse(&cli, &argc, &argv))
         return CLI_USAGE;
+    if (target && !key) {
+        fputs("skipjack solvers: --target says which solvers serve a problem: name it with "
+              "--problem KEY\n",
+              stderr);
+        return CLI_USAGE;
+    }
     GError *error = NULL;
     Table *table = key ? list_for_problem(key, target, &error) : list_table();
     if (error && error->domain == SOLVERS_ERROR) {

@@ -28,6 +28,16 @@ my @commands = $help =~ /^  ([a-z-]+) +\S/mg;
 cmp_ok scalar(@commands), '>=', 15, 'the help lists the commands';
 like $help, qr/^Example:\n  skipjack /m, 'the help has an example';
 
+# The README's table names every command, and none that is not there; verbs follow their command.
+open my $readme, '<', 'README.md' or die "README.md: $!";
+my %named;
+while (my $line = <$readme>) {
+    next if $line !~ /^\| (`.*?) \| \S.* \|$/;
+    $named{$_}++ for $1 =~ /`([a-z-]+)[^`]*`/g;
+}
+is_deeply [sort keys %named], [sort @commands], 'the README names the commands of --help';
+is_deeply [grep { $named{$_} != 1 } sort keys %named], [], 'each of them once';
+
 for my $command (@commands) {
     my ($output, undef, $code) = run($command, '--help');
     is $code, 0, "$command --help ends with 0";
@@ -60,13 +70,16 @@ my @usage_errors = (
     [qr/cannot be negative/, 'tune', '--budget', '-1', 'x.txt'],
     [qr/unknown target 'bogus'/, 'tune', '--target', 'bogus', $layers],
     [qr/no solver .* 'Magic'/, 'tune', '--solvers', 'Magic', 'x.txt'],
-    [qr/follow|form|target/i, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
+    [qr/name it with --problem/, 'solvers', '--target', 'gfx90a68'],
+    [qr/'-3' is no id/, 'report', '--campaign', '-3'],
+    [qr/'0' is no id/, 'problems', '--campaign', '0'],
+    [qr/cannot read 'x'/, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
 );
 for my $case (@usage_errors) {
     my ($expected, @arguments) = @$case;
     my (undef, $errors, $code) = run(@arguments);
     is $code, 2, "'@arguments' ends with 2";
-    like $errors, $expected, "'@arguments' says why" if $arguments[0] ne 'solvers';
+    like $errors, $expected, "'@arguments' says why";
 }
 
 # What cannot be printed is a failure, but for a reader that has seen enough.

@@ -168,4 +168,17 @@ for my $command (['status'], ['campaign', 'list'], ['campaign', 'show', '1'], ['
     is run("$name-text", @$command), 0, "'@$command' ends with 0";
 }
 
+# What is not there is told, with the command that lists what is.
+for my $case (
+    [qr/no network 'nope'.*skipjack networks/, 'problems', '--network', 'nope'],
+    [qr/no campaign 99.*skipjack campaign list/, 'problems', '--campaign', '99'],
+    [qr/no problem has the tag 'nope'/, 'problems', '--tag', 'nope'],
+    [qr/no campaign 99.*skipjack campaign list/, 'campaign', 'pause', '99'],
+    [qr/no campaign 99.*skipjack campaign list/, 'report', '--campaign', '99']) {
+    my ($expected, @command) = @$case;
+    my $status = finish(start('absent', @command), 60);
+    is $status, 1, "'@command' ends with 1";
+    like read_file("$folder/absent.err"), $expected, "'@command' says what is missing";
+}
+
 done_testing;
