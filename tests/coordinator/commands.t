@@ -30,13 +30,27 @@ like $help, qr/^Example:\n  skipjack /m, 'the help has an example';
 
 # The README's table names every command, and none that is not there; verbs follow their command.
 open my $readme, '<', 'README.md' or die "README.md: $!";
-my %named;
+my (%named, %verbs);
 while (my $line = <$readme>) {
     next if $line !~ /^\| (`.*?) \| \S.* \|$/;
-    $named{$_}++ for $1 =~ /`([a-z-]+)[^`]*`/g;
+    my $first = $1;
+    $named{$_}++ for $first =~ /`([a-z-]+)[^`]*`/g;
+    $verbs{$1} = [sort split m{/}, $2] if $first =~ /^`([a-z-]+) ([a-z-]+\/[a-z\/-]+)`/;
 }
 is_deeply [sort keys %named], [sort @commands], 'the README names the commands of --help';
 is_deeply [grep { $named{$_} != 1 } sort keys %named], [], 'each of them once';
+
+for my $command (sort keys %verbs) {
+    my ($output) = run($command, '--help');
+    is_deeply $verbs{$command}, [sort $output =~ /^  ([a-z]+) {2,}\S/mg],
+        "the README names the verbs of $command";
+}
+
+for my $room (qw(solvers kernels schema worker export coordinator deploy tests)) {
+    my @lines = -e "$room/README.md" ? split /^/, `cat $room/README.md` : ();
+    cmp_ok scalar(@lines), '>', 10, "$room/ has a README";
+    cmp_ok scalar(@lines), '<=', 70, 'of one page';
+}
 
 for my $command (@commands) {
     my ($output, undef, $code) = run($command, '--help');
