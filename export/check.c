@@ -138,6 +138,32 @@ struct check_report *check_file(const char *path)
     return report;
 }
 
+bool check_printable(const char *text)
+{
+    while (g_ascii_isprint(*text)) {
+        text++;
+    }
+    return *text == '\0';
+}
+
+void check_bytes(struct check_report *report, const struct line *line)
+{
+    size_t length = line->length;
+    if (length > 0 && line->text[length - 1] == '\r') {
+        check_found(report, FINDING_CARRIAGE_RETURN, "line %" G_GINT64_FORMAT, line->number);
+        length--;
+    }
+    while (length > 0 && g_ascii_isprint(line->text[length - 1])) {
+        length--;
+    }
+    if (length > 0) {
+        check_found(report, FINDING_UNPRINTABLE_BYTE, "line %" G_GINT64_FORMAT, line->number);
+    }
+    if (!line->ended) {
+        check_found(report, FINDING_NO_FINAL_NEWLINE, "line %" G_GINT64_FORMAT, line->number);
+    }
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

@@ -6,7 +6,7 @@
 #ifndef EXPORT_CHECK_H
 #define EXPORT_CHECK_H
 
-#include "export/export_error.h"
+#include "export/line_reader.h"
 
 #include <stdio.h>
 
@@ -32,6 +32,7 @@ enum finding {
     FINDING_UNUSED_CONFIG,
     FINDING_UNEXPECTED_NAME,
     FINDING_CARRIAGE_RETURN,
+    FINDING_UNPRINTABLE_BYTE,
     FINDING_NO_FINAL_NEWLINE,
     FINDING_COUNT,
 };
@@ -86,6 +87,10 @@ G_GNUC_PRINTF(3, 4)
 void check_found(struct check_report *report, enum finding finding, const char *where_format, ...);
 G_GNUC_PRINTF(2, 3)
 void check_changed(struct check_report *report, const char *where_format, ...);
+/* Of a line's bytes: a carriage return at its end, other bytes that are not printable ASCII, no line
+ * end: what damage and torn files show. */
+void check_bytes(struct check_report *report, const struct line *line);
+bool check_printable(const char *text);
 
 void check_find_db(const char *path, struct check_report *report);
 void check_perf_db(const char *path, struct check_report *report);

@@ -140,12 +140,7 @@ static void check_text(struct find_check *check, const struct line *at, struct f
     check->line = at->number;
     g_string_truncate(check->raw, 0);
     g_string_append_len(check->raw, at->text, (gssize)at->length);
-    if (g_str_has_suffix(at->text, "\r")) {
-        found(check, FINDING_CARRIAGE_RETURN);
-    }
-    if (!at->ended) {
-        found(check, FINDING_NO_FINAL_NEWLINE);
-    }
+    check_bytes(check->report, at);
     if (!find_line_parse(at->text, line, &error)) {
         check_unreadable(check->report, error, "line %" G_GINT64_FORMAT, at->number);
     } else {

@@ -83,6 +83,9 @@ static void check_entry(struct perf_check *check, const struct perf_entry *entry
     if (!g_hash_table_add(check->pairs, g_string_chunk_insert(check->texts, pair))) {
         check_found(report, FINDING_DUPLICATE_SOLVER, "perf_db %" G_GINT64_FORMAT, entry->id);
     }
+    if (!check_printable(entry->solver) || !check_printable(entry->params)) {
+        check_found(report, FINDING_UNPRINTABLE_BYTE, "perf_db %" G_GINT64_FORMAT, entry->id);
+    }
     if (entry->params[0] == '\0') {
         check_found(report, FINDING_PARAMS_MISSING, "perf_db %" G_GINT64_FORMAT, entry->id);
     }
@@ -202,12 +205,7 @@ static void check_text_line(struct text_check *check, struct line *at, struct pe
     GError *error = NULL;
     bool same = false;
     g_string_assign(check->raw, at->text);
-    if (!at->ended) {
-        check_found(check->report, FINDING_NO_FINAL_NEWLINE, "line %" G_GINT64_FORMAT, at->number);
-    }
-    if (g_str_has_suffix(at->text, "\r")) {
-        check_found(check->report, FINDING_CARRIAGE_RETURN, "line %" G_GINT64_FORMAT, at->number);
-    }
+    check_bytes(check->report, at);
     if (!perf_text_line_parse(at->text, line, &error) ||
         !row_round_trips(&line->row, &error, &same)) {
         check_unreadable(check->report, error, "line %" G_GINT64_FORMAT, at->number);

@@ -23,11 +23,12 @@ static const struct {
     [FINDING_UNSORTED_ENTRIES] = {"unsorted entries", false},
     [FINDING_TOO_MANY_ENTRIES] = {"more than 4 entries", false},
     [FINDING_UNKNOWN_SOLVER] = {"unknown solver", false},
-    [FINDING_UNKNOWN_ALGORITHM] = {"unknown algorithm", false},
+    [FINDING_UNKNOWN_ALGORITHM] = {"unknown algorithm", true},
     [FINDING_UNUSED_CONFIG] = {"unused config", false},
     [FINDING_UNEXPECTED_NAME] = {"unexpected name", false},
     [FINDING_CARRIAGE_RETURN] = {"carriage return", false},
-    [FINDING_NO_FINAL_NEWLINE] = {"no final newline", false},
+    [FINDING_UNPRINTABLE_BYTE] = {"unprintable byte", true},
+    [FINDING_NO_FINAL_NEWLINE] = {"no final newline", true},
 };
 
 const char *finding_name(enum finding finding)
