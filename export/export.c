@@ -6,7 +6,12 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
+
+#define FOLDER_PREFIX ".export-"
+#define FOLDER_NAME   FOLDER_PREFIX "XXXXXX"
 
 static void refusal_free(void *data)
 {
@@ -67,32 +72,75 @@ static bool move_all(const char *folder, const char *dir, const GPtrArray *names
     return true;
 }
 
-/* A name of a file that was renamed away is simply not there any more. */
-static void remove_folder(const char *folder, const GPtrArray *names)
+/* What cannot be removed is in nobody's way: the next export tries again. */
+static void remove_folder(const char *folder)
 {
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *path = g_build_filename(folder, names->pdata[i], NULL);
+    const char *name;
+    GDir *entries = g_dir_open(folder, 0, NULL);
+    while (entries != NULL && (name = g_dir_read_name(entries)) != NULL) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
         g_unlink(path);
     }
+    g_clear_pointer(&entries, g_dir_close);
     g_rmdir(folder);
+}
+
+static void remove_leftovers(const char *dir)
+{
+    const char *name;
+    g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
+    GDir *entries = g_dir_open(dir, 0, NULL);
+    while (entries != NULL && (name = g_dir_read_name(entries)) != NULL) {
+        g_autofree char *path = g_build_filename(dir, name, NULL);
+        if (g_str_has_prefix(name, FOLDER_PREFIX) && strlen(name) == strlen(FOLDER_NAME) &&
+            !g_file_test(path, G_FILE_TEST_IS_SYMLINK)) {
+            g_ptr_array_add(found, g_steal_pointer(&path));
+        }
+    }
+    g_clear_pointer(&entries, g_dir_close);
+    for (guint i = 0; i < found->len; i++) {
+        remove_folder(found->pdata[i]);
+    }
+}
+
+/* Exports into one folder take turns, so the temporary folder of one that was killed is nobody's. A
+ * file system that cannot lock folders keeps it. Returns the open folder, -1 on failure. */
+static int take_folder(const char *dir, GError **error)
+{
+    if (g_mkdir_with_parents(dir, 0777) != 0) {
+        io_error("make the folder", dir, error);
+        return -1;
+    }
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        io_error("open the folder", dir, error);
+        return -1;
+    }
+    if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) == 0) {
+        remove_leftovers(dir);
+    }
+    return fd;
 }
 
 static bool write_files(const struct export_plan *plan, Store *store, const struct target *target,
                         unsigned what, const char *dir, struct export_summary *summary,
                         GError **error)
 {
-    g_autofree char *folder = g_build_filename(dir, ".export-XXXXXX", NULL);
+    g_autofree char *folder = g_build_filename(dir, FOLDER_NAME, NULL);
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    if (g_mkdir_with_parents(dir, 0777) != 0) {
-        return io_error("make the folder", dir, error);
+    int dir_fd = take_folder(dir, error);
+    if (dir_fd < 0) {
+        return false;
     }
-    if (g_mkdtemp(folder) == NULL) {
-        return io_error("write into the folder", dir, error);
+    bool written = g_mkdtemp(folder) != NULL || io_error("write into the folder", dir, error);
+    if (written) {
+        written = export_plan_write(plan, store, target, what, folder, names, error) &&
+                  sync_all(folder, names, error) &&
+                  move_all(folder, dir, names, summary->files, error) &&
+                  (fsync(dir_fd) == 0 || io_error("write", dir, error));
+        remove_folder(folder);
     }
-    bool written = export_plan_write(plan, store, target, what, folder, names, error) &&
-                   sync_all(folder, names, error) &&
-                   move_all(folder, dir, names, summary->files, error);
-    remove_folder(folder, names);
+    close(dir_fd);
     return written;
 }
 

@@ -38,7 +38,8 @@ void export_summary_clear(struct export_summary *summary);
  * older files of those names are replaced. Results refused by the gate are left out and listed,
  * the call still returns true. False when the campaign is unknown, has no results
  * (EXPORT_ERROR_EMPTY), or a file cannot be written or does not read back: no file of dir is
- * changed then. Fills *summary (zeroed by the caller, also on failure the caller's to clear).
+ * changed then. Each file is replaced whole, but one after another: a kernel-db first, the find-db
+ * last; an export that was killed among them is repeated. Exports into one folder take turns. Fills *summary (zeroed by the caller, also on failure the caller's to clear).
  * Counts are of what was chosen, whatever `what` says.
  */
 bool export_campaign(Store *store, int64_t campaign, unsigned what, const char *dir,

@@ -268,6 +268,16 @@ static void plan_lines(struct export_plan *plan, struct planner *planner)
 
 /* ---- kernels ---- */
 
+static void planned_kernel_free(void *data)
+{
+    struct planned_kernel *kernel = data;
+    g_free(kernel->name);
+    g_free(kernel->args);
+    g_free(kernel->key);
+    g_free(kernel->sha256);
+    g_free(kernel);
+}
+
 static struct planned_kernel *planned_kernel_new(const struct gate *gate, const char *key)
 {
     const struct kernel_row *row = g_hash_table_lookup(gate->kernels, key);
@@ -299,11 +309,11 @@ static void plan_kernels(struct export_plan *plan, const struct planner *planner
     }
     g_ptr_array_sort(all, compare_kernels);
     for (guint i = 0; i < all->len; i++) {
-        g_ptr_array_add(plan->kernels, all->pdata[i]);
-    }
-    for (guint i = plan->kernels->len; i > 1; i--) {
-        if (compare_kernels(&plan->kernels->pdata[i - 1], &plan->kernels->pdata[i - 2]) == 0) {
-            g_ptr_array_remove_index(plan->kernels, i - 1);
+        guint taken = plan->kernels->len;
+        if (taken > 0 && compare_kernels(&all->pdata[i], &plan->kernels->pdata[taken - 1]) == 0) {
+            planned_kernel_free(all->pdata[i]);
+        } else {
+            g_ptr_array_add(plan->kernels, all->pdata[i]);
         }
     }
     planner->summary->kernels = (int)plan->kernels->len;
@@ -314,16 +324,6 @@ static void planned_line_free(void *data)
     struct planned_line *line = data;
     g_free(line->text);
     g_free(line);
-}
-
-static void planned_kernel_free(void *data)
-{
-    struct planned_kernel *kernel = data;
-    g_free(kernel->name);
-    g_free(kernel->args);
-    g_free(kernel->key);
-    g_free(kernel->sha256);
-    g_free(kernel);
 }
 
 static void free_candidate(void *candidate)

@@ -9,7 +9,6 @@
 struct writer {
     const struct export_plan *plan;
     Store *store;
-    const struct target *target;
 };
 
 /* ---- writing ---- */
@@ -212,16 +211,17 @@ static bool verify_kernel_db(const struct writer *writer, const char *path, GErr
 
 /* ---- all files ---- */
 
+/* In the order in which they get their names: what an entry needs is there before the entry. */
 static const struct {
     enum file_kind kind;
     unsigned what;
     bool (*write)(const struct writer *writer, const char *path, GError **error);
     bool (*verify)(const struct writer *writer, const char *path, GError **error);
 } files[] = {
-    {FILE_FIND_DB, EXPORT_FIND, write_find_db, verify_find_db},
+    {FILE_KERNEL_DB, EXPORT_KERNELS, write_kernel_db, verify_kernel_db},
     {FILE_PERF_DB, EXPORT_PERF, write_perf_db, verify_perf_db},
     {FILE_PERF_TEXT, EXPORT_PERF, write_perf_text, verify_perf_text},
-    {FILE_KERNEL_DB, EXPORT_KERNELS, write_kernel_db, verify_kernel_db},
+    {FILE_FIND_DB, EXPORT_FIND, write_find_db, verify_find_db},
 };
 
 /* Beside what the plan says: what `check` says of any file. */
@@ -242,7 +242,7 @@ static bool passes_check(const char *path, GError **error)
 bool export_plan_write(const struct export_plan *plan, Store *store, const struct target *target,
                        unsigned what, const char *folder, GPtrArray *names, GError **error)
 {
-    const struct writer writer = {plan, store, target};
+    const struct writer writer = {plan, store};
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
         if ((files[i].what & what) == 0) {
             continue;

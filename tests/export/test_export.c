@@ -8,6 +8,7 @@
 #include "tests/support/temp_folder.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define TARGET "cpu-znver4_2"
 
@@ -200,8 +201,8 @@ static bool export_to(const struct farm *farm, const char *dir, unsigned what,
     return export_campaign(farm->store, farm->campaign, what, dir, summary, error);
 }
 
-static const char *const names[] = {TARGET ".HIP.fdb.txt", TARGET ".db", TARGET ".db.txt",
-                                    TARGET ".kdb"};
+static const char *const names[] = {TARGET ".kdb", TARGET ".db", TARGET ".db.txt",
+                                    TARGET ".HIP.fdb.txt"};
 
 static void campaign_is_exported_and_passes_check(void)
 {
@@ -223,8 +224,8 @@ static void campaign_is_exported_and_passes_check(void)
         g_assert_true(check_report_clean(report));
         g_assert_cmpint(report->findings[FINDING_UNKNOWN_SOLVER], ==, 0);
         g_assert_cmpint(report->findings[FINDING_UNSORTED_ENTRIES], ==, 0);
-        const int64_t entries[] = {summary.find_entries, summary.perf_records, summary.perf_records,
-                                   summary.kernels};
+        const int64_t entries[] = {summary.kernels, summary.perf_records, summary.perf_records,
+                                   summary.find_entries};
         g_assert_cmpint(report->entries, ==, entries[i]);
     }
     GDir *left = g_dir_open(dir, 0, NULL);
@@ -273,9 +274,9 @@ static void only_what_is_asked_for_is_written(void)
         unsigned what;
         bool written[G_N_ELEMENTS(names)];
     } cases[] = {
-        {EXPORT_FIND, {true, false, false, false}},
+        {EXPORT_KERNELS, {true, false, false, false}},
         {EXPORT_PERF, {false, true, true, false}},
-        {EXPORT_KERNELS, {false, false, false, true}},
+        {EXPORT_FIND, {false, false, false, true}},
     };
     struct farm farm;
     farm_init(&farm);
@@ -328,6 +329,36 @@ static void nothing_measured_is_an_error_and_writes_nothing(void)
     farm_clear(&farm);
 }
 
+/* An export that was killed leaves its temporary folder; what else lies there is not ours. */
+static void leftovers_of_a_killed_export_are_removed(void)
+{
+    struct farm farm;
+    struct export_summary summary;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm);
+    work(&farm);
+    const char *dir = temp_folder_path(folder, "out");
+    const char *stale = temp_folder_path(folder, "out/.export-a1B2c3");
+    const char *other = temp_folder_path(folder, "out/.export-of-mine");
+    const char *link = temp_folder_path(folder, "out/.export-LINK00");
+    g_assert_cmpint(g_mkdir_with_parents(stale, 0700), ==, 0);
+    g_assert_cmpint(g_mkdir_with_parents(other, 0700), ==, 0);
+    g_assert_cmpint(symlink(other, link), ==, 0);
+    temp_folder_write(folder, "out/.export-a1B2c3/x.kdb", "half", -1);
+    temp_folder_write(folder, "out/.export-of-mine/kept", "whole", -1);
+    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
+    g_assert_no_error(error);
+    g_assert_false(g_file_test(stale, G_FILE_TEST_EXISTS));
+    g_autofree char *kept = g_build_filename(other, "kept", NULL);
+    g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
+    g_autofree char *last = g_path_get_basename(summary.files->pdata[summary.files->len - 1]);
+    g_assert_cmpstr(last, ==, TARGET ".HIP.fdb.txt");
+    g_assert_cmpint(unlink(link), ==, 0);
+    export_summary_clear(&summary);
+    farm_clear(&farm);
+}
+
 static void unknown_campaign_is_an_error(void)
 {
     struct farm farm;
@@ -369,6 +400,8 @@ int main(int argc, char **argv)
                     result_without_its_kernel_is_left_out_and_named);
     g_test_add_func("/export/nothing_measured_is_an_error_and_writes_nothing",
                     nothing_measured_is_an_error_and_writes_nothing);
+    g_test_add_func("/export/leftovers_of_a_killed_one_are_removed",
+                    leftovers_of_a_killed_export_are_removed);
     g_test_add_func("/export/unknown_campaign_is_an_error", unknown_campaign_is_an_error);
     g_test_add_func("/export/folder_that_cannot_be_made_is_an_error",
                     folder_that_cannot_be_made_is_an_error);
