@@ -42,6 +42,13 @@ int64_t plan_job_configs(const struct solver *solver, const struct problem *prob
     return MAX(count, 1);
 }
 
+int64_t plan_evaluations(int64_t configs, int round_configs)
+{
+    int64_t in_round = MAX(round_configs, 1);
+    int64_t rounds = (MAX(configs, 1) + in_round - 1) / in_round;
+    return configs + rounds - 1;
+}
+
 static double job_priority(const struct solver *solver, const struct plan_problem *problem)
 {
     double weight = problem_macs(&problem->problem) * problem->multiplicity;

@@ -49,6 +49,10 @@ void plan_free(struct plan *plan);
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
                          const struct target *target, int limit);
 
+/* How often a job of so many configs evaluates one: every round after the first measures the
+ * default config again, to see how the machine drifts. */
+int64_t plan_evaluations(int64_t configs, int round_configs);
+
 /*
  * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
  * revisions and hashes, target, stack, strategy, seed, limits, build_only. The order of

@@ -20,7 +20,7 @@ void progress_rates_load(Store *store, const char *target, struct progress_rates
 /* What a campaign has to do at most. Rounds are claimed lowest first, so first rounds come
  * first. */
 struct progress_goal {
-    int64_t configs;       /* of all jobs */
+    int64_t configs;       /* of all jobs, with what is measured again */
     int64_t first_configs; /* of them, in the jobs' first rounds: measured whatever the budget */
 };
 

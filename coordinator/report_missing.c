@@ -70,7 +70,7 @@ static void add_missing(Table *table, const struct evidence *evidence,
     if (!job || !solver)
         return;
     char key[PROBLEM_KEY_MAX], config_text[CONFIG_TEXT_MAX];
-    struct perf_config config;
+    struct perf_config config = {0};
     solver->default_config(problem, &evidence->context, &config);
     perf_config_format(&config, config_text);
     g_autofree char *text = problem_text(problem);

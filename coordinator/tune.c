@@ -287,7 +287,8 @@ static char *search_further(const struct tune *tune, const struct report *report
 {
     const struct campaign *campaign = tune->entered.campaign;
     int configs = tune->request.configs;
-    bool tried_all = report->progress.configs_done >= tune->entered.configs;
+    bool tried_all =
+        campaign->budget_seconds <= 0 || report->progress.spent_seconds < campaign->budget_seconds;
     if (tried_all && configs == 0)
         return NULL;
     double budget = 4 * MAX(campaign->budget_seconds, DEFAULT_BUDGET_SECONDS);

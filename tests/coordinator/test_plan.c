@@ -206,6 +206,15 @@ static void each_part_changes_the_identity(struct fixture *f, gconstpointer data
 #define ADD(path, function)                                                                        \
     g_test_add("/plan/" path, struct fixture, NULL, set_up, function, tear_down)
 
+static void later_rounds_measure_the_default_again(void)
+{
+    static const struct {
+        int64_t configs, expected;
+    } cases[] = {{1, 1}, {4, 4}, {5, 6}, {8, 9}, {32, 39}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_assert_cmpint(plan_evaluations(cases[i].configs, 4), ==, cases[i].expected);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -217,5 +226,7 @@ int main(int argc, char **argv)
     ADD("what_no_solver_serves_is_named", what_no_solver_serves_is_named);
     ADD("identity/order_does_not_change_it", order_does_not_change_the_identity);
     ADD("identity/each_part_changes_it", each_part_changes_the_identity);
+    g_test_add_func("/plan/later_rounds_measure_the_default_again",
+                    later_rounds_measure_the_default_again);
     return g_test_run();
 }

@@ -88,6 +88,7 @@ like $report, qr/^ *1 +F 16x8x8 k16 3x3 p1 n1 +Conv/m, 'and the other';
 like $report, qr/^  tuned +[\d.]+ ms/m, 'and the whole network';
 my @next = $report =~ /^  (SKIPJACK_HOME=\S+ \S+ .*?)   # /mg;
 is scalar(@next), 3, 'and the next three commands';
+like $next[2], qr/--configs 12 /, 'more configs where all of 3 were tried';
 $next[2] .= ' --budget 1';
 for my $line (@next) {
     is system("$line >'$folder/next.out' 2>&1"), 0, "'$line' works as pasted";
