@@ -15,11 +15,19 @@ CREATE TABLE campaigns (
     configs_limit  integer NOT NULL,
     round_configs  integer NOT NULL,
     budget_seconds double precision NOT NULL,
-    spent_seconds  double precision NOT NULL DEFAULT 0,
     build_only     boolean NOT NULL,
     created_at     timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 CREATE INDEX ON campaigns (identity);
+
+-- Working time, in parts: whoever adds to the same row waits for the other's
+-- commit, so each connection adds to one of its own.
+CREATE TABLE campaign_spent (
+    campaign_id bigint NOT NULL REFERENCES campaigns ON DELETE CASCADE,
+    part        integer NOT NULL,
+    seconds     double precision NOT NULL,
+    PRIMARY KEY (campaign_id, part)
+) WITH (fillfactor = 50);
 
 -- A worker is one process on a node. Its beat renews all of its leases: a
 -- lease ends when the worker has not been heard of for the job's lease_seconds.
@@ -178,5 +186,11 @@ CREATE TABLE events (
     detail      text NOT NULL
 );
 CREATE INDEX ON events (campaign_id, id);
+
+-- A job that failed only because its worker was given up may still be saved by
+-- the result that comes late: the fence decides.
+CREATE FUNCTION was_given_up(job jobs) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
+$$ SELECT job.state = 'failed' AND job.failure = 13 $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack FROM PUBLIC;

@@ -21,13 +21,15 @@ CREATE TABLE kernels (
 ALTER TABLE kernels ALTER COLUMN code SET STORAGE EXTERNAL;
 
 -- Keys of the kernels whose code must stay: those of kept results, and those
--- of rounds that wait for their evaluation.
+-- of rounds that wait for their evaluation. Also a job that was given up may
+-- still hand in what it evaluated.
 CREATE VIEW kernels_needed AS
     SELECT unnest(string_to_array(kernel_keys, ',')) AS key FROM results
     UNION
     SELECT unnest(string_to_array(keys, ','))
     FROM rounds r
-    JOIN jobs j ON j.id = r.job_id AND j.state IN ('building', 'built', 'evaluating'),
+    JOIN jobs j ON j.id = r.job_id
+         AND (j.state IN ('building', 'built', 'evaluating') OR was_given_up(j)),
     unnest(r.kernel_keys) AS keys
     WHERE r.is_open
     UNION
@@ -37,15 +39,15 @@ CREATE VIEW kernels_needed AS
     JOIN campaigns c ON c.id = j.campaign_id AND c.build_only,
     unnest(r.kernel_keys) AS keys;
 
--- A kernel that was asked for since the oldest build claim of now may be part
--- of a round that is not stored yet, so it stays too.
+-- A kernel that was asked for since the oldest build claim of now, or since
+-- this call began, may be part of a round that is not stored yet, so it stays.
 CREATE FUNCTION collect_kernels() RETURNS integer
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     building_since timestamptz;
     dropped integer;
 BEGIN
-    SELECT coalesce(min(claimed_at), 'infinity') INTO building_since
+    SELECT least(min(claimed_at), now()) INTO building_since
     FROM jobs WHERE worker_id IS NOT NULL AND state = 'building';
     UPDATE kernels k SET code = NULL
     WHERE code IS NOT NULL AND used_at < building_since

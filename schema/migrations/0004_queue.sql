@@ -22,12 +22,6 @@ BEGIN
     RETURN found_job;
 END $$;
 
--- A job that failed only because its worker was given up may still be saved by
--- the result that comes late: the fence decides.
-CREATE FUNCTION was_given_up(job jobs) RETURNS boolean
-LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
-$$ SELECT job.state = 'failed' AND job.failure = 13 $$;
-
 CREATE FUNCTION refuse_state(job jobs, wish text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -36,22 +30,50 @@ BEGIN
                          wish, job.id, job.state, job.round_no);
 END $$;
 
--- Adds working time; a campaign without an open job is done. The row is locked
--- before the look at the jobs, so of two last jobs the later one sees both.
+CREATE FUNCTION spent_seconds(campaign bigint) RETURNS double precision
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS
+$$ SELECT coalesce(sum(s.seconds), 0) FROM campaign_spent s WHERE s.campaign_id = campaign $$;
+
+-- Nothing for a campaign that was dropped.
+CREATE FUNCTION add_spent(campaign bigint, more_seconds double precision) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    INSERT INTO campaign_spent AS s (campaign_id, part, seconds)
+    SELECT c.id, pg_backend_pid() % 256, more_seconds FROM campaigns c
+    WHERE c.id = campaign AND more_seconds <> 0
+    ON CONFLICT (campaign_id, part) DO UPDATE SET seconds = s.seconds + EXCLUDED.seconds
+$$;
+
+CREATE FUNCTION has_open_jobs(campaign bigint, more_than integer) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT EXISTS (SELECT 1 FROM jobs j WHERE j.campaign_id = campaign
+                   AND j.state = ANY (ARRAY['ready', 'building', 'built', 'evaluating']::job_state[])
+                   OFFSET more_than)
+$$;
+
+-- Adds working time; a campaign without an open job is done. With many jobs
+-- open nobody is the last, and no lock is taken: a commit to disk lasts
+-- milliseconds, and all of the campaign's would wait for each other. Near the
+-- end the row is locked before the look at the jobs, so of two last jobs the
+-- later one sees both. Should 64 jobs end while one call runs, the next claim
+-- settles.
 CREATE FUNCTION settle_campaign(campaign bigint, seconds double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    UPDATE campaigns SET spent_seconds = spent_seconds + seconds WHERE id = campaign;
-    IF NOT EXISTS (SELECT 1 FROM jobs WHERE campaign_id = campaign
-                   AND state = ANY (ARRAY['ready', 'building', 'built', 'evaluating']::job_state[]))
-    THEN
+    PERFORM add_spent(campaign, seconds);
+    IF has_open_jobs(campaign, 64) THEN
+        RETURN;
+    END IF;
+    PERFORM 1 FROM campaigns WHERE id = campaign FOR NO KEY UPDATE;
+    IF NOT has_open_jobs(campaign, 0) THEN
         UPDATE campaigns SET state = 'done' WHERE id = campaign AND state IN ('active', 'paused');
     END IF;
 END $$;
 
 -- Ends a job: done, or failed with its commonest failure when configs were
--- tried and none was ever verified (0 and 16, "slow", are verified).
-CREATE FUNCTION end_job(job bigint, by_budget boolean) RETURNS void
+-- tried and none was ever verified (0 and 16, "slow", are verified). One
+-- update: a second one of a row in a transaction checks its foreign keys anew,
+-- which locks what they point to.
+CREATE FUNCTION end_job(job bigint, by_budget boolean, next_round integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     worst smallint := 0;
@@ -67,7 +89,8 @@ BEGIN
     DELETE FROM rounds WHERE job_id = job AND is_open;
     UPDATE jobs SET state = CASE WHEN coalesce(worst, 0) = 0 THEN 'done' ELSE 'failed' END::job_state,
                     failure = coalesce(worst, 0), detail = words, ended_by_budget = by_budget,
-                    worker_id = NULL, claim_token = NULL
+                    strikes = CASE WHEN next_round > round_no THEN 0 ELSE strikes END,
+                    round_no = next_round, worker_id = NULL, claim_token = NULL
     WHERE id = job;
 END $$;
 
@@ -76,14 +99,14 @@ END $$;
 CREATE FUNCTION end_spent_jobs(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
-    job bigint;
+    job record;
     ended boolean := false;
 BEGIN
-    FOR job IN SELECT id FROM jobs
+    FOR job IN SELECT id, round_no FROM jobs
                WHERE campaign_id = campaign AND state IN ('ready', 'built') AND round_no > 0
                FOR UPDATE SKIP LOCKED
     LOOP
-        PERFORM end_job(job, true);
+        PERFORM end_job(job.id, true, job.round_no);
         ended := true;
     END LOOP;
     IF ended THEN
@@ -101,6 +124,11 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
             SELECT 1 FROM regexp_split_to_table(present, '\s*;\s*') AS h
             WHERE h = w OR starts_with(h, w || '.') OR starts_with(h, w || ' ')))
 $$;
+
+-- A late result opens the job of a campaign that was done without it.
+CREATE FUNCTION reopen_campaign(campaign bigint) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS
+$$ UPDATE campaigns SET state = 'active' WHERE id = campaign AND state = 'done' $$;
 
 -- Claims jobs of the oldest active campaign that has some for this worker. The
 -- LIMIT is a parameter, so each call is planned with its value.
@@ -132,7 +160,7 @@ BEGIN
              ORDER BY id
     LOOP
         last_round := 2147483647;
-        IF c.budget_seconds > 0 AND c.spent_seconds >= c.budget_seconds THEN
+        IF c.budget_seconds > 0 AND spent_seconds(c.id) >= c.budget_seconds THEN
             PERFORM end_spent_jobs(c.id);
             last_round := 0;
         END IF;
@@ -150,6 +178,9 @@ BEGIN
             FROM picked WHERE j.id = picked.id
             RETURNING j.id, j.fence;
         EXIT WHEN FOUND;
+        IF NOT has_open_jobs(c.id, 0) THEN
+            PERFORM settle_campaign(c.id, 0);
+        END IF;
     END LOOP;
 END $$;
 
@@ -160,6 +191,19 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
                     worker_id = NULL, claim_token = NULL
     WHERE id = ANY (ids) AND state IN ('building', 'evaluating')
 $$;
+
+-- Jobs of a claim whose answer was lost. The worker's row is locked first,
+-- which waits for a claim that is still under way behind a broken connection.
+CREATE FUNCTION release_claim(claimer bigint, token bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    held bigint[];
+BEGIN
+    PERFORM 1 FROM workers WHERE id = claimer FOR UPDATE;
+    SELECT array_agg(j.id) INTO held FROM jobs j
+    WHERE j.worker_id = claimer AND j.claim_token = token;
+    PERFORM release_jobs(held);
+END $$;
 
 -- Takes claimed jobs from a worker that was lost: a strike each, and the third
 -- since the last stored round makes a failure (13, worker lost).
@@ -188,6 +232,7 @@ END $$;
 
 -- The worker lives; leases of workers that were not heard of for too long are
 -- lost, and so is a job without progress for four hours, whoever beats for it.
+-- Nobody can beat while the server is down: all leases begin anew with it.
 CREATE FUNCTION heartbeat(beating bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -200,7 +245,8 @@ BEGIN
     SELECT array_agg(expired.id) INTO lost FROM (
         SELECT j.id FROM jobs j JOIN workers w ON w.id = j.worker_id
         WHERE j.worker_id IS NOT NULL
-          AND (w.beat_at + j.lease_seconds * interval '1 second' < clock_timestamp()
+          AND (greatest(w.beat_at, pg_postmaster_start_time())
+                   + j.lease_seconds * interval '1 second' < clock_timestamp()
                OR j.progress_at + interval '4 hours' < clock_timestamp())
         FOR UPDATE OF j SKIP LOCKED) AS expired;
     IF lost IS NOT NULL THEN
@@ -256,6 +302,8 @@ BEGIN
     WHERE id = job;
     IF build_only THEN
         PERFORM settle_campaign(j.campaign_id, 0);
+    ELSIF was_given_up(j) THEN
+        PERFORM reopen_campaign(j.campaign_id);
     END IF;
 END $$;
 
@@ -292,8 +340,8 @@ BEGIN
 END $$;
 
 -- An evaluated round. Repeating it changes nothing.
-CREATE FUNCTION store_round(job bigint, held_fence bigint, data jsonb, kept jsonb, more boolean,
-                            seconds double precision) RETURNS void
+CREATE FUNCTION store_round(job bigint, held_fence bigint, data jsonb, kept jsonb,
+                                       more boolean, seconds double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     j jobs := lock_job(job, held_fence);
@@ -308,14 +356,17 @@ BEGIN
     END IF;
     PERFORM write_round(job, data, false);
     PERFORM replace_results(job, kept, data->>'stack');
-    SELECT c.budget_seconds > 0 AND c.spent_seconds + seconds >= c.budget_seconds INTO spent
+    SELECT c.budget_seconds > 0 AND spent_seconds(c.id) + seconds >= c.budget_seconds INTO spent
     FROM campaigns c WHERE c.id = j.campaign_id;
-    UPDATE jobs SET round_no = round_number + 1, strikes = 0 WHERE id = job;
     IF more AND NOT spent THEN
-        UPDATE jobs SET state = 'ready', failure = 0, detail = NULL,
-                        worker_id = NULL, claim_token = NULL WHERE id = job;
+        UPDATE jobs SET state = 'ready', round_no = round_number + 1, strikes = 0, failure = 0,
+                        detail = NULL, worker_id = NULL, claim_token = NULL
+        WHERE id = job;
     ELSE
-        PERFORM end_job(job, more);
+        PERFORM end_job(job, more, round_number + 1);
+    END IF;
+    IF was_given_up(j) THEN
+        PERFORM reopen_campaign(j.campaign_id);
     END IF;
     PERFORM settle_campaign(j.campaign_id, seconds);
 END $$;
@@ -344,7 +395,7 @@ BEGIN
     ELSIF j.state NOT IN ('building', 'ready') AND NOT was_given_up(j) THEN
         PERFORM refuse_state(j, 'store the end');
     END IF;
-    PERFORM end_job(job, false);
+    PERFORM end_job(job, false, j.round_no);
     PERFORM settle_campaign(j.campaign_id, 0);
 END $$;
 

@@ -125,17 +125,17 @@ END $$;
 CREATE FUNCTION extend_campaign(campaign bigint, new_budget double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
-    now_campaign campaigns;
+    now_state campaign_state;
     ended bigint[];
 BEGIN
     PERFORM 1 FROM jobs WHERE campaign_id = campaign ORDER BY id FOR UPDATE;
-    UPDATE campaigns SET budget_seconds = new_budget WHERE id = campaign RETURNING * INTO now_campaign;
+    UPDATE campaigns SET budget_seconds = new_budget WHERE id = campaign RETURNING state INTO now_state;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no campaign %s', campaign);
-    ELSIF now_campaign.state = 'cancelled' THEN
+    ELSIF now_state = 'cancelled' THEN
         RAISE EXCEPTION USING ERRCODE = 'SJ002',
             MESSAGE = format('cannot extend campaign %s: it is cancelled', campaign);
-    ELSIF new_budget = 0 OR new_budget > now_campaign.spent_seconds THEN
+    ELSIF new_budget = 0 OR new_budget > spent_seconds(campaign) THEN
         SELECT coalesce(array_agg(id), '{}') INTO ended
         FROM jobs WHERE campaign_id = campaign AND ended_by_budget;
         PERFORM reopen_jobs(campaign, ended);
