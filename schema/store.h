@@ -112,7 +112,8 @@ struct job_plan {
 };
 /* Inserts campaign and jobs in one transaction and sets campaign->id. A job whose problem, solver
  * revision, hash, target and stack have a finished job with the same strategy, seed and configs_limit
- * (or an exhaustive one) takes over its rounds and results and starts as done; *reused counts them. */
+ * (or one that tried its whole space, within this limit) takes over its rounds and results and starts
+ * as done; *reused counts them. */
 bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
                            int count, int *reused, GError **error);
 struct campaign *store_get_campaign(Store *store, int64_t id, GError **error);

@@ -1,9 +1,16 @@
 -- Making campaigns and changing them as a whole.
 
+CREATE FUNCTION configs_tried(job bigint) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    -- Each round after the first begins with the default config again.
+    SELECT coalesce(sum(cardinality(r.failures)), 0) - greatest(count(*) - 1, 0)
+    FROM rounds r WHERE r.job_id = job AND NOT r.is_open
+$$;
+
 -- Finished jobs that asked the same question: their rounds and results are
 -- copied, so that each campaign owns what it reports and may be dropped alone.
--- Jobs that a budget cut short are no answer; an exhaustive one without a
--- limit answers for every strategy.
+-- Jobs that a budget cut short are no answer; one that tried its whole space
+-- within its limit answers for every strategy and seed.
 CREATE FUNCTION reuse_jobs(campaign bigint) RETURNS integer
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -20,7 +27,8 @@ BEGIN
         WHERE c.id = campaign AND NOT c.build_only AND NOT o.build_only
           AND o.target = c.target AND o.stack = c.stack
           AND ((o.strategy = c.strategy AND o.seed = c.seed AND o.configs_limit = c.configs_limit)
-               OR (o.strategy = 'exhaustive' AND o.configs_limit = 0))
+               OR ((o.configs_limit = 0 OR configs_tried(old.id) < o.configs_limit)
+                   AND (c.configs_limit = 0 OR configs_tried(old.id) <= c.configs_limit)))
         ORDER BY fresh.id, old.id DESC
     LOOP
         INSERT INTO rounds

@@ -198,14 +198,16 @@ static void test_second_campaign_takes_over_what_the_first_found(void)
 {
     struct farm farm;
     int reused = -1;
-    farm_init(&farm, &(struct order){.jobs = 2, .seed = 1});
+    farm_init(&farm, &(struct order){.jobs = 2, .seed = 1, .configs_limit = 2});
     farm_work(&farm, 0, false, 1);
     farm_work(&farm, 0, false, 1);
     expect_results(&farm, farm.campaign);
-    int64_t other = farm_create(farm.store, &(struct order){.jobs = 2, .seed = 2}, &reused);
+    int64_t other =
+        farm_create(farm.store, &(struct order){.jobs = 2, .seed = 2, .configs_limit = 2}, &reused);
     g_assert_cmpint(reused, ==, 0);
     farm_expect_campaign(&farm, other, "active");
-    int64_t larger = farm_create(farm.store, &(struct order){.jobs = 3, .seed = 1}, &reused);
+    int64_t larger =
+        farm_create(farm.store, &(struct order){.jobs = 3, .seed = 1, .configs_limit = 2}, &reused);
     g_assert_cmpint(reused, ==, 2);
     farm_expect_campaign(&farm, larger, "active");
     expect_results(&farm, larger);
@@ -213,6 +215,22 @@ static void test_second_campaign_takes_over_what_the_first_found(void)
     expect_results(&farm, larger);
     g_autoptr(GPtrArray) rows = NULL;
     g_assert_true(farm_job_row(&farm, larger, 0, &rows)->reused);
+    farm_clear(&farm);
+}
+
+static void test_whole_space_answers_for_every_seed(void)
+{
+    struct farm farm;
+    int reused = -1;
+    farm_init(&farm, &(struct order){.jobs = 1, .seed = 1, .configs_limit = 5});
+    farm_work(&farm, 0, true, 1);
+    farm_work(&farm, 1, false, 1); /* three configs: the first one came twice */
+    farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2, .configs_limit = 2}, &reused);
+    g_assert_cmpint(reused, ==, 0);
+    farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2, .configs_limit = 3}, &reused);
+    g_assert_cmpint(reused, ==, 1);
+    farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2}, &reused);
+    g_assert_cmpint(reused, ==, 1);
     farm_clear(&farm);
 }
 
@@ -321,6 +339,7 @@ static const struct {
     {"/campaigns/paused_one_gives_out_nothing", test_paused_campaign_gives_out_nothing},
     {"/campaigns/second_one_takes_over_what_the_first_found",
      test_second_campaign_takes_over_what_the_first_found},
+    {"/campaigns/whole_space_answers_for_every_seed", test_whole_space_answers_for_every_seed},
     {"/campaigns/kernels/those_of_a_job_that_was_given_up_stay",
      test_kernels_of_a_job_that_was_given_up_stay},
     {"/campaigns/kernels/those_of_open_rounds_and_results_stay",
