@@ -56,6 +56,7 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
         context, "Example:\n  SKIPJACK_DB=postgresql://farm/skipjack skipjack worker --build 8 "
                  "--eval 0,1\n");
     g_option_context_add_main_entries(context, entries, NULL);
+    g_set_prgname("skipjack worker");
     return g_option_context_parse(context, &argc, &argv, error);
 }
 
@@ -107,7 +108,14 @@ static int work(const struct arguments *a, char **devices)
         fprintf(stderr, "worker: %s\n", error->message);
         return 1;
     }
+    struct campaign *campaign = a->campaign ? store_get_campaign(store, a->campaign, &error) : NULL;
     store_close(store);
+    if (a->campaign && !campaign) {
+        fprintf(stderr, "worker: %s\n", error->message);
+        return 1;
+    }
+    if (campaign)
+        campaign_free(campaign);
     struct agent_options options = {
         .build = a->build,
         .devices = devices,

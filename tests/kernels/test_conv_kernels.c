@@ -182,15 +182,21 @@ static void random_naive_problem(GRand *random, struct problem *p, enum directio
         p->layout[t] = layout;
 }
 
+/* Problems of each kind: ten times as many in the long suite. */
+static int effort(int count)
+{
+    return g_getenv("SKIPJACK_TEST_LONG") ? 10 * count : count;
+}
+
 static void check_naive(enum direction direction, const enum data_type types[TENSOR_COUNT],
                         const enum layout *layouts, int layout_count, int extra)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(17);
     const struct perf_config none = {0};
 
-    for (int i = 0; i < 2 * layout_count; i++) {
+    for (int i = 0; i < effort(2) * layout_count; i++) {
         struct problem p;
-        random_naive_problem(random, &p, direction, layouts[i / 2]);
+        random_naive_problem(random, &p, direction, layouts[i % layout_count]);
         memcpy(p.type, types, sizeof(p.type));
         check("ConvDirectNaive", &p, &none, random, extra);
     }
@@ -403,7 +409,7 @@ static void implicit_gemm_is_right_for_many_problems(void)
 
     problem_init(&large);
     large.c = large.k = 1024;
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < effort(7); i++) {
         g_autoptr(GRand) random = g_rand_new_with_seed(29);
         struct perf_config config;
         nth_config(solver, &large, 9 * i, &config);
@@ -421,7 +427,7 @@ static void direct_tiled_is_right_for_many_problems(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(31);
     const struct solver *solver = solver_find("ConvDirectTiled");
 
-    for (int i = 0; i < 28; i++) {
+    for (int i = 0; i < effort(28); i++) {
         struct problem p;
         struct perf_config config;
         edge_problem(i, random, &p);

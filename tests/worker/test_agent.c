@@ -18,9 +18,10 @@ static const char *program(void)
     return path ? path : "build/skipjack";
 }
 
-static int64_t tune(const char *solvers, const char *configs)
+static int64_t tune(const char *solvers, const char *configs, const char *seed)
 {
-    const char *const arguments[] = {"--solvers", solvers, "--configs", configs, NULL};
+    const char *const arguments[] = {"--solvers", solvers, "--configs", configs,
+                                     "--seed",    seed,    NULL};
     int64_t campaign = live_campaign(program(), problems, arguments);
     g_assert_cmpint(live_wait(live_worker(program(), quick), 120), ==, 0);
     return campaign;
@@ -40,7 +41,7 @@ static void test_a_campaign_comes_to_its_end(void)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(Store) store = scratch_store();
-    int64_t id = tune("ConvDirectTiled,ConvDirectNaive", "4");
+    int64_t id = tune("ConvDirectTiled,ConvDirectNaive", "4", "1");
     int done = assert_done(store, id, 4);
     g_autoptr(GPtrArray) results = store_list_results(store, id, &error);
     g_assert_cmpuint(results->len, >=, done);
@@ -61,9 +62,9 @@ static void test_kernels_are_compiled_once(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(Store) store = scratch_store();
     struct progress progress;
-    assert_done(store, tune("ConvDirectNaive", "4"), 2);
-    /* Another limit makes jobs of their own, which need the same kernels. */
-    int64_t again = tune("ConvDirectNaive", "5");
+    assert_done(store, tune("ConvDirectTiled", "1", "1"), 2);
+    /* Another seed makes jobs of their own; their default configs need the same kernels. */
+    int64_t again = tune("ConvDirectTiled", "1", "2");
     assert_done(store, again, 2);
     g_assert_true(store_progress(store, again, &progress, &error));
     g_assert_cmpfloat(progress.compile_seconds, ==, 0);
@@ -113,6 +114,15 @@ static void test_the_embedded_database_is_asked_for(void)
     g_assert_nonnull(strstr(words, "--embedded"));
 }
 
+static void test_a_campaign_that_is_not_there_is_said(void)
+{
+    static const char *const unknown[] = {"--campaign", "99", NULL};
+    g_autoptr(Store) store = scratch_store();
+    int status = live_wait(live_worker(program(), unknown), 30);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 1);
+}
+
 static void test_probe_names_the_device(void)
 {
     g_autoptr(GError) error = NULL;
@@ -140,6 +150,8 @@ int main(int argc, char **argv)
                     test_building_and_evaluating_may_be_two_nodes);
     g_test_add_func("/agent/the_embedded_database_is_asked_for",
                     test_the_embedded_database_is_asked_for);
+    g_test_add_func("/agent/a_campaign_that_is_not_there_is_said",
+                    test_a_campaign_that_is_not_there_is_said);
     g_test_add_func("/agent/probe_names_the_device", test_probe_names_the_device);
     return g_test_run();
 }
