@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "kernels/opencl.h"
+#include "worker/agent/child.h"
 #include "worker/build_child.h"
-#include "worker/child.h"
-#include "worker/eval_child.h"
+#include "worker/eval/eval_child.h"
 
 static int run_build(int argc, char **argv)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "schema/database.h"
-#include "worker/agent.h"
+#include "worker/agent/agent.h"
 
 struct arguments {
     int build, batch;

@@ -2,7 +2,7 @@
  * when it is encoded again. */
 #include <stdlib.h>
 
-#include "worker/eval_request.h"
+#include "worker/eval/eval_request.h"
 #include "worker/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_FAKE_DEVICE_H
 #define TESTS_SUPPORT_FAKE_DEVICE_H
 
-#include "worker/device.h"
+#include "worker/device/device.h"
 
 struct fake_device {
     struct device device; /* first */

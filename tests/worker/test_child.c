@@ -1,5 +1,5 @@
 /* Supervision with real processes: this program starts itself as children that misbehave. */
-#include "worker/child.h"
+#include "worker/agent/child.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>

@@ -1,5 +1,5 @@
 /* The eval child as a real process over pipes, with kernels that PoCL built. */
-#include "worker/eval_child.h"
+#include "worker/eval/eval_child.h"
 
 #include <glib/gstdio.h>
 #include <signal.h>

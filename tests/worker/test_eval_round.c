@@ -1,5 +1,5 @@
 /* Rounds on a device whose kernel is right and whose clock follows a script. */
-#include "worker/eval_round.h"
+#include "worker/eval/eval_round.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "worker/half.h"
+#include "worker/eval/half.h"
 
 #include <glib.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Measuring against a clock that moves as the test says. */
-#include "worker/measure.h"
+#include "worker/eval/measure.h"
 
 #include <math.h>
 

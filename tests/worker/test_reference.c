@@ -1,12 +1,12 @@
 /* The reference against loops written straight from the definition of a convolution. */
-#include "worker/reference.h"
+#include "worker/eval/reference.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "solvers/problem_key.h"
+#include "worker/eval/tensor.h"
 #include "worker/frames.h"
-#include "worker/tensor.h"
 
 struct shape {
     int64_t n, c, k, groups, in[3], fil[3], pad[3], stride[3], dilation[3];

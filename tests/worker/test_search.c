@@ -1,5 +1,5 @@
 /* Proposals are a pure function of strategy, seed and history. */
-#include "worker/search.h"
+#include "worker/agent/search.h"
 
 #include "solvers/problem_key.h"
 

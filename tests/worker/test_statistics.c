@@ -1,4 +1,4 @@
-#include "worker/statistics.h"
+#include "worker/eval/statistics.h"
 
 #include <float.h>
 #include <glib.h>

@@ -1,13 +1,13 @@
 /* Kernels written in C that do one thing wrong each, run and judged as a config is. */
-#include "worker/verify.h"
+#include "worker/eval/verify.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "tests/support/fake_device.h"
-#include "worker/half.h"
-#include "worker/random.h"
-#include "worker/workbench.h"
+#include "worker/eval/half.h"
+#include "worker/eval/random.h"
+#include "worker/eval/workbench.h"
 
 enum fault {
     FAULT_NONE,

@@ -1,0 +1,376 @@
+#include "worker/agent/agent.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "solvers/problem_key.h"
+#include "worker/agent/agent_calls.h"
+#include "worker/agent/identity.h"
+
+#define POLL_MS          1000 /* between claims while nothing is claimable */
+#define BEAT_MAX_SECONDS 5
+#define PATIENCE_MS      60000 /* for an orderly end while the database is away */
+
+void agent_log(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "worker: %s\n", text);
+}
+
+/* ---- who may do what ---- */
+
+bool agent_may_build(const struct agent *agent)
+{
+    return !agent->take_turns || agent->phase == PHASE_BUILD;
+}
+
+bool agent_may_eval(const struct agent *agent)
+{
+    return !agent->take_turns || agent->phase == PHASE_EVAL;
+}
+
+static bool evaluators_any(const struct agent *agent, bool (*holds)(const Evaluator *evaluator))
+{
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        if (holds(g_ptr_array_index(agent->evaluators, i)))
+            return true;
+    return false;
+}
+
+static bool evaluators_empty(const struct agent *agent)
+{
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        if (!evaluator_empty(g_ptr_array_index(agent->evaluators, i)))
+            return false;
+    return true;
+}
+
+static bool agent_busy(const struct agent *agent)
+{
+    return builder_busy(agent->builder) || evaluators_any(agent, evaluator_busy);
+}
+
+bool agent_idle(const struct agent *agent)
+{
+    return !agent_busy(agent) && builder_empty(agent->builder) && evaluators_empty(agent);
+}
+
+static void agent_wake_pools(struct agent *agent)
+{
+    builder_wake(agent->builder);
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        evaluator_wake(g_ptr_array_index(agent->evaluators, i));
+}
+
+void agent_changed(struct agent *agent)
+{
+    agent_wake_pools(agent);
+    agent_kick(agent);
+}
+
+/* A turn ends when its pool has nothing left, or has built far enough ahead. */
+static void agent_take_turns(struct agent *agent)
+{
+    if (!agent->take_turns || agent_idle(agent))
+        return;
+    if (agent->phase == PHASE_BUILD && !builder_busy(agent->builder) &&
+        (builder_empty(agent->builder) || builder_full(agent->builder))) {
+        agent->phase = PHASE_EVAL;
+    } else if (agent->phase == PHASE_EVAL && !evaluators_any(agent, evaluator_busy) &&
+               evaluators_empty(agent)) {
+        agent->phase = PHASE_BUILD;
+        builder_turn(agent->builder);
+    }
+}
+
+char *agent_join_stacks(const char *first, const char *second)
+{
+    if (*second == '\0' || strstr(first, second))
+        return g_strdup(first);
+    if (*first == '\0' || strstr(second, first))
+        return g_strdup(second);
+    return g_strdup_printf("%s; %s", first, second);
+}
+
+/* ---- best times ---- */
+
+static char *best_key(const struct work *work)
+{
+    char key[PROBLEM_KEY_MAX];
+    return g_strdup_printf("%" G_GINT64_FORMAT " %s", work->job->campaign,
+                           problem_key(&work->job->problem, key));
+}
+
+double agent_best_ms(struct agent *agent, const struct work *work)
+{
+    g_autofree char *key = best_key(work);
+    const double *noted = g_hash_table_lookup(agent->best_ms, key);
+    double times[] = {work->job->best_ms, work_best_ms(work), noted ? *noted : 0};
+    double best = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(times); i++)
+        if (times[i] > 0 && (best <= 0 || times[i] < best))
+            best = times[i];
+    return best;
+}
+
+void agent_note_best(struct agent *agent, const struct work *work, double ms)
+{
+    double best = agent_best_ms(agent, work);
+    if (ms > 0 && (best <= 0 || ms <= best))
+        g_hash_table_replace(agent->best_ms, best_key(work), g_memdup2(&ms, sizeof(ms)));
+}
+
+/* ---- ending ---- */
+
+void agent_stop(struct agent *agent)
+{
+    if (agent->state >= AGENT_STOPPING)
+        return;
+    agent->state = AGENT_STOPPING;
+    builder_stop(agent->builder);
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        evaluator_stop(g_ptr_array_index(agent->evaluators, i));
+    agent_kick(agent);
+}
+
+void agent_give_up(struct agent *agent, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    if (agent->exit_status == 0)
+        agent_log("%s", text);
+    agent->exit_status = 1;
+    agent_kick(agent);
+}
+
+void agent_refused(struct agent *agent, const char *name, const GError *error)
+{
+    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_FENCE) ||
+        g_error_matches(error, STORE_ERROR, STORE_ERROR_STATE) ||
+        g_error_matches(error, STORE_ERROR, STORE_ERROR_NOT_FOUND))
+        agent_log("%s: its result is not wanted any more: %s", name, error->message);
+    else
+        agent_give_up(agent, "%s: %s", name, error->message);
+}
+
+static void close_timer(uv_timer_t *timer)
+{
+    uv_close((uv_handle_t *)timer, NULL);
+}
+
+/* The loop ends by itself when the last of these handles is closed. */
+static void agent_close(struct agent *agent)
+{
+    agent->state = AGENT_ENDED;
+    g_clear_pointer(&agent->builder, builder_free);
+    g_ptr_array_set_size(agent->evaluators, 0);
+    g_clear_pointer(&agent->data, lane_free);
+    g_clear_pointer(&agent->control, lane_free);
+    close_timer(&agent->wake);
+    close_timer(&agent->poll);
+    close_timer(&agent->beat);
+    close_timer(&agent->patience);
+    uv_close((uv_handle_t *)&agent->interrupt, NULL);
+    uv_close((uv_handle_t *)&agent->terminate, NULL);
+}
+
+static void patience_over(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    if (!lane_lost(agent->data) && !lane_lost(agent->control))
+        return;
+    agent_log("the database did not come back: this worker's leases will run out by themselves");
+    identity_remove_scratch(agent->scratch);
+    _exit(1);
+}
+
+/* ---- the scheduler ---- */
+
+static bool evaluator_unopened(const Evaluator *evaluator)
+{
+    return evaluator_target(evaluator) == NULL;
+}
+
+static bool on_a_cpu(const Evaluator *evaluator)
+{
+    return evaluator_target(evaluator)->vendor == VENDOR_CPU;
+}
+
+static void schedule_starting(struct agent *agent)
+{
+    if (agent->registering || !builder_stack(agent->builder) ||
+        evaluators_any(agent, evaluator_unopened))
+        return;
+    agent->take_turns = agent->options->build > 0 && evaluators_any(agent, on_a_cpu);
+    agent_register(agent);
+}
+
+static void schedule_working(struct agent *agent)
+{
+    if (agent->registering)
+        return;
+    agent_take_turns(agent);
+    builder_pump(agent->builder);
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        evaluator_pump(g_ptr_array_index(agent->evaluators, i));
+    if (!agent_idle(agent) || uv_is_active((uv_handle_t *)&agent->poll))
+        return;
+    if (agent->options->until_empty && !agent->asking_others)
+        agent_ask_others(agent);
+    agent->phase = PHASE_BUILD;
+    builder_turn(agent->builder);
+    uv_timer_again(&agent->poll);
+}
+
+static void schedule_stopping(struct agent *agent)
+{
+    if (!uv_is_active((uv_handle_t *)&agent->patience))
+        uv_timer_start(&agent->patience, patience_over, PATIENCE_MS, PATIENCE_MS);
+    if (agent_busy(agent) || agent->registering || agent->asking_others)
+        return;
+    if (agent->worker)
+        agent_sign_off(agent);
+    else if (lane_idle(agent->data) && lane_idle(agent->control))
+        agent_close(agent);
+}
+
+static void scheduled(uv_timer_t *timer)
+{
+    static void (*const schedule[])(struct agent * agent) = {
+        [AGENT_STARTING] = schedule_starting,
+        [AGENT_WORKING] = schedule_working,
+        [AGENT_STOPPING] = schedule_stopping,
+    };
+    struct agent *agent = timer->data;
+    if (agent->exit_status != 0)
+        agent_stop(agent);
+    schedule[agent->state](agent);
+}
+
+void agent_kick(struct agent *agent)
+{
+    if (agent->state != AGENT_ENDED)
+        uv_timer_start(&agent->wake, scheduled, 0, 0);
+}
+
+static void poll_due(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    uv_timer_stop(timer);
+    agent_changed(agent);
+}
+
+static void signalled(uv_signal_t *handle, int number)
+{
+    struct agent *agent = handle->data;
+    if (agent->state >= AGENT_STOPPING) {
+        agent_log("ending at once");
+        identity_remove_scratch(agent->scratch);
+        _exit(128 + number);
+    }
+    agent_log("stopping: what is being measured is finished, the rest released");
+    agent_stop(agent);
+}
+
+/* ---- setting up ---- */
+
+static char **carried_solvers(void)
+{
+    char **solvers = g_new0(char *, solver_table_count + 1);
+    for (int i = 0; i < solver_table_count; i++)
+        solvers[i] = g_strdup_printf("%s:%d:%s", solver_table[i]->name, solver_table[i]->revision,
+                                     solver_hash(solver_table[i]));
+    return solvers;
+}
+
+char **agent_child_environment(const struct agent *agent, const char *name)
+{
+    char **environment = g_new0(char *, 2);
+    environment[0] = g_strdup_printf("SKIPJACK_SCRATCH=%s/%s", agent->scratch, name);
+    return environment;
+}
+
+static void timer_init(struct agent *agent, uv_timer_t *timer)
+{
+    uv_timer_init(&agent->loop, timer);
+    timer->data = agent;
+}
+
+static void agent_init_handles(struct agent *agent)
+{
+    uv_timer_t *timers[] = {&agent->wake, &agent->poll, &agent->beat, &agent->patience};
+    double beat_seconds = MIN(agent->options->lease_seconds / 4, BEAT_MAX_SECONDS);
+    for (size_t i = 0; i < G_N_ELEMENTS(timers); i++)
+        timer_init(agent, timers[i]);
+    uv_timer_start(&agent->poll, poll_due, POLL_MS, POLL_MS);
+    uv_timer_stop(&agent->poll);
+    uint64_t beat_ms = (uint64_t)(beat_seconds * 1000);
+    uv_timer_start(&agent->beat, agent_beat_due, beat_ms, beat_ms);
+    uv_signal_init(&agent->loop, &agent->interrupt);
+    uv_signal_init(&agent->loop, &agent->terminate);
+    agent->interrupt.data = agent->terminate.data = agent;
+    uv_signal_start(&agent->interrupt, signalled, SIGINT);
+    uv_signal_start(&agent->terminate, signalled, SIGTERM);
+}
+
+static void evaluator_destroy(gpointer evaluator)
+{
+    evaluator_free(evaluator);
+}
+
+static void agent_init_pools(struct agent *agent, const char *url, bool embedded)
+{
+    struct lane_spec data = {.url = url, .embedded = embedded, .speaks = true};
+    struct lane_spec control = {.url = url, .embedded = embedded};
+    agent->data = lane_new(&agent->loop, &data);
+    agent->control = lane_new(&agent->loop, &control);
+    agent->builder = builder_new(agent, agent->options->build);
+    agent->evaluators = g_ptr_array_new_with_free_func(evaluator_destroy);
+    for (char **device = agent->options->devices; *device; device++)
+        g_ptr_array_add(agent->evaluators, evaluator_new(agent, *device));
+}
+
+static void agent_clear(struct agent *agent)
+{
+    g_ptr_array_unref(agent->evaluators);
+    g_hash_table_unref(agent->best_ms);
+    g_strfreev(agent->solvers);
+    identity_remove_scratch(agent->scratch);
+    g_free(agent->scratch);
+    g_free(agent->node);
+    g_free(agent->process);
+}
+
+int agent_run(const struct agent_options *options, const char *url, bool embedded)
+{
+    g_autoptr(GError) error = NULL;
+    struct agent agent = {.options = options};
+    agent.scratch = identity_make_scratch(&error);
+    if (!agent.scratch) {
+        agent_log("%s", error->message);
+        return 1;
+    }
+    agent.node = identity_node();
+    agent.process = identity_process();
+    agent.solvers = carried_solvers();
+    agent.best_ms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    signal(SIGPIPE, SIG_IGN); /* a dying child's pipe is reported by the write */
+    uv_loop_init(&agent.loop);
+    agent_init_handles(&agent);
+    agent_init_pools(&agent, url, embedded);
+    for (guint i = 0; i < agent.evaluators->len; i++)
+        evaluator_open(g_ptr_array_index(agent.evaluators, i));
+    agent_kick(&agent);
+    uv_run(&agent.loop, UV_RUN_DEFAULT);
+    uv_loop_close(&agent.loop);
+    agent_clear(&agent);
+    return agent.exit_status;
+}

@@ -1,0 +1,244 @@
+/*
+ * What an eval child answers, and what follows from its death: a config that
+ * takes the child with it is tried once more, alone, in a fresh child; then it
+ * is quarantined.
+ */
+#include "worker/agent/agent_eval.h"
+
+#include <string.h>
+
+#include "worker/target_json.h"
+
+#define CONFIG_LIVES         2 /* a config whose child dies that often is the reason */
+#define BARREN_DEATHS        3 /* deaths in a row, with no config in flight, that fail a job */
+#define OPEN_ATTEMPTS        5 /* deaths in a row before a hello that end the agent */
+#define OPEN_TIMEOUT_SECONDS 60
+#define ERROR_MAX            1e12 /* of a wrong result: more says nothing more */
+#define DETAIL_MAX           2000
+
+/* A config that hung or took a child with it is tried by nobody again. */
+static void config_condemn(struct eval_job *job, int index, enum failure failure,
+                           const char *detail)
+{
+    work_fail_config(&job->work, index, failure, detail);
+    work_quarantine(&job->work, index);
+    job->dirty = true;
+    eval_job_flush(job);
+    call_quarantine(job->evaluator->agent, &job->work, index);
+    eval_job_event(job, "config quarantined", detail);
+}
+
+static double number(json_t *head, const char *name)
+{
+    return json_number_value(json_object_get(head, name));
+}
+
+static bool frame_config(const struct evaluator *evaluator, json_t *head, int *index)
+{
+    json_int_t id = json_integer_value(json_object_get(head, "id"));
+    *index = (int)json_integer_value(json_object_get(head, "index"));
+    return evaluator->asked && id == evaluator->request &&
+           g_hash_table_contains(evaluator->asked_configs, GINT_TO_POINTER(*index));
+}
+
+/* A later outcome of a config replaces the earlier: the child repeats what drift made doubtful. */
+static void outcome_read(struct eval_job *job, int index, json_t *head)
+{
+    struct outcome *outcome = &job->work.round->outcomes[index];
+    const char *failure = json_string_value(json_object_get(head, "failure"));
+    const char *detail = json_string_value(json_object_get(head, "detail"));
+    outcome->n = (int)json_integer_value(json_object_get(head, "n"));
+    outcome->min_ms = number(head, "min_ms");
+    outcome->median_ms = number(head, "median_ms");
+    outcome->spread = number(head, "spread");
+    outcome->error = MIN(number(head, "error"), ERROR_MAX);
+    outcome->eval_seconds = number(head, "eval_seconds");
+    if (!failure || !failure_parse(failure, &outcome->failure))
+        outcome->failure = FAILURE_LAUNCH_ERROR;
+    if (detail && *detail && outcome->failure != FAILURE_NONE) {
+        g_free(job->work.round->details[index]);
+        job->work.round->details[index] = g_strndup(detail, DETAIL_MAX);
+    }
+}
+
+static void answer_begin(struct evaluator *evaluator, const struct frame *frame)
+{
+    int index;
+    if (!frame_config(evaluator, frame->head, &index))
+        return;
+    evaluator->in_flight = index;
+    child_set_deadline(evaluator->child, evaluator->current->slowest_seconds);
+}
+
+static void answer_outcome(struct evaluator *evaluator, const struct frame *frame)
+{
+    struct eval_job *job = evaluator->current;
+    int index;
+    if (!frame_config(evaluator, frame->head, &index))
+        return;
+    evaluator->in_flight = -1;
+    job->barren = 0;
+    job->dirty = true;
+    outcome_read(job, index, frame->head);
+    const struct outcome *outcome = &job->work.round->outcomes[index];
+    if (outcome->failure == FAILURE_NONE)
+        agent_note_best(evaluator->agent, &job->work, outcome->median_ms);
+    if (outcome->failure == FAILURE_DEVICE_FAULT || outcome->failure == FAILURE_RUN_TIMEOUT) {
+        g_autofree char *detail = g_strdup(job->work.round->details[index]);
+        config_condemn(job, index, outcome->failure, detail ? detail : "");
+    }
+    child_set_deadline(evaluator->child, job->slowest_seconds);
+}
+
+static void request_over(struct evaluator *evaluator)
+{
+    evaluator->asked = false;
+    evaluator->in_flight = -1;
+    child_set_deadline(evaluator->child, 0);
+}
+
+/* A request that ended without an outcome for what it was asked is not asked again. */
+static void fail_unanswered(struct eval_job *job)
+{
+    GHashTableIter iter;
+    gpointer index;
+    g_hash_table_iter_init(&iter, job->evaluator->asked_configs);
+    while (g_hash_table_iter_next(&iter, &index, NULL))
+        if (eval_job_pending(job, GPOINTER_TO_INT(index)))
+            work_fail_config(&job->work, GPOINTER_TO_INT(index), FAILURE_LAUNCH_ERROR,
+                             "the eval child told no outcome");
+}
+
+static void answer_evaluated(struct evaluator *evaluator, const struct frame *frame)
+{
+    struct eval_job *job = evaluator->current;
+    bool stopped = json_is_true(json_object_get(frame->head, "stopped"));
+    double drift = number(frame->head, "drift");
+    if (!evaluator->asked)
+        return;
+    request_over(evaluator);
+    if (drift > 0)
+        job->work.round->drift = drift;
+    if (!stopped)
+        fail_unanswered(job);
+    if (eval_job_pending_count(job) == 0) {
+        eval_job_finish(job);
+    } else if (stopped || evaluator->stopping) {
+        eval_job_flush(job);
+        eval_job_release(job);
+    }
+    evaluator_next(evaluator);
+}
+
+static void answer_failed(struct evaluator *evaluator, const struct frame *frame)
+{
+    struct eval_job *job = evaluator->current;
+    enum failure failure;
+    const char *name = json_string_value(json_object_get(frame->head, "failure"));
+    const char *detail = json_string_value(json_object_get(frame->head, "detail"));
+    if (!evaluator->asked)
+        return;
+    request_over(evaluator);
+    if (!name || !failure_parse(name, &failure) || failure == FAILURE_NONE)
+        failure = FAILURE_LAUNCH_ERROR;
+    eval_job_fail(job, failure, detail ? detail : "the eval child gave no reason");
+    evaluator_next(evaluator);
+}
+
+static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
+{
+    g_autoptr(GError) error = NULL;
+    const char *stack = json_string_value(json_object_get(frame->head, "stack"));
+    if (!target_from_json(json_object_get(frame->head, "target"), &evaluator->target, &error)) {
+        agent_give_up(evaluator->agent, "device '%s': %s", evaluator->device, error->message);
+        return;
+    }
+    g_free(evaluator->stack);
+    evaluator->stack = g_strdup(stack ? stack : "");
+    evaluator->open = evaluator->known = true;
+    evaluator->failed_opens = 0;
+    child_set_deadline(evaluator->child, 0);
+}
+
+static const struct {
+    const char *op;
+    void (*answer)(struct evaluator *evaluator, const struct frame *frame);
+} answers[] = {
+    {"hello", answer_hello},         {"begin", answer_begin},   {"outcome", answer_outcome},
+    {"evaluated", answer_evaluated}, {"failed", answer_failed},
+};
+
+static void evaluator_frame(Child *child, const struct frame *frame, void *data)
+{
+    struct evaluator *evaluator = data;
+    const char *op = json_string_value(json_object_get(frame->head, "op"));
+    (void)child;
+    for (size_t i = 0; op && i < G_N_ELEMENTS(answers); i++)
+        if (strcmp(op, answers[i].op) == 0)
+            answers[i].answer(evaluator, frame);
+    agent_kick(evaluator->agent);
+}
+
+/* ---- deaths ---- */
+
+static void open_failed(struct evaluator *evaluator, const struct child_death *death)
+{
+    if (++evaluator->failed_opens >= OPEN_ATTEMPTS)
+        agent_give_up(evaluator->agent, "cannot open device '%s': %s: %s", evaluator->device,
+                      death->text, death->words);
+    else if (evaluator->agent->state == AGENT_STARTING)
+        child_start(evaluator->child);
+}
+
+static void config_died(struct eval_job *job, int index, const struct child_death *death,
+                        const char *detail)
+{
+    if (death->end == CHILD_TIMEOUT)
+        config_condemn(job, index, FAILURE_RUN_TIMEOUT, detail);
+    else if (eval_job_pending(job, index) && ++job->deaths[index] >= CONFIG_LIVES)
+        config_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
+}
+
+static void request_died(struct eval_job *job, const struct child_death *death)
+{
+    struct evaluator *evaluator = job->evaluator;
+    int index = evaluator->in_flight;
+    char text[CONFIG_TEXT_MAX];
+    g_autofree char *detail = g_strndup(death->words, DETAIL_MAX);
+    g_autofree char *full = g_strdup_printf("%s%s%s", death->text, *detail ? ": " : "", detail);
+    g_autofree char *where =
+        index < 0
+            ? g_strdup(full)
+            : g_strdup_printf("config %s: %s",
+                              perf_config_format(&job->work.round->configs[index], text), full);
+    request_over(evaluator);
+    eval_job_event(job, "eval child died", where);
+    if (index >= 0)
+        config_died(job, index, death, full);
+    else if (eval_job_pending_count(job) > 0 && ++job->barren >= BARREN_DEATHS)
+        eval_job_fail(job, death->end == CHILD_TIMEOUT ? FAILURE_RUN_TIMEOUT : FAILURE_DEVICE_FAULT,
+                      full);
+}
+
+static void evaluator_died(Child *child, const struct child_death *death, void *data)
+{
+    struct evaluator *evaluator = data;
+    bool was_open = evaluator->open;
+    (void)child;
+    evaluator->open = false;
+    g_hash_table_remove_all(evaluator->sent);
+    if (evaluator->asked)
+        request_died(evaluator->current, death);
+    else if (!was_open && !evaluator->stopping)
+        open_failed(evaluator, death);
+    evaluator_next(evaluator);
+    agent_kick(evaluator->agent);
+}
+
+static void evaluator_up(Child *child, void *data)
+{
+    (void)data;
+    child_set_deadline(child, OPEN_TIMEOUT_SECONDS);
+}
+
+const struct child_callbacks evaluator_callbacks = {evaluator_up, evaluator_frame, evaluator_died};

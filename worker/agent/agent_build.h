@@ -1,0 +1,94 @@
+/*
+ * What the files of the build pool share: agent_build.c has its jobs, from the
+ * claim to the stored round; agent_compile.c has the kernels they need, the
+ * toolchains and the children. Internal.
+ */
+#ifndef WORKER_AGENT_BUILD_H
+#define WORKER_AGENT_BUILD_H
+
+#include "worker/agent/agent_calls.h"
+
+/* What this node can build for a target; the toolchain's version is asked of a child. */
+struct recipient {
+    struct target target;
+    const struct toolchain *toolchain;
+    char *version; /* NULL until known */
+    char *refusal; /* why nothing can be built for it here */
+    bool queued;
+    int deaths;
+};
+
+struct build_job {
+    struct work work;
+    Builder *builder;
+    struct recipient *recipient;
+    bool planned;
+    bool leaving;   /* a call that ends it is under way */
+    int missing;    /* kernels that are not there yet, counted a config */
+    double seconds; /* compile time */
+};
+
+/* A config that waits for a kernel. */
+struct need {
+    struct build_job *job;
+    int index;
+};
+
+struct compilation {
+    Builder *builder;
+    struct kernel_row row;
+    struct recipient *recipient;
+    GArray *needs; /* struct need */
+    int deaths;
+    bool over; /* its outcome is known; being stored */
+};
+
+struct slot {
+    Builder *builder;
+    Child *child;
+    struct compilation *compilation; /* in flight, or NULL */
+    struct recipient *recipient;     /* asked for its toolchain's version, or NULL */
+    bool asked_stack;
+};
+
+struct builder {
+    struct agent *agent;
+    GPtrArray *slots;
+    GPtrArray *jobs;          /* struct build_job * */
+    GHashTable *recipients;   /* target id -> struct recipient * */
+    GHashTable *compilations; /* key -> struct compilation *, until stored */
+    GQueue ready;             /* compilations without a child */
+    GQueue unknown;           /* recipients without a version */
+    char *stack;              /* the toolchains of this node, NULL until known */
+    int stack_deaths;
+    bool claiming, empty, own_target_only, useless;
+    int claimed_in_turn;
+    json_int_t next_id;
+};
+
+/* ---- agent_build.c ---- */
+
+/* Plans the next round; the job's target must have a toolchain's version. */
+void build_job_plan(struct build_job *job);
+/* Stores the round: no config waits for a kernel any more. */
+void build_job_complete(struct build_job *job);
+void build_job_release(struct build_job *job);
+
+/* ---- agent_compile.c ---- */
+
+/* What this node can build for the target; asks a child when it is not known yet. */
+struct recipient *recipient_get(Builder *builder, const struct target *target);
+void recipient_free(gpointer recipient);
+/* Queues a kernel for the children. */
+struct compilation *compilation_new(struct build_job *job, const struct launch *launch,
+                                    const char *key);
+void compilation_free(gpointer compilation);
+/* A kernel that the config waits for is there, or failed. seconds: compile time that the config bears. */
+void need_met(struct need *need, const struct kernel_row *row, double seconds);
+
+struct slot *slot_new(Builder *builder, guint number);
+void slot_free(gpointer slot);
+/* Gives an idle child its next request, starting it where it is down. */
+void slot_pump(struct slot *slot);
+
+#endif

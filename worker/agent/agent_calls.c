@@ -1,0 +1,382 @@
+#include "worker/agent/agent_calls.h"
+
+/* ---- calls about one job, or none ---- */
+
+struct job_call {
+    struct lane_call call;
+    struct agent *agent;
+    call_done_fn *done;
+    void *data;
+    char *name; /* of the work, for the log */
+    const struct job *job;
+    struct round *round;      /* owned copy, or NULL */
+    const struct round *open; /* the job's own */
+    GArray *kept;
+    bool more;
+    double seconds;
+    int64_t campaign, worker;
+    enum failure failure;
+    char *kind, *detail;
+    struct perf_config config;
+    const struct kernel_row *kernel;
+};
+
+static void job_call_done(struct lane_call *base, const GError *error)
+{
+    struct job_call *call = (struct job_call *)base;
+    if (call->done)
+        call->done(call->agent, call->data, error);
+    else if (error)
+        agent_refused(call->agent, call->name ? call->name : "a kernel", error);
+    if (call->round)
+        round_free(call->round);
+    if (call->kept)
+        g_array_unref(call->kept);
+    g_free(call->name);
+    g_free(call->kind);
+    g_free(call->detail);
+    g_free(call);
+}
+
+typedef bool run_fn(struct lane_call *base, Store *store, GError **error);
+
+static struct job_call *job_call_new(struct agent *agent, run_fn *run, struct work *work)
+{
+    struct job_call *call = g_new0(struct job_call, 1);
+    call->call.run = run;
+    call->call.done = job_call_done;
+    call->agent = agent;
+    call->worker = agent->worker;
+    if (work) {
+        call->name = g_strdup(work->name);
+        call->job = work->job;
+        call->open = work->round;
+        call->campaign = work->job->campaign;
+    }
+    return call;
+}
+
+static void job_call_push(struct job_call *call, call_done_fn *done, void *data)
+{
+    call->done = done;
+    call->data = data;
+    lane_push(call->agent->data, &call->call);
+}
+
+static bool run_built(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return store_built(store, call->job, call->open, error);
+}
+
+void call_built(struct agent *agent, struct work *work, call_done_fn *done, void *data)
+{
+    job_call_push(job_call_new(agent, run_built, work), done, data);
+}
+
+static bool run_partial(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return store_partial(store, call->job, call->round, error);
+}
+
+void call_partial(struct agent *agent, struct work *work, call_done_fn *done, void *data)
+{
+    struct job_call *call = job_call_new(agent, run_partial, work);
+    call->round = work_copy_round(work->round);
+    job_call_push(call, done, data);
+}
+
+static bool run_round(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    const struct kept *kept = (const struct kept *)(const void *)call->kept->data;
+    return store_round(store, call->job, call->open, kept, (int)call->kept->len, call->more,
+                       call->seconds, error);
+}
+
+void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
+                call_done_fn *done, void *data)
+{
+    struct job_call *call = job_call_new(agent, run_round, work);
+    call->kept = kept;
+    call->more = more;
+    call->seconds = seconds;
+    job_call_push(call, done, data);
+}
+
+static bool run_fail_job(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return store_fail_job(store, call->job, call->failure, call->detail, error);
+}
+
+void call_fail_job(struct agent *agent, struct work *work, enum failure failure, const char *detail,
+                   call_done_fn *done, void *data)
+{
+    struct job_call *call = job_call_new(agent, run_fail_job, work);
+    call->failure = failure;
+    call->detail = g_strdup(detail);
+    job_call_push(call, done, data);
+}
+
+static bool run_finish_job(struct lane_call *base, Store *store, GError **error)
+{
+    return store_finish_job(store, ((struct job_call *)base)->job, error);
+}
+
+void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data)
+{
+    job_call_push(job_call_new(agent, run_finish_job, work), done, data);
+}
+
+static bool run_release_job(struct lane_call *base, Store *store, GError **error)
+{
+    return store_release_job(store, ((struct job_call *)base)->job, error);
+}
+
+void call_release_job(struct agent *agent, struct work *work, call_done_fn *done, void *data)
+{
+    job_call_push(job_call_new(agent, run_release_job, work), done, data);
+}
+
+static bool run_quarantine(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return store_quarantine(store, call->job, &call->config, call->failure, call->detail, error);
+}
+
+void call_quarantine(struct agent *agent, struct work *work, int index)
+{
+    struct job_call *call = job_call_new(agent, run_quarantine, work);
+    call->config = work->round->configs[index];
+    call->failure = work->round->outcomes[index].failure;
+    call->detail = g_strdup(work->round->details[index] ? work->round->details[index] : "");
+    job_call_push(call, NULL, NULL);
+}
+
+static bool run_spent(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return store_add_spent(store, call->campaign, call->seconds, error);
+}
+
+void call_spent(struct agent *agent, struct work *work, double seconds)
+{
+    struct job_call *call = job_call_new(agent, run_spent, work);
+    call->seconds = seconds;
+    job_call_push(call, NULL, NULL);
+}
+
+static bool run_event(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return store_event(store, call->kind, call->campaign, call->job ? call->job->id : 0,
+                       call->worker, call->detail, error);
+}
+
+void call_event(struct agent *agent, const char *kind, struct work *work, const char *detail)
+{
+    struct job_call *call = job_call_new(agent, run_event, work);
+    call->kind = g_strdup(kind);
+    call->detail = g_strdup(detail);
+    job_call_push(call, NULL, NULL);
+}
+
+static bool run_put_kernel(struct lane_call *base, Store *store, GError **error)
+{
+    return store_put_kernel(store, ((struct job_call *)base)->kernel, error);
+}
+
+void call_put_kernel(struct agent *agent, const struct kernel_row *kernel, call_done_fn *done,
+                     void *data)
+{
+    struct job_call *call = job_call_new(agent, run_put_kernel, NULL);
+    call->kernel = kernel;
+    job_call_push(call, done, data);
+}
+
+static bool run_nothing(struct lane_call *base, Store *store, GError **error)
+{
+    (void)base;
+    (void)store;
+    (void)error;
+    return true;
+}
+
+void call_barrier(struct agent *agent, call_done_fn *done, void *data)
+{
+    job_call_push(job_call_new(agent, run_nothing, NULL), done, data);
+}
+
+/* ---- claiming ---- */
+
+struct claim_call {
+    struct lane_call call;
+    struct agent *agent;
+    claimed_fn *done;
+    void *data;
+    struct claim claim;
+    char *target;
+    struct claimed claimed;
+};
+
+static bool load_targets(struct claimed *claimed, Store *store, GError **error)
+{
+    for (guint i = 0; i < claimed->jobs->len; i++) {
+        const struct job *job = g_ptr_array_index(claimed->jobs, i);
+        struct target target;
+        if (g_hash_table_contains(claimed->targets, job->target))
+            continue;
+        if (!store_get_target(store, job->target, &target, error))
+            return false;
+        g_hash_table_insert(claimed->targets, g_strdup(job->target),
+                            g_memdup2(&target, sizeof(target)));
+    }
+    return true;
+}
+
+/* Only a round that is open already needs to know why a config was taken out. */
+static bool quarantine_matters(const struct claim_call *call)
+{
+    for (guint i = 0; call->claim.pool == POOL_EVAL && i < call->claimed.jobs->len; i++)
+        if (((const struct job *)g_ptr_array_index(call->claimed.jobs, i))->quarantined->len > 0)
+            return true;
+    return false;
+}
+
+static bool run_claim(struct lane_call *base, Store *store, GError **error)
+{
+    struct claim_call *call = (struct claim_call *)base;
+    struct claimed *claimed = &call->claimed;
+    if (!claimed->jobs && !(claimed->jobs = store_claim(store, &call->claim, error)))
+        return false;
+    if (claimed->jobs->len == 0)
+        return true;
+    if (quarantine_matters(call) && !claimed->quarantine &&
+        !(claimed->quarantine = store_list_quarantine(store, error)))
+        return false;
+    return load_targets(claimed, store, error);
+}
+
+static void claim_call_done(struct lane_call *base, const GError *error)
+{
+    struct claim_call *call = (struct claim_call *)base;
+    struct claimed *claimed = &call->claimed;
+    if (error)
+        agent_give_up(call->agent, "cannot claim jobs: %s", error->message);
+    if (!claimed->jobs)
+        claimed->jobs = g_ptr_array_new();
+    if (!claimed->quarantine)
+        claimed->quarantine = g_ptr_array_new();
+    if (error)
+        g_ptr_array_set_size(claimed->jobs, 0);
+    call->done(call->data, claimed);
+    g_ptr_array_unref(claimed->jobs);
+    g_ptr_array_unref(claimed->quarantine);
+    g_hash_table_unref(claimed->targets);
+    g_free(call->target);
+    g_free(call);
+}
+
+void call_claim(struct agent *agent, enum pool pool, const char *target, int batch,
+                claimed_fn *done, void *data)
+{
+    struct claim_call *call = g_new0(struct claim_call, 1);
+    call->call.run = run_claim;
+    call->call.done = claim_call_done;
+    call->agent = agent;
+    call->done = done;
+    call->data = data;
+    call->target = g_strdup(target);
+    call->claimed.targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    call->claim = (struct claim){
+        .worker = agent->worker,
+        .pool = pool,
+        .campaign = agent->options->campaign,
+        .target = call->target,
+        .solvers = (const char *const *)agent->solvers,
+        .batch = batch,
+        .lease_seconds = agent->options->lease_seconds,
+    };
+    lane_push(agent->data, &call->call);
+}
+
+/* ---- kernels ---- */
+
+struct kernels_call {
+    struct lane_call call;
+    struct agent *agent;
+    kernels_fn *done;
+    void *data;
+    GPtrArray *keys;
+    GHashTable *kernels;
+};
+
+static bool run_known(struct lane_call *base, Store *store, GError **error)
+{
+    struct kernels_call *call = (struct kernels_call *)base;
+    call->kernels = store_known_kernels(store, (const char *const *)call->keys->pdata,
+                                        (int)call->keys->len, error);
+    return call->kernels != NULL;
+}
+
+static void kernel_free(gpointer kernel)
+{
+    kernel_row_free(kernel);
+}
+
+static bool run_load(struct lane_call *base, Store *store, GError **error)
+{
+    struct kernels_call *call = (struct kernels_call *)base;
+    if (!call->kernels)
+        call->kernels = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, kernel_free);
+    for (guint i = 0; i < call->keys->len; i++) {
+        g_autoptr(GError) missing = NULL;
+        const char *key = g_ptr_array_index(call->keys, i);
+        struct kernel_row *kernel = store_get_kernel(store, key, &missing);
+        if (kernel) {
+            g_hash_table_replace(call->kernels, g_strdup(key), kernel);
+        } else if (!g_error_matches(missing, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
+            g_propagate_error(error, g_steal_pointer(&missing));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void kernels_call_done(struct lane_call *base, const GError *error)
+{
+    struct kernels_call *call = (struct kernels_call *)base;
+    if (error)
+        agent_give_up(call->agent, "cannot read kernels: %s", error->message);
+    if (!call->kernels)
+        call->kernels = g_hash_table_new(g_str_hash, g_str_equal);
+    call->done(call->data, call->kernels);
+    g_hash_table_unref(call->kernels);
+    g_ptr_array_unref(call->keys);
+    g_free(call);
+}
+
+static void kernels_call_push(struct agent *agent, run_fn *run, GPtrArray *keys, kernels_fn *done,
+                              void *data)
+{
+    struct kernels_call *call = g_new0(struct kernels_call, 1);
+    call->call.run = run;
+    call->call.done = kernels_call_done;
+    call->agent = agent;
+    call->keys = keys;
+    call->done = done;
+    call->data = data;
+    lane_push(agent->data, &call->call);
+}
+
+void call_known(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data)
+{
+    kernels_call_push(agent, run_known, keys, done, data);
+}
+
+void call_load(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data)
+{
+    kernels_call_push(agent, run_load, keys, done, data);
+}

@@ -1,0 +1,51 @@
+/*
+ * The store's calls on the agent's data lane. They run in the order they are
+ * made, so a kernel is stored before the round that names it. Arguments must
+ * stay as they are until `done`, which is called on the loop; a NULL done
+ * leaves failures to agent_refused(). A call about a work never outlives it
+ * when the work is freed from a later call's done: call_barrier() is such one.
+ */
+#ifndef WORKER_AGENT_CALLS_H
+#define WORKER_AGENT_CALLS_H
+
+#include "worker/agent/agent_state.h"
+
+typedef void call_done_fn(struct agent *agent, void *data, const GError *error);
+
+void call_built(struct agent *agent, struct work *work, call_done_fn *done, void *data);
+/* Copies the open round, which may change meanwhile. */
+void call_partial(struct agent *agent, struct work *work, call_done_fn *done, void *data);
+/* Takes kept over. */
+void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
+                call_done_fn *done, void *data);
+void call_fail_job(struct agent *agent, struct work *work, enum failure failure, const char *detail,
+                   call_done_fn *done, void *data);
+void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
+void call_release_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
+void call_quarantine(struct agent *agent, struct work *work, int index);
+void call_spent(struct agent *agent, struct work *work, double seconds);
+/* work may be NULL. */
+void call_event(struct agent *agent, const char *kind, struct work *work, const char *detail);
+/* kernel must live until done. */
+void call_put_kernel(struct agent *agent, const struct kernel_row *kernel, call_done_fn *done,
+                     void *data);
+/* Does nothing but come after all calls made before. */
+void call_barrier(struct agent *agent, call_done_fn *done, void *data);
+
+struct claimed {
+    GPtrArray *jobs;       /* struct job *; the receiver steals them */
+    GPtrArray *quarantine; /* struct quarantine_row * */
+    GHashTable *targets;   /* id -> struct target * */
+};
+typedef void claimed_fn(void *data, struct claimed *claimed);
+/* target NULL for any. A failure ends the agent, so claimed is always there. */
+void call_claim(struct agent *agent, enum pool pool, const char *target, int batch,
+                claimed_fn *done, void *data);
+
+/* Rows of kernels by key. call_known: without code; call_load: with it. Takes keys (char *) over;
+ * kernels that the database does not have are not in the table. */
+typedef void kernels_fn(void *data, GHashTable *kernels);
+void call_known(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data);
+void call_load(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * The build pool's kernels: each that nobody has compiled yet goes to a build
+ * child, once, however many jobs wait for it.
+ */
+#include <string.h>
+
+#include "worker/agent/agent_build.h"
+#include "worker/target_json.h"
+
+#define COMPILE_LIVES           2 /* a kernel whose child dies that often is the reason */
+#define VERSION_LIVES           3 /* likewise a toolchain that is asked for its version */
+#define BUILD_MEMORY_BYTES      (4ull << 30) /* of a compiler: far beyond what one kernel needs */
+#define VERSION_TIMEOUT_SECONDS 60
+#define DETAIL_MAX              2000
+
+void recipient_free(gpointer data)
+{
+    struct recipient *recipient = data;
+    g_free(recipient->version);
+    g_free(recipient->refusal);
+    g_free(recipient);
+}
+
+void compilation_free(gpointer data)
+{
+    struct compilation *compilation = data;
+    struct kernel_row *row = &compilation->row;
+    char *texts[] = {row->key,        row->file,      row->entry, row->options,
+                     row->arch,       row->toolchain, row->log,   row->toolchain_version,
+                     row->code_sha256};
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_free(texts[i]);
+    g_clear_pointer(&row->code, g_bytes_unref);
+    g_array_unref(compilation->needs);
+    g_free(compilation);
+}
+
+/* ---- compilations ---- */
+
+void need_met(struct need *need, const struct kernel_row *row, double seconds)
+{
+    struct build_job *job = need->job;
+    struct outcome *outcome = &job->work.round->outcomes[need->index];
+    outcome->build_seconds += seconds;
+    job->seconds += seconds;
+    if (row->failure != FAILURE_NONE && outcome->failure == FAILURE_PENDING) {
+        g_autofree char *detail = g_strndup(row->log ? row->log : "", DETAIL_MAX);
+        g_autofree char *valid = g_utf8_make_valid(detail, -1);
+        work_fail_config(&job->work, need->index, row->failure, valid);
+    }
+    g_assert(job->missing > 0);
+    if (--job->missing == 0 && !job->leaving)
+        build_job_complete(job);
+}
+
+static void compilation_stored(struct agent *agent, void *data, const GError *error)
+{
+    struct compilation *compilation = data;
+    if (error)
+        agent_refused(agent, compilation->row.key, error);
+    g_hash_table_remove(compilation->builder->compilations, compilation->row.key);
+    agent_kick(agent);
+}
+
+/* The kernel is stored before the rounds that wait for it: the lane keeps the order. */
+static void compilation_finish(struct compilation *compilation)
+{
+    struct kernel_row *row = &compilation->row;
+    compilation->over = true;
+    if (row->code)
+        row->code_sha256 = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, row->code);
+    else
+        row->code_sha256 = g_strdup("");
+    row->built_by = compilation->builder->agent->worker;
+    call_put_kernel(compilation->builder->agent, row, compilation_stored, compilation);
+    for (guint i = 0; i < compilation->needs->len; i++)
+        need_met(&g_array_index(compilation->needs, struct need, i), row, i ? 0 : row->seconds);
+    g_array_set_size(compilation->needs, 0);
+}
+
+static void compilation_fail(struct compilation *compilation, enum failure failure,
+                             const struct child_death *death)
+{
+    compilation->row.failure = failure;
+    compilation->row.log = g_strdup_printf("%s\n%s", death->text, death->words);
+    compilation_finish(compilation);
+}
+
+struct compilation *compilation_new(struct build_job *job, const struct launch *launch,
+                                    const char *key)
+{
+    struct compilation *compilation = g_new0(struct compilation, 1);
+    const struct recipient *recipient = job->recipient;
+    compilation->builder = job->builder;
+    compilation->recipient = job->recipient;
+    compilation->needs = g_array_new(FALSE, FALSE, sizeof(struct need));
+    compilation->row = (struct kernel_row){
+        .key = g_strdup(key),
+        .file = g_strdup(launch->file),
+        .entry = g_strdup(launch->entry),
+        .options = g_strdup(launch->options),
+        .arch = g_strdup(recipient->target.arch),
+        .toolchain = g_strdup(recipient->toolchain->name),
+        .toolchain_version = g_strdup(recipient->version),
+    };
+    g_hash_table_insert(job->builder->compilations, compilation->row.key, compilation);
+    g_queue_push_tail(&job->builder->ready, compilation);
+    return compilation;
+}
+
+/* ---- toolchains ---- */
+
+static void recipient_refuse(struct builder *builder, struct recipient *recipient, const char *why)
+{
+    struct agent *agent = builder->agent;
+    recipient->refusal = g_strdup(why);
+    agent_log("cannot build for %s here: %s", recipient->target.id, why);
+    const struct evaluator *first = agent->evaluators->len ? agent->evaluators->pdata[0] : NULL;
+    const struct target *own = first ? evaluator_target(first) : NULL;
+    /* A claim takes any target or one: after a refusal only our own is left. */
+    if (own && strcmp(own->id, recipient->target.id) != 0) {
+        builder->own_target_only = true;
+        return;
+    }
+    builder->useless = true;
+    agent_give_up(agent, "no job can be built on this node");
+}
+
+static void recipient_known(struct builder *builder, struct recipient *recipient)
+{
+    for (guint i = 0; i < builder->jobs->len; i++) {
+        struct build_job *job = g_ptr_array_index(builder->jobs, i);
+        if (job->recipient != recipient || job->planned || job->leaving)
+            continue;
+        if (recipient->refusal)
+            build_job_release(job);
+        else
+            build_job_plan(job);
+    }
+    agent_kick(builder->agent);
+}
+
+struct recipient *recipient_get(struct builder *builder, const struct target *target)
+{
+    struct recipient *recipient = g_hash_table_lookup(builder->recipients, target->id);
+    if (!recipient) {
+        recipient = g_new0(struct recipient, 1);
+        g_hash_table_insert(builder->recipients, g_strdup(target->id), recipient);
+    }
+    recipient->target = *target;
+    recipient->toolchain = toolchain_for_target(target);
+    if (!recipient->toolchain && !recipient->refusal)
+        recipient_refuse(builder, recipient, "no toolchain of this program serves it");
+    if (!recipient->version && !recipient->refusal && !recipient->queued) {
+        recipient->queued = true;
+        g_queue_push_tail(&builder->unknown, recipient);
+    }
+    return recipient;
+}
+
+static void version_answered(struct slot *slot, json_t *head)
+{
+    struct builder *builder = slot->builder;
+    struct recipient *recipient = g_steal_pointer(&slot->recipient);
+    const char *version = json_string_value(json_object_get(head, "version"));
+    const char *refusal = json_string_value(json_object_get(head, "error"));
+    if (version && *version)
+        recipient->version = g_strdup(version);
+    else
+        recipient_refuse(builder, recipient, refusal && *refusal ? refusal : "it says no version");
+    recipient_known(builder, recipient);
+}
+
+/* ---- children ---- */
+
+static void slot_up(Child *child, void *data)
+{
+    struct slot *slot = data;
+    (void)child;
+    agent_kick(slot->builder->agent);
+}
+
+static void compiled(struct slot *slot, const struct frame *frame)
+{
+    struct compilation *compilation = g_steal_pointer(&slot->compilation);
+    struct kernel_row *row = &compilation->row;
+    const char *failure = json_string_value(json_object_get(frame->head, "failure"));
+    const char *log = json_string_value(json_object_get(frame->head, "log"));
+    row->log = g_strdup(log ? log : "");
+    row->seconds = json_number_value(json_object_get(frame->head, "seconds"));
+    if (!failure || !failure_parse(failure, &row->failure))
+        row->failure = FAILURE_COMPILER_CRASH;
+    if (row->failure == FAILURE_NONE && !frame->blob)
+        row->failure = FAILURE_COMPILE_ERROR;
+    if (row->failure == FAILURE_NONE)
+        row->code = g_bytes_ref(frame->blob);
+    compilation_finish(compilation);
+}
+
+static void stack_answered(struct slot *slot, json_t *head)
+{
+    const char *stack = json_string_value(json_object_get(head, "stack"));
+    slot->asked_stack = false;
+    slot->builder->stack = g_strdup(stack ? stack : "");
+}
+
+/* A toolchain whose version cannot be asked without a crash is left to the jobs that need it. */
+static void stack_died(struct slot *slot)
+{
+    slot->asked_stack = false;
+    if (++slot->builder->stack_deaths >= VERSION_LIVES)
+        slot->builder->stack = g_strdup("");
+}
+
+static void slot_frame(Child *child, const struct frame *frame, void *data)
+{
+    struct slot *slot = data;
+    const char *op = json_string_value(json_object_get(frame->head, "op"));
+    child_set_deadline(child, 0);
+    if (op && strcmp(op, "stack") == 0 && slot->asked_stack)
+        stack_answered(slot, frame->head);
+    else if (op && strcmp(op, "version") == 0 && slot->recipient)
+        version_answered(slot, frame->head);
+    else if (op && strcmp(op, "compiled") == 0 && slot->compilation)
+        compiled(slot, frame);
+    agent_kick(slot->builder->agent);
+}
+
+static void compilation_died(struct slot *slot, const struct child_death *death)
+{
+    struct compilation *compilation = g_steal_pointer(&slot->compilation);
+    if (death->end == CHILD_TIMEOUT)
+        compilation_fail(compilation, FAILURE_COMPILE_TIMEOUT, death);
+    else if (++compilation->deaths >= COMPILE_LIVES)
+        compilation_fail(compilation, FAILURE_COMPILER_CRASH, death);
+    else
+        g_queue_push_head(&slot->builder->ready, compilation);
+}
+
+static void recipient_died(struct slot *slot, const struct child_death *death)
+{
+    struct recipient *recipient = g_steal_pointer(&slot->recipient);
+    if (++recipient->deaths < VERSION_LIVES) {
+        g_queue_push_tail(&slot->builder->unknown, recipient);
+        return;
+    }
+    g_autofree char *why = g_strdup_printf("%s: %s", death->text, death->words);
+    recipient_refuse(slot->builder, recipient, why);
+    recipient_known(slot->builder, recipient);
+}
+
+static void slot_died(Child *child, const struct child_death *death, void *data)
+{
+    struct slot *slot = data;
+    struct agent *agent = slot->builder->agent;
+    struct compilation *compilation = slot->compilation;
+    (void)child;
+    g_autofree char *detail =
+        g_strdup_printf("%s%s%s %s", death->text, compilation ? ", compiling " : "",
+                        compilation ? compilation->row.file : "", death->words);
+    if (agent->state == AGENT_WORKING && death->end != CHILD_UNBORN) {
+        agent_log("%s", detail);
+        call_event(agent, "build child died", NULL, detail);
+    }
+    if (compilation && death->end != CHILD_UNBORN)
+        compilation_died(slot, death);
+    else if (compilation)
+        g_queue_push_head(&slot->builder->ready, g_steal_pointer(&slot->compilation));
+    if (slot->recipient)
+        recipient_died(slot, death);
+    if (slot->asked_stack)
+        stack_died(slot);
+    agent_kick(agent);
+}
+
+static void slot_ask_stack(struct slot *slot)
+{
+    json_t *head = json_pack("{s:s}", "op", "stack");
+    slot->asked_stack = true;
+    child_send(slot->child, head, NULL);
+    child_set_deadline(slot->child, VERSION_TIMEOUT_SECONDS);
+    json_decref(head);
+}
+
+static void slot_ask_version(struct slot *slot)
+{
+    slot->recipient = g_queue_pop_head(&slot->builder->unknown);
+    json_t *head =
+        json_pack("{s:s, s:s, s:o}", "op", "version", "toolchain", slot->recipient->toolchain->name,
+                  "target", target_to_json(&slot->recipient->target));
+    child_send(slot->child, head, NULL);
+    child_set_deadline(slot->child, VERSION_TIMEOUT_SECONDS);
+    json_decref(head);
+}
+
+static void slot_compile(struct slot *slot)
+{
+    struct builder *builder = slot->builder;
+    struct compilation *compilation = g_queue_pop_head(&builder->ready);
+    const struct kernel_row *row = &compilation->row;
+    slot->compilation = compilation;
+    json_t *head =
+        json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id", builder->next_id++,
+                  "toolchain", row->toolchain, "file", row->file, "entry", row->entry, "options",
+                  row->options, "target", target_to_json(&compilation->recipient->target));
+    child_send(slot->child, head, NULL);
+    child_set_deadline(slot->child, builder->agent->options->compile_timeout_seconds);
+    json_decref(head);
+}
+
+void slot_pump(struct slot *slot)
+{
+    struct builder *builder = slot->builder;
+    if (slot->compilation || slot->recipient || slot->asked_stack)
+        return;
+    if (builder->stack && !builder->unknown.head && !builder->ready.head)
+        return;
+    if (child_is_down(slot->child))
+        child_start(slot->child);
+    else if (child_is_up(slot->child) && !builder->stack)
+        slot_ask_stack(slot);
+    else if (child_is_up(slot->child) && builder->unknown.head)
+        slot_ask_version(slot);
+    else if (child_is_up(slot->child))
+        slot_compile(slot);
+}
+
+struct slot *slot_new(struct builder *builder, guint number)
+{
+    static const struct child_callbacks callbacks = {slot_up, slot_frame, slot_died};
+    struct slot *slot = g_new0(struct slot, 1);
+    g_autofree char *name = g_strdup_printf("build-%u", number);
+    g_auto(GStrv) environment = agent_child_environment(builder->agent, name);
+    struct child_spec spec = {
+        .role = "build",
+        .memory_bytes = BUILD_MEMORY_BYTES,
+        .environment = environment,
+    };
+    slot->builder = builder;
+    slot->child = child_new(&builder->agent->loop, &spec, &callbacks, slot);
+    return slot;
+}
+
+void slot_free(gpointer data)
+{
+    struct slot *slot = data;
+    child_free(slot->child);
+    g_free(slot);
+}

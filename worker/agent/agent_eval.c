@@ -1,0 +1,282 @@
+/*
+ * The eval pool of one device: claimed jobs wait with their code at hand while
+ * the eval child measures one of them. What was measured is never measured
+ * again.
+ */
+#include "worker/agent/agent_eval.h"
+
+#define FLUSH_MS    3000
+#define FETCH_AHEAD 2 /* jobs whose code lies ready */
+
+void eval_job_event(struct eval_job *job, const char *kind, const char *detail)
+{
+    agent_log("%s: %s: %s", job->work.name, kind, detail);
+    call_event(job->evaluator->agent, kind, &job->work, detail);
+}
+
+/* ---- a job's end in this pool ---- */
+
+static void eval_job_gone(struct agent *agent, void *data, const GError *error)
+{
+    struct eval_job *job = data;
+    if (error && !job->lost)
+        agent_refused(agent, job->work.name, error);
+    job->evaluator->leaving--;
+    g_clear_pointer(&job->kernels, g_hash_table_unref);
+    work_clear(&job->work);
+    g_free(job->deaths);
+    g_free(job);
+    agent_changed(agent);
+}
+
+static void eval_job_leave(struct eval_job *job)
+{
+    g_assert(!job->leaving);
+    job->leaving = true;
+    job->evaluator->leaving++;
+    if (job->evaluator->current != job)
+        return;
+    job->evaluator->current = NULL;
+    evaluator_forget_kernels(job->evaluator);
+}
+
+void eval_job_release(struct eval_job *job)
+{
+    eval_job_leave(job);
+    if (job->lost)
+        call_barrier(job->evaluator->agent, eval_job_gone, job);
+    else
+        call_release_job(job->evaluator->agent, &job->work, eval_job_gone, job);
+}
+
+static double eval_job_seconds(const struct eval_job *job)
+{
+    return job->began_us ? (double)(g_get_monotonic_time() - job->began_us) / 1e6 : 0;
+}
+
+void eval_job_finish(struct eval_job *job)
+{
+    struct agent *agent = job->evaluator->agent;
+    g_autofree char *summary = work_summary(&job->work);
+    eval_job_leave(job);
+    if (job->lost) {
+        call_barrier(agent, eval_job_gone, job);
+        return;
+    }
+    agent_log("%s: round %d: %s", job->work.name, job->work.round->number, summary);
+    call_round(agent, &job->work, work_kept(&job->work), work_more(&job->work),
+               eval_job_seconds(job), eval_job_gone, job);
+}
+
+void eval_job_fail(struct eval_job *job, enum failure failure, const char *detail)
+{
+    eval_job_event(job, "job failed", detail);
+    eval_job_leave(job);
+    call_fail_job(job->evaluator->agent, &job->work, failure, detail, eval_job_gone, job);
+}
+
+/* ---- a job's outcomes ---- */
+
+bool eval_job_pending(const struct eval_job *job, int index)
+{
+    return job->work.round->outcomes[index].failure == FAILURE_PENDING;
+}
+
+int eval_job_pending_count(const struct eval_job *job)
+{
+    int count = 0;
+    for (int i = 0; i < job->work.round->config_count; i++)
+        count += eval_job_pending(job, i);
+    return count;
+}
+
+static void partial_stored(struct agent *agent, void *data, const GError *error)
+{
+    struct eval_job *job = data;
+    job->flushing--;
+    if (!error)
+        return;
+    agent_refused(agent, job->work.name, error);
+    job->lost = true;
+    if (job->evaluator->current == job)
+        evaluator_send_stop(job->evaluator);
+}
+
+void eval_job_flush(struct eval_job *job)
+{
+    if (!job->dirty || job->leaving || job->lost)
+        return;
+    job->dirty = false;
+    job->flushing++;
+    call_partial(job->evaluator->agent, &job->work, partial_stored, job);
+}
+
+static void flush_due(uv_timer_t *timer)
+{
+    struct evaluator *evaluator = timer->data;
+    if (evaluator->current && evaluator->current->flushing == 0)
+        eval_job_flush(evaluator->current);
+}
+
+/* ---- the next thing to do ---- */
+
+void evaluator_next(struct evaluator *evaluator)
+{
+    if (evaluator->asked)
+        return;
+    if (evaluator->stopping) {
+        if (evaluator->current) {
+            eval_job_flush(evaluator->current);
+            eval_job_release(evaluator->current);
+        }
+        return;
+    }
+    if (!evaluator->current) {
+        struct eval_job *job = g_queue_peek_head(&evaluator->jobs);
+        if (!job || !job->kernels || !agent_may_eval(evaluator->agent))
+            return;
+        evaluator->current = g_queue_pop_head(&evaluator->jobs);
+        job->began_us = g_get_monotonic_time();
+    }
+    if (eval_job_pending_count(evaluator->current) == 0)
+        eval_job_finish(evaluator->current);
+    else if (evaluator->open && child_is_up(evaluator->child))
+        eval_job_ask(evaluator->current);
+    else if (child_is_down(evaluator->child))
+        child_start(evaluator->child);
+}
+
+static struct eval_job *eval_job_new(struct evaluator *evaluator, struct claimed *claimed)
+{
+    struct eval_job *job = g_new0(struct eval_job, 1);
+    struct job *stored = g_ptr_array_steal_index(claimed->jobs, 0);
+    job->evaluator = evaluator;
+    work_init(&job->work, stored, g_hash_table_lookup(claimed->targets, stored->target), POOL_EVAL,
+              claimed->quarantine);
+    struct round *round = job->work.round;
+    g_assert(round); /* a built job has an open round */
+    char *stack = agent_join_stacks(round->stack ? round->stack : "", evaluator->stack);
+    g_free(round->stack);
+    round->stack = stack;
+    job->deaths = g_new0(guint8, MAX(round->config_count, 1));
+    return job;
+}
+
+static void eval_claimed(void *data, struct claimed *claimed)
+{
+    struct evaluator *evaluator = data;
+    evaluator->claiming = false;
+    evaluator->empty = claimed->jobs->len == 0;
+    while (claimed->jobs->len > 0) {
+        struct eval_job *job = eval_job_new(evaluator, claimed);
+        if (evaluator->stopping)
+            eval_job_release(job);
+        else
+            g_queue_push_tail(&evaluator->jobs, job);
+    }
+    agent_kick(evaluator->agent);
+}
+
+static void evaluator_claim(struct evaluator *evaluator)
+{
+    struct agent *agent = evaluator->agent;
+    if (agent->state != AGENT_WORKING || !agent_may_eval(agent) || evaluator->claiming ||
+        evaluator->empty || evaluator->stopping || evaluator->jobs.length >= FETCH_AHEAD)
+        return;
+    evaluator->claiming = true;
+    call_claim(agent, POOL_EVAL, evaluator->target.id, agent->options->batch, eval_claimed,
+               evaluator);
+}
+
+void evaluator_pump(Evaluator *evaluator)
+{
+    GList *at = evaluator->jobs.head;
+    evaluator_claim(evaluator);
+    for (int i = 0; i < FETCH_AHEAD && at; i++, at = at->next)
+        eval_job_fetch(at->data);
+    if (evaluator->agent->state == AGENT_WORKING)
+        evaluator_next(evaluator);
+}
+
+/* ---- for the agent ---- */
+
+void evaluator_open(Evaluator *evaluator)
+{
+    child_start(evaluator->child);
+}
+
+const struct target *evaluator_target(const Evaluator *evaluator)
+{
+    return evaluator->known ? &evaluator->target : NULL;
+}
+
+const char *evaluator_stack(const Evaluator *evaluator)
+{
+    return evaluator->stack;
+}
+
+void evaluator_wake(Evaluator *evaluator)
+{
+    evaluator->empty = false;
+}
+
+bool evaluator_empty(const Evaluator *evaluator)
+{
+    return evaluator->empty;
+}
+
+bool evaluator_busy(const Evaluator *evaluator)
+{
+    return evaluator->claiming || evaluator->current || evaluator->jobs.head ||
+           evaluator->leaving > 0;
+}
+
+void evaluator_stop(Evaluator *evaluator)
+{
+    struct eval_job *job;
+    evaluator->stopping = true;
+    while ((job = g_queue_pop_head(&evaluator->jobs)))
+        eval_job_release(job);
+    if (evaluator->asked)
+        evaluator_send_stop(evaluator);
+    else
+        evaluator_next(evaluator);
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+    g_free(handle);
+}
+
+Evaluator *evaluator_new(struct agent *agent, const char *device)
+{
+    Evaluator *evaluator = g_new0(struct evaluator, 1);
+    g_autofree char *name = g_strdup_printf("eval-%u", agent->evaluators->len);
+    g_auto(GStrv) environment = agent_child_environment(agent, name);
+    struct child_spec spec = {.role = "eval", .argument = device, .environment = environment};
+    evaluator->agent = agent;
+    evaluator->device = g_strdup(device);
+    evaluator->child = child_new(&agent->loop, &spec, &evaluator_callbacks, evaluator);
+    evaluator->in_flight = -1;
+    evaluator->sent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    evaluator->asked_configs = g_hash_table_new(NULL, NULL);
+    g_queue_init(&evaluator->jobs);
+    evaluator->flush = g_new0(uv_timer_t, 1);
+    evaluator->flush->data = evaluator;
+    uv_timer_init(&agent->loop, evaluator->flush);
+    uv_timer_start(evaluator->flush, flush_due, FLUSH_MS, FLUSH_MS);
+    return evaluator;
+}
+
+void evaluator_free(Evaluator *evaluator)
+{
+    if (!evaluator)
+        return;
+    uv_close((uv_handle_t *)evaluator->flush, timer_closed);
+    child_free(evaluator->child);
+    g_hash_table_unref(evaluator->sent);
+    g_hash_table_unref(evaluator->asked_configs);
+    g_free(evaluator->device);
+    g_free(evaluator->stack);
+    g_free(evaluator);
+}

@@ -1,0 +1,75 @@
+/*
+ * What the files of the eval pool share: agent_eval.c has its jobs, from the
+ * claim to the stored round; agent_request.c asks the eval child; and
+ * agent_answers.c hears it, or its death. Internal.
+ */
+#ifndef WORKER_AGENT_EVAL_H
+#define WORKER_AGENT_EVAL_H
+
+#include "worker/agent/agent_calls.h"
+
+struct eval_job {
+    struct work work;
+    Evaluator *evaluator;
+    GHashTable *kernels; /* key -> struct kernel_row *, NULL until fetched */
+    bool fetching;
+    guint8 *deaths; /* a config: children it took with it */
+    int barren;     /* deaths in a row with no config in flight */
+    bool dirty;     /* outcomes that are not flushed */
+    int flushing;   /* flushes under way */
+    bool lost;      /* the database gave the job to somebody else */
+    bool leaving;
+    gint64 began_us;
+    double slowest_seconds; /* deadline of a config */
+};
+
+struct evaluator {
+    struct agent *agent;
+    char *device;
+    Child *child;
+    bool open; /* this child said hello */
+    bool known;
+    struct target target;
+    char *stack;
+    int failed_opens;
+    GQueue jobs; /* struct eval_job *: claimed, waiting */
+    struct eval_job *current;
+    int leaving; /* jobs whose last call is under way */
+    bool claiming, empty, stopping;
+    bool asked;                /* an evaluate request is under way */
+    GHashTable *asked_configs; /* indices of that request */
+    int in_flight;             /* config that was begun, or -1 */
+    json_int_t request;
+    GHashTable *sent; /* keys the child holds */
+    uv_timer_t *flush;
+};
+
+/* ---- agent_eval.c ---- */
+
+/* The job's last call; it is not the evaluator's current one any more. */
+void eval_job_release(struct eval_job *job);
+void eval_job_finish(struct eval_job *job);
+void eval_job_fail(struct eval_job *job, enum failure failure, const char *detail);
+/* Stores the outcomes so far. */
+void eval_job_flush(struct eval_job *job);
+/* Into the log and the farm's diary. */
+void eval_job_event(struct eval_job *job, const char *kind, const char *detail);
+bool eval_job_pending(const struct eval_job *job, int index);
+int eval_job_pending_count(const struct eval_job *job);
+/* Goes on with the current job, or takes the next whose code is there. */
+void evaluator_next(Evaluator *evaluator);
+
+/* ---- agent_request.c ---- */
+
+/* Reads the code of the job's pending configs. */
+void eval_job_fetch(struct eval_job *job);
+/* Asks the child for what is pending; finishes the job where nothing can be asked. */
+void eval_job_ask(struct eval_job *job);
+void evaluator_forget_kernels(Evaluator *evaluator);
+void evaluator_send_stop(Evaluator *evaluator);
+
+/* ---- agent_answers.c ---- */
+
+extern const struct child_callbacks evaluator_callbacks;
+
+#endif

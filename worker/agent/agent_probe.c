@@ -1,0 +1,72 @@
+/*
+ * What a device of this node is, asked of an eval child: the caller opens no
+ * device of its own.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/agent/agent.h"
+#include "worker/agent/child.h"
+#include "worker/agent/identity.h"
+
+#define PROBE_SECONDS 60
+
+struct probe {
+    Child *child;
+    bool answered;
+};
+
+static void probe_up(Child *child, void *data)
+{
+    (void)data;
+    child_set_deadline(child, PROBE_SECONDS);
+}
+
+static void probe_frame(Child *child, const struct frame *frame, void *data)
+{
+    struct probe *probe = data;
+    const char *op = json_string_value(json_object_get(frame->head, "op"));
+    if (probe->answered || !op || strcmp(op, "hello") != 0)
+        return;
+    json_t *answer = json_pack("{s:O, s:O, s:O}", "target", json_object_get(frame->head, "target"),
+                               "stack", json_object_get(frame->head, "stack"), "device",
+                               json_object_get(frame->head, "device"));
+    if (answer && json_dumpf(answer, stdout, JSON_COMPACT) == 0) {
+        putchar('\n');
+        probe->answered = true;
+    }
+    json_decref(answer);
+    child_end(child, 1);
+}
+
+static void probe_died(Child *child, const struct child_death *death, void *data)
+{
+    struct probe *probe = data;
+    if (!probe->answered)
+        fprintf(stderr, "worker: cannot open the device: %s: %s\n", death->text, death->words);
+    probe->child = NULL;
+    child_free(child);
+}
+
+int agent_probe(const char *device)
+{
+    static const struct child_callbacks callbacks = {probe_up, probe_frame, probe_died};
+    g_autoptr(GError) error = NULL;
+    g_autofree char *scratch = identity_make_scratch(&error);
+    uv_loop_t loop;
+    struct probe probe = {0};
+    if (!scratch) {
+        fprintf(stderr, "worker: %s\n", error->message);
+        return 1;
+    }
+    g_autofree char *setting = g_strdup_printf("SKIPJACK_SCRATCH=%s/probe", scratch);
+    char *environment[] = {setting, NULL};
+    struct child_spec spec = {.role = "eval", .argument = device, .environment = environment};
+    uv_loop_init(&loop);
+    probe.child = child_new(&loop, &spec, &callbacks, &probe);
+    child_start(probe.child);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    identity_remove_scratch(scratch);
+    return probe.answered ? 0 : 1;
+}

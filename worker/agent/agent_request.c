@@ -1,0 +1,194 @@
+/* What the agent asks of an eval child. */
+#include "worker/agent/agent_eval.h"
+
+#include <string.h>
+
+#include "solvers/problem_key.h"
+#include "worker/target_json.h"
+
+#define SLOWEST_FLOPS 1e8 /* below this a run hangs: a slow CPU core does fifty times as much */
+#define RUNS_AT_LEAST 8   /* of a config: warm-up, repeats, verification */
+
+/* ---- code ---- */
+
+static bool config_has_code(struct eval_job *job, int index)
+{
+    g_auto(GStrv) keys = g_strsplit(job->work.round->kernel_keys[index], ",", -1);
+    for (char **key = keys; *key; key++) {
+        const struct kernel_row *row = g_hash_table_lookup(job->kernels, *key);
+        if (!row || !row->code)
+            return false;
+    }
+    return keys[0] != NULL;
+}
+
+static void eval_job_fetched(void *data, GHashTable *kernels)
+{
+    struct eval_job *job = data;
+    job->fetching = false;
+    job->kernels = g_hash_table_ref(kernels);
+    if (job->leaving)
+        return;
+    for (int i = 0; i < job->work.round->config_count; i++)
+        if (eval_job_pending(job, i) && !config_has_code(job, i))
+            work_fail_config(&job->work, i, FAILURE_LOAD_ERROR,
+                             "its code object is not in the database any more");
+    agent_kick(job->evaluator->agent);
+}
+
+void eval_job_fetch(struct eval_job *job)
+{
+    if (job->fetching || job->kernels)
+        return;
+    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < job->work.round->config_count; i++) {
+        g_auto(GStrv) parts = g_strsplit(job->work.round->kernel_keys[i], ",", -1);
+        for (char **key = parts; eval_job_pending(job, i) && *key; key++)
+            if (**key && g_hash_table_add(keys, g_strdup(*key)))
+                g_ptr_array_add(list, g_strdup(*key));
+    }
+    job->fetching = true;
+    call_load(job->evaluator->agent, list, eval_job_fetched, job);
+}
+
+/* ---- requests ---- */
+
+/* The config that already cost a child is tried alone: whatever happens then is its own doing. */
+static int suspect(const struct eval_job *job)
+{
+    for (int i = 0; i < job->work.round->config_count; i++)
+        if (eval_job_pending(job, i) && job->deaths[i] > 0)
+            return i;
+    return -1;
+}
+
+static json_t *launch_keys(const struct eval_job *job, int index, const struct solution *solution)
+{
+    int kernel_of[SOLUTION_LAUNCHES_MAX], count;
+    g_auto(GStrv) keys = g_strsplit(job->work.round->kernel_keys[index], ",", -1);
+    work_launch_kernels(solution, kernel_of, &count);
+    if ((int)g_strv_length(keys) != count)
+        return NULL;
+    json_t *list = json_array();
+    for (int i = 0; i < solution->launch_count; i++)
+        json_array_append_new(list, json_string(keys[kernel_of[i]]));
+    return list;
+}
+
+static void send_kernels(struct eval_job *job, json_t *keys)
+{
+    struct evaluator *evaluator = job->evaluator;
+    size_t i;
+    json_t *key;
+    json_array_foreach (keys, i, key) {
+        const char *text = json_string_value(key);
+        const struct kernel_row *row = g_hash_table_lookup(job->kernels, text);
+        if (!g_hash_table_add(evaluator->sent, g_strdup(text)))
+            continue;
+        json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", text);
+        child_send(evaluator->child, head, row->code);
+        json_decref(head);
+    }
+}
+
+static double config_deadline(const struct eval_job *job, const struct solution *solution)
+{
+    const struct agent_options *options = job->evaluator->agent->options;
+    return options->run_timeout_seconds + RUNS_AT_LEAST * options->sample_seconds +
+           RUNS_AT_LEAST * solution->flops / SLOWEST_FLOPS;
+}
+
+/* The config as the child reads it, its kernels sent ahead; NULL when it cannot be evaluated. */
+static json_t *config_request(struct eval_job *job, int index)
+{
+    struct solution solution;
+    if (!work_solve(&job->work, index, &solution))
+        return NULL;
+    json_t *keys = launch_keys(job, index, &solution);
+    if (!keys) {
+        work_fail_config(&job->work, index, FAILURE_LOAD_ERROR,
+                         "it was built by another recipe than this program's");
+        return NULL;
+    }
+    send_kernels(job, keys);
+    job->slowest_seconds = MAX(job->slowest_seconds, config_deadline(job, &solution));
+    const struct perf_config *config = &job->work.round->configs[index];
+    json_t *values = json_array();
+    for (int i = 0; i < config->count; i++)
+        json_array_append_new(values, json_integer(config->values[i]));
+    return json_pack("{s:i, s:o, s:o}", "index", index, "values", values, "kernels", keys);
+}
+
+static json_t *request_configs(struct eval_job *job, int *default_index)
+{
+    json_t *configs = json_array();
+    int alone = suspect(job), usual = work_default_index(&job->work);
+    *default_index = -1;
+    for (int i = 0; i < job->work.round->config_count; i++) {
+        if (!eval_job_pending(job, i) || (alone >= 0 && i != alone))
+            continue;
+        json_t *config = config_request(job, i);
+        if (!config)
+            continue;
+        json_array_append_new(configs, config);
+        g_hash_table_add(job->evaluator->asked_configs, GINT_TO_POINTER(i));
+        if (i == usual)
+            *default_index = i;
+    }
+    return configs;
+}
+
+/* Until the first config begins the child computes the reference, in plain loops. */
+static double reference_deadline(const struct eval_job *job)
+{
+    return job->slowest_seconds + 2 * problem_macs(&job->work.job->problem) / SLOWEST_FLOPS;
+}
+
+void eval_job_ask(struct eval_job *job)
+{
+    struct evaluator *evaluator = job->evaluator;
+    char key[PROBLEM_KEY_MAX];
+    int default_index;
+    g_hash_table_remove_all(evaluator->asked_configs);
+    json_t *configs = request_configs(job, &default_index);
+    if (json_array_size(configs) == 0) {
+        json_decref(configs);
+        eval_job_finish(job);
+        return;
+    }
+    json_t *head =
+        json_pack("{s:s, s:I, s:s, s:s, s:o, s:I, s:o, s:i, s:f, s:f}", "op", "evaluate", "id",
+                  ++evaluator->request, "problem", problem_key(&job->work.job->problem, key),
+                  "solver", job->work.job->solver, "target", target_to_json(&job->work.target),
+                  "seed", (json_int_t)job->work.job->seed, "configs", configs, "default",
+                  default_index, "best_ms", agent_best_ms(evaluator->agent, &job->work),
+                  "sample_seconds", evaluator->agent->options->sample_seconds);
+    child_send(evaluator->child, head, NULL);
+    json_decref(head);
+    evaluator->asked = true;
+    evaluator->in_flight = -1;
+    child_set_deadline(evaluator->child, reference_deadline(job));
+}
+
+void evaluator_send_stop(Evaluator *evaluator)
+{
+    if (!child_is_up(evaluator->child))
+        return;
+    json_t *head = json_pack("{s:s}", "op", "stop");
+    child_send(evaluator->child, head, NULL);
+    json_decref(head);
+}
+
+void evaluator_forget_kernels(struct evaluator *evaluator)
+{
+    GHashTableIter iter;
+    gpointer key;
+    g_hash_table_iter_init(&iter, evaluator->sent);
+    while (child_is_up(evaluator->child) && g_hash_table_iter_next(&iter, &key, NULL)) {
+        json_t *head = json_pack("{s:s, s:s}", "op", "forget", "key", key);
+        child_send(evaluator->child, head, NULL);
+        json_decref(head);
+    }
+    g_hash_table_remove_all(evaluator->sent);
+}

@@ -1,0 +1,170 @@
+/* The agent's row among the workers: entered, kept alive, signed off, and compared with the others'. */
+#include "worker/agent/agent_state.h"
+#include "worker/agent/identity.h"
+
+struct worker_call {
+    struct lane_call call;
+    struct agent *agent;
+    struct worker_info info;
+    char *node, *process, *target, *stack;
+    int64_t worker;
+    bool others_work;
+};
+
+static struct worker_call *worker_call_new(struct agent *agent)
+{
+    struct worker_call *call = g_new0(struct worker_call, 1);
+    const struct evaluator *first = agent->evaluators->len ? agent->evaluators->pdata[0] : NULL;
+    call->agent = agent;
+    call->node = g_strdup(agent->node);
+    call->process = g_strdup(agent->process);
+    call->target = g_strdup(first ? evaluator_target(first)->id : "");
+    call->stack =
+        agent_join_stacks(first ? evaluator_stack(first) : "", builder_stack(agent->builder));
+    call->info = (struct worker_info){call->node, call->process, call->target, call->stack};
+    call->worker = agent->worker;
+    return call;
+}
+
+static void worker_call_free(struct worker_call *call)
+{
+    g_free(call->node);
+    g_free(call->process);
+    g_free(call->target);
+    g_free(call->stack);
+    g_free(call);
+}
+
+/* What workers of this node that are dead held goes back at once. */
+static bool bury_dead(struct worker_call *call, Store *store, GError **error)
+{
+    g_autoptr(GPtrArray) workers = store_list_workers(store, call->node, error);
+    if (!workers)
+        return false;
+    for (guint i = 0; i < workers->len; i++) {
+        const struct worker_row *row = g_ptr_array_index(workers, i);
+        if (row->ended || row->id == call->worker || !identity_is_dead(row->process))
+            continue;
+        if (!store_worker_lost(store, row->id, error))
+            return false;
+    }
+    return true;
+}
+
+static bool run_register(struct lane_call *base, Store *store, GError **error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    return store_register_worker(store, &call->info, &call->worker, error) &&
+           bury_dead(call, store, error);
+}
+
+static void registered(struct lane_call *base, const GError *error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    struct agent *agent = call->agent;
+    agent->registering = false;
+    agent->worker = call->worker;
+    if (error)
+        agent_give_up(agent, "cannot register this worker: %s", error->message);
+    else if (agent->state == AGENT_STARTING)
+        agent->state = AGENT_WORKING;
+    worker_call_free(call);
+    agent_changed(agent);
+}
+
+void agent_register(struct agent *agent)
+{
+    struct worker_call *call = worker_call_new(agent);
+    call->call.run = run_register;
+    call->call.done = registered;
+    agent->registering = true;
+    lane_push(agent->data, &call->call);
+}
+
+static bool run_ended(struct lane_call *base, Store *store, GError **error)
+{
+    return store_worker_ended(store, ((struct worker_call *)base)->worker, error);
+}
+
+static void ended(struct lane_call *base, const GError *error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    struct agent *agent = call->agent;
+    if (error)
+        agent_log("cannot sign off: %s", error->message);
+    agent->worker = 0;
+    agent->registering = false;
+    worker_call_free(call);
+    agent_kick(agent);
+}
+
+void agent_sign_off(struct agent *agent)
+{
+    struct worker_call *call = worker_call_new(agent);
+    call->call.run = run_ended;
+    call->call.done = ended;
+    agent->registering = true;
+    lane_push(agent->data, &call->call);
+}
+
+static bool run_beat(struct lane_call *base, Store *store, GError **error)
+{
+    return store_heartbeat(store, ((struct worker_call *)base)->worker, error);
+}
+
+static void beaten(struct lane_call *base, const GError *error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    if (error)
+        agent_log("heartbeat: %s", error->message);
+    agent_kick(call->agent);
+    worker_call_free(call);
+}
+
+void agent_beat_due(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    if (agent->worker == 0 || agent->registering || !lane_idle(agent->control))
+        return;
+    struct worker_call *call = worker_call_new(agent);
+    call->call.run = run_beat;
+    call->call.done = beaten;
+    lane_push(agent->control, &call->call);
+}
+
+/* ---- the end of the queue ---- */
+
+static bool run_others(struct lane_call *base, Store *store, GError **error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    g_autoptr(GPtrArray) workers = store_list_workers(store, NULL, error);
+    if (!workers)
+        return false;
+    call->others_work = false;
+    for (guint i = 0; i < workers->len; i++) {
+        const struct worker_row *row = g_ptr_array_index(workers, i);
+        call->others_work |= !row->ended && row->leases > 0 && row->id != call->worker;
+    }
+    return true;
+}
+
+static void others_known(struct lane_call *base, const GError *error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    struct agent *agent = call->agent;
+    agent->asking_others = false;
+    if (error)
+        agent_give_up(agent, "cannot list the workers: %s", error->message);
+    else if (!call->others_work && agent_idle(agent))
+        agent_stop(agent);
+    worker_call_free(call);
+}
+
+void agent_ask_others(struct agent *agent)
+{
+    struct worker_call *call = worker_call_new(agent);
+    call->call.run = run_others;
+    call->call.done = others_known;
+    agent->asking_others = true;
+    lane_push(agent->data, &call->call);
+}

@@ -1,0 +1,120 @@
+/*
+ * What the agent's files share. agent.c owns the loop and decides who may
+ * work; agent_row.c keeps its row among the workers; agent_build.c and
+ * agent_eval.c own the jobs of their pool and their children; agent_calls.c
+ * puts the store's calls on the data lane. Internal.
+ */
+#ifndef WORKER_AGENT_STATE_H
+#define WORKER_AGENT_STATE_H
+
+#include "worker/agent/agent.h"
+#include "worker/agent/child.h"
+#include "worker/agent/lane.h"
+#include "worker/agent/work.h"
+
+/* Jobs built ahead before a node whose building and measuring take turns goes over to measuring. */
+#define AGENT_BUILD_AHEAD 32
+
+enum agent_state {
+    AGENT_STARTING, /* devices are opened, the worker is registered */
+    AGENT_WORKING,
+    AGENT_STOPPING, /* what is measured is stored, the rest released */
+    AGENT_ENDED,    /* children and lanes are gone, handles close */
+};
+
+enum agent_phase { PHASE_BUILD, PHASE_EVAL };
+
+typedef struct builder Builder;
+typedef struct evaluator Evaluator;
+
+struct agent {
+    uv_loop_t loop;
+    const struct agent_options *options;
+    enum agent_state state;
+    int exit_status;
+    char *node, *process, *scratch;
+    char **solvers; /* "name:revision:hash", NULL-terminated */
+    Lane *data, *control;
+    int64_t worker; /* 0 before it is registered */
+    Builder *builder;
+    GPtrArray *evaluators;
+    bool take_turns; /* building would disturb measuring: a CPU target */
+    enum agent_phase phase;
+    bool registering, asking_others;
+    GHashTable *best_ms; /* "campaign problem" -> double *, best verified so far */
+    uv_timer_t wake, poll, beat, patience;
+    uv_signal_t interrupt, terminate;
+};
+
+G_GNUC_PRINTF(1, 2)
+void agent_log(const char *format, ...);
+/* Has the scheduler run soon; call after every change. */
+void agent_kick(struct agent *agent);
+/* Something was stored that may make jobs claimable. */
+void agent_changed(struct agent *agent);
+/* Ends the agent in good order with exit status 1. */
+G_GNUC_PRINTF(2, 3)
+void agent_give_up(struct agent *agent, const char *format, ...);
+/* A call about a job failed. Jobs that another worker took over or that were cancelled are dropped with a
+ * line in the log; anything else ends the agent. */
+void agent_refused(struct agent *agent, const char *name, const GError *error);
+bool agent_may_build(const struct agent *agent);
+bool agent_may_eval(const struct agent *agent);
+/* Both stacks joined by "; ", said once where one holds the other. Free with g_free(). */
+char *agent_join_stacks(const char *first, const char *second);
+/* Lower of the job's and this agent's own best time for its problem, 0 when there is none. */
+double agent_best_ms(struct agent *agent, const struct work *work);
+void agent_note_best(struct agent *agent, const struct work *work, double ms);
+/* NULL-terminated settings of a child with a folder of its own. Free with g_strfreev(). */
+char **agent_child_environment(const struct agent *agent, const char *name);
+
+/* Nothing is under way and the last claims found nothing. */
+bool agent_idle(const struct agent *agent);
+/* Ends the agent in good order. */
+void agent_stop(struct agent *agent);
+
+/* ---- agent_row.c ---- */
+
+/* Enters this worker and gives back what dead workers of this node held; the agent then works. */
+void agent_register(struct agent *agent);
+void agent_sign_off(struct agent *agent);
+/* Renews the leases; a timer's callback. */
+void agent_beat_due(uv_timer_t *timer);
+/* Stops an idle agent unless another worker holds jobs, which may still come back. */
+void agent_ask_others(struct agent *agent);
+
+/* ---- agent_build.c ---- */
+
+Builder *builder_new(struct agent *agent, int children);
+void builder_free(Builder *builder);
+/* "clang 15.0.6; opencl PoCL 3.1", "" where it builds nothing. NULL until a child has told: agent_kick()
+ * is called then. */
+const char *builder_stack(Builder *builder);
+void builder_pump(Builder *builder);
+/* Claims may find something again. */
+void builder_wake(Builder *builder);
+bool builder_empty(const Builder *builder); /* the last claim found nothing */
+bool builder_busy(const Builder *builder);  /* jobs, or a claim under way */
+/* It claimed as many jobs as it may before the other pool's turn. */
+bool builder_full(const Builder *builder);
+void builder_turn(Builder *builder);
+/* Releases every job. */
+void builder_stop(Builder *builder);
+
+/* ---- agent_eval.c ---- */
+
+Evaluator *evaluator_new(struct agent *agent, const char *device);
+void evaluator_free(Evaluator *evaluator);
+/* Opens its device; agent_kick() is called when that is done. */
+void evaluator_open(Evaluator *evaluator);
+const struct target *
+evaluator_target(const Evaluator *evaluator); /* NULL before its device is open */
+const char *evaluator_stack(const Evaluator *evaluator);
+void evaluator_pump(Evaluator *evaluator);
+void evaluator_wake(Evaluator *evaluator);
+bool evaluator_empty(const Evaluator *evaluator);
+bool evaluator_busy(const Evaluator *evaluator);
+/* Lets the config under way finish, stores what is measured, releases the rest. */
+void evaluator_stop(Evaluator *evaluator);
+
+#endif

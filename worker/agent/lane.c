@@ -1,0 +1,138 @@
+#include "worker/agent/lane.h"
+
+#include <stdio.h>
+
+#include "schema/database.h"
+
+#define PAUSE_FIRST_MS 100
+#define PAUSE_MAX_MS   5000
+
+struct lane {
+    uv_loop_t *loop;
+    char *url;
+    bool embedded, speaks;
+    Store *store;              /* touched by the pool thread while a call runs */
+    GQueue calls;              /* the head runs or waits for its next run */
+    struct lane_call *current; /* the head while it runs */
+    bool running, lost;
+    uint64_t pause_ms;
+    uv_work_t work;
+    uv_timer_t *timer;
+    GError *error; /* of the run that just ended */
+};
+
+static void lane_next(Lane *lane);
+
+/* A server that was killed leaves its store without hope until it is started again. */
+static bool lane_open(Lane *lane)
+{
+    if (lane->embedded && (lane->lost || !lane->store) && !database_start(&lane->error)) {
+        /* It may be starting still, by another process: whatever the reason, try again. */
+        lane->error->domain = STORE_ERROR;
+        lane->error->code = STORE_ERROR_CONNECTION;
+        return false;
+    }
+    if (!lane->store)
+        lane->store = store_open(lane->url, &lane->error);
+    return lane->store != NULL;
+}
+
+static void lane_run(uv_work_t *work)
+{
+    Lane *lane = work->data;
+    if (lane_open(lane))
+        lane->current->run(lane->current, lane->store, &lane->error);
+}
+
+static void lane_timer(uv_timer_t *timer)
+{
+    lane_next(timer->data);
+}
+
+static void lane_wait(Lane *lane)
+{
+    if (!lane->lost && lane->speaks) {
+        g_strdelimit(lane->error->message, "\n\t", ' ');
+        fprintf(stderr, "worker: the database went away (%s); results are kept until it is back\n",
+                lane->error->message);
+    }
+    lane->lost = true;
+    lane->pause_ms = CLAMP(lane->pause_ms * 2, PAUSE_FIRST_MS, PAUSE_MAX_MS);
+    uv_timer_start(lane->timer, lane_timer, lane->pause_ms, 0);
+    g_clear_error(&lane->error);
+}
+
+static void lane_ran(uv_work_t *work, int status)
+{
+    Lane *lane = work->data;
+    (void)status; /* nothing cancels the work */
+    lane->running = false;
+    if (g_error_matches(lane->error, STORE_ERROR, STORE_ERROR_CONNECTION)) {
+        lane_wait(lane);
+        return;
+    }
+    if (lane->lost && lane->speaks)
+        fputs("worker: the database is back\n", stderr);
+    lane->lost = false;
+    lane->pause_ms = 0;
+    g_autoptr(GError) error = g_steal_pointer(&lane->error);
+    struct lane_call *call = g_queue_pop_head(&lane->calls);
+    call->done(call, error);
+    lane_next(lane);
+}
+
+static void lane_next(Lane *lane)
+{
+    if (lane->running || uv_is_active((uv_handle_t *)lane->timer) || !lane->calls.head)
+        return;
+    lane->running = true;
+    lane->current = g_queue_peek_head(&lane->calls);
+    uv_queue_work(lane->loop, &lane->work, lane_run, lane_ran);
+}
+
+Lane *lane_new(uv_loop_t *loop, const struct lane_spec *spec)
+{
+    Lane *lane = g_new0(struct lane, 1);
+    lane->loop = loop;
+    lane->speaks = spec->speaks;
+    lane->url = g_strdup(spec->url);
+    lane->embedded = spec->embedded;
+    lane->work.data = lane;
+    lane->timer = g_new0(uv_timer_t, 1);
+    lane->timer->data = lane;
+    g_queue_init(&lane->calls);
+    uv_timer_init(loop, lane->timer);
+    return lane;
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+    g_free(handle);
+}
+
+void lane_free(Lane *lane)
+{
+    if (!lane)
+        return;
+    g_assert(!lane->running);
+    uv_close((uv_handle_t *)lane->timer, timer_closed);
+    g_clear_pointer(&lane->store, store_close);
+    g_free(lane->url);
+    g_free(lane);
+}
+
+void lane_push(Lane *lane, struct lane_call *call)
+{
+    g_queue_push_tail(&lane->calls, call);
+    lane_next(lane);
+}
+
+bool lane_idle(const Lane *lane)
+{
+    return lane->calls.head == NULL;
+}
+
+bool lane_lost(const Lane *lane)
+{
+    return lane->lost;
+}

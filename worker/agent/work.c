@@ -1,0 +1,285 @@
+#include "worker/agent/work.h"
+
+#include <string.h>
+
+#include "solvers/problem_key.h"
+
+static bool quarantine_concerns(const struct work *work, const struct quarantine_row *row)
+{
+    return strcmp(row->solver, work->job->solver) == 0 &&
+           strcmp(row->target, work->job->target) == 0 &&
+           problem_equal(&row->problem, &work->job->problem);
+}
+
+/* A config that the solver's space no longer holds is of no concern to it. */
+static void fail_quarantined(struct work *work, const struct quarantine_row *row)
+{
+    struct perf_config config = {0};
+    if (!work->round || !quarantine_concerns(work, row) ||
+        !solver_config_parse(work->solver, &work->job->problem, &work->context, row->config_text,
+                             &config, NULL))
+        return;
+    for (int i = 0; i < work->round->config_count; i++)
+        if (work->round->outcomes[i].failure == FAILURE_PENDING &&
+            perf_config_equal(&work->round->configs[i], &config))
+            work_fail_config(work, i, row->failure, row->detail);
+}
+
+void work_init(struct work *work, struct job *job, const struct target *target, enum pool pool,
+               const GPtrArray *quarantine)
+{
+    char key[PROBLEM_KEY_MAX];
+    *work = (struct work){.job = job, .solver = solver_find(job->solver), .target = *target};
+    g_assert(work->solver); /* a claim names only the solvers this program carries */
+    context_init(&work->context, &work->target);
+    work->name = g_strdup_printf("%s %s", problem_key(&job->problem, key), job->solver);
+    if (pool == POOL_EVAL && job->rounds->len > 0)
+        work->round = g_ptr_array_index(job->rounds, job->rounds->len - 1);
+    for (guint i = 0; i < quarantine->len; i++)
+        fail_quarantined(work, g_ptr_array_index(quarantine, i));
+}
+
+void work_clear(struct work *work)
+{
+    g_clear_pointer(&work->name, g_free);
+    g_clear_pointer(&work->job, job_free);
+}
+
+/* ---- search ---- */
+
+static void work_search(const struct work *work, struct search *search)
+{
+    *search = (struct search){
+        .solver = work->solver,
+        .problem = &work->job->problem,
+        .context = &work->context,
+        .strategy = work->job->strategy,
+        .seed = work->job->seed,
+        .configs_limit = work->job->configs_limit,
+        .round_configs = work->job->round_configs,
+        .rounds = work->job->rounds,
+        .quarantined = work->job->quarantined,
+    };
+}
+
+static void config_pending(struct round *round, int index, const struct perf_config *config)
+{
+    round->configs[index] = *config;
+    round->outcomes[index] = (struct outcome){.failure = FAILURE_PENDING};
+    if (!round->kernel_keys[index])
+        round->kernel_keys[index] = g_strdup("");
+}
+
+bool work_propose(struct work *work)
+{
+    struct search search;
+    int default_index;
+    work_search(work, &search);
+    g_autoptr(GArray) configs = search_propose(&search, &default_index);
+    if (configs->len == 0)
+        return false;
+    struct round *round = round_new((int)configs->len);
+    round->number = (int)work->job->rounds->len;
+    for (guint i = 0; i < configs->len; i++)
+        config_pending(round, (int)i, &g_array_index(configs, struct perf_config, i));
+    g_ptr_array_add(work->job->rounds, round);
+    work->round = round;
+    return true;
+}
+
+bool work_more(const struct work *work)
+{
+    struct search search;
+    work_search(work, &search);
+    return search_more(&search);
+}
+
+static void default_config(const struct work *work, struct perf_config *config)
+{
+    *config = (struct perf_config){0};
+    if (work->solver->default_config)
+        work->solver->default_config(&work->job->problem, &work->context, config);
+}
+
+int work_default_index(const struct work *work)
+{
+    struct perf_config config;
+    default_config(work, &config);
+    for (int i = 0; i < work->round->config_count; i++)
+        if (perf_config_equal(&work->round->configs[i], &config))
+            return i;
+    return -1;
+}
+
+/* ---- recipes ---- */
+
+bool work_solve(struct work *work, int index, struct solution *solution)
+{
+    g_autoptr(GError) error = NULL;
+    if (solver_solve(work->solver, &work->job->problem, &work->context,
+                     &work->round->configs[index], solution, &error))
+        return true;
+    bool not_applicable = g_error_matches(error, SOLVERS_ERROR, SOLVERS_ERROR_NOT_APPLICABLE);
+    work_fail_config(work, index,
+                     not_applicable ? FAILURE_NOT_APPLICABLE : FAILURE_REFUSED_BY_CHECK,
+                     error->message);
+    return false;
+}
+
+static bool same_kernel(const struct launch *a, const struct launch *b)
+{
+    return strcmp(a->file, b->file) == 0 && strcmp(a->entry, b->entry) == 0 &&
+           strcmp(a->options, b->options) == 0;
+}
+
+void work_launch_kernels(const struct solution *solution, int kernel_of[SOLUTION_LAUNCHES_MAX],
+                         int *count)
+{
+    *count = 0;
+    for (int i = 0; i < solution->launch_count; i++) {
+        int earlier = 0;
+        while (earlier < i && !same_kernel(&solution->launches[earlier], &solution->launches[i]))
+            earlier++;
+        kernel_of[i] = earlier < i ? kernel_of[earlier] : (*count)++;
+    }
+}
+
+/* ---- outcomes ---- */
+
+void work_fail_config(struct work *work, int index, enum failure failure, const char *detail)
+{
+    struct outcome *outcome = &work->round->outcomes[index];
+    *outcome = (struct outcome){.failure = failure,
+                                .build_seconds = outcome->build_seconds,
+                                .eval_seconds = outcome->eval_seconds};
+    g_free(work->round->details[index]);
+    work->round->details[index] = g_strdup(detail);
+}
+
+void work_quarantine(struct work *work, int index)
+{
+    g_array_append_val(work->job->quarantined, work->round->configs[index]);
+}
+
+/* A verified config at its place in the history. */
+struct candidate {
+    const struct round *round;
+    int index;
+};
+
+static const struct outcome *candidate_outcome(const struct candidate *candidate)
+{
+    return &candidate->round->outcomes[candidate->index];
+}
+
+static gint compare_candidates(gconstpointer a, gconstpointer b)
+{
+    double left = candidate_outcome(a)->median_ms, right = candidate_outcome(b)->median_ms;
+    return (left > right) - (left < right);
+}
+
+/* All verified configs, fastest first. One that was measured in several rounds is there several times. */
+static GArray *candidates(const struct work *work)
+{
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(struct candidate));
+    for (guint r = 0; r < work->job->rounds->len; r++) {
+        const struct round *round = g_ptr_array_index(work->job->rounds, r);
+        for (int i = 0; i < round->config_count; i++) {
+            struct candidate candidate = {.round = round, .index = i};
+            if (round->outcomes[i].failure == FAILURE_NONE)
+                g_array_append_val(found, candidate);
+        }
+    }
+    g_array_sort(found, compare_candidates);
+    return found;
+}
+
+double work_best_ms(const struct work *work)
+{
+    g_autoptr(GArray) found = candidates(work);
+    return found->len ? candidate_outcome(&g_array_index(found, struct candidate, 0))->median_ms
+                      : 0;
+}
+
+static void kept_clear(gpointer data)
+{
+    struct kept *kept = data;
+    g_free(kept->config_text);
+    g_free(kept->kernel_keys);
+}
+
+static bool kept_has(const GArray *kept, const struct perf_config *config)
+{
+    for (guint i = 0; i < kept->len; i++)
+        if (perf_config_equal(&g_array_index(kept, struct kept, i).config, config))
+            return true;
+    return false;
+}
+
+static void kept_add(struct work *work, GArray *all, const struct candidate *candidate,
+                     bool is_default)
+{
+    char text[CONFIG_TEXT_MAX];
+    const struct perf_config *config = &candidate->round->configs[candidate->index];
+    struct kept kept = {.config = *config, .is_default = is_default};
+    struct solution solution;
+    if (!solver_solve(work->solver, &work->job->problem, &work->context, config, &solution, NULL))
+        return; /* an older program's config that this one refuses is not worth keeping */
+    kept.config_text = g_strdup(perf_config_format(config, text));
+    kept.kernel_keys = g_strdup(candidate->round->kernel_keys[candidate->index]);
+    kept.outcome = *candidate_outcome(candidate);
+    kept.workspace_bytes = solution.workspace_bytes;
+    kept.flops = solution.flops;
+    g_array_append_val(all, kept);
+}
+
+GArray *work_kept(struct work *work)
+{
+    GArray *all = g_array_new(FALSE, TRUE, sizeof(struct kept));
+    g_array_set_clear_func(all, kept_clear);
+    g_autoptr(GArray) found = candidates(work);
+    struct perf_config usual;
+    default_config(work, &usual);
+    for (guint i = 0; i < found->len; i++) {
+        const struct candidate *candidate = &g_array_index(found, struct candidate, i);
+        const struct perf_config *config = &candidate->round->configs[candidate->index];
+        bool is_default = perf_config_equal(config, &usual);
+        if ((all->len < WORK_KEPT_BEST || is_default) && !kept_has(all, config))
+            kept_add(work, all, candidate, is_default);
+    }
+    return all;
+}
+
+struct round *work_copy_round(const struct round *round)
+{
+    struct round *copy = round_new(round->config_count);
+    copy->number = round->number;
+    copy->drift = round->drift;
+    g_free(copy->stack);
+    copy->stack = g_strdup(round->stack);
+    for (int i = 0; i < round->config_count; i++) {
+        copy->configs[i] = round->configs[i];
+        copy->outcomes[i] = round->outcomes[i];
+        g_free(copy->kernel_keys[i]);
+        copy->kernel_keys[i] = g_strdup(round->kernel_keys[i]);
+        g_free(copy->details[i]);
+        copy->details[i] = g_strdup(round->details[i]);
+    }
+    return copy;
+}
+
+char *work_summary(const struct work *work)
+{
+    int ok = 0, slow = 0, rejected = 0;
+    double best_ms = work_best_ms(work);
+    for (int i = 0; i < work->round->config_count; i++) {
+        enum failure failure = work->round->outcomes[i].failure;
+        ok += failure == FAILURE_NONE;
+        slow += failure == FAILURE_SLOW;
+        rejected += failure != FAILURE_NONE && failure != FAILURE_SLOW;
+    }
+    g_autofree char *dropped = slow ? g_strdup_printf(", %d dropped as slow", slow) : g_strdup("");
+    if (best_ms <= 0)
+        return g_strdup_printf("%d ok%s, %d rejected", ok, dropped, rejected);
+    return g_strdup_printf("%d ok%s, %d rejected, best %.4g ms", ok, dropped, rejected, best_ms);
+}

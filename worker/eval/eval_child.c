@@ -1,0 +1,345 @@
+#include "worker/eval/eval_child.h"
+
+#include <float.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/opencl.h"
+#include "worker/eval/eval_round.h"
+#include "worker/frames.h"
+#include "worker/target_json.h"
+
+/* A few large problems' references or all of a network's; beside it lies the tensors' own
+ * memory. */
+#define REFERENCES_BYTES (512ll << 20)
+
+struct server {
+    int out; /* the answers' descriptor */
+    struct device *device;
+    struct eval_kernels *kernels;
+    struct reference_cache *references;
+    double floor_ms;
+    GQueue waiting; /* json_t *: evaluate requests that came during another */
+    const struct eval_request *current;
+    bool stop;      /* asked to stop what is under way and what waits */
+    bool ended;     /* stdin is at its end, or broken */
+    GError *broken; /* why, when it broke */
+};
+
+static bool send_head(struct server *server, json_t *head, GError **error)
+{
+    bool sent;
+
+    g_assert(head);
+    sent = frame_write(server->out, head, NULL, error);
+    json_decref(head);
+    return sent;
+}
+
+/* JSON knows no infinity, which a NaN in a result has as its error. */
+static double finite_number(double value)
+{
+    return isfinite(value) ? value : DBL_MAX;
+}
+
+static json_t *valid_text(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+
+    return json_string(valid);
+}
+
+/* ---- what comes in ---- */
+
+static bool take_kernel(struct server *server, const struct frame *frame)
+{
+    const char *key = json_string_value(json_object_get(frame->head, "key"));
+
+    if (!key || !frame->blob)
+        return false;
+    eval_kernels_add(server->kernels, key, frame->blob);
+    return true;
+}
+
+static bool take_forget(struct server *server, const struct frame *frame)
+{
+    const char *key = json_string_value(json_object_get(frame->head, "key"));
+
+    if (key)
+        eval_kernels_forget(server->kernels, key);
+    return key != NULL;
+}
+
+static bool take_evaluate(struct server *server, const struct frame *frame)
+{
+    g_queue_push_tail(&server->waiting, json_incref(frame->head));
+    return true;
+}
+
+static bool take_stop(struct server *server, const struct frame *frame)
+{
+    (void)frame;
+    server->stop = server->current || !g_queue_is_empty(&server->waiting);
+    return true;
+}
+
+static const struct {
+    const char *op;
+    bool (*take)(struct server *server, const struct frame *frame);
+} requests[] = {
+    {"kernel", take_kernel},
+    {"forget", take_forget},
+    {"evaluate", take_evaluate},
+    {"stop", take_stop},
+};
+
+static bool take_frame(struct server *server, const struct frame *frame)
+{
+    const char *op = json_string_value(json_object_get(frame->head, "op"));
+
+    for (gsize i = 0; op && i < G_N_ELEMENTS(requests); i++) {
+        if (strcmp(op, requests[i].op) == 0)
+            return requests[i].take(server, frame);
+    }
+    return false;
+}
+
+/* Reads one frame, waiting for it, and does what needs no device time. */
+static void read_request(struct server *server)
+{
+    struct frame frame = {0};
+
+    if (!frame_read(STDIN_FILENO, &frame, &server->broken)) {
+        server->ended = true;
+        if (g_error_matches(server->broken, WORKER_ERROR, WORKER_ERROR_CLOSED))
+            g_clear_error(&server->broken);
+        return;
+    }
+    if (!take_frame(server, &frame)) {
+        server->ended = true;
+        g_set_error(&server->broken, WORKER_ERROR, WORKER_ERROR_FRAME,
+                    "an eval child cannot serve the request '%s'",
+                    json_string_value(json_object_get(frame.head, "op")));
+    }
+    frame_clear(&frame);
+}
+
+static bool input_waits(void)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+
+    return poll(&in, 1, 0) > 0;
+}
+
+/* Between configs: takes in what has come, and tells whether to go on. */
+static bool round_stopped(void *data)
+{
+    struct server *server = data;
+
+    while (!server->ended && input_waits())
+        read_request(server);
+    return server->stop || server->ended;
+}
+
+/* ---- what goes out ---- */
+
+static bool send_hello(struct server *server, GError **error)
+{
+    const struct device_info *info = server->device->row->info(server->device);
+
+    return send_head(server,
+                     json_pack("{s:s,s:o,s:o,s:o}", "op", "hello", "target",
+                               target_to_json(&info->target), "stack", valid_text(info->stack),
+                               "device", valid_text(info->name)),
+                     error);
+}
+
+static bool send_begin(void *data, const struct eval_config *config, GError **error)
+{
+    struct server *server = data;
+
+    return send_head(server,
+                     json_pack("{s:s,s:I,s:i}", "op", "begin", "id", server->current->id, "index",
+                               config->index),
+                     error);
+}
+
+static bool send_outcome(void *data, const struct eval_config *config,
+                         const struct evaluation *evaluation, GError **error)
+{
+    struct server *server = data;
+    const struct measurement *times = &evaluation->times;
+
+    return send_head(server,
+                     json_pack("{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:o}", "op", "outcome",
+                               "id", server->current->id, "index", config->index, "failure",
+                               failure_name(evaluation->failure), "n", times->n, "min_ms",
+                               finite_number(times->min_ms), "median_ms",
+                               finite_number(times->median_ms), "spread",
+                               finite_number(times->spread), "error",
+                               finite_number(evaluation->error), "eval_seconds",
+                               evaluation->eval_seconds, "detail", valid_text(evaluation->detail)),
+                     error);
+}
+
+static bool send_evaluated(struct server *server, const struct eval_end *end, GError **error)
+{
+    return send_head(server,
+                     json_pack("{s:s,s:I,s:f,s:b,s:b}", "op", "evaluated", "id",
+                               server->current->id, "drift", finite_number(end->drift), "stopped",
+                               end->stopped, "repeated", end->repeated),
+                     error);
+}
+
+static bool send_failed(struct server *server, enum failure failure, const GError *reason,
+                        GError **error)
+{
+    return send_head(server,
+                     json_pack("{s:s,s:I,s:s,s:o}", "op", "failed", "id", server->current->id,
+                               "failure", failure_name(failure), "detail",
+                               valid_text(reason->message)),
+                     error);
+}
+
+/* ---- serving ---- */
+
+/* The whole request came to nothing. False when the child must end. */
+static bool answer_failure(struct server *server, const GError *reason, GError **error)
+{
+    if (g_error_matches(reason, WORKER_ERROR, WORKER_ERROR_INVALID))
+        return send_failed(server, FAILURE_NOT_APPLICABLE, reason, error);
+    if (g_error_matches(reason, DEVICE_ERROR, DEVICE_ERROR_MEMORY))
+        return send_failed(server, FAILURE_LAUNCH_ERROR, reason, error);
+    if (error)
+        *error = g_error_copy(reason);
+    return false;
+}
+
+static bool run_round(struct server *server, GError **error)
+{
+    struct eval_round round = {
+        .device = server->device,
+        .kernels = server->kernels,
+        .references = server->references,
+        .floor_ms = server->floor_ms,
+        .request = server->current,
+        .begin = send_begin,
+        .outcome = send_outcome,
+        .stopped = round_stopped,
+        .data = server,
+    };
+    g_autoptr(GError) reason = NULL;
+    struct eval_end end;
+
+    if (eval_round_run(&round, &end, &reason))
+        return send_evaluated(server, &end, error);
+    return answer_failure(server, reason, error);
+}
+
+static bool serve_evaluate(struct server *server, const json_t *head, GError **error)
+{
+    struct eval_request request;
+    g_autoptr(GError) reason = NULL;
+    bool served;
+
+    server->current = &request;
+    if (eval_request_read(head, &request, &reason))
+        served = run_round(server, error);
+    else
+        served = answer_failure(server, reason, error);
+    server->current = NULL;
+    eval_request_clear(&request);
+    return served;
+}
+
+static bool serve(struct server *server, GError **error)
+{
+    bool served = true;
+
+    while (served) {
+        json_t *head = g_queue_pop_head(&server->waiting);
+        if (!head) {
+            server->stop = false;
+            if (server->ended)
+                break;
+            read_request(server);
+            continue;
+        }
+        served = serve_evaluate(server, head, error);
+        json_decref(head);
+    }
+    if (served && server->broken)
+        g_propagate_error(error, g_steal_pointer(&server->broken));
+    return served && !*error;
+}
+
+/* A driver that writes to standard output would break the frames: it gets stderr instead. */
+static int take_stdout(GError **error)
+{
+    int out = dup(STDOUT_FILENO);
+
+    if (out >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+        return out;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD, "cannot set the standard output apart");
+    return -1;
+}
+
+static struct device *open_named(const char *name, GError **error)
+{
+    guint64 index = 0;
+    const char *scratch = g_getenv("SKIPJACK_SCRATCH");
+    g_autofree char *usual = g_build_filename(g_get_tmp_dir(), "skipjack-eval", NULL);
+
+    if (name && *name && strcmp(name, "local") != 0 &&
+        !g_ascii_string_to_unsigned(name, 10, 0, 255, &index, NULL)) {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                    "'%s' names no device: give a number from 0, or 'local' for the first", name);
+        return NULL;
+    }
+    opencl_environment(scratch && *scratch ? scratch : usual);
+    return device_open((int)index, error);
+}
+
+static bool server_open(struct server *server, const char *device, GError **error)
+{
+    server->out = take_stdout(error);
+    if (server->out < 0)
+        return false;
+    server->device = open_named(device, error);
+    if (!server->device || !measure_floor(server->device, &server->floor_ms, error))
+        return false;
+    server->kernels = eval_kernels_new(server->device);
+    server->references = reference_cache_new(REFERENCES_BYTES);
+    return send_hello(server, error);
+}
+
+static void server_close(struct server *server)
+{
+    while (!g_queue_is_empty(&server->waiting))
+        json_decref(g_queue_pop_head(&server->waiting));
+    reference_cache_free(server->references);
+    eval_kernels_free(server->kernels);
+    device_close(server->device);
+    g_clear_error(&server->broken);
+}
+
+int eval_child_main(const char *device)
+{
+    struct server server = {.out = -1, .waiting = G_QUEUE_INIT};
+    g_autoptr(GError) error = NULL;
+
+    signal(SIGPIPE, SIG_IGN);
+    if (server_open(&server, device, &error) && serve(&server, &error)) {
+        server_close(&server);
+        return 0;
+    }
+    if (g_error_matches(error, WORKER_ERROR, WORKER_ERROR_CLOSED))
+        return 0;
+    fprintf(stderr, "eval child: %s\n", error->message);
+    /* A broken device is not asked to free anything. */
+    return g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_FAULT) ? EVAL_CHILD_BROKEN : 1;
+}

@@ -1,0 +1,116 @@
+#include "worker/eval/eval_request.h"
+
+#include <string.h>
+
+#include "solvers/problem_key.h"
+#include "worker/frames.h"
+#include "worker/target_json.h"
+
+static bool fail_frame(const char *what, GError **error)
+{
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "cannot read an evaluate request: %s",
+                what);
+    return false;
+}
+
+static bool read_values(const json_t *values, struct perf_config *config)
+{
+    size_t count = json_array_size(values);
+
+    if (!json_is_array(values) || count > CONFIG_MAX)
+        return false;
+    config->count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(values, i);
+        json_int_t number = json_integer_value(value);
+        if (!json_is_integer(value) || number < INT32_MIN || number > INT32_MAX)
+            return false;
+        config->values[i] = (int32_t)number;
+    }
+    return true;
+}
+
+static bool read_kernels(const json_t *kernels, struct eval_config *config)
+{
+    size_t count = json_array_size(kernels);
+
+    if (!json_is_array(kernels) || count > SOLUTION_LAUNCHES_MAX)
+        return false;
+    config->kernel_count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        const char *key = json_string_value(json_array_get(kernels, i));
+        if (!key || strlen(key) > KERNEL_KEY_LENGTH)
+            return false;
+        g_strlcpy(config->kernels[i], key, sizeof(config->kernels[i]));
+    }
+    return true;
+}
+
+static bool read_config(const json_t *object, struct eval_config *config)
+{
+    const json_t *index = json_object_get(object, "index");
+
+    *config = (struct eval_config){.index = (int)json_integer_value(index)};
+    return json_is_integer(index) && json_integer_value(index) >= 0 &&
+           json_integer_value(index) <= INT32_MAX &&
+           read_values(json_object_get(object, "values"), &config->config) &&
+           read_kernels(json_object_get(object, "kernels"), config);
+}
+
+static bool read_configs(const json_t *configs, json_int_t baseline, struct eval_request *request)
+{
+    request->configs = g_array_new(FALSE, FALSE, sizeof(struct eval_config));
+    request->baseline = -1;
+    for (size_t i = 0; i < json_array_size(configs); i++) {
+        struct eval_config config;
+        if (!read_config(json_array_get(configs, i), &config))
+            return false;
+        if (config.index == baseline)
+            request->baseline = (int)i;
+        g_array_append_val(request->configs, config);
+    }
+    return json_is_array(configs);
+}
+
+static bool find_work(const char *problem, const char *solver, struct eval_request *request,
+                      GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+
+    request->solver = solver_find(solver);
+    if (!request->solver)
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "there is no solver '%s' here",
+                    solver);
+    else if (!problem_key_parse(problem, &request->problem, &reason) ||
+             !problem_validate(&request->problem, &reason))
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "cannot evaluate: %s",
+                    reason->message);
+    else
+        return true;
+    return false;
+}
+
+bool eval_request_read(const json_t *head, struct eval_request *request, GError **error)
+{
+    const char *problem, *solver;
+    const json_t *target, *configs;
+    json_int_t seed, baseline;
+    json_error_t why;
+
+    *request = (struct eval_request){0};
+    if (json_unpack_ex((json_t *)(uintptr_t)head, &why, 0, "{s:I,s:s,s:s,s:o,s:I,s:o,s:I,s:F,s:F}",
+                       "id", &request->id, "problem", &problem, "solver", &solver, "target",
+                       &target, "seed", &seed, "configs", &configs, "default", &baseline, "best_ms",
+                       &request->best_ms, "sample_seconds", &request->sample_seconds) != 0)
+        return fail_frame(why.text, error);
+    request->seed = (uint64_t)seed;
+    if (!read_configs(configs, baseline, request))
+        return fail_frame("its configs are not what they should be", error);
+    return target_from_json(target, &request->target, error) &&
+           find_work(problem, solver, request, error);
+}
+
+void eval_request_clear(struct eval_request *request)
+{
+    g_clear_pointer(&request->configs, g_array_unref);
+}

@@ -1,0 +1,275 @@
+#include "worker/eval/eval_round.h"
+
+#include <math.h>
+
+#include "worker/frames.h"
+
+/* A round under way. */
+struct state {
+    struct eval_round *round;
+    struct workbench bench;
+    struct context context;
+    struct evaluation *outcomes; /* by place in the request's configs */
+    double best_ms;
+    bool broken; /* the device faulted */
+};
+
+static const struct eval_config *config_at(const struct state *s, int place)
+{
+    return &g_array_index(s->round->request->configs, struct eval_config, place);
+}
+
+static void outcome_fail(struct evaluation *outcome, enum failure failure, const char *detail)
+{
+    outcome->failure = failure;
+    g_strlcpy(outcome->detail, detail, sizeof(outcome->detail));
+}
+
+/* What a refused call means for the config that made it. */
+static void outcome_refused(struct state *s, struct evaluation *outcome, const GError *error)
+{
+    enum failure failure = FAILURE_LAUNCH_ERROR;
+
+    if (error->domain == SOLVERS_ERROR)
+        failure = FAILURE_NOT_APPLICABLE;
+    else if (g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_LOAD))
+        failure = FAILURE_LOAD_ERROR;
+    else if (g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_FAULT))
+        failure = FAILURE_DEVICE_FAULT;
+    s->broken = s->broken || failure == FAILURE_DEVICE_FAULT;
+    outcome_fail(outcome, failure, error->message);
+}
+
+static bool load_programs(struct state *s, const struct eval_config *config,
+                          const struct solution *solution, struct device_program **programs,
+                          GError **error)
+{
+    if (config->kernel_count != solution->launch_count) {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_LOAD,
+                    "%d kernels were sent for a solution of %d launches", config->kernel_count,
+                    solution->launch_count);
+        return false;
+    }
+    for (int i = 0; i < config->kernel_count; i++) {
+        programs[i] = eval_kernels_program(s->round->kernels, config->kernels[i], error);
+        if (!programs[i])
+            return false;
+    }
+    return true;
+}
+
+static bool prepare(struct state *s, const struct eval_config *config, struct solution *solution,
+                    struct invocation *invocation, GError **error)
+{
+    const struct eval_request *request = s->round->request;
+    struct device_program *programs[SOLUTION_LAUNCHES_MAX];
+    struct device_memory *workspace;
+
+    solution_init(solution);
+    return solver_solve(request->solver, &request->problem, &s->context, &config->config, solution,
+                        error) &&
+           load_programs(s, config, solution, programs, error) &&
+           workbench_workspace(&s->bench, solution->workspace_bytes, &workspace, error) &&
+           invocation_prepare(invocation, s->round->device, solution, programs, s->bench.tensors,
+                              workspace, error);
+}
+
+static void judge_times(const struct state *s, const struct solution *solution,
+                        struct evaluation *outcome)
+{
+    double possible_ms =
+        measure_possible_ms(solution, &s->round->request->target, s->bench.cold_caches);
+    const struct measurement *times = &outcome->times;
+
+    if (times->min_ms <= 0 || times->min_ms < possible_ms) {
+        outcome->failure = FAILURE_TIME_IMPOSSIBLE;
+        g_snprintf(outcome->detail, sizeof(outcome->detail),
+                   "measured %.6g ms, and the target cannot do it in less than %.6g ms",
+                   times->min_ms, possible_ms);
+    } else if (times->slow) {
+        outcome->failure = FAILURE_SLOW;
+        g_snprintf(outcome->detail, sizeof(outcome->detail),
+                   "%.6g ms at first, the best so far takes %.6g ms", times->min_ms, s->best_ms);
+    } else if (times->unstable) {
+        outcome->failure = FAILURE_UNSTABLE;
+        g_snprintf(outcome->detail, sizeof(outcome->detail),
+                   "half of %d times spread over %.0f %% of their median", times->n,
+                   times->spread * 100);
+    }
+}
+
+static bool time_config(struct state *s, struct invocation *invocation, bool keep,
+                        struct evaluation *outcome, GError **error)
+{
+    struct workbench_run run = {&s->bench, invocation};
+    struct measure_job job = {
+        .device = s->round->device,
+        .run = workbench_run,
+        .data = &run,
+        .floor_ms = s->round->floor_ms,
+        .sample_seconds = s->round->request->sample_seconds,
+        .best_ms = s->best_ms,
+        .keep = keep,
+    };
+
+    return measure(&job, &outcome->times, error);
+}
+
+/* Verifies unless that was done, and measures. */
+static bool evaluate(struct state *s, const struct eval_config *config, bool verify, bool keep,
+                     struct evaluation *outcome, GError **error)
+{
+    struct invocation invocation = {0};
+    struct verdict verdict = {0};
+    struct solution solution;
+
+    if (!prepare(s, config, &solution, &invocation, error))
+        return false;
+    bool done = !verify || workbench_verify(&s->bench, &invocation,
+                                            s->round->request->solver->algorithm, &verdict, error);
+    if (done && verify)
+        outcome->error = verdict.error;
+    if (done && verdict.failure != FAILURE_NONE) {
+        outcome_fail(outcome, verdict.failure, verdict.detail);
+    } else if (done) {
+        done = time_config(s, &invocation, keep, outcome, error);
+        if (done)
+            judge_times(s, &solution, outcome);
+    }
+    invocation_clear(&invocation);
+    return done;
+}
+
+/* Evaluates the config at a place, first or again, and tells its outcome. */
+static bool run_config(struct state *s, int place, bool again, bool keep, GError **error)
+{
+    const struct eval_config *config = config_at(s, place);
+    struct evaluation outcome = {.error = again ? s->outcomes[place].error : 0};
+    gint64 start = g_get_monotonic_time();
+    g_autoptr(GError) refused = NULL;
+
+    if (!s->round->begin(s->round->data, config, error))
+        return false;
+    if (!evaluate(s, config, !again, keep, &outcome, &refused))
+        outcome_refused(s, &outcome, refused);
+    outcome.eval_seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
+    s->outcomes[place] = outcome;
+    if (outcome.failure == FAILURE_NONE &&
+        (s->best_ms <= 0 || outcome.times.median_ms < s->best_ms))
+        s->best_ms = outcome.times.median_ms;
+    if (!s->round->outcome(s->round->data, config, &outcome, error))
+        return false;
+    if (s->broken)
+        g_propagate_error(error, g_steal_pointer(&refused));
+    return !s->broken;
+}
+
+/* All configs but `except`; again: only those with a time. */
+static bool run_configs(struct state *s, int except, bool again, struct eval_end *end,
+                        GError **error)
+{
+    for (int i = 0; i < (int)s->round->request->configs->len; i++) {
+        if (i == except || (again && s->outcomes[i].failure != FAILURE_NONE))
+            continue;
+        end->stopped = end->stopped || s->round->stopped(s->round->data);
+        if (end->stopped)
+            return true;
+        if (!run_config(s, i, again, false, error))
+            return false;
+    }
+    return true;
+}
+
+/* The default config, or the first that has a time. */
+static int find_baseline(const struct state *s)
+{
+    int baseline = s->round->request->baseline;
+
+    if (baseline >= 0 && s->outcomes[baseline].failure == FAILURE_NONE)
+        return baseline;
+    for (int i = 0; i < (int)s->round->request->configs->len; i++) {
+        if (s->outcomes[i].failure == FAILURE_NONE)
+            return i;
+    }
+    return -1;
+}
+
+/* Measures the baseline again. *drift stays 0 when it got no time. */
+static bool measure_drift(struct state *s, int baseline, struct eval_end *end, GError **error)
+{
+    double before_ms = s->outcomes[baseline].times.median_ms;
+
+    end->drift = 0;
+    end->stopped = end->stopped || s->round->stopped(s->round->data);
+    if (end->stopped)
+        return true;
+    if (!run_config(s, baseline, true, true, error))
+        return false;
+    if (s->outcomes[baseline].failure == FAILURE_NONE)
+        end->drift = s->outcomes[baseline].times.median_ms / before_ms;
+    return true;
+}
+
+static bool drifted(const struct eval_end *end)
+{
+    return end->drift > DRIFT_MAX || (end->drift > 0 && end->drift < 1 / DRIFT_MAX);
+}
+
+static bool check_drift(struct state *s, struct eval_end *end, GError **error)
+{
+    int baseline = find_baseline(s);
+
+    if (baseline < 0 || end->stopped || s->round->request->configs->len < 2)
+        return true;
+    if (!measure_drift(s, baseline, end, error))
+        return false;
+    if (!drifted(end))
+        return true;
+    end->repeated = true;
+    s->best_ms = s->outcomes[baseline].times.median_ms;
+    return run_configs(s, baseline, true, end, error) && measure_drift(s, baseline, end, error);
+}
+
+static bool run_all(struct state *s, struct eval_end *end, GError **error)
+{
+    int first = s->round->request->baseline;
+
+    end->stopped = s->round->stopped(s->round->data);
+    if (end->stopped)
+        return true;
+    if (first >= 0 && !run_config(s, first, false, true, error))
+        return false;
+    return run_configs(s, first, false, end, error) && check_drift(s, end, error);
+}
+
+static bool check_target(const struct eval_round *round, GError **error)
+{
+    const struct target *mine = &round->device->row->info(round->device)->target;
+
+    if (g_str_equal(mine->id, round->request->target.id))
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
+                "the request is for target %s and this device is %s", round->request->target.id,
+                mine->id);
+    return false;
+}
+
+bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error)
+{
+    const struct eval_request *request = round->request;
+    struct state s = {.round = round, .best_ms = request->best_ms};
+
+    *end = (struct eval_end){0};
+    if (!check_target(round, error) ||
+        !workbench_open(&s.bench, round->device, &request->problem, NULL, request->seed,
+                        round->references, error))
+        return false;
+    context_init(&s.context, &request->target);
+    s.outcomes = g_new0(struct evaluation, request->configs->len + 1);
+    for (guint i = 0; i < request->configs->len; i++)
+        s.outcomes[i].failure = FAILURE_PENDING;
+    bool done = run_all(&s, end, error);
+    g_free(s.outcomes);
+    workbench_close(&s.bench);
+    return done;
+}

@@ -1,0 +1,233 @@
+#include "worker/eval/workbench.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "worker/eval/random.h"
+
+#define COPIES_MAX        1024
+#define ROTATION_SHARE    8           /* of the device's memory: one part in this many */
+#define ROTATION_BYTES    (1ll << 30) /* and this much at most */
+/* A few seconds of two cores; larger problems are compared in part. */
+#define REFERENCE_MACS    8e9
+#define REFERENCE_THREADS 2
+
+static const char *const role_names[TENSOR_COUNT] = {"x", "w", "y"};
+
+/* ---- host side ---- */
+
+/* Holes keep the poison, padding of blocked layouts is zero. */
+static void *make_image(const struct tensor *tensor, const double *dense)
+{
+    gsize bytes = (gsize)tensor_bytes(tensor);
+    void *image = g_malloc(bytes);
+
+    memset(image, tensor->block > 1 ? 0 : guarded_poison_of(tensor->type), bytes);
+    tensor_from_dense(tensor, dense, image);
+    return image;
+}
+
+static bool make_reference(struct workbench *bench, const double *const *dense, uint64_t seed,
+                           struct reference_cache *cache, GError **error)
+{
+    const struct problem *p = &bench->problem;
+
+    if (cache)
+        bench->reference = reference_cache_find(cache, p, seed);
+    if (bench->reference)
+        return true;
+    bench->reference = reference_compute(p, dense, REFERENCE_THREADS, REFERENCE_MACS, error);
+    if (bench->reference && cache)
+        reference_cache_add(cache, p, seed, bench->reference);
+    return bench->reference != NULL;
+}
+
+static bool make_host_side(struct workbench *bench, uint64_t seed, struct reference_cache *cache,
+                           GError **error)
+{
+    double *dense[TENSOR_COUNT] = {NULL};
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (t == (int)bench->out)
+            continue;
+        dense[t] = random_dense(&bench->tensors[t], (enum tensor_role)t, seed);
+        bench->images[t] = make_image(&bench->tensors[t], dense[t]);
+    }
+    bool made = make_reference(bench, (const double *const *)dense, seed, cache, error);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        g_free(dense[t]);
+    return made;
+}
+
+/* ---- device side ---- */
+
+static void choose_copies(struct workbench *bench)
+{
+    const struct device_info *info = bench->device->row->info(bench->device);
+    int64_t limit = MIN(info->memory_bytes / ROTATION_SHARE, ROTATION_BYTES), set = 1, largest = 1;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        int64_t bytes = tensor_bytes(&bench->tensors[t]);
+        set += bytes + 2 * GUARD_BYTES;
+        largest = MAX(largest, bytes + 2 * GUARD_BYTES);
+    }
+    int64_t wanted = 2 * info->cache_bytes / set + 2;
+    int64_t allowed = MIN(limit / set, info->largest_bytes / largest - 1);
+    bench->copies = (int)CLAMP(wanted, 1, CLAMP(allowed, 1, COPIES_MAX));
+    int64_t others = (bench->copies - 1) * (set - TENSOR_COUNT * 2 * GUARD_BYTES);
+    bench->cold_caches = info->cache_bytes > 0 && others >= 2 * info->cache_bytes;
+}
+
+static bool upload(struct workbench *bench, int copy, GError **error)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (t != (int)bench->out &&
+            !bench->device->row->write(bench->memory[t].parts[copy], 0, bench->images[t],
+                                       bench->memory[t].bytes, error))
+            return false;
+    }
+    return true;
+}
+
+static bool make_device_side(struct workbench *bench, GError **error)
+{
+    choose_copies(bench);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct tensor *tensor = &bench->tensors[t];
+        if (!guarded_alloc(&bench->memory[t], bench->device, tensor_bytes(tensor), bench->copies,
+                           guarded_poison_of(tensor->type), error))
+            return false;
+    }
+    for (int copy = 0; copy < bench->copies; copy++) {
+        if (!upload(bench, copy, error))
+            return false;
+    }
+    return true;
+}
+
+bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
+                    const struct tensor *tensors, uint64_t seed, struct reference_cache *cache,
+                    GError **error)
+{
+    *bench = (struct workbench){.device = device, .problem = *p, .out = problem_output_role(p)};
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (tensors)
+            bench->tensors[t] = tensors[t];
+        else
+            tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
+    }
+    if (reference_supports(p, error) && make_host_side(bench, seed, cache, error) &&
+        make_device_side(bench, error))
+        return true;
+    workbench_close(bench);
+    return false;
+}
+
+void workbench_close(struct workbench *bench)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        guarded_free(&bench->memory[t]);
+        g_clear_pointer(&bench->images[t], g_free);
+    }
+    guarded_free(&bench->workspace);
+    g_clear_pointer(&bench->reference, reference_unref);
+}
+
+bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_memory **memory,
+                         GError **error)
+{
+    *memory = NULL;
+    if (bytes == 0)
+        return true;
+    /* Its size is exact, so that the zone behind it begins where the config's claim ends. */
+    if (bench->workspace.bytes != (int64_t)bytes) {
+        guarded_free(&bench->workspace);
+        if (!guarded_alloc(&bench->workspace, bench->device, (int64_t)bytes, 1,
+                           guarded_poison_of(TYPE_FP32), error))
+            return false;
+    }
+    *memory = bench->workspace.parts[0];
+    return true;
+}
+
+/* ---- one verified run ---- */
+
+static bool check_zones(struct guarded *guarded, const char *name, struct verdict *verdict,
+                        GError **error)
+{
+    bool damaged = false;
+    int64_t offset = 0;
+
+    if (!guarded->whole || verdict->failure != FAILURE_NONE)
+        return true;
+    if (!guarded_check(guarded, 0, &damaged, &offset, error))
+        return false;
+    if (!damaged)
+        return true;
+    verdict->failure = FAILURE_OUT_OF_BOUNDS;
+    verdict->error = INFINITY;
+    g_snprintf(verdict->detail, sizeof(verdict->detail),
+               "wrote outside of %s, at byte %" G_GINT64_FORMAT " of its %" G_GINT64_FORMAT, name,
+               offset, guarded->bytes);
+    return true;
+}
+
+static bool judge_output(struct workbench *bench, const char *algorithm, struct verdict *verdict,
+                         GError **error)
+{
+    const struct tensor *tensor = &bench->tensors[bench->out];
+    struct guarded *memory = &bench->memory[bench->out];
+    g_autofree void *data = g_malloc((gsize)memory->bytes);
+    struct tolerance tolerance;
+
+    if (!bench->device->row->read(memory->parts[0], 0, data, memory->bytes, error))
+        return false;
+    verify_holes(tensor, data, memory->poison, verdict);
+    if (verdict->failure != FAILURE_NONE)
+        return true;
+    tolerance_init(&tolerance, &bench->problem, algorithm, bench->reference->length);
+    verify_output(tensor, data, memory->poison, bench->reference, &tolerance, verdict);
+    return true;
+}
+
+static bool run_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
+{
+    struct workbench_run run = {bench, invocation};
+
+    if (!guarded_poison(&bench->memory[bench->out], 0, error) ||
+        (bench->workspace.whole && !guarded_poison(&bench->workspace, 0, error)))
+        return false;
+    return workbench_run(&run, 0, error) && bench->device->row->sync(bench->device, error);
+}
+
+bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
+                      struct verdict *verdict, GError **error)
+{
+    struct verdict zones = {0};
+
+    *verdict = (struct verdict){0};
+    if (!run_poisoned(bench, invocation, error))
+        return false;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (!check_zones(&bench->memory[t], role_names[t], &zones, error))
+            return false;
+    }
+    if (!check_zones(&bench->workspace, "the workspace", &zones, error) ||
+        !judge_output(bench, algorithm, verdict, error))
+        return false;
+    if (zones.failure != FAILURE_NONE)
+        *verdict = zones;
+    /* A kernel gone wrong may have written into its inputs: the next config shall not pay for
+     * it. */
+    return verdict->failure == FAILURE_NONE || upload(bench, 0, error);
+}
+
+bool workbench_run(void *data, int64_t run, GError **error)
+{
+    struct workbench_run *r = data;
+    struct device_memory *memory[TENSOR_COUNT];
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        memory[t] = r->bench->memory[t].parts[run % r->bench->copies];
+    return invocation_launch(r->invocation, memory, error);
+}

@@ -1,0 +1,56 @@
+/*
+ * Everything a problem needs on a device to have its configs evaluated: random
+ * inputs in several copies, outputs, the workspace, all between guard zones, and
+ * the reference. Made once a problem, used by all its configs. Copy 0 serves
+ * verification; timed runs rotate through all of them.
+ */
+#ifndef WORKER_WORKBENCH_H
+#define WORKER_WORKBENCH_H
+
+#include "worker/eval/guarded.h"
+#include "worker/eval/invocation.h"
+#include "worker/eval/reference.h"
+#include "worker/eval/verify.h"
+
+struct workbench {
+    struct device *device;
+    struct problem problem;
+    enum tensor_role out;
+    struct tensor tensors[TENSOR_COUNT];
+    void *images[TENSOR_COUNT]; /* the inputs' bytes as the device holds them */
+    struct guarded memory[TENSOR_COUNT];
+    struct guarded workspace; /* empty, or as large as the largest asked for */
+    int copies;
+    bool cold_caches; /* rotating through the copies exceeds the last-level cache twice */
+    struct reference *reference;
+};
+
+/*
+ * tensors: NULL for packed ones. The reference is taken from the cache (may be NULL) or computed
+ * and put there. WORKER_ERROR_INVALID where no reference can be computed, DEVICE_ERROR_* otherwise.
+ * On failure the workbench is closed.
+ */
+bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
+                    const struct tensor *tensors, uint64_t seed, struct reference_cache *cache,
+                    GError **error);
+void workbench_close(struct workbench *bench);
+
+/* A workspace of at least that many bytes, valid until the next call; *memory is NULL for 0
+ * bytes. */
+bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_memory **memory,
+                         GError **error);
+
+/* Poisons output and workspace, runs once and judges. False for what the device refuses. The
+ * inputs are as before afterwards, whatever the kernel did. algorithm: the solver's, for the
+ * tolerance. */
+bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
+                      struct verdict *verdict, GError **error);
+
+/* A measure_job's run: data is a struct workbench_run. */
+struct workbench_run {
+    struct workbench *bench;
+    struct invocation *invocation;
+};
+bool workbench_run(void *data, int64_t run, GError **error);
+
+#endif
