@@ -176,7 +176,7 @@ fuzzers: $(call programs_of,fuzz)
 # ---- Checks.
 
 checked := $(shell find $(wildcard $(rooms) tests) -path kernels/device -prune -o -name '*.[ch]' -print)
-tidied := $(patsubst %.c,$(BUILD)/tidy/%,$(filter %.c,$(checked)))
+tidied := $(patsubst %.c,$(BUILD)/tidy/%.ok,$(filter %.c,$(checked)))
 
 lint:
 	$(DEPS) lint
@@ -185,7 +185,7 @@ lint:
 	$(parallel) --output-sync $(tidied)
 
 # Looked at again when the file or a header of it has changed, as its object is.
-$(tidied): $(BUILD)/tidy/%: %.c $(BUILD)/obj/%.o .clang-tidy
+$(tidied): $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy
 	$(call run,TIDY) clang-tidy --quiet $< -- $(filter-out -Werror,$(CFLAGS)) 2>$@.log || \
 		{ cat $@.log; exit 1; }
 	@touch $@
