@@ -53,8 +53,9 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
                                  "came out.\nSIGTERM or SIGINT finishes what is being measured and "
                                  "releases the rest.");
     g_option_context_set_description(
-        context, "Example:\n  SKIPJACK_DB=postgresql://farm/skipjack skipjack worker --build 8 "
-                 "--eval 0,1\n");
+        context,
+        "Example:\n  SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
+        "--eval 0,1\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_set_prgname("skipjack worker");
     return g_option_context_parse(context, &argc, &argv, error);

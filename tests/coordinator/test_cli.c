@@ -8,8 +8,8 @@ static void command_lines_can_be_pasted(void)
         {"skipjack", NULL, NULL, "skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
         {"build/skipjack", "/tmp/home", NULL,
          "SKIPJACK_HOME=/tmp/home build/skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
-        {"./skipjack", "/tmp/home", "postgresql://farm/x?a&b",
-         "SKIPJACK_DB='postgresql://farm/x?a&b' ./skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
+        {"./skipjack", "/tmp/home", "postgresql://db.example/x?a&b",
+         "SKIPJACK_DB='postgresql://db.example/x?a&b' ./skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
         {"skipjack", NULL, "postgresql://me:secret@farm/x",
          "skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
     };
@@ -39,7 +39,8 @@ static void passwords_are_not_shown(void)
     } cases[] = {
         {"postgresql://me:secret@farm/x", "postgresql://me***@farm/x"},
         {"postgresql://me@farm/x", "postgresql://me@farm/x"},
-        {"postgresql://farm/x?password=secret&a=b", "postgresql://farm/x?password=***&a=b"},
+        {"postgresql://db.example/x?password=secret&a=b",
+         "postgresql://db.example/x?password=***&a=b"},
         {"host=farm password=secret user=me", "host=farm password=*** user=me"},
         {"host=farm password='a \\' b' user=me", "host=farm password=*** user=me"},
     };
