@@ -95,8 +95,8 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/list/CFLAGS
 
 # ---- Sources made from text: device code, its hashes, migrations.
 
-device_files := kernels/device/dialect.h $(sort $(wildcard kernels/device/*.cl))
-fault_files := $(device_files) $(sort $(wildcard tests/faults/*.cl))
+device_files := $(sort $(wildcard kernels/device/*.h kernels/device/*.cl kernels/device/*.s))
+fault_files := $(device_files) $(sort $(wildcard tests/faults/*.cl tests/faults/*.s))
 migration_files := $(sort $(wildcard schema/migrations/*.sql))
 
 $(BUILD)/embed: kernels/tools/embed.c $(BUILD)/list/CFLAGS

@@ -27,6 +27,116 @@ int64_t conv_reach(const struct problem *p, enum axis axis)
     return p->in[axis] + 2 * p->pad[axis] + p->dilation[axis] * (p->fil[axis] - 1);
 }
 
+static bool is_16_or_32_bit_float(enum data_type type)
+{
+    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16;
+}
+
+static bool is_int8_to_int32(const struct problem *p)
+{
+    return p->type[TENSOR_X] == TYPE_INT8 && p->type[TENSOR_W] == TYPE_INT8 &&
+           p->type[TENSOR_Y] == TYPE_INT32;
+}
+
+bool conv_types_are_served(const struct problem *p, const char **reason)
+{
+    if (is_16_or_32_bit_float(p->type[TENSOR_X]) && is_16_or_32_bit_float(p->type[TENSOR_W]) &&
+        is_16_or_32_bit_float(p->type[TENSOR_Y]))
+        return true;
+    if (!is_int8_to_int32(p)) {
+        *reason = "needs FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
+        return false;
+    }
+    if (p->direction != DIRECTION_F) {
+        *reason = "needs the forward direction for INT8";
+        return false;
+    }
+    return true;
+}
+
+const char *conv_sum_type(const struct problem *p)
+{
+    return is_int8_to_int32(p) ? "int" : "float";
+}
+
+bool conv_layouts_are_plain(const struct problem *p, const char **reason)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (problem_layout_block(p->layout[t]) > 1) {
+            *reason = "needs layouts whose channels do not lie in blocks";
+            return false;
+        }
+    }
+    return true;
+}
+
+void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)
+{
+    double c_count = (double)(p->c / p->groups), k_count = (double)(p->k / p->groups);
+    double in = (double)p->n, out = (double)p->n, fil = 1;
+
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        in *= (double)p->in[a];
+        out *= (double)p->out[a];
+        fil *= (double)p->fil[a];
+    }
+    *m = p->direction == DIRECTION_B ? c_count : k_count;
+    *n = p->direction == DIRECTION_F ? out : p->direction == DIRECTION_B ? in : c_count * fil;
+    *k = p->direction == DIRECTION_F   ? c_count * fil
+         : p->direction == DIRECTION_B ? k_count * fil
+                                       : out;
+}
+
+bool conv_counts_fit_32_bits(const struct problem *p, const char **reason)
+{
+    const double most = INT32_MAX - OFFSET_MARGIN;
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    *reason = "needs positions and sums of fewer than 2^31 elements, and padded sizes below that";
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if ((double)conv_reach(p, (enum axis)a) > most)
+            return false;
+    }
+    return m <= most && n <= most && k <= most && (double)p->n * (double)p->groups <= most;
+}
+
+void conv_add_type_options(const struct problem *p, struct launch *launch)
+{
+    static const char *const names[TENSOR_COUNT] = {"TYPE_X", "TYPE_W", "TYPE_Y"};
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        launch_option_text(launch, names[t], data_type_name(p->type[t]));
+}
+
+void conv_add_tensor_args(struct launch *launch)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        launch_arg_tensor(launch, (enum tensor_role)t);
+}
+
+void conv_add_stride_args(struct launch *launch)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        for (int axis = 0; axis < 5; axis++)
+            launch_arg_stride(launch, (enum tensor_role)t, axis);
+    }
+}
+
+void conv_add_shape_args(const struct problem *p, struct launch *launch)
+{
+    const int64_t *const sizes[] = {p->in, p->fil, p->out, p->pad, p->stride, p->dilation};
+
+    launch_arg_int32(launch, p->n);
+    launch_arg_int32(launch, p->groups);
+    launch_arg_int32(launch, p->c / p->groups);
+    launch_arg_int32(launch, p->k / p->groups);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        for (int a = 0; a < AXIS_COUNT; a++)
+            launch_arg_int32(launch, sizes[i][a]);
+    }
+}
+
 static bool offsets_fit_32_bits(const struct problem *p)
 {
     const int64_t most = INT32_MAX - OFFSET_MARGIN;

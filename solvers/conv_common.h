@@ -21,6 +21,36 @@ int64_t conv_reach(const struct problem *p, enum axis axis);
  */
 int64_t conv_stride_period(const struct problem *p, enum axis axis);
 
+/* Tensors of FP32, FP16 and BF16 in any mixture, summed in FP32, or INT8 to INT32, forward. Otherwise
+ * *reason says so. */
+bool conv_types_are_served(const struct problem *p, const char **reason);
+
+/* "float" or "int": what sums of the types above are kept in, a kernel's LANE. */
+const char *conv_sum_type(const struct problem *p);
+
+/* True where no tensor's channels lie in blocks (all layouts but NCHWc): one stride an axis says it
+ * all. */
+bool conv_layouts_are_plain(const struct problem *p, const char **reason);
+
+/* Rows, columns and depth of the matrix product that a group of the convolution is, each image and
+ * position of the output being a column (F, B) or a term (W): F k x n*out by c*fil, B c x n*in by
+ * k*fil, W k x c*fil by n*out. Doubles: they may exceed 64 bits. */
+void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k);
+
+/* Positions, the sizes above and each axis' reach fit 31 bits, so that kernels may count in int;
+ * offsets in elements need not. Otherwise *reason says so. */
+bool conv_counts_fit_32_bits(const struct problem *p, const char **reason);
+
+/* Adds TYPE_X, TYPE_W and TYPE_Y. */
+void conv_add_type_options(const struct problem *p, struct launch *launch);
+/* x, w and y. */
+void conv_add_tensor_args(struct launch *launch);
+/* 15 strides, 64-bit: n c d h w of x, k c d h w of w, n k d h w of y. */
+void conv_add_stride_args(struct launch *launch);
+/* 22 counts, 32-bit: n, groups, c and k of a group; then in, fil, out, pad, stride and dilation, each
+ * d h w. */
+void conv_add_shape_args(const struct problem *p, struct launch *launch);
+
 /* True for a plain 2D forward convolution, all tensors FP32 and NCHW, every offset in elements
  * below 2^31 (with room for one tile past the end). Otherwise *reason says what is missing. */
 bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason);

@@ -99,38 +99,16 @@ static const char *sum_type(const struct problem *p)
 
 static void add_options(const struct problem *p, struct launch *launch)
 {
-    static const char *const type_names[TENSOR_COUNT] = {"TYPE_X", "TYPE_W", "TYPE_Y"};
     static const char *const direction_names[DIRECTION_COUNT] = {"DIRECTION_F", "DIRECTION_B",
                                                                  "DIRECTION_W"};
     static const char *const block_names[TENSOR_COUNT] = {"BLOCK_X", "BLOCK_W", "BLOCK_Y"};
 
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        launch_option_text(launch, type_names[t], data_type_name(p->type[t]));
+    conv_add_type_options(p, launch);
+    for (int t = 0; t < TENSOR_COUNT; t++)
         launch_option_int(launch, block_names[t], problem_layout_block(p->layout[t]));
-    }
     launch_option_text(launch, "ACC", sum_type(p));
     launch_option_int(launch, direction_names[p->direction], 1);
     launch_sort_options(launch);
-}
-
-static void add_arguments(const struct problem *p, struct launch *launch)
-{
-    const int64_t *const sizes[] = {p->in, p->fil, p->out, p->pad, p->stride, p->dilation};
-
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        launch_arg_tensor(launch, (enum tensor_role)t);
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        for (int axis = 0; axis < 5; axis++)
-            launch_arg_stride(launch, (enum tensor_role)t, axis);
-    }
-    launch_arg_int32(launch, p->n);
-    launch_arg_int32(launch, p->groups);
-    launch_arg_int32(launch, p->c / p->groups);
-    launch_arg_int32(launch, p->k / p->groups);
-    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
-        for (int a = 0; a < AXIS_COUNT; a++)
-            launch_arg_int32(launch, sizes[i][a]);
-    }
 }
 
 static bool naive_solve(const struct problem *p, const struct context *context,
@@ -143,7 +121,9 @@ static bool naive_solve(const struct problem *p, const struct context *context,
     (void)config;
     (void)error;
     add_options(p, launch);
-    add_arguments(p, launch);
+    conv_add_tensor_args(launch);
+    conv_add_stride_args(launch);
+    conv_add_shape_args(p, launch);
     launch_set_grid(launch, (const int64_t[3]){(int64_t)output_items(p), 1, 1},
                     (const int[3]){BLOCK_ITEMS, 1, 1});
     solution->flops = 2 * conv_exact_macs(p);
@@ -157,6 +137,7 @@ const struct solver solver_conv_direct_naive = {
     .revision = 2,
     .algorithm = "Direct",
     .dynamic = true,
+    .any_strides = true,
     .sources = sources,
     .is_applicable = naive_is_applicable,
     .estimate = naive_estimate,

@@ -96,8 +96,17 @@ void launch_arg_float32(struct launch *launch, double value)
 
 void launch_arg_stride(struct launch *launch, enum tensor_role role, int logical_axis)
 {
+    launch_arg_scaled_stride(launch, role, logical_axis, 1);
+}
+
+void launch_arg_scaled_stride(struct launch *launch, enum tensor_role role, int logical_axis,
+                              int64_t factor)
+{
+    struct launch_arg *arg = add_arg(launch, ARG_STRIDE, logical_axis);
+
     g_assert(logical_axis >= 0 && logical_axis < 5);
-    add_arg(launch, ARG_STRIDE, logical_axis)->tensor = role;
+    arg->tensor = role;
+    arg->factor = factor;
 }
 
 void launch_set_grid(struct launch *launch, const int64_t items[3], const int block[3])

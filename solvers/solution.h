@@ -21,20 +21,22 @@ enum launch_arg_kind {
     ARG_INT32,     /* .value as a 32-bit integer */
     ARG_INT64,     /* .value as a 64-bit integer */
     ARG_FLOAT32,   /* .real as a 32-bit float */
-    ARG_STRIDE, /* stride in elements (64-bit) of logical axis .value (N C D H W) of tensor .tensor
-                 */
+    /* stride in elements (64-bit) of logical axis .value (N C D H W) of tensor .tensor, times
+     * .factor */
+    ARG_STRIDE,
 };
 
 struct launch_arg {
     enum launch_arg_kind kind;
     enum tensor_role tensor;
     int64_t value;
+    int64_t factor;
     double real;
 };
 
 #define LAUNCH_ARGS_MAX       64
 #define LAUNCH_OPTIONS_MAX    1024
-#define SOLUTION_LAUNCHES_MAX 4
+#define SOLUTION_LAUNCHES_MAX 6
 
 struct launch {
     enum program_kind program_kind;
@@ -71,6 +73,9 @@ void launch_arg_int32(struct launch *launch, int64_t value);
 void launch_arg_int64(struct launch *launch, int64_t value);
 void launch_arg_float32(struct launch *launch, double value);
 void launch_arg_stride(struct launch *launch, enum tensor_role role, int logical_axis);
+/* The same times a factor: how far a step of the convolution's stride goes. */
+void launch_arg_scaled_stride(struct launch *launch, enum tensor_role role, int logical_axis,
+                              int64_t factor);
 /* Sets block, and grid rounded up to its multiple. */
 void launch_set_grid(struct launch *launch, const int64_t items[3], const int block[3]);
 

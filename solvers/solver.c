@@ -37,6 +37,10 @@ bool solver_applicable(const struct solver *solver, const struct problem *p,
         *reason = "compiles the shape into its kernel, and only dynamic kernels are asked for";
         return false;
     }
+    if (context->deterministic && solver->nondeterministic) {
+        *reason = "gives results that differ from run to run, and equal ones are asked for";
+        return false;
+    }
     if (!solver->is_applicable(p, context, reason))
         return false;
     if (solver_workspace_bytes(solver, p, context) > context->workspace_limit) {

@@ -12,13 +12,22 @@
 #include "solvers/space.h"
 #include "solvers/target.h"
 
+/* A config that was evaluated, as a solver's own search sees it. */
+struct tried_config {
+    struct perf_config config;
+    double time_ms; /* median; INFINITY for one that failed */
+};
+
 struct solver {
     const char *provider; /* "skipjack" */
-    const char *name;     /* "ConvDirectTiled" */
+    const char *name;     /* "ConvCpuDirect" */
     int revision;         /* from 1 */
     const char
-        *algorithm; /* MIOpen's algorithm family: Direct, GEMM, FFT, Winograd, ImplicitGEMM */
-    bool dynamic;   /* one binary serves all problems */
+        *algorithm;   /* MIOpen's algorithm family: Direct, GEMM, FFT, Winograd, ImplicitGEMM */
+    bool dynamic;     /* one binary serves all problems of a type, layout and direction */
+    bool partial;     /* its FIX_ parameters choose what of the shape is compiled in; not dynamic */
+    bool any_strides; /* tensors need not be packed: their strides are arguments of its launches */
+    bool nondeterministic;      /* results may differ from run to run (sums by atomics) */
     const char *const *sources; /* kernel files it may use, NULL-terminated */
 
     /* About a microsecond. When it returns false, *reason is a static sentence part ("needs groups
@@ -34,6 +43,12 @@ struct solver {
                            struct perf_config *config);
     const struct space *space; /* NULL: cannot be tuned */
     const struct space *spare; /* used only where `space` holds no valid config; may be NULL */
+    /* The solver's own search, NULL for the campaign's strategy: appends at most `wanted` configs of
+     * the space in force that `tried` does not hold, the most promising first, and returns how many;
+     * 0 when it has nothing more to try. A pure function of its arguments. */
+    int (*propose)(const struct problem *p, const struct context *context,
+                   const struct tried_config *tried, int tried_count, int wanted,
+                   struct perf_config *configs);
     /* The recipe. config must be valid (solver_config_valid) or the default. */
     bool (*solve)(const struct problem *p, const struct context *context,
                   const struct perf_config *config, struct solution *solution, GError **error);
@@ -51,7 +66,8 @@ int solver_index(const char *name);
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context);
 
-/* Applies the context's limits (dynamic_only, workspace_limit) beside the solver's own rule. */
+/* Applies the context's limits (dynamic_only, deterministic, workspace_limit) beside the solver's own
+ * rule. */
 bool solver_applicable(const struct solver *solver, const struct problem *p,
                        const struct context *context, const char **reason);
 

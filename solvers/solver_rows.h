@@ -7,8 +7,17 @@
 
 #include "solvers/solver.h"
 
+extern const struct solver solver_conv_cpu_direct;
+extern const struct solver solver_conv_cpu_gemm;
+extern const struct solver solver_conv_depthwise;
 extern const struct solver solver_conv_direct_naive;
 extern const struct solver solver_conv_direct_tiled;
+extern const struct solver solver_conv_fft;
+extern const struct solver solver_conv_gemm_1x1;
+extern const struct solver solver_conv_im2col_gemm;
 extern const struct solver solver_conv_implicit_gemm;
+extern const struct solver solver_conv_implicit_gemm_partial;
+extern const struct solver solver_conv_implicit_gemm_static;
+extern const struct solver solver_conv_winograd;
 
 #endif

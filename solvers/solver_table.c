@@ -8,7 +8,13 @@
 
 /* The order is that of lists and reports; choosing goes by estimates. Rows are never removed while
  * a database may name them. */
-const struct solver *const solver_table[] = {&solver_conv_direct_naive, &solver_conv_direct_tiled,
-                                             &solver_conv_implicit_gemm, SOLVER_FAULT_ROWS};
+/* clang-format off */
+const struct solver *const solver_table[] = {
+    &solver_conv_direct_naive,
+    &solver_conv_cpu_direct,
+    &solver_conv_cpu_gemm,
+    SOLVER_FAULT_ROWS
+};
+/* clang-format on */
 
 const int solver_table_count = (int)G_N_ELEMENTS(solver_table);

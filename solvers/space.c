@@ -88,6 +88,80 @@ int64_t space_count(const struct space *space, const struct problem *p,
     return count;
 }
 
+/* splitmix64: the next number of the sequence that *state stands in. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t value = *state += 0x9e3779b97f4a7c15u;
+
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+    return value ^ (value >> 31);
+}
+
+/* One number below `count`, each as likely: what lies past the last whole multiple is drawn again.
+ */
+static uint64_t draw_below(uint64_t *state, uint64_t count)
+{
+    uint64_t most = UINT64_MAX - UINT64_MAX % count, value;
+
+    do
+        value = next_random(state);
+    while (value >= most);
+    return value % count;
+}
+
+/* The n-th config seen takes the place of the one kept with a chance of 1/n. */
+bool space_draw(const struct space *space, const struct problem *p, const struct context *context,
+                uint64_t *state, struct perf_config *config)
+{
+    struct space_walk walk;
+    struct perf_config next;
+    uint64_t seen = 0;
+
+    space_walk_init(&walk, space, p, context);
+    while (space_walk_next(&walk, &next)) {
+        if (draw_below(state, ++seen) == 0)
+            *config = next;
+    }
+    return seen > 0;
+}
+
+/* The valid values of parameter i with all others as they are, the nearest to `at` on either side
+ * alone where `adjacent`. */
+static int neighbours_along(const struct space *space, const struct problem *p,
+                            const struct context *context, const struct perf_config *config, int i,
+                            bool adjacent, GArray *neighbours)
+{
+    const struct space_param *param = &space->params[i];
+    guint before = neighbours->len;
+
+    for (int v = 0; v < param->count; v++) {
+        struct perf_config other = *config;
+        other.values[i] = param->values[v];
+        if (other.values[i] == config->values[i] ||
+            !space_contains(space, p, context, &other, NULL))
+            continue;
+        /* Of the values below, a later one is nearer and replaces what was found. */
+        if (adjacent && other.values[i] < config->values[i])
+            g_array_set_size(neighbours, before);
+        g_array_append_val(neighbours, other);
+        if (adjacent && other.values[i] > config->values[i])
+            break;
+    }
+    return (int)(neighbours->len - before);
+}
+
+int space_neighbours(const struct space *space, const struct problem *p,
+                     const struct context *context, const struct perf_config *config, bool adjacent,
+                     GArray *neighbours)
+{
+    int count = 0;
+
+    for (int i = 0; i < space->param_count; i++)
+        count += neighbours_along(space, p, context, config, i, adjacent, neighbours);
+    return count;
+}
+
 static bool param_takes(const struct space_param *param, int32_t value)
 {
     for (int i = 0; i < param->count; i++) {

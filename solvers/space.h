@@ -66,6 +66,18 @@ bool space_walk_next(struct space_walk *walk, struct perf_config *config);
 int64_t space_count(const struct space *space, const struct problem *p,
                     const struct context *context);
 
+/* A valid config drawn uniformly from all of them; false where there is none. *state is the draw's
+ * random state (any value to begin with) and is advanced: equal states give equal draws. */
+bool space_draw(const struct space *space, const struct problem *p, const struct context *context,
+                uint64_t *state, struct perf_config *config);
+
+/* The valid configs that differ from `config` in one parameter alone: in any of its values, or
+ * (`adjacent`) in the valid value next below or above. Returns how many were appended to
+ * `neighbours` (GArray of struct perf_config), in the order of parameters, then values. */
+int space_neighbours(const struct space *space, const struct problem *p,
+                     const struct context *context, const struct perf_config *config, bool adjacent,
+                     GArray *neighbours);
+
 /* Every value is one the parameter may take, and every constraint holds. On failure *why (may be
  * NULL) names the parameter or constraint. */
 bool space_contains(const struct space *space, const struct problem *p,

@@ -9,7 +9,8 @@
  *   GROUP_ID(axis), LOCAL_ID(axis), BARRIER()             axis is 0, 1 or 2
  *   i64                                                   a 64-bit integer everywhere
  *   LOAD(T, p, i), STORE(T, p, i, v), STORAGE(T)          T is a data type's name: FP32, BF16, ...
- *   vec, vec_*                                            vectors of VEC floats, VEC an option
+ *   vec, vec_*                                            vectors of VEC lanes, VEC an option
+ *   LANE                                                  what a lane is: float, or an option: int
  *
  * Local arrays are declared at the top of an entry, outside all blocks.
  * Half and bfloat16 are stored as 16-bit integers, since not every platform
@@ -157,12 +158,15 @@ DEVICE unsigned short to_FP16(float value)
     return (unsigned short)(sign | result);
 }
 
-/* ---- vectors of VEC floats (4, 8 or 16), loaded from and stored to any address ---- */
+/* ---- vectors of VEC lanes (4, 8 or 16), loaded from and stored to any address ---- */
 
 #ifdef VEC
+#ifndef LANE
+#define LANE float
+#endif
 #if defined(__OPENCL_VERSION__)
 
-typedef DIALECT_JOIN(float, VEC) vec;
+typedef DIALECT_JOIN(LANE, VEC) vec;
 /* A vector is aligned to its size, so unaligned ones go through vload and vstore. */
 #define vec_load(pointer) DIALECT_JOIN(vload, VEC)(0, pointer)
 #define vec_store(pointer, value) DIALECT_JOIN(vstore, VEC)(value, 0, pointer)
@@ -170,16 +174,16 @@ typedef DIALECT_JOIN(float, VEC) vec;
 /* sum + a * b, with one rounding where the device has it */
 #define vec_madd(sum, a, b) ((a) * (b) + (sum))
 /* value where keep is not 0, else 0 (whatever value is, a NaN too) */
-#define vec_keep(value, keep) select((vec)(0.0f), value, (keep) != (vec)(0.0f))
+#define vec_keep(value, keep) select((vec)(0), value, (keep) != (vec)(0))
 
 #else
 
-struct vec_of_floats {
-    float lane[VEC];
+struct vec_of_lanes {
+    LANE lane[VEC];
 };
-typedef struct vec_of_floats vec;
+typedef struct vec_of_lanes vec;
 
-DEVICE vec vec_load(const float *pointer)
+DEVICE vec vec_load(const LANE *pointer)
 {
     vec result;
     for (int i = 0; i < VEC; i++)
@@ -187,13 +191,13 @@ DEVICE vec vec_load(const float *pointer)
     return result;
 }
 
-DEVICE void vec_store(float *pointer, vec value)
+DEVICE void vec_store(LANE *pointer, vec value)
 {
     for (int i = 0; i < VEC; i++)
         pointer[i] = value.lane[i];
 }
 
-DEVICE vec vec_splat(float value)
+DEVICE vec vec_splat(LANE value)
 {
     vec result;
     for (int i = 0; i < VEC; i++)
@@ -211,7 +215,7 @@ DEVICE vec vec_madd(vec sum, vec a, vec b)
 DEVICE vec vec_keep(vec value, vec keep)
 {
     for (int i = 0; i < VEC; i++)
-        value.lane[i] = keep.lane[i] != 0.0f ? value.lane[i] : 0.0f;
+        value.lane[i] = keep.lane[i] != 0 ? value.lane[i] : 0;
     return value;
 }
 

@@ -1,15 +1,17 @@
 /*
  * Turns text files into C source, at build time:
  *
- *   embed kernel_sources DIALECT FILE...   the table in kernels/kernel_source.h
- *   embed kernel_hashes DIALECT FILE...    the function in solvers/kernel_hash.h
- *   embed migrations FILE...               the table in schema/migrations.h
+ *   embed kernel_sources FILE...   the table in kernels/kernel_source.h
+ *   embed kernel_hashes FILE...    the function in solvers/kernel_hash.h
+ *   embed migrations FILE...       the table in schema/migrations.h
  *
- * The C source goes to standard output. A kernel's `#include "dialect.h"` is
- * replaced by the text of DIALECT, without #line directives, so that the text
- * stands alone and its hash does not depend on where it was built.
+ * The C source goes to standard output. Kernels' headers (*.h) are given beside
+ * them; each `#include "NAME.h"` is replaced by that header's text, the first
+ * time it comes, without #line directives, so that the text stands alone and its
+ * hash does not depend on where it was built.
  */
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,36 +56,76 @@ static char *read_text(const char *path)
     return body;
 }
 
-static char *inline_dialect(const char *path, const char *body, const char *dialect)
+/* The header that the line includes, NULL when it includes nothing. Free with g_free(). */
+static char *included_header(const char *path, const char *line)
+{
+    const char *word = line + strspn(line, " \t");
+    if (!g_str_has_prefix(word, "#include"))
+        return NULL;
+    g_auto(GStrv) parts = g_strsplit(word, "\"", 3);
+    if (g_strv_length(parts) < 3 || strcmp(parts[0], "#include ") != 0)
+        fail(path, "a kernel may include headers of kernels/device alone: #include \"NAME.h\"");
+    return g_strdup(parts[1]);
+}
+
+/* Appends the text with the headers it includes; `included` holds those that came before. */
+static void append_expanded(GString *out, const char *path, const char *body, GHashTable *headers,
+                            GHashTable *included)
 {
     g_auto(GStrv) lines = g_strsplit(body, "\n", -1);
-    GString *out = g_string_new(NULL);
     for (char **line = lines; *line; line++) {
-        const char *word = *line + strspn(*line, " \t");
-        if (!g_str_has_prefix(word, "#include"))
+        g_autofree char *header = included_header(path, *line);
+        if (!header) {
             g_string_append(out, *line);
-        else if (g_str_has_prefix(word, "#include \"dialect.h\""))
-            g_string_append(out, dialect);
-        else
-            fail(path, "a kernel may include \"dialect.h\" and nothing else");
+        } else if (!g_hash_table_contains(headers, header)) {
+            fail(path, "includes a header that kernels/device lacks");
+        } else if (!g_hash_table_contains(included, header)) {
+            const char *text = g_hash_table_lookup(headers, header);
+            g_hash_table_add(included, g_strdup(header));
+            append_expanded(out, header, text, headers, included);
+        }
         if (line[1])
             g_string_append_c(out, '\n');
     }
+}
+
+static char *expand(const char *path, const char *body, GHashTable *headers)
+{
+    g_autoptr(GHashTable) included = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GString *out = g_string_new(NULL);
+    append_expanded(out, path, body, headers, included);
     return g_string_free(out, FALSE);
 }
 
-/* The files sorted by name, so that the output does not depend on the order given. */
-static GPtrArray *read_texts(char **paths, const char *dialect)
+static bool is_header(const char *path)
 {
+    return g_str_has_suffix(path, ".h");
+}
+
+/* Texts by file name. */
+static GHashTable *read_headers(char **paths)
+{
+    GHashTable *headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    for (char **path = paths; *path; path++) {
+        if (is_header(*path))
+            g_hash_table_insert(headers, g_path_get_basename(*path), read_text(*path));
+    }
+    return headers;
+}
+
+/* The files sorted by name, so that the output does not depend on the order given. */
+static GPtrArray *read_texts(char **paths)
+{
+    g_autoptr(GHashTable) headers = read_headers(paths);
     GPtrArray *texts = g_ptr_array_new_with_free_func(text_free);
     for (char **path = paths; *path; path++) {
+        if (is_header(*path))
+            continue;
         struct text *text = g_new0(struct text, 1);
         text->name = g_path_get_basename(*path);
-        text->body = read_text(*path);
-        if (dialect) {
-            g_autofree char *raw = text->body;
-            text->body = inline_dialect(*path, raw, dialect);
-        }
+        g_autofree char *raw = read_text(*path);
+        text->body =
+            g_str_has_suffix(*path, ".cl") ? expand(*path, raw, headers) : g_steal_pointer(&raw);
         text->sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text->body, -1);
         g_ptr_array_add(texts, text);
     }
@@ -172,18 +214,17 @@ static void print_migrations(const GPtrArray *texts)
 
 static const struct mode {
     const char *name;
-    gboolean has_dialect;
     void (*print)(const GPtrArray *texts);
 } modes[] = {
-    {"kernel_sources", TRUE, print_kernel_sources},
-    {"kernel_hashes", TRUE, print_kernel_hashes},
-    {"migrations", FALSE, print_migrations},
+    {"kernel_sources", print_kernel_sources},
+    {"kernel_hashes", print_kernel_hashes},
+    {"migrations", print_migrations},
 };
 
 static const struct mode *find_mode(int argc, char **argv)
 {
     for (size_t i = 0; argc > 1 && i < G_N_ELEMENTS(modes); i++) {
-        if (strcmp(argv[1], modes[i].name) == 0 && argc >= 2 + modes[i].has_dialect)
+        if (strcmp(argv[1], modes[i].name) == 0)
             return &modes[i];
     }
     return NULL;
@@ -193,14 +234,10 @@ int main(int argc, char **argv)
 {
     const struct mode *mode = find_mode(argc, argv);
     if (!mode) {
-        fprintf(stderr, "usage: embed kernel_sources|kernel_hashes DIALECT FILE...\n"
-                        "       embed migrations FILE...\n");
+        fprintf(stderr, "usage: embed kernel_sources|kernel_hashes|migrations FILE...\n");
         return 2;
     }
-    g_autofree char *dialect = NULL;
-    if (mode->has_dialect && argc > 3)
-        dialect = read_text(argv[2]);
-    g_autoptr(GPtrArray) texts = read_texts(argv + 2 + mode->has_dialect, dialect);
+    g_autoptr(GPtrArray) texts = read_texts(argv + 2);
     mode->print(texts);
     if (fflush(stdout) != 0 || ferror(stdout))
         fail("standard output", "cannot be written");

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define TUNED_SOLVER "ConvDirectTiled"
+#define TUNED_SOLVER "ConvCpuDirect"
 
 /* Two problems, two solvers, one campaign in a real database: a job of each pair. */
 struct fixture {

@@ -63,11 +63,16 @@ result $? 'the hash is of the whole text'
 [ "$(./print | sed -n 3,4p)" = "1 0001_first SELECT 1;
 2 0002_second SELECT 'x';" ]
 result $? 'migrations are in order'
-"$build/embed" kernel_sources missing.h >empty.c && gcc -std=c17 -Werror -I"$OLDPWD" -c empty.c
+"$build/embed" kernel_sources dialect.h >empty.c && gcc -std=c17 -Werror -I"$OLDPWD" -c empty.c
 result $? 'no kernel at all is fine'
 
 echo '#include <stdio.h>' >b.cl
-refuses 'another include' 'nothing else' kernel_sources dialect.h b.cl
+refuses 'another include' 'headers of kernels/device alone' kernel_sources dialect.h b.cl
+printf '#include "tile.h"\n#include "dialect.h"\nend\n' >b.cl
+refuses 'a header that is not there' 'lacks' kernel_sources dialect.h b.cl
+printf '#include "dialect.h"\ntile\n' >tile.h
+"$build/embed" kernel_sources tile.h dialect.h b.cl >twice.c && [ "$(grep -c 'define LOCAL' twice.c)" = 1 ]
+result $? 'a header comes once, however often it is included'
 mkdir other && cp a.cl other
 refuses 'one name twice' 'two files' kernel_sources dialect.h a.cl other/a.cl
 cp 0001_first.sql 0001_again.sql

@@ -404,7 +404,7 @@ static void nth_config(const struct solver *solver, const struct problem *p, int
 /* A dynamic kernel compiles once a config: a few configs, each with all problems. */
 static void implicit_gemm_is_right_for_many_problems(void)
 {
-    const struct solver *solver = solver_find("ConvImplicitGemm");
+    const struct solver *solver = solver_find("ConvCpuGemm");
     struct problem large;
 
     problem_init(&large);
@@ -425,7 +425,7 @@ static void implicit_gemm_is_right_for_many_problems(void)
 static void direct_tiled_is_right_for_many_problems(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(31);
-    const struct solver *solver = solver_find("ConvDirectTiled");
+    const struct solver *solver = solver_find("ConvCpuDirect");
 
     for (int i = 0; i < effort(28); i++) {
         struct problem p;

@@ -114,7 +114,7 @@ static void hashes_differ_and_are_kept(void)
 static void algorithms_are_spelled_as_find_dbs_spell_them(void)
 {
     char buffer[64];
-    const struct solver *solver = solver_find("ConvImplicitGemm");
+    const struct solver *solver = solver_find("ConvCpuGemm");
 
     g_assert_cmpstr(solver_algorithm(solver, DIRECTION_F, buffer), ==,
                     "miopenConvolutionFwdAlgoImplicitGEMM");

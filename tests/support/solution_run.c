@@ -171,7 +171,7 @@ static void set_argument(struct solution_runner *runner, cl_kernel kernel, cl_ui
         value = &real;
         size = sizeof(real);
         break;
-    case ARG_STRIDE: int64 = bound->strides[arg->tensor].strides[arg->value]; break;
+    case ARG_STRIDE: int64 = bound->strides[arg->tensor].strides[arg->value] * arg->factor; break;
     case ARG_INT64: break;
     }
     must(runner->cl->SetKernelArg(kernel, index, size, value));

@@ -41,7 +41,7 @@ static void test_a_campaign_comes_to_its_end(void)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(Store) store = scratch_store();
-    int64_t id = tune("ConvDirectTiled,ConvDirectNaive", "4", "1");
+    int64_t id = tune("ConvCpuDirect,ConvDirectNaive", "4", "1");
     int done = assert_done(store, id, 4);
     g_autoptr(GPtrArray) results = store_list_results(store, id, &error);
     g_assert_cmpuint(results->len, >=, done);
@@ -62,9 +62,9 @@ static void test_kernels_are_compiled_once(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(Store) store = scratch_store();
     struct progress progress;
-    assert_done(store, tune("ConvDirectTiled", "1", "1"), 2);
+    assert_done(store, tune("ConvCpuDirect", "1", "1"), 2);
     /* Another seed makes jobs of their own; their default configs need the same kernels. */
-    int64_t again = tune("ConvDirectTiled", "1", "2");
+    int64_t again = tune("ConvCpuDirect", "1", "2");
     assert_done(store, again, 2);
     g_assert_true(store_progress(store, again, &progress, &error));
     g_assert_cmpfloat(progress.compile_seconds, ==, 0);

@@ -45,7 +45,7 @@ static bool resolve_arg(struct invocation *invocation, const struct solution *so
         return true;
     case ARG_STRIDE:
         arg->bytes = sizeof(int64_t);
-        arg->value.int64 = tensors[from->tensor].stride[from->value];
+        arg->value.int64 = tensors[from->tensor].stride[from->value] * from->factor;
         return true;
     }
     g_assert_not_reached();

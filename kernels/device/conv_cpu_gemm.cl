@@ -136,7 +136,7 @@ DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int l
 }
 
 /* Grid: pixel blocks, channel blocks of a group, images times groups. x_total is x's length. */
-KERNEL(1, 1, 1) conv_implicit_gemm(GLOBAL const float *RESTRICT x, GLOBAL const float *RESTRICT w,
+KERNEL(1, 1, 1) conv_cpu_gemm(GLOBAL const float *RESTRICT x, GLOBAL const float *RESTRICT w,
                                    GLOBAL float *RESTRICT y, int x_total, int groups, int c_count,
                                    int k_count, int in_h, int in_w, int fil_h, int fil_w,
                                    int out_h, int out_w, int pad_h, int pad_w, int stride_h,

@@ -1,4 +1,4 @@
-#include "solvers/conv_tile.h"
+#include "solvers/conv_cpu_tile.h"
 
 /* x86's AVX-512 has 32 vector registers, what came before it 16. */
 static int vector_registers(const struct target *target)

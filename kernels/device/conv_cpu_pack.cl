@@ -9,7 +9,7 @@
 #include "dialect.h"
 
 /* Grid: phases_w, phases_h, n * c. */
-KERNEL(1, 1, 1) conv_pack_x(GLOBAL const float *RESTRICT x, GLOBAL float *RESTRICT packed,
+KERNEL(1, 1, 1) conv_cpu_pack_x(GLOBAL const float *RESTRICT x, GLOBAL float *RESTRICT packed,
                             int in_h, int in_w, int phases_h, int phases_w, int rows, int pitch,
                             int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h,
                             int dilation_w)

@@ -2,8 +2,8 @@
  * Rules for kernels in which one work-item computes tile_k channels times
  * tile_vectors vectors of vec floats with its sums in a CPU's vector registers.
  */
-#ifndef SOLVERS_CONV_TILE_H
-#define SOLVERS_CONV_TILE_H
+#ifndef SOLVERS_CONV_CPU_TILE_H
+#define SOLVERS_CONV_CPU_TILE_H
 
 #include "solvers/target.h"
 

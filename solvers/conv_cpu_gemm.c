@@ -1,6 +1,6 @@
-/* Forward convolution as a matrix product over unfolded input; see conv_implicit_gemm.cl. */
+/* Forward convolution as a matrix product over unfolded input; see conv_cpu_gemm.cl. */
 #include "solvers/conv_common.h"
-#include "solvers/conv_tile.h"
+#include "solvers/conv_cpu_tile.h"
 #include "solvers/solver_rows.h"
 
 enum { VEC, TILE_VECTORS, TILE_K, CRS_BLOCK, K_BLOCK, PARAM_COUNT };
@@ -10,7 +10,7 @@ enum { VEC, TILE_VECTORS, TILE_K, CRS_BLOCK, K_BLOCK, PARAM_COUNT };
 #define CRS_BLOCK_MIN 256
 #define K_BLOCK_MIN   64
 
-static const char *const sources[] = {"conv_implicit_gemm.cl", NULL};
+static const char *const sources[] = {"conv_cpu_gemm.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     [VEC] = {"VEC", 2, (const int32_t[]){8, 16}},
@@ -59,8 +59,8 @@ static const struct space_constraint constraints[] = {
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
-static bool igemm_is_applicable(const struct problem *p, const struct context *context,
-                                const char **reason)
+static bool cpu_gemm_is_applicable(const struct problem *p, const struct context *context,
+                                   const char **reason)
 {
     if (context->target->vendor != VENDOR_CPU) {
         *reason = "needs a CPU: a single work-item computes a whole tile with its vector registers";
@@ -70,15 +70,15 @@ static bool igemm_is_applicable(const struct problem *p, const struct context *c
 }
 
 /* Measured beside the naive kernel: unfolding x pays where many channels use it. */
-static double igemm_estimate(const struct problem *p, const struct context *context)
+static double cpu_gemm_estimate(const struct problem *p, const struct context *context)
 {
     (void)context;
     return p->k / p->groups >= K_BLOCK_MIN ? 25.0 : p->k / p->groups >= 8 ? 8.0 : 2.0;
 }
 
 /* Eight sums fit any x86's registers, and small blocks any number of threads. */
-static void igemm_default_config(const struct problem *p, const struct context *context,
-                                 struct perf_config *config)
+static void cpu_gemm_default_config(const struct problem *p, const struct context *context,
+                                    struct perf_config *config)
 {
     (void)p;
     (void)context;
@@ -101,11 +101,11 @@ static void add_arguments(const struct problem *p, struct launch *launch)
     }
 }
 
-static bool igemm_solve(const struct problem *p, const struct context *context,
-                        const struct perf_config *config, struct solution *solution, GError **error)
+static bool cpu_gemm_solve(const struct problem *p, const struct context *context,
+                           const struct perf_config *config, struct solution *solution,
+                           GError **error)
 {
-    struct launch *launch =
-        solution_add_launch(solution, "conv_implicit_gemm.cl", "conv_implicit_gemm");
+    struct launch *launch = solution_add_launch(solution, "conv_cpu_gemm.cl", "conv_cpu_gemm");
     const int32_t *values = config->values;
     int64_t panel = (int64_t)values[VEC] * values[TILE_VECTORS];
     int64_t item_pixels = ITEM_PIXELS / panel * panel;
@@ -129,16 +129,16 @@ static bool igemm_solve(const struct problem *p, const struct context *context,
     return true;
 }
 
-const struct solver solver_conv_implicit_gemm = {
+const struct solver solver_conv_cpu_gemm = {
     .provider = "skipjack",
-    .name = "ConvImplicitGemm",
-    .revision = 2,
+    .name = "ConvCpuGemm",
+    .revision = 1,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .sources = sources,
-    .is_applicable = igemm_is_applicable,
-    .estimate = igemm_estimate,
-    .default_config = igemm_default_config,
+    .is_applicable = cpu_gemm_is_applicable,
+    .estimate = cpu_gemm_estimate,
+    .default_config = cpu_gemm_default_config,
     .space = &space,
-    .solve = igemm_solve,
+    .solve = cpu_gemm_solve,
 };

@@ -1,14 +1,14 @@
 /*
  * Forward convolution with the shape compiled in, over a padded copy of x split by the stride's
- * phases; see conv_direct_tiled.cl and conv_pack.cl.
+ * phases; see conv_cpu_direct.cl and conv_cpu_pack.cl.
  */
 #include "solvers/conv_common.h"
-#include "solvers/conv_tile.h"
+#include "solvers/conv_cpu_tile.h"
 #include "solvers/solver_rows.h"
 
 enum { VEC, TILE_VECTORS, TILE_K, PARAM_COUNT };
 
-static const char *const sources[] = {"conv_direct_tiled.cl", "conv_pack.cl", NULL};
+static const char *const sources[] = {"conv_cpu_direct.cl", "conv_cpu_pack.cl", NULL};
 
 /* How x lies in the workspace, by axis (H and W alone are used). */
 struct copy {
@@ -93,7 +93,7 @@ static int64_t workspace_elements(const struct copy *copy)
     return (int64_t)copy->elements + VEC_MAX * TILE_VECTORS_MAX;
 }
 
-static uint64_t tiled_workspace_bytes(const struct problem *p, const struct context *context)
+static uint64_t cpu_direct_workspace_bytes(const struct problem *p, const struct context *context)
 {
     struct copy copy;
 
@@ -102,8 +102,8 @@ static uint64_t tiled_workspace_bytes(const struct problem *p, const struct cont
     return (uint64_t)workspace_elements(&copy) * sizeof(float);
 }
 
-static bool tiled_is_applicable(const struct problem *p, const struct context *context,
-                                const char **reason)
+static bool cpu_direct_is_applicable(const struct problem *p, const struct context *context,
+                                     const char **reason)
 {
     struct copy copy;
 
@@ -121,15 +121,15 @@ static bool tiled_is_applicable(const struct problem *p, const struct context *c
     return true;
 }
 
-static double tiled_estimate(const struct problem *p, const struct context *context)
+static double cpu_direct_estimate(const struct problem *p, const struct context *context)
 {
     (void)context;
     /* Measured beside the naive kernel: little is gained where few channels share x. */
     return p->k / p->groups >= TILE_K_MIN ? 24.0 : 4.0;
 }
 
-static void tiled_default_config(const struct problem *p, const struct context *context,
-                                 struct perf_config *config)
+static void cpu_direct_default_config(const struct problem *p, const struct context *context,
+                                      struct perf_config *config)
 {
     (void)p;
     (void)context;
@@ -149,7 +149,7 @@ static bool reads_x_in_place(const struct problem *p, const struct copy *copy, i
 static void add_pack_launch(const struct problem *p, const struct copy *copy,
                             struct solution *solution)
 {
-    struct launch *launch = solution_add_launch(solution, "conv_pack.cl", "conv_pack_x");
+    struct launch *launch = solution_add_launch(solution, "conv_cpu_pack.cl", "conv_cpu_pack_x");
     const int64_t *const sizes[] = {p->in,  copy->phases, copy->size,
                                     p->pad, p->stride,    p->dilation};
 
@@ -199,8 +199,9 @@ static void add_options(const struct problem *p, const struct copy *copy,
     launch_sort_options(launch);
 }
 
-static bool tiled_solve(const struct problem *p, const struct context *context,
-                        const struct perf_config *config, struct solution *solution, GError **error)
+static bool cpu_direct_solve(const struct problem *p, const struct context *context,
+                             const struct perf_config *config, struct solution *solution,
+                             GError **error)
 {
     const int32_t *values = config->values;
     int64_t tile = (int64_t)values[VEC] * values[TILE_VECTORS];
@@ -215,7 +216,7 @@ static bool tiled_solve(const struct problem *p, const struct context *context,
     in_place = reads_x_in_place(p, &copy, tile);
     if (!in_place)
         add_pack_launch(p, &copy, solution);
-    launch = solution_add_launch(solution, "conv_direct_tiled.cl", "conv_direct_tiled");
+    launch = solution_add_launch(solution, "conv_cpu_direct.cl", "conv_cpu_direct");
     add_options(p, &copy, config, launch);
     if (in_place)
         launch_arg_tensor(launch, TENSOR_X);
@@ -232,17 +233,17 @@ static bool tiled_solve(const struct problem *p, const struct context *context,
     return true;
 }
 
-const struct solver solver_conv_direct_tiled = {
+const struct solver solver_conv_cpu_direct = {
     .provider = "skipjack",
-    .name = "ConvDirectTiled",
-    .revision = 2,
+    .name = "ConvCpuDirect",
+    .revision = 1,
     .algorithm = "Direct",
     .dynamic = false,
     .sources = sources,
-    .is_applicable = tiled_is_applicable,
-    .workspace_bytes = tiled_workspace_bytes,
-    .estimate = tiled_estimate,
-    .default_config = tiled_default_config,
+    .is_applicable = cpu_direct_is_applicable,
+    .workspace_bytes = cpu_direct_workspace_bytes,
+    .estimate = cpu_direct_estimate,
+    .default_config = cpu_direct_default_config,
     .space = &space,
-    .solve = tiled_solve,
+    .solve = cpu_direct_solve,
 };

@@ -1,6 +1,6 @@
 /*
  * Forward convolution of one shape, NCHW FP32, written for a CPU's vector
- * units. x lies as conv_pack_x leaves it (or as it is, where that is the same),
+ * units. x lies as conv_cpu_pack_x leaves it (or as it is, where that is the same),
  * so that VEC neighbouring positions of the output, counted along rows of
  * PITCH, read VEC neighbouring floats through each filter position. Positions
  * from OUT_W to PITCH of a row are computed and not stored.
@@ -91,7 +91,7 @@ DEVICE void compute_tile(GLOBAL const float *x, GLOBAL const float *w, GLOBAL fl
 }
 
 /* Grid: tiles of positions, channel blocks of a group, images times groups. */
-KERNEL(1, 1, 1) conv_direct_tiled(GLOBAL const float *RESTRICT x, GLOBAL const float *RESTRICT w,
+KERNEL(1, 1, 1) conv_cpu_direct(GLOBAL const float *RESTRICT x, GLOBAL const float *RESTRICT w,
                                   GLOBAL float *RESTRICT y)
 {
     int q = (int)GROUP_ID(0) * TILE;
