@@ -5,151 +5,24 @@
 
 #include "solvers/solver.h"
 #include "tests/support/conv_reference.h"
+#include "tests/support/conv_trial.h"
 #include "tests/support/pocl_leaks.h"
-#include "tests/support/solution_run.h"
 #include "tests/support/temp_folder.h"
-
-/* Bytes behind each tensor that no kernel may touch. */
-#define GUARD      512
-#define GUARD_BYTE 0x7e
 
 static struct solution_runner *runner;
 static struct context context;
 
-/* One problem with its data in memory. */
-struct trial {
-    const struct problem *p;
-    double *plain[TENSOR_COUNT];
-    struct run_tensor tensors[TENSOR_COUNT];
-    double *magnitude;
-    int64_t longest;
-};
-
-/* `extra` elements are added to each row, plane and so on, to make tensors that are not packed. */
-static void trial_strides(struct trial *trial, int t, int extra)
-{
-    struct run_tensor *tensor = &trial->tensors[t];
-    int64_t elements = problem_tensor_elements(trial->p, (enum tensor_role)t);
-
-    problem_packed_strides(trial->p, (enum tensor_role)t, tensor->strides);
-    if (extra) {
-        int64_t sizes[5];
-        conv_plain_sizes(trial->p, (enum tensor_role)t, sizes);
-        elements = 1;
-        for (int i = 4; i >= 0; i--) {
-            tensor->strides[i] = elements;
-            elements = elements * sizes[i] + extra;
-        }
-    }
-    tensor->bytes = (gsize)(elements * data_type_bytes(trial->p->type[t])) + GUARD;
-    tensor->data = g_malloc(tensor->bytes);
-    memset(tensor->data, GUARD_BYTE, tensor->bytes);
-}
-
-static void trial_init(struct trial *trial, const struct problem *p, GRand *random, int extra)
-{
-    memset(trial, 0, sizeof(*trial));
-    trial->p = p;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        int64_t sizes[5], count = conv_plain_sizes(p, (enum tensor_role)t, sizes);
-        trial->plain[t] = g_new(double, count);
-        trial_strides(trial, t, extra);
-        if ((enum tensor_role)t == problem_output_role(p)) {
-            trial->magnitude = g_new(double, count);
-            continue;
-        }
-        for (int64_t i = 0; i < count; i++) {
-            double value = g_rand_int_range(random, -100, 101);
-            value = p->type[t] == TYPE_INT8 ? value : value / 64;
-            conv_store(p, (enum tensor_role)t, trial->tensors[t].strides, trial->tensors[t].data, i,
-                       value);
-            /* What the type keeps of it is what the sum is made from. */
-            trial->plain[t][i] = conv_load(p, (enum tensor_role)t, trial->tensors[t].strides,
-                                           trial->tensors[t].data, i);
-        }
-    }
-    trial->longest = conv_reference(p, trial->plain, trial->magnitude);
-}
-
-static void trial_clear(struct trial *trial)
-{
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        g_free(trial->plain[t]);
-        g_free(trial->tensors[t].data);
-    }
-    g_free(trial->magnitude);
-}
-
-/* An upper bound of what rounding can do: each product and each addition once, and the store. */
-static double allowed_error(const struct trial *trial, int64_t index)
-{
-    const struct problem *p = trial->p;
-    enum tensor_role role = problem_output_role(p);
-    bool is_double = p->type[TENSOR_X] == TYPE_FP64;
-    double epsilon = p->type[role] == TYPE_INT32 ? 0 : ldexp(1, is_double ? -52 : -23);
-
-    return epsilon * (double)(trial->longest + 1) * trial->magnitude[index] +
-           conv_type_epsilon(p->type[role]) * fabs(trial->plain[role][index]);
-}
-
-static int64_t count_wrong(const struct trial *trial)
-{
-    enum tensor_role role = problem_output_role(trial->p);
-    const struct run_tensor *tensor = &trial->tensors[role];
-    int64_t sizes[5], count = conv_plain_sizes(trial->p, role, sizes), wrong = 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        double value = conv_load(trial->p, role, tensor->strides, tensor->data, i);
-        /* Written so that a NaN is wrong. */
-        if (!(fabs(value - trial->plain[role][i]) <= allowed_error(trial, i)))
-            wrong++;
-    }
-    return wrong;
-}
-
-static bool guards_are_whole(const struct trial *trial)
-{
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        const struct run_tensor *tensor = &trial->tensors[t];
-        for (gsize i = tensor->bytes - GUARD; i < tensor->bytes; i++) {
-            if (((const guint8 *)tensor->data)[i] != GUARD_BYTE)
-                return false;
-        }
-    }
-    return true;
-}
-
 static void check(const char *solver_name, const struct problem *p,
-                  const struct perf_config *config, GRand *random, int extra)
+                  const struct perf_config *config, GRand *random, enum trial_strides strides)
 {
     g_autoptr(GError) error = NULL;
-    const struct solver *solver = solver_find(solver_name);
-    char text[CONFIG_TEXT_MAX];
-    struct solution solution;
-    struct trial trial;
-    int64_t wrong;
+    struct conv_trial trial;
 
     g_assert_true(problem_validate(p, &error));
     g_assert_no_error(error);
-    g_assert_true(solver_applicable(solver, p, &context, NULL));
-    /* Not through solver_solve(): configs that a small problem's space leaves out as being the same
-     * as others must be right all the same. */
-    solution_init(&solution);
-    g_assert_true(solver->solve(p, &context, config, &solution, &error));
-    g_assert_no_error(error);
-    trial_init(&trial, p, random, extra);
-    solution_run(runner, &solution, trial.tensors, 1);
-    wrong = count_wrong(&trial);
-    if (wrong > 0 || !guards_are_whole(&trial)) {
-        g_test_message("%s %s: n %d c %d k %d g %d in %dx%d fil %dx%d pad %dx%d stride %dx%d "
-                       "dilation %dx%d: %d wrong",
-                       solver_name, perf_config_format(config, text), (int)p->n, (int)p->c,
-                       (int)p->k, (int)p->groups, (int)p->in[1], (int)p->in[2], (int)p->fil[1],
-                       (int)p->fil[2], (int)p->pad[1], (int)p->pad[2], (int)p->stride[1],
-                       (int)p->stride[2], (int)p->dilation[1], (int)p->dilation[2], (int)wrong);
-        g_test_fail();
-    }
-    trial_clear(&trial);
+    conv_trial_init(&trial, p, strides, random);
+    conv_trial_check(&trial, runner, solver_find(solver_name), &context, config);
+    conv_trial_clear(&trial);
 }
 
 static const enum layout layouts_3d[] = {LAYOUT_NCDHW, LAYOUT_NDHWC};
@@ -189,7 +62,7 @@ static int effort(int count)
 }
 
 static void check_naive(enum direction direction, const enum data_type types[TENSOR_COUNT],
-                        const enum layout *layouts, int layout_count, int extra)
+                        const enum layout *layouts, int layout_count, enum trial_strides strides)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(17);
     const struct perf_config none = {0};
@@ -198,7 +71,7 @@ static void check_naive(enum direction direction, const enum data_type types[TEN
         struct problem p;
         random_naive_problem(random, &p, direction, layouts[i % layout_count]);
         memcpy(p.type, types, sizeof(p.type));
-        check("ConvDirectNaive", &p, &none, random, extra);
+        check("ConvDirectNaive", &p, &none, random, strides);
     }
 }
 
@@ -209,13 +82,15 @@ static const enum layout plain_layouts[] = {LAYOUT_NCHW, LAYOUT_NHWC, LAYOUT_CHW
 static void naive_serves_every_direction(void)
 {
     for (int direction = 0; direction < DIRECTION_COUNT; direction++)
-        check_naive((enum direction)direction, fp32, plain_layouts, G_N_ELEMENTS(plain_layouts), 0);
+        check_naive((enum direction)direction, fp32, plain_layouts, G_N_ELEMENTS(plain_layouts),
+                    TRIAL_PACKED);
 }
 
 static void naive_serves_tensors_that_are_not_packed(void)
 {
     for (int direction = 0; direction < DIRECTION_COUNT; direction++)
-        check_naive((enum direction)direction, fp32, layouts_3d, G_N_ELEMENTS(layouts_3d), 5);
+        check_naive((enum direction)direction, fp32, layouts_3d, G_N_ELEMENTS(layouts_3d),
+                    TRIAL_PADDED);
 }
 
 static void naive_serves_blocked_layouts(void)
@@ -223,10 +98,10 @@ static void naive_serves_blocked_layouts(void)
     static const enum layout by_4[] = {LAYOUT_NCHWC4, LAYOUT_CHWNC4};
     static const enum layout by_8[] = {LAYOUT_NCHWC8, LAYOUT_CHWNC8};
 
-    check_naive(DIRECTION_F, fp32, by_4, 2, 0);
-    check_naive(DIRECTION_F, fp32, by_8, 2, 0);
-    check_naive(DIRECTION_B, fp32, by_4, 1, 0);
-    check_naive(DIRECTION_W, fp32, by_4, 1, 0);
+    check_naive(DIRECTION_F, fp32, by_4, 2, TRIAL_PACKED);
+    check_naive(DIRECTION_F, fp32, by_8, 2, TRIAL_PACKED);
+    check_naive(DIRECTION_B, fp32, by_4, 1, TRIAL_PACKED);
+    check_naive(DIRECTION_W, fp32, by_4, 1, TRIAL_PACKED);
 }
 
 static void naive_serves_every_type(void)
@@ -245,7 +120,7 @@ static void naive_serves_every_type(void)
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
-        check_naive(cases[i].direction, cases[i].types, plain_layouts, 2, 0);
+        check_naive(cases[i].direction, cases[i].types, plain_layouts, 2, TRIAL_PACKED);
 }
 
 /* ---- 16-bit floats, exactly: a filter of one 1 copies x to y, from one type to the other ---- */
@@ -285,6 +160,7 @@ static void copy_types(enum data_type from, enum data_type to, void *x, void *y)
     p.type[TENSOR_Y] = to;
     problem_set_output(&p);
     for (int t = 0; t < TENSOR_COUNT; t++) {
+        tensors[t].start = 0;
         tensors[t].data = data[t];
         tensors[t].bytes = (gsize)problem_tensor_bytes(&p, (enum tensor_role)t);
         problem_packed_strides(&p, (enum tensor_role)t, tensors[t].strides);
@@ -416,7 +292,7 @@ static void implicit_gemm_is_right_for_many_problems(void)
         for (int j = 0; j < 42; j++) {
             struct problem p;
             edge_problem(j, random, &p);
-            check(solver->name, &p, &config, random, 0);
+            check(solver->name, &p, &config, random, TRIAL_PACKED);
         }
     }
 }
@@ -432,7 +308,7 @@ static void direct_tiled_is_right_for_many_problems(void)
         struct perf_config config;
         edge_problem(i, random, &p);
         nth_config(solver, &p, 5 * i, &config);
-        check(solver->name, &p, &config, random, 0);
+        check(solver->name, &p, &config, random, TRIAL_PACKED);
     }
 }
 

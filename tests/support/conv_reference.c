@@ -186,6 +186,15 @@ double conv_load(const struct problem *p, enum tensor_role role, const int64_t s
     }
 }
 
+void conv_copy(const struct problem *p, enum tensor_role role, const int64_t strides[5],
+               const void *from, void *to, int64_t index)
+{
+    gsize bytes = (gsize)data_type_bytes(p->type[role]);
+    gsize at = (gsize)offset_of(p, role, strides, index) * bytes;
+
+    memcpy((char *)to + at, (const char *)from + at, bytes);
+}
+
 double conv_type_epsilon(enum data_type type)
 {
     switch (type) {

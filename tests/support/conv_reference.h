@@ -23,6 +23,9 @@ void conv_store(const struct problem *p, enum tensor_role role, const int64_t st
                 void *data, int64_t index, double value);
 double conv_load(const struct problem *p, enum tensor_role role, const int64_t strides[5],
                  const void *data, int64_t index);
+/* One element's bytes from one buffer to the same place of another. */
+void conv_copy(const struct problem *p, enum tensor_role role, const int64_t strides[5],
+               const void *from, void *to, int64_t index);
 
 /* Relative size of a type's last place: 2^-23 for FP32, 0 for whole numbers. */
 double conv_type_epsilon(enum data_type type);

@@ -5,6 +5,10 @@
 #include "kernels/kernel_source.h"
 #include "kernels/opencl.h"
 
+/* Bytes before and behind the workspace that no launch may touch. */
+#define GUARD      512
+#define GUARD_BYTE 0xff
+
 struct solution_runner {
     const struct opencl *cl;
     cl_device_id device;
@@ -123,25 +127,33 @@ static cl_mem new_buffer(struct solution_runner *runner, gsize bytes, const void
     return buffer;
 }
 
-/* The buffers of one run. A slice of the workspace is a sub-buffer from its offset to the end. */
+static cl_mem sub_buffer(struct solution_runner *runner, cl_mem whole, gsize start, gsize bytes)
+{
+    cl_buffer_region region = {start, bytes};
+    cl_int status = CL_SUCCESS;
+    cl_mem part = runner->cl->CreateSubBuffer(whole, CL_MEM_READ_WRITE,
+                                              CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+
+    must(status);
+    return part;
+}
+
+/* The buffers of one run, and what kernels see of them. A slice of the workspace goes from its offset
+ * to the workspace's end. */
 struct bound {
     const struct solution *solution;
     const struct run_tensor *strides;
-    cl_mem tensors[TENSOR_COUNT], workspace;
+    cl_mem buffers[TENSOR_COUNT], tensors[TENSOR_COUNT], workspace;
     cl_mem slices[SOLUTION_LAUNCHES_MAX * LAUNCH_ARGS_MAX];
     int slice_count;
 };
 
 static cl_mem *workspace_slice(struct solution_runner *runner, struct bound *bound, int64_t offset)
 {
-    cl_buffer_region region = {(size_t)offset,
-                               (size_t)bound->solution->workspace_bytes - (size_t)offset};
     cl_mem *slice = &bound->slices[bound->slice_count++];
-    cl_int status = CL_SUCCESS;
 
-    *slice = runner->cl->CreateSubBuffer(bound->workspace, CL_MEM_READ_WRITE,
-                                         CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
-    must(status);
+    *slice = sub_buffer(runner, bound->workspace, GUARD + (gsize)offset,
+                        (gsize)bound->solution->workspace_bytes - (gsize)offset);
     return slice;
 }
 
@@ -195,15 +207,45 @@ static void enqueue(struct solution_runner *runner, const struct launch *launch,
 
 static void bind(struct solution_runner *runner, struct bound *bound)
 {
-    gsize bytes = (gsize)bound->solution->workspace_bytes;
+    gsize bytes = (gsize)bound->solution->workspace_bytes + 2 * (gsize)GUARD;
 
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        bound->tensors[t] = new_buffer(runner, bound->strides[t].bytes, bound->strides[t].data);
-    if (bytes > 0) {
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct run_tensor *tensor = &bound->strides[t];
+        bound->buffers[t] = new_buffer(runner, tensor->bytes, tensor->data);
+        bound->tensors[t] =
+            sub_buffer(runner, bound->buffers[t], tensor->start, tensor->bytes - tensor->start);
+    }
+    if (bound->solution->workspace_bytes > 0) {
         g_autofree void *poison = g_malloc(bytes);
-        memset(poison, 0xff, bytes);
+        memset(poison, GUARD_BYTE, bytes);
         bound->workspace = new_buffer(runner, bytes, poison);
     }
+}
+
+/* `behind` is how many bytes of the workspace come before what is looked at. */
+static int count_stray(struct solution_runner *runner, struct bound *bound, gsize behind)
+{
+    guint8 guard[GUARD];
+    int stray = 0;
+
+    must(runner->cl->EnqueueReadBuffer(runner->queue, bound->workspace, CL_TRUE, behind,
+                                       sizeof(guard), guard, 0, NULL, NULL));
+    for (gsize i = 0; i < sizeof(guard); i++)
+        stray += guard[i] != GUARD_BYTE;
+    return stray;
+}
+
+static void unbind_workspace(struct solution_runner *runner, struct bound *bound)
+{
+    int before = count_stray(runner, bound, 0);
+    int behind = count_stray(runner, bound, GUARD + (gsize)bound->solution->workspace_bytes);
+
+    if (before > 0 || behind > 0) {
+        g_test_message("%s: %d bytes before the workspace and %d behind it were written",
+                       bound->solution->launches[0].file, before, behind);
+        g_test_fail();
+    }
+    runner->cl->ReleaseMemObject(bound->workspace);
 }
 
 static void unbind(struct solution_runner *runner, struct bound *bound)
@@ -213,11 +255,12 @@ static void unbind(struct solution_runner *runner, struct bound *bound)
     for (int i = 0; i < bound->slice_count; i++)
         cl->ReleaseMemObject(bound->slices[i]);
     if (bound->workspace)
-        cl->ReleaseMemObject(bound->workspace);
+        unbind_workspace(runner, bound);
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        must(cl->EnqueueReadBuffer(runner->queue, bound->tensors[t], CL_TRUE, 0,
-                                   bound->strides[t].bytes, bound->strides[t].data, 0, NULL, NULL));
         cl->ReleaseMemObject(bound->tensors[t]);
+        must(cl->EnqueueReadBuffer(runner->queue, bound->buffers[t], CL_TRUE, 0,
+                                   bound->strides[t].bytes, bound->strides[t].data, 0, NULL, NULL));
+        cl->ReleaseMemObject(bound->buffers[t]);
     }
 }
 

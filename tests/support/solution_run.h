@@ -21,11 +21,13 @@ const struct target *solution_runner_target(const struct solution_runner *runner
 struct run_tensor {
     void *data;         /* read before the launches, written back after them */
     gsize bytes;        /* of the whole buffer */
+    gsize start;        /* where in it the tensor begins, a multiple of 256 */
     int64_t strides[5]; /* N C D H W, elements; what ARG_STRIDE passes */
 };
 
-/* Runs the launches once and copies the tensors back. The workspace is filled with NaN bit patterns
- * first. Returns the seconds that the fastest of `repeats` runs took. */
+/* Runs the launches `repeats` times and copies the tensors back. The workspace is filled with NaN bit
+ * patterns first; so is a guard zone before and behind it, and the test under way fails where a launch
+ * wrote there. Returns the seconds that the fastest run took. */
 double solution_run(struct solution_runner *runner, const struct solution *solution,
                     const struct run_tensor tensors[TENSOR_COUNT], int repeats);
 

@@ -1,0 +1,290 @@
+#include "tests/support/conv_trial.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "solvers/problem_key.h"
+#include "tests/support/conv_reference.h"
+
+/* Bytes before and behind each tensor that no kernel may touch; keeps a tensor's alignment. */
+#define GUARD  512
+/* NaN in every floating type, -1 in whole numbers. */
+#define POISON 0xff
+/* Elements added behind each row, plane and so on. Odd, so that rows lose their alignment. */
+#define GAP    5
+
+/* ---- how tensors lie ---- */
+
+/* Logical axes from the innermost outwards, as the layout orders them. */
+static void order_axes(const int64_t packed[5], int order[5])
+{
+    for (int i = 0; i < 5; i++)
+        order[i] = 4 - i;
+    for (int i = 1; i < 5; i++) {
+        for (int j = i; j > 0 && packed[order[j]] < packed[order[j - 1]]; j--) {
+            int other = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = other;
+        }
+    }
+}
+
+/* Sets the strides and returns the elements from the first to the last one. */
+static int64_t lay_out(const struct problem *p, enum tensor_role role, enum trial_strides strides,
+                       int64_t result[5])
+{
+    int64_t sizes[5], elements = strides == TRIAL_SPREAD ? 2 : 1;
+    int order[5];
+
+    problem_packed_strides(p, role, result);
+    if (strides == TRIAL_PACKED || problem_layout_block(p->layout[role]) > 1)
+        return problem_tensor_elements(p, role);
+    conv_plain_sizes(p, role, sizes);
+    order_axes(result, order);
+    for (int i = 0; i < 5; i++) {
+        result[order[i]] = elements;
+        elements = elements * sizes[order[i]] + GAP;
+    }
+    return elements;
+}
+
+static void make_buffer(struct conv_trial *trial, enum tensor_role role, enum trial_strides strides)
+{
+    const struct problem *p = &trial->p;
+    struct run_tensor *tensor = &trial->tensors[role];
+    int64_t elements = lay_out(p, role, strides, tensor->strides);
+    gsize bytes = (gsize)(elements * data_type_bytes(p->type[role]));
+
+    tensor->start = GUARD;
+    tensor->bytes = bytes + 2 * (gsize)GUARD;
+    tensor->data = g_malloc(tensor->bytes);
+    memset(tensor->data, POISON, tensor->bytes);
+    if (problem_layout_block(p->layout[role]) > 1 && role != problem_output_role(p))
+        memset((char *)tensor->data + GUARD, 0, bytes);
+}
+
+static void *tensor_data(const struct run_tensor *tensor)
+{
+    return (char *)tensor->data + tensor->start;
+}
+
+/* ---- data ---- */
+
+static double random_value(enum data_type type, GRand *random)
+{
+    double sign = g_rand_boolean(random) ? 1 : -1;
+
+    if (conv_type_epsilon(type) == 0)
+        return sign * g_rand_int_range(random, 1, 9);
+    return sign * g_rand_double_range(random, 0.25, 1);
+}
+
+/* What the type keeps of a value is what the sum is made from. */
+static void fill_input(struct conv_trial *trial, enum tensor_role role, GRand *random)
+{
+    const struct problem *p = &trial->p;
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(p, role, sizes);
+
+    for (int64_t i = 0; i < count; i++) {
+        conv_store(p, role, tensor->strides, tensor_data(tensor), i,
+                   random_value(p->type[role], random));
+        trial->plain[role][i] = conv_load(p, role, tensor->strides, tensor_data(tensor), i);
+    }
+}
+
+void conv_trial_init(struct conv_trial *trial, const struct problem *p, enum trial_strides strides,
+                     GRand *random)
+{
+    enum tensor_role output = problem_output_role(p);
+    int64_t sizes[5], count = conv_plain_sizes(p, output, sizes);
+
+    memset(trial, 0, sizeof(*trial));
+    trial->p = *p;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        enum tensor_role role = (enum tensor_role)t;
+        trial->plain[t] = g_new(double, conv_plain_sizes(p, role, sizes));
+        make_buffer(trial, role, strides);
+        if (role != output)
+            fill_input(trial, role, random);
+        trial->before[t] = g_memdup2(trial->tensors[t].data, trial->tensors[t].bytes);
+    }
+    trial->magnitude = g_new(double, count);
+    trial->longest = conv_reference(p, trial->plain, trial->magnitude);
+    for (int64_t i = 0; i < count; i++)
+        trial->largest = MAX(trial->largest, trial->magnitude[i]);
+}
+
+void conv_trial_clear(struct conv_trial *trial)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        g_free(trial->plain[t]);
+        g_free(trial->before[t]);
+        g_free(trial->tensors[t].data);
+    }
+    g_free(trial->magnitude);
+}
+
+void conv_trial_run(struct conv_trial *trial, struct solution_runner *runner,
+                    const struct solution *solution)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        memcpy(trial->tensors[t].data, trial->before[t], trial->tensors[t].bytes);
+    solution_run(runner, solution, trial->tensors, 1);
+}
+
+/* ---- how far off a result may be ---- */
+
+/* Half a last place: what one rounding does to 1. */
+static double unit_roundoff(enum data_type type)
+{
+    return conv_type_epsilon(type) / 2;
+}
+
+/*
+ * Sums of L products of such data wander: their error stays near u times their magnitude, whatever L
+ * is, and below (L + 1) u times it in any case; so min(L + 2, 16) u is four times what was ever seen.
+ * A double sum is held against one that rounds as well. Winograd's transforms add and subtract
+ * neighbours, at most a few times each, and the FFT's every element of a transform, log2(L) times: an
+ * element has the errors of the largest. Both round what they transformed where tensors are short.
+ * The store rounds once more, in steps that end at the type's smallest.
+ */
+static double allowed_error(const struct conv_trial *trial, const char *algorithm, int64_t index)
+{
+    const struct problem *p = &trial->p;
+    enum tensor_role output = problem_output_role(p);
+    bool winograd = strcmp(algorithm, "Winograd") == 0, fft = strcmp(algorithm, "FFT") == 0;
+    double unit = ldexp(1, -24), input_unit = 0, length = (double)trial->longest;
+    double factor = MIN(length + 2, 16), magnitude = trial->magnitude[index];
+
+    if (conv_type_epsilon(p->type[TENSOR_X]) == 0)
+        return 0;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if ((enum tensor_role)t != output)
+            input_unit = MAX(input_unit, unit_roundoff(p->type[t]));
+    }
+    if (input_unit < unit) {
+        unit = input_unit;
+        factor *= 2;
+    }
+    if (winograd || fft) {
+        magnitude = trial->largest;
+        factor = winograd ? 4 * factor : 16 * (1 + log2(length + 1));
+    }
+    return factor * unit * magnitude +
+           (winograd || fft) * (input_unit > unit) * input_unit / 8 * magnitude +
+           unit_roundoff(p->type[output]) * fabs(trial->plain[output][index]) +
+           ldexp(1, p->type[output] == TYPE_FP16 ? -24 : -126);
+}
+
+int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, int64_t *first)
+{
+    enum tensor_role role = problem_output_role(&trial->p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes), wrong = 0;
+
+    for (int64_t i = count - 1; i >= 0; i--) {
+        double value = conv_load(&trial->p, role, tensor->strides, tensor_data(tensor), i);
+        /* Written so that a NaN is wrong. */
+        if (fabs(value - trial->plain[role][i]) <= allowed_error(trial, algorithm, i))
+            continue;
+        wrong++;
+        if (first)
+            *first = i;
+    }
+    return wrong;
+}
+
+/* ---- what must be as it was ---- */
+
+/* Puts what a run may write back into a copy of the output's buffer as it was before. */
+static void allow_output(const struct conv_trial *trial, void *expected)
+{
+    const struct problem *p = &trial->p;
+    enum tensor_role role = problem_output_role(p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    void *allowed = (char *)expected + tensor->start;
+    int64_t sizes[5], count = conv_plain_sizes(p, role, sizes);
+
+    if (problem_layout_block(p->layout[role]) > 1) {
+        memcpy(allowed, tensor_data(tensor), tensor->bytes - 2 * (gsize)GUARD);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        conv_copy(p, role, tensor->strides, tensor_data(tensor), allowed, i);
+}
+
+int64_t conv_trial_stray(const struct conv_trial *trial)
+{
+    int64_t stray = 0;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct run_tensor *tensor = &trial->tensors[t];
+        g_autofree guint8 *expected = g_memdup2(trial->before[t], tensor->bytes);
+        if ((enum tensor_role)t == problem_output_role(&trial->p))
+            allow_output(trial, expected);
+        for (gsize i = 0; i < tensor->bytes; i++)
+            stray += ((const guint8 *)tensor->data)[i] != expected[i];
+    }
+    return stray;
+}
+
+/* ---- both, as a test's verdict ---- */
+
+static void say(const struct conv_trial *trial, const struct solver *solver,
+                const struct context *context, const struct perf_config *config, const char *what)
+{
+    char key[PROBLEM_KEY_MAX], text[CONFIG_TEXT_MAX];
+
+    problem_key(&trial->p, key);
+    g_test_message("%s '%s' for %s: %s: %s", solver->name, perf_config_format(config, text),
+                   context->target->id, key, what);
+    g_test_fail();
+}
+
+static char *describe_wrong(const struct conv_trial *trial, const char *algorithm, int64_t wrong,
+                            int64_t first)
+{
+    enum tensor_role role = problem_output_role(&trial->p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes);
+
+    return g_strdup_printf("%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                           " elements are wrong, the first (%" G_GINT64_FORMAT
+                           ") is %.9g, not %.9g within %.3g",
+                           wrong, count, first,
+                           conv_load(&trial->p, role, tensor->strides, tensor_data(tensor), first),
+                           trial->plain[role][first], allowed_error(trial, algorithm, first));
+}
+
+bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
+                      const struct solver *solver, const struct context *context,
+                      const struct perf_config *config)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *detail = NULL;
+    const char *reason = NULL;
+    struct solution solution;
+    int64_t wrong, stray, first = 0;
+
+    solution_init(&solution);
+    if (!solver_applicable(solver, &trial->p, context, &reason)) {
+        say(trial, solver, context, config, reason);
+        return false;
+    }
+    if (!solver->solve(&trial->p, context, config, &solution, &error)) {
+        say(trial, solver, context, config, error->message);
+        return false;
+    }
+    conv_trial_run(trial, runner, &solution);
+    wrong = conv_trial_wrong(trial, solver->algorithm, &first);
+    stray = conv_trial_stray(trial);
+    if (wrong > 0)
+        detail = describe_wrong(trial, solver->algorithm, wrong, first);
+    else if (stray > 0)
+        detail =
+            g_strdup_printf("%" G_GINT64_FORMAT " bytes outside of the output were written", stray);
+    if (detail)
+        say(trial, solver, context, config, detail);
+    return !detail;
+}
