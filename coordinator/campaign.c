@@ -23,6 +23,8 @@ static void say_entered(const struct entered *entered)
                 "campaign %" G_GINT64_FORMAT " on %s: %d jobs, at most %" G_GINT64_FORMAT
                 " configs, %d jobs with results of earlier campaigns\n",
                 campaign->id, campaign->target, campaign->jobs, entered->configs, entered->reused);
+    if (entered->left_out > 0)
+        fprintf(stderr, "not planned: %d jobs of " ENTER_LEFT_OUT_WHY "\n", entered->left_out);
     if (entered->uncovered->len > 0)
         fprintf(stderr, "%u problems are served by no solver; the report names them\n",
                 entered->uncovered->len);
@@ -46,10 +48,10 @@ static bool create_campaign(Store *store, const struct request *request, int64_t
     if (ok) {
         say_entered(&entered);
         *id = entered.campaign->id;
-        *json =
-            json_pack("{s:I, s:b, s:s, s:i, s:i, s:i}", "id", (json_int_t)*id, "existed",
-                      entered.existed, "target", machine.target.id, "jobs", entered.campaign->jobs,
-                      "reused", entered.reused, "uncovered", (int)entered.uncovered->len);
+        *json = json_pack("{s:I, s:b, s:s, s:i, s:i, s:i, s:i}", "id", (json_int_t)*id, "existed",
+                          entered.existed, "target", machine.target.id, "jobs",
+                          entered.campaign->jobs, "reused", entered.reused, "uncovered",
+                          (int)entered.uncovered->len, "left_out", entered.left_out);
     }
     machine_clear(&machine);
     entered_clear(&entered);
@@ -196,8 +198,8 @@ int command_run(int argc, char **argv)
         .arguments = "FILE",
         .summary =
             "Creates the campaign that a JSON file describes, and watches it. Fields: target, "
-            "problems (a file or a list), tag, network, solvers, configs, strategy, seed, "
-            "budget, build_only, name. Workers do the work: start one with skipjack worker.",
+            "problems (a file or a list), tag, network, solvers, all_solvers, configs, strategy, "
+            "seed, budget, build_only, name. Workers do the work: start one with skipjack worker.",
         .example = "echo '{\"target\": \"local\", \"problems\": \"layers.txt\"}' >campaign.json\n"
                    "  skipjack run campaign.json",
         .least = 1,

@@ -1,6 +1,7 @@
 /* `skipjack campaign list` and `show`. */
 #include "coordinator/campaign_verbs.h"
 #include "coordinator/cli.h"
+#include "coordinator/enter.h"
 #include "coordinator/lists.h"
 #include "coordinator/progress.h"
 #include "schema/database.h"
@@ -131,33 +132,72 @@ static Table *list_failures(Store *store, int64_t campaign, GError **error)
     return table;
 }
 
-static void print_head(const struct campaign *campaign, const struct progress *progress)
+/* All that `show` shows. */
+struct shown {
+    struct campaign *campaign;
+    struct progress progress;
+    struct enter_notes notes;
+    Table *failures, *events;
+};
+
+static void shown_clear(struct shown *shown)
 {
-    g_autofree char *text = progress_text(progress, 0, NAN);
+    if (shown->campaign)
+        campaign_free(shown->campaign);
+    enter_notes_clear(&shown->notes);
+    table_free(shown->failures);
+    table_free(shown->events);
+}
+
+static bool shown_read(struct shown *shown, Store *store, int64_t id, GError **error)
+{
+    shown->campaign = store_get_campaign(store, id, error);
+    if (!shown->campaign || !store_progress(store, id, &shown->progress, error) ||
+        !enter_read_notes(store, id, &shown->notes, error))
+        return false;
+    shown->failures = list_failures(store, id, error);
+    shown->events = shown->failures ? list_events(store, id, SHOWN_EVENTS, error) : NULL;
+    return shown->events != NULL;
+}
+
+static void print_head(const struct shown *shown)
+{
+    const struct campaign *campaign = shown->campaign;
+    g_autofree char *text = progress_text(&shown->progress, 0, NAN);
     printf("Campaign %" G_GINT64_FORMAT "%s%s on %s, %s%s\n", campaign->id,
            campaign->name[0] ? " " : "", campaign->name, campaign->target, campaign->state,
            campaign->build_only ? ", build only" : "");
-    printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all), stack %s\n%s\n\n",
+    printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all), stack %s\n%s\n",
            campaign->strategy, campaign->seed, campaign->configs_limit,
            campaign->stack[0] ? campaign->stack : "any", text);
+    if (shown->notes.left_out > 0)
+        printf("not planned: %d jobs of " ENTER_LEFT_OUT_WHY "\n", shown->notes.left_out);
+    putchar('\n');
 }
 
-static void show_all(const struct campaign *campaign, const struct progress *progress,
-                     Table *failures, Table *events, bool as_json)
+static json_t *shown_json(const struct shown *shown, Table *states)
 {
-    Table *states = list_job_states(progress);
+    const struct campaign *campaign = shown->campaign;
+    const struct progress *progress = &shown->progress;
+    return json_pack("{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:i, s:o, s:o, s:o}", "id",
+                     (json_int_t)campaign->id, "name", campaign->name, "target", campaign->target,
+                     "state", campaign->state, "spent_seconds", progress->spent_seconds,
+                     "budget_seconds", progress->budget_seconds, "configs_done",
+                     (json_int_t)progress->configs_done, "left_out", shown->notes.left_out, "jobs",
+                     table_json(states), "failures", table_json(shown->failures), "events",
+                     table_json(shown->events));
+}
+
+static void show_all(const struct shown *shown, bool as_json)
+{
+    Table *states = list_job_states(&shown->progress);
     if (as_json) {
-        table_show_json(json_pack(
-            "{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:o, s:o, s:o}", "id", (json_int_t)campaign->id,
-            "name", campaign->name, "target", campaign->target, "state", campaign->state,
-            "spent_seconds", progress->spent_seconds, "budget_seconds", progress->budget_seconds,
-            "configs_done", (json_int_t)progress->configs_done, "jobs", table_json(states),
-            "failures", table_json(failures), "events", table_json(events)));
+        table_show_json(shown_json(shown, states));
     } else {
-        print_head(campaign, progress);
+        print_head(shown);
         table_print(states, stdout);
-        list_section("failures", failures);
-        list_section("latest events", events);
+        list_section("failures", shown->failures);
+        list_section("latest events", shown->events);
     }
     table_free(states);
 }
@@ -165,19 +205,13 @@ static void show_all(const struct campaign *campaign, const struct progress *pro
 static int show(int64_t id, bool as_json)
 {
     GError *error = NULL;
-    struct progress progress = {0};
+    struct shown shown = {0};
     g_autoptr(Store) store = database_open(as_json, &error);
-    struct campaign *campaign = store ? store_get_campaign(store, id, &error) : NULL;
-    bool ok = campaign && store_progress(store, id, &progress, &error);
-    Table *failures = ok ? list_failures(store, id, &error) : NULL;
-    Table *events = failures ? list_events(store, id, SHOWN_EVENTS, &error) : NULL;
-    if (events)
-        show_all(campaign, &progress, failures, events, as_json);
-    table_free(failures);
-    table_free(events);
-    if (campaign)
-        campaign_free(campaign);
-    return events ? CLI_DONE : cli_fail("campaign show", error);
+    bool ok = store && shown_read(&shown, store, id, &error);
+    if (ok)
+        show_all(&shown, as_json);
+    shown_clear(&shown);
+    return ok ? CLI_DONE : cli_fail("campaign show", error);
 }
 
 int campaign_verb_show(int argc, char **argv)

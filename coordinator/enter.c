@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+/* Kinds of events in the farm's diary. */
+#define UNCOVERED_EVENT "no solver"
+#define LEFT_OUT_EVENT  "left out"
+/* Events of a campaign that are searched for the kinds above. */
+#define NOTES_MAX       100000
+
 void machine_clear(struct machine *machine)
 {
     g_free(machine->stack);
@@ -112,6 +118,7 @@ static struct plan_request make_plan_request(const struct request *request,
         .problems = problems,
         .solvers = (const struct solver *const *)solvers->pdata,
         .solver_count = (int)solvers->len,
+        .unpromising_too = request_takes_unpromising(request),
     };
 }
 
@@ -138,11 +145,41 @@ static bool note_uncovered(Store *store, const struct entered *entered, GError *
         const struct plan_problem *problem =
             &g_array_index(entered->uncovered, struct plan_problem, i);
         char key[PROBLEM_KEY_MAX];
-        if (!store_event(store, ENTER_UNCOVERED_EVENT, entered->campaign->id, 0, 0,
+        if (!store_event(store, UNCOVERED_EVENT, entered->campaign->id, 0, 0,
                          problem_key(&problem->problem, key), error))
             return false;
     }
     return true;
+}
+
+/* The count comes first: enter_read_notes() takes it from there. */
+static bool note_left_out(Store *store, const struct entered *entered, GError **error)
+{
+    if (entered->left_out == 0)
+        return true;
+    g_autofree char *detail = g_strdup_printf("%d jobs of " ENTER_LEFT_OUT_WHY, entered->left_out);
+    return store_event(store, LEFT_OUT_EVENT, entered->campaign->id, 0, 0, detail, error);
+}
+
+bool enter_read_notes(Store *store, int64_t campaign, struct enter_notes *notes, GError **error)
+{
+    *notes = (struct enter_notes){.uncovered = g_ptr_array_new_with_free_func(g_free)};
+    g_autoptr(GPtrArray) events = store_list_events(store, campaign, NOTES_MAX, error);
+    for (guint i = 0; events && i < events->len; i++) {
+        const struct event_row *event = g_ptr_array_index(events, i);
+        if (strcmp(event->kind, UNCOVERED_EVENT) == 0)
+            g_ptr_array_add(notes->uncovered, g_strdup(event->detail));
+        else if (strcmp(event->kind, LEFT_OUT_EVENT) == 0)
+            notes->left_out = (int)g_ascii_strtoll(event->detail, NULL, 10);
+    }
+    return events != NULL;
+}
+
+void enter_notes_clear(struct enter_notes *notes)
+{
+    if (notes->uncovered)
+        g_ptr_array_unref(notes->uncovered);
+    *notes = (struct enter_notes){0};
 }
 
 /* What lists call the campaign where the user gave no name: where its problems came from. */
@@ -179,7 +216,8 @@ static bool create(Store *store, const struct request *request, const struct mac
         !store_create_campaign(store, &campaign, plan->jobs, plan->count, &entered->reused, error))
         return false;
     entered->campaign = store_get_campaign(store, campaign.id, error);
-    return entered->campaign && note_uncovered(store, entered, error);
+    return entered->campaign && note_uncovered(store, entered, error) &&
+           note_left_out(store, entered, error);
 }
 
 static bool find_or_create(Store *store, const struct request *request,
@@ -208,6 +246,7 @@ bool enter_campaign(Store *store, const struct request *request, const struct ma
     struct plan *plan = plan_new(&wanted);
     g_autofree char *identity = plan_identity(&wanted);
     entered->configs = plan->configs;
+    entered->left_out = plan->left_out;
     entered->uncovered = g_array_ref(plan->uncovered);
     bool ok = plan->count > 0;
     if (ok)

@@ -29,17 +29,27 @@ struct entered {
     bool extended;     /* ... and was given more working time */
     int reused;        /* jobs that took over finished results */
     int64_t configs;   /* what its jobs evaluate at most */
+    int left_out;      /* jobs not planned because their solvers are not promising */
     GArray *uncovered; /* struct plan_problem that no solver serves */
 };
 void entered_clear(struct entered *entered);
 
 /* Finds or creates the campaign of request over problems (GArray of struct plan_problem).
- * Problems that no solver serves are written into the farm's diary (kind
- * ENTER_UNCOVERED_EVENT, the key as detail). COORDINATOR_ERROR_EMPTY when there is no job at
- * all. */
+ * Problems that no solver serves, and how many jobs were left out, are written into the farm's
+ * diary. COORDINATOR_ERROR_EMPTY when there is no job at all. */
 bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
                     const GArray *problems, struct entered *entered, GError **error);
 
-#define ENTER_UNCOVERED_EVENT "no solver"
+/* What the diary says of a campaign's making. */
+struct enter_notes {
+    GPtrArray *uncovered; /* char *: keys of problems that no solver serves */
+    int left_out;
+};
+/* Clear *notes after failure too. */
+bool enter_read_notes(Store *store, int64_t campaign, struct enter_notes *notes, GError **error);
+void enter_notes_clear(struct enter_notes *notes);
+
+/* Why jobs are left out, and what has them planned. */
+#define ENTER_LEFT_OUT_WHY "solvers estimated below 1/8 of the best one; --all-solvers plans them"
 
 #endif

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* A job of the naive solver has one config and serves as the yardstick only: it may wait until the
+/* A job of the naive solver has one config and serves as the yardstick only: it may wait until all
  * solvers that can win with a problem of the same weight have had their round. */
-#define NAIVE_WEIGHT 0.25
+#define NAIVE_SHARE (PLAN_PROMISING_SHARE / 2)
 
 /* A space is walked no further than this to foretell how long a campaign takes. */
 #define COUNTED_CONFIGS_MAX 100000
@@ -49,13 +49,21 @@ int64_t plan_evaluations(int64_t configs, int round_configs)
     return configs + rounds - 1;
 }
 
-static double job_priority(const struct solver *solver, const struct plan_problem *problem)
+static bool is_naive(const struct solver *solver)
 {
-    double weight = problem_macs(&problem->problem) * problem->multiplicity;
-    return strcmp(solver->name, PLAN_NAIVE_SOLVER) == 0 ? weight * NAIVE_WEIGHT : weight;
+    return strcmp(solver->name, PLAN_NAIVE_SOLVER) == 0;
 }
 
-static struct job_plan make_job(const struct solver *solver, const struct plan_problem *problem)
+/* share: the solver's estimate over the best one's. */
+static double job_priority(const struct solver *solver, const struct plan_problem *problem,
+                           double share)
+{
+    double weight = problem_macs(&problem->problem) * problem->multiplicity;
+    return weight * (is_naive(solver) ? NAIVE_SHARE : MAX(share, PLAN_PROMISING_SHARE));
+}
+
+static struct job_plan make_job(const struct solver *solver, const struct plan_problem *problem,
+                                double share)
 {
     return (struct job_plan){
         .problem = problem->problem,
@@ -66,29 +74,44 @@ static struct job_plan make_job(const struct solver *solver, const struct plan_p
         .algorithm = solver->algorithm,
         .dynamic = solver->dynamic,
         .tunable = solver->space != NULL,
-        .priority = job_priority(solver, problem),
+        .priority = job_priority(solver, problem, share),
         .multiplicity = problem->multiplicity,
     };
 }
 
-static int plan_problem_jobs(const struct plan_request *request, const struct plan_problem *problem,
-                             GArray *jobs, int64_t *configs)
+/* The highest estimate of the solvers asked for that apply; 0 where none does. */
+static double best_estimate(const struct plan_request *request, const struct problem *problem,
+                            const struct context *context)
+{
+    double best = 0;
+    for (int s = 0; s < request->solver_count; s++) {
+        const struct solver *solver = request->solvers[s];
+        if (solver_applicable(solver, problem, context, NULL))
+            best = MAX(best, solver->estimate(problem, context));
+    }
+    return best;
+}
+
+static void plan_problem_jobs(const struct plan_request *request,
+                              const struct plan_problem *problem, GArray *jobs, struct plan *plan)
 {
     struct context context;
     context_init(&context, request->target);
-    int added = 0;
+    double best = best_estimate(request, &problem->problem, &context);
     for (int s = 0; s < request->solver_count; s++) {
         const struct solver *solver = request->solvers[s];
-        const char *reason = NULL;
-        if (!solver_applicable(solver, &problem->problem, &context, &reason))
+        if (!solver_applicable(solver, &problem->problem, &context, NULL))
             continue;
-        struct job_plan job = make_job(solver, problem);
+        double share = best > 0 ? solver->estimate(&problem->problem, &context) / best : 1;
+        if (!request->unpromising_too && share < PLAN_PROMISING_SHARE && !is_naive(solver)) {
+            plan->left_out++;
+            continue;
+        }
+        struct job_plan job = make_job(solver, problem, share);
         g_array_append_val(jobs, job);
-        *configs +=
+        plan->configs +=
             plan_job_configs(solver, &problem->problem, request->target, request->configs_limit);
-        added++;
     }
-    return added;
 }
 
 struct plan *plan_new(const struct plan_request *request)
@@ -98,7 +121,9 @@ struct plan *plan_new(const struct plan_request *request)
     plan->uncovered = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
     for (guint i = 0; i < request->problems->len; i++) {
         struct plan_problem *problem = &g_array_index(request->problems, struct plan_problem, i);
-        if (plan_problem_jobs(request, problem, jobs, &plan->configs) == 0)
+        guint before = jobs->len;
+        plan_problem_jobs(request, problem, jobs, plan);
+        if (jobs->len == before)
             g_array_append_val(plan->uncovered, *problem);
     }
     plan->count = (int)jobs->len;
@@ -158,9 +183,10 @@ char *plan_identity(const struct plan_request *request)
     hash_solvers(checksum, request);
     g_autofree char *rest =
         g_strdup_printf("target %s\nstack %s\nstrategy %s\nseed %" G_GINT64_FORMAT
-                        "\nconfigs %d\nround %d\nbuild %d\n",
+                        "\nconfigs %d\nround %d\nbuild %d\nunpromising %d\n",
                         request->target->id, request->stack, request->strategy, request->seed,
-                        request->configs_limit, request->round_configs, request->build_only);
+                        request->configs_limit, request->round_configs, request->build_only,
+                        request->unpromising_too);
     g_checksum_update(checksum, (const guchar *)rest, -1);
     char *identity = g_strdup(g_checksum_get_string(checksum));
     g_checksum_free(checksum);

@@ -30,7 +30,15 @@ struct plan_request {
     const GArray *problems; /* struct plan_problem */
     const struct solver *const *solvers;
     int solver_count;
+    bool unpromising_too; /* plan them whatever their estimates */
 };
+
+/*
+ * A solver is promising for a problem where its estimate is at least this part of the best
+ * applicable one's. The others are left out unless they are asked for: measuring them costs as
+ * much and wins hardly ever. The naive solver, the yardstick, is always planned.
+ */
+#define PLAN_PROMISING_SHARE 0.125
 
 struct plan {
     struct job_plan
@@ -38,9 +46,11 @@ struct plan {
     int count;
     GArray *uncovered; /* struct plan_problem: what no solver serves */
     int64_t configs;   /* how many configs the jobs evaluate at most */
+    int left_out;      /* jobs that were not planned because their solvers are not promising */
 };
 
-/* Asks every solver about every problem. Free with plan_free(). */
+/* Asks every solver about every problem. A job's priority is its problem's weight in the network,
+ * lowered where another solver is estimated better. Free with plan_free(). */
 struct plan *plan_new(const struct plan_request *request);
 void plan_free(struct plan *plan);
 
@@ -55,8 +65,8 @@ int64_t plan_evaluations(int64_t configs, int round_configs);
 
 /*
  * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
- * revisions and hashes, target, stack, strategy, seed, limits, build_only. The order of
- * problems and solvers does not count, nor does the budget: asking for more time is the same
+ * revisions and hashes, target, stack, strategy, seed, limits, build_only, unpromising_too. The
+ * order of problems and solvers does not count, nor does the budget: asking for more time is the same
  * campaign. Free with g_free().
  */
 char *plan_identity(const struct plan_request *request);

@@ -1,6 +1,5 @@
 #include "coordinator/report.h"
 
-#include "coordinator/enter.h"
 #include "coordinator/plan.h"
 
 #include <math.h>
@@ -179,21 +178,6 @@ struct report_totals report_sum(const GArray *rows)
 
 /* ---- the whole ---- */
 
-#define UNCOVERED_EVENTS_MAX 100000
-
-static bool read_uncovered(Store *store, struct report *report, GError **error)
-{
-    g_autoptr(GPtrArray) events =
-        store_list_events(store, report->campaign->id, UNCOVERED_EVENTS_MAX, error);
-    report->uncovered = g_ptr_array_new_with_free_func(g_free);
-    for (guint i = 0; events && i < events->len; i++) {
-        const struct event_row *event = g_ptr_array_index(events, i);
-        if (strcmp(event->kind, ENTER_UNCOVERED_EVENT) == 0)
-            g_ptr_array_add(report->uncovered, g_strdup(event->detail));
-    }
-    return events != NULL;
-}
-
 static bool read_rows(Store *store, struct report *report, GError **error)
 {
     int64_t id = report->campaign->id;
@@ -217,7 +201,7 @@ struct report *report_new(Store *store, int64_t campaign, GError **error)
     if (report->campaign && read_rows(store, report, error) &&
         store_count_outcomes(store, campaign, report->outcomes, error) &&
         store_progress(store, campaign, &report->progress, error) &&
-        read_uncovered(store, report, error))
+        enter_read_notes(store, campaign, &report->notes, error))
         return report;
     report_free(report);
     return NULL;
@@ -231,8 +215,7 @@ void report_free(struct report *report)
         campaign_free(report->campaign);
     if (report->rows)
         g_array_unref(report->rows);
-    if (report->uncovered)
-        g_ptr_array_unref(report->uncovered);
+    enter_notes_clear(&report->notes);
     table_free(report->missing);
     g_free(report);
 }

@@ -17,6 +17,7 @@
 #ifndef COORDINATOR_REPORT_H
 #define COORDINATOR_REPORT_H
 
+#include "coordinator/enter.h"
 #include "coordinator/table.h"
 #include "schema/store.h"
 
@@ -53,9 +54,9 @@ struct report {
     struct report_totals totals;
     int64_t outcomes[FAILURE_COUNT];
     struct progress progress;
-    int reused;           /* jobs whose results are an earlier campaign's */
-    GPtrArray *uncovered; /* char *: keys of problems that no solver serves */
-    Table *missing;       /* as report_missing() gives it */
+    int reused; /* jobs whose results are an earlier campaign's */
+    struct enter_notes notes;
+    Table *missing; /* as report_missing() gives it */
 };
 
 /* Reads a campaign's results. STORE_ERROR_NOT_FOUND when there is no such campaign. */

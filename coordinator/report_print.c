@@ -81,7 +81,7 @@ static void print_missing(const struct report *report, FILE *out)
 
 static void print_without_winner(const struct report *report, FILE *out)
 {
-    if (report->totals.without_winner == 0 && report->uncovered->len == 0)
+    if (report->totals.without_winner == 0 && report->notes.uncovered->len == 0)
         return;
     fputs("\nWithout a winner:\n", out);
     for (guint i = 0; i < report->rows->len; i++) {
@@ -90,9 +90,9 @@ static void print_without_winner(const struct report *report, FILE *out)
         if (!row->won)
             fprintf(out, "  %s (no config was verified)\n", problem_key(&row->problem, key));
     }
-    for (guint i = 0; i < report->uncovered->len; i++)
+    for (guint i = 0; i < report->notes.uncovered->len; i++)
         fprintf(out, "  %s (no solver serves it)\n",
-                (const char *)g_ptr_array_index(report->uncovered, i));
+                (const char *)g_ptr_array_index(report->notes.uncovered, i));
 }
 
 static bool is_rejection(int failure)
@@ -126,6 +126,8 @@ static void print_work(const struct report *report, FILE *out)
         "%" G_GINT64_FORMAT " kernels compiled, %s\n",
         progress->jobs, progress->done, progress->failed, report->reused, progress->kernels_built,
         spent);
+    if (report->notes.left_out > 0)
+        fprintf(out, "Not planned: %d jobs of " ENTER_LEFT_OUT_WHY "\n", report->notes.left_out);
 }
 
 void report_print(const struct report *report, FILE *out)
@@ -185,14 +187,16 @@ json_t *report_json(const struct report *report)
 {
     Table *table = row_table(report);
     json_t *uncovered = json_array();
-    for (guint i = 0; i < report->uncovered->len; i++)
-        json_array_append_new(uncovered, json_string(g_ptr_array_index(report->uncovered, i)));
-    json_t *json = json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "campaign",
-                             (json_int_t)report->campaign->id, "name", report->campaign->name,
-                             "target", report->campaign->target, "state", report->campaign->state,
-                             "problems", table_json(table), "totals", totals_json(&report->totals),
-                             "outcomes", outcomes_json(report), "work", work_json(report),
-                             "uncovered", uncovered, "missing", table_json(report->missing));
+    for (guint i = 0; i < report->notes.uncovered->len; i++)
+        json_array_append_new(uncovered,
+                              json_string(g_ptr_array_index(report->notes.uncovered, i)));
+    json_t *json =
+        json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "campaign",
+                  (json_int_t)report->campaign->id, "name", report->campaign->name, "target",
+                  report->campaign->target, "state", report->campaign->state, "problems",
+                  table_json(table), "totals", totals_json(&report->totals), "outcomes",
+                  outcomes_json(report), "work", work_json(report), "uncovered", uncovered,
+                  "missing", table_json(report->missing), "left_out", report->notes.left_out);
     table_free(table);
     return json;
 }

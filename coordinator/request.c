@@ -42,7 +42,9 @@ GOptionEntry *request_options(struct request *request)
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
          "working time in seconds, 0 for no limit", "SECONDS"},
         {"solvers", 0, 0, G_OPTION_ARG_STRING, &request->solvers,
-         "only these solvers, joined by commas", "A,B"},
+         "only these solvers, joined by commas, whatever their estimates", "A,B"},
+        {"all-solvers", 0, 0, G_OPTION_ARG_NONE, &request->all_solvers,
+         "also those estimated far below the best for a problem", NULL},
         {"name", 0, 0, G_OPTION_ARG_STRING, &request->name, "what lists call the campaign", "X"},
         {0},
     };
@@ -73,6 +75,11 @@ bool request_check(const struct request *request, GError **error)
     }
     g_autoptr(GPtrArray) solvers = request_solvers(request, error);
     return solvers != NULL;
+}
+
+bool request_takes_unpromising(const struct request *request)
+{
+    return request->all_solvers || (request->solvers && request->solvers[0]);
 }
 
 GPtrArray *request_solvers(const struct request *request, GError **error)
@@ -149,6 +156,12 @@ static bool take_integer(const json_t *value, gint64 most, gint64 *field)
     return json_is_integer(value) && *field >= 0 && *field <= most;
 }
 
+static bool take_yes(const json_t *value, gboolean *field)
+{
+    *field = json_is_true(value);
+    return json_is_boolean(value);
+}
+
 static bool take_other(const char *key, const json_t *value, struct request *request)
 {
     gint64 number = 0;
@@ -158,10 +171,10 @@ static bool take_other(const char *key, const json_t *value, struct request *req
         request->budget_seconds = json_number_value(value);
         return json_is_number(value);
     }
-    if (strcmp(key, "build_only") == 0) {
-        request->build_only = json_is_true(value);
-        return json_is_boolean(value);
-    }
+    if (strcmp(key, "build_only") == 0)
+        return take_yes(value, &request->build_only);
+    if (strcmp(key, "all_solvers") == 0)
+        return take_yes(value, &request->all_solvers);
     if (strcmp(key, "configs") != 0 || !take_integer(value, G_MAXINT, &number))
         return false;
     request->configs = (int)number;

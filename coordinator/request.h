@@ -18,23 +18,27 @@ struct request {
     int configs;
     double budget_seconds;
     gboolean build_only;
+    gboolean all_solvers;
 };
 /* Everything at its default; the budget is the command's own. */
 void request_init(struct request *request, double budget_seconds);
 void request_clear(struct request *request);
 
 /* The options that tune and `campaign create` share: --target --configs --strategy --seed --budget
- * --solvers --name. They point into request. Free with g_free(). */
+ * --solvers --all-solvers --name. They point into request. Free with g_free(). */
 GOptionEntry *request_options(struct request *request);
 
 /* COORDINATOR_ERROR_USAGE for unknown strategies, negative numbers, an empty name. */
 bool request_check(const struct request *request, GError **error);
 
 /* Reads a description over the defaults: an object with the options' names without dashes,
- * where "problems" is a file or a list of files and "solvers" a list of names. A relative file
- * is sought beside the description. Unknown fields are refused by name
+ * where "problems" is a file or a list of files, "solvers" a list of names, and the words of a name
+ * are joined by "_". A relative file is sought beside the description. Unknown fields are refused by name
  * (COORDINATOR_ERROR_USAGE). */
 bool request_from_file(const char *path, struct request *request, GError **error);
+
+/* Solvers are planned whatever their estimates: all are asked for, or these by name. */
+bool request_takes_unpromising(const struct request *request);
 
 /* The solvers asked for, in the table's order; all of them when none is named. GPtrArray of
  * const struct solver *. COORDINATOR_ERROR_USAGE names the one that is unknown. */

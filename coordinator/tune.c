@@ -64,6 +64,8 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
         add_option(words, "--seed", g_strdup_printf("%" G_GINT64_FORMAT, request->seed));
     if (request->solvers)
         add_option(words, "--solvers", g_strdup(request->solvers));
+    if (request->all_solvers)
+        g_ptr_array_add(words, g_strdup("--all-solvers"));
     if (tune->named)
         add_option(words, "--name", g_strdup(request->name));
     add_option(words, "--budget", g_strdup_printf("%.10g", budget_seconds));
@@ -198,6 +200,8 @@ static void say_campaign(const struct tune *tune)
     } else
         fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on: %d of %d jobs are done\n",
                 campaign->id, campaign->jobs_done + campaign->jobs_failed, campaign->jobs);
+    if (entered->left_out > 0)
+        fprintf(stderr, "not planned: %d jobs of " ENTER_LEFT_OUT_WHY "\n", entered->left_out);
     if (entered->uncovered->len > 0)
         fprintf(stderr, "%u problems are served by no solver; the report names them\n",
                 entered->uncovered->len);
@@ -379,7 +383,7 @@ static int finish(struct tune *tune)
         return cli_fail("tune", error);
     show_report(tune, report);
     bool written = write_report(tune, report, &error);
-    bool complete = report->totals.without_winner == 0 && report->uncovered->len == 0;
+    bool complete = report->totals.without_winner == 0 && report->notes.uncovered->len == 0;
     report_free(report);
     if (!written)
         cli_fail("tune", error);

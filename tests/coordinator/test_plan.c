@@ -61,6 +61,7 @@ static void equal_problems_add_up(struct fixture *f, gconstpointer data)
 static void a_job_for_each_solver_that_applies(struct fixture *f, gconstpointer data)
 {
     (void)data;
+    f->request.unpromising_too = true;
     struct plan *plan = plan_new(&f->request);
     struct context context;
     context_init(&context, &f->target);
@@ -109,6 +110,86 @@ static void heavy_layers_go_first_and_naive_last(struct fixture *f, gconstpointe
         if (problem_equal(&job->problem, heavy) && job != naive)
             g_assert_cmpfloat(job->priority, >, naive->priority);
     }
+    plan_free(plan);
+}
+
+/* ---- solvers that promise little ---- */
+
+static double estimate_16(const struct problem *p, const struct context *context)
+{
+    (void)p;
+    (void)context;
+    return 16;
+}
+static double estimate_8(const struct problem *p, const struct context *context)
+{
+    return estimate_16(p, context) / 2;
+}
+static double estimate_2(const struct problem *p, const struct context *context)
+{
+    return estimate_16(p, context) / 8;
+}
+static double estimate_below_2(const struct problem *p, const struct context *context)
+{
+    return estimate_2(p, context) * 0.99;
+}
+
+/* A row like the naive solver's, which serves everything, but for its name and estimate. */
+static struct solver row_like(const char *name,
+                              double (*estimate)(const struct problem *, const struct context *))
+{
+    struct solver row = *solver_find(PLAN_NAIVE_SOLVER);
+    row.name = name;
+    row.estimate = estimate;
+    return row;
+}
+
+/* Plans the first problem for the naive solver and four others. */
+static struct plan *plan_estimates(struct fixture *f, bool unpromising_too)
+{
+    static struct solver rows[4];
+    static const struct solver *table[5];
+    rows[0] = row_like("Last", estimate_below_2);
+    rows[1] = row_like("Limit", estimate_2);
+    rows[2] = row_like("Best", estimate_16);
+    rows[3] = row_like("Good", estimate_8);
+    table[0] = solver_find(PLAN_NAIVE_SOLVER);
+    for (int i = 0; i < 4; i++)
+        table[i + 1] = &rows[i];
+    f->request.solvers = table;
+    f->request.solver_count = 5;
+    f->request.unpromising_too = unpromising_too;
+    g_array_set_size(f->problems, 1);
+    return plan_new(&f->request);
+}
+
+static void solvers_far_below_the_best_are_left_out(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    struct plan *plan = plan_estimates(f, false);
+    const struct problem *p = &g_array_index(f->problems, struct plan_problem, 0).problem;
+    g_assert_cmpint(plan->count, ==, 4);
+    g_assert_cmpint(plan->left_out, ==, 1);
+    g_assert_null(find_job(plan, p, "Last"));
+    g_assert_nonnull(find_job(plan, p, PLAN_NAIVE_SOLVER));
+    g_assert_cmpuint(plan->uncovered->len, ==, 0);
+    plan_free(plan);
+    plan = plan_estimates(f, true);
+    g_assert_cmpint(plan->count, ==, 5);
+    g_assert_cmpint(plan->left_out, ==, 0);
+    plan_free(plan);
+}
+
+static void better_estimates_go_first(struct fixture *f, gconstpointer data)
+{
+    static const char *const order[] = {"Best", "Good", "Limit", PLAN_NAIVE_SOLVER};
+    (void)data;
+    struct plan *plan = plan_estimates(f, false);
+    const struct problem *p = &g_array_index(f->problems, struct plan_problem, 0).problem;
+    g_assert_cmpfloat(find_job(plan, p, order[0])->priority, ==, problem_macs(p));
+    for (gsize i = 1; i < G_N_ELEMENTS(order); i++)
+        g_assert_cmpfloat(find_job(plan, p, order[i])->priority, <,
+                          find_job(plan, p, order[i - 1])->priority);
     plan_free(plan);
 }
 
@@ -184,12 +265,16 @@ static void change_build_only(struct fixture *f)
 {
     f->request.build_only = true;
 }
+static void change_unpromising(struct fixture *f)
+{
+    f->request.unpromising_too = true;
+}
 
 static void each_part_changes_the_identity(struct fixture *f, gconstpointer data)
 {
     static void (*const changes[])(struct fixture *) = {
         change_multiplicity, change_solvers, change_target, change_stack,      change_strategy,
-        change_seed,         change_configs, change_round,  change_build_only,
+        change_seed,         change_configs, change_round,  change_build_only, change_unpromising,
     };
     (void)data;
     g_autofree char *last = plan_identity(&f->request);
@@ -222,6 +307,8 @@ int main(int argc, char **argv)
     ADD("equal_problems_add_up", equal_problems_add_up);
     ADD("a_job_for_each_solver_that_applies", a_job_for_each_solver_that_applies);
     ADD("heavy_layers_go_first_and_naive_last", heavy_layers_go_first_and_naive_last);
+    ADD("solvers_far_below_the_best_are_left_out", solvers_far_below_the_best_are_left_out);
+    ADD("better_estimates_go_first", better_estimates_go_first);
     ADD("configs_are_capped_by_the_limit", configs_are_capped_by_the_limit);
     ADD("what_no_solver_serves_is_named", what_no_solver_serves_is_named);
     ADD("identity/order_does_not_change_it", order_does_not_change_the_identity);

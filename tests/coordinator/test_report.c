@@ -340,6 +340,34 @@ static void the_same_request_finds_its_campaign_and_extends_it(struct fixture *f
     request_clear(&request);
 }
 
+/* 4 output channels: too few for some solver to be promising beside the others. */
+static void jobs_left_out_are_noted(struct fixture *f, gconstpointer data)
+{
+    struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
+    struct request request;
+    struct problem narrow = g_array_index(f->problems, struct plan_problem, 0).problem;
+    (void)data;
+    narrow.k = 4;
+    g_array_set_size(f->problems, 0);
+    plan_add_problem(f->problems, &narrow, 1);
+    request_init(&request, 0);
+    for (int all = 0; all < 2; all++) {
+        struct entered entered;
+        struct enter_notes notes;
+        request.all_solvers = all;
+        g_assert_true(enter_campaign(f->store, &request, &machine, f->problems, &entered, NULL));
+        g_assert_false(entered.existed);
+        g_assert_cmpint(entered.left_out > 0, ==, !all);
+        g_assert_true(enter_read_notes(f->store, entered.campaign->id, &notes, NULL));
+        g_assert_cmpint(notes.left_out, ==, entered.left_out);
+        g_assert_cmpuint(notes.uncovered->len, ==, 0);
+        enter_notes_clear(&notes);
+        entered_clear(&entered);
+    }
+    machine_clear(&machine);
+    request_clear(&request);
+}
+
 #define ADD(path, function) g_test_add(path, struct fixture, NULL, set_up, function, tear_down)
 
 int main(int argc, char **argv)
@@ -361,5 +389,6 @@ int main(int argc, char **argv)
     ADD("/report/no_line_is_wider_than_a_table", no_line_is_wider_than_a_table);
     ADD("/enter/the_same_request_finds_its_campaign_and_extends_it",
         the_same_request_finds_its_campaign_and_extends_it);
+    ADD("/enter/jobs_left_out_are_noted", jobs_left_out_are_noted);
     return g_test_run();
 }
