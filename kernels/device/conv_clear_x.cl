@@ -1,0 +1,26 @@
+/*
+ * Sets x[n][c][d][h][w] to zero, an item an element, before a kernel that
+ * writes only those positions which some output reads.
+ *
+ * Option: TYPE_X, the stored type.
+ */
+#include "dialect.h"
+
+KERNEL(64, 1, 1)
+conv_clear_x(GLOBAL STORAGE(TYPE_X) *RESTRICT x, i64 count, int c_count, int in_d, int in_h,
+             int in_w, i64 x_n, i64 x_c, i64 x_d, i64 x_h, i64 x_w)
+{
+    i64 rest = (i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0);
+    int c, d, h, w;
+    if (rest >= count)
+        return;
+    w = (int)(rest % in_w);
+    rest /= in_w;
+    h = (int)(rest % in_h);
+    rest /= in_h;
+    d = (int)(rest % in_d);
+    rest /= in_d;
+    c = (int)(rest % c_count);
+    rest /= c_count;
+    STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w, 0.0f);
+}

@@ -1,0 +1,140 @@
+/*
+ * The tile that matrix-product kernels share. A workgroup of THREADS_M by
+ * THREADS_N items computes a block of BLOCK_M rows by BLOCK_N columns, BLOCK_K
+ * terms at a time: a kernel lays those into local memory as a[term][row] and
+ * b[term][column], zero where there are none, and tile_multiply() adds their
+ * products. An item keeps the sums of TILE_M rows, REPEAT_M times over, by
+ * TILE_VECTORS vectors of VEC columns. On a GPU REPEAT_M is 1 and sums stay in
+ * registers; on a CPU one item is a workgroup and a tile's sums are taken
+ * through the registers once a round of BLOCK_K terms.
+ *
+ * Options: THREADS_M, THREADS_N, VEC, TILE_M, TILE_VECTORS, REPEAT_M, BLOCK_K,
+ * and LANE where sums are not float.
+ */
+#include "dialect.h"
+
+#define THREADS (THREADS_M * THREADS_N)
+#define BLOCK_M (THREADS_M * TILE_M * REPEAT_M)
+#define BLOCK_N (THREADS_N * TILE_VECTORS * VEC)
+/* Runs of VEC columns in a block. */
+#define BLOCK_RUNS (THREADS_N * TILE_VECTORS)
+
+#define ITEM ((int)LOCAL_ID(0))
+#define ITEM_M (ITEM / THREADS_N)
+#define ITEM_N (ITEM % THREADS_N)
+
+/* The row and the first column of an item's sum [repeat][i][v] within the block. */
+#define TILE_ROW(repeat, i) (((repeat) * THREADS_M + ITEM_M) * TILE_M + (i))
+#define TILE_COLUMN(v) (((v) * THREADS_N + ITEM_N) * VEC)
+
+/* Where sums live in registers every index of them must be a constant; where they do not, unrolling
+ * only costs compile time. An enum, since NVIDIA's compiler takes no macro in this place. */
+#if REPEAT_M == 1
+enum {
+    TILE_UNROLL_ROWS = TILE_M,
+    TILE_UNROLL_VECTORS = TILE_VECTORS,
+    TILE_UNROLL_LANES = VEC,
+};
+#else
+enum {
+    TILE_UNROLL_ROWS = 1,
+    TILE_UNROLL_VECTORS = 1,
+    TILE_UNROLL_LANES = 1,
+};
+#endif
+
+typedef vec tile_sums[REPEAT_M][TILE_M][TILE_VECTORS];
+
+DEVICE void tile_clear(vec (*sums)[TILE_M][TILE_VECTORS])
+{
+    for (int r = 0; r < REPEAT_M; r++) {
+#pragma unroll TILE_UNROLL_ROWS
+        for (int i = 0; i < TILE_M; i++) {
+#pragma unroll TILE_UNROLL_VECTORS
+            for (int v = 0; v < TILE_VECTORS; v++)
+                sums[r][i][v] = vec_splat(0);
+        }
+    }
+}
+
+DEVICE void tile_multiply(LOCAL_POINTER const LANE *a, LOCAL_POINTER const LANE *b,
+                          vec (*sums)[TILE_M][TILE_VECTORS])
+{
+    for (int r = 0; r < REPEAT_M; r++) {
+        vec sum[TILE_M][TILE_VECTORS];
+#pragma unroll
+        for (int i = 0; i < TILE_M; i++) {
+#pragma unroll
+            for (int v = 0; v < TILE_VECTORS; v++)
+                sum[i][v] = sums[r][i][v];
+        }
+#pragma unroll 2
+        for (int k = 0; k < BLOCK_K; k++) {
+            LOCAL_POINTER const LANE *rows = a + k * BLOCK_M + TILE_ROW(r, 0);
+            vec columns[TILE_VECTORS];
+#pragma unroll
+            for (int v = 0; v < TILE_VECTORS; v++)
+                columns[v] = vec_load(b + k * BLOCK_N + TILE_COLUMN(v));
+#pragma unroll
+            for (int i = 0; i < TILE_M; i++) {
+                vec row = vec_splat(rows[i]);
+#pragma unroll
+                for (int v = 0; v < TILE_VECTORS; v++)
+                    sum[i][v] = vec_madd(sum[i][v], row, columns[v]);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < TILE_M; i++) {
+#pragma unroll
+            for (int v = 0; v < TILE_VECTORS; v++)
+                sums[r][i][v] = sum[i][v];
+        }
+    }
+}
+
+/* An index of a dimension that is spread over up to four axes, the last running fastest: how many
+ * there are of each but the first. */
+struct tile_digits {
+    int second, third, fourth;
+};
+
+struct tile_place {
+    int at[4];
+};
+
+DEVICE struct tile_place tile_split(struct tile_digits digits, int index)
+{
+    struct tile_place place;
+    place.at[3] = index % digits.fourth;
+    index /= digits.fourth;
+    place.at[2] = index % digits.third;
+    index /= digits.third;
+    place.at[1] = index % digits.second;
+    place.at[0] = index / digits.second;
+    return place;
+}
+
+/* The place that follows. */
+DEVICE struct tile_place tile_step(struct tile_digits digits, struct tile_place place)
+{
+    if (++place.at[3] < digits.fourth)
+        return place;
+    place.at[3] = 0;
+    if (++place.at[2] < digits.third)
+        return place;
+    place.at[2] = 0;
+    if (++place.at[1] < digits.second)
+        return place;
+    place.at[1] = 0;
+    place.at[0]++;
+    return place;
+}
+
+/* Whether VEC columns, whose offsets are given (-1 for none), lie next to each other in memory. */
+DEVICE int tile_is_run(LOCAL_POINTER const i64 *columns)
+{
+    int is_run = columns[0] >= 0;
+    for (int i = 1; i < VEC; i++)
+        is_run &= columns[i] == columns[0] + i;
+    return is_run;
+}

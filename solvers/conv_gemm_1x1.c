@@ -1,0 +1,237 @@
+/*
+ * Convolutions of 1x1 filters without padding as one matrix product, straight from the tensors: a
+ * stride is a longer step through x. F, B and W; 2D and 3D; every layout whose channels are not in
+ * blocks, any strides; FP32, FP16, BF16, INT8 forward; groups; stride. Dynamic. B of a strided
+ * convolution clears x first; W may split its long sums (SPLITS), whose parts then lie in the
+ * workspace.
+ */
+#include "solvers/conv_common.h"
+#include "solvers/gemm.h"
+#include "solvers/solver_rows.h"
+
+enum { SPLITS = TILE_PARAM_COUNT, PARAM_COUNT };
+
+#define SPLITS_MAX  64
+/* Items of a workgroup of conv_clear_x.cl. */
+#define CLEAR_ITEMS 64
+/* What a grid's second and third axis may have on every GPU. */
+#define GRID_MOST   65535
+
+static const char *const sources[] = {"gemm.cl", "conv_clear_x.cl", "conv_sum_splits.cl", NULL};
+
+static const struct space_param params[PARAM_COUNT] = {
+    TILE_PARAMS,
+    {"SPLITS", 4, (const int32_t[]){1, 4, 16, SPLITS_MAX}},
+};
+
+/* Only W's sums are long, and each part keeps two rounds at least. */
+static bool splits_leave_work(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    double m, n, k;
+
+    (void)context;
+    conv_gemm_sizes(p, &m, &n, &k);
+    return values[SPLITS] == 1 ||
+           (p->direction == DIRECTION_W && k >= 2.0 * values[SPLITS] * values[TILE_BLOCK_K]);
+}
+
+static const struct space_constraint constraints[] = {
+    TILE_CONSTRAINTS,
+    {"splits_leave_work", "arithmetic", SPLITS + 1, splits_leave_work},
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
+
+static bool is_strided(const struct problem *p)
+{
+    return p->stride[AXIS_D] > 1 || p->stride[AXIS_H] > 1 || p->stride[AXIS_W] > 1;
+}
+
+static bool gemm_1x1_is_applicable(const struct problem *p, const struct context *context,
+                                   const char **reason)
+{
+    (void)context;
+    if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
+        !conv_layouts_are_plain(p, reason))
+        return false;
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (p->fil[a] != 1 || p->pad[a] != 0) {
+            *reason = "needs a filter of one position and no padding";
+            return false;
+        }
+    }
+    if (p->groups * SPLITS_MAX > GRID_MOST) {
+        *reason = "needs fewer groups: each is a layer of the grid";
+        return false;
+    }
+    return conv_counts_fit_32_bits(p, reason);
+}
+
+static uint64_t split_bytes(const struct problem *p, int splits)
+{
+    return splits > 1 ? (uint64_t)splits * (uint64_t)(p->k * (p->c / p->groups)) * sizeof(float)
+                      : 0;
+}
+
+/* The most that any config takes: W alone splits. */
+static uint64_t gemm_1x1_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    double m, n, k;
+
+    (void)context;
+    if (p->direction != DIRECTION_W)
+        return 0;
+    conv_gemm_sizes(p, &m, &n, &k);
+    return k >= 2 * 4 * 8 ? split_bytes(p, SPLITS_MAX) : 0;
+}
+
+static double gemm_1x1_estimate(const struct problem *p, const struct context *context)
+{
+    (void)p;
+    return context->target->vendor == VENDOR_CPU ? 12.0 : 40.0;
+}
+
+static void gemm_1x1_default_config(const struct problem *p, const struct context *context,
+                                    struct perf_config *config)
+{
+    double m, n, k;
+
+    tile_default_config(context, config);
+    config->values[SPLITS] = 1;
+    config->count = PARAM_COUNT;
+    conv_gemm_sizes(p, &m, &n, &k);
+    /* Few blocks of long sums leave a GPU idle. */
+    if (m * n <= 256.0 * 256.0) {
+        config->values[SPLITS] = 16;
+        if (!splits_leave_work(p, context, config->values))
+            config->values[SPLITS] = 1;
+    }
+}
+
+#define STRIDE(axis, times) ((struct gemm_step){axis, times})
+
+/* Rows are y's channels, columns its positions: y = w x. Axes N C D H W as they are numbered. */
+static void set_forward(const struct problem *p, struct gemm *gemm)
+{
+    gemm_tensor(gemm, &gemm->a, TENSOR_W);
+    gemm_tensor(gemm, &gemm->b, TENSOR_X);
+    gemm_tensor(gemm, &gemm->c, TENSOR_Y);
+    gemm_set_axis(&gemm->m[3], p->k / p->groups, STRIDE(0, 1), STRIDE(1, 1));
+    gemm_set_axis(&gemm->n[0], p->n, STRIDE(0, 1), STRIDE(0, 1));
+    for (int a = 0; a < AXIS_COUNT; a++)
+        gemm_set_axis(&gemm->n[1 + a], p->out[a], STRIDE(2 + a, p->stride[a]), STRIDE(2 + a, 1));
+    gemm_set_axis(&gemm->k[3], p->c / p->groups, STRIDE(1, 1), STRIDE(1, 1));
+    gemm->batch[1].a = STRIDE(0, p->k / p->groups);
+    gemm->batch[1].b = STRIDE(1, p->c / p->groups);
+    gemm->batch[1].c = STRIDE(1, p->k / p->groups);
+}
+
+/* Rows are x's channels, columns the positions that some output reads: x = w' y. */
+static void set_backward(const struct problem *p, struct gemm *gemm)
+{
+    gemm_tensor(gemm, &gemm->a, TENSOR_W);
+    gemm_tensor(gemm, &gemm->b, TENSOR_Y);
+    gemm_tensor(gemm, &gemm->c, TENSOR_X);
+    gemm_set_axis(&gemm->m[3], p->c / p->groups, STRIDE(1, 1), STRIDE(1, 1));
+    gemm_set_axis(&gemm->n[0], p->n, STRIDE(0, 1), STRIDE(0, 1));
+    for (int a = 0; a < AXIS_COUNT; a++)
+        gemm_set_axis(&gemm->n[1 + a], p->out[a], STRIDE(2 + a, 1), STRIDE(2 + a, p->stride[a]));
+    gemm_set_axis(&gemm->k[3], p->k / p->groups, STRIDE(0, 1), STRIDE(1, 1));
+    gemm->batch[1].a = STRIDE(0, p->k / p->groups);
+    gemm->batch[1].b = STRIDE(1, p->k / p->groups);
+    gemm->batch[1].c = STRIDE(1, p->c / p->groups);
+}
+
+/* Rows are y's channels, columns x's, terms the positions: w = y x'. */
+static void set_weights(const struct problem *p, struct gemm *gemm)
+{
+    gemm_tensor(gemm, &gemm->a, TENSOR_Y);
+    gemm_tensor(gemm, &gemm->b, TENSOR_X);
+    gemm_tensor(gemm, &gemm->c, TENSOR_W);
+    gemm_set_axis(&gemm->m[3], p->k / p->groups, STRIDE(1, 1), STRIDE(0, 1));
+    gemm_set_axis(&gemm->n[3], p->c / p->groups, STRIDE(1, 1), STRIDE(1, 1));
+    gemm_set_axis(&gemm->k[0], p->n, STRIDE(0, 1), STRIDE(0, 1));
+    for (int a = 0; a < AXIS_COUNT; a++)
+        gemm_set_axis(&gemm->k[1 + a], p->out[a], STRIDE(2 + a, 1), STRIDE(2 + a, p->stride[a]));
+    gemm->batch[1].a = STRIDE(1, p->k / p->groups);
+    gemm->batch[1].b = STRIDE(1, p->c / p->groups);
+    gemm->batch[1].c = STRIDE(0, p->k / p->groups);
+}
+
+/* The parts lie in the workspace as dense copies of w. */
+static void split_weights(const struct problem *p, const int32_t *values, struct gemm *gemm,
+                          struct solution *solution)
+{
+    int64_t c_count = p->c / p->groups, k_count = p->k / p->groups;
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    gemm->splits = tile_split_terms(values, (int64_t)k, values[SPLITS], &gemm->part);
+    if (gemm->splits == 1)
+        return;
+    gemm_workspace(&gemm->c, 0, TYPE_FP32);
+    gemm->m[3].steps[1] = STRIDE(GEMM_ELEMENTS, c_count);
+    gemm->n[3].steps[1] = STRIDE(GEMM_ELEMENTS, 1);
+    gemm->batch[1].c = STRIDE(GEMM_ELEMENTS, k_count * c_count);
+    gemm->split_step = p->k * c_count;
+    solution->workspace_bytes = split_bytes(p, gemm->splits);
+}
+
+static void add_clear_launch(const struct problem *p, struct solution *solution)
+{
+    struct launch *launch = solution_add_launch(solution, "conv_clear_x.cl", "conv_clear_x");
+    int64_t count = p->n * p->c;
+
+    for (int a = 0; a < AXIS_COUNT; a++)
+        count *= p->in[a];
+    launch_option_text(launch, "TYPE_X", data_type_name(p->type[TENSOR_X]));
+    launch_arg_tensor(launch, TENSOR_X);
+    launch_arg_int64(launch, count);
+    launch_arg_int32(launch, p->c);
+    for (int a = 0; a < AXIS_COUNT; a++)
+        launch_arg_int32(launch, p->in[a]);
+    for (int axis = 0; axis < 5; axis++)
+        launch_arg_stride(launch, TENSOR_X, axis);
+    launch_set_grid(launch, (const int64_t[3]){count, 1, 1}, (const int[3]){CLEAR_ITEMS, 1, 1});
+}
+
+static bool gemm_1x1_solve(const struct problem *p, const struct context *context,
+                           const struct perf_config *config, struct solution *solution,
+                           GError **error)
+{
+    static void (*const set[DIRECTION_COUNT])(const struct problem *p, struct gemm *gemm) = {
+        set_forward, set_backward, set_weights};
+    struct gemm gemm;
+
+    (void)error;
+    gemm_init(&gemm, p);
+    gemm.batch[1].count = p->groups;
+    set[p->direction](p, &gemm);
+    if (p->direction == DIRECTION_W)
+        split_weights(p, config->values, &gemm, solution);
+    if (p->direction == DIRECTION_B && is_strided(p))
+        add_clear_launch(p, solution);
+    gemm_add_launch(&gemm, context, config->values, solution);
+    if (gemm.splits > 1)
+        gemm_add_split_sum(p, 0, gemm.splits, solution);
+    solution->flops = 2 * problem_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}
+
+const struct solver solver_conv_gemm_1x1 = {
+    .provider = "skipjack",
+    .name = "ConvGemm1x1",
+    .revision = 1,
+    .algorithm = "GEMM",
+    .dynamic = true,
+    .any_strides = true,
+    .sources = sources,
+    .is_applicable = gemm_1x1_is_applicable,
+    .workspace_bytes = gemm_1x1_workspace_bytes,
+    .estimate = gemm_1x1_estimate,
+    .default_config = gemm_1x1_default_config,
+    .space = &space,
+    .solve = gemm_1x1_solve,
+};

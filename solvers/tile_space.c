@@ -1,0 +1,142 @@
+#include "solvers/tile_space.h"
+
+#include "solvers/conv_common.h"
+
+/* Beside the tiles a kernel keeps tables of where rows, columns and terms lie. */
+#define TABLE_BYTES 16
+
+static bool is_cpu(const struct context *context)
+{
+    return context->target->vendor == VENDOR_CPU;
+}
+
+int tile_block_m(const int32_t *values)
+{
+    return values[TILE_THREADS_M] * values[TILE_M] * values[TILE_REPEAT_M];
+}
+
+int tile_block_n(const int32_t *values)
+{
+    return values[TILE_THREADS_N] * values[TILE_VECTORS] * values[TILE_VEC];
+}
+
+bool tile_workgroup_suits_target(const struct problem *p, const struct context *context,
+                                 const int32_t *values)
+{
+    int items = values[TILE_THREADS_M] * values[TILE_THREADS_N];
+
+    (void)p;
+    if (is_cpu(context))
+        return items == 1;
+    return items >= 64 && items <= MIN(256, context->target->max_workgroup);
+}
+
+/* Lanes of a CPU's vector register; a GPU loads 16 bytes at once. */
+static int best_vector(const struct context *context)
+{
+    return is_cpu(context) ? CLAMP(context->target->vector_bytes / 4, 4, 16) : 4;
+}
+
+bool tile_vector_suits_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    (void)p;
+    return values[TILE_VEC] == best_vector(context);
+}
+
+/* Sums, a row of columns and one of rows: of 255 registers half are kept for addresses and loads. A
+ * CPU has 32 vector registers where they are 64 bytes wide, else 16. */
+bool tile_sums_fit_registers(const struct problem *p, const struct context *context,
+                             const int32_t *values)
+{
+    int rows = values[TILE_M], vectors = values[TILE_VECTORS], vec = values[TILE_VEC];
+
+    (void)p;
+    if (is_cpu(context))
+        return rows * vectors + vectors + 1 <= (context->target->vector_bytes >= 64 ? 32 : 16);
+    return rows * vectors * vec + rows + vectors * vec <= 128;
+}
+
+/* A CPU's two units have a latency of four cycles; a GPU's other waves fill in. */
+bool tile_sums_hide_latency(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    (void)p;
+    return values[TILE_M] * values[TILE_VECTORS] >= (is_cpu(context) ? 8 : 2);
+}
+
+/* More than one round of a tile would push a GPU's sums out of its registers. */
+bool tile_repeats_suit_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    (void)p;
+    return is_cpu(context) ? values[TILE_REPEAT_M] > 1 : values[TILE_REPEAT_M] == 1;
+}
+
+bool tile_block_suits_sizes(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    double m, n, k;
+    int least_m = is_cpu(context) ? 32 : 32, least_n = is_cpu(context) ? 48 : 64;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    return (tile_block_m(values) <= least_m || tile_block_m(values) <= 2 * m) &&
+           (tile_block_n(values) <= least_n || tile_block_n(values) <= 2 * n);
+}
+
+bool tile_block_fits_local_memory(const struct problem *p, const struct context *context,
+                                  const int32_t *values)
+{
+    int64_t lines = tile_block_m(values) + tile_block_n(values), terms = values[TILE_BLOCK_K];
+    int64_t bytes = lines * terms * (int64_t)sizeof(float) + (lines + terms) * TABLE_BYTES;
+
+    (void)p;
+    /* Long rounds are for CPUs, whose tile stays in the first-level cache; GPUs overlap short ones. */
+    if (is_cpu(context))
+        return terms >= 64 && bytes <= 128 * 1024;
+    return terms <= 32 && bytes <= MIN(context->target->local_bytes, 48 * 1024);
+}
+
+void tile_default_config(const struct context *context, struct perf_config *config)
+{
+    static const int32_t gpu[TILE_PARAM_COUNT] = {16, 16, 4, 4, 1, 1, 16};
+    const int32_t cpu[TILE_PARAM_COUNT] = {1, 1, best_vector(context), 4, 2, 8, 64};
+
+    config->count = TILE_PARAM_COUNT;
+    for (int i = 0; i < TILE_PARAM_COUNT; i++)
+        config->values[i] = is_cpu(context) ? cpu[i] : gpu[i];
+}
+
+void tile_add_options(const int32_t *values, struct launch *launch)
+{
+    static const char *const names[TILE_PARAM_COUNT] = {
+        "THREADS_M", "THREADS_N", "VEC", "TILE_M", "TILE_VECTORS", "REPEAT_M", "BLOCK_K"};
+
+    for (int i = 0; i < TILE_PARAM_COUNT; i++)
+        launch_option_int(launch, names[i], values[i]);
+}
+
+static int64_t divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
+                   struct launch *launch)
+{
+    int items = values[TILE_THREADS_M] * values[TILE_THREADS_N];
+
+    launch_set_grid(launch,
+                    (const int64_t[3]){divide_up(n, tile_block_n(values)) * items,
+                                       divide_up(m, tile_block_m(values)), batches},
+                    (const int[3]){items, 1, 1});
+}
+
+int tile_split_terms(const int32_t *values, int64_t k, int splits, int64_t *part)
+{
+    int64_t blocks = divide_up(k, values[TILE_BLOCK_K]);
+    int64_t part_blocks = divide_up(blocks, splits);
+
+    *part = part_blocks * values[TILE_BLOCK_K];
+    return (int)divide_up(blocks, part_blocks);
+}
