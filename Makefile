@@ -147,24 +147,34 @@ export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
 export SKIPJACK_FUZZERS := $(CURDIR)/$(fuzz_build)/tests/fuzz
 export SKIPJACK_DATA
 
-# One after the other: some tests measure. One that hangs is ended and counts as failed.
+# The family's program runs once for each solver of the table, under the solver's name.
+family := $(BUILD)/tests/kernels/family
+$(family)/.made: $(BUILD)/tests/kernels/conv_family
+	$(call run,FAMILY) rm -rf $(@D)/* && for solver in $$($< --solvers); do \
+		ln -s ../conv_family $(@D)/$$solver; done && touch $@
+
+# One after the other, since some tests measure; only the family's programs, which come
+# first, run side by side. One that hangs is ended and counts as failed.
 TEST_SECONDS ?= 600
-prove = @prove -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
+prove = @HARNESS_RULESFILE=tests/rules.yml prove -j2 -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
 
 test:
 	$(DEPS) test
-	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults)
+	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults) \
+		$(family)/.made
 	$(parallel) SANITIZE=address,undefined BUILD=$(sanitized_build) sanitized-tests
 	$(make_fuzzers)
-	$(call prove,$(call tests_of,$(rooms) faults fuzz .) $(sanitized_tests))
+	$(call prove,$(family)/* $(call tests_of,$(rooms) faults fuzz .) $(sanitized_tests))
 
 test-long: export SKIPJACK_TEST_LONG := 1
+test-long: TEST_SECONDS := 3600
 test-long: test
 
 test-%: FORCE
 	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms))) $(call programs_of,$*) \
+		$(if $(filter kernels,$*),$(family)/.made) \
 		$(if $(filter worker coordinator,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
-	$(call prove,$(call tests_of,$*))
+	$(call prove,$(if $(filter kernels,$*),$(family)/*) $(call tests_of,$*))
 
 test-fuzz:
 	$(make_fuzzers)

@@ -1,0 +1,307 @@
+/*
+ * One solver of the table, run for real through PoCL on random problems of every type, layout and
+ * direction it claims, and held against a sum in double precision: with its default configs for this
+ * CPU and for GPUs, and with configs drawn from its spaces for each (a solution is data: what is
+ * meant for a GPU runs here just as well). The program goes by the solver's name (a link to it), or
+ * takes it as its first argument; --solvers lists the table.
+ */
+#include <string.h>
+
+#include "solvers/solver.h"
+#include "tests/support/conv_kinds.h"
+#include "tests/support/conv_trial.h"
+#include "tests/support/pocl_leaks.h"
+#include "tests/support/temp_folder.h"
+
+/* PoCL computes a work-item at a time where workgroups have barriers. */
+#define TRIAL_MACS    1.5e6
+#define PROBLEMS      3
+#define PROBLEMS_LONG 30
+/* Random problems until one that the solver serves is given up. */
+#define PROBLEM_TRIES 400
+
+enum { CONTEXT_HOST, CONTEXT_AMD, CONTEXT_NVIDIA, CONTEXT_COUNT };
+static const char *const gpu_ids[CONTEXT_COUNT] = {NULL, "gfx90a68", "sm_90_132_80g"};
+
+static struct target targets[CONTEXT_COUNT];
+static struct context contexts[CONTEXT_COUNT];
+static struct solution_runner *runner;
+static const struct solver *solver;
+
+/* A cell that the solver claims, and what has been drawn for it. */
+struct claim {
+    struct conv_cell cell;
+    unsigned kinds; /* bits of conv_kinds.h */
+    int home;       /* the first context under which it is claimed */
+    int number;     /* among the solver's claims */
+    GRand *random;
+    uint64_t draws;                         /* space_draw()'s state */
+    struct perf_config kept[CONTEXT_COUNT]; /* drawn for earlier problems: compiled already */
+    bool is_kept[CONTEXT_COUNT];
+};
+
+static bool is_long(void)
+{
+    return g_getenv("SKIPJACK_TEST_LONG") != NULL;
+}
+
+static bool is_plain_fp32(const struct conv_cell *cell)
+{
+    return cell->type[TENSOR_X] == TYPE_FP32 && cell->type[TENSOR_W] == TYPE_FP32 &&
+           (cell->layout[0] == LAYOUT_NCHW || cell->layout[0] == LAYOUT_NCDHW);
+}
+
+/* A kernel that is compiled already costs little to run: it has a problem of each kind in FP32. */
+static int problems_of(const struct claim *claim)
+{
+    if (is_long())
+        return PROBLEMS_LONG;
+    return solver->dynamic && is_plain_fp32(&claim->cell) ? conv_kind_count() : PROBLEMS;
+}
+
+/* The n-th of the kinds claimed, counted round. */
+static int nth_kind(unsigned kinds, int n)
+{
+    int count = __builtin_popcount(kinds), kind = 0;
+
+    for (n %= count;; kind++) {
+        if ((kinds >> kind & 1) != 0 && n-- == 0)
+            return kind;
+    }
+}
+
+/* A problem that the solver serves under the claim's own context. Kinds and sizes take turns from claim to claim
+ * and from problem to problem, and give way to the next where nothing fits. */
+static bool find_problem(struct claim *claim, int i, struct problem *p)
+{
+    for (int try = 0; try < PROBLEM_TRIES; try++) {
+        int turn = PROBLEMS * claim->number + i + try / 8;
+        enum conv_sizes sizes = (enum conv_sizes)((i + try / 8) % CONV_SIZES_COUNT);
+        conv_kind_problem(claim->random, nth_kind(claim->kinds, turn), sizes, &claim->cell,
+                          TRIAL_MACS, p);
+        if (problem_validate(p, NULL) && solver_applicable(solver, p, &contexts[claim->home], NULL))
+            return true;
+    }
+    return false;
+}
+
+/* A config of the space in force, one that was compiled already if it is valid for this problem too.
+ * False where the solver does not serve the problem there or its space is empty. */
+static bool draw_config(struct claim *claim, const struct problem *p, int which,
+                        struct perf_config *config)
+{
+    const struct context *context = &contexts[which];
+    const struct space *space;
+
+    if (!solver_applicable(solver, p, context, NULL))
+        return false;
+    space = solver_space(solver, p, context);
+    if (claim->is_kept[which] && solver->dynamic &&
+        solver_config_valid(solver, p, context, &claim->kept[which], NULL)) {
+        *config = claim->kept[which];
+        return true;
+    }
+    if (!space || !space_draw(space, p, context, &claim->draws, config))
+        return false;
+    claim->kept[which] = *config;
+    claim->is_kept[which] = true;
+    return true;
+}
+
+static void check_default(struct conv_trial *trial, int which)
+{
+    struct perf_config config;
+
+    if (!solver_applicable(solver, &trial->p, &contexts[which], NULL))
+        return;
+    solver->default_config(&trial->p, &contexts[which], &config);
+    conv_trial_check(trial, runner, solver, &contexts[which], &config);
+}
+
+/* Falls back to the claim's own context where the solver does not serve the other. */
+static void check_draw(struct claim *claim, struct conv_trial *trial, int which)
+{
+    struct perf_config config;
+
+    if (!draw_config(claim, &trial->p, which, &config)) {
+        which = claim->home;
+        if (!draw_config(claim, &trial->p, which, &config))
+            return;
+    }
+    g_assert_true(solver_config_valid(solver, &trial->p, &contexts[which], &config, NULL));
+    conv_trial_check(trial, runner, solver, &contexts[which], &config);
+}
+
+/* Compiling is what takes time, so the problems share what there is to try: a kernel that serves all
+ * of them is compiled once a config, others once a problem. */
+static void check_problem(struct claim *claim, struct conv_trial *trial, int i)
+{
+    int turn = claim->number + i / PROBLEMS;
+
+    if (i % PROBLEMS == 0 || solver->dynamic)
+        check_default(trial, claim->home);
+    if (i >= PROBLEMS && !is_long())
+        return;
+    if (i % PROBLEMS == 1)
+        check_draw(claim, trial, turn % CONTEXT_COUNT);
+    if (i % PROBLEMS == 2)
+        check_default(trial, turn % 2 ? CONTEXT_AMD : CONTEXT_NVIDIA);
+    if (i % PROBLEMS == 2 && is_plain_fp32(&claim->cell))
+        check_draw(claim, trial, (turn + 1) % CONTEXT_COUNT);
+}
+
+static void claim_is_right(gconstpointer data)
+{
+    struct claim claim = *(const struct claim *)data;
+
+    claim.random = g_rand_new_with_seed((guint32)(1000 + claim.number));
+    claim.draws = (uint64_t)claim.number;
+    for (int i = 0; i < problems_of(&claim); i++) {
+        enum trial_strides strides = (enum trial_strides)((i + claim.number) % (TRIAL_SPREAD + 1));
+        struct problem p;
+        struct conv_trial trial;
+        if (!find_problem(&claim, i, &p)) {
+            g_test_message("no problem that %s serves was found again", solver->name);
+            g_test_fail();
+            break;
+        }
+        conv_trial_init(&trial, &p, solver->any_strides ? strides : TRIAL_PACKED, claim.random);
+        check_problem(&claim, &trial, i);
+        conv_trial_clear(&trial);
+    }
+    g_rand_free(claim.random);
+}
+
+/* One solution, its kernels compiled once, for tensors that lie in three ways. */
+static void one_binary_serves_all_strides(gconstpointer data)
+{
+    struct claim claim = *(const struct claim *)data;
+    struct perf_config config;
+    struct solution solution;
+    struct problem p;
+    int compiled = 0, after;
+
+    claim.random = g_rand_new_with_seed(3);
+    g_assert_true(find_problem(&claim, 1, &p));
+    solver->default_config(&p, &contexts[claim.home], &config);
+    g_assert_true(solver_solve(solver, &p, &contexts[claim.home], &config, &solution, NULL));
+    for (int strides = TRIAL_PACKED; strides <= TRIAL_SPREAD; strides++) {
+        struct conv_trial trial;
+        conv_trial_init(&trial, &p, (enum trial_strides)strides, claim.random);
+        conv_trial_run(&trial, runner, &solution);
+        g_assert_cmpint(conv_trial_wrong(&trial, solver->algorithm, NULL), ==, 0);
+        g_assert_cmpint(conv_trial_stray(&trial), ==, 0);
+        conv_trial_clear(&trial);
+        solution_runner_compile_seconds(runner, &after);
+        if (strides != TRIAL_PACKED)
+            g_assert_cmpint(after, ==, compiled);
+        compiled = after;
+    }
+    g_rand_free(claim.random);
+}
+
+/* ---- the program ---- */
+
+static GArray *find_claims(void)
+{
+    GArray *claims = g_array_new(FALSE, TRUE, sizeof(struct claim));
+
+    for (int i = 0; i < conv_cell_count(); i++) {
+        struct claim claim = {.number = (int)claims->len};
+        conv_cell_at(i, &claim.cell);
+        while (claim.kinds == 0 && claim.home < CONTEXT_COUNT)
+            claim.kinds = conv_kinds_served(solver, &claim.cell, &contexts[claim.home++], 1);
+        claim.home--;
+        if (claim.kinds != 0)
+            g_array_append_val(claims, claim);
+    }
+    return claims;
+}
+
+static void add_claim(const struct claim *claim, GTestDataFunc test, const char *what)
+{
+    char name[CONV_CELL_NAME_MAX];
+    g_autofree char *path = NULL;
+
+    conv_cell_name(&claim->cell, name);
+    path =
+        g_strdup_printf("/conv_family/%s/%s_%s", solver->name, what, g_strdelimit(name, " ", '_'));
+    g_test_add_data_func(path, claim, test);
+}
+
+static void add_tests(const GArray *claims)
+{
+    unsigned directions = 0;
+
+    for (guint i = 0; i < claims->len; i++) {
+        const struct claim *claim = &g_array_index(claims, struct claim, i);
+        unsigned direction = 1u << claim->cell.direction;
+        add_claim(claim, claim_is_right, "is_right_for");
+        if (solver->any_strides && (directions & direction) == 0)
+            add_claim(claim, one_binary_serves_all_strides, "one_binary_serves_all_strides_of");
+        directions |= direction;
+    }
+}
+
+static bool make_contexts(TempFolder *folder)
+{
+    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
+    if (!runner)
+        return false;
+    targets[CONTEXT_HOST] = *solution_runner_target(runner);
+    for (int i = 0; i < CONTEXT_COUNT; i++) {
+        if (gpu_ids[i])
+            g_assert_true(target_parse(gpu_ids[i], &targets[i], NULL));
+        context_init(&contexts[i], &targets[i]);
+    }
+    return true;
+}
+
+static int run_family(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GArray) claims = NULL;
+    double seconds;
+    int status, kernels;
+
+    if (!make_contexts(folder)) {
+        g_print("1..0 # SKIP no PoCL on this machine\n");
+        return 0;
+    }
+    claims = find_claims();
+    if (claims->len == 0)
+        g_error("%s serves none of the problems that it was asked about", solver->name);
+    add_tests(claims);
+    status = g_test_run();
+    seconds = solution_runner_compile_seconds(runner, &kernels);
+    g_print("# %s: %u claims, %d kernels compiled in %.0f s\n", solver->name, claims->len, kernels,
+            seconds);
+    solution_runner_free(runner);
+    return status;
+}
+
+static int list_solvers(void)
+{
+    for (int i = 0; i < solver_table_count; i++)
+        g_print("%s\n", solver_table[i]->name);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    g_autofree char *name = g_path_get_basename(argv[0]);
+    const char *wanted = name;
+
+    if (argc == 2 && strcmp(argv[1], "--solvers") == 0)
+        return list_solvers();
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    if (argc == 2)
+        wanted = argv[1];
+    solver = solver_find(wanted);
+    if (!solver) {
+        g_printerr("the solver table has no '%s': say one of --solvers\n", wanted);
+        return 2;
+    }
+    return run_family();
+}

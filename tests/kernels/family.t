@@ -1,0 +1,16 @@
+#!/bin/sh
+# Every solver of the table has its program in the family, and no other does: prove runs
+# what lies in that folder.
+set -u
+
+here=$(dirname "${SKIPJACK:-build/skipjack}")/tests/kernels
+
+echo 1..1
+if expected=$("$here/conv_family" --solvers | sort) && [ -n "$expected" ] &&
+    [ "$(ls "$here/family" | sort)" = "$expected" ]; then
+    echo "ok 1 /conv_family/every_solver_has_its_program"
+else
+    echo "not ok 1 /conv_family/every_solver_has_its_program"
+    printf '%s\n' "$expected" | sed 's/^/# expected: /'
+    ls "$here/family" | sed 's/^/# there is: /'
+fi
