@@ -9,36 +9,21 @@
 #include "solvers/gemm.h"
 #include "solvers/solver_rows.h"
 
-enum { SPLITS = TILE_PARAM_COUNT, PARAM_COUNT };
+#define PARAM_COUNT (TILE_SPLITS + 1)
 
-#define SPLITS_MAX  64
 /* Items of a workgroup of conv_clear_x.cl. */
 #define CLEAR_ITEMS 64
-/* What a grid's second and third axis may have on every GPU. */
-#define GRID_MOST   65535
 
 static const char *const sources[] = {"gemm.cl", "conv_clear_x.cl", "conv_sum_splits.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     TILE_PARAMS,
-    {"SPLITS", 4, (const int32_t[]){1, 4, 16, SPLITS_MAX}},
+    TILE_SPLITS_PARAM,
 };
-
-/* Only W's sums are long, and each part keeps two rounds at least. */
-static bool splits_leave_work(const struct problem *p, const struct context *context,
-                              const int32_t *values)
-{
-    double m, n, k;
-
-    (void)context;
-    conv_gemm_sizes(p, &m, &n, &k);
-    return values[SPLITS] == 1 ||
-           (p->direction == DIRECTION_W && k >= 2.0 * values[SPLITS] * values[TILE_BLOCK_K]);
-}
 
 static const struct space_constraint constraints[] = {
     TILE_CONSTRAINTS,
-    {"splits_leave_work", "arithmetic", SPLITS + 1, splits_leave_work},
+    TILE_SPLITS_CONSTRAINT,
 };
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
@@ -61,29 +46,16 @@ static bool gemm_1x1_is_applicable(const struct problem *p, const struct context
             return false;
         }
     }
-    if (p->groups * SPLITS_MAX > GRID_MOST) {
-        *reason = "needs fewer groups: each is a layer of the grid";
-        return false;
-    }
-    return conv_counts_fit_32_bits(p, reason);
-}
-
-static uint64_t split_bytes(const struct problem *p, int splits)
-{
-    return splits > 1 ? (uint64_t)splits * (uint64_t)(p->k * (p->c / p->groups)) * sizeof(float)
-                      : 0;
+    return conv_counts_fit_32_bits(p, reason) &&
+           gemm_grid_fits(p, (double)MAX(p->c, p->k) / (double)p->groups, (double)p->groups,
+                          reason);
 }
 
 /* The most that any config takes: W alone splits. */
 static uint64_t gemm_1x1_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    double m, n, k;
-
     (void)context;
-    if (p->direction != DIRECTION_W)
-        return 0;
-    conv_gemm_sizes(p, &m, &n, &k);
-    return k >= 2 * 4 * 8 ? split_bytes(p, SPLITS_MAX) : 0;
+    return tile_may_split(p) ? gemm_split_bytes(p, TILE_SPLITS_MAX) : 0;
 }
 
 static double gemm_1x1_estimate(const struct problem *p, const struct context *context)
@@ -95,18 +67,9 @@ static double gemm_1x1_estimate(const struct problem *p, const struct context *c
 static void gemm_1x1_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {
-    double m, n, k;
-
     tile_default_config(context, config);
-    config->values[SPLITS] = 1;
+    config->values[TILE_SPLITS] = tile_default_splits(p, context, config->values);
     config->count = PARAM_COUNT;
-    conv_gemm_sizes(p, &m, &n, &k);
-    /* Few blocks of long sums leave a GPU idle. */
-    if (m * n <= 256.0 * 256.0) {
-        config->values[SPLITS] = 16;
-        if (!splits_leave_work(p, context, config->values))
-            config->values[SPLITS] = 1;
-    }
 }
 
 #define STRIDE(axis, times) ((struct gemm_step){axis, times})
@@ -167,7 +130,7 @@ static void split_weights(const struct problem *p, const int32_t *values, struct
     double m, n, k;
 
     conv_gemm_sizes(p, &m, &n, &k);
-    gemm->splits = tile_split_terms(values, (int64_t)k, values[SPLITS], &gemm->part);
+    gemm->splits = tile_split_terms(values, (int64_t)k, values[TILE_SPLITS], &gemm->part);
     if (gemm->splits == 1)
         return;
     gemm_workspace(&gemm->c, 0, TYPE_FP32);
@@ -175,7 +138,7 @@ static void split_weights(const struct problem *p, const int32_t *values, struct
     gemm->n[3].steps[1] = STRIDE(GEMM_ELEMENTS, 1);
     gemm->batch[1].c = STRIDE(GEMM_ELEMENTS, k_count * c_count);
     gemm->split_step = p->k * c_count;
-    solution->workspace_bytes = split_bytes(p, gemm->splits);
+    solution->workspace_bytes = gemm_split_bytes(p, gemm->splits);
 }
 
 static void add_clear_launch(const struct problem *p, struct solution *solution)

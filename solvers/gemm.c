@@ -166,14 +166,43 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
                   gemm->batch[0].count * gemm->batch[1].count * gemm->splits, launch);
 }
 
-void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,
-                        struct solution *solution)
+#define GRID_MOST     65535
+/* Rows of the smallest block that a space holds. */
+#define LEAST_BLOCK_M 8
+
+bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason)
 {
-    struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
+    bool splits = p->direction == DIRECTION_W;
+    double weights = (double)p->k * (double)(p->c / p->groups);
+
+    for (int a = 0; a < AXIS_COUNT; a++)
+        weights *= (double)p->fil[a];
+    *reason = "needs fewer groups or channels: rows and groups are layers of the grid";
+    return m <= GRID_MOST * LEAST_BLOCK_M && layers * (splits ? TILE_SPLITS_MAX : 1) <= GRID_MOST &&
+           weights <= 0x1p50;
+}
+
+/* Elements of w as it is meant, dense. */
+static int64_t weight_count(const struct problem *p)
+{
     int64_t count = p->k * (p->c / p->groups);
 
     for (int a = 0; a < AXIS_COUNT; a++)
         count *= p->fil[a];
+    return count;
+}
+
+uint64_t gemm_split_bytes(const struct problem *p, int splits)
+{
+    return splits > 1 ? (uint64_t)splits * (uint64_t)weight_count(p) * sizeof(float) : 0;
+}
+
+void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,
+                        struct solution *solution)
+{
+    struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
+    int64_t count = weight_count(p);
+
     launch_option_text(launch, "TYPE_W", data_type_name(p->type[TENSOR_W]));
     launch_arg_workspace(launch, offset_bytes);
     launch_arg_tensor(launch, TENSOR_W);

@@ -60,6 +60,14 @@ void gemm_set_axis(struct gemm_axis *axis, int64_t count, struct gemm_step first
 void gemm_add_launch(const struct gemm *gemm, const struct context *context, const int32_t *values,
                      struct solution *solution);
 
+/* Whether m rows in that many layers of the grid are what every GPU's grid takes (its second and
+ * third axis hold 65535 workgroups), and whether the parts of split sums have a size in 64 bits.
+ * Otherwise *reason says so. */
+bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason);
+
+/* Bytes of the parts that splits of w's sums leave, 0 for one part. */
+uint64_t gemm_split_bytes(const struct problem *p, int splits);
+
 /* The launch that adds up the parts of w that splits left at the workspace's offset. */
 void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,
                         struct solution *solution);

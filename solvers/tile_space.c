@@ -1,5 +1,7 @@
 #include "solvers/tile_space.h"
 
+#include <string.h>
+
 #include "solvers/conv_common.h"
 
 /* Beside the tiles a kernel keeps tables of where rows, columns and terms lie. */
@@ -130,6 +132,38 @@ void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
                     (const int64_t[3]){divide_up(n, tile_block_n(values)) * items,
                                        divide_up(m, tile_block_m(values)), batches},
                     (const int[3]){items, 1, 1});
+}
+
+bool tile_splits_leave_work(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    double m, n, k;
+
+    (void)context;
+    conv_gemm_sizes(p, &m, &n, &k);
+    return values[TILE_SPLITS] == 1 ||
+           (p->direction == DIRECTION_W && k >= 2.0 * values[TILE_SPLITS] * values[TILE_BLOCK_K]);
+}
+
+bool tile_may_split(const struct problem *p)
+{
+    const int least_splits = 4, least_block_k = 8;
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    return p->direction == DIRECTION_W && k >= 2 * least_splits * least_block_k;
+}
+
+int tile_default_splits(const struct problem *p, const struct context *context,
+                        const int32_t *values)
+{
+    int32_t split[TILE_SPLITS + 1];
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    memcpy(split, values, TILE_SPLITS * sizeof(values[0]));
+    split[TILE_SPLITS] = 16;
+    return m * n <= 256.0 * 256.0 && tile_splits_leave_work(p, context, split) ? 16 : 1;
 }
 
 int tile_split_terms(const int32_t *values, int64_t k, int splits, int64_t *part)

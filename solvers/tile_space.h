@@ -77,6 +77,29 @@ void tile_add_options(const int32_t *values, struct launch *launch);
 void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
                    struct launch *launch);
 
+/* The parameter that follows the tile's where W may split its long sums, and its constraint: only W
+ * splits, and each part keeps two rounds at least. */
+#define TILE_SPLITS     TILE_PARAM_COUNT
+#define TILE_SPLITS_MAX 64
+#define TILE_SPLITS_PARAM                                                                          \
+    {                                                                                              \
+        "SPLITS", 4, (const int32_t[])                                                             \
+        {                                                                                          \
+            1, 4, 16, TILE_SPLITS_MAX                                                              \
+        }                                                                                          \
+    }
+#define TILE_SPLITS_CONSTRAINT                                                                     \
+    {                                                                                              \
+        "splits_leave_work", "arithmetic", TILE_SPLITS + 1, tile_splits_leave_work                 \
+    }
+bool tile_splits_leave_work(const struct problem *p, const struct context *context,
+                            const int32_t *values);
+/* Whether any config may split. */
+bool tile_may_split(const struct problem *p);
+/* The splits that leave no GPU idle where w is small, 1 where they would leave no work. */
+int tile_default_splits(const struct problem *p, const struct context *context,
+                        const int32_t *values);
+
 /* Parts to split a sum of k terms into, each a whole number of blocks: at most `splits`. *part is
  * how many terms each part takes. */
 int tile_split_terms(const int32_t *values, int64_t k, int splits, int64_t *part);
