@@ -49,6 +49,11 @@ int64_t plan_evaluations(int64_t configs, int round_configs)
     return configs + rounds - 1;
 }
 
+int plan_round_configs(const struct solver *solver, const struct campaign *campaign)
+{
+    return solver_searches(solver, campaign->strategy) ? 1 : campaign->round_configs;
+}
+
 static bool is_naive(const struct solver *solver)
 {
     return strcmp(solver->name, PLAN_NAIVE_SOLVER) == 0;
@@ -74,6 +79,7 @@ static struct job_plan make_job(const struct solver *solver, const struct plan_p
         .algorithm = solver->algorithm,
         .dynamic = solver->dynamic,
         .tunable = solver->space != NULL,
+        .searches = solver->propose != NULL,
         .priority = job_priority(solver, problem, share),
         .multiplicity = problem->multiplicity,
     };

@@ -54,14 +54,18 @@ struct plan {
 struct plan *plan_new(const struct plan_request *request);
 void plan_free(struct plan *plan);
 
-/* Configs that a job of this solver evaluates at most: its space, capped by limit where that
- * is not 0; 1 for solvers that cannot be tuned. */
+/* Configs that a job of this solver tries at most, also with a search of its own: its space, capped
+ * by limit where that is not 0; 1 for solvers that cannot be tuned. */
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
                          const struct target *target, int limit);
 
 /* How often a job of so many configs evaluates one: every round after the first measures the
  * default config again, to see how the machine drifts. */
 int64_t plan_evaluations(int64_t configs, int round_configs);
+
+/* How few new configs the rounds of a campaign's jobs may hold while there are more: a solver's own
+ * search may ask for one at a time. */
+int plan_round_configs(const struct solver *solver, const struct campaign *campaign);
 
 /*
  * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with

@@ -22,7 +22,8 @@ static struct progress_goal count_configs(const GPtrArray *jobs, const struct ca
         int64_t configs = solver && target->id[0] ? plan_job_configs(solver, &job->problem, target,
                                                                      campaign->configs_limit)
                                                   : 1;
-        goal.configs += plan_evaluations(configs, campaign->round_configs);
+        goal.configs += plan_evaluations(configs, solver ? plan_round_configs(solver, campaign)
+                                                         : campaign->round_configs);
         goal.first_configs += MIN(configs, campaign->round_configs);
     }
     return goal;

@@ -107,13 +107,15 @@ struct job_plan {
     const char *hash; /* solver_hash() */
     const char *provider, *algorithm;
     bool dynamic, tunable;
+    bool searches;   /* the solver brings its own search */
     double priority; /* higher first within a round number: expected weight */
     int multiplicity;
 };
 /* Inserts campaign and jobs in one transaction and sets campaign->id. A job whose problem, solver
  * revision, hash, target and stack have a finished job with the same strategy, seed and configs_limit
- * (or one that tried its whole space, within this limit) takes over its rounds and results and starts
- * as done; *reused counts them. */
+ * (or one that had nothing left to try, within this limit) takes over its rounds and results and
+ * starts as done; *reused counts them. Where a solver's own search had nothing left to try, that
+ * answers for every strategy but "exhaustive". */
 bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
                            int count, int *reused, GError **error);
 struct campaign *store_get_campaign(Store *store, int64_t id, GError **error);

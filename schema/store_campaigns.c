@@ -31,11 +31,12 @@ static json_t *campaign_to_json(const struct campaign *c)
 
 static json_t *plan_to_json(const struct job_plan *plan)
 {
-    json_t *object = json_pack(
-        "{so ss si ss ss ss sb sb so si}", "problem", problem_to_json(&plan->problem), "name",
-        plan->solver, "revision", plan->revision, "hash", plan->hash, "provider", plan->provider,
-        "algorithm", plan->algorithm, "dynamic", plan->dynamic, "tunable", plan->tunable,
-        "priority", json_from_double(plan->priority), "multiplicity", plan->multiplicity);
+    json_t *object =
+        json_pack("{so ss si ss ss ss sb sb sb so si}", "problem", problem_to_json(&plan->problem),
+                  "name", plan->solver, "revision", plan->revision, "hash", plan->hash, "provider",
+                  plan->provider, "algorithm", plan->algorithm, "dynamic", plan->dynamic, "tunable",
+                  plan->tunable, "searches", plan->searches, "priority",
+                  json_from_double(plan->priority), "multiplicity", plan->multiplicity);
     g_assert(object != NULL);
     return object;
 }

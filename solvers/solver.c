@@ -20,6 +20,11 @@ const struct solver *solver_find(const char *name)
     return index < 0 ? NULL : solver_table[index];
 }
 
+bool solver_searches(const struct solver *solver, const char *strategy)
+{
+    return solver->propose && strcmp(strategy, "exhaustive") != 0;
+}
+
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context)
 {

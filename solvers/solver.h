@@ -15,7 +15,7 @@
 /* A config that was evaluated, as a solver's own search sees it. */
 struct tried_config {
     struct perf_config config;
-    double time_ms; /* median; INFINITY for one that failed */
+    double time_ms; /* lowest median; INFINITY for one that failed or must not be tried */
 };
 
 struct solver {
@@ -43,9 +43,11 @@ struct solver {
                            struct perf_config *config);
     const struct space *space; /* NULL: cannot be tuned */
     const struct space *spare; /* used only where `space` holds no valid config; may be NULL */
-    /* The solver's own search, NULL for the campaign's strategy: appends at most `wanted` configs of
-     * the space in force that `tried` does not hold, the most promising first, and returns how many;
-     * 0 when it has nothing more to try. A pure function of its arguments. */
+    /* The solver's own search, NULL for the campaign's strategy (solver_searches() says when it is
+     * used): writes at most `wanted` configs of the space in force that `tried` does not hold, the
+     * most promising first, and returns how many; 0 when it has nothing more to try. tried is in
+     * the order of evaluation; it is empty in the first round, which measures the default beside
+     * what is proposed. A pure function of its arguments. */
     int (*propose)(const struct problem *p, const struct context *context,
                    const struct tried_config *tried, int tried_count, int wanted,
                    struct perf_config *configs);
@@ -61,6 +63,9 @@ extern const int solver_table_count;
 const struct solver *solver_find(const char *name);
 /* Index in the table, or -1. */
 int solver_index(const char *name);
+
+/* Its own search takes the place of a campaign's strategy: of any but "exhaustive". */
+bool solver_searches(const struct solver *solver, const char *strategy);
 
 /* 0 for a solver without workspace_bytes. */
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,

@@ -300,6 +300,31 @@ static void later_rounds_measure_the_default_again(void)
         g_assert_cmpint(plan_evaluations(cases[i].configs, 4), ==, cases[i].expected);
 }
 
+static int propose_nothing(const struct problem *p, const struct context *context,
+                           const struct tried_config *tried, int tried_count, int wanted,
+                           struct perf_config *configs)
+{
+    (void)p;
+    (void)context;
+    (void)tried;
+    (void)tried_count;
+    (void)wanted;
+    (void)configs;
+    return 0;
+}
+
+static void own_searches_may_take_a_round_for_each_config(void)
+{
+    char random[] = "random", exhaustive[] = "exhaustive";
+    struct campaign campaign = {.strategy = random, .round_configs = 4};
+    struct solver solver = *solver_find(PLAN_NAIVE_SOLVER);
+    g_assert_cmpint(plan_round_configs(&solver, &campaign), ==, 4);
+    solver.propose = propose_nothing;
+    g_assert_cmpint(plan_round_configs(&solver, &campaign), ==, 1);
+    campaign.strategy = exhaustive;
+    g_assert_cmpint(plan_round_configs(&solver, &campaign), ==, 4);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -315,5 +340,7 @@ int main(int argc, char **argv)
     ADD("identity/each_part_changes_it", each_part_changes_the_identity);
     g_test_add_func("/plan/later_rounds_measure_the_default_again",
                     later_rounds_measure_the_default_again);
+    g_test_add_func("/plan/own_searches_may_take_a_round_for_each_config",
+                    own_searches_may_take_a_round_for_each_config);
     return g_test_run();
 }

@@ -234,6 +234,36 @@ static void test_whole_space_answers_for_every_seed(void)
     farm_clear(&farm);
 }
 
+/* What ended by itself under one strategy, and whether that answers for another. */
+static void test_own_search_answers_for_no_whole_space(void)
+{
+    static const struct {
+        const char *before, *after;
+        bool searches;
+        int reused;
+    } cases[] = {
+        {"random", "random", true, 1},      {"random", "exhaustive", true, 0},
+        {"exhaustive", "random", true, 1},  {"exhaustive", "exhaustive", true, 1},
+        {"random", "exhaustive", false, 1}, {"exhaustive", "random", false, 1},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct farm farm;
+        struct order order = {.strategy = cases[i].before,
+                              .seed = 1,
+                              .jobs = 1,
+                              .configs_limit = 5,
+                              .searches = cases[i].searches};
+        int reused = -1;
+        farm_init(&farm, &order);
+        farm_work(&farm, 0, false, 1);
+        order.strategy = cases[i].after;
+        order.seed = 2;
+        farm_create(farm.store, &order, &reused);
+        g_assert_cmpint(reused, ==, cases[i].reused);
+        farm_clear(&farm);
+    }
+}
+
 static void test_quarantined_config_comes_with_the_claim(void)
 {
     struct farm farm;
@@ -340,6 +370,8 @@ static const struct {
     {"/campaigns/second_one_takes_over_what_the_first_found",
      test_second_campaign_takes_over_what_the_first_found},
     {"/campaigns/whole_space_answers_for_every_seed", test_whole_space_answers_for_every_seed},
+    {"/campaigns/own_search_answers_for_no_whole_space",
+     test_own_search_answers_for_no_whole_space},
     {"/campaigns/kernels/those_of_a_job_that_was_given_up_stay",
      test_kernels_of_a_job_that_was_given_up_stay},
     {"/campaigns/kernels/those_of_open_rounds_and_results_stay",

@@ -39,6 +39,7 @@ int64_t farm_create(Store *store, const struct order *order, int *reused)
                                      .provider = "test",
                                      .algorithm = "Direct",
                                      .tunable = true,
+                                     .searches = order->searches,
                                      .priority = 1.0 / (i + 1),
                                      .multiplicity = i + 1};
         farm_problem(&plans[i].problem, 8 * (i + 1));

@@ -22,6 +22,7 @@ struct order {
     int jobs, configs_limit;
     double budget_seconds;
     bool build_only;
+    bool searches; /* the solver brings its own search */
 };
 
 /* "name:revision:hash" of the solver, NULL-terminated. */

@@ -1,6 +1,9 @@
 /* Proposals are a pure function of strategy, seed and history. */
 #include "worker/agent/search.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "solvers/problem_key.h"
 
 static const int32_t values_a[] = {1, 2, 3, 4};
@@ -48,6 +51,66 @@ static const struct solver tunable = {
     .name = "Tunable", .is_applicable = always, .default_config = usual_config, .space = &space};
 static const struct solver fixed = {
     .name = "Fixed", .is_applicable = always, .default_config = no_config};
+
+/* ---- a solver with a search of its own ---- */
+
+static bool was_tried(const struct tried_config *tried, int count, const struct perf_config *config)
+{
+    for (int i = 0; i < count; i++)
+        if (perf_config_equal(&tried[i].config, config))
+            return true;
+    return false;
+}
+
+/* Walks coordinate by coordinate: the untried neighbours of the fastest config so far, and the end
+ * where all of them are slower. */
+static int walk_coordinates(const struct problem *p, const struct context *context,
+                            const struct tried_config *tried, int tried_count, int wanted,
+                            struct perf_config *configs)
+{
+    const struct tried_config *best = NULL;
+    int count = 0;
+    for (int i = 0; i < tried_count; i++)
+        if (isfinite(tried[i].time_ms) && (!best || tried[i].time_ms < best->time_ms))
+            best = &tried[i];
+    if (!best)
+        return 0;
+    g_autoptr(GArray) neighbours = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
+    space_neighbours(&space, p, context, &best->config, true, neighbours);
+    for (guint i = 0; i < neighbours->len && count < wanted; i++) {
+        const struct perf_config *config = &g_array_index(neighbours, struct perf_config, i);
+        if (!was_tried(tried, tried_count, config))
+            configs[count++] = *config;
+    }
+    return count;
+}
+
+/* Knows no rules: invalid configs, the default, what was tried before, and the same one twice. */
+static int propose_carelessly(const struct problem *p, const struct context *context,
+                              const struct tried_config *tried, int tried_count, int wanted,
+                              struct perf_config *configs)
+{
+    static const struct perf_config all[] = {{2, {2, 2}}, {2, {3, 2}}, {2, {1, 1}}, {2, {1, 1}},
+                                             {2, {9, 9}}, {2, {1, 3}}, {1, {1}},    {2, {1, 5}}};
+    (void)p;
+    (void)context;
+    (void)tried;
+    (void)tried_count;
+    int count = MIN(wanted, (int)G_N_ELEMENTS(all));
+    memcpy(configs, all, (size_t)count * sizeof *configs);
+    return count;
+}
+
+static const struct solver walking = {.name = "Walking",
+                                      .is_applicable = always,
+                                      .default_config = usual_config,
+                                      .space = &space,
+                                      .propose = walk_coordinates};
+static const struct solver careless = {.name = "Careless",
+                                       .is_applicable = always,
+                                       .default_config = usual_config,
+                                       .space = &space,
+                                       .propose = propose_carelessly};
 
 /* A job's history and the search over it. */
 struct fixture {
@@ -257,6 +320,120 @@ static void test_untunable_solver_has_one_round(void)
     fixture_clear(&f);
 }
 
+/* The farther from (1, 5) the slower; (2, 5) is wrong. */
+static double made_up_time(const struct perf_config *config)
+{
+    return 1 + abs(config->values[0] - 1) + abs(config->values[1] - 5);
+}
+
+static void evaluate_last(struct fixture *f)
+{
+    struct round *round = g_ptr_array_index(f->rounds, f->rounds->len - 1);
+    for (int i = 0; i < round->config_count; i++) {
+        const struct perf_config *config = &round->configs[i];
+        bool wrong = config->values[0] == 2 && config->values[1] == 5;
+        round->outcomes[i] =
+            (struct outcome){.failure = wrong ? FAILURE_WRONG_RESULT : FAILURE_NONE,
+                             .median_ms = wrong ? 0.001 : made_up_time(config)};
+    }
+}
+
+/* The rounds of a whole job, joined by "; ". */
+static char *run_job(struct fixture *f, const struct solver *solver)
+{
+    g_autoptr(GString) all = g_string_new(NULL);
+    f->search.solver = solver;
+    for (int i = 0; i < 40 && search_more(&f->search); i++) {
+        int default_index;
+        g_autofree char *round = next_round(f, &default_index);
+        g_assert_cmpstr(round, !=, "");
+        g_string_append_printf(all, "%s%s", all->len ? "; " : "", round);
+        evaluate_last(f);
+    }
+    g_autoptr(GArray) more = search_propose(&f->search, &(int){0});
+    g_assert_cmpuint(more->len, ==, 0);
+    return g_string_free(g_steal_pointer(&all), FALSE);
+}
+
+static void test_own_search_replaces_the_strategy(void)
+{
+    static const struct {
+        const char *strategy;
+        int limit, round;
+        const char *expected;
+    } cases[] = {
+        {"random", 0, 3, "3,2; 3,2 1,2 3,1 3,3; 3,2 1,1 1,3; 3,2 2,3 1,4; 3,2 3,4 1,5; 3,2 2,5"},
+        {"random", 0, 1,
+         "3,2; 3,2 1,2; 3,2 1,1; 3,2 1,3; 3,2 2,3; 3,2 1,4; 3,2 3,4; 3,2 1,5; 3,2 2,5"},
+        {"random", 4, 3, "3,2; 3,2 1,2 3,1 3,3"},
+        {"random", 1, 3, "3,2"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct fixture f;
+        fixture_init(&f, cases[i].strategy, 0, cases[i].limit, cases[i].round);
+        g_autofree char *rounds = run_job(&f, &walking);
+        g_assert_cmpstr(rounds, ==, cases[i].expected);
+        fixture_clear(&f);
+    }
+}
+
+/* A campaign that says exhaustive gets the whole space, from solvers with a search too. */
+static void test_exhaustive_has_no_own_search(void)
+{
+    struct fixture f;
+    int all;
+    fixture_init(&f, "exhaustive", 0, 0, 5);
+    g_autofree char *rounds = run_job(&f, &walking);
+    g_assert_true(g_str_has_prefix(rounds, "3,2 1,1 1,2 1,3 1,4; 3,2 1,5"));
+    g_assert_cmpint(count_distinct(&f, &all), ==, SPACE_COUNT);
+    fixture_clear(&f);
+}
+
+static void test_own_search_replays(void)
+{
+    struct fixture a, b;
+    fixture_init(&a, "random", 1, 0, 2);
+    fixture_init(&b, "random", 2, 0, 2);
+    g_autofree char *first = run_job(&a, &walking);
+    g_autofree char *second = run_job(&b, &walking);
+    g_assert_cmpstr(first, ==, second);
+    fixture_clear(&a);
+    fixture_clear(&b);
+}
+
+static void test_careless_proposals_are_filtered(void)
+{
+    struct fixture f;
+    fixture_init(&f, "random", 0, 0, 9);
+    g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 3}}));
+    g_autofree char *rounds = run_job(&f, &careless);
+    g_assert_cmpstr(rounds, ==, "3,2 1,1 1,5");
+    fixture_clear(&f);
+}
+
+/* What was taken out ends no walk, and is never the place to go on from. */
+static void test_own_search_sees_quarantined_as_failed(void)
+{
+    struct fixture f;
+    int default_index;
+    fixture_init(&f, "random", 0, 0, 1);
+    f.search.solver = &walking;
+    g_free(next_round(&f, &default_index));
+    evaluate_last(&f);
+    g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 2}}));
+    g_autofree char *second = next_round(&f, &default_index);
+    g_assert_cmpstr(second, ==, "3,2 3,1");
+    evaluate_last(&f);
+    g_array_set_size(f.quarantined, 0);
+    g_autofree char *third = next_round(&f, &default_index);
+    g_assert_cmpstr(third, ==, "3,2 1,2");
+    evaluate_last(&f);
+    g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 2}}));
+    g_autofree char *fourth = next_round(&f, &default_index);
+    g_assert_cmpstr(fourth, ==, "3,2 3,3");
+    fixture_clear(&f);
+}
+
 static void test_strategies_have_names(void)
 {
     g_assert_true(search_strategy_known("random"));
@@ -274,6 +451,13 @@ int main(int argc, char **argv)
     g_test_add_func("/search/random_is_uniform", test_random_is_uniform);
     g_test_add_func("/search/quarantined_is_left_out", test_quarantined_is_left_out);
     g_test_add_func("/search/untunable_solver_has_one_round", test_untunable_solver_has_one_round);
+    g_test_add_func("/search/own/replaces_the_strategy", test_own_search_replaces_the_strategy);
+    g_test_add_func("/search/own/exhaustive_has_none", test_exhaustive_has_no_own_search);
+    g_test_add_func("/search/own/replays", test_own_search_replays);
+    g_test_add_func("/search/own/careless_proposals_are_filtered",
+                    test_careless_proposals_are_filtered);
+    g_test_add_func("/search/own/sees_quarantined_as_failed",
+                    test_own_search_sees_quarantined_as_failed);
     g_test_add_func("/search/strategies_have_names", test_strategies_have_names);
     return g_test_run();
 }

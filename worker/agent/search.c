@@ -1,5 +1,6 @@
 #include "worker/agent/search.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "solvers/problem_key.h"
@@ -176,6 +177,87 @@ static void propose_at_random(struct proposal *proposal, struct space_walk *walk
         g_array_append_val(configs, g_array_index(heap, struct ranked, i).config);
 }
 
+/* ---- a solver's own search ---- */
+
+/* What is known of every config, in the order of the history. */
+struct history {
+    GArray *tried;      /* struct tried_config */
+    GHashTable *places; /* struct perf_config * -> its place in tried */
+};
+
+static struct tried_config *history_find(const struct history *history,
+                                         const struct perf_config *config)
+{
+    gpointer place = NULL;
+    if (!g_hash_table_lookup_extended(history->places, config, NULL, &place))
+        return NULL;
+    return &g_array_index(history->tried, struct tried_config, GPOINTER_TO_UINT(place));
+}
+
+/* The config must outlive the history. */
+static struct tried_config *history_add(struct history *history, struct perf_config *config)
+{
+    struct tried_config *known = history_find(history, config);
+    if (known)
+        return known;
+    struct tried_config added = {.config = *config, .time_ms = INFINITY};
+    g_hash_table_insert(history->places, config, GUINT_TO_POINTER(history->tried->len));
+    g_array_append_val(history->tried, added);
+    return &g_array_index(history->tried, struct tried_config, history->tried->len - 1);
+}
+
+static double outcome_time(const struct outcome *outcome)
+{
+    bool timed = outcome->failure == FAILURE_NONE || outcome->failure == FAILURE_SLOW;
+    return timed ? outcome->median_ms : INFINITY;
+}
+
+/* A config measured in several rounds counts with its lowest time, one taken out as failed. */
+static void history_init(struct history *history, const struct search *search)
+{
+    history->tried = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
+    history->places = g_hash_table_new(config_hash, config_equal);
+    for (guint r = 0; search->rounds && r < search->rounds->len; r++) {
+        const struct round *round = g_ptr_array_index(search->rounds, r);
+        for (int i = 0; i < round->config_count; i++) {
+            struct tried_config *tried = history_add(history, &round->configs[i]);
+            tried->time_ms = fmin(tried->time_ms, outcome_time(&round->outcomes[i]));
+        }
+    }
+    for (guint i = 0; search->quarantined && i < search->quarantined->len; i++)
+        history_add(history, &g_array_index(search->quarantined, struct perf_config, i))->time_ms =
+            INFINITY;
+}
+
+static void history_clear(struct history *history)
+{
+    g_hash_table_unref(history->places);
+    g_array_unref(history->tried);
+}
+
+/* Whatever a solver proposes, only what is valid and new is taken, each config once. */
+static void propose_as_solver(struct proposal *proposal, const struct space *space, GArray *configs)
+{
+    const struct search *search = proposal->search;
+    g_autofree struct perf_config *asked = g_new0(struct perf_config, proposal->wanted);
+    struct history history;
+    history_init(&history, search);
+    int count =
+        search->solver->propose(search->problem, search->context,
+                                (const struct tried_config *)(const void *)history.tried->data,
+                                (int)history.tried->len, proposal->wanted, asked);
+    history_clear(&history);
+    g_assert(count >= 0 && count <= proposal->wanted);
+    g_autoptr(GHashTable) taken = g_hash_table_new(config_hash, config_equal);
+    for (int i = 0; i < count; i++)
+        if (!g_hash_table_contains(proposal->seen, &asked[i]) &&
+            space_contains(space, search->problem, search->context, &asked[i], NULL) &&
+            g_hash_table_add(taken, &asked[i]))
+            g_array_append_val(configs, asked[i]);
+}
+
+/* ---- strategies ---- */
+
 typedef void propose_fn(struct proposal *proposal, struct space_walk *walk, GArray *configs);
 
 static const struct strategy {
@@ -199,7 +281,8 @@ bool search_strategy_known(const char *strategy)
     return strategy_find(strategy) != NULL;
 }
 
-static void propose_new(struct proposal *proposal, propose_fn *propose, GArray *configs)
+/* walked: how the campaign's strategy takes configs from the space. */
+static void propose_new(struct proposal *proposal, propose_fn *walked, GArray *configs)
 {
     const struct search *search = proposal->search;
     bool first_is_new = !g_hash_table_contains(proposal->seen, &proposal->first);
@@ -211,9 +294,13 @@ static void propose_new(struct proposal *proposal, propose_fn *propose, GArray *
     const struct space *space = solver_space(search->solver, search->problem, search->context);
     if (!space || proposal->wanted <= 0)
         return;
+    if (solver_searches(search->solver, search->strategy)) {
+        propose_as_solver(proposal, space, configs);
+        return;
+    }
     struct space_walk walk;
     space_walk_init(&walk, space, search->problem, search->context);
-    propose(proposal, &walk, configs);
+    walked(proposal, &walk, configs);
 }
 
 GArray *search_propose(const struct search *search, int *default_index)
@@ -234,10 +321,12 @@ GArray *search_propose(const struct search *search, int *default_index)
 
 bool search_more(const struct search *search)
 {
-    /* Whichever config comes next does not matter here, so the walk may end at the first. */
     struct proposal proposal;
     proposal_init(&proposal, search);
-    proposal.wanted = MIN(proposal.wanted, 1);
+    /* Of a walk any config answers, so it may end at the first; a solver's search is asked for as
+     * many as search_propose() will ask it for. */
+    if (!solver_searches(search->solver, search->strategy))
+        proposal.wanted = MIN(proposal.wanted, 1);
     g_autoptr(GArray) configs = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
     propose_new(&proposal, propose_in_order, configs);
     proposal_clear(&proposal);

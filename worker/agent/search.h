@@ -6,6 +6,14 @@
  * A job's first round begins with the default config. Every later round
  * measures the default again before anything else, as the baseline that shows
  * drift; that repetition does not count against the limit.
+ *
+ * A solver that brings its own search (struct solver's propose) replaces every
+ * strategy but "exhaustive", which stays exhaustive: whoever names it wants
+ * the whole space. The own search is shown all that was tried, in the order of
+ * the history, each config once with its lowest median; quarantined configs
+ * stand among them as failed. Of what it proposes only configs of the space in
+ * force that are new are taken. Default, limits and rounds hold as they do for
+ * a strategy, and the job ends where nothing is left of its proposals.
  */
 #ifndef WORKER_SEARCH_H
 #define WORKER_SEARCH_H
