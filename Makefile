@@ -44,7 +44,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long lint bench demo install uninstall clean \
+.PHONY: all test test-long lint bench bench-deps demo install uninstall clean \
 	libraries sanitized-tests fuzzers FORCE
 all: $(BUILD)/skipjack
 
@@ -204,10 +204,16 @@ $(tidied): $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy
 
 benches := $(patsubst tests/bench/bench_%,bench-%,$(basename $(wildcard tests/bench/bench_*.c tests/bench/bench_*.sh)))
 
-bench:
-	$(DEPS) build
+# Named alone, a benchmark that needs more than the program installs it too.
+$(BUILD)/tests/bench/bench_onednn: private LIBS += -ldnnl -lgomp
+bench-onednn: export DEMO_ARGS := $(DEMO_ARGS)
+bench-onednn: bench-deps
+bench-deps:
+	$(DEPS) bench
+
+bench: bench-deps
 	$(parallel) all $(call programs_of,bench)
-	$(MAKE) --no-print-directory $(benches)
+	$(MAKE) --no-print-directory DEPS=true $(benches)
 
 $(benches): bench-%: $(BUILD)/skipjack FORCE
 	$(if $(wildcard tests/bench/bench_$*.c),$(parallel) $(BUILD)/tests/bench/bench_$*)

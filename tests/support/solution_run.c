@@ -264,11 +264,10 @@ static void unbind(struct solution_runner *runner, struct bound *bound)
     }
 }
 
-double solution_run(struct solution_runner *runner, const struct solution *solution,
-                    const struct run_tensor tensors[TENSOR_COUNT], int repeats)
+void solution_run_times(struct solution_runner *runner, const struct solution *solution,
+                        const struct run_tensor tensors[TENSOR_COUNT], int repeats, double *seconds)
 {
     struct bound bound = {.solution = solution, .strides = tensors};
-    double best = G_MAXDOUBLE;
 
     bind(runner, &bound);
     for (int i = 0; i < solution->launch_count; i++)
@@ -281,8 +280,19 @@ double solution_run(struct solution_runner *runner, const struct solution *solut
         for (int i = 0; i < solution->launch_count; i++)
             enqueue(runner, &solution->launches[i], &bound);
         must(runner->cl->Finish(runner->queue));
-        best = MIN(best, (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC);
+        seconds[repeat] = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     }
     unbind(runner, &bound);
+}
+
+double solution_run(struct solution_runner *runner, const struct solution *solution,
+                    const struct run_tensor tensors[TENSOR_COUNT], int repeats)
+{
+    g_autofree double *seconds = g_new0(double, (gsize)repeats);
+    double best = G_MAXDOUBLE;
+
+    solution_run_times(runner, solution, tensors, repeats, seconds);
+    for (int i = 0; i < repeats; i++)
+        best = MIN(best, seconds[i]);
     return best;
 }

@@ -31,6 +31,11 @@ struct run_tensor {
 double solution_run(struct solution_runner *runner, const struct solution *solution,
                     const struct run_tensor tensors[TENSOR_COUNT], int repeats);
 
+/* The same; seconds[i] becomes what run i took, from its first launch to its end. */
+void solution_run_times(struct solution_runner *runner, const struct solution *solution,
+                        const struct run_tensor tensors[TENSOR_COUNT], int repeats,
+                        double *seconds);
+
 /* Wall time of all compilations so far, and how many there were. */
 double solution_runner_compile_seconds(const struct solution_runner *runner, int *count);
 
