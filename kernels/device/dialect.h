@@ -158,13 +158,22 @@ DEVICE unsigned short to_FP16(float value)
     return (unsigned short)(sign | result);
 }
 
-/* ---- vectors of VEC lanes (4, 8 or 16), loaded from and stored to any address ---- */
+/* ---- vectors of VEC lanes (1, 4, 8 or 16), loaded from and stored to any address ---- */
 
 #ifdef VEC
 #ifndef LANE
 #define LANE float
 #endif
-#if defined(__OPENCL_VERSION__)
+#if VEC == 1
+
+typedef LANE vec;
+#define vec_load(pointer)         (*(pointer))
+#define vec_store(pointer, value) (*(pointer) = (value))
+#define vec_splat(value)          ((LANE)(value))
+#define vec_madd(sum, a, b)       ((a) * (b) + (sum))
+#define vec_keep(value, keep)     ((keep) != 0 ? (value) : (LANE)0)
+
+#elif defined(__OPENCL_VERSION__)
 
 typedef DIALECT_JOIN(LANE, VEC) vec;
 /* A vector is aligned to its size, so unaligned ones go through vload and vstore. */

@@ -169,7 +169,7 @@ static double allowed_error(const struct conv_trial *trial, const char *algorith
     }
     if (winograd || fft) {
         magnitude = trial->largest;
-        factor = winograd ? 4 * factor : 16 * (1 + log2(length + 1));
+        factor = winograd ? 128 : 16 * (1 + log2(length + 1));
     }
     return factor * unit * magnitude +
            (winograd || fft) * (input_unit > unit) * input_unit / 8 * magnitude +

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#define PLAIN_MOST 16.0
+#define PLAIN_MOST      16.0
+#define WINOGRAD_FACTOR 128.0
 
 static double unit_roundoff(enum data_type type)
 {
@@ -44,7 +45,7 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p, const 
     tolerance->exact = is_integer(p->type[a]) && is_integer(p->type[b]);
     tolerance->tensor_wide = winograd || fft;
     if (winograd)
-        factor *= 4;
+        factor = WINOGRAD_FACTOR;
     else if (fft)
         factor = PLAIN_MOST * (1 + log2(length + 1));
     if (all_double)

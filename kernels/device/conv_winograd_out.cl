@@ -1,0 +1,53 @@
+/*
+ * Takes products of Winograd transforms back to a tensor: the sum of `splits`
+ * sets of planes (winograd.h), transformed to TO by TO values that begin at th *
+ * TO, tw * TO of tile (th, tw) and are stored where they lie within the tensor's
+ * height and width.
+ *
+ * Options: TYPE, BY_CHANNEL, VEC (columns an item), ITEMS (a workgroup's),
+ * TRANSFORM. Grid: `row_blocks` workgroups for each row of a plane.
+ */
+#include "winograd.h"
+
+KERNEL(ITEMS, 1, 1)
+conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RESTRICT tensor,
+                  i64 image_stride, i64 channel_stride, i64 h_stride, i64 w_stride, int columns,
+                  int height, int width, int tiles_h, int tiles_w, int row_blocks, i64 pitch,
+                  i64 plane, int splits, i64 split_step)
+{
+    int row = (int)GROUP_ID(0) / row_blocks;
+    int first = ((int)GROUP_ID(0) % row_blocks * ITEMS + (int)LOCAL_ID(0)) * VEC;
+    float lanes[TO * TO * VEC];
+    vec patch[FROM * FROM], result[TO * TO];
+    if (first >= columns)
+        return;
+    planes += row * pitch + first;
+#pragma unroll
+    for (int i = 0; i < FROM * FROM; i++)
+        patch[i] = vec_load(planes + i * plane);
+    for (int split = 1; split < splits; split++) {
+        planes += split_step;
+#pragma unroll
+        for (int i = 0; i < FROM * FROM; i++)
+            patch[i] = ADD(patch[i], 1.0f, vec_load(planes + i * plane));
+    }
+    transform_patch(patch, result);
+#pragma unroll
+    for (int i = 0; i < TO * TO; i++)
+        vec_store(lanes + i * VEC, result[i]);
+    for (int lane = 0; lane < VEC && first + lane < columns; lane++) {
+        struct place place = find_place(row, first + lane, tiles_h, tiles_w);
+        int first_h = place.tile_h * TO, first_w = place.tile_w * TO;
+        GLOBAL STORAGE(TYPE) *to =
+            tensor + place.image * image_stride + place.channel * channel_stride;
+#pragma unroll UNROLL_TO
+        for (int i = 0; i < TO; i++) {
+#pragma unroll UNROLL_TO
+            for (int j = 0; j < TO; j++) {
+                if (first_h + i < height && first_w + j < width)
+                    STORE(TYPE, to, (first_h + i) * h_stride + (first_w + j) * w_stride,
+                          lanes[(i * TO + j) * VEC + lane]);
+            }
+        }
+    }
+}

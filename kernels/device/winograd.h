@@ -1,0 +1,155 @@
+/*
+ * Winograd's minimal filtering in one dimension, with the interpolation points
+ * 0, 1, -1, infinity (4 values) and 0, 1, -1, 2, -2, infinity (6 values): m
+ * outputs of a filter of r taps take m + r - 1 products. After Lavin and Gray,
+ * "Fast Algorithms for Convolutional Neural Networks" (2016); F(3,2) by the same
+ * construction. Each function takes one line of a patch to the transformed line
+ * or back; a patch is transformed along columns and then along rows.
+ *
+ * TRANSFORM chooses: X4 and X6 take inputs, W4 and W6 a filter of three taps, W2
+ * one of two, Y2, Y4 (of 4 and 6 values) and Y3 (of 4) give the outputs back.
+ */
+#include "dialect.h"
+
+#define TRANSFORM_X4 1
+#define TRANSFORM_X6 2
+#define TRANSFORM_W2 3
+#define TRANSFORM_W4 4
+#define TRANSFORM_W6 5
+#define TRANSFORM_Y2 6
+#define TRANSFORM_Y3 7
+#define TRANSFORM_Y4 8
+
+#define TAKE(name)    (DIALECT_JOIN(TRANSFORM_, TRANSFORM) == TRANSFORM_##name)
+/* value * factor + sum */
+#define ADD(sum, factor, value) vec_madd(sum, vec_splat(factor), value)
+#define SCALE(factor, value)    vec_madd(vec_splat(0), vec_splat(factor), value)
+
+#if TAKE(X4)
+enum { FROM = 4, TO = 4 };
+DEVICE void transform_line(const vec *d, vec *t)
+{
+    t[0] = ADD(d[0], -1.0f, d[2]);
+    t[1] = ADD(d[1], 1.0f, d[2]);
+    t[2] = ADD(d[2], -1.0f, d[1]);
+    t[3] = ADD(d[1], -1.0f, d[3]);
+}
+#elif TAKE(X6)
+enum { FROM = 6, TO = 6 };
+DEVICE void transform_line(const vec *d, vec *t)
+{
+    vec even = ADD(d[4], -4.0f, d[2]), odd = ADD(d[3], -4.0f, d[1]);
+    vec even_2 = ADD(d[4], -1.0f, d[2]), odd_2 = ADD(d[3], -1.0f, d[1]);
+    t[0] = ADD(ADD(d[4], -5.0f, d[2]), 4.0f, d[0]);
+    t[1] = ADD(even, 1.0f, odd);
+    t[2] = ADD(even, -1.0f, odd);
+    t[3] = ADD(even_2, 2.0f, odd_2);
+    t[4] = ADD(even_2, -2.0f, odd_2);
+    t[5] = ADD(ADD(d[5], -5.0f, d[3]), 4.0f, d[1]);
+}
+#elif TAKE(W2)
+enum { FROM = 2, TO = 4 };
+DEVICE void transform_line(const vec *g, vec *t)
+{
+    t[0] = g[0];
+    t[1] = SCALE(0.5f, ADD(g[0], 1.0f, g[1]));
+    t[2] = SCALE(0.5f, ADD(g[0], -1.0f, g[1]));
+    t[3] = g[1];
+}
+#elif TAKE(W4)
+enum { FROM = 3, TO = 4 };
+DEVICE void transform_line(const vec *g, vec *t)
+{
+    vec ends = ADD(g[0], 1.0f, g[2]);
+    t[0] = g[0];
+    t[1] = SCALE(0.5f, ADD(ends, 1.0f, g[1]));
+    t[2] = SCALE(0.5f, ADD(ends, -1.0f, g[1]));
+    t[3] = g[2];
+}
+#elif TAKE(W6)
+enum { FROM = 3, TO = 6 };
+DEVICE void transform_line(const vec *g, vec *t)
+{
+    vec ends = ADD(g[0], 1.0f, g[2]), ends_2 = ADD(g[0], 4.0f, g[2]);
+    t[0] = SCALE(0.25f, g[0]);
+    t[1] = SCALE(-1.0f / 6, ADD(ends, 1.0f, g[1]));
+    t[2] = SCALE(-1.0f / 6, ADD(ends, -1.0f, g[1]));
+    t[3] = SCALE(1.0f / 24, ADD(ends_2, 2.0f, g[1]));
+    t[4] = SCALE(1.0f / 24, ADD(ends_2, -2.0f, g[1]));
+    t[5] = g[2];
+}
+#elif TAKE(Y2)
+enum { FROM = 4, TO = 2 };
+DEVICE void transform_line(const vec *m, vec *t)
+{
+    t[0] = ADD(ADD(m[0], 1.0f, m[1]), 1.0f, m[2]);
+    t[1] = ADD(ADD(m[1], -1.0f, m[2]), -1.0f, m[3]);
+}
+#elif TAKE(Y3)
+enum { FROM = 4, TO = 3 };
+DEVICE void transform_line(const vec *m, vec *t)
+{
+    vec sum = ADD(m[1], 1.0f, m[2]);
+    t[0] = ADD(m[0], 1.0f, sum);
+    t[1] = ADD(m[1], -1.0f, m[2]);
+    t[2] = ADD(sum, -1.0f, m[3]);
+}
+#elif TAKE(Y4)
+enum { FROM = 6, TO = 4 };
+DEVICE void transform_line(const vec *m, vec *t)
+{
+    vec sum = ADD(m[1], 1.0f, m[2]), difference = ADD(m[1], -1.0f, m[2]);
+    vec sum_2 = ADD(m[3], 1.0f, m[4]), difference_2 = ADD(m[3], -1.0f, m[4]);
+    t[0] = ADD(ADD(m[0], 1.0f, sum), 1.0f, sum_2);
+    t[1] = ADD(difference, 2.0f, difference_2);
+    t[2] = ADD(sum, 4.0f, sum_2);
+    t[3] = ADD(ADD(m[5], 1.0f, difference), 8.0f, difference_2);
+}
+#endif
+
+/* Transforms a patch of FROM by FROM values, row by row, into TO by TO. */
+DEVICE void transform_patch(const vec *patch, vec *result)
+{
+    vec partly[TO * FROM];
+#pragma unroll
+    for (int j = 0; j < FROM; j++) {
+        vec line[FROM], moved[TO];
+#pragma unroll
+        for (int i = 0; i < FROM; i++)
+            line[i] = patch[i * FROM + j];
+        transform_line(line, moved);
+#pragma unroll
+        for (int i = 0; i < TO; i++)
+            partly[i * FROM + j] = moved[i];
+    }
+#pragma unroll
+    for (int i = 0; i < TO; i++)
+        transform_line(partly + i * FROM, result + i * TO);
+}
+
+/* Loops over the lanes of a vector and over patches are unrolled where values are in registers. */
+enum {
+    UNROLL_FROM = VEC == 1 ? FROM : 1,
+    UNROLL_TO = VEC == 1 ? TO : 1,
+};
+
+/*
+ * Transformed values lie as planes, one for each place in the patch. A plane has
+ * a row of `pitch` values for each channel, over images and tiles (BY_CHANNEL 0),
+ * or one for each image and tile, over channels (1). An item has VEC values of a
+ * row.
+ */
+struct place {
+    int image, channel, tile_h, tile_w;
+};
+
+DEVICE struct place find_place(int row, int at, int tiles_h, int tiles_w)
+{
+    struct place place;
+    int tile = BY_CHANNEL ? row : at;
+    place.channel = BY_CHANNEL ? at : row;
+    place.tile_w = tile % tiles_w;
+    place.tile_h = tile / tiles_w % tiles_h;
+    place.image = tile / tiles_w / tiles_h;
+    return place;
+}

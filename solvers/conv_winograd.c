@@ -1,0 +1,434 @@
+/*
+ * 3x3 convolutions of stride 1 by Winograd's minimal filtering: F(2x2,3x3) or F(4x4,3x3) (OUTPUT 2 or
+ * 4) for F and B, F(3x3,2x2) (OUTPUT 3) for W, over the tiles of y. Both operands are transformed
+ * into planes in the workspace, one for each of the 16 or 36 places of a tile; the planes are
+ * multiplied as a batch of matrices, and the products transformed back. F, B and W; 2D; every layout
+ * whose channels are not in blocks, any strides; FP32, FP16 and BF16 in any mixture, planes in FP32;
+ * groups; any padding. Dynamic.
+ *
+ * Accuracy: sums stay in FP32, but the transforms take differences of neighbours, so an element's
+ * error follows the largest magnitudes of its tile rather than its own, and F(4x4,3x3) loses more than
+ * F(2x2,3x3). Held by tests to 128 u times the tensor's largest magnitude, u = 2^-24.
+ * INT8 is left out: the filters' transforms have halves.
+ */
+#include "solvers/conv_common.h"
+#include "solvers/gemm.h"
+#include "solvers/solver_rows.h"
+
+#define OUTPUT      (TILE_SPLITS + 1)
+#define PARAM_COUNT (OUTPUT + 1)
+
+static const char *const sources[] = {"gemm.cl", "conv_winograd_in.cl", "conv_winograd_out.cl",
+                                      NULL};
+
+static const struct space_param params[PARAM_COUNT] = {
+    TILE_PARAMS,
+    TILE_SPLITS_PARAM,
+    {"OUTPUT", 3, (const int32_t[]){2, 3, 4}},
+};
+
+static bool output_suits_direction(const struct problem *p, const struct context *context,
+                                   const int32_t *values)
+{
+    (void)context;
+    return (values[OUTPUT] == 3) == (p->direction == DIRECTION_W);
+}
+
+static const struct space_constraint constraints[] = {
+    TILE_CONSTRAINTS,
+    TILE_SPLITS_CONSTRAINT,
+    {"output_suits_direction", "the direction", OUTPUT + 1, output_suits_direction},
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
+
+/* Planes of transformed values in the workspace; winograd.h says how they lie. */
+struct planes {
+    enum tensor_role tensor;
+    bool by_channel;
+    int64_t images, channels; /* of the tensor: n and all channels, or k and c of a group */
+    int64_t tiles[2];         /* H, W */
+    int64_t rows, columns, pitch;
+    uint64_t offset;
+};
+
+/* The transformed operands and their products, in the order of the workspace. */
+struct plan {
+    int places; /* planes of each */
+    struct planes a, b, c;
+    int splits;
+    int64_t part;
+    uint64_t bytes;
+};
+
+/* Vectors of a CPU; a GPU's items take one column each. */
+static int lanes_of(const struct context *context)
+{
+    return context->target->vendor == VENDOR_CPU ? 8 : 1;
+}
+
+static bool channels_are_neighbours(const struct problem *p, enum tensor_role role)
+{
+    int64_t strides[5];
+
+    problem_packed_strides(p, role, strides);
+    return strides[1] < strides[4];
+}
+
+/* Tiles of y for F and W, of x for B. */
+static void count_tiles(const struct problem *p, int output, int64_t tiles[2])
+{
+    const int64_t *sizes = p->direction == DIRECTION_B ? p->in : p->out;
+    int step = p->direction == DIRECTION_W ? 2 : output;
+
+    tiles[0] = (sizes[AXIS_H] + step - 1) / step;
+    tiles[1] = (sizes[AXIS_W] + step - 1) / step;
+}
+
+/* A pitch of whole vectors lets items store vectors past the last column. */
+static void set_planes(struct planes *planes, bool by_channel)
+{
+    int64_t patches = planes->images * planes->tiles[0] * planes->tiles[1];
+
+    planes->by_channel = by_channel;
+    planes->rows = by_channel ? patches : planes->channels;
+    planes->columns = by_channel ? planes->channels : patches;
+    planes->pitch = (planes->columns + 15) / 16 * 16;
+}
+
+static void tensor_planes(const struct problem *p, enum tensor_role role, const int64_t tiles[2],
+                          struct planes *planes)
+{
+    *planes = (struct planes){.tensor = role,
+                              .images = p->n,
+                              .channels = role == TENSOR_X ? p->c : p->k,
+                              .tiles = {tiles[0], tiles[1]}};
+    set_planes(planes, channels_are_neighbours(p, role));
+}
+
+static void filter_planes(const struct problem *p, struct planes *planes)
+{
+    *planes = (struct planes){
+        .tensor = TENSOR_W, .images = p->k, .channels = p->c / p->groups, .tiles = {1, 1}};
+    set_planes(planes, true);
+}
+
+static uint64_t place_planes(struct planes *planes, int places, int copies, uint64_t offset)
+{
+    uint64_t elements = (uint64_t)planes->rows * (uint64_t)planes->pitch * (uint64_t)places;
+
+    planes->offset = offset;
+    return offset + (elements * (uint64_t)copies * sizeof(float) + 255) / 256 * 256;
+}
+
+static void lay_out(const struct problem *p, const int32_t *values, struct plan *plan)
+{
+    int64_t tiles[2];
+    int alpha = values[OUTPUT] == 4 ? 6 : 4;
+
+    plan->places = alpha * alpha;
+    plan->splits = 1;
+    count_tiles(p, values[OUTPUT], tiles);
+    if (p->direction == DIRECTION_W) {
+        tensor_planes(p, TENSOR_Y, tiles, &plan->a);
+        tensor_planes(p, TENSOR_X, tiles, &plan->b);
+        filter_planes(p, &plan->c);
+        plan->splits =
+            tile_split_terms(values, p->n * tiles[0] * tiles[1], values[TILE_SPLITS], &plan->part);
+    } else {
+        enum tensor_role out = problem_output_role(p);
+        filter_planes(p, &plan->a);
+        tensor_planes(p, out == TENSOR_Y ? TENSOR_X : TENSOR_Y, tiles, &plan->b);
+        tensor_planes(p, out, tiles, &plan->c);
+    }
+    plan->bytes = place_planes(&plan->a, plan->places, 1, 0);
+    plan->bytes = place_planes(&plan->b, plan->places, 1, plan->bytes);
+    plan->bytes = place_planes(&plan->c, plan->places, plan->splits, plan->bytes);
+}
+
+/* An upper bound of the workspace's elements and of a row's columns, before anything is counted in
+ * integers: 36 places of tensors rounded up to whole tiles and pitches. */
+static bool sizes_fit(const struct problem *p, const char **reason)
+{
+    double patches = (double)p->n * (double)(MAX(p->in[AXIS_H], p->out[AXIS_H]) + 4) *
+                     (double)(MAX(p->in[AXIS_W], p->out[AXIS_W]) + 4) / 4;
+    double channels = (double)p->c + (double)p->k + 32;
+    double weights = (double)p->k * ((double)p->c / (double)p->groups + 16);
+
+    *reason = "needs fewer tiles: their transforms are counted in 31 bits";
+    return patches * channels < 0x1p31 && weights < 0x1p31;
+}
+
+static bool winograd_is_applicable(const struct problem *p, const struct context *context,
+                                   const char **reason)
+{
+    const int planes_most = 36;
+
+    (void)context;
+    if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
+        !conv_layouts_are_plain(p, reason))
+        return false;
+    if (p->type[TENSOR_X] == TYPE_INT8) {
+        *reason = "needs floating-point tensors: the transforms have fractions";
+        return false;
+    }
+    if (p->spatial_dim != 2 || p->fil[AXIS_H] != 3 || p->fil[AXIS_W] != 3) {
+        *reason = "needs a 2D convolution with 3x3 filters";
+        return false;
+    }
+    if (p->stride[AXIS_H] != 1 || p->stride[AXIS_W] != 1 || p->dilation[AXIS_H] != 1 ||
+        p->dilation[AXIS_W] != 1) {
+        *reason = "needs stride 1 and dilation 1";
+        return false;
+    }
+    return conv_counts_fit_32_bits(p, reason) && sizes_fit(p, reason) &&
+           gemm_grid_fits(p, (double)MAX(p->c, p->k) / (double)p->groups,
+                          (double)p->groups * planes_most, reason);
+}
+
+/* The most that any config takes: of F(2,3) and F(4,3) now the one has more, now the other. */
+static uint64_t winograd_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    static const int outputs[DIRECTION_COUNT][2] = {{2, 4}, {2, 4}, {3, 3}};
+    struct perf_config config;
+    uint64_t most = 0;
+
+    tile_default_config(context, &config);
+    for (int i = 0; i < 2; i++) {
+        struct plan plan;
+        config.values[TILE_SPLITS] = 1;
+        config.values[OUTPUT] = outputs[p->direction][i];
+        lay_out(p, config.values, &plan);
+        if (tile_may_split(p))
+            plan.bytes = place_planes(&plan.c, plan.places, TILE_SPLITS_MAX, plan.c.offset);
+        most = MAX(most, plan.bytes);
+    }
+    return most;
+}
+
+static double winograd_estimate(const struct problem *p, const struct context *context)
+{
+    bool many_channels = p->c / p->groups >= 16 && p->k / p->groups >= 16;
+
+    if (!many_channels)
+        return 2.0;
+    return context->target->vendor == VENDOR_CPU ? 20.0 : 50.0;
+}
+
+static void winograd_default_config(const struct problem *p, const struct context *context,
+                                    struct perf_config *config)
+{
+    tile_default_config(context, config);
+    config->values[TILE_SPLITS] = tile_default_splits(p, context, config->values);
+    config->values[OUTPUT] = p->direction == DIRECTION_W ? 3 : 2;
+    config->count = PARAM_COUNT;
+}
+
+/* ---- launches ---- */
+
+/* Height and width of the tensor, filters being images of 3x3. */
+static const int64_t *sizes_of(const struct problem *p, enum tensor_role role)
+{
+    return role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+}
+
+static void add_tensor_args(const struct problem *p, const struct planes *planes,
+                            struct launch *launch)
+{
+    static const int axes[] = {0, 1, 3, 4};
+    const int64_t *sizes = sizes_of(p, planes->tensor);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(axes); i++)
+        launch_arg_stride(launch, planes->tensor, axes[i]);
+    launch_arg_int32(launch, planes->columns);
+    launch_arg_int32(launch, sizes[AXIS_H]);
+    launch_arg_int32(launch, sizes[AXIS_W]);
+    launch_arg_int32(launch, planes->tiles[0]);
+    launch_arg_int32(launch, planes->tiles[1]);
+}
+
+/* The options that both kernels have, and the grid; returns how many workgroups a row has. */
+static int64_t set_up(const struct problem *p, const struct context *context,
+                      const struct planes *planes, const char *transform, struct launch *launch)
+{
+    bool is_cpu = context->target->vendor == VENDOR_CPU;
+    int lanes = lanes_of(context), items = is_cpu ? 1 : 64;
+    int64_t blocks = (planes->columns + items * lanes - 1) / (items * lanes);
+
+    launch_option_text(launch, "TYPE", data_type_name(p->type[planes->tensor]));
+    launch_option_int(launch, "BY_CHANNEL", planes->by_channel);
+    launch_option_int(launch, "VEC", lanes);
+    launch_option_int(launch, "ITEMS", items);
+    launch_option_text(launch, "TRANSFORM", transform);
+    launch_set_grid(launch, (const int64_t[3]){planes->rows * blocks * items, 1, 1},
+                    (const int[3]){items, 1, 1});
+    return blocks;
+}
+
+static void add_in_launch(const struct problem *p, const struct context *context,
+                          const struct planes *planes, const char *transform, int step,
+                          const int64_t pad[AXIS_COUNT], struct solution *solution)
+{
+    struct launch *launch =
+        solution_add_launch(solution, "conv_winograd_in.cl", "conv_winograd_in");
+    int64_t blocks = set_up(p, context, planes, transform, launch);
+
+    launch_option_int(launch, "FLIP", planes->tensor == TENSOR_W && p->direction == DIRECTION_B);
+    launch_sort_options(launch);
+    launch_arg_tensor(launch, planes->tensor);
+    launch_arg_workspace(launch, planes->offset);
+    add_tensor_args(p, planes, launch);
+    launch_arg_int32(launch, step);
+    launch_arg_int32(launch, pad[AXIS_H]);
+    launch_arg_int32(launch, pad[AXIS_W]);
+    launch_arg_int32(launch, blocks);
+    launch_arg_int64(launch, planes->pitch);
+    launch_arg_int64(launch, planes->rows * planes->pitch);
+}
+
+static void add_out_launch(const struct problem *p, const struct context *context,
+                           const struct plan *plan, const char *transform,
+                           struct solution *solution)
+{
+    const struct planes *planes = &plan->c;
+    struct launch *launch =
+        solution_add_launch(solution, "conv_winograd_out.cl", "conv_winograd_out");
+    int64_t blocks = set_up(p, context, planes, transform, launch);
+
+    launch_sort_options(launch);
+    launch_arg_workspace(launch, planes->offset);
+    launch_arg_tensor(launch, planes->tensor);
+    add_tensor_args(p, planes, launch);
+    launch_arg_int32(launch, blocks);
+    launch_arg_int64(launch, planes->pitch);
+    launch_arg_int64(launch, planes->rows * planes->pitch);
+    launch_arg_int32(launch, plan->splits);
+    launch_arg_int64(launch, plan->places * planes->rows * planes->pitch);
+}
+
+/* ---- the product of the planes ---- */
+
+static struct gemm_step elements(int64_t count)
+{
+    return (struct gemm_step){GEMM_ELEMENTS, count};
+}
+
+/* Elements between channels, and between patches, within a plane. */
+static int64_t channel_step(const struct planes *planes)
+{
+    return planes->by_channel ? 1 : planes->pitch;
+}
+
+static int64_t patch_step(const struct planes *planes)
+{
+    return planes->by_channel ? planes->pitch : 1;
+}
+
+static int64_t patches_of(const struct planes *planes)
+{
+    return planes->by_channel ? planes->rows : planes->columns;
+}
+
+static void set_batches(const struct problem *p, const struct plan *plan, int64_t a_group,
+                        int64_t b_group, int64_t c_group, struct gemm *gemm)
+{
+    gemm->batch[0].count = plan->places;
+    gemm->batch[0].a = elements(plan->a.rows * plan->a.pitch);
+    gemm->batch[0].b = elements(plan->b.rows * plan->b.pitch);
+    gemm->batch[0].c = elements(plan->c.rows * plan->c.pitch);
+    gemm->batch[1].count = p->groups;
+    gemm->batch[1].a = elements(a_group);
+    gemm->batch[1].b = elements(b_group);
+    gemm->batch[1].c = elements(c_group);
+}
+
+/* F and B: rows are the output's channels, columns patches, terms the input's channels. The filters'
+ * planes have k as images and a group's c as channels. */
+static void set_data_product(const struct problem *p, const struct plan *plan, struct gemm *gemm)
+{
+    const struct planes *a = &plan->a, *b = &plan->b, *c = &plan->c;
+    int64_t k_count = p->k / p->groups, c_count = p->c / p->groups;
+    bool forward = p->direction == DIRECTION_F;
+    int64_t rows = forward ? k_count : c_count, terms = forward ? c_count : k_count;
+
+    gemm_set_axis(&gemm->m[3], rows, elements(forward ? a->pitch : 1), elements(channel_step(c)));
+    gemm_set_axis(&gemm->n[3], patches_of(b), elements(patch_step(b)), elements(patch_step(c)));
+    gemm_set_axis(&gemm->k[3], terms, elements(forward ? 1 : a->pitch), elements(channel_step(b)));
+    set_batches(p, plan, k_count * a->pitch, terms * channel_step(b), rows * channel_step(c), gemm);
+}
+
+/* W: rows are y's channels, columns x's, terms patches. */
+static void set_weights_product(const struct problem *p, const struct plan *plan, struct gemm *gemm)
+{
+    const struct planes *a = &plan->a, *b = &plan->b, *c = &plan->c;
+    int64_t k_count = p->k / p->groups, c_count = p->c / p->groups;
+
+    gemm_set_axis(&gemm->m[3], k_count, elements(channel_step(a)), elements(c->pitch));
+    gemm_set_axis(&gemm->n[3], c_count, elements(channel_step(b)), elements(1));
+    gemm_set_axis(&gemm->k[3], patches_of(b), elements(patch_step(a)), elements(patch_step(b)));
+    set_batches(p, plan, k_count * channel_step(a), c_count * channel_step(b), k_count * c->pitch,
+                gemm);
+    gemm->splits = plan->splits;
+    gemm->part = plan->part;
+    gemm->split_step = plan->places * c->rows * c->pitch;
+}
+
+static void add_product(const struct problem *p, const struct context *context,
+                        const int32_t *values, const struct plan *plan, struct solution *solution)
+{
+    struct gemm gemm;
+
+    gemm_init(&gemm, p);
+    gemm_workspace(&gemm.a, plan->a.offset, TYPE_FP32);
+    gemm_workspace(&gemm.b, plan->b.offset, TYPE_FP32);
+    gemm_workspace(&gemm.c, plan->c.offset, TYPE_FP32);
+    if (p->direction == DIRECTION_W)
+        set_weights_product(p, plan, &gemm);
+    else
+        set_data_product(p, plan, &gemm);
+    gemm_add_launch(&gemm, context, values, solution);
+}
+
+static bool winograd_solve(const struct problem *p, const struct context *context,
+                           const struct perf_config *config, struct solution *solution,
+                           GError **error)
+{
+    const int64_t none[AXIS_COUNT] = {0};
+    const int64_t full[AXIS_COUNT] = {0, 2 - p->pad[AXIS_H], 2 - p->pad[AXIS_W]};
+    int output = config->values[OUTPUT];
+    struct plan plan;
+
+    (void)error;
+    lay_out(p, config->values, &plan);
+    if (p->direction == DIRECTION_W) {
+        add_in_launch(p, context, &plan.a, "W2", 2, none, solution);
+        add_in_launch(p, context, &plan.b, "X4", 2, p->pad, solution);
+    } else {
+        add_in_launch(p, context, &plan.a, output == 4 ? "W6" : "W4", 0, none, solution);
+        add_in_launch(p, context, &plan.b, output == 4 ? "X6" : "X4", output,
+                      p->direction == DIRECTION_F ? p->pad : full, solution);
+    }
+    add_product(p, context, config->values, &plan, solution);
+    add_out_launch(p, context, &plan, output == 4 ? "Y4" : output == 3 ? "Y3" : "Y2", solution);
+    solution->workspace_bytes = plan.bytes;
+    solution->flops =
+        2.0 * plan.places * (double)patches_of(&plan.b) * (double)p->k * (double)(p->c / p->groups);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}
+
+const struct solver solver_conv_winograd = {
+    .provider = "skipjack",
+    .name = "ConvWinograd",
+    .revision = 1,
+    .algorithm = "Winograd",
+    .dynamic = true,
+    .any_strides = true,
+    .sources = sources,
+    .is_applicable = winograd_is_applicable,
+    .workspace_bytes = winograd_workspace_bytes,
+    .estimate = winograd_estimate,
+    .default_config = winograd_default_config,
+    .space = &space,
+    .solve = winograd_solve,
+};
