@@ -28,16 +28,22 @@ static struct context contexts[CONTEXT_COUNT];
 static struct solution_runner *runner;
 static const struct solver *solver;
 
-/* A cell that the solver claims, and what has been drawn for it. */
+/* Configs drawn for claims of one direction and one set of types. Kernels seldom depend on layouts, so
+ * what was compiled for one layout is used for the others. */
+struct draws {
+    int turn;       /* which of the directions and types it is */
+    uint64_t state; /* space_draw()'s */
+    struct perf_config kept[CONTEXT_COUNT];
+    bool is_kept[CONTEXT_COUNT];
+};
+
+/* A cell that the solver claims. */
 struct claim {
     struct conv_cell cell;
     unsigned kinds; /* bits of conv_kinds.h */
     int home;       /* the first context under which it is claimed */
     int number;     /* among the solver's claims */
-    GRand *random;
-    uint64_t draws;                         /* space_draw()'s state */
-    struct perf_config kept[CONTEXT_COUNT]; /* drawn for earlier problems: compiled already */
-    bool is_kept[CONTEXT_COUNT];
+    struct draws *draws;
 };
 
 static bool is_long(void)
@@ -70,16 +76,35 @@ static int nth_kind(unsigned kinds, int n)
     }
 }
 
-/* A problem that the solver serves under the claim's own context. Kinds and sizes take turns from claim to claim
- * and from problem to problem, and give way to the next where nothing fits. */
-static bool find_problem(struct claim *claim, int i, struct problem *p)
+/* Which target's config is drawn for the i-th problem of a claim. */
+static int drawn_context(const struct claim *claim, int i)
+{
+    return (claim->draws->turn + i / PROBLEMS) % CONTEXT_COUNT;
+}
+
+/* True unless a config that was compiled already could be drawn again, if only it were valid here. */
+static bool suits_what_is_kept(const struct claim *claim, int i, const struct problem *p)
+{
+    int which = drawn_context(claim, i);
+    const struct draws *draws = claim->draws;
+
+    if (i % PROBLEMS != 1 || !solver->dynamic || !draws->is_kept[which])
+        return true;
+    return solver_applicable(solver, p, &contexts[which], NULL) &&
+           solver_config_valid(solver, p, &contexts[which], &draws->kept[which], NULL);
+}
+
+/* A problem that the solver serves under the claim's own context. Kinds and sizes take turns from
+ * claim to claim and from problem to problem, and give way to the next where nothing fits. */
+static bool find_problem(const struct claim *claim, int i, GRand *random, struct problem *p)
 {
     for (int try = 0; try < PROBLEM_TRIES; try++) {
         int turn = PROBLEMS * claim->number + i + try / 8;
         enum conv_sizes sizes = (enum conv_sizes)((i + try / 8) % CONV_SIZES_COUNT);
-        conv_kind_problem(claim->random, nth_kind(claim->kinds, turn), sizes, &claim->cell,
-                          TRIAL_MACS, p);
-        if (problem_validate(p, NULL) && solver_applicable(solver, p, &contexts[claim->home], NULL))
+        conv_kind_problem(random, nth_kind(claim->kinds, turn), sizes, &claim->cell, TRIAL_MACS, p);
+        if (problem_validate(p, NULL) &&
+            solver_applicable(solver, p, &contexts[claim->home], NULL) &&
+            (suits_what_is_kept(claim, i, p) || try >= PROBLEM_TRIES / 2))
             return true;
     }
     return false;
@@ -87,7 +112,7 @@ static bool find_problem(struct claim *claim, int i, struct problem *p)
 
 /* A config of the space in force, one that was compiled already if it is valid for this problem too.
  * False where the solver does not serve the problem there or its space is empty. */
-static bool draw_config(struct claim *claim, const struct problem *p, int which,
+static bool draw_config(struct draws *draws, const struct problem *p, int which,
                         struct perf_config *config)
 {
     const struct context *context = &contexts[which];
@@ -96,15 +121,15 @@ static bool draw_config(struct claim *claim, const struct problem *p, int which,
     if (!solver_applicable(solver, p, context, NULL))
         return false;
     space = solver_space(solver, p, context);
-    if (claim->is_kept[which] && solver->dynamic &&
-        solver_config_valid(solver, p, context, &claim->kept[which], NULL)) {
-        *config = claim->kept[which];
+    if (draws->is_kept[which] && solver->dynamic &&
+        solver_config_valid(solver, p, context, &draws->kept[which], NULL)) {
+        *config = draws->kept[which];
         return true;
     }
-    if (!space || !space_draw(space, p, context, &claim->draws, config))
+    if (!space || !space_draw(space, p, context, &draws->state, config))
         return false;
-    claim->kept[which] = *config;
-    claim->is_kept[which] = true;
+    draws->kept[which] = *config;
+    draws->is_kept[which] = true;
     return true;
 }
 
@@ -119,13 +144,13 @@ static void check_default(struct conv_trial *trial, int which)
 }
 
 /* Falls back to the claim's own context where the solver does not serve the other. */
-static void check_draw(struct claim *claim, struct conv_trial *trial, int which)
+static void check_draw(const struct claim *claim, struct conv_trial *trial, int which)
 {
     struct perf_config config;
 
-    if (!draw_config(claim, &trial->p, which, &config)) {
+    if (!draw_config(claim->draws, &trial->p, which, &config)) {
         which = claim->home;
-        if (!draw_config(claim, &trial->p, which, &config))
+        if (!draw_config(claim->draws, &trial->p, which, &config))
             return;
     }
     g_assert_true(solver_config_valid(solver, &trial->p, &contexts[which], &config, NULL));
@@ -134,60 +159,59 @@ static void check_draw(struct claim *claim, struct conv_trial *trial, int which)
 
 /* Compiling is what takes time, so the problems share what there is to try: a kernel that serves all
  * of them is compiled once a config, others once a problem. */
-static void check_problem(struct claim *claim, struct conv_trial *trial, int i)
+static void check_problem(const struct claim *claim, struct conv_trial *trial, int i)
 {
-    int turn = claim->number + i / PROBLEMS;
+    int which = drawn_context(claim, i);
 
     if (i % PROBLEMS == 0 || solver->dynamic)
         check_default(trial, claim->home);
     if (i >= PROBLEMS && !is_long())
         return;
     if (i % PROBLEMS == 1)
-        check_draw(claim, trial, turn % CONTEXT_COUNT);
+        check_draw(claim, trial, which);
     if (i % PROBLEMS == 2)
-        check_default(trial, turn % 2 ? CONTEXT_AMD : CONTEXT_NVIDIA);
+        check_default(trial, which == CONTEXT_AMD ? CONTEXT_AMD : CONTEXT_NVIDIA);
     if (i % PROBLEMS == 2 && is_plain_fp32(&claim->cell))
-        check_draw(claim, trial, (turn + 1) % CONTEXT_COUNT);
+        check_draw(claim, trial, (which + 1) % CONTEXT_COUNT);
 }
 
 static void claim_is_right(gconstpointer data)
 {
-    struct claim claim = *(const struct claim *)data;
+    const struct claim *claim = data;
+    g_autoptr(GRand) random = g_rand_new_with_seed((guint32)(1000 + claim->number));
 
-    claim.random = g_rand_new_with_seed((guint32)(1000 + claim.number));
-    claim.draws = (uint64_t)claim.number;
-    for (int i = 0; i < problems_of(&claim); i++) {
-        enum trial_strides strides = (enum trial_strides)((i + claim.number) % (TRIAL_SPREAD + 1));
+    for (int i = 0; i < problems_of(claim); i++) {
+        enum trial_strides strides = (enum trial_strides)((i + claim->number) % (TRIAL_SPREAD + 1));
         struct problem p;
         struct conv_trial trial;
-        if (!find_problem(&claim, i, &p)) {
+        if (!find_problem(claim, i, random, &p)) {
             g_test_message("no problem that %s serves was found again", solver->name);
             g_test_fail();
             break;
         }
-        conv_trial_init(&trial, &p, solver->any_strides ? strides : TRIAL_PACKED, claim.random);
-        check_problem(&claim, &trial, i);
+        conv_trial_init(&trial, &p, solver->any_strides ? strides : TRIAL_PACKED, random);
+        check_problem(claim, &trial, i);
         conv_trial_clear(&trial);
     }
-    g_rand_free(claim.random);
 }
 
 /* One solution, its kernels compiled once, for tensors that lie in three ways. */
 static void one_binary_serves_all_strides(gconstpointer data)
 {
-    struct claim claim = *(const struct claim *)data;
+    const struct claim *claim = data;
+    const struct context *context = &contexts[claim->home];
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
     struct perf_config config;
     struct solution solution;
     struct problem p;
     int compiled = 0, after;
 
-    claim.random = g_rand_new_with_seed(3);
-    g_assert_true(find_problem(&claim, 1, &p));
-    solver->default_config(&p, &contexts[claim.home], &config);
-    g_assert_true(solver_solve(solver, &p, &contexts[claim.home], &config, &solution, NULL));
+    g_assert_true(find_problem(claim, 1, random, &p));
+    solver->default_config(&p, context, &config);
+    g_assert_true(solver_solve(solver, &p, context, &config, &solution, NULL));
     for (int strides = TRIAL_PACKED; strides <= TRIAL_SPREAD; strides++) {
         struct conv_trial trial;
-        conv_trial_init(&trial, &p, (enum trial_strides)strides, claim.random);
+        conv_trial_init(&trial, &p, (enum trial_strides)strides, random);
         conv_trial_run(&trial, runner, &solution);
         g_assert_cmpint(conv_trial_wrong(&trial, solver->algorithm, NULL), ==, 0);
         g_assert_cmpint(conv_trial_stray(&trial), ==, 0);
@@ -197,23 +221,44 @@ static void one_binary_serves_all_strides(gconstpointer data)
             g_assert_cmpint(after, ==, compiled);
         compiled = after;
     }
-    g_rand_free(claim.random);
 }
 
 /* ---- the program ---- */
 
-static GArray *find_claims(void)
+/* Those of the cell's direction and types, made when they are first asked for. */
+static struct draws *find_draws(GHashTable *all, const struct conv_cell *cell)
+{
+    int key = (int)cell->direction;
+    struct draws *draws;
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        key = key * DATA_TYPE_COUNT + (int)cell->type[t];
+    draws = g_hash_table_lookup(all, GINT_TO_POINTER(key));
+    if (!draws) {
+        draws = g_new0(struct draws, 1);
+        draws->turn = (int)g_hash_table_size(all);
+        draws->state = (uint64_t)draws->turn;
+        g_hash_table_insert(all, GINT_TO_POINTER(key), draws);
+    }
+    return draws;
+}
+
+/* The claims point into `draws`. */
+static GArray *find_claims(GHashTable *draws)
 {
     GArray *claims = g_array_new(FALSE, TRUE, sizeof(struct claim));
 
     for (int i = 0; i < conv_cell_count(); i++) {
         struct claim claim = {.number = (int)claims->len};
         conv_cell_at(i, &claim.cell);
-        while (claim.kinds == 0 && claim.home < CONTEXT_COUNT)
-            claim.kinds = conv_kinds_served(solver, &claim.cell, &contexts[claim.home++], 1);
-        claim.home--;
-        if (claim.kinds != 0)
-            g_array_append_val(claims, claim);
+        for (int home = 0; home < CONTEXT_COUNT && claim.kinds == 0; home++) {
+            claim.home = home;
+            claim.kinds = conv_kinds_served(solver, &claim.cell, &contexts[home], 1);
+        }
+        if (claim.kinds == 0)
+            continue;
+        claim.draws = find_draws(draws, &claim.cell);
+        g_array_append_val(claims, claim);
     }
     return claims;
 }
@@ -260,6 +305,7 @@ static bool make_contexts(TempFolder *folder)
 static int run_family(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GHashTable) draws = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     g_autoptr(GArray) claims = NULL;
     double seconds;
     int status, kernels;
@@ -268,7 +314,7 @@ static int run_family(void)
         g_print("1..0 # SKIP no PoCL on this machine\n");
         return 0;
     }
-    claims = find_claims();
+    claims = find_claims(draws);
     if (claims->len == 0)
         g_error("%s serves none of the problems that it was asked about", solver->name);
     add_tests(claims);
