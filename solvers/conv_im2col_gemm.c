@@ -107,7 +107,7 @@ static uint64_t im2col_workspace_bytes(const struct problem *p, const struct con
 static double im2col_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
-    return context->target->vendor == VENDOR_CPU ? 8.0 : 15.0;
+    return context->target->vendor == VENDOR_CPU ? 2.5 : 15.0;
 }
 
 static void im2col_default_config(const struct problem *p, const struct context *context,

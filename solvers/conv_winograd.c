@@ -212,7 +212,7 @@ static double winograd_estimate(const struct problem *p, const struct context *c
 
     if (!many_channels)
         return 2.0;
-    return context->target->vendor == VENDOR_CPU ? 20.0 : 50.0;
+    return context->target->vendor == VENDOR_CPU ? 10.0 : 50.0;
 }
 
 static void winograd_default_config(const struct problem *p, const struct context *context,
