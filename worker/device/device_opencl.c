@@ -22,6 +22,8 @@ struct device_memory {
     struct opencl_device *owner;
     cl_mem mem;
     int64_t bytes;
+    cl_mem whole;   /* the allocation it is a part of, or mem */
+    int64_t offset; /* in it */
 };
 
 struct device_program {
@@ -142,7 +144,7 @@ static struct device_memory *memory_new(struct opencl_device *d, cl_mem mem, int
 {
     struct device_memory *memory = g_new(struct device_memory, 1);
 
-    *memory = (struct device_memory){d, mem, bytes};
+    *memory = (struct device_memory){.owner = d, .mem = mem, .bytes = bytes, .whole = mem};
     return memory;
 }
 
@@ -169,14 +171,18 @@ static struct device_memory *opencl_slice(struct device_memory *memory, int64_t 
                                           int64_t bytes, GError **error)
 {
     struct opencl_device *d = memory->owner;
-    cl_buffer_region region = {(size_t)offset, (size_t)bytes};
+    cl_buffer_region region = {(size_t)(memory->offset + offset), (size_t)bytes};
     cl_int status = CL_SUCCESS;
-    cl_mem mem = d->cl->CreateSubBuffer(memory->mem, CL_MEM_READ_WRITE,
+    /* OpenCL makes no part of a part: what lies between guard zones is one already. */
+    cl_mem mem = d->cl->CreateSubBuffer(memory->whole, CL_MEM_READ_WRITE,
                                         CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
 
     if (!check(status, DEVICE_ERROR_LAUNCH, "take a slice of device memory", error))
         return NULL;
-    return memory_new(d, mem, bytes);
+    struct device_memory *slice = memory_new(d, mem, bytes);
+    slice->whole = memory->whole;
+    slice->offset = memory->offset + offset;
+    return slice;
 }
 
 static void opencl_memory_free(struct device_memory *memory)

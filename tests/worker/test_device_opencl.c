@@ -1,0 +1,52 @@
+/* The OpenCL device as PoCL gives it. */
+#include "worker/device/device.h"
+
+#include "kernels/opencl.h"
+#include "tests/support/temp_folder.h"
+
+static struct device *open_device(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct device *device = device_open(0, &error);
+    if (!device)
+        g_test_skip(error->message);
+    return device;
+}
+
+/* A config's workspace is a slice between guard zones, and its solution takes slices of it. */
+static void test_slices_have_slices(void)
+{
+    struct device *device = open_device();
+    g_autoptr(GError) error = NULL;
+    if (!device)
+        return;
+    const struct device_row *row = device->row;
+    int64_t step = MAX(row->info(device)->slice_alignment, 256);
+    struct device_memory *whole = row->alloc(device, 8 * step, &error);
+    g_assert_no_error(error);
+    struct device_memory *outer = row->slice(whole, 2 * step, 4 * step, &error);
+    g_assert_no_error(error);
+    struct device_memory *inner = row->slice(outer, step, step, &error);
+    g_assert_no_error(error);
+    g_autofree uint8_t *bytes = g_malloc0((gsize)(8 * step));
+    g_assert_true(row->fill(whole, 0, 8 * step, 1, NULL));
+    g_assert_true(row->fill(inner, 0, step, 2, NULL));
+    g_assert_true(row->sync(device, NULL));
+    g_assert_true(row->read(whole, 0, bytes, 8 * step, NULL));
+    for (int64_t i = 0; i < 8 * step; i += step / 2)
+        g_assert_cmpint(bytes[i], ==, i / step == 3 ? 2 : 1);
+    row->memory_free(inner);
+    row->memory_free(outer);
+    row->memory_free(whole);
+    device_close(device);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    opencl_environment(temp_folder_path(folder, "pocl"));
+    g_test_add_func("/device_opencl/slices_have_slices", test_slices_have_slices);
+    return g_test_run();
+}
