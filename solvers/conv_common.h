@@ -7,6 +7,7 @@
 
 #include "solvers/problem.h"
 #include "solvers/solution.h"
+#include "solvers/target.h"
 
 /* True for a plain convolution: no epilogue, no cast types. Otherwise *reason says which. The bias
  * that a key may carry is no matter: the convolution is computed without it, and a kernel of its own
@@ -40,6 +41,10 @@ void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k);
 /* Positions, the sizes above and each axis' reach fit 31 bits, so that kernels may count in int;
  * offsets in elements need not. Otherwise *reason says so. */
 bool conv_counts_fit_32_bits(const struct problem *p, const char **reason);
+
+/* That many work-items fit the first axis of a launch: GPUs take fewer than 2^32, CPUs any number.
+ * Otherwise *reason says so. */
+bool conv_items_fit_grid(const struct target *target, double items, const char **reason);
 
 /* Adds TYPE_X, TYPE_W and TYPE_Y. */
 void conv_add_type_options(const struct problem *p, struct launch *launch);

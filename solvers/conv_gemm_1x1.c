@@ -33,10 +33,30 @@ static bool is_strided(const struct problem *p)
     return p->stride[AXIS_D] > 1 || p->stride[AXIS_H] > 1 || p->stride[AXIS_W] > 1;
 }
 
+static double x_elements(const struct problem *p)
+{
+    return (double)p->n * (double)p->c * (double)p->in[AXIS_D] * (double)p->in[AXIS_H] *
+           (double)p->in[AXIS_W];
+}
+
+/* The product's own grid, and those that clear x and add up the parts of w. */
+static bool grids_fit(const struct problem *p, const struct target *target, const char **reason)
+{
+    double c_count = (double)(p->c / p->groups), columns = (double)p->n;
+
+    for (int a = 0; a < AXIS_COUNT; a++)
+        columns *= (double)p->out[a];
+    return gemm_grid_fits(p, (double)MAX(p->c, p->k) / (double)p->groups, (double)p->groups,
+                          reason) &&
+           conv_items_fit_grid(target, GEMM_ITEMS_A_COLUMN * MAX(columns, c_count), reason) &&
+           (p->direction != DIRECTION_B || conv_items_fit_grid(target, x_elements(p), reason)) &&
+           (p->direction != DIRECTION_W ||
+            conv_items_fit_grid(target, (double)p->k * c_count, reason));
+}
+
 static bool gemm_1x1_is_applicable(const struct problem *p, const struct context *context,
                                    const char **reason)
 {
-    (void)context;
     if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
         !conv_layouts_are_plain(p, reason))
         return false;
@@ -46,9 +66,7 @@ static bool gemm_1x1_is_applicable(const struct problem *p, const struct context
             return false;
         }
     }
-    return conv_counts_fit_32_bits(p, reason) &&
-           gemm_grid_fits(p, (double)MAX(p->c, p->k) / (double)p->groups, (double)p->groups,
-                          reason);
+    return conv_counts_fit_32_bits(p, reason) && grids_fit(p, context->target, reason);
 }
 
 /* The most that any config takes: W alone splits. */

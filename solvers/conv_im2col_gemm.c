@@ -12,7 +12,9 @@
 #define PARAM_COUNT (TILE_SPLITS + 1)
 
 /* Items of a workgroup of conv_col2im.cl. */
-#define FOLD_ITEMS 64
+#define FOLD_ITEMS   64
+/* Items of a workgroup of conv_im2col.cl on a GPU, which takes a line. */
+#define UNFOLD_ITEMS 128
 
 static const char *const sources[] = {"gemm.cl", "conv_im2col.cl", "conv_col2im.cl",
                                       "conv_sum_splits.cl", NULL};
@@ -76,10 +78,37 @@ static bool sizes_fit(const struct problem *p, const char **reason)
     return true;
 }
 
+/* Besides the product's rows: its columns, the lines that are unfolded, the elements of x or w that
+ * are summed at the end. */
+static bool grids_fit(const struct problem *p, const struct target *target, const char **reason)
+{
+    double c_count = (double)p->c, terms = c_count / (double)p->groups * filter_count(p);
+    double x_elements = (double)p->n * c_count;
+
+    for (int a = 0; a < AXIS_COUNT; a++)
+        x_elements *= (double)p->in[a];
+    switch (p->direction) {
+    case DIRECTION_B:
+        if (!conv_items_fit_grid(target, x_elements, reason))
+            return false;
+        break;
+    case DIRECTION_W:
+        if (!conv_items_fit_grid(target, (double)p->k * terms, reason))
+            return false;
+        break;
+    default: break;
+    }
+    return conv_items_fit_grid(target, GEMM_ITEMS_A_COLUMN * MAX(position_count(p), terms),
+                               reason) &&
+           conv_items_fit_grid(target,
+                               UNFOLD_ITEMS *
+                                   MAX(position_count(p), c_count * filter_count(p) * (double)p->n),
+                               reason);
+}
+
 static bool im2col_is_applicable(const struct problem *p, const struct context *context,
                                  const char **reason)
 {
-    (void)context;
     if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
         !conv_layouts_are_plain(p, reason))
         return false;
@@ -87,7 +116,7 @@ static bool im2col_is_applicable(const struct problem *p, const struct context *
         *reason = "needs input to unfold: a 1x1 filter of stride 1 without padding has none";
         return false;
     }
-    return sizes_fit(p, reason);
+    return sizes_fit(p, reason) && grids_fit(p, context->target, reason);
 }
 
 /* Bytes of col, to where the parts of split sums begin. */
@@ -146,7 +175,7 @@ static void add_unfold_launch(const struct problem *p, const struct context *con
 {
     struct launch *launch = solution_add_launch(solution, "conv_im2col.cl", "conv_im2col");
     bool is_cpu = context->target->vendor == VENDOR_CPU, by_term = is_by_term(p);
-    int items_h = is_cpu ? 1 : by_term ? 2 : 8, items_w = is_cpu ? 1 : by_term ? 64 : 16;
+    int items_h = is_cpu ? 1 : by_term ? 2 : 8, items_w = is_cpu ? 1 : UNFOLD_ITEMS / items_h;
     double lines = by_term ? position_count(p) : (double)p->c * filter_count(p) * (double)p->n;
 
     launch_option_text(launch, "TYPE_X", data_type_name(p->type[TENSOR_X]));
