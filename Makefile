@@ -2,6 +2,7 @@
 #
 #   make             the program, build/skipjack
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
+#   make gpu-test    the family of solvers on this machine's GPU, through OpenCL
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
@@ -44,7 +45,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long lint bench bench-deps demo install uninstall clean \
+.PHONY: all test test-long gpu-test lint bench bench-deps demo install uninstall clean \
 	libraries sanitized-tests fuzzers FORCE
 all: $(BUILD)/skipjack
 
@@ -175,6 +176,12 @@ test-%: FORCE
 		$(if $(filter kernels,$*),$(family)/.made) \
 		$(if $(filter worker coordinator,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(if $(filter kernels,$*),$(family)/*) $(call tests_of,$*))
+
+# The same programs against a GPU: with no GPU they are skipped, and say so.
+gpu-test: export SKIPJACK_TEST_DEVICE := gpu
+gpu-test:
+	$(parallel) libraries $(family)/.made $(BUILD)/tests/kernels/test_conv_winograd
+	$(call prove,$(family)/* $(BUILD)/tests/kernels/test_conv_winograd)
 
 test-fuzz:
 	$(make_fuzzers)

@@ -122,9 +122,7 @@ static bool im2col_is_applicable(const struct problem *p, const struct context *
 /* Bytes of col, to where the parts of split sums begin. */
 static uint64_t col_bytes(const struct problem *p)
 {
-    uint64_t bytes = (uint64_t)col_elements(p) * (uint64_t)data_type_bytes(col_type(p));
-
-    return (bytes + 255) / 256 * 256;
+    return workspace_align((uint64_t)col_elements(p) * (uint64_t)data_type_bytes(col_type(p)));
 }
 
 static uint64_t im2col_workspace_bytes(const struct problem *p, const struct context *context)

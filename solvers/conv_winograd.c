@@ -118,7 +118,7 @@ static uint64_t place_planes(struct planes *planes, int places, int copies, uint
     uint64_t elements = (uint64_t)planes->rows * (uint64_t)planes->pitch * (uint64_t)places;
 
     planes->offset = offset;
-    return offset + (elements * (uint64_t)copies * sizeof(float) + 255) / 256 * 256;
+    return offset + workspace_align(elements * (uint64_t)copies * sizeof(float));
 }
 
 static void lay_out(const struct problem *p, const int32_t *values, struct plan *plan)

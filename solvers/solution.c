@@ -8,6 +8,11 @@ void solution_init(struct solution *solution)
     memset(solution, 0, sizeof(*solution));
 }
 
+uint64_t workspace_align(uint64_t bytes)
+{
+    return (bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+}
+
 struct launch *solution_add_launch(struct solution *solution, const char *file, const char *entry)
 {
     struct launch *launch;

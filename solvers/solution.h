@@ -38,6 +38,12 @@ struct launch_arg {
 #define LAUNCH_OPTIONS_MAX    1024
 #define SOLUTION_LAUNCHES_MAX 6
 
+/* Slices of the workspace begin at multiples of this: what the strictest devices want of a buffer's part
+ * (NVIDIA's OpenCL). */
+#define WORKSPACE_ALIGNMENT 512
+/* The next multiple of it. */
+uint64_t workspace_align(uint64_t bytes);
+
 struct launch {
     enum program_kind program_kind;
     const char *file;                 /* static string: "conv_direct_naive.cl" */

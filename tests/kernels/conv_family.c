@@ -311,7 +311,7 @@ static int run_family(void)
     int status, kernels;
 
     if (!make_contexts(folder)) {
-        g_print("1..0 # SKIP no PoCL on this machine\n");
+        g_print("1..0 # SKIP no such OpenCL device on this machine\n");
         return 0;
     }
     claims = find_claims(draws);

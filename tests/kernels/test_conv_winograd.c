@@ -147,7 +147,7 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     runner = solution_runner_new(temp_folder_path(folder, "pocl"));
     if (!runner) {
-        g_print("1..0 # SKIP no PoCL on this machine\n");
+        g_print("1..0 # SKIP no such OpenCL device on this machine\n");
         return 0;
     }
     context_init(&context, solution_runner_target(runner));

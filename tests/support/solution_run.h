@@ -1,5 +1,5 @@
 /*
- * Runs a solution on this machine's CPU through PoCL, for tests of kernels.
+ * Runs a solution through OpenCL, for tests of kernels: on this machine's CPU (PoCL).
  * Compiles each distinct launch once and keeps it; tensors lie in host memory.
  * It aborts on anything unexpected: a test that gets here wants it to work.
  */
@@ -11,7 +11,9 @@
 
 struct solution_runner;
 
-/* NULL when there is no PoCL here. cache_dir is PoCL's own, as for opencl_environment(). */
+/* With SKIPJACK_TEST_DEVICE=gpu in the environment the device is the first GPU that OpenCL shows (NVIDIA's
+ * driver has OpenCL too), and each solution runs there from the same text. NULL when there is no such
+ * device, or no PoCL, here. cache_dir is PoCL's own, as for opencl_environment(). */
 struct solution_runner *solution_runner_new(const char *cache_dir);
 void solution_runner_free(struct solution_runner *runner);
 
@@ -21,7 +23,7 @@ const struct target *solution_runner_target(const struct solution_runner *runner
 struct run_tensor {
     void *data;         /* read before the launches, written back after them */
     gsize bytes;        /* of the whole buffer */
-    gsize start;        /* where in it the tensor begins, a multiple of 256 */
+    gsize start;        /* where in it the tensor begins, a multiple of 512 */
     int64_t strides[5]; /* N C D H W, elements; what ARG_STRIDE passes */
 };
 
