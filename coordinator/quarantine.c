@@ -9,11 +9,11 @@
 #include <stdio.h>
 
 static const struct table_column quarantine_columns[] = {
-    {"since", "since", TABLE_TEXT, 0},     {NULL, "since_unix", TABLE_INT, 0},
-    {"target", "target", TABLE_TEXT, 0},   {"solver", "solver", TABLE_TEXT, 0},
-    {"config", "config", TABLE_TEXT, 0},   {"reason", "reason", TABLE_TEXT, 0},
-    {"problem", "problem", TABLE_TEXT, 0}, {NULL, "key", TABLE_TEXT, 0},
-    {NULL, "detail", TABLE_TEXT, 0},
+    {"since", "since", TABLE_TEXT, 0},   {NULL, "since_unix", TABLE_INT, 0},
+    {"target", "target", TABLE_TEXT, 0}, {"solver", "solver", TABLE_TEXT, 0},
+    {NULL, "revision", TABLE_INT, 0},    {"config", "config", TABLE_TEXT, 0},
+    {"reason", "reason", TABLE_TEXT, 0}, {"problem", "problem", TABLE_TEXT, 0},
+    {NULL, "key", TABLE_TEXT, 0},        {NULL, "detail", TABLE_TEXT, 0},
 };
 
 static Table *list_quarantine(Store *store, GError **error)
@@ -31,6 +31,7 @@ static Table *list_quarantine(Store *store, GError **error)
         table_int(table, row->since_unix);
         table_text(table, row->target);
         table_text(table, row->solver);
+        table_int(table, row->revision);
         table_text(table, row->config_text);
         table_text(table, failure_name(row->failure));
         table_text(table, problem);

@@ -62,6 +62,18 @@ static char *find_reason(const struct evidence *evidence, const struct job_row *
     return g_strdup("not measured");
 }
 
+/* This program's default config, where the job was of the solver as this program has it: another
+ * revision's default is not known here. */
+static const char *default_text(const struct evidence *evidence, const struct solver *solver,
+                                const struct job_row *job, char text[CONFIG_TEXT_MAX])
+{
+    struct perf_config config = {0};
+    if (solver->revision != job->revision)
+        return NULL;
+    solver->default_config(&job->problem, &evidence->context, &config);
+    return perf_config_format(&config, text);
+}
+
 static void add_missing(Table *table, const struct evidence *evidence,
                         const struct problem *problem, const char *name)
 {
@@ -69,16 +81,17 @@ static void add_missing(Table *table, const struct evidence *evidence,
     const struct solver *solver = solver_find(name);
     if (!job || !solver)
         return;
-    char key[PROBLEM_KEY_MAX], config_text[CONFIG_TEXT_MAX];
-    struct perf_config config = {0};
-    solver->default_config(problem, &evidence->context, &config);
-    perf_config_format(&config, config_text);
+    char key[PROBLEM_KEY_MAX], buffer[CONFIG_TEXT_MAX];
+    const char *config_text = default_text(evidence, solver, job, buffer);
     g_autofree char *text = problem_text(problem);
-    g_autofree char *reason = find_reason(evidence, job, config_text);
+    g_autofree char *reason =
+        config_text ? find_reason(evidence, job, config_text)
+                    : g_strdup_printf("measured at revision %d, this program has %d: tune it again",
+                                      job->revision, solver->revision);
     table_text(table, text);
     table_text(table, problem_key(problem, key));
     table_text(table, name);
-    table_text(table, config_text[0] ? config_text : NULL);
+    table_text(table, config_text && config_text[0] ? config_text : NULL);
     table_text(table, reason);
 }
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the campaign's jobs evaluate at most. Solvers that this program does not carry count as
- * 1. */
+/* What the campaign's jobs evaluate at most. Solvers that this program does not carry, or not at the
+ * job's revision, count as 1. */
 static struct progress_goal count_configs(const GPtrArray *jobs, const struct campaign *campaign,
                                           const struct target *target)
 {
@@ -19,9 +19,10 @@ static struct progress_goal count_configs(const GPtrArray *jobs, const struct ca
     for (guint i = 0; i < jobs->len; i++) {
         const struct job_row *job = g_ptr_array_index(jobs, i);
         const struct solver *solver = solver_find(job->solver);
-        int64_t configs = solver && target->id[0] ? plan_job_configs(solver, &job->problem, target,
-                                                                     campaign->configs_limit)
-                                                  : 1;
+        bool is_same = solver && solver->revision == job->revision;
+        int64_t configs = is_same && target->id[0] ? plan_job_configs(solver, &job->problem, target,
+                                                                      campaign->configs_limit)
+                                                   : 1;
         goal.configs += plan_evaluations(configs, solver ? plan_round_configs(solver, campaign)
                                                          : campaign->round_configs);
         goal.first_configs += MIN(configs, campaign->round_configs);

@@ -3,7 +3,9 @@
 #include "export/byte_source.h"
 #include "export/file_name.h"
 #include "export/sqlite_file.h"
+#include "solvers/solver.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #define HEAD_BYTES 65536 /* what is looked at to tell a text's format */
@@ -144,6 +146,23 @@ bool check_printable(const char *text)
         text++;
     }
     return *text == '\0';
+}
+
+void check_params(struct check_report *report, const char *solver, const char *params,
+                  const char *where_format, ...)
+{
+    const struct solver *known = solver_find(solver);
+    g_autoptr(GError) error = NULL;
+    va_list arguments;
+    va_start(arguments, where_format);
+    g_autofree char *where = g_strdup_vprintf(where_format, arguments);
+    va_end(arguments);
+    if (params[0] == '\0') {
+        check_found(report, FINDING_PARAMS_MISSING, "%s", where);
+    } else if (known != NULL && !solver_config_possible(known, params, &error)) {
+        g_autofree char *reason = g_utf8_make_valid(error->message, -1);
+        check_found(report, FINDING_STALE_PARAMS, "%s (%s)", where, reason);
+    }
 }
 
 void check_bytes(struct check_report *report, const struct line *line)

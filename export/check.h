@@ -19,6 +19,7 @@ enum finding {
     FINDING_DUPLICATE_KEY,
     FINDING_DUPLICATE_SOLVER,
     FINDING_PARAMS_MISSING,
+    FINDING_STALE_PARAMS,
     FINDING_CONFIG_MISSING,
     FINDING_MD5_MISMATCH,
     FINDING_INDEX_MISSING,
@@ -91,6 +92,10 @@ void check_changed(struct check_report *report, const char *where_format, ...);
  * end: what damage and torn files show. */
 void check_bytes(struct check_report *report, const struct line *line);
 bool check_printable(const char *text);
+/* Params of a perf-db's entry: missing, or none that a solver of ours takes today. */
+G_GNUC_PRINTF(4, 5)
+void check_params(struct check_report *report, const char *solver, const char *params,
+                  const char *where_format, ...);
 
 void check_find_db(const char *path, struct check_report *report);
 void check_perf_db(const char *path, struct check_report *report);

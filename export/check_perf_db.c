@@ -86,9 +86,7 @@ static void check_entry(struct perf_check *check, const struct perf_entry *entry
     if (!check_printable(entry->solver) || !check_printable(entry->params)) {
         check_found(report, FINDING_UNPRINTABLE_BYTE, "perf_db %" G_GINT64_FORMAT, entry->id);
     }
-    if (entry->params[0] == '\0') {
-        check_found(report, FINDING_PARAMS_MISSING, "perf_db %" G_GINT64_FORMAT, entry->id);
-    }
+    check_params(report, entry->solver, entry->params, "perf_db %" G_GINT64_FORMAT, entry->id);
     if (solver_find(entry->solver) == NULL) {
         check_found(report, FINDING_UNKNOWN_SOLVER, "perf_db %" G_GINT64_FORMAT, entry->id);
     }
@@ -183,9 +181,8 @@ static void judge_text(struct text_check *check, const struct perf_text_line *li
 {
     struct check_report *report = check->report;
     for (guint i = 0; i < line->solvers->len; i++) {
-        if (((const char *)line->params->pdata[i])[0] == '\0') {
-            check_found(report, FINDING_PARAMS_MISSING, "line %" G_GINT64_FORMAT, number);
-        }
+        check_params(report, line->solvers->pdata[i], line->params->pdata[i],
+                     "line %" G_GINT64_FORMAT, number);
         if (solver_find(line->solvers->pdata[i]) == NULL) {
             check_found(report, FINDING_UNKNOWN_SOLVER, "line %" G_GINT64_FORMAT, number);
         }

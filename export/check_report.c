@@ -14,6 +14,7 @@ static const struct {
     [FINDING_DUPLICATE_KEY] = {"duplicate key", true},
     [FINDING_DUPLICATE_SOLVER] = {"duplicate solver", true},
     [FINDING_PARAMS_MISSING] = {"params missing", true},
+    [FINDING_STALE_PARAMS] = {"stale params", true},
     [FINDING_CONFIG_MISSING] = {"config missing", true},
     [FINDING_MD5_MISMATCH] = {"md5 mismatch", true},
     [FINDING_INDEX_MISSING] = {"index missing", true},

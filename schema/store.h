@@ -324,7 +324,9 @@ bool store_quarantine(Store *store, const struct job *job, const struct perf_con
                       enum failure failure, const char *detail, GError **error);
 struct quarantine_row {
     struct problem problem;
-    char *solver, *target, *config_text, *detail;
+    char *solver, *hash; /* at that revision alone */
+    int revision;
+    char *target, *config_text, *detail;
     enum failure failure;
     int64_t since_unix;
 };

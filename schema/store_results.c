@@ -216,6 +216,7 @@ static void quarantine_row_free(gpointer data)
 {
     struct quarantine_row *row = data;
     g_free(row->solver);
+    g_free(row->hash);
     g_free(row->target);
     g_free(row->config_text);
     g_free(row->detail);
@@ -230,6 +231,8 @@ static gpointer read_quarantine(const json_t *object)
     config_from_json(json_object_get(object, "config"), &config);
     problem_from_json(json_object_get(object, "problem"), &row->problem);
     row->solver = json_member_text(object, "solver");
+    row->hash = json_member_text(object, "hash");
+    row->revision = (int)json_member_int(object, "revision");
     row->target = json_member_text(object, "target");
     row->config_text = g_strdup(perf_config_format(&config, text));
     row->detail = json_member_text(object, "detail");
@@ -240,14 +243,14 @@ static gpointer read_quarantine(const json_t *object)
 
 GPtrArray *store_list_quarantine(Store *store, GError **error)
 {
-    g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "SELECT to_jsonb(q) || jsonb_build_object('problem', to_jsonb(p),"
-                   " 'solver', s.name, 'since_unix', extract(epoch FROM q.since)::bigint)"
-                   " FROM quarantine q JOIN problems p ON p.id = q.problem_id"
-                   " JOIN solvers s ON s.id = q.solver_id"
-                   " ORDER BY q.target, s.name, q.problem_id, q.config",
-                   "");
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT to_jsonb(q) || jsonb_build_object('problem', to_jsonb(p),"
+        " 'solver', s.name, 'revision', s.revision, 'hash', s.hash, 'since_unix', extract(epoch FROM q.since)::bigint)"
+        " FROM quarantine q JOIN problems p ON p.id = q.problem_id"
+        " JOIN solvers s ON s.id = q.solver_id"
+        " ORDER BY q.target, s.name, q.problem_id, q.config",
+        "");
     return rows == NULL ? NULL : store_list(rows, read_quarantine, quarantine_row_free);
 }
 

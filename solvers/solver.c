@@ -109,6 +109,34 @@ bool solver_config_parse(const struct solver *solver, const struct problem *p,
     return true;
 }
 
+static bool space_takes(const struct space *space, const char *text, GError **error)
+{
+    struct space unconstrained = *space;
+    struct perf_config config;
+    const char *why = NULL;
+
+    unconstrained.constraint_count = 0;
+    if (!perf_config_parse(text, space->param_count, &config, error))
+        return false;
+    if (space_contains(&unconstrained, NULL, NULL, &config, &why))
+        return true;
+    g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_CONFIG,
+                "perf config '%s' has a value that %s does not take", text, why);
+    return false;
+}
+
+bool solver_config_possible(const struct solver *solver, const char *text, GError **error)
+{
+    const struct space untuned = {0};
+
+    if (solver->spare && space_takes(solver->spare, text, NULL))
+        return true;
+    if (space_takes(solver->space ? solver->space : &untuned, text, error))
+        return true;
+    g_prefix_error(error, "%s: ", solver->name);
+    return false;
+}
+
 bool solver_solve(const struct solver *solver, const struct problem *p,
                   const struct context *context, const struct perf_config *config,
                   struct solution *solution, GError **error)

@@ -88,6 +88,10 @@ bool solver_config_valid(const struct solver *solver, const struct problem *p,
 bool solver_config_parse(const struct solver *solver, const struct problem *p,
                          const struct context *context, const char *text,
                          struct perf_config *config, GError **error);
+/* Whether a text can be a config of the solver at all, for whatever problem and target: as many values
+ * as its space (or its spare one) has parameters, each of them a value that the parameter takes. What
+ * an older revision wrote often is not; the error then names solver and reason. */
+bool solver_config_possible(const struct solver *solver, const char *text, GError **error);
 /* Refuses a problem that is not applicable and a config that is not valid, then asks the solver. */
 bool solver_solve(const struct solver *solver, const struct problem *p,
                   const struct context *context, const struct perf_config *config,

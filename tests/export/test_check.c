@@ -110,6 +110,33 @@ static void perf_text_damages_are_named(void)
     }
 }
 
+/* What an older revision of a solver of ours wrote is named; what others' solvers wrote is theirs. */
+static void params_of_an_older_revision_are_stale(void)
+{
+    static const struct {
+        const char *entries, *first; /* NULL: none is stale */
+    } cases[] = {
+        {"ConvCpuGemm:8,1,8,256,64", NULL},
+        {"ConvAsm1x1U:1,2,3;ConvCpuGemm:16,2,6,512,256", NULL},
+        {"ConvCpuGemm:8,1,8,256", "line 1 (ConvCpuGemm: perf config '8,1,8,256' is not 5"},
+        {"ConvCpuGemm:8,1,8,256,64,1", "line 1 (ConvCpuGemm: perf config"},
+        {"ConvCpuGemm:8,1,7,256,64",
+         "line 1 (ConvCpuGemm: perf config '8,1,7,256,64' has a value that TILE_K does not take)"},
+        {"ConvDirectNaive:1", "line 1 (ConvDirectNaive: "},
+    };
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *text = g_strdup_printf(ROW "=%s\n", cases[i].entries);
+        const char *path = temp_folder_write(folder, "gfx90a68.db.txt", text, -1);
+        g_autoptr(CheckReport) report = check_file(path);
+        g_assert_cmpint(report->findings[FINDING_STALE_PARAMS], ==, cases[i].first != NULL);
+        g_assert_true(check_report_clean(report) == (cases[i].first == NULL));
+        if (cases[i].first != NULL && report->first[FINDING_STALE_PARAMS] != NULL) {
+            g_assert_true(g_str_has_prefix(report->first[FINDING_STALE_PARAMS], cases[i].first));
+        }
+    }
+}
+
 /* ---- SQLite: whole samples, then changed by statements ---- */
 
 static const char *write_perf(TempFolder *folder)
@@ -166,6 +193,8 @@ static void perf_db_damages_are_named(void)
          FINDING_PARAMS_MISSING, NULL},
         {"control byte", "UPDATE perf_db SET params = '1' || char(7) WHERE id = 1", 1, 2, 0, 0,
          FINDING_UNPRINTABLE_BYTE, NULL},
+        {"stale params", "UPDATE perf_db SET solver = 'ConvCpuGemm' WHERE id = 1", 1, 2, 0, 0,
+         FINDING_STALE_PARAMS, NULL},
         {"config gone", "DELETE FROM perf_db WHERE id = 2; UPDATE perf_db SET config = 9", 1, 1, 0,
          0, FINDING_CONFIG_MISSING, NULL},
         {"unused", "DELETE FROM perf_db", 1, 0, 0, 0, FINDING_UNUSED_CONFIG, NULL},
@@ -384,6 +413,10 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/check/find_db_damages_are_named", find_db_damages_are_named);
     g_test_add_func("/check/perf_text_damages_are_named", perf_text_damages_are_named);
+    g_test_add_func("/check/params_of_an_older_revision_are_stale",
+                    params_of_an_older_revision_are_stale);
+    g_test_add_func("/check/perf_text/params_of_an_older_revision_are_stale",
+                    params_of_an_older_revision_are_stale);
     g_test_add_func("/check/perf_db_damages_are_named", perf_db_damages_are_named);
     g_test_add_func("/check/kernel_db_damages_are_named", kernel_db_damages_are_named);
     g_test_add_func("/check/any_damage_to_a_file_is_survived", any_damage_to_a_file_is_survived);

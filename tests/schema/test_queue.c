@@ -78,7 +78,8 @@ static void test_worker_gets_only_what_it_carries(void)
     struct farm farm;
     g_autoptr(GError) error = NULL;
     farm_init(&farm, &(struct order){.jobs = 1});
-    const char *const other[] = {"ConvTest:2:h2", "ConvOther:1:h1", NULL};
+    const char *const other[] = {"ConvTest:2:h2", "ConvTest:2:h1", "ConvTest:1:h2",
+                                 "ConvOther:1:h1", NULL};
     struct claim claim = {.worker = farm.workers[0],
                           .pool = POOL_BUILD,
                           .solvers = other,

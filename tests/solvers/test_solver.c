@@ -255,6 +255,37 @@ static void a_stale_config_is_named_with_solver_and_reason(void)
     }
 }
 
+/* Without problem and target: what no problem could have. */
+static void a_possible_config_has_values_that_parameters_take(void)
+{
+    static const struct {
+        const struct solver *solver;
+        const char *text, *why; /* NULL: it is possible */
+    } cases[] = {
+        {&tuned, "8,4", NULL}, /* though a constraint forbids it here */
+        {&tuned, "4,1", NULL},
+        {&tuned, "8", "Tuned: perf config '8' is not 2"},
+        {&tuned, "8,1,1", "Tuned: perf config '8,1,1' goes on after"},
+        {&tuned, "8,3", "Tuned: perf config '8,3' has a value that UNROLL does not take"},
+        {&tuned, "", "Tuned: "},
+        {&backed, "16", NULL}, /* the spare space's */
+        {&backed, "8,2", NULL},
+        {&backed, "17", "Backed: "},
+        {&plain, "", NULL},
+        {&plain, "1", "Plain: "},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        bool possible = solver_config_possible(cases[i].solver, cases[i].text, &error);
+        g_assert_true(possible == !cases[i].why);
+        if (!possible) {
+            g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_CONFIG);
+            g_assert_nonnull(strstr(error->message, cases[i].why ? cases[i].why : ""));
+        }
+    }
+}
+
 static void configs_of_solvers_that_cannot_be_tuned_are_empty(void)
 {
     struct context context = no_limits();
@@ -289,6 +320,8 @@ int main(int argc, char **argv)
                     with_no_valid_config_only_the_default_is_solved);
     g_test_add_func("/solver/config/a_stale_one_is_named_with_solver_and_reason",
                     a_stale_config_is_named_with_solver_and_reason);
+    g_test_add_func("/solver/config/a_possible_one_has_values_that_parameters_take",
+                    a_possible_config_has_values_that_parameters_take);
     g_test_add_func("/solver/config/of_a_solver_that_cannot_be_tuned_is_empty",
                     configs_of_solvers_that_cannot_be_tuned_are_empty);
     return g_test_run();

@@ -166,6 +166,8 @@ static void look_at_default(const struct solver *solver, const struct problem *p
     expect(solver_config_parse(solver, p, context, text, &again, NULL) &&
                perf_config_equal(&config, &again),
            solver, "is read back from its text", "default config");
+    expect(solver_config_possible(solver, text, NULL), solver, "has values that parameters take",
+           "default config");
     expect(solver_solve(solver, p, context, &config, &solution, &error), solver,
            error ? error->message : "works where the solver applies", "default config");
 }

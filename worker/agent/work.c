@@ -4,14 +4,16 @@
 
 #include "solvers/problem_key.h"
 
+/* A row stands for the solver as it was then: another revision's config may read as something else
+ * today. */
 static bool quarantine_concerns(const struct work *work, const struct quarantine_row *row)
 {
-    return strcmp(row->solver, work->job->solver) == 0 &&
+    return strcmp(row->solver, work->job->solver) == 0 && row->revision == work->solver->revision &&
+           strcmp(row->hash, solver_hash(work->solver)) == 0 &&
            strcmp(row->target, work->job->target) == 0 &&
            problem_equal(&row->problem, &work->job->problem);
 }
 
-/* A config that the solver's space no longer holds is of no concern to it. */
 static void fail_quarantined(struct work *work, const struct quarantine_row *row)
 {
     struct perf_config config = {0};
