@@ -263,6 +263,15 @@ bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **er
  * key -> struct kernel_row * without code; free with g_hash_table_unref. */
 GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error);
 struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error);
+/* What a kernel costs whoever has to compile and keep it. */
+struct kernel_cost {
+    char *key;
+    int64_t bytes;  /* of its code; 0 when it failed, or was collected */
+    double seconds; /* compile time */
+};
+/* Of those of the keys that are known, and that alone: no kernel counts as used. GHashTable key ->
+ * struct kernel_cost *; free with g_hash_table_unref. */
+GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count, GError **error);
 /* Drops code objects that no kept result and no open job needs; returns how many. */
 bool store_collect_kernels(Store *store, int *dropped, GError **error);
 
@@ -298,7 +307,9 @@ GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error);
 struct config_outcome {
     struct problem problem;
     char *solver, *config_text;
+    struct perf_config config;
     enum failure failure;
+    double median_ms; /* 0 where it was not timed */
     char *detail;
 };
 /* The configs that were rejected ("what was rejected and why"), or all that have an outcome, in the

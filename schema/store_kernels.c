@@ -99,6 +99,38 @@ GHashTable *store_known_kernels(Store *store, const char *const *keys, int count
     return known;
 }
 
+static void kernel_cost_free(gpointer data)
+{
+    struct kernel_cost *cost = data;
+    g_free(cost->key);
+    g_free(cost);
+}
+
+GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count, GError **error)
+{
+    g_autoptr(StoreJson) wanted = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(wanted, json_string(keys[i]));
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT jsonb_build_object('key', key, 'seconds', seconds,"
+                   " 'bytes', coalesce(octet_length(code), 0)) FROM kernels"
+                   " WHERE key = ANY (ARRAY(SELECT jsonb_array_elements_text($1)))",
+                   "j", wanted);
+    if (rows == NULL)
+        return NULL;
+    GHashTable *costs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, kernel_cost_free);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        struct kernel_cost *cost = g_new0(struct kernel_cost, 1);
+        cost->key = json_member_text(object, "key");
+        cost->seconds = json_member_double(object, "seconds");
+        cost->bytes = json_member_int(object, "bytes");
+        g_hash_table_insert(costs, cost->key, cost);
+    }
+    return costs;
+}
+
 struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error)
 {
     g_autoptr(StoreRows) rows =

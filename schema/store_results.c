@@ -139,7 +139,9 @@ static void add_outcomes(GPtrArray *list, const json_t *object, bool all)
         rejection->problem = problem;
         rejection->solver = json_member_text(object, "solver");
         rejection->config_text = g_strdup(perf_config_format(&round->configs[i], text));
+        rejection->config = round->configs[i];
         rejection->failure = round->outcomes[i].failure;
+        rejection->median_ms = round->outcomes[i].median_ms;
         rejection->detail = g_strdup(round->details[i]);
         g_ptr_array_add(list, rejection);
     }

@@ -189,6 +189,12 @@ static void expect_results(struct farm *farm, int64_t campaign)
     const struct config_outcome *rejection = rejections->pdata[0];
     g_assert_cmpstr(rejection->config_text, ==, "0,1");
     g_assert_cmpstr(rejection->detail, ==, "differs at \"3\"");
+    g_autoptr(GPtrArray) outcomes = store_list_outcomes(farm->store, campaign, &error);
+    g_assert_cmpuint(outcomes->len, ==, 4);
+    const struct config_outcome *verified = outcomes->pdata[0];
+    g_assert_cmpint(verified->failure, ==, FAILURE_NONE);
+    g_assert_cmpint(verified->config.count, ==, 2);
+    g_assert_cmpfloat(verified->median_ms, ==, 2.0);
     g_assert_true(store_count_outcomes(farm->store, campaign, counts, &error));
     g_assert_cmpint(counts[FAILURE_NONE], ==, 2);
     g_assert_cmpint(counts[FAILURE_WRONG_RESULT], ==, 2);

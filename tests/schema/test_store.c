@@ -178,6 +178,15 @@ static void test_first_writer_of_a_kernel_wins(void)
     put_kernel(store, b, FAILURE_NONE, "better");
     expect_kernel(store, b, FAILURE_NONE, "better");
 
+    g_autoptr(GHashTable) costs = store_kernel_costs(store, keys, 3, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(g_hash_table_size(costs), ==, 3);
+    const struct kernel_cost *cost = g_hash_table_lookup(costs, b);
+    g_assert_cmpint(cost->bytes, ==, sizeof "better");
+    g_assert_cmpfloat(cost->seconds, ==, 0.5);
+    cost = g_hash_table_lookup(costs, c);
+    g_assert_cmpint(cost->bytes, ==, 0);
+
     int dropped = 0;
     g_assert_true(store_collect_kernels(store, &dropped, &error));
     g_assert_cmpint(dropped, ==, 2);
