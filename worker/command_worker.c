@@ -9,7 +9,7 @@
 
 struct arguments {
     int build, batch;
-    char *eval;
+    char *eval, *cold;
     gint64 campaign;
     gboolean until_empty, embedded, probe;
     double lease_seconds, compile_timeout_seconds, run_timeout_seconds, sample_seconds;
@@ -45,6 +45,9 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
          "Time a config's repeats may take (default: 0.3)", "SECONDS"},
         {"probe", 0, 0, G_OPTION_ARG_NONE, &a->probe,
          "Print this node's device as JSON and end; needs no database", NULL},
+        {"cold", 0, 0, G_OPTION_ARG_FILENAME, &a->cold,
+         "Compile, load and run once what FILE lists, from empty caches, and print the times",
+         "FILE"},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
     g_autoptr(GOptionContext) context = g_option_context_new("- this node's agent");
@@ -153,6 +156,10 @@ int command_worker(int argc, char **argv)
         return usage("--eval takes local, none, or indices joined by commas");
     if (a.probe)
         return devices[0] ? agent_probe(devices[0]) : usage("--probe needs a device");
+    g_autofree char *cold = a.cold;
+    const struct cold_options start = {cold, devices[0], a.compile_timeout_seconds};
+    if (cold)
+        return devices[0] ? agent_cold(&start) : usage("--cold needs a device");
     if (a.build == 0 && !devices[0])
         return usage("with --build 0 and --eval none there is nothing to do");
     return work(&a, devices);

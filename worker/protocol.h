@@ -25,6 +25,8 @@
  *                              -1: the first config with a time takes its place
  *    "best_ms":MS,             0 when none: a config clearly slower is dropped early
  *    "sample_seconds":S}       time a config's repeats may take
+ *   {"op":"cold","target":{..},     load the kernels, run all layers twice (cold_run.h)
+ *    "layers":[{"index":0,"problem":KEY,"solver":NAME,"values":[..],"kernels":[..],"runs":N}, ...]}
  *   {"op":"stop"}              finish nothing more, answer "evaluated" for what is asked for
  * "kernel" and "forget" are also taken between the configs of a request under way; a further
  * "evaluate" waits its turn.
@@ -35,6 +37,7 @@
  *    "error":..,"eval_seconds":..,"detail":".."}
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false}
  *   {"op":"failed","id":N,"failure":"..","detail":".."}       the whole request cannot be served
+ *   {"op":"cold","load_seconds":S,"first_seconds":S,"second_seconds":S}     or the child ends
  * "begin" and "outcome" of an index come again where it is measured again: the default at the end,
  * and all with a time when the default drifted ("repeated"). The last outcome of an index counts.
  * drift is the default's last median over the one before it, 0 where not measured. "slow" outcomes

@@ -375,6 +375,41 @@ static void test_broken_protocol(void)
     g_assert_cmpint(WEXITSTATUS(status), ==, 1);
 }
 
+/* Two layers of one kernel, the second four times as often. kernel: what the second one names. */
+static void send_cold(struct peer *peer, const char *kernel)
+{
+    char text[PROBLEM_KEY_MAX];
+    struct problem p;
+    small_problem(&p);
+    const char *key = problem_key(&p, text), *solver = usual_solver()->name;
+    peer_send(peer,
+              json_pack("{s:s,s:o,s:[{s:i,s:s,s:s,s:[],s:[s],s:i},{s:i,s:s,s:s,s:[],s:[s],s:i}]}",
+                        "op", "cold", "target", target_to_json(&peer->target), "layers", "index", 0,
+                        "problem", key, "solver", solver, "values", "kernels", "good", "runs", 1,
+                        "index", 0, "problem", key, "solver", solver, "values", "kernels", kernel,
+                        "runs", 4),
+              NULL);
+}
+
+static void test_cold_start(void)
+{
+    struct peer peer;
+    struct frame frame;
+    if (!start_or_skip(&peer))
+        return;
+    g_autoptr(GBytes) good = build_kernel(&peer.target, NULL, NULL);
+    send_kernel(&peer, "good", good);
+    send_cold(&peer, "good");
+    peer_receive(&peer, &frame);
+    g_assert_cmpstr(text_of(&frame, "op"), ==, "cold");
+    g_assert_cmpfloat(number_of(&frame, "load_seconds"), >, 0);
+    g_assert_cmpfloat(number_of(&frame, "first_seconds"), >, 0);
+    g_assert_cmpfloat(number_of(&frame, "second_seconds"), >, 0);
+    frame_clear(&frame);
+    send_cold(&peer, "never sent");
+    g_assert_cmpint(WEXITSTATUS(peer_end(&peer)), ==, 1);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && g_str_equal(argv[1], "child"))
@@ -392,6 +427,7 @@ int main(int argc, char **argv)
     g_test_add_func("/eval_child/crash_leaves_the_begin_behind", test_crash);
     g_test_add_func("/eval_child/foreign_target_is_refused", test_refused_requests);
     g_test_add_func("/eval_child/stop_is_honoured_between_configs", test_stop);
+    g_test_add_func("/eval_child/cold_start_is_timed_or_ends_it", test_cold_start);
     g_test_add_func("/eval_child/unknown_request_ends_it", test_broken_protocol);
     int status = g_test_run();
     g_autofree char *remove = g_strdup_printf("rm -rf '%s'", scratch);

@@ -31,4 +31,15 @@ int agent_run(const struct agent_options *options, const char *url, bool embedde
  * status. */
 int agent_probe(const char *device);
 
+struct cold_options {
+    const char *path; /* {"layers":[{"problem":KEY,"solver":NAME,"config":"64,8","runs":N}, ...]} */
+    const char *device;             /* the eval child's */
+    double compile_timeout_seconds; /* a kernel */
+};
+
+/* Compiles the file's kernels one after the other, loads them all, runs the layers in order twice,
+ * each as often as it says, and prints {"kernels","bytes","compile_seconds","load_seconds",
+ * "first_seconds","second_seconds"} on stdout. Caches are empty. Returns the exit status. */
+int agent_cold(const struct cold_options *options);
+
 #endif

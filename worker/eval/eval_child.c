@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernels/opencl.h"
+#include "worker/eval/cold_run.h"
 #include "worker/eval/eval_round.h"
 #include "worker/frames.h"
 #include "worker/target_json.h"
@@ -23,7 +24,7 @@ struct server {
     struct eval_kernels *kernels;
     struct reference_cache *references;
     double floor_ms;
-    GQueue waiting; /* json_t *: evaluate requests that came during another */
+    GQueue waiting; /* json_t *: evaluate and cold requests that came during another */
     const struct eval_request *current;
     bool stop;      /* asked to stop what is under way and what waits */
     bool ended;     /* stdin is at its end, or broken */
@@ -74,7 +75,7 @@ static bool take_forget(struct server *server, const struct frame *frame)
     return key != NULL;
 }
 
-static bool take_evaluate(struct server *server, const struct frame *frame)
+static bool take_work(struct server *server, const struct frame *frame)
 {
     g_queue_push_tail(&server->waiting, json_incref(frame->head));
     return true;
@@ -91,10 +92,8 @@ static const struct {
     const char *op;
     bool (*take)(struct server *server, const struct frame *frame);
 } requests[] = {
-    {"kernel", take_kernel},
-    {"forget", take_forget},
-    {"evaluate", take_evaluate},
-    {"stop", take_stop},
+    {"kernel", take_kernel}, {"forget", take_forget}, {"evaluate", take_work},
+    {"cold", take_work},     {"stop", take_stop},
 };
 
 static bool take_frame(struct server *server, const struct frame *frame)
@@ -256,6 +255,28 @@ static bool serve_evaluate(struct server *server, const json_t *head, GError **e
     return served;
 }
 
+/* Whoever asks for a cold start wants its times or nothing: a failure ends the child. */
+static bool serve_cold(struct server *server, const json_t *head, GError **error)
+{
+    struct cold_times times;
+
+    if (!cold_run(server->device, server->kernels, head, &times, error))
+        return false;
+    return send_head(server,
+                     json_pack("{s:s,s:f,s:f,s:f}", "op", "cold", "load_seconds",
+                               times.load_seconds, "first_seconds", times.first_seconds,
+                               "second_seconds", times.second_seconds),
+                     error);
+}
+
+static bool serve_work(struct server *server, const json_t *head, GError **error)
+{
+    const char *op = json_string_value(json_object_get(head, "op"));
+
+    return strcmp(op, "cold") == 0 ? serve_cold(server, head, error)
+                                   : serve_evaluate(server, head, error);
+}
+
 static bool serve(struct server *server, GError **error)
 {
     bool served = true;
@@ -269,7 +290,7 @@ static bool serve(struct server *server, GError **error)
             read_request(server);
             continue;
         }
-        served = serve_evaluate(server, head, error);
+        served = serve_work(server, head, error);
         json_decref(head);
     }
     if (served && server->broken)

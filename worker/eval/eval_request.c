@@ -46,7 +46,7 @@ static bool read_kernels(const json_t *kernels, struct eval_config *config)
     return true;
 }
 
-static bool read_config(const json_t *object, struct eval_config *config)
+bool eval_config_read(const json_t *object, struct eval_config *config)
 {
     const json_t *index = json_object_get(object, "index");
 
@@ -63,7 +63,7 @@ static bool read_configs(const json_t *configs, json_int_t baseline, struct eval
     request->baseline = -1;
     for (size_t i = 0; i < json_array_size(configs); i++) {
         struct eval_config config;
-        if (!read_config(json_array_get(configs, i), &config))
+        if (!eval_config_read(json_array_get(configs, i), &config))
             return false;
         if (config.index == baseline)
             request->baseline = (int)i;
@@ -72,17 +72,16 @@ static bool read_configs(const json_t *configs, json_int_t baseline, struct eval
     return json_is_array(configs);
 }
 
-static bool find_work(const char *problem, const char *solver, struct eval_request *request,
-                      GError **error)
+bool eval_work_find(const char *key, const char *name, struct problem *p,
+                    const struct solver **solver, GError **error)
 {
     g_autoptr(GError) reason = NULL;
 
-    request->solver = solver_find(solver);
-    if (!request->solver)
+    *solver = solver_find(name);
+    if (!*solver)
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "there is no solver '%s' here",
-                    solver);
-    else if (!problem_key_parse(problem, &request->problem, &reason) ||
-             !problem_validate(&request->problem, &reason))
+                    name);
+    else if (!problem_key_parse(key, p, &reason) || !problem_validate(p, &reason))
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "cannot evaluate: %s",
                     reason->message);
     else
@@ -107,7 +106,7 @@ bool eval_request_read(const json_t *head, struct eval_request *request, GError 
     if (!read_configs(configs, baseline, request))
         return fail_frame("its configs are not what they should be", error);
     return target_from_json(target, &request->target, error) &&
-           find_work(problem, solver, request, error);
+           eval_work_find(problem, solver, &request->problem, &request->solver, error);
 }
 
 void eval_request_clear(struct eval_request *request)

@@ -34,4 +34,10 @@ struct eval_request {
 bool eval_request_read(const json_t *head, struct eval_request *request, GError **error);
 void eval_request_clear(struct eval_request *request);
 
+/* What other requests have in common with it: a config with its "index", "values" and "kernels",
+ * false where it has them not; a problem's key and a solver's name (WORKER_ERROR_INVALID). */
+bool eval_config_read(const json_t *object, struct eval_config *config);
+bool eval_work_find(const char *key, const char *name, struct problem *p,
+                    const struct solver **solver, GError **error);
+
 #endif

@@ -1,0 +1,188 @@
+#include "worker/eval/cold_run.h"
+
+#include "worker/eval/eval_request.h"
+#include "worker/eval/invocation.h"
+#include "worker/frames.h"
+#include "worker/target_json.h"
+
+#define RUNS_MAX 1000000
+
+struct cold_layer {
+    struct problem problem;
+    const struct solver *solver;
+    struct eval_config config;
+    int runs;
+    struct solution solution;
+    struct tensor tensors[TENSOR_COUNT];
+    struct invocation invocation; /* points into itself: a layer is not moved */
+};
+
+struct cold_network {
+    struct device *device;
+    struct eval_kernels *kernels;
+    struct target target;
+    struct context context;
+    GPtrArray *layers; /* struct cold_layer * */
+    struct device_memory *memory[TENSOR_COUNT];
+    struct device_memory *workspace; /* NULL where no layer needs one */
+};
+
+static void layer_free(gpointer data)
+{
+    struct cold_layer *layer = data;
+    invocation_clear(&layer->invocation);
+    g_free(layer);
+}
+
+/* ---- before the clock runs ---- */
+
+static bool fail_frame(const char *what, GError **error)
+{
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "cannot read a cold request: %s", what);
+    return false;
+}
+
+static bool read_layer(struct cold_network *network, const json_t *object, GError **error)
+{
+    struct cold_layer *layer = g_new0(struct cold_layer, 1);
+    const char *problem, *solver;
+    json_error_t why;
+
+    g_ptr_array_add(network->layers, layer);
+    if (json_unpack_ex((json_t *)(uintptr_t)object, &why, 0, "{s:s,s:s,s:i}", "problem", &problem,
+                       "solver", &solver, "runs", &layer->runs) != 0)
+        return fail_frame(why.text, error);
+    if (layer->runs < 1 || layer->runs > RUNS_MAX || !eval_config_read(object, &layer->config))
+        return fail_frame("a layer is not what it should be", error);
+    if (!eval_work_find(problem, solver, &layer->problem, &layer->solver, error))
+        return false;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        tensor_init(&layer->tensors[t], &layer->problem, (enum tensor_role)t);
+    return true;
+}
+
+static bool read_network(struct cold_network *network, const json_t *request, GError **error)
+{
+    const json_t *layers = json_object_get(request, "layers");
+
+    if (!target_from_json(json_object_get(request, "target"), &network->target, error))
+        return false;
+    context_init(&network->context, &network->target);
+    if (!json_is_array(layers))
+        return fail_frame("it has no layers", error);
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        if (!read_layer(network, json_array_get(layers, i), error))
+            return false;
+    }
+    return true;
+}
+
+static bool solve_layers(struct cold_network *network, GError **error)
+{
+    for (guint i = 0; i < network->layers->len; i++) {
+        struct cold_layer *layer = g_ptr_array_index(network->layers, i);
+        solution_init(&layer->solution);
+        if (!solver_solve(layer->solver, &layer->problem, &network->context, &layer->config.config,
+                          &layer->solution, error))
+            return false;
+        if (layer->config.kernel_count != layer->solution.launch_count)
+            return fail_frame("a layer has not a kernel for each launch", error);
+    }
+    return true;
+}
+
+static bool alloc_zeros(struct cold_network *network, int64_t bytes, struct device_memory **memory,
+                        GError **error)
+{
+    const struct device_row *row = network->device->row;
+
+    *memory = row->alloc(network->device, bytes, error);
+    return *memory && row->fill(*memory, 0, bytes, 0, error);
+}
+
+/* Filled, so that no first touch of memory is counted as a kernel's time. */
+static bool alloc_memory(struct cold_network *network, GError **error)
+{
+    int64_t bytes[TENSOR_COUNT] = {1, 1, 1}, workspace = 0;
+
+    for (guint i = 0; i < network->layers->len; i++) {
+        const struct cold_layer *layer = g_ptr_array_index(network->layers, i);
+        for (int t = 0; t < TENSOR_COUNT; t++)
+            bytes[t] = MAX(bytes[t], tensor_bytes(&layer->tensors[t]));
+        workspace = MAX(workspace, (int64_t)layer->solution.workspace_bytes);
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (!alloc_zeros(network, bytes[t], &network->memory[t], error))
+            return false;
+    }
+    return (workspace == 0 || alloc_zeros(network, workspace, &network->workspace, error)) &&
+           network->device->row->sync(network->device, error);
+}
+
+/* ---- what is timed ---- */
+
+static bool load_layer(struct cold_network *network, struct cold_layer *layer, GError **error)
+{
+    struct device_program *programs[SOLUTION_LAUNCHES_MAX];
+
+    for (int i = 0; i < layer->config.kernel_count; i++) {
+        programs[i] = eval_kernels_program(network->kernels, layer->config.kernels[i], error);
+        if (!programs[i])
+            return false;
+    }
+    return invocation_prepare(&layer->invocation, network->device, &layer->solution, programs,
+                              layer->tensors, network->workspace, error);
+}
+
+static bool load_all(struct cold_network *network, GError **error)
+{
+    for (guint i = 0; i < network->layers->len; i++) {
+        if (!load_layer(network, g_ptr_array_index(network->layers, i), error))
+            return false;
+    }
+    return network->device->row->sync(network->device, error);
+}
+
+static bool run_all(struct cold_network *network, GError **error)
+{
+    for (guint i = 0; i < network->layers->len; i++) {
+        struct cold_layer *layer = g_ptr_array_index(network->layers, i);
+        for (int r = 0; r < layer->runs; r++) {
+            if (!invocation_launch(&layer->invocation, network->memory, error))
+                return false;
+        }
+    }
+    return network->device->row->sync(network->device, error);
+}
+
+static bool timed(struct cold_network *network,
+                  bool (*step)(struct cold_network *network, GError **error), double *seconds,
+                  GError **error)
+{
+    gint64 start = g_get_monotonic_time();
+    bool done = step(network, error);
+
+    *seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
+    return done;
+}
+
+bool cold_run(struct device *device, struct eval_kernels *kernels, const json_t *request,
+              struct cold_times *times, GError **error)
+{
+    struct cold_network network = {.device = device, .kernels = kernels};
+
+    network.layers = g_ptr_array_new_with_free_func(layer_free);
+    bool done = read_network(&network, request, error) && solve_layers(&network, error) &&
+                alloc_memory(&network, error) &&
+                timed(&network, load_all, &times->load_seconds, error) &&
+                timed(&network, run_all, &times->first_seconds, error) &&
+                timed(&network, run_all, &times->second_seconds, error);
+    g_ptr_array_unref(network.layers);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (network.memory[t])
+            device->row->memory_free(network.memory[t]);
+    }
+    if (network.workspace)
+        device->row->memory_free(network.workspace);
+    return done;
+}
