@@ -1,11 +1,14 @@
 /* `skipjack report`. */
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
+#include "coordinator/dynamism_report.h"
 #include "coordinator/lists.h"
 #include "coordinator/problem_text.h"
 #include "coordinator/report.h"
 #include "schema/database.h"
 #include "solvers/problem_key.h"
+
+#include <math.h>
 
 static const struct table_column rejection_columns[] = {
     {"reason", "reason", TABLE_TEXT, 0}, {"solver", "solver", TABLE_TEXT, 0},
@@ -62,34 +65,97 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
     return CLI_DONE;
 }
 
+struct report_arguments {
+    char **campaigns, **networks;
+    gboolean rejected, dynamic, cold, as_json;
+    double within_percent, compile_share;
+};
+
+static bool fail_usage(const char *message, GError **error)
+{
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, message);
+    return false;
+}
+
+static bool arguments_check(const struct report_arguments *a, GError **error)
+{
+    if (a->dynamic && a->rejected)
+        return fail_usage("--dynamic and --rejected are two reports", error);
+    if (!a->dynamic && (a->networks || a->cold))
+        return fail_usage("--network and --cold belong to --dynamic", error);
+    if (!a->dynamic && a->campaigns && g_strv_length(a->campaigns) > 1)
+        return fail_usage("--campaign is given once, but for --dynamic", error);
+    if (!(a->within_percent >= 0) || !isfinite(a->within_percent))
+        return fail_usage("--within cannot be negative", error);
+    if (!(a->compile_share >= 0 && a->compile_share <= 1))
+        return fail_usage("--compile-share is a part, from 0 to 1", error);
+    return true;
+}
+
+static int show_dynamic(const struct report_arguments *a)
+{
+    const struct dynamism_request request = {
+        .networks = a->networks,
+        .campaigns = a->campaigns,
+        .limits = {.within = a->within_percent / 100, .compile_share = a->compile_share},
+        .cold = a->cold,
+        .as_json = a->as_json,
+    };
+    return dynamism_report_run(&request);
+}
+
+static int show_campaign(const struct report_arguments *a)
+{
+    GError *error = NULL;
+    int64_t id = 0;
+    bool usable = !a->campaigns || cli_parse_id(a->campaigns[0], &id, &error);
+    g_autoptr(Store) store = usable ? database_open(a->as_json, &error) : NULL;
+    if (store && id == 0)
+        id = newest_campaign(store, &error);
+    if (!store || id == 0)
+        return cli_fail("report", error);
+    if (!a->rejected)
+        return show_report(store, id, a->as_json);
+    return list_finish("report", list_rejections(store, id, &error), a->as_json, error);
+}
+
 int command_report(int argc, char **argv)
 {
-    g_autofree char *campaign = NULL;
-    gboolean as_json = FALSE, rejected = FALSE;
+    struct report_arguments a = {.within_percent = 10, .compile_share = 0.3333};
     const GOptionEntry options[] = {
-        {"campaign", 'c', 0, G_OPTION_ARG_STRING, &campaign, "of this campaign (the newest)", "ID"},
-        {"rejected", 'r', 0, G_OPTION_ARG_NONE, &rejected, "each rejected config with its reason",
+        {"campaign", 'c', 0, G_OPTION_ARG_STRING_ARRAY, &a.campaigns,
+         "of this campaign (the newest; --dynamic: all of its target and stack)", "ID"},
+        {"rejected", 'r', 0, G_OPTION_ARG_NONE, &a.rejected, "each rejected config with its reason",
          NULL},
-        LIST_JSON_OPTION(&as_json),
+        {"dynamic", 0, 0, G_OPTION_ARG_NONE, &a.dynamic,
+         "what kernels for all shapes cost and save, against those for one", NULL},
+        {"network", 'n', 0, G_OPTION_ARG_STRING_ARRAY, &a.networks,
+         "--dynamic: of this network, may be repeated (all that were measured)", "N"},
+        {"within", 0, 0, G_OPTION_ARG_DOUBLE, &a.within_percent,
+         "--dynamic: times are close that differ by at most this (10)", "PERCENT"},
+        {"compile-share", 0, 0, G_OPTION_ARG_DOUBLE, &a.compile_share,
+         "--dynamic: preferred is what compiles in this part of the time (0.3333)", "SHARE"},
+        {"cold", 0, 0, G_OPTION_ARG_NONE, &a.cold,
+         "--dynamic: compile, load and run everything from empty caches, now", NULL},
+        LIST_JSON_OPTION(&a.as_json),
         {0},
     };
     const struct cli cli = {
         .command = "report",
         .summary = "What tuning gained: a row a problem, the whole network, and what was rejected.",
-        .example = "skipjack report --campaign 3 --rejected",
+        .example = "skipjack report --campaign 3 --rejected\n"
+                   "  skipjack report --dynamic --network resnet50-v1.5 --cold",
         .options = options,
     };
-    if (!cli_parse(&cli, &argc, &argv))
-        return CLI_USAGE;
     GError *error = NULL;
-    int64_t id = 0;
-    bool usable = !campaign || cli_parse_id(campaign, &id, &error);
-    g_autoptr(Store) store = usable ? database_open(as_json, &error) : NULL;
-    if (store && id == 0)
-        id = newest_campaign(store, &error);
-    if (!store || id == 0)
-        return cli_fail("report", error);
-    if (!rejected)
-        return show_report(store, id, as_json);
-    return list_finish("report", list_rejections(store, id, &error), as_json, error);
+    int status = CLI_USAGE;
+    if (cli_parse(&cli, &argc, &argv)) {
+        if (!arguments_check(&a, &error))
+            status = cli_fail("report", error);
+        else
+            status = a.dynamic ? show_dynamic(&a) : show_campaign(&a);
+    }
+    g_strfreev(a.campaigns);
+    g_strfreev(a.networks);
+    return status;
 }

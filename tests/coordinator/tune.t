@@ -161,7 +161,7 @@ like read_file("$folder/watch.err"), qr/goes on\..*\n  .*skipjack campaign watch
 
 for my $command (['status'], ['campaign', 'list'], ['campaign', 'show', '1'], ['problems'],
     ['networks'], ['networks', 'tiny'], ['targets'], ['quarantine', 'list'], ['report'],
-    ['report', '--rejected']) {
+    ['report', '--rejected'], ['report', '--dynamic']) {
     my ($name) = join '-', 'json', @$command;
     is run($name, @$command, '--json'), 0, "'@$command --json' ends with 0";
     my $parsed = eval { decode_json(read_file("$folder/$name.out")) };
@@ -175,7 +175,9 @@ for my $case (
     [qr/no campaign 99.*skipjack campaign list/, 'problems', '--campaign', '99'],
     [qr/no problem has the tag 'nope'/, 'problems', '--tag', 'nope'],
     [qr/no campaign 99.*skipjack campaign list/, 'campaign', 'pause', '99'],
-    [qr/no campaign 99.*skipjack campaign list/, 'report', '--campaign', '99']) {
+    [qr/no campaign 99.*skipjack campaign list/, 'report', '--campaign', '99'],
+    [qr/no campaign 99.*skipjack campaign list/, 'report', '--dynamic', '--campaign', '99'],
+    [qr/no network 'nope'.*skipjack networks/, 'report', '--dynamic', '--network', 'nope']) {
     my ($expected, @command) = @$case;
     my $status = finish(start('absent', @command), 60);
     is $status, 1, "'@command' ends with 1";

@@ -1,0 +1,98 @@
+/* The cold start, measured by the worker: the coordinator opens no device. */
+#include "coordinator/cli.h"
+#include "coordinator/dynamism_report.h"
+#include "coordinator/enter.h"
+#include "coordinator/plan.h"
+#include "coordinator/process.h"
+#include "solvers/problem_key.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What `worker --cold` reads: the policy's configs in the network's order. */
+static json_t *request_json(const struct dynamism_network *network, int policy)
+{
+    json_t *layers = json_array();
+    for (guint i = 0; i < network->measured->len; i++) {
+        const struct plan_problem *problem =
+            &g_array_index(network->measured, struct plan_problem, i);
+        const struct result *result = g_ptr_array_index(network->policies[policy].choices, i);
+        char key[PROBLEM_KEY_MAX];
+        json_array_append_new(layers, json_pack("{s:s, s:s, s:s, s:i}", "problem",
+                                                problem_key(&problem->problem, key), "solver",
+                                                result->solver, "config", result->kept.config_text,
+                                                "runs", problem->multiplicity));
+    }
+    return json_pack("{s:o}", "layers", layers);
+}
+
+static bool write_request(json_t *request, char **path, GError **error)
+{
+    int fd = g_file_open_tmp("skipjack-cold-XXXXXX", path, error);
+    if (fd < 0)
+        return false;
+    bool written = json_dumpfd(request, fd, JSON_COMPACT) == 0;
+    if (close(fd) == 0 && written)
+        return true;
+    g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot write '%s': %s", *path,
+                g_strerror(errno));
+    unlink(*path);
+    return false;
+}
+
+static bool read_answer(const char *text, struct dynamism_cold *cold, GError **error)
+{
+    json_t *answer = json_loads(text, 0, NULL);
+    json_int_t bytes = 0;
+    cold->measured =
+        answer && json_unpack(answer, "{s:i, s:I, s:F, s:F, s:F, s:F}", "kernels", &cold->kernels,
+                              "bytes", &bytes, "compile_seconds", &cold->compile_seconds,
+                              "load_seconds", &cold->load_seconds, "first_seconds",
+                              &cold->first_seconds, "second_seconds", &cold->second_seconds) == 0;
+    cold->bytes = bytes;
+    json_decref(answer);
+    if (!cold->measured)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
+                    "cannot measure a cold start: 'skipjack worker --cold' printed no times");
+    return cold->measured;
+}
+
+static bool measure(const struct dynamism_network *network, int policy, struct dynamism_cold *cold,
+                    GError **error)
+{
+    g_autofree char *path = NULL, *output = NULL;
+    json_t *request = request_json(network, policy);
+    bool written = write_request(request, &path, error);
+    json_decref(request);
+    if (!written)
+        return false;
+    fprintf(stderr, "cold start of %s, %s: %d kernels, about %.1f s to compile\n", network->name,
+            dynamism_policy_name(policy), network->policies[policy].kernels,
+            network->policies[policy].compile_seconds);
+    const char *const args[] = {"worker", "--cold", path, NULL};
+    bool ran = process_run(args, NULL, &output, error);
+    unlink(path);
+    return ran && read_answer(output, cold, error);
+}
+
+bool dynamism_report_cold(struct dynamism_report *report, GError **error)
+{
+    struct machine machine = {0};
+    if (!machine_probe(&machine, error))
+        return false;
+    bool same = strcmp(machine.target.id, report->target) == 0;
+    if (!same)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "this machine is %s: --cold measures on the target itself, %s",
+                    machine.target.id, report->target);
+    machine_clear(&machine);
+    for (guint i = 0; same && i < report->networks->len; i++) {
+        const struct dynamism_network *network = g_ptr_array_index(report->networks, i);
+        for (int p = 0; network->measured->len > 0 && p < DYNAMISM_POLICIES; p++)
+            if (!measure(network, p, &report->cold[i][p], error))
+                return false;
+    }
+    return same;
+}

@@ -1,0 +1,323 @@
+/* Reads what `report --dynamic` computes on. */
+#include "coordinator/dynamism_report.h"
+
+#include "coordinator/cli.h"
+#include "coordinator/plan.h"
+#include "solvers/problem_key.h"
+
+#include <string.h>
+
+/* ---- campaigns ---- */
+
+static bool same_place(const struct campaign *a, const struct campaign *b)
+{
+    return strcmp(a->target, b->target) == 0 && strcmp(a->stack, b->stack) == 0;
+}
+
+static const struct campaign *newest_campaign(const GPtrArray *campaigns)
+{
+    const struct campaign *newest = NULL;
+    for (guint i = 0; i < campaigns->len; i++) {
+        const struct campaign *campaign = g_ptr_array_index(campaigns, i);
+        if (!newest || campaign->id > newest->id)
+            newest = campaign;
+    }
+    return newest;
+}
+
+/* Adds one by its id; the first one says of which target all are. */
+static bool take_campaign(struct dynamism_report *report, Store *store, const char *name,
+                          GError **error)
+{
+    int64_t id = 0;
+    if (!cli_parse_id(name, &id, error))
+        return false;
+    struct campaign *campaign = store_get_campaign(store, id, error);
+    if (!campaign)
+        return false;
+    if (!report->target) {
+        report->target = g_strdup(campaign->target);
+        report->stack = g_strdup(campaign->stack);
+    }
+    bool same = strcmp(campaign->target, report->target) == 0;
+    if (same)
+        g_array_append_val(report->campaigns, id);
+    else
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "campaign %s is for %s, others for %s: times of different targets do not "
+                    "compare",
+                    name, campaign->target, report->target);
+    campaign_free(campaign);
+    return same;
+}
+
+static bool take_campaigns(struct dynamism_report *report, Store *store, char *const *names,
+                           GError **error)
+{
+    report->campaigns = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    for (int i = 0; names && names[i]; i++)
+        if (!take_campaign(report, store, names[i], error))
+            return false;
+    g_autoptr(GPtrArray) campaigns = names ? NULL : store_list_campaigns(store, error);
+    if (!campaigns)
+        return names != NULL;
+    const struct campaign *newest = newest_campaign(campaigns);
+    if (!newest) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "there is no campaign yet; skipjack tune FILE makes one");
+        return false;
+    }
+    for (guint i = 0; i < campaigns->len; i++) {
+        const struct campaign *campaign = g_ptr_array_index(campaigns, i);
+        if (same_place(campaign, newest))
+            g_array_append_val(report->campaigns, campaign->id);
+    }
+    report->target = g_strdup(newest->target);
+    report->stack = g_strdup(newest->stack);
+    return true;
+}
+
+/* ---- what was measured ---- */
+
+/* Results of another revision than this program's are of kernels it would not compile. */
+static bool is_stale(const struct result *result)
+{
+    const struct solver *solver = solver_find(result->solver);
+    return solver && solver->revision != result->revision;
+}
+
+static void free_result(gpointer result)
+{
+    result_free(result);
+}
+
+static bool read_campaign(struct dynamism_report *report, Store *store, int64_t id, GError **error)
+{
+    GPtrArray *results = store_list_results(store, id, error);
+    GPtrArray *outcomes = results ? store_list_outcomes(store, id, error) : NULL;
+    if (outcomes && !report->outcomes)
+        report->outcomes = outcomes; /* which knows how to free them */
+    else if (outcomes)
+        g_ptr_array_extend_and_steal(report->outcomes, outcomes);
+    for (guint i = results ? results->len : 0; i > 0; i--)
+        if (is_stale(g_ptr_array_index(results, i - 1)))
+            g_ptr_array_remove_index(results, i - 1);
+    if (results)
+        g_ptr_array_extend_and_steal(report->results, results);
+    return outcomes != NULL;
+}
+
+static GPtrArray *kernel_keys(const GPtrArray *results)
+{
+    GPtrArray *keys = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < results->len; i++) {
+        const struct result *result = g_ptr_array_index(results, i);
+        char **of = g_strsplit(result->kept.kernel_keys, ",", -1);
+        for (int k = 0; of[k]; k++) {
+            if (g_hash_table_add(seen, of[k]))
+                g_ptr_array_add(keys, of[k]);
+            else
+                g_free(of[k]);
+        }
+        g_free(of);
+    }
+    return keys;
+}
+
+static bool read_measured(struct dynamism_report *report, Store *store, GError **error)
+{
+    report->results = g_ptr_array_new_with_free_func(free_result);
+    for (guint i = 0; i < report->campaigns->len; i++) {
+        int64_t id = g_array_index(report->campaigns, int64_t, i);
+        if (!read_campaign(report, store, id, error))
+            return false;
+    }
+    if (report->results->len == 0) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "nothing was measured yet on %s; skipjack tune FILE does", report->target);
+        return false;
+    }
+    g_autoptr(GPtrArray) keys = kernel_keys(report->results);
+    report->kernels =
+        store_kernel_costs(store, (const char *const *)keys->pdata, (int)keys->len, error);
+    report->data =
+        (struct dynamism_data){report->results, report->outcomes, report->kernels, solver_find};
+    return report->kernels != NULL;
+}
+
+/* ---- networks ---- */
+
+static void free_network(gpointer network)
+{
+    dynamism_network_free(network);
+}
+
+/* Adds it up, and its problems to those of all networks. One that nothing was measured of is left
+ * out unless it was asked for. */
+static void add_network(struct dynamism_report *report, const char *name, const GArray *problems,
+                        bool wanted, GArray *all)
+{
+    struct dynamism_network *network =
+        dynamism_network_new(&report->data, name, problems, &report->limits);
+    if (!wanted && network->measured->len == 0) {
+        dynamism_network_free(network);
+        return;
+    }
+    g_ptr_array_add(report->networks, network);
+    for (guint i = 0; i < problems->len; i++)
+        plan_add_problem(all, &g_array_index(problems, struct plan_problem, i).problem, 1);
+}
+
+static bool read_network(struct dynamism_report *report, Store *store, const char *name,
+                         bool wanted, GArray *all, GError **error)
+{
+    g_autoptr(GPtrArray) layers = store_list_layers(store, name, error);
+    g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
+    for (guint i = 0; layers && i < layers->len; i++) {
+        const struct layer *layer = g_ptr_array_index(layers, i);
+        plan_add_problem(problems, &layer->problem, layer->multiplicity);
+    }
+    if (layers)
+        add_network(report, name, problems, wanted, all);
+    return layers != NULL;
+}
+
+static bool read_all_networks(struct dynamism_report *report, Store *store, GArray *all,
+                              GError **error)
+{
+    g_autoptr(GPtrArray) rows = store_list_networks(store, error);
+    for (guint i = 0; rows && i < rows->len; i++) {
+        const struct network_row *row = g_ptr_array_index(rows, i);
+        if (row->problems > 0 && !read_network(report, store, row->name, false, all, error))
+            return false;
+    }
+    return rows != NULL;
+}
+
+/* Where no network holds the campaigns' problems they stand for one. */
+static void add_plain_problems(struct dynamism_report *report, GArray *all)
+{
+    g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < report->results->len; i++) {
+        const struct result *result = g_ptr_array_index(report->results, i);
+        char key[PROBLEM_KEY_MAX];
+        if (g_hash_table_add(seen, g_strdup(problem_key(&result->problem, key))))
+            plan_add_problem(problems, &result->problem, result->multiplicity);
+    }
+    add_network(report, "all problems", problems, true, all);
+}
+
+static bool read_networks(struct dynamism_report *report, Store *store, char *const *names,
+                          GError **error)
+{
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
+    report->networks = g_ptr_array_new_with_free_func(free_network);
+    for (int i = 0; names && names[i]; i++)
+        if (!read_network(report, store, names[i], true, all, error))
+            return false;
+    if (!names && !read_all_networks(report, store, all, error))
+        return false;
+    if (report->networks->len == 0)
+        add_plain_problems(report, all);
+    report->cold = g_malloc0_n(report->networks->len, sizeof *report->cold);
+    report->kinds = dynamism_kinds(all);
+    report->parameters = dynamism_parameters(&report->data, all);
+    return true;
+}
+
+/* ---- what is missing ---- */
+
+static char *solvers_of_form(enum dynamism_form form)
+{
+    GString *names = g_string_new(NULL);
+    for (int i = 0; i < solver_table_count; i++)
+        if (dynamism_form(solver_table[i], false) == form)
+            g_string_append_printf(names, "%s%s", names->len ? "," : "", solver_table[i]->name);
+    return g_string_free(names, FALSE);
+}
+
+static void note_form(struct dynamism_report *report, enum dynamism_form form)
+{
+    static const char *const adjectives[] = {"static", "dynamic", "partly specialised"};
+    g_autofree char *solvers = solvers_of_form(form);
+    if (report->forms[form] > 0)
+        return;
+    char *note = solvers[0] ? g_strdup_printf("No config of a %s solver was measured: "
+                                              "skipjack tune FILE --solvers %s",
+                                              adjectives[form], solvers)
+                            : g_strdup_printf("This program has no %s solver.", adjectives[form]);
+    g_ptr_array_add(report->notes, note);
+}
+
+static void note_network(struct dynamism_report *report, const struct dynamism_network *network)
+{
+    if (network->unmeasured->len > 0)
+        g_ptr_array_add(report->notes,
+                        g_strdup_printf("%s: %u of %d problems have no verified config and are "
+                                        "left out: skipjack campaign create --network %s",
+                                        network->name, network->unmeasured->len, network->problems,
+                                        network->name));
+    for (int p = 0; p < DYNAMISM_POLICIES; p++)
+        if (network->policies[p].unknown > 0)
+            g_ptr_array_add(report->notes,
+                            g_strdup_printf("%s, %s: the code of %d kernels is not in the database "
+                                            "any more; their bytes are not counted",
+                                            network->name, dynamism_policy_name(p),
+                                            network->policies[p].unknown));
+}
+
+static void add_notes(struct dynamism_report *report)
+{
+    bool lacks_pairs = false;
+    report->notes = g_ptr_array_new_with_free_func(g_free);
+    for (int f = 0; f < DYNAMISM_FORMS; f++)
+        note_form(report, (enum dynamism_form)f);
+    for (guint i = 0; i < report->networks->len; i++)
+        note_network(report, g_ptr_array_index(report->networks, i));
+    for (guint i = 0; i < report->parameters->len; i++) {
+        const struct dynamism_parameter *parameter =
+            &g_array_index(report->parameters, struct dynamism_parameter, i);
+        lacks_pairs = lacks_pairs || (parameter->choice && parameter->pairs == 0);
+    }
+    if (lacks_pairs)
+        g_ptr_array_add(report->notes,
+                        g_strdup("A gain is unknown where no two configs differ in that parameter "
+                                 "alone; tune with more of them: --configs 0"));
+}
+
+/* ---- the whole ---- */
+
+struct dynamism_report *dynamism_report_new(Store *store, const struct dynamism_request *request,
+                                            GError **error)
+{
+    struct dynamism_report *report = g_new0(struct dynamism_report, 1);
+    report->limits = request->limits;
+    if (take_campaigns(report, store, request->campaigns, error) &&
+        read_measured(report, store, error) &&
+        read_networks(report, store, request->networks, error)) {
+        dynamism_count_forms(&report->data, report->forms);
+        add_notes(report);
+        return report;
+    }
+    dynamism_report_free(report);
+    return NULL;
+}
+
+void dynamism_report_free(struct dynamism_report *report)
+{
+    if (!report)
+        return;
+    g_clear_pointer(&report->networks, g_ptr_array_unref);
+    g_clear_pointer(&report->parameters, g_array_unref);
+    g_clear_pointer(&report->notes, g_ptr_array_unref);
+    g_clear_pointer(&report->campaigns, g_array_unref);
+    g_clear_pointer(&report->results, g_ptr_array_unref);
+    g_clear_pointer(&report->outcomes, g_ptr_array_unref);
+    g_clear_pointer(&report->kernels, g_hash_table_unref);
+    g_free(report->cold);
+    g_free(report->target);
+    g_free(report->stack);
+    g_free(report);
+}
