@@ -29,9 +29,8 @@ static void order_axes(const int64_t packed[5], int order[5])
     }
 }
 
-/* Sets the strides and returns the elements from the first to the last one. */
-static int64_t lay_out(const struct problem *p, enum tensor_role role, enum trial_strides strides,
-                       int64_t result[5])
+int64_t trial_lay_out(const struct problem *p, enum tensor_role role, enum trial_strides strides,
+                      int64_t result[5])
 {
     int64_t sizes[5], elements = strides == TRIAL_SPREAD ? 2 : 1;
     int order[5];
@@ -52,7 +51,7 @@ static void make_buffer(struct conv_trial *trial, enum tensor_role role, enum tr
 {
     const struct problem *p = &trial->p;
     struct run_tensor *tensor = &trial->tensors[role];
-    int64_t elements = lay_out(p, role, strides, tensor->strides);
+    int64_t elements = trial_lay_out(p, role, strides, tensor->strides);
     gsize bytes = (gsize)(elements * data_type_bytes(p->type[role]));
 
     tensor->start = GUARD;

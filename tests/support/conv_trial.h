@@ -18,6 +18,10 @@ enum trial_strides {
     TRIAL_SPREAD, /* also between neighbours of the innermost axis */
 };
 
+/* Sets a tensor's strides (N C D H W, elements) and returns the elements from its first to its last. */
+int64_t trial_lay_out(const struct problem *p, enum tensor_role role, enum trial_strides strides,
+                      int64_t result[5]);
+
 struct conv_trial {
     struct problem p;
     struct run_tensor tensors[TENSOR_COUNT];
