@@ -79,32 +79,35 @@ static bool take_campaigns(struct dynamism_report *report, Store *store, char *c
 
 /* ---- what was measured ---- */
 
-/* Results of another revision than this program's are of kernels it would not compile. */
-static bool is_stale(const struct result *result)
+/* What another revision did is done with kernels that this program would not compile. */
+static bool is_stale(const char *name, int revision)
 {
-    const struct solver *solver = solver_find(result->solver);
-    return solver && solver->revision != result->revision;
-}
-
-static void free_result(gpointer result)
-{
-    result_free(result);
+    const struct solver *solver = solver_find(name);
+    return solver && solver->revision != revision;
 }
 
 static bool read_campaign(struct dynamism_report *report, Store *store, int64_t id, GError **error)
 {
     GPtrArray *results = store_list_results(store, id, error);
-    GPtrArray *outcomes = results ? store_list_outcomes(store, id, error) : NULL;
-    if (outcomes && !report->outcomes)
-        report->outcomes = outcomes; /* which knows how to free them */
-    else if (outcomes)
-        g_ptr_array_extend_and_steal(report->outcomes, outcomes);
-    for (guint i = results ? results->len : 0; i > 0; i--)
-        if (is_stale(g_ptr_array_index(results, i - 1)))
-            g_ptr_array_remove_index(results, i - 1);
     if (results)
-        g_ptr_array_extend_and_steal(report->results, results);
-    return outcomes != NULL;
+        g_ptr_array_add(report->lists, results);
+    GPtrArray *outcomes = results ? store_list_outcomes(store, id, error) : NULL;
+    if (!outcomes)
+        return false;
+    g_ptr_array_add(report->lists, outcomes);
+    for (guint i = 0; i < results->len; i++) {
+        struct result *result = g_ptr_array_index(results, i);
+        bool stale = is_stale(result->solver, result->revision);
+        report->stale += stale;
+        if (!stale)
+            g_ptr_array_add(report->results, result);
+    }
+    for (guint i = 0; i < outcomes->len; i++) {
+        struct config_outcome *outcome = g_ptr_array_index(outcomes, i);
+        if (!is_stale(outcome->solver, outcome->revision))
+            g_ptr_array_add(report->outcomes, outcome);
+    }
+    return true;
 }
 
 static GPtrArray *kernel_keys(const GPtrArray *results)
@@ -127,7 +130,9 @@ static GPtrArray *kernel_keys(const GPtrArray *results)
 
 static bool read_measured(struct dynamism_report *report, Store *store, GError **error)
 {
-    report->results = g_ptr_array_new_with_free_func(free_result);
+    report->lists = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+    report->results = g_ptr_array_new();
+    report->outcomes = g_ptr_array_new();
     for (guint i = 0; i < report->campaigns->len; i++) {
         int64_t id = g_array_index(report->campaigns, int64_t, i);
         if (!read_campaign(report, store, id, error))
@@ -281,6 +286,11 @@ static void add_notes(struct dynamism_report *report)
             &g_array_index(report->parameters, struct dynamism_parameter, i);
         lacks_pairs = lacks_pairs || (parameter->choice && parameter->pairs == 0);
     }
+    if (report->stale > 0)
+        g_ptr_array_add(report->notes,
+                        g_strdup_printf("%d results of other revisions of solvers are left out: "
+                                        "what they measured is not what this program compiles",
+                                        report->stale));
     if (lacks_pairs)
         g_ptr_array_add(report->notes,
                         g_strdup("A gain is unknown where no two configs differ in that parameter "
@@ -315,6 +325,7 @@ void dynamism_report_free(struct dynamism_report *report)
     g_clear_pointer(&report->campaigns, g_array_unref);
     g_clear_pointer(&report->results, g_ptr_array_unref);
     g_clear_pointer(&report->outcomes, g_ptr_array_unref);
+    g_clear_pointer(&report->lists, g_ptr_array_unref);
     g_clear_pointer(&report->kernels, g_hash_table_unref);
     g_free(report->cold);
     g_free(report->target);

@@ -48,10 +48,12 @@ struct dynamism_cold {
 struct dynamism_report {
     struct dynamism_limits limits;
     char *target, *stack;
-    GArray *campaigns; /* int64_t */
-    GPtrArray *results, *outcomes;
+    GArray *campaigns;             /* int64_t */
+    GPtrArray *lists;              /* GPtrArray *: as they were read, own what is in them */
+    GPtrArray *results, *outcomes; /* of them, what is of this program's solvers */
     GHashTable *kernels;
-    struct dynamism_data data; /* of the three */
+    int stale;                 /* results of other revisions of solvers, left out */
+    struct dynamism_data data; /* of results, outcomes and kernels */
     int forms[DYNAMISM_FORMS];
     GPtrArray *networks;                             /* struct dynamism_network * */
     struct dynamism_cold (*cold)[DYNAMISM_POLICIES]; /* a network each */

@@ -307,6 +307,7 @@ GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error);
 struct config_outcome {
     struct problem problem;
     char *solver, *config_text;
+    int revision;
     struct perf_config config;
     enum failure failure;
     double median_ms; /* 0 where it was not timed */

@@ -138,6 +138,7 @@ static void add_outcomes(GPtrArray *list, const json_t *object, bool all)
         struct config_outcome *rejection = g_new0(struct config_outcome, 1);
         rejection->problem = problem;
         rejection->solver = json_member_text(object, "solver");
+        rejection->revision = (int)json_member_int(object, "revision");
         rejection->config_text = g_strdup(perf_config_format(&round->configs[i], text));
         rejection->config = round->configs[i];
         rejection->failure = round->outcomes[i].failure;
@@ -152,7 +153,8 @@ static GPtrArray *list_outcomes(Store *store, int64_t campaign, bool all, GError
 {
     g_autoptr(StoreRows) rows = store_read(
         store, error,
-        "SELECT jsonb_build_object('problem', to_jsonb(p), 'solver', s.name, 'round', to_jsonb(r))"
+        "SELECT jsonb_build_object('problem', to_jsonb(p), 'solver', s.name,"
+        " 'revision', s.revision, 'round', to_jsonb(r))"
         " FROM jobs j JOIN rounds r ON r.job_id = j.id JOIN problems p ON p.id = j.problem_id"
         " JOIN solvers s ON s.id = j.solver_id"
         " WHERE j.campaign_id = $1"

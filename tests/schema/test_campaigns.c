@@ -193,6 +193,7 @@ static void expect_results(struct farm *farm, int64_t campaign)
     g_assert_cmpuint(outcomes->len, ==, 4);
     const struct config_outcome *verified = outcomes->pdata[0];
     g_assert_cmpint(verified->failure, ==, FAILURE_NONE);
+    g_assert_cmpint(verified->revision, ==, 1);
     g_assert_cmpint(verified->config.count, ==, 2);
     g_assert_cmpfloat(verified->median_ms, ==, 2.0);
     g_assert_true(store_count_outcomes(farm->store, campaign, counts, &error));
