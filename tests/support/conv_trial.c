@@ -127,9 +127,11 @@ void conv_trial_clear(struct conv_trial *trial)
 void conv_trial_run(struct conv_trial *trial, struct solution_runner *runner,
                     const struct solution *solution)
 {
+    struct run_tensor *const tensors = trial->tensors;
+
     for (int t = 0; t < TENSOR_COUNT; t++)
-        memcpy(trial->tensors[t].data, trial->before[t], trial->tensors[t].bytes);
-    solution_run(runner, solution, trial->tensors, 1);
+        memcpy(tensors[t].data, trial->before[t], tensors[t].bytes);
+    solution_run(runner, solution, tensors, 1);
 }
 
 /* ---- how far off a result may be ---- */
