@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define SLICE_ALIGN 256
+#include "solvers/solution.h"
 
 static int64_t gcd(int64_t a, int64_t b)
 {
@@ -55,9 +55,9 @@ void fft_plan_slices(const struct fft_plan *plan, int block_k, int block_n,
     double channels = rounded_up(plan->channels, block_k);
     double columns = rounded_up(plan->columns, block_n);
 
-    bytes[TENSOR_X] = rounded_up(row * plan->terms * columns, SLICE_ALIGN);
-    bytes[TENSOR_W] = rounded_up(row * plan->terms * channels, SLICE_ALIGN);
-    bytes[TENSOR_Y] = rounded_up(row * plan->channels * columns, SLICE_ALIGN);
+    bytes[TENSOR_X] = rounded_up(row * plan->terms * columns, WORKSPACE_ALIGNMENT);
+    bytes[TENSOR_W] = rounded_up(row * plan->terms * channels, WORKSPACE_ALIGNMENT);
+    bytes[TENSOR_Y] = rounded_up(row * plan->channels * columns, WORKSPACE_ALIGNMENT);
 }
 
 double fft_plan_planes(const struct fft_plan *plan, enum tensor_role role)

@@ -289,15 +289,15 @@ int main(int argc, char **argv)
         return 0;
     }
     solver = solver_find("ConvFft");
-    g_test_add_data_func("/conv_fft/defaults_are_right/on_a_cpu", &contexts[CONTEXT_HOST],
+    g_test_add_data_func("/conv_fft/defaults_are_right/here", &contexts[CONTEXT_HOST],
                          defaults_are_right);
     g_test_add_data_func("/conv_fft/defaults_are_right/for_amd", &contexts[CONTEXT_AMD],
                          defaults_are_right);
     g_test_add_data_func("/conv_fft/defaults_are_right/for_nvidia", &contexts[CONTEXT_NVIDIA],
                          defaults_are_right);
-    g_test_add_data_func("/conv_fft/every_size_is_right/on_a_cpu", &contexts[CONTEXT_HOST],
+    g_test_add_data_func("/conv_fft/every_size_is_right/here", &contexts[CONTEXT_HOST],
                          every_size_is_right);
-    g_test_add_data_func("/conv_fft/every_size_is_right/for_a_gpu", &contexts[CONTEXT_NVIDIA],
+    g_test_add_data_func("/conv_fft/every_size_is_right/for_nvidia", &contexts[CONTEXT_NVIDIA],
                          every_size_is_right);
     g_test_add_func("/conv_fft/errors_stay_below_the_stated_limit",
                     errors_stay_below_the_stated_limit);
