@@ -4,7 +4,7 @@
  * BF16 in any mixture and INT8 to INT32 (forward), groups, stride, dilation, tensors that are not
  * packed. Its copy of the input is needed but for FP32 inputs without padding and stride, and it has
  * zeros between the numbers for a strided convolution's backward direction, which costs that much
- * more arithmetic. The shape is not compiled in: one binary a config, direction, types and blocks.
+ * more arithmetic. The shape is not compiled in: one binary a config and types.
  */
 #include "solvers/conv_common.h"
 #include "solvers/conv_cpu_tile.h"
@@ -194,7 +194,7 @@ static void blocked_default_config(const struct problem *p, const struct context
 
     view_init(&view, p);
     k_count = view.k / p->groups;
-    vec = is_wide && k_count > VEC_MIN ? 16 : VEC_MIN;
+    vec = is_wide ? 16 : VEC_MIN;
     tile_v = k_count > vec ? 2 : 1;
     *config = (struct perf_config){PARAM_COUNT,
                                    {vec, tile_v, (is_wide ? 14 : 12) / tile_v, CRS_BLOCK_MIN}};
@@ -241,11 +241,11 @@ static void add_pad_launch(const struct problem *p, const struct view *view,
 
     launch_option_text(launch, "TYPE", data_type_name(p->type[view->in]));
     launch_option_text(launch, "LANE", conv_sum_type(p));
-    launch_option_int(launch, "BLOCK", problem_layout_block(p->layout[view->in]));
     launch_sort_options(launch);
     launch_arg_tensor(launch, view->in);
     launch_arg_workspace(launch, 0);
     add_strides(launch, view->in);
+    launch_arg_int32(launch, problem_layout_block(p->layout[view->in]));
     launch_arg_int32(launch, view->channels);
     add_sizes(launch, view->in_size);
     add_sizes(launch, view->phases);
@@ -293,10 +293,6 @@ static void add_options(const struct problem *p, const struct view *view, const 
     launch_option_int(launch, "PLAIN_W", p->type[TENSOR_W] == TYPE_FP32);
     launch_option_int(launch, "PLAIN_OUT",
                       p->type[view->out] == (is_float ? TYPE_FP32 : TYPE_INT32));
-    launch_option_int(launch, "BLOCK_W", problem_layout_block(p->layout[TENSOR_W]));
-    launch_option_int(launch, "BLOCK_OUT", problem_layout_block(p->layout[view->out]));
-    if (p->direction == DIRECTION_B)
-        launch_option_int(launch, "DIRECTION_B", 1);
     launch_sort_options(launch);
 }
 
@@ -318,6 +314,19 @@ static void add_strides_of_all(const struct problem *p, const struct view *view,
     for (int axis = 2; axis < 5; axis++)
         launch_arg_stride(launch, TENSOR_W, axis);
     add_strides(launch, view->out);
+}
+
+/* Channel blocks of the weights' output and input channels (c's alone lie in blocks) and of the
+ * output, then whether the filter is turned round. */
+static void add_blocks(const struct problem *p, const struct view *view, struct launch *launch)
+{
+    bool forward = p->direction == DIRECTION_F;
+    int block_w = problem_layout_block(p->layout[TENSOR_W]);
+
+    launch_arg_int32(launch, forward ? 1 : block_w);
+    launch_arg_int32(launch, forward ? block_w : 1);
+    launch_arg_int32(launch, problem_layout_block(p->layout[view->out]));
+    launch_arg_int32(launch, !forward);
 }
 
 static int64_t divide_up(int64_t count, int64_t by)
@@ -348,6 +357,7 @@ static void add_blocked_launch(const struct problem *p, const struct view *view,
     launch_arg_int32(launch, k_count);
     launch_arg_int32(launch, items);
     launch_arg_int32(launch, !in_place);
+    add_blocks(p, view, launch);
     add_sizes(launch, p->fil);
     add_sizes(launch, view->out_size);
     add_sizes(launch, view->phases);

@@ -10,11 +10,10 @@
  * a time: it lays out their weights by blocks of channels in private memory,
  * where they stay near while all tiles use them. Partial sums stay private too.
  *
- * Forward, or backward data with DIRECTION_B: then the input is y, the output
- * x, and the filter is turned round. The shape and all strides are arguments.
- * Options: TYPE_W and TYPE_OUT name stored types, PLAIN_W and PLAIN_OUT are 1
- * where these are LANE's own, BLOCK_W and BLOCK_OUT are the channel blocks of
- * the layouts.
+ * Forward, or backward data: then the input is y, the output x, and the filter
+ * is turned round. The shape, all strides and the layouts' channel blocks are
+ * arguments. Options: TYPE_W and TYPE_OUT name stored types, PLAIN_W and
+ * PLAIN_OUT are 1 where these are LANE's own.
  */
 #include "dialect.h"
 
@@ -22,17 +21,10 @@
 #define UNROLL _Pragma("unroll")
 
 /* Offset of channel c where channels lie in blocks of `block`, the block innermost. */
-#define CHANNEL(c, block, stride) ((i64)((c) / (block)) * (stride) + (c) % (block))
-
-#ifdef DIRECTION_B
-#define WEIGHT_OUT(k, stride) CHANNEL(k, BLOCK_W, stride)
-#define WEIGHT_IN(c, stride) ((i64)(c) * (stride))
-#define TURNED(f, count) ((count) - 1 - (f))
-#else
-#define WEIGHT_OUT(k, stride) ((i64)(k) * (stride))
-#define WEIGHT_IN(c, stride) CHANNEL(c, BLOCK_W, stride)
-#define TURNED(f, count) (f)
-#endif
+DEVICE i64 channel_offset(int c, int block, i64 stride)
+{
+    return block == 1 ? c * stride : c / block * stride + c % block;
+}
 
 /* ---- the terms of a sum, and their weights ---- */
 
@@ -45,7 +37,8 @@ struct filter_axis {
 struct filter {
     struct filter_axis d, h, w;
     i64 in_c, w_out, w_in;
-    int positions, c_count;
+    int out_block, in_block; /* channel blocks of the filter's layout */
+    int positions, c_count, is_turned;
     int contiguous;    /* the weights of an output channel lie in the order of terms */
     int channels_last; /* the order of terms: filter positions, then input channels */
 };
@@ -67,21 +60,16 @@ DEVICE struct filter_axis make_axis(int count, int phases, int stride, int dilat
 /* Weights that lie in the order of terms, the one or the other, can be taken by whole vectors. */
 DEVICE void choose_order(struct filter *filter)
 {
-    filter->channels_last = 0;
-    filter->contiguous = 0;
-#if BLOCK_W == 1 && !defined(DIRECTION_B)
-    {
-        i64 row = filter->w.count, plane = row * filter->h.count, c_count = filter->c_count;
-        filter->channels_last = filter->positions > 1 && filter->w_in == 1 &&
-                                filter->w.w_step == c_count && filter->h.w_step == row * c_count &&
-                                filter->d.w_step == plane * c_count;
-        filter->contiguous =
-            filter->channels_last ||
-            (filter->w_in == filter->positions && (row == 1 || filter->w.w_step == 1) &&
-             (filter->h.count == 1 || filter->h.w_step == row) &&
-             (filter->d.count == 1 || filter->d.w_step == plane));
-    }
-#endif
+    i64 row = filter->w.count, plane = row * filter->h.count, c_count = filter->c_count;
+    int is_plain = filter->in_block == 1 && (filter->positions == 1 || !filter->is_turned);
+    filter->channels_last = is_plain && filter->positions > 1 && filter->w_in == 1 &&
+                            filter->w.w_step == c_count && filter->h.w_step == row * c_count &&
+                            filter->d.w_step == plane * c_count;
+    filter->contiguous =
+        filter->channels_last ||
+        (is_plain && filter->w_in == filter->positions && (row == 1 || filter->w.w_step == 1) &&
+         (filter->h.count == 1 || filter->h.w_step == row) &&
+         (filter->d.count == 1 || filter->d.w_step == plane));
 }
 
 DEVICE i64 in_offset(const struct filter_axis *axis, int f)
@@ -95,20 +83,20 @@ DEVICE void find_term(const struct filter *filter, int term, i64 *in, i64 *weigh
 {
     int c = filter->channels_last ? term % filter->c_count : term / filter->positions;
     int f = filter->channels_last ? term / filter->c_count : term % filter->positions;
-    int fw = f % filter->w.count, fh = f / filter->w.count % filter->h.count;
-    int fd = f / filter->w.count / filter->h.count;
-    *in = c * filter->in_c + in_offset(&filter->d, fd) + in_offset(&filter->h, fh) +
-          in_offset(&filter->w, fw);
-    *weight = WEIGHT_IN(c, filter->w_in) + TURNED(fd, filter->d.count) * filter->d.w_step +
-              TURNED(fh, filter->h.count) * filter->h.w_step +
-              TURNED(fw, filter->w.count) * filter->w.w_step;
+    int row = filter->w.count, rows = filter->h.count;
+    *in = c * filter->in_c + in_offset(&filter->d, f / row / rows) +
+          in_offset(&filter->h, f / row % rows) + in_offset(&filter->w, f % row);
+    if (filter->is_turned)
+        f = filter->positions - 1 - f;
+    *weight = channel_offset(c, filter->in_block, filter->w_in) + f / row / rows * filter->d.w_step +
+              f / row % rows * filter->h.w_step + f % row * filter->w.w_step;
 }
 
 /* The same for `length` terms from first on. Divisions are slow, so a term is found from the one that
  * is a channel before it, where that is among them. */
 DEVICE void find_terms(const struct filter *filter, int first, int length, i64 *in, i64 *weight)
 {
-    int back = BLOCK_W > 1 ? length : filter->channels_last ? 1 : filter->positions;
+    int back = filter->in_block > 1 ? length : filter->channels_last ? 1 : filter->positions;
     int c = filter->channels_last ? first % filter->c_count : 1;
     for (int i = 0; i < length; i++) {
         if (i < back || c == 0) {
@@ -145,9 +133,10 @@ DEVICE void lay_out_weights(const struct filter *filter, GLOBAL const STORAGE(TY
                             int k_left, int first, int length, const i64 *terms, LANE *block)
 {
     i64 row[VEC];
-    int j = 0, side_by_side = BLOCK_W == 1 ? filter->w_out == 1 : 0;
+    int j = 0, side_by_side = filter->out_block == 1 && filter->w_out == 1;
     for (int i = 0; i < VEC; i++)
-        row[i] = WEIGHT_OUT(k + (i < k_left ? i : k_left - 1), filter->w_out);
+        row[i] = channel_offset(k + (i < k_left ? i : k_left - 1), filter->out_block,
+                                filter->w_out);
 #if PLAIN_W
     for (; filter->contiguous && j + VEC <= length; j += VEC, block += VEC * TILE_K) {
         vec square[VEC];
@@ -235,23 +224,28 @@ DEVICE i64 tile_offset(const struct tiles *tiles, int tile, i64 d, i64 h, i64 w)
 ADD_TILE(add_tile, 1)
 ADD_TILE(add_spread_tile, step)
 
-/* Stores VEC channels from k on of a tile's positions from up to end. */
-DEVICE void store_vector(GLOBAL STORAGE(TYPE_OUT) * out, i64 out_k, i64 out_w, int k, int k_left,
-                         const LANE *sums, int from, int end)
+/* Where results go. */
+struct output {
+    i64 c, w;
+    int block; /* of channels */
+};
+
+/* Stores VEC channels from k on of `count` positions of a row. */
+DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, int k, int k_left,
+                      const LANE *sums, int count)
 {
 #if PLAIN_OUT
-    int whole = k_left >= VEC, plain = BLOCK_OUT == 1 ? whole : 0;
-    int side_by_side = BLOCK_OUT == 1 ? out_k == 1 : BLOCK_OUT % VEC == 0 ? k % VEC == 0 : 0;
-    if (whole && side_by_side) {
-        out += CHANNEL(k, BLOCK_OUT, out_k);
-        for (int i = from; i < end; i++)
-            vec_store(out + i * out_w, vec_load(sums + i * TILE_K));
+    int side_by_side = to->block == 1 ? to->c == 1 : to->block % VEC == 0 && k % VEC == 0;
+    if (k_left >= VEC && side_by_side) {
+        out += channel_offset(k, to->block, to->c);
+        for (int i = 0; i < count; i++)
+            vec_store(out + i * to->w, vec_load(sums + i * TILE_K));
         return;
     }
-    if (plain && out_w == 1 && end - from >= VEC) {
-        for (int next = from; next < end; next += VEC) {
+    if (k_left >= VEC && to->block == 1 && to->w == 1 && count >= VEC) {
+        for (int next = 0; next < count; next += VEC) {
             /* The last square reaches back over the one before. */
-            int start = next < end - VEC ? next : end - VEC;
+            int start = next < count - VEC ? next : count - VEC;
             vec square[VEC];
             UNROLL
             for (int i = 0; i < VEC; i++)
@@ -259,16 +253,26 @@ DEVICE void store_vector(GLOBAL STORAGE(TYPE_OUT) * out, i64 out_k, i64 out_w, i
             transpose(square);
             UNROLL
             for (int i = 0; i < VEC; i++)
-                vec_store(out + (k + i) * out_k + start, square[i]);
+                vec_store(out + (k + i) * to->c + start, square[i]);
         }
         return;
     }
 #endif
     for (int lane = 0; lane < VEC && lane < k_left; lane++) {
-        i64 at = CHANNEL(k + lane, BLOCK_OUT, out_k);
-        for (int i = from; i < end; i++)
-            STORE(TYPE_OUT, out, at + i * out_w, sums[i * TILE_K + lane]);
+        i64 at = channel_offset(k + lane, to->block, to->c);
+        for (int i = 0; i < count; i++)
+            STORE(TYPE_OUT, out, at + i * to->w, sums[i * TILE_K + lane]);
     }
+}
+
+/* How many tiles from `tile` on lie behind each other in a row, or in rows without gaps. */
+DEVICE int run_length(const struct tiles *tiles, int tile, int has_gaps)
+{
+    int whole = tiles->width / TILE_W, left = tiles->end - tile;
+    if (whole == tiles->a_row && !has_gaps)
+        return left;
+    whole -= tile % tiles->a_row;
+    return whole < 1 ? 1 : whole < left ? whole : left;
 }
 
 /* Grid: `items` parts of an output plane's tiles, blocks of TILE_K channels of a group, images times
@@ -280,9 +284,10 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
                                  i64 in_d, i64 in_h, i64 in_w, i64 phase_d, i64 phase_h,
                                  i64 phase_w, i64 w_out, i64 w_in, i64 w_group, i64 w_d, i64 w_h,
                                  i64 w_w, i64 out_n, i64 out_k, i64 out_d, i64 out_h, i64 out_w,
-                                 int groups, int c_count, int k_count, int items, int has_slack, int fil_d,
-                                 int fil_h, int fil_w, int size_d, int size_h, int size_w,
-                                 int phases_d, int phases_h, int phases_w, int stride_d,
+                                 int groups, int c_count, int k_count, int items, int has_slack,
+                                 int w_out_block, int w_in_block, int out_block, int is_turned,
+                                 int fil_d, int fil_h, int fil_w, int size_d, int size_h,
+                                 int size_w, int phases_d, int phases_h, int phases_w, int stride_d,
                                  int stride_h, int stride_w, int dilation_d, int dilation_h,
                                  int dilation_w)
 {
@@ -294,6 +299,7 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
     i64 tile_count;
     struct filter filter;
     struct tiles tiles;
+    struct output to;
     filter.d = make_axis(fil_d, phases_d, stride_d, dilation_d, phase_d, in_d, w_d);
     filter.h = make_axis(fil_h, phases_h, stride_h, dilation_h, phase_h, in_h, w_h);
     filter.w = make_axis(fil_w, phases_w, stride_w, dilation_w, phase_w, in_w, w_w);
@@ -302,6 +308,9 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
     filter.w_in = w_in;
     filter.positions = fil_d * fil_h * fil_w;
     filter.c_count = c_count;
+    filter.out_block = w_out_block;
+    filter.in_block = w_in_block;
+    filter.is_turned = is_turned;
     choose_order(&filter);
     term_count = c_count * filter.positions;
     /* A plane without gaps on either side is one long row. */
@@ -335,13 +344,20 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
                 add_spread_tile(at, in_w, in_terms, weights, length, tile_sums, first == 0);
         }
     }
-    for (int tile = tiles.first; tile < tiles.end; tile++) {
+    to.c = out_k;
+    to.w = out_w;
+    to.block = out_block;
+    is_flat = out_h == size_w * out_w && out_d == size_h * out_h;
+    for (int tile = tiles.first, run; tile < tiles.end; tile += run) {
         /* A tile that was moved back leaves what is another's to that. */
         int start = tile_start(&tiles, tile), from = tile % tiles.a_row * TILE_W - start;
-        int end = tiles.width - start < TILE_W ? tiles.width - start : TILE_W;
+        int end = tiles.width - start;
+        run = run_length(&tiles, tile, !is_flat);
+        if (run > 1 || end > TILE_W)
+            end = run * TILE_W;
         for (int v = 0; v < TILE_V && v * VEC < k_left; v++)
-            store_vector(out + tile_offset(&tiles, tile, out_d, out_h, out_w), out_k, out_w,
-                         group * k_count + first_k + v * VEC, k_left - v * VEC,
-                         sums + (tile - tiles.first) * (TILE_W * TILE_K) + v * VEC, from, end);
+            store_run(out + tile_offset(&tiles, tile, out_d, out_h, out_w) + from * out_w, &to,
+                      group * k_count + first_k + v * VEC, k_left - v * VEC,
+                      sums + ((tile - tiles.first) * TILE_W + from) * TILE_K + v * VEC, end - from);
     }
 }

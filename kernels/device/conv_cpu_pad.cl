@@ -9,8 +9,8 @@
  * apart with zeros between (backward data). The copy is
  * [n][channels][phases_d][phases_h][phases_w][size_d][size_h][size_w].
  *
- * Options: TYPE names the input's type, LANE the copy's, BLOCK is the channel
- * block of the input's layout. Everything else is an argument.
+ * Options: TYPE names the input's type, LANE the copy's. Everything else is an
+ * argument; `block` is the channel block of the input's layout.
  */
 #include "dialect.h"
 
@@ -83,7 +83,7 @@ DEVICE void copy_pixels(GLOBAL const STORAGE(TYPE) * in, i64 in_w, const struct 
 
 /* Grid: phases, blocks of CHANNELS channels, images. */
 KERNEL(1, 1, 1) conv_cpu_pad(GLOBAL const STORAGE(TYPE) * RESTRICT in, GLOBAL LANE *RESTRICT copy,
-                             i64 in_n, i64 in_c, i64 in_d, i64 in_h, i64 in_w, int channels,
+                             i64 in_n, i64 in_c, i64 in_d, i64 in_h, i64 in_w, int block, int channels,
                              int count_d, int count_h, int count_w, int phases_d, int phases_h,
                              int phases_w, int size_d, int size_h, int size_w, int pad_d, int pad_h,
                              int pad_w, int stride_d, int stride_h, int stride_w, int dilation_d,
@@ -93,7 +93,7 @@ KERNEL(1, 1, 1) conv_cpu_pad(GLOBAL const STORAGE(TYPE) * RESTRICT in, GLOBAL LA
     int phase = (int)GROUP_ID(0), first_c = (int)GROUP_ID(1) * CHANNELS, n = (int)GROUP_ID(2);
     int phase_h = phase / phases_w % phases_h, phase_d = phase / phases_w / phases_h;
     int count = channels - first_c < CHANNELS ? channels - first_c : CHANNELS;
-    int side_by_side = BLOCK == 1 ? in_c == 1 : 0;
+    int side_by_side = block == 1 && in_c == 1;
     i64 volume = (i64)size_d * size_h * size_w;
     i64 plane = volume * phases_d * phases_h * phases_w;
     struct axis d, h, w;
@@ -127,7 +127,7 @@ KERNEL(1, 1, 1) conv_cpu_pad(GLOBAL const STORAGE(TYPE) * RESTRICT in, GLOBAL LA
                 copy_pixels(from + first_c, in_w, &w, copy, plane, count);
             } else {
                 for (int c = 0; c < count; c++) {
-                    i64 at = (first_c + c) / BLOCK * in_c + (first_c + c) % BLOCK;
+                    i64 at = (i64)((first_c + c) / block) * in_c + (first_c + c) % block;
                     copy_row(from + at, in_w, &w, copy + c * plane);
                 }
             }
