@@ -124,19 +124,16 @@ static void print_line(GString *line, FILE *out)
     fprintf(out, "%s\n", line->str);
 }
 
-/* How many characters of text a line of `room` takes: whole words where there is a blank, else
- * whole members of a list that commas join. */
+/* How many characters of text a line of `room` takes: whole words where there is a blank. */
 static glong piece_length(const char *text, glong room)
 {
-    glong length = g_utf8_strlen(text, -1), blank = 0, member = 0;
+    glong length = g_utf8_strlen(text, -1), blank = 0;
     if (length <= room)
         return length;
     const char *at = text;
-    for (glong i = 0; i <= room; i++, at = g_utf8_next_char(at)) {
+    for (glong i = 0; i <= room; i++, at = g_utf8_next_char(at))
         blank = *at == ' ' ? i : blank;
-        member = *at == ',' && i < room ? i + 1 : member;
-    }
-    return blank > 0 ? blank : member > 0 ? member : room;
+    return blank > 0 ? blank : room;
 }
 
 /* The last column, where the line stands or, where little room is left, below. Its text goes on

@@ -2,7 +2,7 @@
  * A toolchain turns a kernel's source into a code object for a target. It is
  * a small table of functions; the list of targets it can really compile is
  * asked before it is called. Compiling may crash or hang (a compiler is a
- * large program that runs in this process): callers run it in a child.
+ * large program, and some run in this process): callers run it in a child.
  */
 #ifndef KERNELS_TOOLCHAIN_H
 #define KERNELS_TOOLCHAIN_H
@@ -18,30 +18,35 @@ enum kernels_error {
     KERNELS_ERROR_TARGET,      /* The toolchain cannot compile for this target. */
     KERNELS_ERROR_UNAVAILABLE, /* The toolchain's library or program is not on this machine. */
     KERNELS_ERROR_SOURCE,      /* No kernel source of that name is built in. */
+    KERNELS_ERROR_CRASH,       /* The compiler died over the source; the log has its last words. */
+    KERNELS_ERROR_OBJECT,      /* A code object is damaged, or not what it should be. */
 };
 
 struct code_object {
     GBytes *code;
-    char *log;      /* what the compiler said, "" when nothing */
-    double seconds; /* wall time of the compilation */
-    int registers;  /* a work-item's, -1 when the compiler does not say */
-    int spills;     /* -1 likewise */
-    int64_t local_bytes;
+    char *log;             /* what the compiler said, "" when nothing */
+    double seconds;        /* wall time of the compilation */
+    int registers;         /* a work-item's, -1 when the compiler does not say */
+    int spills;            /* registers kept elsewhere for want of room, -1 likewise */
+    int64_t scratch_bytes; /* a work-item's memory for them and for arrays, -1 likewise */
+    int64_t local_bytes;   /* a workgroup's, as declared */
 };
 void code_object_clear(struct code_object *object);
 
 struct toolchain {
     const char *name; /* "opencl", "clang", "hiprtc", "nvrtc" */
-    /* Its version as it enters a kernel's identity ("PoCL 3.1 LLVM 14.0.6"); owned by the toolchain,
-     * kept for the process's life. NULL and KERNELS_ERROR_UNAVAILABLE when it is not here. */
-    const char *(*version)(GError **error);
+    /* Its version as it enters the identity of a kernel for the target ("PoCL 3.1 LLVM 14.0.6"); NULL
+     * for all that it has, as a node describes itself. Owned by the toolchain, kept for the process's
+     * life. NULL and KERNELS_ERROR_UNAVAILABLE when it is not here, KERNELS_ERROR_TARGET when none of
+     * it compiles for the target. */
+    const char *(*version)(const struct target *target, GError **error);
     /* What it adds to every launch's options; part of a kernel's identity. */
     const char *flags;
     bool (*can_compile)(const struct target *target, GError **error);
     /* Code objects of equal input are equal byte for byte. */
     bool reproducible;
-    /* On success fills *object, owned by the caller. On KERNELS_ERROR_COMPILE object->log is set
-     * too. */
+    /* On success fills *object, owned by the caller. On KERNELS_ERROR_COMPILE and _CRASH object->log
+     * is set too. Called from any thread. */
     bool (*compile)(const char *source, const char *options, const char *entry,
                     const struct target *target, struct code_object *object, GError **error);
 };

@@ -47,10 +47,11 @@ static const struct host *host_open(GError **error)
     return found ? &host : NULL;
 }
 
-static const char *opencl_version(GError **error)
+static const char *opencl_version(const struct target *target, GError **error)
 {
     const struct host *host = host_open(error);
 
+    (void)target;
     return host ? host->version : NULL;
 }
 
@@ -125,6 +126,7 @@ static bool take_entry(const struct opencl *cl, const struct host *host, cl_prog
     cl->ReleaseKernel(kernel);
     object->local_bytes = (int64_t)local_bytes;
     object->registers = object->spills = -1;
+    object->scratch_bytes = -1;
     return true;
 }
 

@@ -39,7 +39,7 @@ static const struct toolchain *toolchain_open(const char *name, const struct tar
                     name);
         return NULL;
     }
-    *version = toolchain->version(error);
+    *version = toolchain->version(target, error);
     return *version && toolchain->can_compile(target, error) ? toolchain : NULL;
 }
 
@@ -57,19 +57,31 @@ static bool compile(const struct compile_request *request, const char **version,
                               object, error);
 }
 
+/* What became of it, as the agent is told. False when nothing was said about the source. */
+static bool failure_of(const GError *error, enum failure *failure)
+{
+    *failure = FAILURE_NONE;
+    if (g_error_matches(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE))
+        *failure = FAILURE_COMPILE_ERROR;
+    else if (g_error_matches(error, KERNELS_ERROR, KERNELS_ERROR_CRASH))
+        *failure = FAILURE_COMPILER_CRASH;
+    return !error || *failure != FAILURE_NONE;
+}
+
 static json_t *compiled_head(const struct compile_request *request, const char *version,
-                             const struct code_object *object, const GError *error)
+                             const struct code_object *object, enum failure failure,
+                             const GError *error)
 {
     const char *log = object->log ? object->log : "";
     g_autofree char *text = error ? g_strdup_printf("%s\n%s", error->message, log) : g_strdup(log);
     g_autofree char *valid = g_utf8_make_valid(text, -1);
-    json_t *head =
-        json_pack("{s:s, s:I, s:s, s:f, s:s, s:s}", "op", "compiled", "id", request->id, "failure",
-                  failure_name(error ? FAILURE_COMPILE_ERROR : FAILURE_NONE), "seconds",
-                  object->seconds, "log", g_strstrip(valid), "version", version ? version : "");
+    json_t *head = json_pack("{s:s, s:I, s:s, s:f, s:s, s:s}", "op", "compiled", "id", request->id,
+                             "failure", failure_name(failure), "seconds", object->seconds, "log",
+                             g_strstrip(valid), "version", version ? version : "");
     if (!error) {
         json_object_set_new(head, "registers", json_integer(object->registers));
         json_object_set_new(head, "spills", json_integer(object->spills));
+        json_object_set_new(head, "scratch_bytes", json_integer(object->scratch_bytes));
         json_object_set_new(head, "local_bytes", json_integer(object->local_bytes));
     }
     return head;
@@ -83,13 +95,14 @@ static bool serve_compile(int out, json_t *head, GError **error)
     g_autoptr(GError) refused = NULL;
     struct code_object object = {0};
     const char *version = NULL;
-    if (!compile(&request, &version, &object, &refused) &&
-        !g_error_matches(refused, KERNELS_ERROR, KERNELS_ERROR_COMPILE)) {
-        /* Nothing was said about the source: no answer, so that no kernel is called bad for it. */
+    enum failure failure;
+    compile(&request, &version, &object, &refused);
+    if (!failure_of(refused, &failure)) {
+        /* No answer, so that no kernel is called bad for it. */
         g_propagate_error(error, g_steal_pointer(&refused));
         return false;
     }
-    json_t *answer = compiled_head(&request, version, &object, refused);
+    json_t *answer = compiled_head(&request, version, &object, failure, refused);
     bool sent = frame_write(out, answer, object.code, error);
     json_decref(answer);
     code_object_clear(&object);
@@ -119,7 +132,7 @@ static bool serve_stack(int out, json_t *head, GError **error)
     g_autoptr(GString) stack = g_string_new(NULL);
     (void)head;
     for (int i = 0; i < toolchain_table_count; i++) {
-        const char *version = toolchain_table[i]->version(NULL);
+        const char *version = toolchain_table[i]->version(NULL, NULL);
         if (version)
             g_string_append_printf(stack, "%s%s %s", stack->len ? "; " : "",
                                    toolchain_table[i]->name, version);

@@ -12,7 +12,10 @@ static int run_build(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    opencl_environment(g_getenv("SKIPJACK_SCRATCH"));
+    const char *scratch = g_getenv("SKIPJACK_SCRATCH");
+    opencl_environment(scratch);
+    /* A compiler that is killed with this child leaves its files where the agent removes them. */
+    g_setenv("TMPDIR", scratch, TRUE);
     return build_child_main();
 }
 

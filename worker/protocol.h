@@ -8,12 +8,14 @@
  *   {"op":"compile","id":N,"toolchain":"opencl","file":..,"entry":..,"options":..,"target":{..}}
  * From it:
  *   {"op":"compiled","id":N,"failure":"ok","seconds":S,"log":"..","version":"..",
- *    "registers":R,"spills":P,"local_bytes":L}            blob: the code object
+ *    "registers":R,"spills":P,"scratch_bytes":B,"local_bytes":L}    blob: the code object; -1 where
+ *                                                                 the compiler does not say
  *   {"op":"compiled","id":N,"failure":"compile error","seconds":S,"log":"..","version":".."}
+ *                                                 or "compiler crash" of one in a process of its own
  * Before the first compilation for a target, since a kernel's key holds the toolchain's version:
  *   {"op":"version","toolchain":"opencl","target":{..}}
  *   {"op":"version","version":"..","error":".."}    error is "" where the toolchain serves the target
- * What a node that only builds says of its software, "clang 15.0.6; opencl PoCL 3.1":
+ * What a node that only builds says of its software, "clang 19.1.7 Debian, 15.0.6 Debian; opencl PoCL 3.1":
  *   {"op":"stack"}                                  answered by {"op":"stack","stack":".."}
  *
  * To an eval child:

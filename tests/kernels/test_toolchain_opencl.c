@@ -101,7 +101,7 @@ static void other_targets_are_refused_with_the_reason(void)
 
 static void version_names_pocl_and_llvm(void)
 {
-    const char *version = toolchain->version(NULL);
+    const char *version = toolchain->version(&host, NULL);
 
     g_assert_true(g_str_has_prefix(version, "PoCL "));
     g_assert_nonnull(strstr(version, " LLVM "));

@@ -98,6 +98,33 @@ static void test_building_and_evaluating_may_be_two_nodes(void)
     assert_done(store, id, 2);
 }
 
+/* Compilers need no device; where none serves the target, the jobs stay for another node. */
+static void test_kernels_of_a_gpu_are_built_without_one(void)
+{
+    static const char *const build[] = {"--eval", "none", "--build", "2", NULL};
+    static const char *const request[] = {
+        "--solvers", "ConvDirectNaive,ConvGemm1x1", "--target", "gfx90a68", "--configs", "2", NULL};
+    g_autofree char *clang = g_find_program_in_path("clang-15");
+    g_autoptr(GError) error = NULL;
+    struct progress progress;
+    if (!clang) {
+        g_test_skip("no clang-15 on this machine");
+        return;
+    }
+    g_autoptr(Store) store = scratch_store();
+    int64_t id = live_campaign(program(), problems, request);
+    g_setenv("SKIPJACK_CLANG", "clang-of-nobody", TRUE);
+    live_wait(live_worker(program(), build), 60);
+    g_assert_true(store_progress(store, id, &progress, &error));
+    g_assert_cmpint(progress.built + progress.failed, ==, 0);
+    g_setenv("SKIPJACK_CLANG", "clang-15", TRUE);
+    g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
+    g_unsetenv("SKIPJACK_CLANG");
+    g_assert_true(store_progress(store, id, &progress, &error));
+    g_assert_cmpint(progress.built, ==, 3);
+    g_assert_cmpint(progress.kernels_built, >=, 3);
+}
+
 static void test_the_embedded_database_is_asked_for(void)
 {
     g_autoptr(GError) error = NULL;
@@ -148,6 +175,8 @@ int main(int argc, char **argv)
     g_test_add_func("/agent/an_empty_queue_ends_at_once", test_an_empty_queue_ends_at_once);
     g_test_add_func("/agent/building_and_evaluating_may_be_two_nodes",
                     test_building_and_evaluating_may_be_two_nodes);
+    g_test_add_func("/agent/kernels_of_a_gpu_are_built_without_one",
+                    test_kernels_of_a_gpu_are_built_without_one);
     g_test_add_func("/agent/the_embedded_database_is_asked_for",
                     test_the_embedded_database_is_asked_for);
     g_test_add_func("/agent/a_campaign_that_is_not_there_is_said",

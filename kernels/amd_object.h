@@ -1,0 +1,33 @@
+/*
+ * What an AMD code object says of itself: an ELF file whose note "AMDGPU" holds
+ * its target and its kernels' needs, as LLVM's AMDGPUUsage.rst ("Code Object
+ * V3 and above") has it. It may come from anywhere, so nothing in it is
+ * trusted.
+ */
+#ifndef KERNELS_AMD_OBJECT_H
+#define KERNELS_AMD_OBJECT_H
+
+#include "kernels/toolchain.h"
+
+/* A kernel's needs; -1 for what the object does not state. */
+struct amd_kernel {
+    int64_t vector_registers, scalar_registers;
+    int64_t vector_spills, scalar_spills; /* scalar ones go to lanes of vector registers first */
+    int64_t scratch_bytes;                /* private memory of a work-item */
+    int64_t local_bytes;
+};
+
+struct amd_object {
+    char target[80]; /* "gfx90a:sramecc+:xnack-" */
+    struct amd_kernel kernel;
+};
+
+/* Reads what the object says of kernel `entry`. KERNELS_ERROR_OBJECT when it is no such object, is
+ * damaged, or has no kernel of that name. */
+bool amd_object_read(GBytes *code, const char *entry, struct amd_object *object, GError **error);
+
+/* The name that AMD's tools have for a target: "gfx90a:sramecc-:xnack+" of "_nosramecc_xnack". */
+#define AMD_TARGET_MAX 80
+void amd_target_name(const struct target *target, char name[AMD_TARGET_MAX]);
+
+#endif

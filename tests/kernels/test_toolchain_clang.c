@@ -1,0 +1,298 @@
+/* The real clangs of this machine, and others that misbehave by a script. */
+#include <glib/gstdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/amd_object.h"
+#include "kernels/toolchain.h"
+#include "tests/support/temp_folder.h"
+
+#define KERNEL_TEXT                                                                                \
+    "extern \"C\" __attribute__((global)) void copy(const float *x, float *y)\n"                   \
+    "{ int i = __builtin_amdgcn_workitem_id_x(); y[i * STEP] = x[i]; }\n"
+
+static const struct toolchain *toolchain;
+static char *temporary; /* the process's temporary folder */
+
+static void set_target(struct target *target, const char *id)
+{
+    g_assert_true(target_parse(id, target, NULL));
+}
+
+static guint entries_in(const char *path)
+{
+    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
+    guint count = 0;
+    while (folder && g_dir_read_name(folder))
+        count++;
+    return count;
+}
+
+/* True when there is a clang, and says so otherwise. */
+static bool clang_or_skip(const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    struct target target;
+    g_setenv("SKIPJACK_CLANG", name, TRUE);
+    set_target(&target, "gfx90a68");
+    if (toolchain->can_compile(&target, &error))
+        return true;
+    g_test_skip(error->message);
+    return false;
+}
+
+static bool compile(const char *text, const char *id, struct code_object *object, GError **error)
+{
+    struct target target;
+    set_target(&target, id);
+    return toolchain->compile(text, "-DSTEP=2", "copy", &target, object, error);
+}
+
+/* ---- real ones ---- */
+
+static void check_object(const struct code_object *object, const char *target)
+{
+    struct amd_object read;
+    g_assert_true(amd_object_read(object->code, "copy", &read, NULL));
+    g_assert_cmpstr(read.target, ==, target);
+    g_assert_cmpint(object->registers, >, 0);
+    g_assert_cmpint(object->registers, <=, 256);
+    g_assert_cmpint(object->spills, ==, 0);
+    g_assert_cmpint(object->scratch_bytes, ==, 0);
+    g_assert_cmpint(object->local_bytes, ==, 0);
+    g_assert_cmpfloat(object->seconds, >, 0);
+    g_assert_cmpstr(object->log, ==, "");
+}
+
+static void compiles_the_same_bytes_again(gconstpointer name)
+{
+    static const struct {
+        const char *id, *name;
+    } targets[] = {{"gfx90a68", "gfx90a"},
+                   {"gfx1030_36", "gfx1030"},
+                   {"gfx90a_sramecc_noxnack68", "gfx90a:sramecc+:xnack-"}};
+    if (!clang_or_skip(name))
+        return;
+    for (size_t i = 0; i < G_N_ELEMENTS(targets); i++) {
+        struct code_object first, second;
+        g_autoptr(GError) error = NULL;
+        g_assert_true(compile(KERNEL_TEXT, targets[i].id, &first, &error));
+        g_assert_no_error(error);
+        g_assert_true(compile(KERNEL_TEXT, targets[i].id, &second, NULL));
+        check_object(&first, targets[i].name);
+        g_assert_true(g_bytes_equal(first.code, second.code));
+        code_object_clear(&first);
+        code_object_clear(&second);
+    }
+}
+
+static void needs_are_told(void)
+{
+    static const char text[] =
+        "extern \"C\" __attribute__((global)) void copy(const float *x, float *y)\n"
+        "{ static __attribute__((shared)) float local[64]; volatile float held[4];\n"
+        "  int i = __builtin_amdgcn_workitem_id_x(); held[i & 3] = x[i]; local[i] = x[i + 1];\n"
+        "  __builtin_amdgcn_s_barrier(); y[i] = local[63 - i] + held[i & 1]; }\n";
+    struct code_object object;
+    g_autoptr(GError) error = NULL;
+    if (!clang_or_skip("clang-15"))
+        return;
+    g_assert_true(compile(text, "gfx90a68", &object, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(object.local_bytes, ==, 256);
+    g_assert_cmpint(object.scratch_bytes, >=, 16);
+    code_object_clear(&object);
+}
+
+static void bad_sources_are_told_apart(void)
+{
+    static const struct {
+        const char *text;
+        enum kernels_error code;
+        const char *message, *log;
+    } cases[] = {
+        {"nowhere here;\n", KERNELS_ERROR_COMPILE, "refused copy", "unknown type name 'nowhere'"},
+        {"int missing(int);\n" KERNEL_TEXT "__attribute__((device)) int missing(int);\n"
+         "extern \"C\" __attribute__((global)) void more(int *y) { *y = missing(1); }\n",
+         KERNELS_ERROR_COMPILE, "refused copy", "missing"},
+        {"extern \"C\" __attribute__((global)) void other() {}\n", KERNELS_ERROR_COMPILE,
+         "no kernel 'copy'", ""},
+        {"#include <stdio.h>\n" KERNEL_TEXT, KERNELS_ERROR_COMPILE, "refused copy", "stdio.h"},
+        {"#pragma clang __debug crash\n", KERNELS_ERROR_CRASH, "Illegal instruction", "Stack dump"},
+        {"#pragma clang __debug llvm_fatal_error\n", KERNELS_ERROR_CRASH, "an internal error",
+         "fatal error"},
+    };
+    if (!clang_or_skip("clang-15"))
+        return;
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct code_object object;
+        g_autoptr(GError) error = NULL;
+        g_assert_false(compile(cases[i].text, "gfx90a68", &object, &error));
+        g_assert_error(error, KERNELS_ERROR, (int)cases[i].code);
+        g_assert_nonnull(strstr(error->message, cases[i].message));
+        g_assert_nonnull(strstr(object.log, cases[i].log));
+        g_assert_null(object.code);
+        g_assert_cmpuint(entries_in(temporary), ==, 0);
+        code_object_clear(&object);
+    }
+}
+
+static void targets_that_it_does_not_know_are_refused(void)
+{
+    static const struct {
+        const char *id, *word;
+    } cases[] = {{"cpu-znver3_16", "AMD's GPUs"},
+                 {"sm_90_132_80g", "AMD's GPUs"},
+                 {"gfx1201_64", "invalid target ID 'gfx1201'"},
+                 {"gfx1030_xnack_36", "invalid target ID 'gfx1030:xnack+'"}};
+    if (!clang_or_skip("clang-15"))
+        return;
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        struct target target;
+        set_target(&target, cases[i].id);
+        g_assert_false(toolchain->can_compile(&target, &error));
+        g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_TARGET);
+        g_assert_nonnull(strstr(error->message, cases[i].word));
+        g_assert_null(toolchain->version(&target, NULL));
+    }
+}
+
+/* The first of the list that knows a target compiles for it, and names the version. */
+static void each_target_has_the_first_that_knows_it(void)
+{
+    struct target old, new;
+    const char *all;
+    if (!clang_or_skip("clang-19") || !clang_or_skip("clang-15,clang-19"))
+        return;
+    set_target(&old, "gfx900_64");
+    set_target(&new, "gfx1201_64");
+    g_assert_true(g_str_has_prefix(toolchain->version(&old, NULL), "15."));
+    g_assert_true(g_str_has_prefix(toolchain->version(&new, NULL), "19."));
+    all = toolchain->version(NULL, NULL);
+    g_assert_true(g_str_has_prefix(all, "15."));
+    g_assert_nonnull(strstr(all, ", 19."));
+    g_assert_true(toolchain->version(NULL, NULL) == all);
+    g_unsetenv("SKIPJACK_CLANG");
+    g_assert_true(g_str_has_prefix(toolchain->version(&old, NULL), "19."));
+}
+
+/* ---- none, and bad ones ---- */
+
+static void a_missing_one_is_named_with_the_remedy(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct code_object object;
+    g_setenv("SKIPJACK_CLANG", "clang-of-nobody", TRUE);
+    g_assert_null(toolchain->version(NULL, &error));
+    g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    g_assert_false(compile(KERNEL_TEXT, "gfx90a68", &object, &error));
+    g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "clang-of-nobody: it is not on this machine"));
+    g_assert_nonnull(strstr(error->message, "install Debian's clang-19 and lld-19"));
+    code_object_clear(&object);
+}
+
+/* A clang that is a script: it answers --version, and does `then` when it is to compile. */
+static void script_clang(TempFolder *folder, const char *then, bool with_linker)
+{
+    g_autofree char *text =
+        g_strdup_printf("#!/bin/sh\n[ $1 = --version ] && echo 'Odd clang version 9.9 (build 7)' "
+                        "&& exit\n%s\n",
+                        then);
+    const char *path = temp_folder_write(folder, "clang", text, -1);
+    g_chmod(path, 0700);
+    g_setenv("SKIPJACK_CLANG", path, TRUE);
+    if (with_linker)
+        g_chmod(temp_folder_write(folder, "ld.lld", "", 0), 0700);
+}
+
+static void one_without_a_linker_is_refused(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    script_clang(folder, "exit 0", false);
+    struct target target;
+    set_target(&target, "gfx90a68");
+    g_assert_false(toolchain->can_compile(&target, &error));
+    g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "no linker ld.lld lies beside"));
+}
+
+static void a_version_tells_whose_build_it_is(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    script_clang(folder, "exit 0", true);
+    g_assert_cmpstr(toolchain->version(NULL, NULL), ==, "9.9 Odd (build 7)");
+}
+
+/* It compiles for the target when tried, and dies over the kernel. */
+static void a_signal_is_named(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    struct code_object object;
+    script_clang(folder,
+                 "mkdir left; echo x >left/file; grep -q nothing kernel.cl || kill -SEGV $$", true);
+    g_assert_false(compile(KERNEL_TEXT, "gfx90a68", &object, &error));
+    g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_CRASH);
+    g_assert_nonnull(strstr(error->message, "clang 9.9 Odd (build 7) crashed over copy: "
+                                            "Segmentation fault"));
+    code_object_clear(&object);
+}
+
+static void success_without_an_object_is_a_failure(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    struct code_object object;
+    script_clang(folder, "exit 0", true);
+    g_assert_false(compile(KERNEL_TEXT, "gfx90a68", &object, &error));
+    g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE);
+    g_assert_null(object.code);
+    code_object_clear(&object);
+}
+
+/* After all the others. */
+static void nothing_is_left_behind(void)
+{
+    g_assert_cmpuint(entries_in(temporary), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    /* A temporary folder of its own, before anybody asks for one: what stays in it was forgotten. */
+    const char *parent = g_getenv("TMPDIR");
+    g_autofree char *pattern =
+        g_build_filename(parent ? parent : "/tmp", "skipjack-test-XXXXXX", NULL);
+    int status;
+    temporary = g_mkdtemp(pattern);
+    g_setenv("TMPDIR", temporary, TRUE);
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    toolchain = toolchain_find("clang");
+    g_test_add_data_func("/toolchain/clang/15_compiles_the_same_bytes_again", "clang-15",
+                         compiles_the_same_bytes_again);
+    g_test_add_data_func("/toolchain/clang/19_compiles_the_same_bytes_again", "clang-19",
+                         compiles_the_same_bytes_again);
+    g_test_add_func("/toolchain/clang/needs_are_told", needs_are_told);
+    g_test_add_func("/toolchain/clang/bad_sources_are_told_apart", bad_sources_are_told_apart);
+    g_test_add_func("/toolchain/clang/targets_that_it_does_not_know_are_refused",
+                    targets_that_it_does_not_know_are_refused);
+    g_test_add_func("/toolchain/clang/each_target_has_the_first_that_knows_it",
+                    each_target_has_the_first_that_knows_it);
+    g_test_add_func("/toolchain/clang/a_missing_one_is_named_with_the_remedy",
+                    a_missing_one_is_named_with_the_remedy);
+    g_test_add_func("/toolchain/clang/one_without_a_linker_is_refused",
+                    one_without_a_linker_is_refused);
+    g_test_add_func("/toolchain/clang/a_version_tells_whose_build_it_is",
+                    a_version_tells_whose_build_it_is);
+    g_test_add_func("/toolchain/clang/a_signal_is_named", a_signal_is_named);
+    g_test_add_func("/toolchain/clang/success_without_an_object_is_a_failure",
+                    success_without_an_object_is_a_failure);
+    g_test_add_func("/toolchain/clang/nothing_is_left_behind", nothing_is_left_behind);
+    status = g_test_run();
+    g_rmdir(temporary);
+    return status;
+}
