@@ -5,6 +5,7 @@
 #   make gpu-test    the family of solvers on this machine's GPU, through OpenCL
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them
+#   make solvers-table  what each solver serves, into solvers/README.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
 #
@@ -45,7 +46,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long gpu-test lint bench bench-deps demo install uninstall clean \
+.PHONY: all test test-long gpu-test lint bench bench-deps solvers-table demo install uninstall clean \
 	libraries sanitized-tests fuzzers FORCE
 all: $(BUILD)/skipjack
 
@@ -225,6 +226,12 @@ bench: bench-deps
 $(benches): bench-%: $(BUILD)/skipjack FORCE
 	$(if $(wildcard tests/bench/bench_$*.c),$(parallel) $(BUILD)/tests/bench/bench_$*)
 	$(if $(wildcard tests/bench/bench_$*.c),$(BUILD)/tests/bench/bench_$*,tests/bench/bench_$*.sh)
+
+# The part of solvers/README.md that says what each solver serves is asked of the solvers.
+solvers-table: $(BUILD)/skipjack
+	@$(BUILD)/skipjack solvers --table >$(BUILD)/solvers-table.md
+	@sed -i -e '/^<!-- solvers-table:/,/^<!-- end of solvers-table/{//!d}' \
+		-e '/^<!-- solvers-table:/r $(BUILD)/solvers-table.md' solvers/README.md
 
 demo:
 	$(DEPS) build

@@ -1,10 +1,14 @@
 /* `skipjack solvers`: the solver table, and which solvers serve a problem. Needs no database. */
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
+#include "coordinator/coverage.h"
 #include "coordinator/enter.h"
 #include "coordinator/lists.h"
 #include "coordinator/plan.h"
+#include "coordinator/problems_of.h"
+#include "coordinator/progress.h"
 #include "solvers/problem_key.h"
+#include "solvers/solver_claims.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,11 +16,36 @@
 
 #define SHOWN_HASH 12
 
+/* Counting that takes longer than this says how far it is, on a terminal after so many spaces. */
+#define QUIET_SECONDS 2
+#define PROGRESS_STEP 50
+
+#define COUNTED_CONFIGS  G_STRINGIFY(COVERAGE_CONFIGS_MAX)
+#define COUNTED_PROBLEMS G_STRINGIFY(COVERAGE_SAMPLE)
+
+struct solvers_options {
+    char *problem, *target;
+    gboolean coverage, table, json;
+};
+
+struct coverage_progress {
+    int64_t start_us;
+    struct progress_line line;
+};
+
+/* What every solver says of itself: in JSON as flags too, in tables under the titles given. */
+#define PROPERTY_COLUMNS(strides, repeatable)                                                      \
+    {"form", "form", TABLE_TEXT, 0}, {NULL, "dynamic", TABLE_YES, 0},                              \
+        {NULL, "partial", TABLE_YES, 0}, {strides, "any_strides", TABLE_YES, 0},                   \
+    {                                                                                              \
+        repeatable, "deterministic", TABLE_YES, 0                                                  \
+    }
+
 static const struct table_column solver_columns[] = {
-    {"solver", "solver", TABLE_TEXT, 0},    {NULL, "provider", TABLE_TEXT, 0},
-    {"revision", "revision", TABLE_INT, 0}, {"algorithm", "algorithm", TABLE_TEXT, 0},
-    {"dynamic", "dynamic", TABLE_YES, 0},   {"tunable", "tunable", TABLE_YES, 0},
-    {"hash", "hash_prefix", TABLE_TEXT, 0}, {NULL, "hash", TABLE_TEXT, 0},
+    {"solver", "solver", TABLE_TEXT, 0},           {NULL, "provider", TABLE_TEXT, 0},
+    {"revision", "revision", TABLE_INT, 0},        {"algorithm", "algorithm", TABLE_TEXT, 0},
+    PROPERTY_COLUMNS("any strides", "repeatable"), {NULL, "tunable", TABLE_YES, 0},
+    {NULL, "hash_prefix", TABLE_TEXT, 0},          {NULL, "hash", TABLE_TEXT, 0},
     {"params", "params", TABLE_TEXT, 0},
 };
 
@@ -31,6 +60,16 @@ static char *param_names(const struct space *space)
     return g_string_free(names, FALSE);
 }
 
+/* The cells of PROPERTY_COLUMNS. */
+static void add_properties(Table *table, const struct solver *solver)
+{
+    table_text(table, solver_form(solver));
+    table_yes(table, solver->dynamic);
+    table_yes(table, solver->partial);
+    table_yes(table, solver->any_strides);
+    table_yes(table, !solver->nondeterministic);
+}
+
 static Table *list_table(void)
 {
     Table *table = table_new(solver_columns, G_N_ELEMENTS(solver_columns));
@@ -42,7 +81,7 @@ static Table *list_table(void)
         table_text(table, solver->provider);
         table_int(table, solver->revision);
         table_text(table, solver->algorithm);
-        table_yes(table, solver->dynamic);
+        add_properties(table, solver);
         table_yes(table, solver->space != NULL);
         table_text(table, prefix);
         table_text(table, solver_hash(solver));
@@ -57,6 +96,7 @@ static const struct table_column applicable_columns[] = {
     {"estimate", "estimate", TABLE_NUMBER, 2},
     {"configs", "configs", TABLE_INT, 0},
     {"workspace", "workspace_bytes", TABLE_INT, 0},
+    PROPERTY_COLUMNS(NULL, NULL),
     {"why not", "reason", TABLE_TEXT, 0},
 };
 
@@ -74,6 +114,7 @@ static Table *list_applicable(const struct problem *problem, const struct target
         table_number(table, applies ? solver->estimate(problem, &context) : NAN);
         table_int(table, applies ? plan_job_configs(solver, problem, target, 0) : 0);
         table_int(table, applies ? (int64_t)solver_workspace_bytes(solver, problem, &context) : 0);
+        add_properties(table, solver);
         table_text(table, applies ? NULL : reason);
     }
     return table;
@@ -101,38 +142,122 @@ static Table *list_for_problem(const char *key, const char *target_name, GError 
     return list_applicable(&problem, &target);
 }
 
-int command_solvers(int argc, char **argv)
+static void print_claims(void)
 {
-    g_autofree char *key = NULL;
-    g_autofree char *target = NULL;
-    gboolean as_json = FALSE;
-    const GOptionEntry options[] = {
-        {"problem", 'p', 0, G_OPTION_ARG_STRING, &key, "which apply to this problem", "KEY"},
-        {"target", 't', 0, G_OPTION_ARG_STRING, &target, "on this target (local)", "T"},
-        LIST_JSON_OPTION(&as_json),
-        {0},
-    };
-    const struct cli cli = {
-        .command = "solvers",
-        .summary =
-            "The solver table; with --problem, which of them apply, and for the others why not.",
-        .example = "skipjack solvers --target gfx90a68 \\\n"
-                   "      --problem 64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F",
-        .options = options,
-    };
-    if (!cli_parse(&cli, &argc, &argv))
-        return CLI_USAGE;
-    if (target && !key) {
-        fputs("skipjack solvers: --target says which solvers serve a problem: name it with "
-              "--problem KEY\n",
-              stderr);
-        return CLI_USAGE;
-    }
+    g_autofree char *table = solver_claims_table(solver_table, solver_table_count);
+    fputs(table, stdout);
+}
+
+static void show_progress(int done, int total, void *data)
+{
+    struct coverage_progress *progress = data;
+    if (g_get_monotonic_time() - progress->start_us < QUIET_SECONDS * G_USEC_PER_SEC)
+        return;
+    g_autofree char *text = g_strdup_printf("counting configs: %d of %d spaces", done, total);
+    if (progress->line.terminal && done % PROGRESS_STEP != 0)
+        return;
+    progress_line_show(&progress->line, text);
+}
+
+static int cover(const struct solvers_options *options, char *const *files)
+{
     GError *error = NULL;
-    Table *table = key ? list_for_problem(key, target, &error) : list_table();
+    struct target target;
+    if (!find_target(options->target, &target, &error))
+        return cli_fail("solvers", error);
+    g_autoptr(Import) import = problems_import(files, &error);
+    if (!import)
+        return cli_fail("solvers", error);
+    if (problem_list_count(import->problems) == 0) {
+        fprintf(stderr, "skipjack solvers: there is no problem in '%s' to ask solvers about\n",
+                files[0]);
+        return CLI_FAILED;
+    }
+    struct coverage_progress progress = {.start_us = g_get_monotonic_time()};
+    progress_line_init(&progress.line);
+    const struct coverage_request request = {
+        &target, import->problems, solver_table, solver_table_count, show_progress, &progress};
+    struct coverage *coverage = coverage_new(&request);
+    progress_line_end(&progress.line);
+    if (options->json)
+        table_show_json(coverage_json(coverage));
+    else
+        coverage_print(coverage);
+    coverage_free(coverage);
+    return CLI_DONE;
+}
+
+/* What is asked for must make sense together; otherwise the reason. */
+static const char *misuse(const struct solvers_options *options, int files)
+{
+    if ((options->problem != NULL) + options->coverage + options->table > 1)
+        return "--problem, --coverage and --table ask for different things: name one of them";
+    if (options->coverage && files == 0)
+        return "--coverage needs files with problems: skipjack solvers --coverage FILE... --target "
+               "T";
+    if (!options->coverage && files > 0)
+        return "files with problems are read by --coverage alone: add it, or leave them out";
+    if (options->target && !options->problem && !options->coverage)
+        return "--target says which solvers serve a problem: name it with --problem KEY, or many "
+               "with --coverage FILE...";
+    if (options->table && options->json)
+        return "--table prints Markdown; without it --json prints the solvers";
+    return NULL;
+}
+
+static int list(const struct solvers_options *options)
+{
+    GError *error = NULL;
+    Table *table = options->problem ? list_for_problem(options->problem, options->target, &error)
+                                    : list_table();
     if (error && error->domain == SOLVERS_ERROR) {
         error->domain = COORDINATOR_ERROR;
         error->code = COORDINATOR_ERROR_USAGE;
     }
-    return list_finish("solvers", table, as_json, error);
+    return list_finish("solvers", table, options->json, error);
+}
+
+int command_solvers(int argc, char **argv)
+{
+    struct solvers_options options = {0};
+    const GOptionEntry entries[] = {
+        {"problem", 'p', 0, G_OPTION_ARG_STRING, &options.problem, "which apply to this problem",
+         "KEY"},
+        {"coverage", 'c', 0, G_OPTION_ARG_NONE, &options.coverage,
+         "how many solvers serve each problem of FILE..., and how much each can be tuned", NULL},
+        {"target", 't', 0, G_OPTION_ARG_STRING, &options.target, "on this target (local)", "T"},
+        {"table", 0, 0, G_OPTION_ARG_NONE, &options.table,
+         "what each solver claims to serve, as Markdown", NULL},
+        LIST_JSON_OPTION(&options.json),
+        {0},
+    };
+    const struct cli cli = {
+        .command = "solvers",
+        .arguments = "[FILE...]",
+        .summary = "The solver table; with --problem, which of them apply, and for the others why "
+                   "not; with --coverage, how many serve each problem of the files (all that "
+                   "import reads), and which problems are poorest. There a space is counted up "
+                   "to " COUNTED_CONFIGS " configs, and spaces of at most " COUNTED_PROBLEMS
+                   " problems a solver.",
+        .example = "skipjack solvers --target gfx90a68 \\\n"
+                   "      --problem 64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F\n"
+                   "  skipjack solvers --coverage problems.txt --target sm_90_132_80g --json",
+        .options = entries,
+        .most = -1,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    const char *wrong = misuse(&options, argc - 1);
+    if (wrong) {
+        fprintf(stderr, "skipjack solvers: %s\n", wrong);
+        return CLI_USAGE;
+    }
+    int status = CLI_DONE;
+    if (options.table)
+        print_claims();
+    else
+        status = options.coverage ? cover(&options, argv + 1) : list(&options);
+    g_free(options.problem);
+    g_free(options.target);
+    return status;
 }

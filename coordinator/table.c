@@ -124,16 +124,19 @@ static void print_line(GString *line, FILE *out)
     fprintf(out, "%s\n", line->str);
 }
 
-/* How many characters of text a line of `room` takes: whole words where there is a blank. */
+/* How many characters of text a line of `room` takes: whole words where there is a blank, else
+ * whole members of a list that commas join. */
 static glong piece_length(const char *text, glong room)
 {
-    glong length = g_utf8_strlen(text, -1), blank = 0;
+    glong length = g_utf8_strlen(text, -1), blank = 0, member = 0;
     if (length <= room)
         return length;
     const char *at = text;
-    for (glong i = 0; i <= room; i++, at = g_utf8_next_char(at))
+    for (glong i = 0; i <= room; i++, at = g_utf8_next_char(at)) {
         blank = *at == ' ' ? i : blank;
-    return blank > 0 ? blank : room;
+        member = *at == ',' && i < room ? i + 1 : member;
+    }
+    return blank > 0 ? blank : member > 0 ? member : room;
 }
 
 /* The last column, where the line stands or, where little room is left, below. Its text goes on

@@ -25,6 +25,11 @@ bool solver_searches(const struct solver *solver, const char *strategy)
     return solver->propose && strcmp(strategy, "exhaustive") != 0;
 }
 
+const char *solver_form(const struct solver *solver)
+{
+    return solver->dynamic ? "dynamic" : solver->partial ? "partial" : "static";
+}
+
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context)
 {

@@ -67,6 +67,9 @@ int solver_index(const char *name);
 /* Its own search takes the place of a campaign's strategy: of any but "exhaustive". */
 bool solver_searches(const struct solver *solver, const char *strategy);
 
+/* "dynamic", "partial" or "static": how much of the shape its kernels are compiled for. */
+const char *solver_form(const struct solver *solver);
+
 /* 0 for a solver without workspace_bytes. */
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context);

@@ -15,8 +15,10 @@ const struct solver *const solver_table[] = {
     &solver_conv_im2col_gemm,
     &solver_conv_winograd,
     &solver_conv_depthwise,
+    &solver_conv_fft,
     &solver_conv_cpu_direct,
     &solver_conv_cpu_gemm,
+    &solver_conv_cpu_blocked,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */

@@ -185,6 +185,24 @@ typedef DIALECT_JOIN(LANE, VEC) vec;
 /* value where keep is not 0, else 0 (whatever value is, a NaN too) */
 #define vec_keep(value, keep) select((vec)(0), value, (keep) != (vec)(0))
 
+/* lanes of a and b in turns, from their lower halves: a0 b0 a1 b1 ... */
+DEVICE vec vec_zip_low(vec a, vec b)
+{
+    vec result;
+    result.even = a.lo;
+    result.odd = b.lo;
+    return result;
+}
+
+/* and from their upper halves */
+DEVICE vec vec_zip_high(vec a, vec b)
+{
+    vec result;
+    result.even = a.hi;
+    result.odd = b.hi;
+    return result;
+}
+
 #else
 
 struct vec_of_lanes {
@@ -226,6 +244,22 @@ DEVICE vec vec_keep(vec value, vec keep)
     for (int i = 0; i < VEC; i++)
         value.lane[i] = keep.lane[i] != 0 ? value.lane[i] : 0;
     return value;
+}
+
+DEVICE vec vec_zip_low(vec a, vec b)
+{
+    vec result;
+    for (int i = 0; i < VEC; i++)
+        result.lane[i] = i % 2 ? b.lane[i / 2] : a.lane[i / 2];
+    return result;
+}
+
+DEVICE vec vec_zip_high(vec a, vec b)
+{
+    vec result;
+    for (int i = 0; i < VEC; i++)
+        result.lane[i] = i % 2 ? b.lane[(VEC + i) / 2] : a.lane[(VEC + i) / 2];
+    return result;
 }
 
 #endif

@@ -23,7 +23,6 @@ static const char *const layers[] = {
     "64-28-28-1x1-128-28-28-2-0x0-1x1-1x1-0-NCHW-FP32-F",
     "64-56-56-3x3-64-56-56-2-1x1-1x1-1x1-0-NCHW-FP32-F_g64",
     "16-40-40-9x9-16-40-40-1-4x4-1x1-1x1-0-NCHW-FP32-F",
-    "64-28-28-3x3-64-28-28-2-1x1-1x1-1x1-0-NCHWc8-FP32-F",
 };
 
 static bool find_layer(const struct solver *solver, enum direction direction,

@@ -47,9 +47,11 @@ for my $command (sort keys %verbs) {
 }
 
 for my $room (qw(solvers kernels schema worker export coordinator deploy tests)) {
-    my @lines = -e "$room/README.md" ? split /^/, `cat $room/README.md` : ();
+    my $text = -e "$room/README.md" ? `cat $room/README.md` : '';
+    $text =~ s/^<!-- (\S+-table): .*?^<!-- end of \1 -->\n//gms;
+    my @lines = split /^/, $text;
     cmp_ok scalar(@lines), '>', 10, "$room/ has a README";
-    cmp_ok scalar(@lines), '<=', 70, 'of one page';
+    cmp_ok scalar(@lines), '<=', 70, 'of one page, without tables that are made';
 }
 
 for my $command (@commands) {
@@ -87,6 +89,11 @@ my @usage_errors = (
     [qr/name it with --problem/, 'solvers', '--target', 'gfx90a68'],
     [qr/'-3' is no id/, 'report', '--campaign', '-3'],
     [qr/'0' is no id/, 'problems', '--campaign', '0'],
+    [qr/--coverage needs files/, 'solvers', '--coverage'],
+    [qr/by --coverage alone/, 'solvers', $layers],
+    [qr/name one of them/, 'solvers', '--coverage', '--table', $layers],
+    [qr/prints Markdown/, 'solvers', '--table', '--json'],
+    [qr/unknown target 'bogus'/, 'solvers', '--coverage', $layers, '--target', 'bogus'],
     [qr/cannot read 'x'/, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
 );
 for my $case (@usage_errors) {
@@ -123,6 +130,37 @@ ok((grep { $_->{solver} eq 'ConvDirectNaive' && !$_->{tunable} } @$solvers),
     '64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F');
 my @unused = grep { !$_->{applicable} && !$_->{reason} } @{decode_json($text)};
 is scalar(@unused), 0, 'solvers --problem gives a reason for each that does not apply';
+
+my $some = "$folder/some.txt";
+open my $some_file, '>', $some or die $!;
+print $some_file "conv -n 1 -c 8 -H 8 -W 8 -k $_ -y 3 -x 3 -p 1 -q 1\n" for 8, 8, 16;
+print $some_file "conv -n\n";
+close $some_file;
+($text, my $named, my $covered) = run('solvers', '--coverage', $some, '--target', 'gfx90a68', '--json');
+is $covered, 0, 'solvers --coverage ends with 0 where a line cannot be used';
+like $named, qr/some\.txt:4: .*needs a value/, 'and names that line on stderr';
+my $coverage = decode_json($text);
+my $counted = 0;
+$counted += $_ for values %{$coverage->{histogram}};
+is $coverage->{problems}, 6, 'it counts each problem once, in every direction';
+is $counted, 6, 'each is in the histogram';
+ok((grep { $_ eq 'GEMM' } keys %{$coverage->{families}}), 'algorithm families are named');
+like $coverage->{poorest}[0]{key}, qr/^8-8-8-3x3-|^16-8-8-3x3-/, 'the poorest problems are named by their keys';
+is_deeply [map { $_->{solver} } @{$coverage->{solvers}}], [map { $_->{solver} } @$solvers],
+    'every solver is counted';
+($text) = run('solvers', '--coverage', $some, '--target', 'gfx90a68');
+like $text, qr/^6 problems on gfx90a68: each has at least \d+ solvers/, 'without --json it prints tables';
+(undef, $named, $covered) = run('solvers', '--coverage', "$folder/none.txt", '--target', 'gfx90a68');
+is $covered, 1, 'a file that cannot be read is a failure';
+like $named, qr/none\.txt/, 'and is named';
+open my $empty_file, '>', "$folder/empty.txt" or die $!;
+print $empty_file "# nothing\n";
+close $empty_file;
+(undef, $named, $covered) = run('solvers', '--coverage', "$folder/empty.txt", '--target', 'gfx90a68');
+is $covered, 1, 'so are files without a problem';
+like $named, qr/no problem in .*empty\.txt/, 'with the reason';
+($text) = run('solvers', '--table');
+is scalar(grep { /^\| Conv/ } split /\n/, $text), scalar(@$solvers), 'solvers --table has a row a solver';
 
 open my $description, '>', "$folder/campaign.json" or die $!;
 print $description '{"target": "gfx90a68", "problms": "x.txt"}';

@@ -90,6 +90,19 @@ static void a_long_last_column_goes_on_below_itself(void)
     table_free(table);
 }
 
+static void a_list_without_blanks_breaks_after_a_comma(void)
+{
+    g_autofree char *member = g_strnfill(TABLE_WIDTH - 10, 'm');
+    g_autofree char *list = g_strdup_printf("%s,second,third", member);
+    g_autofree char *first = g_strdup_printf("%s,second,", member);
+    Table *table = table_new(columns + 5, 1);
+    table_text(table, list);
+    g_auto(GStrv) lines = printed(table);
+    g_assert_cmpstr(lines[1], ==, first);
+    g_assert_cmpstr(lines[2], ==, "third");
+    table_free(table);
+}
+
 static void what_is_longer_is_cut_for_people_only(void)
 {
     g_autofree char *words = g_strnfill(1000, 'w');
@@ -155,6 +168,8 @@ int main(int argc, char **argv)
     g_test_add_func("/table/json_has_all_columns_and_null", json_has_all_columns_and_null);
     g_test_add_func("/table/a_long_last_column_goes_on_below_itself",
                     a_long_last_column_goes_on_below_itself);
+    g_test_add_func("/table/a_list_without_blanks_breaks_after_a_comma",
+                    a_list_without_blanks_breaks_after_a_comma);
     g_test_add_func("/table/what_is_longer_is_cut_for_people_only",
                     what_is_longer_is_cut_for_people_only);
     g_test_add_func("/table/significant_digits_suit_small_and_large",

@@ -315,6 +315,10 @@ static int run_family(void)
         return 0;
     }
     claims = find_claims(draws);
+    if (claims->len == 0 && contexts[CONTEXT_HOST].target->vendor != VENDOR_CPU) {
+        g_print("1..0 # SKIP %s serves CPUs alone\n", solver->name);
+        return 0;
+    }
     if (claims->len == 0)
         g_error("%s serves none of the problems that it was asked about", solver->name);
     add_tests(claims);
