@@ -2,23 +2,13 @@
 
 #include <math.h>
 
-#include "solvers/solution.h"
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
+#include "solvers/conv_common.h"
 
 static void cut_axis(const struct problem *p, enum axis axis, int size, struct fft_cut *cut)
 {
     int64_t stride = p->stride[axis], last = p->dilation[axis] * (p->fil[axis] - 1);
 
-    cut->step = gcd(stride, p->dilation[axis]);
+    cut->step = stride / conv_stride_period(p, axis);
     cut->phases = MIN(stride, last + cut->step) / cut->step;
     cut->taps = last / stride + 1;
     cut->tile = size - cut->taps + 1;

@@ -196,7 +196,7 @@ static void errors_stay_below_the_stated_limit(void)
     static const struct shape lengths[] = {
         {1, 1, 2, 1, 40, 40, 1, 5, 0, 0, 1, 1, 1, 1},
         {1, 1, 2, 1, 40, 40, 11, 11, 0, 0, 1, 1, 1, 1},
-        {1, 300, 2, 1, 40, 40, 11, 11, 0, 0, 1, 1, 1, 1},
+        {1, 300, 2, 1, 33, 33, 11, 11, 0, 0, 1, 1, 1, 1},
     };
     g_autoptr(GRand) random = g_rand_new_with_seed(17);
 
