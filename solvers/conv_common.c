@@ -101,11 +101,11 @@ bool conv_counts_fit_32_bits(const struct problem *p, const char **reason)
     return m <= most && n <= most && k <= most && (double)p->n * (double)p->groups <= most;
 }
 
-/* CUDA takes 2^31 - 1 workgroups, HIP work-items that 32 bits count; a group has two items or more. */
-bool conv_items_fit_grid(const struct target *target, double items, const char **reason)
+int64_t conv_loop_items(int64_t count, int block)
 {
-    *reason = "needs fewer than 2^32 work-items in a launch";
-    return target->vendor == VENDOR_CPU || items <= (double)UINT32_MAX - OFFSET_MARGIN;
+    const int64_t most = INT64_C(1) << 30;
+
+    return MIN((count + block - 1) / block * block, most);
 }
 
 void conv_add_type_options(const struct problem *p, struct launch *launch)

@@ -42,9 +42,9 @@ void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k);
  * offsets in elements need not. Otherwise *reason says so. */
 bool conv_counts_fit_32_bits(const struct problem *p, const char **reason);
 
-/* That many work-items fit the first axis of a launch: GPUs take fewer than 2^32, CPUs any number.
- * Otherwise *reason says so. */
-bool conv_items_fit_grid(const struct target *target, double items, const char **reason);
+/* Work-items of a launch over `count` elements whose items go on by as many as there are of them: whole
+ * workgroups of `block`, at most 2^30, since no GPU takes more than 32 bits count. */
+int64_t conv_loop_items(int64_t count, int block);
 
 /* Adds TYPE_X, TYPE_W and TYPE_Y. */
 void conv_add_type_options(const struct problem *p, struct launch *launch);

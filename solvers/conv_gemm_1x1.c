@@ -21,8 +21,18 @@ static const struct space_param params[PARAM_COUNT] = {
     TILE_SPLITS_PARAM,
 };
 
+static bool blocks_fit_grid(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    return tile_fits_grid(context, values, m, n);
+}
+
 static const struct space_constraint constraints[] = {
     TILE_CONSTRAINTS,
+    {"blocks_fit_grid", "work-items of a launch", TILE_REPEAT_M + 1, blocks_fit_grid},
     TILE_SPLITS_CONSTRAINT,
 };
 
@@ -33,30 +43,10 @@ static bool is_strided(const struct problem *p)
     return p->stride[AXIS_D] > 1 || p->stride[AXIS_H] > 1 || p->stride[AXIS_W] > 1;
 }
 
-static double x_elements(const struct problem *p)
-{
-    return (double)p->n * (double)p->c * (double)p->in[AXIS_D] * (double)p->in[AXIS_H] *
-           (double)p->in[AXIS_W];
-}
-
-/* The product's own grid, and those that clear x and add up the parts of w. */
-static bool grids_fit(const struct problem *p, const struct target *target, const char **reason)
-{
-    double c_count = (double)(p->c / p->groups), columns = (double)p->n;
-
-    for (int a = 0; a < AXIS_COUNT; a++)
-        columns *= (double)p->out[a];
-    return gemm_grid_fits(p, (double)MAX(p->c, p->k) / (double)p->groups, (double)p->groups,
-                          reason) &&
-           conv_items_fit_grid(target, GEMM_ITEMS_A_COLUMN * MAX(columns, c_count), reason) &&
-           (p->direction != DIRECTION_B || conv_items_fit_grid(target, x_elements(p), reason)) &&
-           (p->direction != DIRECTION_W ||
-            conv_items_fit_grid(target, (double)p->k * c_count, reason));
-}
-
 static bool gemm_1x1_is_applicable(const struct problem *p, const struct context *context,
                                    const char **reason)
 {
+    (void)context;
     if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
         !conv_layouts_are_plain(p, reason))
         return false;
@@ -66,7 +56,9 @@ static bool gemm_1x1_is_applicable(const struct problem *p, const struct context
             return false;
         }
     }
-    return conv_counts_fit_32_bits(p, reason) && grids_fit(p, context->target, reason);
+    return conv_counts_fit_32_bits(p, reason) &&
+           gemm_grid_fits(p, (double)MAX(p->c, p->k) / (double)p->groups, (double)p->groups,
+                          reason);
 }
 
 /* The most that any config takes: W alone splits. */
@@ -85,7 +77,10 @@ static double gemm_1x1_estimate(const struct problem *p, const struct context *c
 static void gemm_1x1_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {
-    tile_default_config(context, config);
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    tile_default_config_for(context, m, n, config);
     config->values[TILE_SPLITS] = tile_default_splits(p, context, config->values);
     config->count = PARAM_COUNT;
 }
@@ -162,10 +157,11 @@ static void split_weights(const struct problem *p, const int32_t *values, struct
 static void add_clear_launch(const struct problem *p, struct solution *solution)
 {
     struct launch *launch = solution_add_launch(solution, "conv_clear_x.cl", "conv_clear_x");
-    int64_t count = p->n * p->c;
+    int64_t count = p->n * p->c, items;
 
     for (int a = 0; a < AXIS_COUNT; a++)
         count *= p->in[a];
+    items = conv_loop_items(count, CLEAR_ITEMS);
     launch_option_text(launch, "TYPE_X", data_type_name(p->type[TENSOR_X]));
     launch_arg_tensor(launch, TENSOR_X);
     launch_arg_int64(launch, count);
@@ -174,7 +170,8 @@ static void add_clear_launch(const struct problem *p, struct solution *solution)
         launch_arg_int32(launch, p->in[a]);
     for (int axis = 0; axis < 5; axis++)
         launch_arg_stride(launch, TENSOR_X, axis);
-    launch_set_grid(launch, (const int64_t[3]){count, 1, 1}, (const int[3]){CLEAR_ITEMS, 1, 1});
+    launch_arg_int64(launch, items);
+    launch_set_grid(launch, (const int64_t[3]){items, 1, 1}, (const int[3]){CLEAR_ITEMS, 1, 1});
 }
 
 static bool gemm_1x1_solve(const struct problem *p, const struct context *context,

@@ -12,9 +12,11 @@
 #define PARAM_COUNT (TILE_SPLITS + 1)
 
 /* Items of a workgroup of conv_col2im.cl. */
-#define FOLD_ITEMS   64
+#define FOLD_ITEMS         64
 /* Items of a workgroup of conv_im2col.cl on a GPU, which takes a line. */
-#define UNFOLD_ITEMS 128
+#define UNFOLD_ITEMS       128
+/* Workgroups of it at most; each then takes several lines. */
+#define UNFOLD_GROUPS_MOST (1 << 22)
 
 static const char *const sources[] = {"gemm.cl", "conv_im2col.cl", "conv_col2im.cl",
                                       "conv_sum_splits.cl", NULL};
@@ -23,13 +25,6 @@ static const struct space_param params[PARAM_COUNT] = {
     TILE_PARAMS,
     TILE_SPLITS_PARAM,
 };
-
-static const struct space_constraint constraints[] = {
-    TILE_CONSTRAINTS,
-    TILE_SPLITS_CONSTRAINT,
-};
-
-static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
 /* Filter positions of a channel, and output positions of all images. */
 static double filter_count(const struct problem *p)
@@ -41,6 +36,33 @@ static double position_count(const struct problem *p)
 {
     return (double)p->n * (double)p->out[AXIS_D] * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
 }
+
+/* Rows and columns of the product: forward k by positions, backward terms by positions, for weights k
+ * by terms. */
+static void product_sizes(const struct problem *p, double *m, double *n)
+{
+    double terms = (double)(p->c / p->groups) * filter_count(p);
+
+    *m = p->direction == DIRECTION_B ? terms : (double)(p->k / p->groups);
+    *n = p->direction == DIRECTION_W ? terms : position_count(p);
+}
+
+static bool blocks_fit_grid(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    double m, n;
+
+    product_sizes(p, &m, &n);
+    return tile_fits_grid(context, values, m, n);
+}
+
+static const struct space_constraint constraints[] = {
+    TILE_CONSTRAINTS,
+    {"blocks_fit_grid", "work-items of a launch", TILE_REPEAT_M + 1, blocks_fit_grid},
+    TILE_SPLITS_CONSTRAINT,
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
 static double col_elements(const struct problem *p)
 {
@@ -64,11 +86,10 @@ static bool is_its_own_col(const struct problem *p)
 
 static bool sizes_fit(const struct problem *p, const char **reason)
 {
-    double terms = (double)(p->c / p->groups) * filter_count(p);
+    double terms = (double)(p->c / p->groups) * filter_count(p), m, n;
 
-    if (!conv_counts_fit_32_bits(p, reason) ||
-        !gemm_grid_fits(p, p->direction == DIRECTION_B ? terms : (double)p->k / (double)p->groups,
-                        (double)p->groups, reason))
+    product_sizes(p, &m, &n);
+    if (!conv_counts_fit_32_bits(p, reason) || !gemm_grid_fits(p, m, (double)p->groups, reason))
         return false;
     if (position_count(p) > INT32_MAX / 2 || terms > INT32_MAX / 2 ||
         (double)p->c * filter_count(p) * (double)p->n > INT32_MAX / 2 || col_elements(p) > 0x1p50) {
@@ -78,37 +99,10 @@ static bool sizes_fit(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Besides the product's rows: its columns, the lines that are unfolded, the elements of x or w that
- * are summed at the end. */
-static bool grids_fit(const struct problem *p, const struct target *target, const char **reason)
-{
-    double c_count = (double)p->c, terms = c_count / (double)p->groups * filter_count(p);
-    double x_elements = (double)p->n * c_count;
-
-    for (int a = 0; a < AXIS_COUNT; a++)
-        x_elements *= (double)p->in[a];
-    switch (p->direction) {
-    case DIRECTION_B:
-        if (!conv_items_fit_grid(target, x_elements, reason))
-            return false;
-        break;
-    case DIRECTION_W:
-        if (!conv_items_fit_grid(target, (double)p->k * terms, reason))
-            return false;
-        break;
-    default: break;
-    }
-    return conv_items_fit_grid(target, GEMM_ITEMS_A_COLUMN * MAX(position_count(p), terms),
-                               reason) &&
-           conv_items_fit_grid(target,
-                               UNFOLD_ITEMS *
-                                   MAX(position_count(p), c_count * filter_count(p) * (double)p->n),
-                               reason);
-}
-
 static bool im2col_is_applicable(const struct problem *p, const struct context *context,
                                  const char **reason)
 {
+    (void)context;
     if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
         !conv_layouts_are_plain(p, reason))
         return false;
@@ -116,7 +110,7 @@ static bool im2col_is_applicable(const struct problem *p, const struct context *
         *reason = "needs input to unfold: a 1x1 filter of stride 1 without padding has none";
         return false;
     }
-    return sizes_fit(p, reason) && grids_fit(p, context->target, reason);
+    return sizes_fit(p, reason);
 }
 
 /* Bytes of col, to where the parts of split sums begin. */
@@ -140,7 +134,10 @@ static double im2col_estimate(const struct problem *p, const struct context *con
 static void im2col_default_config(const struct problem *p, const struct context *context,
                                   struct perf_config *config)
 {
-    tile_default_config(context, config);
+    double m, n;
+
+    product_sizes(p, &m, &n);
+    tile_default_config_for(context, m, n, config);
     config->values[TILE_SPLITS] = tile_default_splits(p, context, config->values);
     config->count = PARAM_COUNT;
 }
@@ -175,6 +172,7 @@ static void add_unfold_launch(const struct problem *p, const struct context *con
     bool is_cpu = context->target->vendor == VENDOR_CPU, by_term = is_by_term(p);
     int items_h = is_cpu ? 1 : by_term ? 2 : 8, items_w = is_cpu ? 1 : UNFOLD_ITEMS / items_h;
     double lines = by_term ? position_count(p) : (double)p->c * filter_count(p) * (double)p->n;
+    int64_t groups = MIN((int64_t)lines, UNFOLD_GROUPS_MOST);
 
     launch_option_text(launch, "TYPE_X", data_type_name(p->type[TENSOR_X]));
     launch_option_int(launch, "BY_TERM", by_term);
@@ -184,23 +182,27 @@ static void add_unfold_launch(const struct problem *p, const struct context *con
     launch_arg_tensor(launch, TENSOR_X);
     launch_arg_workspace(launch, 0);
     add_sizes(p, launch);
-    launch_set_grid(launch, (const int64_t[3]){(int64_t)lines * items_h * items_w, 1, 1},
+    launch_arg_int32(launch, (int64_t)lines);
+    launch_arg_int32(launch, groups);
+    launch_set_grid(launch, (const int64_t[3]){groups * items_h * items_w, 1, 1},
                     (const int[3]){items_h * items_w, 1, 1});
 }
 
 static void add_fold_launch(const struct problem *p, struct solution *solution)
 {
     struct launch *launch = solution_add_launch(solution, "conv_col2im.cl", "conv_col2im");
-    int64_t items = p->n * p->c;
+    int64_t count = p->n * p->c, items;
 
     for (int a = 0; a < AXIS_COUNT; a++)
-        items *= p->in[a];
+        count *= p->in[a];
+    items = conv_loop_items(count, FOLD_ITEMS);
     launch_option_text(launch, "TYPE_X", data_type_name(p->type[TENSOR_X]));
     launch_option_int(launch, "BY_TERM", is_by_term(p));
     launch_sort_options(launch);
     launch_arg_workspace(launch, 0);
     launch_arg_tensor(launch, TENSOR_X);
     add_sizes(p, launch);
+    launch_arg_int64(launch, items);
     launch_set_grid(launch, (const int64_t[3]){items, 1, 1}, (const int[3]){FOLD_ITEMS, 1, 1});
 }
 

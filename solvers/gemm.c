@@ -166,9 +166,9 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
                   gemm->batch[0].count * gemm->batch[1].count * gemm->splits, launch);
 }
 
-#define GRID_MOST     65535
-/* Rows of the smallest block that a space holds. */
-#define LEAST_BLOCK_M 8
+#define GRID_MOST    65535
+/* Rows of the blocks that tile_default_config_for() falls back to. */
+#define WIDE_BLOCK_M 32
 
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason)
 {
@@ -178,7 +178,7 @@ bool gemm_grid_fits(const struct problem *p, double m, double layers, const char
     for (int a = 0; a < AXIS_COUNT; a++)
         weights *= (double)p->fil[a];
     *reason = "needs fewer groups or channels: rows and groups are layers of the grid";
-    return m <= GRID_MOST * LEAST_BLOCK_M && layers * (splits ? TILE_SPLITS_MAX : 1) <= GRID_MOST &&
+    return m <= GRID_MOST * WIDE_BLOCK_M && layers * (splits ? TILE_SPLITS_MAX : 1) <= GRID_MOST &&
            weights <= 0x1p50;
 }
 
@@ -201,7 +201,7 @@ void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int spli
                         struct solution *solution)
 {
     struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
-    int64_t count = weight_count(p);
+    int64_t count = weight_count(p), items = conv_loop_items(count, SUM_ITEMS);
 
     launch_option_text(launch, "TYPE_W", data_type_name(p->type[TENSOR_W]));
     launch_arg_workspace(launch, offset_bytes);
@@ -213,5 +213,6 @@ void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int spli
         launch_arg_int32(launch, p->fil[a]);
     for (int axis = 0; axis < 5; axis++)
         launch_arg_stride(launch, TENSOR_W, axis);
-    launch_set_grid(launch, (const int64_t[3]){count, 1, 1}, (const int[3]){SUM_ITEMS, 1, 1});
+    launch_arg_int64(launch, items);
+    launch_set_grid(launch, (const int64_t[3]){items, 1, 1}, (const int[3]){SUM_ITEMS, 1, 1});
 }

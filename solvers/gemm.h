@@ -60,13 +60,9 @@ void gemm_set_axis(struct gemm_axis *axis, int64_t count, struct gemm_step first
 void gemm_add_launch(const struct gemm *gemm, const struct context *context, const int32_t *values,
                      struct solution *solution);
 
-/* Work-items along the grid's first axis for each column, at most: workgroups of 32 rows of items,
- * each item with 4 columns. */
-#define GEMM_ITEMS_A_COLUMN 8
-
-/* Whether m rows in that many layers of the grid are what every GPU's grid takes (its second and
- * third axis hold 65535 workgroups), and whether the parts of split sums have a size in 64 bits.
- * Otherwise *reason says so. */
+/* Whether m rows in that many layers of the grid are what every GPU's grid takes with the widest blocks
+ * (its second and third axis hold 65535 workgroups), and whether the parts of split sums have a size
+ * in 64 bits. Otherwise *reason says so. */
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason);
 
 /* Bytes of the parts that splits of w's sums leave, 0 for one part. */

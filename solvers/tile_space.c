@@ -1,5 +1,6 @@
 #include "solvers/tile_space.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
@@ -110,6 +111,24 @@ void tile_default_config(const struct context *context, struct perf_config *conf
     config->count = TILE_PARAM_COUNT;
     for (int i = 0; i < TILE_PARAM_COUNT; i++)
         config->values[i] = is_cpu(context) ? cpu[i] : gpu[i];
+}
+
+bool tile_fits_grid(const struct context *context, const int32_t *values, double m, double n)
+{
+    double columns = ceil(n / tile_block_n(values)), rows = ceil(m / tile_block_m(values));
+    double items = columns * values[TILE_THREADS_M] * values[TILE_THREADS_N];
+
+    return is_cpu(context) || (items <= (double)UINT32_MAX && rows <= 65535);
+}
+
+void tile_default_config_for(const struct context *context, double m, double n,
+                             struct perf_config *config)
+{
+    static const int32_t wide[TILE_PARAM_COUNT] = {8, 32, 4, 4, 2, 1, 16};
+
+    tile_default_config(context, config);
+    if (!tile_fits_grid(context, config->values, m, n))
+        memcpy(config->values, wide, sizeof(wide));
 }
 
 void tile_add_options(const int32_t *values, struct launch *launch)

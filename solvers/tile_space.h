@@ -67,9 +67,17 @@ bool tile_block_fits_local_memory(const struct problem *p, const struct context 
 int tile_block_m(const int32_t *values);
 int tile_block_n(const int32_t *values);
 
+/* Whether the grid of a product of m rows by n columns is what the target's launches take: 65535 blocks
+ * of rows, and work-items along the columns that 32 bits count. CPUs take any. */
+bool tile_fits_grid(const struct context *context, const int32_t *values, double m, double n);
+
 /* Sets the first TILE_PARAM_COUNT values; they satisfy all constraints but tile_block_suits_sizes.
  */
 void tile_default_config(const struct context *context, struct perf_config *config);
+/* The same for a product whose grid may be too large for those: such get wide blocks, whose grid fits
+ * for up to 2^21 rows and 2^31 columns. */
+void tile_default_config_for(const struct context *context, double m, double n,
+                             struct perf_config *config);
 
 /* Adds the tile's options (without LANE) to the launch, and sets its grid: one workgroup a block of
  * m rows by n columns and one of `batches`. */

@@ -1,6 +1,7 @@
 /*
- * Sets x[n][c][d][h][w] to zero, an item an element, before a kernel that
- * writes only those positions which some output reads.
+ * Sets x[n][c][d][h][w] to zero before a kernel that writes only those
+ * positions which some output reads. There are `items` work-items; each goes on
+ * by as many.
  *
  * Option: TYPE_X, the stored type.
  */
@@ -8,19 +9,19 @@
 
 KERNEL(64, 1, 1)
 conv_clear_x(GLOBAL STORAGE(TYPE_X) *RESTRICT x, i64 count, int c_count, int in_d, int in_h,
-             int in_w, i64 x_n, i64 x_c, i64 x_d, i64 x_h, i64 x_w)
+             int in_w, i64 x_n, i64 x_c, i64 x_d, i64 x_h, i64 x_w, i64 items)
 {
-    i64 rest = (i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0);
-    int c, d, h, w;
-    if (rest >= count)
-        return;
-    w = (int)(rest % in_w);
-    rest /= in_w;
-    h = (int)(rest % in_h);
-    rest /= in_h;
-    d = (int)(rest % in_d);
-    rest /= in_d;
-    c = (int)(rest % c_count);
-    rest /= c_count;
-    STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w, 0.0f);
+    for (i64 at = (i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0); at < count; at += items) {
+        i64 rest = at;
+        int c, d, h, w;
+        w = (int)(rest % in_w);
+        rest /= in_w;
+        h = (int)(rest % in_h);
+        rest /= in_h;
+        d = (int)(rest % in_d);
+        rest /= in_d;
+        c = (int)(rest % c_count);
+        rest /= c_count;
+        STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w, 0.0f);
+    }
 }

@@ -1,8 +1,9 @@
 /*
  * Folds col back: x[n][c][i] is the sum over the filter positions through which
  * some output o reads i of col's element for (c, filter position) and (n, o).
- * col lies as conv_im2col.cl describes (BY_TERM), in FP32. An item an element of
- * x, whose channels (BY_TERM 1) or columns (0) are neighbours.
+ * col lies as conv_im2col.cl describes (BY_TERM), in FP32. Of x's elements
+ * channels (BY_TERM 1) or columns (0) are neighbours; each of `items` work-items
+ * goes on by as many.
  *
  * Options: TYPE_X, BY_TERM.
  */
@@ -24,50 +25,64 @@ DEVICE int source_of(int in, int f, int out, int pad, int stride, int dilation)
     return at / stride;
 }
 
+struct shape {
+    int c_count, n_count, in_d, in_h, in_w, fil_d, fil_h, fil_w, out_d, out_h, out_w;
+    int pad_d, pad_h, pad_w, stride_d, stride_h, stride_w, dilation_d, dilation_h, dilation_w;
+};
+
+DEVICE float fold(const struct shape *s, GLOBAL const float *col, int n, int c, int d, int h, int w)
+{
+    int filter = s->fil_d * s->fil_h * s->fil_w;
+    float sum = 0;
+    for (int fd = 0; fd < s->fil_d; fd++) {
+        int od = source_of(d, fd, s->out_d, s->pad_d, s->stride_d, s->dilation_d);
+        if (od < 0)
+            continue;
+        for (int fh = 0; fh < s->fil_h; fh++) {
+            int oh = source_of(h, fh, s->out_h, s->pad_h, s->stride_h, s->dilation_h);
+            if (oh < 0)
+                continue;
+            for (int fw = 0; fw < s->fil_w; fw++) {
+                int ow = source_of(w, fw, s->out_w, s->pad_w, s->stride_w, s->dilation_w);
+                i64 f = (fd * s->fil_h + fh) * s->fil_w + fw;
+                i64 o = ((n * (i64)s->out_d + od) * s->out_h + oh) * s->out_w + ow;
+                if (ow < 0)
+                    continue;
+#if BY_TERM
+                sum += col[(o * filter + f) * s->c_count + c];
+#else
+                sum += col[(c * (i64)filter + f) * s->n_count * s->out_d * s->out_h * s->out_w + o];
+#endif
+            }
+        }
+    }
+    return sum;
+}
+
 KERNEL(64, 1, 1)
 conv_col2im(GLOBAL const float *RESTRICT col, GLOBAL STORAGE(TYPE_X) *RESTRICT x, i64 x_n, i64 x_c,
             i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, int in_d, int in_h, int in_w,
             int fil_d, int fil_h, int fil_w, int out_d, int out_h, int out_w, int pad_d, int pad_h,
             int pad_w, int stride_d, int stride_h, int stride_w, int dilation_d, int dilation_h,
-            int dilation_w)
+            int dilation_w, i64 items)
 {
-    i64 rest = (i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0);
-    i64 plane = (i64)n_count * out_d * out_h * out_w;
-    int c, d, h, w, n;
-    float sum = 0;
+    struct shape s = {c_count,  n_count,  in_d,     in_h,       in_w,       fil_d,     fil_h,
+                      fil_w,    out_d,    out_h,    out_w,      pad_d,      pad_h,     pad_w,
+                      stride_d, stride_h, stride_w, dilation_d, dilation_h, dilation_w};
+    i64 count = (i64)n_count * c_count * in_d * in_h * in_w;
+    for (i64 at = (i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0); at < count; at += items) {
+        i64 rest = at;
+        int c, d, h, w;
 #if BY_TERM
-    c = take(&rest, c_count);
+        c = take(&rest, c_count);
 #endif
-    w = take(&rest, in_w);
-    h = take(&rest, in_h);
-    d = take(&rest, in_d);
+        w = take(&rest, in_w);
+        h = take(&rest, in_h);
+        d = take(&rest, in_d);
 #if !BY_TERM
-    c = take(&rest, c_count);
+        c = take(&rest, c_count);
 #endif
-    if (rest >= n_count)
-        return;
-    n = (int)rest;
-    for (int fd = 0; fd < fil_d; fd++) {
-        int od = source_of(d, fd, out_d, pad_d, stride_d, dilation_d);
-        if (od < 0)
-            continue;
-        for (int fh = 0; fh < fil_h; fh++) {
-            int oh = source_of(h, fh, out_h, pad_h, stride_h, dilation_h);
-            if (oh < 0)
-                continue;
-            for (int fw = 0; fw < fil_w; fw++) {
-                int ow = source_of(w, fw, out_w, pad_w, stride_w, dilation_w);
-                i64 f = (fd * fil_h + fh) * fil_w + fw;
-                i64 o = ((n * (i64)out_d + od) * out_h + oh) * out_w + ow;
-                if (ow < 0)
-                    continue;
-#if BY_TERM
-                sum += col[(o * (fil_d * fil_h * fil_w) + f) * c_count + c];
-#else
-                sum += col[(c * (i64)(fil_d * fil_h * fil_w) + f) * plane + o];
-#endif
-            }
-        }
+        STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w,
+              fold(&s, col, (int)rest, c, d, h, w));
     }
-    STORE(TYPE_X, x, n * x_n + c * x_c + d * x_d + h * x_h + w * x_w, sum);
 }

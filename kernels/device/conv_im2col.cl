@@ -3,8 +3,9 @@
  * and every channel and filter position (a term), the input that the filter
  * position meets there, or 0 outside of x. The columns of one image are
  * neighbours (BY_TERM 0: [c][fil][n][out]) or the channels are (BY_TERM 1:
- * [n][out][fil][c]), as x has them. Grid: a workgroup a line, that is all but
- * the last few coordinates, of which its items take ITEMS_H by ITEMS_W at a time.
+ * [n][out][fil][c]), as x has them. A workgroup takes a line, that is all
+ * but the last few coordinates, of which its items take ITEMS_H by ITEMS_W at a
+ * time, and goes on by as many lines as there are `groups`.
  *
  * Options: TYPE_X, BY_TERM, ITEMS_H, ITEMS_W.
  */
@@ -29,23 +30,25 @@ DEVICE int take(int *rest, int count)
 /* Lines are output positions, rows filter positions, and the channels follow each other. */
 KERNEL(ITEMS_H *ITEMS_W, 1, 1)
 conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RESTRICT col, i64 x_n,
-            i64 x_c, i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, SIZES)
+            i64 x_c, i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, SIZES,
+            int lines, int groups)
 {
-    int rest = (int)GROUP_ID(0);
     int filter = fil_d * fil_h * fil_w;
-    col += (i64)rest * filter * c_count;
-    int first_w = take(&rest, out_w) * stride_w - pad_w;
-    int first_h = take(&rest, out_h) * stride_h - pad_h;
-    int first_d = take(&rest, out_d) * stride_d - pad_d;
-    x += rest * x_n;
-    for (int f = (int)LOCAL_ID(0) / ITEMS_W; f < filter; f += ITEMS_H) {
-        int w = first_w + f % fil_w * dilation_w;
-        int h = first_h + f / fil_w % fil_h * dilation_h;
-        int d = first_d + f / fil_w / fil_h * dilation_d;
-        int inside = w >= 0 && w < in_w && h >= 0 && h < in_h && d >= 0 && d < in_d;
-        i64 from = d * x_d + h * x_h + w * x_w;
-        for (int c = (int)LOCAL_ID(0) % ITEMS_W; c < c_count; c += ITEMS_W)
-            col[(i64)f * c_count + c] = inside ? x[from + c * x_c] : (STORAGE(TYPE_X))0;
+    for (int line = (int)GROUP_ID(0); line < lines; line += groups) {
+        GLOBAL STORAGE(TYPE_X) *to = col + (i64)line * filter * c_count;
+        int rest = line;
+        int first_w = take(&rest, out_w) * stride_w - pad_w;
+        int first_h = take(&rest, out_h) * stride_h - pad_h;
+        int first_d = take(&rest, out_d) * stride_d - pad_d;
+        for (int f = (int)LOCAL_ID(0) / ITEMS_W; f < filter; f += ITEMS_H) {
+            int w = first_w + f % fil_w * dilation_w;
+            int h = first_h + f / fil_w % fil_h * dilation_h;
+            int d = first_d + f / fil_w / fil_h * dilation_d;
+            int inside = w >= 0 && w < in_w && h >= 0 && h < in_h && d >= 0 && d < in_d;
+            i64 from = rest * x_n + d * x_d + h * x_h + w * x_w;
+            for (int c = (int)LOCAL_ID(0) % ITEMS_W; c < c_count; c += ITEMS_W)
+                to[(i64)f * c_count + c] = inside ? x[from + c * x_c] : (STORAGE(TYPE_X))0;
+        }
     }
 }
 
@@ -54,24 +57,26 @@ conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RE
 /* Lines are terms and images, rows and columns those of the output. */
 KERNEL(ITEMS_H *ITEMS_W, 1, 1)
 conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RESTRICT col, i64 x_n,
-            i64 x_c, i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, SIZES)
+            i64 x_c, i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, SIZES,
+            int lines, int groups)
 {
-    int rest = (int)GROUP_ID(0);
-    col += (i64)rest * out_d * out_h * out_w;
-    x += take(&rest, n_count) * x_n;
-    int first_w = take(&rest, fil_w) * dilation_w - pad_w;
-    int first_h = take(&rest, fil_h) * dilation_h - pad_h;
-    int first_d = take(&rest, fil_d) * dilation_d - pad_d;
-    x += rest * x_c;
-    for (int row = (int)LOCAL_ID(0) / ITEMS_W; row < out_d * out_h; row += ITEMS_H) {
-        int h = first_h + row % out_h * stride_h;
-        int d = first_d + row / out_h * stride_d;
-        int inside = h >= 0 && h < in_h && d >= 0 && d < in_d;
-        i64 from = d * x_d + h * x_h;
-        for (int ow = (int)LOCAL_ID(0) % ITEMS_W; ow < out_w; ow += ITEMS_W) {
-            int w = first_w + ow * stride_w;
-            col[(i64)row * out_w + ow] =
-                inside && w >= 0 && w < in_w ? x[from + w * x_w] : (STORAGE(TYPE_X))0;
+    for (int line = (int)GROUP_ID(0); line < lines; line += groups) {
+        GLOBAL STORAGE(TYPE_X) *to = col + (i64)line * out_d * out_h * out_w;
+        int rest = line;
+        int n = take(&rest, n_count);
+        int first_w = take(&rest, fil_w) * dilation_w - pad_w;
+        int first_h = take(&rest, fil_h) * dilation_h - pad_h;
+        int first_d = take(&rest, fil_d) * dilation_d - pad_d;
+        for (int row = (int)LOCAL_ID(0) / ITEMS_W; row < out_d * out_h; row += ITEMS_H) {
+            int h = first_h + row % out_h * stride_h;
+            int d = first_d + row / out_h * stride_d;
+            int inside = h >= 0 && h < in_h && d >= 0 && d < in_d;
+            i64 from = n * x_n + rest * x_c + d * x_d + h * x_h;
+            for (int ow = (int)LOCAL_ID(0) % ITEMS_W; ow < out_w; ow += ITEMS_W) {
+                int w = first_w + ow * stride_w;
+                to[(i64)row * out_w + ow] =
+                    inside && w >= 0 && w < in_w ? x[from + w * x_w] : (STORAGE(TYPE_X))0;
+            }
         }
     }
 }

@@ -79,7 +79,8 @@ static void check_argument(const struct launch_arg *arg, uint64_t workspace_byte
     case ARG_WORKSPACE:
         expect(arg->value >= 0 && (uint64_t)arg->value < workspace_bytes,
                "a slice begins behind the workspace's end");
-        expect(arg->value % 256 == 0, "a slice does not begin at a multiple of 256 bytes");
+        expect(arg->value % WORKSPACE_ALIGNMENT == 0,
+               "a slice begins where no part of a buffer may");
         break;
     case ARG_STRIDE: expect(arg->factor > 0, "a stride is taken no times, or was wrapped"); break;
     default: break;
