@@ -50,6 +50,6 @@ bool enter_read_notes(Store *store, int64_t campaign, struct enter_notes *notes,
 void enter_notes_clear(struct enter_notes *notes);
 
 /* Why jobs are left out, and what has them planned. */
-#define ENTER_LEFT_OUT_WHY "solvers estimated below 1/8 of the best one; --all-solvers plans them"
+#define ENTER_LEFT_OUT_WHY "solvers estimated below 1/4 of the best one; --all-solvers plans them"
 
 #endif

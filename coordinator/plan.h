@@ -38,7 +38,7 @@ struct plan_request {
  * applicable one's. The others are left out unless they are asked for: measuring them costs as
  * much and wins hardly ever. The naive solver, the yardstick, is always planned.
  */
-#define PLAN_PROMISING_SHARE 0.125
+#define PLAN_PROMISING_SHARE 0.25
 
 struct plan {
     struct job_plan

@@ -210,7 +210,7 @@ static double blocked_estimate(const struct problem *p, const struct context *co
 {
     struct perf_config config;
     struct view view;
-    double worth = 26.0;
+    double worth = 48.0;
 
     view_init(&view, p);
     blocked_default_config(p, context, &config);

@@ -73,7 +73,7 @@ static bool cpu_gemm_is_applicable(const struct problem *p, const struct context
 static double cpu_gemm_estimate(const struct problem *p, const struct context *context)
 {
     (void)context;
-    return p->k / p->groups >= K_BLOCK_MIN ? 25.0 : p->k / p->groups >= 8 ? 8.0 : 2.0;
+    return p->k / p->groups >= K_BLOCK_MIN ? 38.0 : p->k / p->groups >= 8 ? 10.0 : 2.0;
 }
 
 /* Eight sums fit any x86's registers, and small blocks any number of threads. */

@@ -125,13 +125,13 @@ static double estimate_8(const struct problem *p, const struct context *context)
 {
     return estimate_16(p, context) / 2;
 }
-static double estimate_2(const struct problem *p, const struct context *context)
+static double estimate_4(const struct problem *p, const struct context *context)
 {
-    return estimate_16(p, context) / 8;
+    return estimate_16(p, context) / 4;
 }
-static double estimate_below_2(const struct problem *p, const struct context *context)
+static double estimate_below_4(const struct problem *p, const struct context *context)
 {
-    return estimate_2(p, context) * 0.99;
+    return estimate_4(p, context) * 0.99;
 }
 
 /* A row like the naive solver's, which serves everything, but for its name and estimate. */
@@ -149,8 +149,8 @@ static struct plan *plan_estimates(struct fixture *f, bool unpromising_too)
 {
     static struct solver rows[4];
     static const struct solver *table[5];
-    rows[0] = row_like("Last", estimate_below_2);
-    rows[1] = row_like("Limit", estimate_2);
+    rows[0] = row_like("Last", estimate_below_4);
+    rows[1] = row_like("Limit", estimate_4);
     rows[2] = row_like("Best", estimate_16);
     rows[3] = row_like("Good", estimate_8);
     table[0] = solver_find(PLAN_NAIVE_SOLVER);
