@@ -322,7 +322,7 @@ static bool direct_tiled_is_applicable(const struct problem *p, const struct con
 static double direct_tiled_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
-    return is_cpu(context) ? 15.0 : 30.0;
+    return is_cpu(context) ? 6.0 : 30.0;
 }
 
 static bool find_spare_wish(const struct problem *p, const struct context *context,
