@@ -19,6 +19,8 @@ enum { VEC, TILE_V, TILE_W, CRS_BLOCK, PARAM_COUNT };
 /* Output positions a work-item, in whole tiles: enough to use its weights again and again, few
  * enough for their sums to stay in a CPU's second cache. */
 #define ITEM_POSITIONS 448
+/* Work-items a thread of the CPU at least, where there are tiles for them. */
+#define ITEMS_A_THREAD 4
 /* Input channels a work-item of conv_cpu_pad.cl. */
 #define PAD_CHANNELS   16
 
@@ -334,15 +336,28 @@ static int64_t divide_up(int64_t count, int64_t by)
     return (count + by - 1) / by;
 }
 
-static void add_blocked_launch(const struct problem *p, const struct view *view,
-                               const int32_t *values, bool in_place, struct solution *solution)
+/* Parts of an output plane's tiles: no more tiles in one than its sums have room for, and parts enough
+ * for all threads. others: work-items beside them, for each part. */
+static int64_t count_items(const struct view *view, const struct context *context, int tile_w,
+                           int64_t others)
+{
+    int64_t tiles =
+        divide_up(view->out_size[AXIS_W], tile_w) * view->out_size[AXIS_H] * view->out_size[AXIS_D];
+    int64_t least = divide_up(tiles, divide_up(ITEM_POSITIONS, tile_w));
+    int64_t wanted = divide_up((int64_t)context->target->compute_units * ITEMS_A_THREAD, others);
+
+    return CLAMP(wanted, least, tiles);
+}
+
+static void add_blocked_launch(const struct problem *p, const struct context *context,
+                               const struct view *view, const int32_t *values, bool in_place,
+                               struct solution *solution)
 {
     struct launch *launch =
         solution_add_launch(solution, "conv_cpu_blocked.cl", "conv_cpu_blocked");
     int64_t k_count = view->k / p->groups;
-    int64_t tiles = divide_up(view->out_size[AXIS_W], values[TILE_W]) * view->out_size[AXIS_H] *
-                    view->out_size[AXIS_D];
-    int64_t items = divide_up(tiles, divide_up(ITEM_POSITIONS, values[TILE_W]));
+    int64_t blocks = divide_up(k_count, values[VEC] * values[TILE_V]);
+    int64_t items = count_items(view, context, values[TILE_W], blocks * p->n * p->groups);
 
     add_options(p, view, values, launch);
     if (in_place)
@@ -363,9 +378,7 @@ static void add_blocked_launch(const struct problem *p, const struct view *view,
     add_sizes(launch, view->phases);
     add_sizes(launch, view->stride);
     add_sizes(launch, p->dilation);
-    launch_set_grid(launch,
-                    (const int64_t[3]){items, divide_up(k_count, values[VEC] * values[TILE_V]),
-                                       p->n * p->groups},
+    launch_set_grid(launch, (const int64_t[3]){items, blocks, p->n * p->groups},
                     (const int[3]){1, 1, 1});
 }
 
@@ -383,7 +396,7 @@ static bool blocked_solve(const struct problem *p, const struct context *context
         add_pad_launch(p, &view, solution);
         solution->workspace_bytes = blocked_workspace_bytes(p, context);
     }
-    add_blocked_launch(p, &view, config->values, in_place, solution);
+    add_blocked_launch(p, context, &view, config->values, in_place, solution);
     solution->flops = 2 * (double)p->n * (double)view.k * (double)(view.channels / p->groups);
     for (int a = 0; a < AXIS_COUNT; a++)
         solution->flops *= (double)view.out_size[a] * (double)p->fil[a];
