@@ -12,6 +12,9 @@
 const struct solver *const solver_table[] = {
     &solver_conv_direct_naive,
     &solver_conv_direct_tiled,
+    &solver_conv_implicit_gemm,
+    &solver_conv_implicit_gemm_static,
+    &solver_conv_implicit_gemm_partial,
     &solver_conv_gemm_1x1,
     &solver_conv_im2col_gemm,
     &solver_conv_winograd,

@@ -23,7 +23,9 @@
 #endif
 #pragma OPENCL FP_CONTRACT ON
 #define KERNEL(x, y, z) __kernel __attribute__((reqd_work_group_size(x, y, z))) void
-#define DEVICE static inline
+/* What is not inlined at once may be left with a local array's address of its own, another one than
+ * PoCL then gives the kernel. */
+#define DEVICE static inline __attribute__((always_inline))
 #define GLOBAL __global
 #define LOCAL_ARRAY __local
 #define LOCAL_POINTER __local

@@ -1,0 +1,438 @@
+/*
+ * Convolutions as one matrix product per group, whose operands are gathered
+ * straight from the tensors (an implicit unfolding). One of DIRECTION_F,
+ * DIRECTION_B and DIRECTION_W says which:
+ *
+ *        rows (m)   columns (n)                terms (k)                  a   b   c
+ *   F    k          batch, output positions    c, filter positions        w   x   y
+ *   B    c          batch, input positions     k, filter positions        w   y   x
+ *   W    k          c, filter positions        batch, output positions    y   x   w
+ *
+ * B takes the input positions in phases, those alike modulo the stride: each
+ * meets only the filter positions that reach it, and no product is with a zero
+ * between strides. Grid: column blocks, row blocks, then groups times phases
+ * (B) or parts of the terms (W), which go to matrices of their own, c_part
+ * elements apart, for another kernel to add up.
+ *
+ * One of columns and terms are filter positions and channels, the other
+ * positions and images. Tables in local memory say for each where it lies in b
+ * and how far along each axis: an element is where the sum of a column's and a
+ * term's place is inside of b.
+ *
+ * Options: those of tile.h and conv_shape.h; TYPE_A, TYPE_B, TYPE_C the stored
+ * types; REPEAT_N blocks of columns a workgroup, 1 unless THREADS is 1;
+ * INNER_CHANNEL, 1 where channels run faster than filter positions, INNER_BATCH,
+ * 1 where images run faster than positions; A_BY_TERM and B_BY_TERM, 1 where
+ * neighbouring items load neighbouring terms; B_RUNS and C_RUNS, 1 to load and
+ * store runs of VEC neighbouring columns as vectors (C_RUNS: FP32 alone).
+ */
+#include "tile.h"
+#include "conv_shape.h"
+#include "conv_walk.h"
+
+#define COLUMNS (REPEAT_N * BLOCK_N)
+#define RUNS (REPEAT_N * BLOCK_RUNS)
+
+/* A workgroup of one item has nobody to wait for. */
+#if THREADS == 1
+#define TILE_BARRIER()
+#else
+#define TILE_BARRIER() BARRIER()
+#endif
+
+/* ---- tables of columns and terms ---- */
+
+/* Columns (all of a workgroup's, or from one of them on) or a round's terms. */
+struct table {
+    LOCAL_POINTER i64 *in_b, *in_other; /* in_other: -1 past the end */
+    LOCAL_POINTER int *d, *h, *w;
+    LOCAL_POINTER int *runs; /* of columns with B_RUNS: OF_RUN() */
+};
+
+DEVICE void write_spot(struct table table, int index, struct spot spot)
+{
+    table.in_b[index] = spot.in_b;
+    table.in_other[index] = spot.in_other;
+    table.h[index] = spot.h;
+    table.w[index] = spot.w;
+#if SPATIAL == 3
+    table.d[index] = spot.d;
+#endif
+}
+
+/* What no sum with a coordinate brings back inside. Columns past the end have it along one axis and
+ * terms along another: two of them would add up to 0. */
+#define OUTSIDE ((int)0x80000000u)
+
+DEVICE void write_columns(struct walks walks, struct table columns, int first, int count)
+{
+#pragma unroll 1
+    for (int i = ITEM; i < COLUMNS; i += THREADS) {
+        struct spot spot = column_spot(walks, tile_split(column_digits(walks), first + i));
+        if (first + i >= count) {
+            spot.in_other = -1;
+            spot.w = OUTSIDE;
+        }
+        write_spot(columns, i, spot);
+    }
+}
+
+/* The places of a round's terms lie in local memory, since they are looked at but once a round. */
+#define OF_PLACE(number, term) places[(number)*BLOCK_K + (term)]
+
+DEVICE void write_place(LOCAL_POINTER int *places, int term, struct tile_place place)
+{
+    for (int i = 0; i < 4; i++)
+        OF_PLACE(i, term) = place.at[i];
+}
+
+/* Writes a round's terms, of which `left` are left, and moves their places by the `step` to the next
+ * round's. */
+DEVICE void write_terms(struct walks walks, struct table terms, LOCAL_POINTER int *places,
+                        struct tile_place step, int left)
+{
+#pragma unroll 1
+    for (int i = ITEM; i < BLOCK_K; i += THREADS) {
+        struct tile_place place;
+        struct spot spot;
+        for (int j = 0; j < 4; j++)
+            place.at[j] = OF_PLACE(j, i);
+        spot = term_spot(walks, place);
+        if (i >= left) {
+            spot.in_other = -1;
+            spot.h = OUTSIDE;
+        }
+        write_spot(terms, i, spot);
+        write_place(places, i, place_add(term_digits(walks), place, step));
+    }
+}
+
+/* ---- loading a round's tiles ---- */
+
+DEVICE int is_inside(struct walk walk, int column, int term)
+{
+    return (unsigned int)column + (unsigned int)term < (unsigned int)walk.limit;
+}
+
+/* Items are laid over a tile of rows of `inner` elements: ACROSS of them along each row, DOWN rows at
+ * a time. */
+#define ACROSS(inner) ((inner) < THREADS ? (inner) : THREADS)
+#define DOWN(inner) (THREADS / ACROSS(inner))
+#define STEPS(inner, outer) (((outer) + DOWN(inner) - 1) / DOWN(inner))
+/* So that several loads are under way at once. */
+#define UNROLL(steps) (THREADS == 1 ? 1 : (steps) < 8 ? (steps) : 8)
+/* An item that would come past the last row, or behind those that are laid over a row. */
+#define IS_IDLE(inner, outer, row)                                                                 \
+    (((outer) % DOWN(inner) != 0 && (row) >= (outer)) ||                                           \
+     (THREADS % ACROSS(inner) != 0 && ITEM >= ACROSS(inner) * DOWN(inner)))
+
+enum {
+    A_INNER = A_BY_TERM ? BLOCK_K : BLOCK_M,
+    A_OUTER = A_BY_TERM ? BLOCK_M : BLOCK_K,
+    A_ACROSS = ACROSS(A_INNER),
+    A_DOWN = DOWN(A_INNER),
+    A_STEPS = STEPS(A_INNER, A_OUTER),
+    A_UNROLL = UNROLL(A_STEPS),
+    B_INNER = B_BY_TERM ? BLOCK_K : BLOCK_N,
+    B_OUTER = B_BY_TERM ? BLOCK_N : BLOCK_K,
+    B_ACROSS = ACROSS(B_INNER),
+    B_DOWN = DOWN(B_INNER),
+    B_STEPS = STEPS(B_INNER, B_OUTER),
+    B_UNROLL = UNROLL(B_STEPS),
+};
+
+/* A term past the end is zero; a row past the end lies where another does, and its sums go nowhere.
+ */
+DEVICE void load_a(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, LOCAL_POINTER LANE *tile,
+                   LOCAL_POINTER const i64 *rows, struct table terms)
+{
+#pragma unroll A_UNROLL
+    for (int step = 0; step < A_STEPS; step++) {
+        int outer = step * A_DOWN + ITEM / A_ACROSS;
+        if (IS_IDLE(A_INNER, A_OUTER, outer))
+            break;
+        for (int inner = ITEM % A_ACROSS; inner < A_INNER; inner += A_ACROSS) {
+            int term = A_BY_TERM ? inner : outer, row = A_BY_TERM ? outer : inner;
+            i64 at = terms.in_other[term];
+            LANE value = LOAD(TYPE_A, a, rows[row] + (at < 0 ? 0 : at));
+            tile[term * BLOCK_M + row] = at < 0 ? 0 : value;
+        }
+    }
+}
+
+DEVICE int is_there(struct walks walks, struct table columns, int column, struct table terms,
+                    int term)
+{
+    int inside = is_inside(walks.h, columns.h[column], terms.h[term]) &
+                 is_inside(walks.w, columns.w[column], terms.w[term]);
+#if SPATIAL == 3
+    inside &= is_inside(walks.d, columns.d[column], terms.d[term]);
+#endif
+    return inside;
+}
+
+/* The element of b, or zero. Outside of it the first element is read: loads that depend on a branch
+ * would wait for one another. */
+DEVICE LANE load_one(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, struct walks walks,
+                     struct table columns, int column, struct table terms, int term)
+{
+    int inside = is_there(walks, columns, column, terms, term);
+    i64 at = columns.in_b[column] + terms.in_b[term];
+    LANE value = LOAD(TYPE_B, b, inside ? at : 0);
+    return inside ? value : 0;
+}
+
+/* ---- runs of VEC columns ---- */
+
+#if B_RUNS
+
+/* The coordinates that a run spans, FIRST_W being OUTSIDE where one of its columns is past the end;
+ * IS_RUN where they follow each other in memory. */
+enum { IS_RUN, FIRST_D, LAST_D, FIRST_H, LAST_H, FIRST_W, LAST_W, RUN_FIELDS };
+#define OF_RUN(field, run) runs[(field)*RUNS + (run)]
+
+DEVICE void write_span(LOCAL_POINTER const int *columns, LOCAL_POINTER int *first,
+                       LOCAL_POINTER int *last)
+{
+    int least = columns[0], most = columns[0];
+    for (int lane = 1; lane < VEC; lane++) {
+        least = columns[lane] < least ? columns[lane] : least;
+        most = columns[lane] > most ? columns[lane] : most;
+    }
+    *first = least;
+    *last = most;
+}
+
+DEVICE void write_runs(struct table columns, LOCAL_POINTER int *runs)
+{
+    for (int run = ITEM; run < RUNS; run += THREADS) {
+        int is_run = 1;
+        for (int lane = 1; lane < VEC; lane++)
+            is_run &= columns.in_b[run * VEC + lane] == columns.in_b[run * VEC] + lane;
+        OF_RUN(IS_RUN, run) = is_run;
+#if SPATIAL == 3
+        write_span(columns.d + run * VEC, &OF_RUN(FIRST_D, run), &OF_RUN(LAST_D, run));
+#endif
+        write_span(columns.h + run * VEC, &OF_RUN(FIRST_H, run), &OF_RUN(LAST_H, run));
+        write_span(columns.w + run * VEC, &OF_RUN(FIRST_W, run), &OF_RUN(LAST_W, run));
+    }
+}
+
+DEVICE int is_run_inside(struct walks walks, LOCAL_POINTER const int *runs, int run,
+                         struct table terms, int term)
+{
+    int inside = is_inside(walks.h, OF_RUN(FIRST_H, run), terms.h[term]) &
+                 is_inside(walks.h, OF_RUN(LAST_H, run), terms.h[term]) &
+                 is_inside(walks.w, OF_RUN(FIRST_W, run), terms.w[term]) &
+                 is_inside(walks.w, OF_RUN(LAST_W, run), terms.w[term]);
+#if SPATIAL == 3
+    inside &= is_inside(walks.d, OF_RUN(FIRST_D, run), terms.d[term]) &
+              is_inside(walks.d, OF_RUN(LAST_D, run), terms.d[term]);
+#endif
+    return inside;
+}
+
+/* b's elements, from a group's first to the last one: what may be read, inside or not. */
+DEVICE i64 b_extent(struct walks walks)
+{
+    return 1 + (walks.images - 1) * walks.b_image + (walks.channels - 1) * walks.b_channel +
+           (walks.d.limit - 1) * walks.b_d + (walks.h.limit - 1) * walks.b_h +
+           (walks.w.limit - 1) * walks.b_w;
+}
+
+DEVICE void load_run(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE *to,
+                     struct walks walks, struct table columns, struct table terms, int run,
+                     int term)
+{
+    LOCAL_POINTER const int *runs = columns.runs;
+    i64 at = columns.in_b[run * VEC] + terms.in_b[term];
+    if (OF_RUN(IS_RUN, run) && is_run_inside(walks, runs, run, terms, term)) {
+        for (int lane = 0; lane < VEC; lane++)
+            to[lane] = LOAD(TYPE_B, b, at + lane);
+    } else if (OF_RUN(IS_RUN, run) && at >= 0 && at + VEC <= b_extent(walks)) {
+        for (int lane = 0; lane < VEC; lane++) {
+            LANE value = LOAD(TYPE_B, b, at + lane);
+            to[lane] = is_there(walks, columns, run * VEC + lane, terms, term) ? value : 0;
+        }
+    } else {
+        for (int lane = 0; lane < VEC; lane++)
+            to[lane] = load_one(b, walks, columns, run * VEC + lane, terms, term);
+    }
+}
+
+/* The tile of BLOCK_N columns from number `first` on. */
+DEVICE void load_b(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE *tile,
+                   struct walks walks, struct table columns, struct table terms, int first)
+{
+    for (int run = ITEM; run < BLOCK_RUNS; run += THREADS) {
+        for (int term = 0; term < BLOCK_K; term++)
+            load_run(b, tile + term * BLOCK_N + run * VEC, walks, columns, terms,
+                     first / VEC + run, term);
+    }
+}
+
+#else
+
+DEVICE void load_b(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE *tile,
+                   struct walks walks, struct table columns, struct table terms, int first)
+{
+#pragma unroll B_UNROLL
+    for (int step = 0; step < B_STEPS; step++) {
+        int outer = step * B_DOWN + ITEM / B_ACROSS;
+        if (IS_IDLE(B_INNER, B_OUTER, outer))
+            break;
+        for (int inner = ITEM % B_ACROSS; inner < B_INNER; inner += B_ACROSS) {
+            int term = B_BY_TERM ? inner : outer, column = B_BY_TERM ? outer : inner;
+            tile[term * BLOCK_N + column] =
+                load_one(b, walks, columns, first + column, terms, term);
+        }
+    }
+}
+
+#endif
+
+/* ---- the product ---- */
+
+/* What of the arguments is what in each direction. STRIDES are those of b, of the filter and of the
+ * positions beside b, as struct walks has them; the others are steps and starts in a, b and c. */
+#if defined(DIRECTION_B)
+#define STRIDES                                                                                    \
+    y_n, y_k, y_d, y_h, y_w, w_k, d.filter_step *w_d, h.filter_step *w_h, w.filter_step *w_w, x_n, \
+        shape.d.stride *x_d, shape.h.stride *x_h, shape.w.stride *x_w
+#define CHANNELS shape.k
+#define ROWS shape.c
+#define A_ROW w_c
+#define C_ROW x_c
+#define A_GROUP (shape.k * w_k)
+#define B_GROUP (shape.k * y_k)
+#define C_GROUP (shape.c * x_c)
+#define A_FIRST (d.first_filter * w_d + h.first_filter * w_h + w.first_filter * w_w)
+#define C_FIRST (phase_d * x_d + phase_h * x_h + phase_w * x_w)
+#else
+#define STRIDES x_n, x_c, x_d, x_h, x_w, w_c, w_d, w_h, w_w, y_n, y_d, y_h, y_w
+#define CHANNELS shape.c
+#define ROWS shape.k
+#define B_GROUP (shape.c * x_c)
+#define A_FIRST 0
+#if defined(DIRECTION_F)
+#define A_ROW w_k
+#define C_ROW y_k
+#define C_FIRST 0
+#else
+#define A_ROW y_k
+#define C_ROW w_k
+#define C_FIRST (part * c_part)
+#endif
+#define A_GROUP (shape.k * A_ROW)
+#define C_GROUP (shape.k * C_ROW)
+#endif
+
+/* Stores a run of VEC sums, the columns from `first` on of a row that lies at c. */
+DEVICE void store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *columns, vec sums)
+{
+    LANE lanes[VEC];
+#if C_RUNS
+    if (tile_is_run(columns)) {
+        vec_store(c + columns[0], sums);
+        return;
+    }
+#endif
+    vec_store(lanes, sums);
+#pragma unroll TILE_UNROLL_LANES
+    for (int lane = 0; lane < VEC; lane++) {
+        if (columns[lane] >= 0)
+            STORE(TYPE_C, c, columns[lane], lanes[lane]);
+    }
+}
+
+DEVICE void store_sums(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *rows,
+                       LOCAL_POINTER const i64 *columns, vec (*sums)[TILE_M][TILE_VECTORS])
+{
+    for (int r = 0; r < REPEAT_M; r++) {
+#pragma unroll TILE_UNROLL_ROWS
+        for (int i = 0; i < TILE_M; i++) {
+            i64 row = rows[TILE_ROW(r, i)];
+            if (row < 0)
+                continue;
+#pragma unroll TILE_UNROLL_VECTORS
+            for (int v = 0; v < TILE_VECTORS; v++)
+                store_run(c + row, columns + TILE_COLUMN(v), sums[r][i][v]);
+        }
+    }
+}
+
+KERNEL(THREADS, 1, 1)
+conv_implicit_gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a,
+                   GLOBAL const STORAGE(TYPE_B) *RESTRICT b, GLOBAL STORAGE(TYPE_C) *RESTRICT c,
+                   STRIDE_PARAMETERS, SHAPE_PARAMETERS, int k_part, i64 c_part)
+{
+    LOCAL_ARRAY LANE a_tile[BLOCK_K * BLOCK_M];
+    LOCAL_ARRAY LANE b_tile[BLOCK_K * BLOCK_N];
+    LOCAL_ARRAY i64 a_row[BLOCK_M], c_row[BLOCK_M];
+    LOCAL_ARRAY i64 column_in_b[COLUMNS], column_in_c[COLUMNS];
+    LOCAL_ARRAY i64 term_in_b[BLOCK_K], term_in_a[BLOCK_K];
+    LOCAL_ARRAY int places[4 * BLOCK_K];
+    LOCAL_ARRAY int column_d[COLUMNS], column_h[COLUMNS], column_w[COLUMNS];
+    LOCAL_ARRAY int term_d[BLOCK_K], term_h[BLOCK_K], term_w[BLOCK_K];
+#if B_RUNS
+    LOCAL_ARRAY int runs[RUN_FIELDS * RUNS];
+#else
+    LOCAL_POINTER int *runs = column_w;
+#endif
+    tile_sums sums[REPEAT_N];
+    struct table columns = {column_in_b, column_in_c, column_d, column_h, column_w, runs};
+    struct table terms = {term_in_b, term_in_a, term_d, term_h, term_w, runs};
+    struct conv_shape shape = CONV_SHAPE;
+    int first_m = (int)GROUP_ID(1) * BLOCK_M, first_n = (int)GROUP_ID(0) * COLUMNS;
+    int group = (int)GROUP_ID(2) % shape.groups, layer = (int)GROUP_ID(2) / shape.groups;
+#if defined(DIRECTION_B)
+    int phases_h = phases_of(shape.h), phases_w = phases_of(shape.w), part = 0;
+    int phase_d = layer / phases_w / phases_h;
+    int phase_h = layer / phases_w % phases_h, phase_w = layer % phases_w;
+#else
+    int phase_d = 0, phase_h = 0, phase_w = 0, part = layer;
+#endif
+    struct walk d = walk_along(shape.d, phase_d), h = walk_along(shape.h, phase_h);
+    struct walk w = walk_along(shape.w, phase_w);
+    struct walks walks = {d, h, w, CHANNELS, shape.n, STRIDES};
+    int first_k = part * k_part, left = term_count(walks) - first_k;
+    struct tile_place step = tile_split(term_digits(walks), BLOCK_K);
+
+    left = left < k_part ? left : k_part;
+    if (first_n >= column_count(walks))
+        left = 0;
+    a += group * A_GROUP + A_FIRST;
+    b += group * B_GROUP;
+    c += group * C_GROUP + C_FIRST;
+#pragma unroll 1
+    for (int i = ITEM; i < BLOCK_M; i += THREADS) {
+        int is_there = first_m + i < ROWS;
+        a_row[i] = is_there ? (first_m + i) * A_ROW : 0;
+        c_row[i] = is_there ? (first_m + i) * C_ROW : -1;
+    }
+    write_columns(walks, columns, first_n, column_count(walks));
+#pragma unroll 1
+    for (int i = ITEM; i < BLOCK_K; i += THREADS)
+        write_place(places, i, tile_split(term_digits(walks), first_k + i));
+    write_terms(walks, terms, places, step, left);
+#if B_RUNS
+    TILE_BARRIER();
+    write_runs(columns, runs);
+#endif
+    for (int i = 0; i < REPEAT_N; i++)
+        tile_clear(sums[i]);
+    TILE_BARRIER();
+    for (; left > 0; left -= BLOCK_K) {
+        load_a(a, a_tile, a_row, terms);
+        for (int i = 0; i < REPEAT_N; i++) {
+            load_b(b, b_tile, walks, columns, terms, i * BLOCK_N);
+            TILE_BARRIER();
+            if (i == REPEAT_N - 1)
+                write_terms(walks, terms, places, step, left - BLOCK_K);
+            tile_multiply(a_tile, b_tile, sums[i]);
+        }
+        TILE_BARRIER();
+    }
+    for (int i = 0; i < REPEAT_N; i++)
+        store_sums(c, c_row, column_in_c + i * BLOCK_N, sums[i]);
+}

@@ -1,0 +1,190 @@
+/*
+ * How conv_implicit_gemm.cl goes through a convolution: b is the tensor that it
+ * gathers from, x or (B) y. One of the product's columns and terms are filter
+ * positions and channels, the other positions and images, and an element of b
+ * is where the coordinates of the two add up.
+ *
+ * Options: one of DIRECTION_F, DIRECTION_B and DIRECTION_W; INNER_CHANNEL, 1
+ * where channels run faster than filter positions; INNER_BATCH, 1 where images
+ * run faster than positions. Include tile.h and conv_shape.h before.
+ */
+/* How the filter and the positions walk along an axis of b: filter position f of those that take part
+ * and position p meet at origin + p * scale + f * spread, if that is from 0 to limit - 1. */
+struct walk {
+    int filters, positions;
+    int origin, scale, spread, limit;
+#if defined(DIRECTION_B)
+    int first_filter, filter_step; /* of those that take part, in w */
+#endif
+};
+
+#if defined(DIRECTION_B)
+
+/* Input positions of a phase: phase, phase + stride, ... A filter position f reaches them where
+ * phase + pad - f * dilation is a multiple of the stride, so each `period`-th does. */
+DEVICE struct walk walk_along(struct conv_axis axis, int phase)
+{
+    struct walk walk;
+    int at = phase + axis.pad, period = 1, first = 0;
+    while (period < axis.fil && period * axis.dilation % axis.stride != 0)
+        period++;
+    while (first < period && (at - first * axis.dilation) % axis.stride != 0)
+        first++;
+    walk.filters = first < period ? (axis.fil - 1 - first) / period + 1 : 0;
+    walk.positions = (axis.in - 1 - phase) / axis.stride + 1;
+    walk.origin = first < period ? (at - first * axis.dilation) / axis.stride : 0;
+    walk.scale = 1;
+    walk.spread = -(int)((i64)axis.dilation * period / axis.stride);
+    walk.limit = axis.out;
+    walk.first_filter = first;
+    walk.filter_step = period;
+    return walk;
+}
+
+DEVICE int phases_of(struct conv_axis axis)
+{
+    return axis.stride < axis.in ? axis.stride : axis.in;
+}
+
+#else
+
+DEVICE struct walk walk_along(struct conv_axis axis, int phase)
+{
+    struct walk walk;
+    walk.filters = axis.fil;
+    walk.positions = axis.out;
+    walk.origin = -axis.pad;
+    walk.scale = axis.stride;
+    walk.spread = axis.dilation;
+    walk.limit = axis.in;
+    return walk;
+}
+
+#endif
+
+/* With the strides of b, of the filter and of the tensor that has the positions beside b. */
+struct walks {
+    struct walk d, h, w;
+    int channels, images;
+    i64 b_image, b_channel, b_d, b_h, b_w;
+    i64 filter_channel, filter_d, filter_h, filter_w;
+    i64 other_image, other_d, other_h, other_w;
+};
+
+/* A column or a term: where it lies in b and in the other tensor that has it, and its share of the
+ * coordinates in b. */
+struct spot {
+    i64 in_b, in_other;
+    int d, h, w;
+};
+
+#if INNER_CHANNEL
+enum { FILTER_D, FILTER_H, FILTER_W, CHANNEL };
+#else
+enum { CHANNEL, FILTER_D, FILTER_H, FILTER_W };
+#endif
+#if INNER_BATCH
+enum { PLACE_D, PLACE_H, PLACE_W, IMAGE };
+#else
+enum { IMAGE, PLACE_D, PLACE_H, PLACE_W };
+#endif
+
+DEVICE int at_least_1(int count)
+{
+    return count > 0 ? count : 1;
+}
+
+DEVICE struct tile_digits filter_digits(struct walks walks)
+{
+    int d = at_least_1(walks.d.filters), h = at_least_1(walks.h.filters);
+    int w = at_least_1(walks.w.filters);
+#if INNER_CHANNEL
+    struct tile_digits digits = {h, w, walks.channels};
+    (void)d;
+#else
+    struct tile_digits digits = {d, h, w};
+#endif
+    return digits;
+}
+
+DEVICE struct tile_digits place_digits(struct walks walks)
+{
+#if INNER_BATCH
+    struct tile_digits digits = {walks.h.positions, walks.w.positions, walks.images};
+#else
+    struct tile_digits digits = {walks.d.positions, walks.h.positions, walks.w.positions};
+#endif
+    return digits;
+}
+
+DEVICE struct spot filter_spot(struct walks walks, struct tile_place at)
+{
+    struct spot spot;
+    int d = at.at[FILTER_D], h = at.at[FILTER_H], w = at.at[FILTER_W];
+    spot.d = d * walks.d.spread;
+    spot.h = h * walks.h.spread;
+    spot.w = w * walks.w.spread;
+    spot.in_b = at.at[CHANNEL] * walks.b_channel + spot.d * walks.b_d + spot.h * walks.b_h +
+                spot.w * walks.b_w;
+    spot.in_other = at.at[CHANNEL] * walks.filter_channel + d * walks.filter_d +
+                    h * walks.filter_h + w * walks.filter_w;
+    return spot;
+}
+
+DEVICE struct spot place_spot(struct walks walks, struct tile_place at)
+{
+    struct spot spot;
+    int d = at.at[PLACE_D], h = at.at[PLACE_H], w = at.at[PLACE_W];
+    spot.d = walks.d.origin + d * walks.d.scale;
+    spot.h = walks.h.origin + h * walks.h.scale;
+    spot.w = walks.w.origin + w * walks.w.scale;
+    spot.in_b = at.at[IMAGE] * walks.b_image + spot.d * walks.b_d + spot.h * walks.b_h +
+                spot.w * walks.b_w;
+    spot.in_other = at.at[IMAGE] * walks.other_image + d * walks.other_d + h * walks.other_h +
+                    w * walks.other_w;
+    return spot;
+}
+
+#if defined(DIRECTION_W)
+#define column_digits filter_digits
+#define column_spot filter_spot
+#define column_count filter_count
+#define term_digits place_digits
+#define term_spot place_spot
+#define term_count place_count
+#else
+#define column_digits place_digits
+#define column_spot place_spot
+#define column_count place_count
+#define term_digits filter_digits
+#define term_spot filter_spot
+#define term_count filter_count
+#endif
+
+DEVICE int filter_count(struct walks walks)
+{
+    return walks.channels * walks.d.filters * walks.h.filters * walks.w.filters;
+}
+
+DEVICE int place_count(struct walks walks)
+{
+    return walks.images * walks.d.positions * walks.h.positions * walks.w.positions;
+}
+
+/* The place so many further on, `by` being that number's digits. */
+DEVICE struct tile_place place_add(struct tile_digits digits, struct tile_place place,
+                                   struct tile_place by)
+{
+    int carry;
+    place.at[3] += by.at[3];
+    carry = place.at[3] >= digits.fourth;
+    place.at[3] -= carry ? digits.fourth : 0;
+    place.at[2] += by.at[2] + carry;
+    carry = place.at[2] >= digits.third;
+    place.at[2] -= carry ? digits.third : 0;
+    place.at[1] += by.at[1] + carry;
+    carry = place.at[1] >= digits.second;
+    place.at[1] -= carry ? digits.second : 0;
+    place.at[0] += by.at[0] + carry;
+    return place;
+}

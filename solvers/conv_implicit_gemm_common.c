@@ -1,0 +1,372 @@
+#include "solvers/conv_implicit_gemm_common.h"
+
+#include <math.h>
+
+#include "solvers/conv_common.h"
+#include "solvers/gemm.h"
+
+/* The kernel's tables beside the tile's: a column's and a term's coordinates, three of 4 bytes. */
+#define COORDINATE_BYTES 12
+/* What a grid's second and third axis may have on every GPU. */
+#define GRID_MOST        65535
+/* Rows that fit it in the blocks that tile_default_config_for() falls back to. */
+#define ROWS_MOST        (32.0 * GRID_MOST)
+/* Elements of w whose parts' bytes are still counted in 64 bits. */
+#define WEIGHTS_MOST     0x1p50
+/* Each number of parts is so many times the one before. */
+#define SPLITS_STEP      4
+
+const char *const implicit_gemm_sources[] = {"conv_implicit_gemm.cl", "conv_sum_splits.cl", NULL};
+
+static bool is_cpu(const struct context *context)
+{
+    return context->target->vendor == VENDOR_CPU;
+}
+
+/* ---- the space ---- */
+
+bool implicit_gemm_tables_fit_local_memory(const struct problem *p, const struct context *context,
+                                           const int32_t *values)
+{
+    int64_t rows = tile_block_m(values), columns = tile_block_n(values);
+    int64_t terms = values[TILE_BLOCK_K];
+    int64_t bytes = (rows + columns) * terms * (int64_t)sizeof(float) +
+                    (rows + columns + terms) * 2 * (int64_t)sizeof(int64_t) +
+                    (columns + terms) * COORDINATE_BYTES;
+
+    (void)p;
+    return is_cpu(context) || bytes <= MIN(context->target->local_bytes, 48 * 1024);
+}
+
+/* One item's columns can be many; a GPU's items have theirs in registers. */
+bool implicit_gemm_repeats_leave_work(const struct problem *p, const struct context *context,
+                                      const int32_t *values)
+{
+    int repeats = values[IMPLICIT_GEMM_REPEAT_N];
+    double m, n, k;
+
+    if (repeats == 1)
+        return true;
+    conv_gemm_sizes(p, &m, &n, &k);
+    return is_cpu(context) && (double)tile_block_n(values) * repeats <= 2 * n;
+}
+
+/* The columns of the fullest layer: B's first phase. */
+static double column_count(const struct problem *p)
+{
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    if (p->direction == DIRECTION_B) {
+        n = (double)p->n;
+        for (int a = 0; a < AXIS_COUNT; a++)
+            n *= (double)((p->in[a] - 1) / p->stride[a] + 1);
+    }
+    return n;
+}
+
+bool implicit_gemm_blocks_fit_grid(const struct problem *p, const struct context *context,
+                                   const int32_t *values)
+{
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    return tile_fits_grid(context, values, m, column_count(p));
+}
+
+/* Whether W may be split into so many parts, of two rounds each at least. */
+static bool may_split(const struct problem *p, int splits, int block_k)
+{
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    return p->direction == DIRECTION_W && splits <= TILE_SPLITS_MAX &&
+           k >= 2.0 * splits * block_k && splits * (double)p->groups <= GRID_MOST;
+}
+
+bool implicit_gemm_parts_fit_workspace(const struct problem *p, const struct context *context,
+                                       const int32_t *values)
+{
+    int splits = values[TILE_SPLITS];
+
+    return splits == 1 || (may_split(p, splits, values[TILE_BLOCK_K]) &&
+                           gemm_split_bytes(p, splits) <= context->workspace_limit);
+}
+
+/* Workgroups of one part. */
+static double block_count(const struct problem *p, const int32_t *values)
+{
+    double m, n, k;
+    int columns = tile_block_n(values) * values[IMPLICIT_GEMM_REPEAT_N];
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    return ceil(m / tile_block_m(values)) * ceil(n / columns) * (double)p->groups;
+}
+
+/* More parts than give each unit two workgroups cost and bring nothing. With less than one a unit,
+ * and more parts to be had, some of them are idle; a limit on the workspace does not count here, so
+ * that what is valid under one is valid without. */
+bool implicit_gemm_splits_suit_target(const struct problem *p, const struct context *context,
+                                      const int32_t *values)
+{
+    int splits = values[TILE_SPLITS], units = context->target->compute_units;
+    double blocks = block_count(p, values);
+
+    return (splits == 1 || blocks * splits / SPLITS_STEP < 2.0 * units) &&
+           (blocks * splits >= units || !may_split(p, splits * SPLITS_STEP, values[TILE_BLOCK_K]));
+}
+
+uint64_t implicit_gemm_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    int least_block_k = is_cpu(context) ? 64 : 8;
+
+    for (int splits = TILE_SPLITS_MAX; splits > 1; splits /= SPLITS_STEP) {
+        if (may_split(p, splits, least_block_k) &&
+            gemm_split_bytes(p, splits) <= context->workspace_limit)
+            return gemm_split_bytes(p, splits);
+    }
+    return 0;
+}
+
+/* ---- what it serves ---- */
+
+/* Layers of the grid: groups, and each group's phases of input positions (kernel's header). */
+static double layer_count(const struct problem *p)
+{
+    double layers = (double)p->groups;
+
+    for (int a = 0; a < AXIS_COUNT && p->direction == DIRECTION_B; a++)
+        layers *= (double)MIN(p->stride[a], p->in[a]);
+    return layers;
+}
+
+bool implicit_gemm_is_applicable(const struct problem *p, const struct context *context,
+                                 const char **reason)
+{
+    double m, n, k;
+
+    (void)context;
+    if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
+        !conv_layouts_are_plain(p, reason) || !conv_counts_fit_32_bits(p, reason))
+        return false;
+    conv_gemm_sizes(p, &m, &n, &k);
+    *reason = "needs fewer channels, groups and strides: a grid's second and third axis are short";
+    if (m > ROWS_MOST || layer_count(p) > GRID_MOST)
+        return false;
+    *reason = "needs fewer weights: their parts' size must fit 64 bits";
+    return p->direction != DIRECTION_W || m * n * (double)p->groups <= WEIGHTS_MOST;
+}
+
+double implicit_gemm_estimate(const struct problem *p, const struct context *context)
+{
+    (void)p;
+    return is_cpu(context) ? 8.0 : 34.0;
+}
+
+/* Parts that give each unit two workgroups, as far as that can be. */
+static int default_splits(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    double blocks = block_count(p, values);
+    int splits = 1;
+
+    while (blocks * splits < 2.0 * context->target->compute_units &&
+           may_split(p, splits * SPLITS_STEP, values[TILE_BLOCK_K]) &&
+           gemm_split_bytes(p, splits * SPLITS_STEP) <= context->workspace_limit)
+        splits *= SPLITS_STEP;
+    return splits;
+}
+
+/* Measured on a CPU: large tiles where they fit, since each of a column's elements that is gathered
+ * then meets more rows. */
+void implicit_gemm_default_config(const struct problem *p, const struct context *context,
+                                  struct perf_config *config)
+{
+    int32_t *values = config->values;
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    tile_default_config_for(context, m, column_count(p), config);
+    config->count = IMPLICIT_GEMM_PARAM_COUNT;
+    if (is_cpu(context)) {
+        values[TILE_M] = 8;
+        if (!tile_sums_fit_registers(p, context, values))
+            values[TILE_M] = 4;
+    }
+    values[IMPLICIT_GEMM_REPEAT_N] = 8;
+    while (!implicit_gemm_repeats_leave_work(p, context, values))
+        values[IMPLICIT_GEMM_REPEAT_N] = values[IMPLICIT_GEMM_REPEAT_N] == 8 ? 4 : 1;
+    values[TILE_SPLITS] = default_splits(p, context, values);
+}
+
+/* ---- the launch ---- */
+
+/* Which of a tensor's axes neighbours in memory differ in; w's images are its rows k. */
+enum innermost { INNERMOST_IMAGE, INNERMOST_CHANNEL, INNERMOST_WIDTH };
+
+static enum innermost innermost_of(const struct problem *p, enum tensor_role role)
+{
+    switch (p->layout[role]) {
+    case LAYOUT_NHWC:
+    case LAYOUT_NDHWC: return INNERMOST_CHANNEL;
+    case LAYOUT_CHWN: return INNERMOST_IMAGE;
+    default: return INNERMOST_WIDTH;
+    }
+}
+
+/* The tensors as operands of the product c = a b, and the one that has the positions beside b. */
+static const struct operands {
+    enum tensor_role a, b, c, other;
+    enum innermost a_row, c_row; /* the axis of a and c that rows are */
+    enum innermost w_channel;    /* the axis of w that channels of b are */
+    const char *option;
+} operands_of[DIRECTION_COUNT] = {
+    [DIRECTION_F] = {TENSOR_W, TENSOR_X, TENSOR_Y, TENSOR_Y, INNERMOST_IMAGE, INNERMOST_CHANNEL,
+                     INNERMOST_CHANNEL, "DIRECTION_F"},
+    [DIRECTION_B] = {TENSOR_W, TENSOR_Y, TENSOR_X, TENSOR_X, INNERMOST_CHANNEL, INNERMOST_CHANNEL,
+                     INNERMOST_IMAGE, "DIRECTION_B"},
+    [DIRECTION_W] = {TENSOR_Y, TENSOR_X, TENSOR_W, TENSOR_Y, INNERMOST_CHANNEL, INNERMOST_IMAGE,
+                     INNERMOST_CHANNEL, "DIRECTION_W"},
+};
+
+/* Orders of columns and terms follow the layouts alone, so that one binary serves all shapes: b's
+ * first, since it is gathered again and again, and another tensor's where b's says nothing. */
+static void add_orders(const struct problem *p, const struct context *context, bool is_split,
+                       struct launch *launch)
+{
+    const struct operands *operands = &operands_of[p->direction];
+    enum innermost b = innermost_of(p, operands->b);
+    bool inner_channel = b == INNERMOST_CHANNEL || innermost_of(p, TENSOR_W) == operands->w_channel;
+    bool inner_batch =
+        b == INNERMOST_IMAGE ||
+        (b == INNERMOST_CHANNEL && innermost_of(p, operands->other) == INNERMOST_IMAGE);
+    bool b_by_term = (b == INNERMOST_CHANNEL) == (p->direction != DIRECTION_W);
+    bool c_is_fp32 = is_split || p->type[operands->c] == TYPE_FP32;
+
+    launch_option_int(launch, "INNER_CHANNEL", inner_channel);
+    launch_option_int(launch, "INNER_BATCH", inner_batch);
+    launch_option_int(launch, "A_BY_TERM", innermost_of(p, operands->a) != operands->a_row);
+    launch_option_int(launch, "B_BY_TERM", b_by_term);
+    launch_option_int(launch, "B_RUNS", is_cpu(context) && !b_by_term);
+    launch_option_int(launch, "C_RUNS",
+                      is_cpu(context) && c_is_fp32 &&
+                          (is_split || innermost_of(p, operands->c) != operands->c_row));
+}
+
+static void fix_axes(const struct problem *p, const char *name, const int64_t *values,
+                     struct launch *launch)
+{
+    for (int a = p->spatial_dim == 3 ? AXIS_D : AXIS_H; a < AXIS_COUNT; a++) {
+        char option[32];
+        g_snprintf(option, sizeof(option), "FIX_%s_%c", name, "DHW"[a]);
+        launch_option_int(launch, option, values[a]);
+    }
+}
+
+static void add_fixed(const struct problem *p, unsigned fixed, struct launch *launch)
+{
+    if (fixed & FIX_FILTER)
+        fix_axes(p, "FIL", p->fil, launch);
+    if (fixed & FIX_CONV) {
+        fix_axes(p, "STRIDE", p->stride, launch);
+        fix_axes(p, "PAD", p->pad, launch);
+        fix_axes(p, "DILATION", p->dilation, launch);
+    }
+    if (fixed & FIX_CHANNELS) {
+        launch_option_int(launch, "FIX_C", p->c / p->groups);
+        launch_option_int(launch, "FIX_K", p->k / p->groups);
+        launch_option_int(launch, "FIX_GROUPS", p->groups);
+    }
+    if (fixed & FIX_IMAGE) {
+        fix_axes(p, "IN", p->in, launch);
+        fix_axes(p, "OUT", p->out, launch);
+    }
+    if (fixed & FIX_BATCH)
+        launch_option_int(launch, "FIX_N", p->n);
+}
+
+static void add_options(const struct problem *p, const struct context *context,
+                        const int32_t *values, bool is_split, struct launch *launch)
+{
+    const struct operands *operands = &operands_of[p->direction];
+
+    tile_add_options(values, launch);
+    launch_option_int(launch, "REPEAT_N", values[IMPLICIT_GEMM_REPEAT_N]);
+    launch_option_text(launch, "TYPE_A", data_type_name(p->type[operands->a]));
+    launch_option_text(launch, "TYPE_B", data_type_name(p->type[operands->b]));
+    launch_option_text(launch, "TYPE_C",
+                       data_type_name(is_split ? TYPE_FP32 : p->type[operands->c]));
+    launch_option_text(launch, "LANE", conv_sum_type(p));
+    launch_option_int(launch, "SPATIAL", p->spatial_dim);
+    launch_option_int(launch, operands->option, 1);
+    add_orders(p, context, is_split, launch);
+}
+
+/* Parts lie densely in the workspace, as a packed w of NCHW does. */
+static void add_dense_strides(const struct problem *p, struct launch *launch)
+{
+    int64_t stride[5] = {0, 0, 0, 0, 1};
+
+    stride[3] = p->fil[AXIS_W];
+    stride[2] = stride[3] * p->fil[AXIS_H];
+    stride[1] = stride[2] * p->fil[AXIS_D];
+    stride[0] = stride[1] * (p->c / p->groups);
+    for (int axis = 0; axis < 5; axis++)
+        launch_arg_int64(launch, stride[axis]);
+}
+
+static void add_arguments(const struct problem *p, bool is_split, int64_t k_part,
+                          struct launch *launch)
+{
+    const struct operands *operands = &operands_of[p->direction];
+
+    launch_arg_tensor(launch, operands->a);
+    launch_arg_tensor(launch, operands->b);
+    if (is_split)
+        launch_arg_workspace(launch, 0);
+    else
+        launch_arg_tensor(launch, operands->c);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (t == TENSOR_W && is_split)
+            add_dense_strides(p, launch);
+        for (int axis = 0; axis < 5 && !(t == TENSOR_W && is_split); axis++)
+            launch_arg_stride(launch, (enum tensor_role)t, axis);
+    }
+    conv_add_shape_args(p, launch);
+    launch_arg_int32(launch, k_part);
+    launch_arg_int64(launch, is_split ? (int64_t)(gemm_split_bytes(p, 2) / 2 / sizeof(float)) : 0);
+}
+
+static void set_grid(const struct problem *p, const int32_t *values, int splits,
+                     struct launch *launch)
+{
+    double m, n, k, columns = ceil(column_count(p) / values[IMPLICIT_GEMM_REPEAT_N]);
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    tile_set_grid(values, (int64_t)m, (int64_t)columns, (int64_t)layer_count(p) * splits, launch);
+}
+
+void implicit_gemm_solve(const struct problem *p, const struct context *context,
+                         const struct perf_config *config, unsigned fixed,
+                         struct solution *solution)
+{
+    struct launch *launch =
+        solution_add_launch(solution, "conv_implicit_gemm.cl", "conv_implicit_gemm");
+    int splits;
+    int64_t k_part;
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    splits = tile_split_terms(config->values, (int64_t)k, config->values[TILE_SPLITS], &k_part);
+    add_options(p, context, config->values, splits > 1, launch);
+    add_fixed(p, fixed, launch);
+    launch_sort_options(launch);
+    add_arguments(p, splits > 1, splits > 1 ? k_part : (int64_t)k, launch);
+    set_grid(p, config->values, splits, launch);
+    if (splits > 1) {
+        gemm_add_split_sum(p, 0, splits, solution);
+        solution->workspace_bytes = gemm_split_bytes(p, splits);
+    }
+    solution->flops = 2 * problem_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+}

@@ -1,0 +1,40 @@
+/*
+ * The implicit matrix product with the whole shape compiled in: divisions become multiplications and
+ * loops have known ends, at the price of a binary for each problem. Covers what the dynamic form does
+ * (conv_implicit_gemm_common.h).
+ */
+#include "solvers/conv_implicit_gemm_common.h"
+#include "solvers/solver_rows.h"
+
+static const struct space_param params[] = {IMPLICIT_GEMM_PARAMS};
+static const struct space_constraint constraints[] = {IMPLICIT_GEMM_CONSTRAINTS};
+static const struct space space = {G_N_ELEMENTS(params), params, G_N_ELEMENTS(constraints),
+                                   constraints};
+
+static double estimate(const struct problem *p, const struct context *context)
+{
+    return 1.1 * implicit_gemm_estimate(p, context);
+}
+
+static bool solve(const struct problem *p, const struct context *context,
+                  const struct perf_config *config, struct solution *solution, GError **error)
+{
+    (void)error;
+    implicit_gemm_solve(p, context, config, FIX_ALL, solution);
+    return true;
+}
+
+const struct solver solver_conv_implicit_gemm_static = {
+    .provider = "skipjack",
+    .name = "ConvImplicitGemmStatic",
+    .revision = 1,
+    .algorithm = "ImplicitGEMM",
+    .any_strides = true,
+    .sources = implicit_gemm_sources,
+    .is_applicable = implicit_gemm_is_applicable,
+    .workspace_bytes = implicit_gemm_workspace_bytes,
+    .estimate = estimate,
+    .default_config = implicit_gemm_default_config,
+    .space = &space,
+    .solve = solve,
+};
