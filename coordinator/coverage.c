@@ -118,15 +118,16 @@ guint coverage_poorest(const struct coverage *coverage, guint count)
 
 /* ---- spaces ---- */
 
+/* As many as there are, up to `most`. */
 static int64_t count_configs(const struct solver *solver, const struct problem *p,
-                             const struct context *context)
+                             const struct context *context, int64_t most)
 {
     const struct space *space = solver_space(solver, p, context);
     struct space_walk walk;
     struct perf_config config;
     int64_t count = 0;
     space_walk_init(&walk, space, p, context);
-    while (count < COVERAGE_CONFIGS_MAX && space_walk_next(&walk, &config))
+    while (count < most && space_walk_next(&walk, &config))
         count++;
     return count;
 }
@@ -147,10 +148,11 @@ static void summarise(struct coverage_solver *summary, GArray *counts)
     summary->least = sorted[0];
     summary->median = sorted[(counts->len - 1) / 2];
     summary->most = sorted[counts->len - 1];
-    for (guint i = 0; i < counts->len; i++) {
-        summary->with_one += sorted[i] == 1;
-        summary->with_no_config += sorted[i] == 0;
-    }
+    /* What was not in the sample, but seen. */
+    if (summary->with_one > 0)
+        summary->least = MIN(summary->least, 1);
+    if (summary->with_no_config > 0)
+        summary->least = 0;
 }
 
 /* How many problems lie from one that is counted to the next. */
@@ -182,10 +184,16 @@ static void count_spaces(const struct coverage *coverage, struct coverage_solver
     for (guint i = 0; i < coverage->problems->len; i++) {
         const struct coverage_problem *asked =
             &g_array_index(coverage->problems, struct coverage_problem, i);
-        if (!(asked->applicable & bit) || seen++ % step != 0)
+        if (!(asked->applicable & bit))
             continue;
         const struct problem *p = &problem_list_get(request->problems, asked->index)->problem;
-        int64_t count = count_configs(summary->solver, p, &context);
+        bool sampled = seen++ % step == 0;
+        int64_t count =
+            count_configs(summary->solver, p, &context, sampled ? COVERAGE_CONFIGS_MAX : 2);
+        summary->with_one += count == 1;
+        summary->with_no_config += count == 0;
+        if (!sampled)
+            continue;
         g_array_append_val(counts, count);
         tell_progress(progress);
     }

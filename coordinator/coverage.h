@@ -15,9 +15,9 @@
 #define COVERAGE_SOLVERS_MAX 64
 
 /* A solver's spaces are counted for so many of its problems at most, taken evenly from all, */
-#define COVERAGE_SAMPLE      5000
+#define COVERAGE_SAMPLE      2000
 /* and none further than this: a larger space counts as one of so many configs. */
-#define COVERAGE_CONFIGS_MAX 10000
+#define COVERAGE_CONFIGS_MAX 100000
 
 struct coverage_request {
     const struct target *target;
@@ -47,8 +47,8 @@ struct coverage_solver {
     int problems;                 /* it serves */
     int counted;                  /* of them, those whose spaces were counted; 0: not tunable */
     int64_t least, median, most;  /* valid configs of these; of two in the middle the lower one */
-    int with_one, with_no_config; /* how many of these spaces hold one, and none (the default
-                                   * then runs) */
+    int with_one, with_no_config; /* how many of all its problems' spaces hold one, and none (the
+                                   * default then runs) */
 };
 
 struct coverage {

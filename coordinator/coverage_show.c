@@ -118,10 +118,11 @@ static void print_poorest(const struct coverage *coverage)
 static void print_solvers(const struct coverage *coverage)
 {
     static const struct table_column columns[] = {
-        {"solver", "solver", TABLE_TEXT, 0},    {"family", "family", TABLE_TEXT, 0},
-        {"problems", "problems", TABLE_INT, 0}, {"configs min", "least", TABLE_NUMBER, 0},
-        {"median", "median", TABLE_NUMBER, 0},  {"max", "most", TABLE_NUMBER, 0},
-        {"just 1 %", "one", TABLE_NUMBER, 1},   {"none %", "none", TABLE_NUMBER, 1},
+        {"solver", "solver", TABLE_TEXT, 0},       {"family", "family", TABLE_TEXT, 0},
+        {"problems", "problems", TABLE_INT, 0},    {"counted", "counted", TABLE_INT, 0},
+        {"configs min", "least", TABLE_NUMBER, 0}, {"median", "median", TABLE_NUMBER, 0},
+        {"max", "most", TABLE_NUMBER, 0},          {"just 1 %", "one", TABLE_NUMBER, 1},
+        {"none %", "none", TABLE_NUMBER, 1},
     };
     Table *table = table_new(columns, G_N_ELEMENTS(columns));
     for (guint i = 0; i < coverage->solvers->len; i++) {
@@ -130,11 +131,12 @@ static void print_solvers(const struct coverage *coverage)
         table_text(table, solver->solver->name);
         table_text(table, solver->solver->algorithm);
         table_int(table, solver->problems);
+        table_int(table, solver->counted);
         table_number(table, counted ? (double)solver->least : NAN);
         table_number(table, counted ? (double)solver->median : NAN);
         table_number(table, counted ? (double)solver->most : NAN);
-        table_number(table, 100 * share(solver->with_one, solver->counted));
-        table_number(table, 100 * share(solver->with_no_config, solver->counted));
+        table_number(table, counted ? 100 * share(solver->with_one, solver->problems) : NAN);
+        table_number(table, counted ? 100 * share(solver->with_no_config, solver->problems) : NAN);
     }
     list_section("solvers", table);
     table_free(table);
@@ -145,16 +147,10 @@ static void print_advice(const struct coverage *coverage)
 {
     for (guint i = 0; i < coverage->solvers->len; i++) {
         const struct coverage_solver *solver = solver_at(coverage, i);
-        if (solver->counted > 0 && share(solver->with_one, solver->counted) >= SPLIT_SHARE)
+        if (solver->counted > 0 && share(solver->with_one, solver->problems) >= SPLIT_SHARE)
             printf("%s has a single valid config for %.0f %% of its problems: it had better be "
                    "split\n",
-                   solver->solver->name, 100 * share(solver->with_one, solver->counted));
-    }
-    for (guint i = 0; i < coverage->solvers->len; i++) {
-        const struct coverage_solver *solver = solver_at(coverage, i);
-        if (solver->counted > 0 && solver->counted < solver->problems)
-            printf("%s: configs counted for %d of its %d problems\n", solver->solver->name,
-                   solver->counted, solver->problems);
+                   solver->solver->name, 100 * share(solver->with_one, solver->problems));
     }
 }
 
@@ -258,10 +254,10 @@ static json_t *solver_json(const struct coverage_solver *solver)
     for (gsize i = 0; i < G_N_ELEMENTS(members); i++)
         json_object_set_new(json, members[i], counted ? json_integer(configs[i]) : json_null());
     json_object_set_new(json, "share_one_config",
-                        counted ? json_real(share(solver->with_one, solver->counted))
+                        counted ? json_real(share(solver->with_one, solver->problems))
                                 : json_null());
     json_object_set_new(json, "share_no_config",
-                        counted ? json_real(share(solver->with_no_config, solver->counted))
+                        counted ? json_real(share(solver->with_no_config, solver->problems))
                                 : json_null());
     return json;
 }

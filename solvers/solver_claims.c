@@ -1,7 +1,7 @@
 #include "solvers/solver_claims.h"
 
 /* Spaces are counted no further. */
-#define CONFIGS_MAX 10000
+#define CONFIGS_MAX 100000
 
 #define BATCH    2
 #define SIZE     28
