@@ -1,6 +1,7 @@
 /* Coverage with solvers that serve what the tests need: a problem's k says who does. */
 #include "coordinator/coverage.h"
 
+#include "coordinator/import.h"
 #include "coordinator/plan.h"
 #include "solvers/problem_key.h"
 
@@ -253,6 +254,84 @@ static void json_answers_a_script(void)
     coverage_free(coverage);
 }
 
+/* ---- the lists of the data set ---- */
+
+/* What has few kernels anywhere: INT8, and 3D of 16 bits. */
+static bool is_rare(const struct problem *p)
+{
+    return p->type[TENSOR_X] == TYPE_INT8 ||
+           (p->spatial_dim == 3 && p->type[TENSOR_X] != TYPE_FP32);
+}
+
+/* Families other than the naive solver's, of which a fast relative is no alternative. */
+static int other_families(const struct coverage *coverage, const struct coverage_problem *problem)
+{
+    int families = 0;
+    for (guint f = 0; f < coverage->families->len; f++) {
+        const char *name = g_array_index(coverage->families, struct coverage_family, f).name;
+        bool serves = false;
+        for (guint s = 0; s < coverage->solvers->len; s++)
+            serves = serves || ((problem->applicable >> s & 1) &&
+                                strcmp(solver_at(coverage, s)->solver->algorithm, name) == 0);
+        families += serves && strcmp(name, solver_find(PLAN_NAIVE_SOLVER)->algorithm) != 0;
+    }
+    return families;
+}
+
+static void check_rule(const struct coverage *coverage)
+{
+    for (guint i = 0; i < coverage->problems->len; i++) {
+        const struct coverage_problem *problem = problem_at(coverage, i);
+        const struct problem *p = &problem_list_get(coverage->list, problem->index)->problem;
+        int least = is_rare(p) ? 2 : 3, families = other_families(coverage, problem);
+        char key[PROBLEM_KEY_MAX];
+        if (problem->naive && problem->solvers >= least && (is_rare(p) || families >= 2))
+            continue;
+        g_test_message("%s on %s: %d solvers of %d families beside the naive one and its family",
+                       problem_key(p, key), coverage->target, problem->solvers, families);
+        g_test_fail();
+    }
+}
+
+/* All lists in one; NULL, with the test skipped, where there are none. */
+static Import *read_lists(void)
+{
+    const char *data = g_getenv("SKIPJACK_DATA");
+    g_autofree char *folder = data ? g_build_filename(data, "problems", NULL) : NULL;
+    g_autoptr(GDir) dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
+    static const struct import_options options;
+    if (!dir) {
+        g_test_skip("SKIPJACK_DATA names no folder of real lists");
+        return NULL;
+    }
+    Import *import = import_new(&options);
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_assert_true(import_file(import, path, NULL));
+    }
+    return import;
+}
+
+static void every_problem_of_the_lists_has_several_candidates(void)
+{
+    static const char *const targets[] = {"gfx90a68", "sm_90_132_80g", "cpu-skylake-avx512_2"};
+    g_autoptr(Import) import = read_lists();
+    if (!import)
+        return;
+    g_assert_cmpint(problem_list_count(import->problems), >, 2000);
+    for (gsize i = 0; i < G_N_ELEMENTS(targets); i++) {
+        struct target listed;
+        g_assert_true(target_parse(targets[i], &listed, NULL));
+        const struct coverage_request request = {.target = &listed,
+                                                 .problems = import->problems,
+                                                 .solvers = solver_table,
+                                                 .solver_count = solver_table_count};
+        struct coverage *coverage = coverage_new(&request);
+        check_rule(coverage);
+        coverage_free(coverage);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -272,5 +351,7 @@ int main(int argc, char **argv)
     g_test_add_func("/coverage/of_many_problems_an_even_sample_is_counted",
                     of_many_problems_an_even_sample_is_counted);
     g_test_add_func("/coverage/json_answers_a_script", json_answers_a_script);
+    g_test_add_func("/coverage/every_problem_of_the_lists_has_several_candidates",
+                    every_problem_of_the_lists_has_several_candidates);
     return g_test_run();
 }
