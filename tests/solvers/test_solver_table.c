@@ -181,6 +181,9 @@ static void solution_is_sound(const struct solver *solver, const struct problem 
         launch_is_sound(solver, &solution.launches[i], context, solution.workspace_bytes);
 }
 
+/* The first configs of a space differ in its last parameters; others are drawn where kernels are run. */
+#define LOOKED_AT_MOST 40
+
 static void look_at_configs(const struct solver *solver, const struct problem *p,
                             const struct context *context)
 {
@@ -195,7 +198,7 @@ static void look_at_configs(const struct solver *solver, const struct problem *p
     if (!space)
         return;
     space_walk_init(&walk, space, p, context);
-    while (space_walk_next(&walk, &config))
+    for (int i = 0; i < LOOKED_AT_MOST && space_walk_next(&walk, &config); i++)
         solution_is_sound(solver, p, context, &config);
 }
 
@@ -341,15 +344,20 @@ static void hash_solution(GChecksum *sum, const struct solution *solution)
     g_checksum_update(sum, (const guchar *)text->str, (gssize)text->len);
 }
 
+/* Of large spaces so many configs are hashed, and the solution of every so many-th of them. */
+#define HASHED_MOST      2000
+#define HASHED_SOLUTIONS 23
+
 static void hash_config(GChecksum *sum, const struct solver *solver, const struct problem *p,
-                        const struct context *context, const struct perf_config *config)
+                        const struct context *context, const struct perf_config *config,
+                        bool with_solution)
 {
     char text[CONFIG_TEXT_MAX];
     struct solution solution;
 
     perf_config_format(config, text);
     g_checksum_update(sum, (const guchar *)text, (gssize)strlen(text) + 1);
-    if (solver_solve(solver, p, context, config, &solution, NULL))
+    if (with_solution && solver_solve(solver, p, context, config, &solution, NULL))
         hash_solution(sum, &solution);
 }
 
@@ -361,12 +369,12 @@ static void hash_problem(GChecksum *sum, const struct solver *solver, const stru
     struct space_walk walk;
 
     solver->default_config(p, context, &config);
-    hash_config(sum, solver, p, context, &config);
+    hash_config(sum, solver, p, context, &config, true);
     if (!space)
         return;
     space_walk_init(&walk, space, p, context);
-    while (space_walk_next(&walk, &config))
-        hash_config(sum, solver, p, context, &config);
+    for (int i = 0; i < HASHED_MOST && space_walk_next(&walk, &config); i++)
+        hash_config(sum, solver, p, context, &config, i % HASHED_SOLUTIONS == 0);
 }
 
 /* A line of fingerprints.txt: name, revision, SHA-256 of the spaces and solutions over the keys. */
