@@ -139,12 +139,14 @@ static void print_parameters(const struct dynamism_report *report, FILE *out)
     fputs("\nWhat may be compiled in, over all problems of these networks:\n\n", out);
     table_print(table, out);
     table_free(table);
-    fprintf(out,
-            "\nvalues: distinct ones. compilations: kernels of one config where this alone is "
-            "compiled in\n(%d with nothing compiled in: one a direction, type and layout). gain: "
-            "best time without over\nbest time with, a geometric mean over problems, from pairs of "
-            "configs of a partly specialised\nsolver that differ in this alone.\n",
-            report->kinds);
+    fprintf(
+        out,
+        "\nvalues: distinct ones. compilations: kernels of one config where this alone is "
+        "compiled in\n(%d with nothing compiled in: one a direction, type and layout). gain: "
+        "best time without over\nbest time with, a geometric mean over problems, from pairs of "
+        "configs of a partly specialised\nsolver that differ in this alone. Pairs are few and lie "
+        "around a job's fastest config: near 1 a gain is noise.\n",
+        report->kinds);
 }
 
 void dynamism_report_print(const struct dynamism_report *report, FILE *out)

@@ -75,6 +75,19 @@ is $parameters{channels}{values}, 2, 'two values of channels';
 is $parameters{filter}{compilations}, 1, 'one of the filter';
 is $report->{kinds}, 1, 'one kernel would do with nothing compiled in';
 
+# The first configs of the space differ in what is compiled in: the last parameters vary fastest.
+run('tune', "$folder/net.txt", '--configs', '5', '--strategy', 'exhaustive', '-o', "$folder/out",
+    '--solvers', 'ConvImplicitGemmPartial');
+$report = json_of('report', '--dynamic');
+is $report->{networks}[0]{policies}{partial}{covered}, 2, 'a partly specialised config for each';
+%parameters = map { $_->{parameter} => $_ } @{$report->{parameters}};
+ok $parameters{$_}{choice}, "$_ is a choice" for qw(filter conv channels image batch);
+for my $name (qw(image batch)) {
+    is $parameters{$name}{problems}, 2, "$name: the gain of both problems";
+    is $parameters{$name}{pairs}, 4, 'from the pairs among them';
+    cmp_ok $parameters{$name}{gain}, '>', 0, 'is a factor';
+}
+
 my ($output) = run('report', '--dynamic', '--within', '1e9');
 like $output, qr/^net\S* +mixed +2 of 2 +0 +2 +0 /m, 'whatever is close, the dynamic kernels stay';
 is scalar(grep { length > 120 } split /\n/, $output), 0, 'lines are short';
