@@ -34,6 +34,7 @@ static const struct space_constraint constraints[] = {
     TILE_CONSTRAINTS,
     {"blocks_fit_grid", "work-items of a launch", TILE_REPEAT_M + 1, blocks_fit_grid},
     TILE_SPLITS_CONSTRAINT,
+    TILE_SPLITS_GRID_CONSTRAINT,
 };
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};

@@ -37,6 +37,7 @@ static bool output_suits_direction(const struct problem *p, const struct context
 static const struct space_constraint constraints[] = {
     TILE_CONSTRAINTS,
     TILE_SPLITS_CONSTRAINT,
+    TILE_SPLITS_GRID_CONSTRAINT,
     {"output_suits_direction", "the direction", OUTPUT + 1, output_suits_direction},
 };
 

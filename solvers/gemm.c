@@ -172,14 +172,12 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
 
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason)
 {
-    bool splits = p->direction == DIRECTION_W;
     double weights = (double)p->k * (double)(p->c / p->groups);
 
     for (int a = 0; a < AXIS_COUNT; a++)
         weights *= (double)p->fil[a];
     *reason = "needs fewer groups or channels: rows and groups are layers of the grid";
-    return m <= GRID_MOST * WIDE_BLOCK_M && layers * (splits ? TILE_SPLITS_MAX : 1) <= GRID_MOST &&
-           weights <= 0x1p50;
+    return m <= GRID_MOST * WIDE_BLOCK_M && layers <= GRID_MOST && weights <= 0x1p50;
 }
 
 /* Elements of w as it is meant, dense. */

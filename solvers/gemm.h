@@ -61,8 +61,9 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
                      struct solution *solution);
 
 /* Whether m rows in that many layers of the grid are what every GPU's grid takes with the widest blocks
- * (its second and third axis hold 65535 workgroups), and whether the parts of split sums have a size
- * in 64 bits. Otherwise *reason says so. */
+ * (its second and third axis hold 65535 workgroups; TILE_SPLITS_GRID_CONSTRAINT sees to splits, whose
+ * parts are layers too), and whether these parts have a size in 64 bits. Otherwise *reason says so.
+ */
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason);
 
 /* Bytes of the parts that splits of w's sums leave, 0 for one part. */

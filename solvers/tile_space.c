@@ -83,7 +83,7 @@ bool tile_block_suits_sizes(const struct problem *p, const struct context *conte
                             const int32_t *values)
 {
     double m, n, k;
-    int least_m = is_cpu(context) ? 32 : 32, least_n = is_cpu(context) ? 48 : 64;
+    int least_m = 32, least_n = is_cpu(context) ? 48 : 64;
 
     conv_gemm_sizes(p, &m, &n, &k);
     return (tile_block_m(values) <= least_m || tile_block_m(values) <= 2 * m) &&
@@ -167,13 +167,28 @@ bool tile_splits_leave_work(const struct problem *p, const struct context *conte
            (p->direction == DIRECTION_W && k >= 2.0 * values[TILE_SPLITS] * values[TILE_BLOCK_K]);
 }
 
+/* A grid's third axis has 65535 layers, and Winograd makes up to 36 of each group. With so many
+ * groups no GPU is idle anyway. */
+static bool layers_fit(const struct problem *p, int splits)
+{
+    return splits == 1 || p->groups <= 65535 / 36 / splits;
+}
+
+bool tile_splits_fit_grid(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    (void)context;
+    return layers_fit(p, values[TILE_SPLITS]);
+}
+
 bool tile_may_split(const struct problem *p)
 {
     const int least_splits = 4, least_block_k = 8;
     double m, n, k;
 
     conv_gemm_sizes(p, &m, &n, &k);
-    return p->direction == DIRECTION_W && k >= 2 * least_splits * least_block_k;
+    return p->direction == DIRECTION_W && k >= 2 * least_splits * least_block_k &&
+           layers_fit(p, least_splits);
 }
 
 int tile_default_splits(const struct problem *p, const struct context *context,
@@ -185,7 +200,10 @@ int tile_default_splits(const struct problem *p, const struct context *context,
     conv_gemm_sizes(p, &m, &n, &k);
     memcpy(split, values, TILE_SPLITS * sizeof(values[0]));
     split[TILE_SPLITS] = 16;
-    return m * n <= 256.0 * 256.0 && tile_splits_leave_work(p, context, split) ? 16 : 1;
+    return m * n <= 256.0 * 256.0 && tile_splits_leave_work(p, context, split) &&
+                   tile_splits_fit_grid(p, context, split)
+               ? 16
+               : 1;
 }
 
 int tile_split_terms(const int32_t *values, int64_t k, int splits, int64_t *part)

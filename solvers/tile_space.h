@@ -102,9 +102,16 @@ void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
     }
 bool tile_splits_leave_work(const struct problem *p, const struct context *context,
                             const int32_t *values);
-/* Whether any config may split. */
+/* For use beside it where the parts of all groups are layers of one grid (gemm_grid_fits()). */
+#define TILE_SPLITS_GRID_CONSTRAINT                                                                \
+    {                                                                                              \
+        "splits_fit_grid", "grid size", TILE_SPLITS + 1, tile_splits_fit_grid                      \
+    }
+bool tile_splits_fit_grid(const struct problem *p, const struct context *context,
+                          const int32_t *values);
+/* Whether any config may split under both. */
 bool tile_may_split(const struct problem *p);
-/* The splits that leave no GPU idle where w is small, 1 where they would leave no work. */
+/* The splits that leave no GPU idle where w is small, 1 where they would leave no work or not fit. */
 int tile_default_splits(const struct problem *p, const struct context *context,
                         const int32_t *values);
 

@@ -253,6 +253,36 @@ static void a_filter_may_be_as_long_as_it_can(void)
     }
 }
 
+/* Parts of a split sum are layers of the grid, as groups are: where both would be too many, the sums
+ * stay whole, and the solver serves all the same. */
+static void many_groups_leave_their_sums_whole(void)
+{
+    static const char *const names[] = {"ConvIm2ColGemm", "ConvWinograd"};
+    static const int64_t groups[] = {28, 29, 63, 455, 456, 1024, 1488, 1820};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names) * G_N_ELEMENTS(groups); i++) {
+        const struct solver *solver = solver_find(names[i % G_N_ELEMENTS(names)]);
+        struct perf_config config;
+        struct space_walk walk;
+        struct problem p;
+        problem_init(&p);
+        p.direction = DIRECTION_W;
+        p.n = 64;
+        p.c = p.k = p.groups = groups[i / G_N_ELEMENTS(names)];
+        for (int a = AXIS_H; a < AXIS_COUNT; a++) {
+            p.in[a] = 14;
+            p.fil[a] = 3;
+            p.pad[a] = 1;
+        }
+        problem_set_output(&p);
+        ask(solver, &p, &contexts[1]);
+        expect(solver_applicable(solver, &p, &contexts[1], NULL), "it does not serve this");
+        space_walk_init(&walk, solver->space, &p, &contexts[1]);
+        while (space_walk_next(&walk, &config))
+            check_config(solver, &p, &contexts[1], &config);
+    }
+}
+
 /* Two to four dimensions, whose product is past 2^31 or 2^32, on the edge or far beyond. */
 static void grow_products(struct problem *p, int i, GRand *random)
 {
@@ -335,6 +365,8 @@ int main(int argc, char **argv)
     g_test_add_func("/huge_problems/each_dimension_is_refused_or_fits", each_dimension_may_be_huge);
     g_test_add_func("/huge_problems/long_filters_are_refused_or_fit",
                     a_filter_may_be_as_long_as_it_can);
+    g_test_add_func("/huge_problems/many_groups_leave_their_sums_whole",
+                    many_groups_leave_their_sums_whole);
     g_test_add_func("/huge_problems/products_are_refused_or_fit", products_may_be_huge);
     g_test_add_func("/huge_problems/workspaces_grow_with_their_problems",
                     workspaces_grow_with_their_problems);
