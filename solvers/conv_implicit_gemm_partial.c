@@ -68,7 +68,7 @@ static bool solve(const struct problem *p, const struct context *context,
 
 /* Tiles spread over their space in its order, and how many may be tried with the best's neighbours. */
 #define TILES_SPREAD 16
-#define TILES_MOST   40
+#define TILES_MOST   26 /* with five choices and one of them together: a job's 32 configs */
 /* Less than this share of a time is noise. */
 #define GAIN         0.99
 

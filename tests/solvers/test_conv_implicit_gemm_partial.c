@@ -161,7 +161,7 @@ static void the_best_tile_is_come_near_to(void)
     while (space_walk_next(&walk, &config))
         least = MIN(least, usual_time(&config));
     g_assert_cmpfloat(best_of(&history)->time_ms, <=, 1.3 * least);
-    g_assert_cmpint(history.count, <=, 48);
+    g_assert_cmpint(history.count, <=, 32); /* what a job may try unless told otherwise */
 }
 
 static void rounds_of_one_come_to_the_same_choice(void)
