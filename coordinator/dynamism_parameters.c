@@ -95,9 +95,10 @@ int dynamism_kinds(const GArray *problems)
 
 /* ---- what specialising gains ---- */
 
-/* Times without [0] and with [1] a parameter; INFINITY where there is none. */
+/* The lowest times of a pair, or of a problem's pairs, without [0] and with [1] a parameter, as
+ * parts of the default config's time; INFINITY where there is none. */
 struct times {
-    double ms[2];
+    double share[2];
 };
 
 static struct times *times_of(GHashTable *table, const char *key)
@@ -111,11 +112,12 @@ static struct times *times_of(GHashTable *table, const char *key)
     return times;
 }
 
-/* Configs dropped early as slower were timed too, if shortly. */
+/* The two sides of a pair may be rounds apart, and the machine another by then: each time counts by
+ * its round's baseline. Configs dropped early as slower were timed too, if shortly. */
 static bool is_timed(const struct config_outcome *outcome)
 {
     return (outcome->failure == FAILURE_NONE || outcome->failure == FAILURE_SLOW) &&
-           outcome->median_ms > 0;
+           outcome->median_ms > 0 && outcome->baseline_ms > 0;
 }
 
 /* The index of a FIX_ parameter by its name, -1 where the solver has none. */
@@ -155,8 +157,8 @@ static GHashTable *collect_pairs(const struct dynamism_data *data, const char *n
         if (fixed < 0 || outcome->config.count != solver->space->param_count || !is_timed(outcome))
             continue;
         g_autofree char *key = pair_key(outcome, fixed);
-        double *ms = &times_of(pairs, key)->ms[outcome->config.values[fixed] != 0];
-        *ms = fmin(*ms, outcome->median_ms);
+        double *share = &times_of(pairs, key)->share[outcome->config.values[fixed] != 0];
+        *share = fmin(*share, outcome->median_ms / outcome->baseline_ms);
     }
     return pairs;
 }
@@ -170,18 +172,18 @@ static void add_gain(const struct dynamism_data *data, struct dynamism_parameter
     g_hash_table_iter_init(&iter, pairs);
     while (g_hash_table_iter_next(&iter, &key, &value)) {
         const struct times *pair = value;
-        if (!isfinite(pair->ms[0]) || !isfinite(pair->ms[1]))
+        if (!isfinite(pair->share[0]) || !isfinite(pair->share[1]))
             continue;
         g_autofree char *of = g_strndup(key, (gsize)(strrchr(key, '|') - (char *)key));
         struct times *times = times_of(best, of);
         parameter->pairs++;
         for (int with = 0; with < 2; with++)
-            times->ms[with] = fmin(times->ms[with], pair->ms[with]);
+            times->share[with] = fmin(times->share[with], pair->share[with]);
     }
     double logs = 0;
     g_hash_table_iter_init(&iter, best);
     while (g_hash_table_iter_next(&iter, NULL, &value))
-        logs += log(((struct times *)value)->ms[0] / ((struct times *)value)->ms[1]);
+        logs += log(((struct times *)value)->share[0] / ((struct times *)value)->share[1]);
     parameter->problems = (int)g_hash_table_size(best);
     parameter->gain = parameter->problems > 0 ? exp(logs / parameter->problems) : NAN;
 }

@@ -144,8 +144,9 @@ static void print_parameters(const struct dynamism_report *report, FILE *out)
         "\nvalues: distinct ones. compilations: kernels of one config where this alone is "
         "compiled in\n(%d with nothing compiled in: one a direction, type and layout). gain: "
         "best time without over\nbest time with, a geometric mean over problems, from pairs of "
-        "configs of a partly specialised\nsolver that differ in this alone. Pairs are few and lie "
-        "around a job's fastest config: near 1 a gain is noise.\n",
+        "configs of a partly specialised\nsolver that differ in this alone, each timed against "
+        "the default config of its round. Pairs\nare few and lie around a job's fastest config: "
+        "a gain near 1 is noise.\n",
         report->kinds);
 }
 

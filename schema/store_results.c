@@ -124,27 +124,44 @@ static bool is_rejected(enum failure failure)
     return failure != FAILURE_NONE && failure != FAILURE_PENDING && failure != FAILURE_SLOW;
 }
 
-/* Adds the configs of a round with an outcome: all of them, or the rejected ones. */
-static void add_outcomes(GPtrArray *list, const json_t *object, bool all)
+/* The time of a config in a round, 0 where it was not timed. */
+static double time_in_round(const struct round *round, const struct perf_config *config)
+{
+    for (int i = 0; i < round->config_count; i++)
+        if (perf_config_equal(&round->configs[i], config))
+            return round->outcomes[i].median_ms;
+    return 0;
+}
+
+static struct config_outcome *make_outcome(const json_t *object, const struct round *round, int i)
+{
+    char text[CONFIG_TEXT_MAX];
+    struct config_outcome *made = g_new0(struct config_outcome, 1);
+    problem_from_json(json_object_get(object, "problem"), &made->problem);
+    made->solver = json_member_text(object, "solver");
+    made->revision = (int)json_member_int(object, "revision");
+    made->config_text = g_strdup(perf_config_format(&round->configs[i], text));
+    made->config = round->configs[i];
+    made->failure = round->outcomes[i].failure;
+    made->median_ms = round->outcomes[i].median_ms;
+    made->detail = g_strdup(round->details[i]);
+    return made;
+}
+
+/* Adds the configs of a round with an outcome: all of them, or the rejected ones. *first is the
+ * first config of the job whose rounds come one after the other. */
+static void add_outcomes(GPtrArray *list, const json_t *object, bool all, struct perf_config *first)
 {
     struct round *round = round_from_json(json_object_get(object, "round"));
-    struct problem problem;
-    problem_from_json(json_object_get(object, "problem"), &problem);
+    if (round->number == 0 && round->config_count > 0)
+        *first = round->configs[0];
     for (int i = 0; i < round->config_count; i++) {
-        char text[CONFIG_TEXT_MAX];
         if (all ? round->outcomes[i].failure == FAILURE_PENDING
                 : !is_rejected(round->outcomes[i].failure))
             continue;
-        struct config_outcome *rejection = g_new0(struct config_outcome, 1);
-        rejection->problem = problem;
-        rejection->solver = json_member_text(object, "solver");
-        rejection->revision = (int)json_member_int(object, "revision");
-        rejection->config_text = g_strdup(perf_config_format(&round->configs[i], text));
-        rejection->config = round->configs[i];
-        rejection->failure = round->outcomes[i].failure;
-        rejection->median_ms = round->outcomes[i].median_ms;
-        rejection->detail = g_strdup(round->details[i]);
-        g_ptr_array_add(list, rejection);
+        struct config_outcome *outcome = make_outcome(object, round, i);
+        outcome->baseline_ms = all ? time_in_round(round, first) : 0;
+        g_ptr_array_add(list, outcome);
     }
     round_free(round);
 }
@@ -165,9 +182,10 @@ static GPtrArray *list_outcomes(Store *store, int64_t campaign, bool all, GError
     if (rows == NULL)
         return NULL;
     GPtrArray *list = g_ptr_array_new_with_free_func(rejection_free);
+    struct perf_config first = {0};
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
-        add_outcomes(list, object, all);
+        add_outcomes(list, object, all, &first);
     }
     return list;
 }

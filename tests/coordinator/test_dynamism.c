@@ -114,8 +114,9 @@ static void add_result(struct fixture *f, int problem, const char *solver, const
     g_ptr_array_add(f->results, result);
 }
 
-static void add_outcome(struct fixture *f, int problem, const struct perf_config *config,
-                        enum failure failure, double ms)
+static struct config_outcome *add_outcome(struct fixture *f, int problem,
+                                          const struct perf_config *config, enum failure failure,
+                                          double ms)
 {
     struct config_outcome *outcome = g_new0(struct config_outcome, 1);
     outcome->problem = make_problem(problem);
@@ -123,7 +124,9 @@ static void add_outcome(struct fixture *f, int problem, const struct perf_config
     outcome->config = *config;
     outcome->failure = failure;
     outcome->median_ms = ms;
+    outcome->baseline_ms = 2;
     g_ptr_array_add(f->outcomes, outcome);
+    return outcome;
 }
 
 /* ---- the mixture ---- */
@@ -324,6 +327,21 @@ static void values_are_counted_by_part(struct fixture *f, gconstpointer data)
     }
 }
 
+/* The machine was three times as slow in the round with the parameter, and said nothing in another. */
+static void rounds_are_compared_by_their_default(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    const struct perf_config without = {4, {1, 0, 0, 0}}, with = {4, {1, 1, 0, 0}};
+    add_outcome(f, 0, &without, FAILURE_NONE, 4);
+    struct config_outcome *outcome = add_outcome(f, 0, &with, FAILURE_NONE, 6);
+    outcome->baseline_ms = 6;
+    outcome = add_outcome(f, 0, &with, FAILURE_NONE, 0.5);
+    outcome->baseline_ms = 0;
+    add_problem(f, 0, 1);
+    g_autoptr(GArray) parameters = dynamism_parameters(&f->data, f->problems);
+    g_assert_cmpfloat_with_epsilon(find_parameter(parameters, "filter")->gain, 2, 1e-9);
+}
+
 static void gains_come_from_pairs_alone(struct fixture *f, gconstpointer data)
 {
     static const struct {
@@ -345,7 +363,7 @@ static void gains_come_from_pairs_alone(struct fixture *f, gconstpointer data)
         {1, 1, 1, 1, 0, FAILURE_NONE, 1},
         {1, 1, 1, 0, 0, FAILURE_NONE, 3},
         {1, 1, 1, 0, 1, FAILURE_NONE, 1},
-        /* Measured once more, slower. */
+        /* Measured again, slower. */
         {0, 2, 1, 0, 0, FAILURE_NONE, 3},
     };
     (void)data;
@@ -390,5 +408,6 @@ int main(int argc, char **argv)
     ADD("kernels_without_code_are_told", kernels_without_code_are_told);
     ADD("values_are_counted_by_part", values_are_counted_by_part);
     ADD("gains_come_from_pairs_alone", gains_come_from_pairs_alone);
+    ADD("rounds_are_compared_by_their_default", rounds_are_compared_by_their_default);
     return g_test_run();
 }

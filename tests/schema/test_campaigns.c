@@ -196,6 +196,10 @@ static void expect_results(struct farm *farm, int64_t campaign)
     g_assert_cmpint(verified->revision, ==, 1);
     g_assert_cmpint(verified->config.count, ==, 2);
     g_assert_cmpfloat(verified->median_ms, ==, 2.0);
+    g_assert_cmpfloat(verified->baseline_ms, ==, 2.0);
+    const struct config_outcome *wrong = outcomes->pdata[1];
+    g_assert_cmpfloat(wrong->median_ms, ==, 0);
+    g_assert_cmpfloat(wrong->baseline_ms, ==, 2.0);
     g_assert_true(store_count_outcomes(farm->store, campaign, counts, &error));
     g_assert_cmpint(counts[FAILURE_NONE], ==, 2);
     g_assert_cmpint(counts[FAILURE_WRONG_RESULT], ==, 2);
