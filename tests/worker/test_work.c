@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/work/quarantine/concerns_the_same_solver_as_it_was_then",
+    g_test_add_func("/job_work/quarantine/concerns_the_same_solver_as_it_was_then",
                     quarantine_concerns_the_same_solver_as_it_was_then);
     return g_test_run();
 }
