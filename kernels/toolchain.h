@@ -49,6 +49,10 @@ struct toolchain {
      * is set too. Called from any thread. */
     bool (*compile)(const char *source, const char *options, const char *entry,
                     const struct target *target, struct code_object *object, GError **error);
+    /* The same for assembly, whose options (-DNAME=VALUE, whole numbers) become symbols; NULL when the
+     * toolchain assembles nothing. program.h chooses between the two. */
+    bool (*assemble)(const char *source, const char *options, const char *entry,
+                     const struct target *target, struct code_object *object, GError **error);
 };
 
 extern const struct toolchain *const toolchain_table[];

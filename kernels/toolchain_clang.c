@@ -113,6 +113,40 @@ static bool run_compiler(struct compiler_run *run, const struct clang *clang, co
            compiler_run_program(run, argv, error);
 }
 
+/* "-DNAME=VALUE" becomes the assembler's "-Wa,-defsym,NAME=VALUE". */
+static char **symbol_options(const char *options)
+{
+    char **words = g_strsplit(options, " ", -1);
+
+    for (char **word = words; *word; word++) {
+        if (g_str_has_prefix(*word, "-D")) {
+            char *symbol = g_strconcat("-Wa,-defsym,", *word + 2, NULL);
+            g_free(*word);
+            *word = symbol;
+        }
+    }
+    return words;
+}
+
+static bool run_assembler(struct compiler_run *run, const struct clang *clang, const char *target,
+                          const char *source, const char *options, GError **error)
+{
+    g_autofree char *arch = g_strconcat("-mcpu=", target, NULL);
+    g_auto(GStrv) symbols = symbol_options(options);
+    const char *const fixed[] = {"-target", "amdgcn-amd-amdhsa", "-mcode-object-version=4",
+                                 "-x",      "assembler",         "kernel.s",
+                                 "-o",      "kernel.co",         NULL};
+    const char *argv[ARGUMENTS_MAX + 1] = {NULL};
+    int argc = 0;
+
+    add_common(argv, &argc, clang);
+    argv[argc++] = arch;
+    add_words(argv, &argc, symbols);
+    add_words(argv, &argc, (char **)(void *)fixed);
+    return compiler_run_write(run, "kernel.s", source, error) &&
+           compiler_run_program(run, argv, error);
+}
+
 /* ---- which clangs are here ---- */
 
 /* "Debian clang version 19.1.7 (3~deb12u1)" becomes "19.1.7 Debian (3~deb12u1)": whose build it is
@@ -369,8 +403,11 @@ static bool take_object(const struct compiler_run *run, const struct clang *clan
     return true;
 }
 
-static bool clang_compile(const char *source, const char *options, const char *entry,
-                          const struct target *target, struct code_object *object, GError **error)
+typedef bool run_fn(struct compiler_run *run, const struct clang *clang, const char *target,
+                    const char *source, const char *options, GError **error);
+
+static bool run_and_take(run_fn *run_it, const char *source, const char *options, const char *entry,
+                         const struct target *target, struct code_object *object, GError **error)
 {
     gint64 start = g_get_monotonic_time();
     g_auto(CompilerRun) run = {0};
@@ -383,10 +420,22 @@ static bool clang_compile(const char *source, const char *options, const char *e
     if (!clang || !compiler_run_open(&run, error))
         return false;
     amd_target_name(target, name);
-    done = run_compiler(&run, clang, name, source, options, error) &&
+    done = run_it(&run, clang, name, source, options, error) &&
            take_object(&run, clang, entry, object, error);
     object->seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     return done;
+}
+
+static bool clang_compile(const char *source, const char *options, const char *entry,
+                          const struct target *target, struct code_object *object, GError **error)
+{
+    return run_and_take(run_compiler, source, options, entry, target, object, error);
+}
+
+static bool clang_assemble(const char *source, const char *options, const char *entry,
+                           const struct target *target, struct code_object *object, GError **error)
+{
+    return run_and_take(run_assembler, source, options, entry, target, object, error);
 }
 
 const struct toolchain toolchain_clang = {
@@ -396,4 +445,5 @@ const struct toolchain toolchain_clang = {
     .can_compile = clang_can_compile,
     .reproducible = true,
     .compile = clang_compile,
+    .assemble = clang_assemble,
 };

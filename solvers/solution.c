@@ -13,13 +13,20 @@ uint64_t workspace_align(uint64_t bytes)
     return (bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
 }
 
+enum program_kind program_kind_of(const char *file)
+{
+    if (g_str_has_suffix(file, ".s"))
+        return PROGRAM_ASSEMBLY;
+    return g_str_has_suffix(file, ".co") ? PROGRAM_OBJECT : PROGRAM_SOURCE;
+}
+
 struct launch *solution_add_launch(struct solution *solution, const char *file, const char *entry)
 {
     struct launch *launch;
 
     g_assert(solution->launch_count < SOLUTION_LAUNCHES_MAX);
     launch = &solution->launches[solution->launch_count++];
-    launch->program_kind = PROGRAM_SOURCE;
+    launch->program_kind = program_kind_of(file);
     launch->file = file;
     launch->entry = entry;
     for (int i = 0; i < 3; i++) {

@@ -9,11 +9,13 @@
 
 #include "solvers/problem.h"
 
+/* What a launch's file is, by the end of its name (kernels/program.h builds each). */
 enum program_kind {
-    PROGRAM_SOURCE,   /* file names a source in the kernels room, compiled with options */
-    PROGRAM_ASSEMBLY, /* file names an AMD assembly source */
-    PROGRAM_OBJECT,   /* file names a ready code object */
+    PROGRAM_SOURCE,   /* "NAME.cl": a text in the dialect, compiled with the options */
+    PROGRAM_ASSEMBLY, /* "NAME.s": AMD assembly; the options become symbols */
+    PROGRAM_OBJECT,   /* "NAME.co": a ready code object; it takes no options */
 };
+enum program_kind program_kind_of(const char *file);
 
 enum launch_arg_kind {
     ARG_TENSOR,    /* pointer to the tensor of role .tensor */

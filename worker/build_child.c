@@ -4,8 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/kernel_source.h"
-#include "kernels/toolchain.h"
+#include "kernels/program.h"
 #include "schema/failure.h"
 #include "worker/frames.h"
 #include "worker/target_json.h"
@@ -50,11 +49,8 @@ static bool compile(const struct compile_request *request, const char **version,
         toolchain_open(request->toolchain, &request->target, version, error);
     if (!toolchain)
         return false;
-    const struct kernel_source *source = kernel_source_find(request->file, error);
-    if (!source)
-        return false;
-    return toolchain->compile(source->text, request->options, request->entry, &request->target,
-                              object, error);
+    return program_build(toolchain, request->file, request->options, request->entry,
+                         &request->target, object, error);
 }
 
 /* What became of it, as the agent is told. False when nothing was said about the source. */
@@ -65,6 +61,8 @@ static bool failure_of(const GError *error, enum failure *failure)
         *failure = FAILURE_COMPILE_ERROR;
     else if (g_error_matches(error, KERNELS_ERROR, KERNELS_ERROR_CRASH))
         *failure = FAILURE_COMPILER_CRASH;
+    else if (g_error_matches(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT))
+        *failure = FAILURE_LOAD_ERROR;
     return !error || *failure != FAILURE_NONE;
 }
 

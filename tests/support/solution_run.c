@@ -4,6 +4,7 @@
 
 #include "kernels/kernel_source.h"
 #include "kernels/opencl.h"
+#include "kernels/program.h"
 
 /* Bytes before and behind the workspace that no launch may touch. */
 #define GUARD      512
@@ -129,8 +130,7 @@ double solution_runner_compile_seconds(const struct solution_runner *runner, int
 }
 
 /* Through the toolchain, and loaded from its binary as a worker loads it. */
-static cl_program compile_for_cpu(struct solution_runner *runner, const struct launch *launch,
-                                  const char *text)
+static cl_program compile_for_cpu(struct solution_runner *runner, const struct launch *launch)
 {
     g_autoptr(GError) error = NULL;
     struct code_object object;
@@ -139,8 +139,8 @@ static cl_program compile_for_cpu(struct solution_runner *runner, const struct l
     cl_program program;
     gsize size;
 
-    if (!toolchain_find("opencl")->compile(text, launch->options, launch->entry, &runner->target,
-                                           &object, &error))
+    if (!program_build(toolchain_find("opencl"), launch->file, launch->options, launch->entry,
+                       &runner->target, &object, &error))
         g_error("%s\n%s", error->message, object.log);
     code = g_bytes_get_data(object.code, &size);
     program = runner->cl->CreateProgramWithBinary(runner->context, 1, &runner->device, &size, &code,
@@ -151,15 +151,18 @@ static cl_program compile_for_cpu(struct solution_runner *runner, const struct l
     return program;
 }
 
-static cl_program compile_for_gpu(struct solution_runner *runner, const struct launch *launch,
-                                  const char *text)
+static cl_program compile_for_gpu(struct solution_runner *runner, const struct launch *launch)
 {
+    g_autoptr(GError) error = NULL;
+    const struct kernel_source *source = kernel_source_find(launch->file, &error);
+    const char *text = source ? source->text : NULL;
     g_autofree char *options = g_strconcat("-cl-std=CL1.2 ", launch->options, NULL);
     char log[8192] = "";
     cl_int status = CL_SUCCESS;
     cl_program program =
         runner->cl->CreateProgramWithSource(runner->context, 1, &text, NULL, &status);
 
+    g_assert_no_error(error);
     must(status);
     status = runner->cl->BuildProgram(program, 1, &runner->device, options, NULL, NULL);
     if (status != CL_SUCCESS) {
@@ -172,16 +175,12 @@ static cl_program compile_for_gpu(struct solution_runner *runner, const struct l
 
 static cl_kernel compile(struct solution_runner *runner, const struct launch *launch)
 {
-    g_autoptr(GError) error = NULL;
-    const struct kernel_source *source = kernel_source_find(launch->file, &error);
     gint64 start = g_get_monotonic_time();
     cl_int status = CL_SUCCESS;
     cl_program program;
     cl_kernel kernel;
 
-    g_assert_no_error(error);
-    program = runner->is_gpu ? compile_for_gpu(runner, launch, source->text)
-                             : compile_for_cpu(runner, launch, source->text);
+    program = runner->is_gpu ? compile_for_gpu(runner, launch) : compile_for_cpu(runner, launch);
     kernel = runner->cl->CreateKernel(program, launch->entry, &status);
     must(status);
     runner->cl->ReleaseProgram(program);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "kernels/kernel_source.h"
+#include "kernels/program.h"
 
 /* ---- a job's end in this pool ---- */
 
@@ -77,12 +77,12 @@ static bool recipe_make(struct build_job *job, int index, struct recipe *recipe)
         recipe->launches[kernel_of[i]] = &recipe->solution.launches[i];
     for (int i = 0; i < recipe->count; i++) {
         g_autoptr(GError) error = NULL;
-        const struct kernel_source *source = kernel_source_find(recipe->launches[i]->file, &error);
-        if (!source) {
+        char hash[PROGRAM_HASH_LENGTH + 1];
+        if (!program_hash(recipe->launches[i]->file, &recipient->target, hash, &error)) {
             work_fail_config(&job->work, index, FAILURE_REFUSED_BY_CHECK, error->message);
             return false;
         }
-        kernel_key(source->sha256, recipe->launches[i], &recipient->target, recipient->toolchain,
+        kernel_key(hash, recipe->launches[i], &recipient->target, recipient->toolchain,
                    recipient->version, recipe->keys[i]);
     }
     return true;

@@ -1,0 +1,128 @@
+#include "kernels/program.h"
+
+#include <string.h>
+
+#include "kernels/amd_object.h"
+#include "kernels/kernel_source.h"
+
+/* The object's bytes; free with g_bytes_unref(). */
+static GBytes *object_read(const char *file, const struct target *target, GError **error)
+{
+    const char *folder = g_getenv("SKIPJACK_OBJECTS");
+    g_autoptr(GError) why = NULL;
+    g_autofree char *path = NULL;
+    char *bytes;
+    gsize size;
+
+    if (!folder || !*folder) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_SOURCE,
+                    "'%s' is a ready code object: name the folder that has %s/%s in "
+                    "SKIPJACK_OBJECTS",
+                    file, target->arch, file);
+        return NULL;
+    }
+    path = g_build_filename(folder, target->arch, file, NULL);
+    if (g_file_get_contents(path, &bytes, &size, &why))
+        return g_bytes_new_take(bytes, size);
+    g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_SOURCE,
+                "cannot read a ready code object: %s (SKIPJACK_OBJECTS names its folder)",
+                why->message);
+    return NULL;
+}
+
+bool program_hash(const char *file, const struct target *target, char hash[PROGRAM_HASH_LENGTH + 1],
+                  GError **error)
+{
+    const struct kernel_source *source;
+    g_autoptr(GBytes) bytes = NULL;
+    g_autofree char *sum = NULL;
+
+    if (program_kind_of(file) != PROGRAM_OBJECT) {
+        source = kernel_source_find(file, error);
+        if (source)
+            g_strlcpy(hash, source->sha256, PROGRAM_HASH_LENGTH + 1);
+        return source != NULL;
+    }
+    bytes = object_read(file, target, error);
+    if (!bytes)
+        return false;
+    sum = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, bytes);
+    g_strlcpy(hash, sum, PROGRAM_HASH_LENGTH + 1);
+    return true;
+}
+
+/* "gfx90a" of "gfx90a:sramecc+:xnack-". */
+static bool is_for_arch(const char *object_target, const char *arch)
+{
+    gsize length = strcspn(object_target, ":");
+
+    return strlen(arch) == length && strncmp(object_target, arch, length) == 0;
+}
+
+static bool check_amd_object(GBytes *bytes, const char *file, const char *entry,
+                             const struct target *target, struct code_object *object,
+                             GError **error)
+{
+    struct amd_object read;
+
+    if (!amd_object_read(bytes, entry, &read, error)) {
+        g_prefix_error(error, "%s: ", file);
+        return false;
+    }
+    if (!is_for_arch(read.target, target->arch)) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT,
+                    "%s is a code object for %s, and the target is %s", file, read.target,
+                    target->arch);
+        return false;
+    }
+    object->registers = (int)read.kernel.vector_registers;
+    object->spills = (int)MAX(read.kernel.vector_spills, -1);
+    object->scratch_bytes = read.kernel.scratch_bytes;
+    object->local_bytes = MAX(read.kernel.local_bytes, 0);
+    return true;
+}
+
+static bool take_ready_object(const char *file, const char *entry, const struct target *target,
+                              struct code_object *object, GError **error)
+{
+    gint64 start = g_get_monotonic_time();
+    g_autoptr(GBytes) bytes = object_read(file, target, error);
+
+    if (!bytes)
+        return false;
+    if (g_bytes_get_size(bytes) == 0) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT, "%s is empty", file);
+        return false;
+    }
+    object->registers = object->spills = -1;
+    object->scratch_bytes = -1;
+    if (target->vendor == VENDOR_AMD &&
+        !check_amd_object(bytes, file, entry, target, object, error))
+        return false;
+    object->code = g_steal_pointer(&bytes);
+    object->log = g_strdup("");
+    object->seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
+    return true;
+}
+
+bool program_build(const struct toolchain *toolchain, const char *file, const char *options,
+                   const char *entry, const struct target *target, struct code_object *object,
+                   GError **error)
+{
+    enum program_kind kind = program_kind_of(file);
+    const struct kernel_source *source;
+
+    memset(object, 0, sizeof(*object));
+    if (kind == PROGRAM_OBJECT)
+        return take_ready_object(file, entry, target, object, error);
+    source = kernel_source_find(file, error);
+    if (!source)
+        return false;
+    if (kind == PROGRAM_SOURCE)
+        return toolchain->compile(source->text, options, entry, target, object, error);
+    if (toolchain->assemble)
+        return toolchain->assemble(source->text, options, entry, target, object, error);
+    g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_TARGET,
+                "%s is assembly, and the %s toolchain assembles nothing", file, toolchain->name);
+    return false;
+}

@@ -1,0 +1,27 @@
+/*
+ * A launch's program, whatever form it has: dialect source (NAME.cl) and AMD
+ * assembly (NAME.s) are built into this program; a ready code object (NAME.co) is
+ * read from the folder that SKIPJACK_OBJECTS names, below the architecture's
+ * name: SKIPJACK_OBJECTS/gfx90a/NAME.co. The file's name says which it is
+ * (launch->program_kind follows it).
+ */
+#ifndef KERNELS_PROGRAM_H
+#define KERNELS_PROGRAM_H
+
+#include "kernels/toolchain.h"
+
+#define PROGRAM_HASH_LENGTH 64
+
+/* SHA-256 (hex) of what the program is made from: the text, or the object's bytes. The file's part of a
+ * kernel's identity. KERNELS_ERROR_SOURCE when there is no such text or object. */
+bool program_hash(const char *file, const struct target *target, char hash[PROGRAM_HASH_LENGTH + 1],
+                  GError **error);
+
+/* Compiles, assembles, or reads the object and checks that it is one for the target (for AMD's: that it
+ * has the entry, too). Fails as toolchain->compile() does; KERNELS_ERROR_TARGET when the toolchain
+ * assembles nothing, KERNELS_ERROR_OBJECT for an object that is none or is another target's. */
+bool program_build(const struct toolchain *toolchain, const char *file, const char *options,
+                   const char *entry, const struct target *target, struct code_object *object,
+                   GError **error);
+
+#endif

@@ -1,0 +1,252 @@
+/* The three forms of a program, each built and used: source everywhere else, here the other two. */
+#include "kernels/program.h"
+
+#include <string.h>
+
+#include "kernels/amd_object.h"
+#include "tests/support/conv_trial.h"
+#include "tests/support/temp_folder.h"
+
+static TempFolder *folder;
+static struct solution_runner *runner; /* NULL without PoCL */
+
+static void set_problem(struct problem *p)
+{
+    problem_init(p);
+    p->c = 5;
+    p->k = 7;
+    p->in[AXIS_H] = p->in[AXIS_W] = 9;
+    p->fil[AXIS_H] = p->fil[AXIS_W] = 3;
+    problem_set_output(p);
+}
+
+/* ConvDirectNaive's solution for the problem. */
+static void solve(const struct problem *p, struct solution *solution)
+{
+    const struct perf_config none = {0};
+    struct context context;
+
+    context_init(&context, solution_runner_target(runner));
+    g_assert_true(solver_solve(solver_find("ConvDirectNaive"), p, &context, &none, solution, NULL));
+}
+
+/* Puts bytes where the object `file` for the architecture is looked for. */
+static void store_object(const char *arch, const char *file, GBytes *bytes)
+{
+    g_autofree char *path = g_build_filename(temp_folder_path(folder, "objects"), arch, NULL);
+    g_autofree char *name = g_build_filename(path, file, NULL);
+    gsize size;
+    const char *data = g_bytes_get_data(bytes, &size);
+
+    g_assert_cmpint(g_mkdir_with_parents(path, 0700), ==, 0);
+    g_assert_true(g_file_set_contents(name, data, (gssize)size, NULL));
+}
+
+/* A solution whose kernel comes ready, in the place of ConvDirectNaive's text and options. */
+static void a_ready_object_runs(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
+    g_autoptr(GError) error = NULL;
+    struct code_object object;
+    struct solution solution;
+    struct conv_trial trial;
+    struct problem p;
+
+    if (!runner) {
+        g_test_skip("no PoCL on this machine");
+        return;
+    }
+    set_problem(&p);
+    solve(&p, &solution);
+    g_assert_true(program_build(toolchain_find("opencl"), solution.launches[0].file,
+                                solution.launches[0].options, solution.launches[0].entry,
+                                solution_runner_target(runner), &object, &error));
+    g_assert_no_error(error);
+    store_object(solution_runner_target(runner)->arch, "ready.co", object.code);
+    code_object_clear(&object);
+    solution.launches[0].file = "ready.co";
+    solution.launches[0].program_kind = program_kind_of("ready.co");
+    solution.launches[0].options[0] = '\0';
+    g_assert_cmpint(solution.launches[0].program_kind, ==, PROGRAM_OBJECT);
+    conv_trial_init(&trial, &p, TRIAL_PADDED, random);
+    conv_trial_run(&trial, runner, &solution);
+    g_assert_cmpint(conv_trial_wrong(&trial, "Direct", NULL), ==, 0);
+    g_assert_cmpint(conv_trial_stray(&trial), ==, 0);
+    conv_trial_clear(&trial);
+}
+
+static void an_objects_bytes_are_its_identity(void)
+{
+    char first[PROGRAM_HASH_LENGTH + 1], second[PROGRAM_HASH_LENGTH + 1];
+    g_autoptr(GBytes) one = g_bytes_new_static("one", 3);
+    g_autoptr(GBytes) two = g_bytes_new_static("two", 3);
+    struct target target;
+
+    g_assert_true(target_parse("cpu-znver4_16", &target, NULL));
+    store_object("znver4", "changing.co", one);
+    g_assert_true(program_hash("changing.co", &target, first, NULL));
+    store_object("znver4", "changing.co", two);
+    g_assert_true(program_hash("changing.co", &target, second, NULL));
+    g_assert_cmpstr(first, !=, second);
+    g_assert_true(program_hash("conv_direct_naive.cl", &target, first, NULL));
+}
+
+static void check_refused(const char *toolchain, const char *file, const char *id,
+                          enum kernels_error code, const char *words)
+{
+    g_autoptr(GError) error = NULL;
+    struct code_object object;
+    struct target target;
+
+    g_assert_true(target_parse(id, &target, NULL));
+    g_assert_false(
+        program_build(toolchain_find(toolchain), file, "", "copy", &target, &object, &error));
+    g_assert_error(error, KERNELS_ERROR, (int)code);
+    if (error && !strstr(error->message, words))
+        g_test_message("no '%s' in: %s", words, error->message);
+    g_assert_true(error && strstr(error->message, words));
+    code_object_clear(&object);
+}
+
+static void what_is_missing_or_damaged_is_named(void)
+{
+    g_autoptr(GBytes) nothing = g_bytes_new_static("", 0);
+    g_autoptr(GBytes) text = g_bytes_new_static("no object at all", 16);
+
+    check_refused("opencl", "absent.co", "cpu-znver4_16", KERNELS_ERROR_SOURCE, "absent.co");
+    check_refused("opencl", "absent.s", "cpu-znver4_16", KERNELS_ERROR_SOURCE, "absent.s");
+    store_object("znver4", "empty.co", nothing);
+    check_refused("opencl", "empty.co", "cpu-znver4_16", KERNELS_ERROR_OBJECT, "empty");
+    store_object("gfx90a", "damaged.co", text);
+    check_refused("clang", "damaged.co", "gfx90a68", KERNELS_ERROR_OBJECT, "damaged.co");
+    g_unsetenv("SKIPJACK_OBJECTS");
+    check_refused("opencl", "absent.co", "cpu-znver4_16", KERNELS_ERROR_SOURCE, "SKIPJACK_OBJECTS");
+    g_setenv("SKIPJACK_OBJECTS", temp_folder_path(folder, "objects"), TRUE);
+}
+
+/* ---- assembly ---- */
+
+/* y[i * STEP] = x[i] for one wave; STEP is a symbol that the options define. */
+static const char assembly[] = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n"
+                               ".text\n.globl copy\n.p2align 8\n.type copy,@function\n"
+                               "copy:\n"
+                               "  s_load_dwordx4 s[0:3], s[4:5], 0x0\n"
+                               "  v_lshlrev_b32_e32 v1, 2, v0\n"
+                               "  v_mul_u32_u24_e32 v2, STEP, v1\n"
+                               "  s_waitcnt lgkmcnt(0)\n"
+                               "  global_load_dword v3, v1, s[0:1]\n"
+                               "  s_waitcnt vmcnt(0)\n"
+                               "  global_store_dword v2, v3, s[2:3]\n"
+                               "  s_endpgm\n"
+                               ".size copy, .-copy\n"
+                               ".rodata\n.p2align 6\n.amdhsa_kernel copy\n"
+                               "  .amdhsa_user_sgpr_private_segment_buffer 1\n"
+                               "  .amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
+                               "  .amdhsa_next_free_vgpr 4\n"
+                               "  .amdhsa_next_free_sgpr 6\n"
+                               ".end_amdhsa_kernel\n"
+                               ".amdgpu_metadata\n---\n"
+                               "amdhsa.version: [1, 1]\n"
+                               "amdhsa.target: amdgcn-amd-amdhsa--gfx900\n"
+                               "amdhsa.kernels:\n"
+                               "  - .name: copy\n"
+                               "    .symbol: copy.kd\n"
+                               "    .kernarg_segment_size: 16\n"
+                               "    .kernarg_segment_align: 8\n"
+                               "    .group_segment_fixed_size: 0\n"
+                               "    .private_segment_fixed_size: 0\n"
+                               "    .wavefront_size: 64\n"
+                               "    .sgpr_count: 6\n"
+                               "    .vgpr_count: 4\n"
+                               "    .max_flat_workgroup_size: 64\n"
+                               "...\n.end_amdgpu_metadata\n";
+
+static bool assemble(const char *options, struct code_object *object, GError **error)
+{
+    struct target target;
+
+    g_assert_true(target_parse("gfx900_56", &target, NULL));
+    return toolchain_find("clang")->assemble(assembly, options, "copy", &target, object, error);
+}
+
+static bool clang_or_skip(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct target target;
+
+    g_assert_true(target_parse("gfx900_56", &target, NULL));
+    if (toolchain_find("clang")->can_compile(&target, &error))
+        return true;
+    g_test_skip(error->message);
+    return false;
+}
+
+static void assembly_is_configured_by_symbols(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct code_object two, three, none;
+    struct amd_object read;
+
+    if (!clang_or_skip())
+        return;
+    g_assert_true(assemble("-DSTEP=2", &two, &error));
+    g_assert_no_error(error);
+    g_assert_true(assemble("-DSTEP=3", &three, &error));
+    g_assert_cmpint(two.registers, ==, 4);
+    g_assert_true(amd_object_read(two.code, "copy", &read, NULL));
+    g_assert_cmpstr(read.target, ==, "gfx900");
+    g_assert_false(g_bytes_equal(two.code, three.code));
+    g_assert_false(assemble("", &none, &error));
+    g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE);
+    g_assert_nonnull(strstr(none.log, "STEP"));
+    code_object_clear(&two);
+    code_object_clear(&three);
+    code_object_clear(&none);
+}
+
+/* What was assembled for one architecture is taken there as a ready object, and nowhere else. */
+static void an_object_for_another_gpu_is_refused(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct code_object object, ready;
+    struct target target;
+
+    if (!clang_or_skip())
+        return;
+    g_assert_true(assemble("-DSTEP=1", &object, &error));
+    store_object("gfx900", "copy.co", object.code);
+    store_object("gfx90a", "copy.co", object.code);
+    g_assert_true(target_parse("gfx900_56", &target, NULL));
+    g_assert_true(
+        program_build(toolchain_find("clang"), "copy.co", "", "copy", &target, &ready, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(ready.registers, ==, 4);
+    check_refused("clang", "copy.co", "gfx90a68", KERNELS_ERROR_OBJECT, "gfx900");
+    code_object_clear(&object);
+    code_object_clear(&ready);
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(TempFolder) made = temp_folder_new();
+    int status;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    folder = made;
+    g_setenv("SKIPJACK_OBJECTS", temp_folder_path(folder, "objects"), TRUE);
+    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
+    g_test_add_func("/program/a_ready_object_runs", a_ready_object_runs);
+    g_test_add_func("/program/an_objects_bytes_are_its_identity",
+                    an_objects_bytes_are_its_identity);
+    g_test_add_func("/program/what_is_missing_or_damaged_is_named",
+                    what_is_missing_or_damaged_is_named);
+    g_test_add_func("/program/assembly_is_configured_by_symbols",
+                    assembly_is_configured_by_symbols);
+    g_test_add_func("/program/an_object_for_another_gpu_is_refused",
+                    an_object_for_another_gpu_is_refused);
+    status = g_test_run();
+    if (runner)
+        solution_runner_free(runner);
+    return status;
+}
