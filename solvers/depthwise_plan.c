@@ -97,6 +97,8 @@ static int64_t most_columns(const struct problem *p, const struct context *conte
 }
 
 #define MACS_A_CHUNK 512
+/* A GPU's registers also hold the addresses of what is being loaded. */
+#define GPU_CHUNK    16
 
 /* Filter columns whose sources are staged together. */
 static int64_t chunk_columns(const struct problem *p, const struct context *context,
@@ -104,7 +106,8 @@ static int64_t chunk_columns(const struct problem *p, const struct context *cont
 {
     struct axis_view view = view_axis(p, AXIS_W);
     int64_t room = longest_row(p, context, values) - tile_span(p, values);
-    int64_t chunk = MIN(view.taps, MAX(room, 0) / view.tap_step + 1);
+    int64_t most = is_cpu(context) ? view.taps : MIN(view.taps, GPU_CHUNK);
+    int64_t chunk = MIN(most, MAX(room, 0) / view.tap_step + 1);
 
     if (p->direction == DIRECTION_W)
         return MIN(chunk, most_columns(p, context, values));
@@ -116,8 +119,9 @@ static int64_t count_taps(const struct problem *p)
     return view_axis(p, AXIS_D).taps * view_axis(p, AXIS_H).taps * view_axis(p, AXIS_W).taps;
 }
 
-#define MACS_UNROLLED   512
-#define WEIGHTS_IN_HAND 64
+#define MACS_UNROLLED       512
+#define WEIGHTS_IN_HAND     32
+#define CPU_WEIGHTS_IN_HAND 64
 
 /* Whether all taps are spelled out. A CPU's rows lie in memory. */
 static bool unrolls(const struct problem *p, const struct context *context, const int32_t *values)
@@ -196,7 +200,7 @@ void depthwise_plan_init(struct depthwise_plan *plan, const struct problem *p,
     }
     plan->tiles = count_tiles(p, values);
     plan->unroll = unrolls(p, context, values);
-    plan->keep_weights = plan->unroll || (is_cpu(context) && count_taps(p) <= WEIGHTS_IN_HAND);
+    plan->keep_weights = plan->unroll || (is_cpu(context) && count_taps(p) <= CPU_WEIGHTS_IN_HAND);
 }
 
 /* ---- space ---- */
