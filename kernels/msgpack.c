@@ -71,7 +71,7 @@ static uint64_t number_of_row(uint64_t number, int row)
 
 /* How many bytes of number follow the first, 0xc0 to 0xdf, by kind; -1 for one that never comes. */
 static const struct {
-    int8_t bytes;
+    int bytes;
     uint8_t fixed; /* payload beside what the number says */
     bool counts;   /* the number is the payload's length */
     enum kind kind;

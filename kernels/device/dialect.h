@@ -122,6 +122,21 @@ DEVICE unsigned short to_BF16(float value)
     return (unsigned short)((u.bits + 0x7fffu + ((u.bits >> 16) & 1u)) >> 16);
 }
 
+#if defined(__HIP__)
+
+/* AMD's GPUs convert by one instruction each way, by the rules below. */
+DEVICE float from_FP16(unsigned short stored)
+{
+    return (float)__builtin_bit_cast(_Float16, stored);
+}
+
+DEVICE unsigned short to_FP16(float value)
+{
+    return __builtin_bit_cast(unsigned short, (_Float16)value);
+}
+
+#else
+
 DEVICE float from_FP16(unsigned short stored)
 {
     union float_bits u;
@@ -159,6 +174,8 @@ DEVICE unsigned short to_FP16(float value)
     }
     return (unsigned short)(sign | result);
 }
+
+#endif
 
 /* ---- vectors of VEC lanes (1, 4, 8 or 16), loaded from and stored to any address ---- */
 

@@ -1,0 +1,256 @@
+/*
+ * Every kernel of every solver compiles for AMD's architectures, at its default
+ * config without a spilled register and without scratch memory. The table is
+ * walked as it is: a solver that is added is compiled here with the others.
+ */
+#include <string.h>
+
+#include "kernels/kernel_source.h"
+#include "kernels/toolchain.h"
+#include "solvers/problem_key.h"
+#include "solvers/solver.h"
+#include "tests/support/conv_kinds.h"
+
+/* Which clang is to compile for what, an architecture and units of a product. */
+static const struct machine {
+    const char *clang, *target;
+    bool sanitized; /* serves under a sanitizer too */
+} machines[] = {
+    {"clang-15", "gfx900_64", false},  {"clang-15", "gfx906_60", false},
+    {"clang-15", "gfx90878", false},   {"clang-15", "gfx90a68", true},
+    {"clang-15", "gfx1030_36", false}, {"clang-19", "gfx942130", false},
+    {"clang-19", "gfx1100_48", false}, {"clang-19", "gfx1201_64", true},
+};
+
+/* Under a sanitizer it is the toolchain that is looked at, with one architecture a clang. */
+#if defined(__SANITIZE_ADDRESS__)
+#define EVERY_MACHINE false
+#elif defined(__has_feature)
+#define EVERY_MACHINE !__has_feature(address_sanitizer)
+#else
+#define EVERY_MACHINE true
+#endif
+
+/* What a solver is asked for until it is applicable, of a size that gets a large tile by default. */
+static const struct shape {
+    int64_t n, c, k, groups, size, filter, stride;
+} shapes[] = {
+    {32, 256, 256, 1, 28, 3, 1}, {32, 256, 256, 1, 28, 1, 1}, {32, 256, 256, 256, 28, 3, 1},
+    {32, 128, 128, 1, 28, 5, 1}, {16, 3, 64, 1, 112, 11, 1},  {32, 128, 128, 4, 28, 3, 1},
+    {32, 256, 256, 1, 28, 3, 2}, {2, 16, 16, 1, 14, 3, 1},
+};
+
+/* A kernel to compile, and what came of it. */
+struct task {
+    const struct launch *launch; /* its options and file */
+    const struct target *target;
+    char *name;    /* whose kernel it is */
+    char *finding; /* what is wrong with it, NULL for nothing */
+    int registers;
+    double seconds;
+};
+
+static const struct toolchain *toolchain;
+
+static void task_free(gpointer data)
+{
+    struct task *task = data;
+    g_free((void *)task->launch);
+    g_free(task->name);
+    g_free(task->finding);
+    g_free(task);
+}
+
+/* ---- which kernels there are ---- */
+
+static void make_problem(const struct conv_cell *cell, const struct shape *shape, struct problem *p)
+{
+    problem_init(p);
+    p->direction = cell->direction;
+    memcpy(p->layout, cell->layout, sizeof(p->layout));
+    memcpy(p->type, cell->type, sizeof(p->type));
+    p->spatial_dim = conv_cell_is_3d(cell) ? 3 : 2;
+    p->n = shape->n;
+    p->c = shape->c;
+    p->k = shape->k;
+    p->groups = shape->groups;
+    for (int a = p->spatial_dim == 3 ? AXIS_D : AXIS_H; a < AXIS_COUNT; a++) {
+        p->in[a] = shape->size;
+        p->fil[a] = shape->filter;
+        p->pad[a] = shape->filter / 2;
+        p->stride[a] = shape->stride;
+    }
+    problem_set_output(p);
+}
+
+static void add_launches(GHashTable *tasks, const struct solver *solver, const struct problem *p,
+                         const struct target *target, const struct solution *solution)
+{
+    char key[PROBLEM_KEY_MAX];
+    for (int i = 0; i < solution->launch_count; i++) {
+        const struct launch *launch = &solution->launches[i];
+        g_autofree char *identity =
+            g_strjoin(" ", launch->file, launch->entry, launch->options, NULL);
+        if (g_hash_table_contains(tasks, identity))
+            continue;
+        struct task *task = g_new0(struct task, 1);
+        task->launch = g_memdup2(launch, sizeof(*launch));
+        task->target = target;
+        task->name = g_strdup_printf("%s: %s %s %s for %s", solver->name, launch->file,
+                                     launch->entry, launch->options, problem_key(p, key));
+        g_hash_table_insert(tasks, g_steal_pointer(&identity), task);
+    }
+}
+
+static void add_cell(GHashTable *tasks, const struct solver *solver, const struct conv_cell *cell,
+                     const struct context *context)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(shapes); i++) {
+        struct perf_config config = {0};
+        struct solution solution;
+        struct problem p;
+        make_problem(cell, &shapes[i], &p);
+        if (!problem_validate(&p, NULL) || !solver_applicable(solver, &p, context, NULL))
+            continue;
+        solver->default_config(&p, context, &config);
+        g_assert_true(solver_solve(solver, &p, context, &config, &solution, NULL));
+        add_launches(tasks, solver, &p, context->target, &solution);
+        return;
+    }
+}
+
+/* Kernels differ between types and between channels first and last. Each machine compiles the first of
+ * these, and they take turns at the others. */
+static bool is_quick(const struct conv_cell *cell, int machine)
+{
+    static const struct {
+        enum layout layout;
+        enum data_type type;
+    } quick[] = {
+        {LAYOUT_NCHW, TYPE_FP32}, {LAYOUT_NHWC, TYPE_FP16},  {LAYOUT_NCHW, TYPE_INT8},
+        {LAYOUT_NHWC, TYPE_BF16}, {LAYOUT_NCDHW, TYPE_FP32}, {LAYOUT_NDHWC, TYPE_FP16},
+    };
+    const int others = (int)G_N_ELEMENTS(quick) - 1;
+    for (int i = 0; i <= others; i++)
+        if ((i == 0 || i == 1 + machine % others) && cell->layout[TENSOR_X] == quick[i].layout &&
+            cell->layout[TENSOR_W] == quick[i].layout &&
+            cell->layout[TENSOR_Y] == quick[i].layout && cell->type[TENSOR_X] == quick[i].type &&
+            cell->type[TENSOR_W] == quick[i].type)
+            return true;
+    return false;
+}
+
+static GHashTable *all_kernels(const struct target *target, int machine)
+{
+    GHashTable *tasks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, task_free);
+    struct context context;
+    context_init(&context, target);
+    for (int s = 0; s < solver_table_count; s++) {
+        for (int c = 0; c < conv_cell_count(); c++) {
+            struct conv_cell cell;
+            conv_cell_at(c, &cell);
+            if (is_quick(&cell, machine) || g_getenv("SKIPJACK_TEST_LONG"))
+                add_cell(tasks, solver_table[s], &cell, &context);
+        }
+    }
+    return tasks;
+}
+
+/* ---- compiling them ---- */
+
+/* What is wrong with a kernel that compiled, NULL for nothing. */
+static char *fault_of(const struct code_object *object, const struct task *task)
+{
+    int64_t local_bytes = object->local_bytes + task->launch->local_bytes;
+    if (object->log[0])
+        return g_strdup_printf("the compiler warns: %s", object->log);
+    if (object->spills != 0 || object->scratch_bytes != 0)
+        return g_strdup_printf("%d registers spilled, %" G_GINT64_FORMAT " bytes of scratch, %d "
+                               "registers",
+                               object->spills, object->scratch_bytes, object->registers);
+    if (local_bytes > task->target->local_bytes)
+        return g_strdup_printf("%" G_GINT64_FORMAT " bytes of local memory", local_bytes);
+    return NULL;
+}
+
+static void compile(gpointer data, gpointer unused)
+{
+    struct task *task = data;
+    g_autoptr(GError) error = NULL;
+    struct code_object object = {0};
+    const struct kernel_source *source = kernel_source_find(task->launch->file, &error);
+    (void)unused;
+    if (!source || !toolchain->compile(source->text, task->launch->options, task->launch->entry,
+                                       task->target, &object, &error))
+        task->finding = g_strdup_printf("%s\n%s", error->message, object.log ? object.log : "");
+    else
+        task->finding = fault_of(&object, task);
+    task->registers = object.registers;
+    task->seconds = object.seconds;
+    code_object_clear(&object);
+}
+
+static void compile_all(GHashTable *tasks)
+{
+    GThreadPool *pool = g_thread_pool_new(compile, NULL, (int)g_get_num_processors(), FALSE, NULL);
+    GHashTableIter iter;
+    gpointer task;
+    g_hash_table_iter_init(&iter, tasks);
+    while (g_hash_table_iter_next(&iter, NULL, &task))
+        g_thread_pool_push(pool, task, NULL);
+    g_thread_pool_free(pool, FALSE, TRUE);
+}
+
+static void report(GHashTable *tasks)
+{
+    const struct task *worst = NULL;
+    double seconds = 0;
+    GHashTableIter iter;
+    gpointer value;
+    g_hash_table_iter_init(&iter, tasks);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct task *task = value;
+        seconds += task->seconds;
+        if (!worst || task->registers > worst->registers)
+            worst = task;
+        if (task->finding) {
+            g_test_message("%s: %s", task->name, task->finding);
+            g_test_fail();
+        }
+    }
+    g_assert_nonnull(worst);
+    g_test_message("%u kernels, %.1f s of compiling, at most %d registers: %s",
+                   g_hash_table_size(tasks), seconds, worst->registers, worst->name);
+}
+
+static void test_default_kernels_compile_without_spills(gconstpointer data)
+{
+    const struct machine *machine = data;
+    g_autoptr(GError) error = NULL;
+    struct target target;
+    g_assert_true(target_parse(machine->target, &target, &error));
+    g_assert_no_error(error);
+    g_setenv("SKIPJACK_CLANG", machine->clang, TRUE);
+    if (!toolchain->can_compile(&target, &error)) {
+        g_test_skip(error->message);
+        return;
+    }
+    g_autoptr(GHashTable) tasks = all_kernels(&target, (int)(machine - machines));
+    compile_all(tasks);
+    report(tasks);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    toolchain = toolchain_find("clang");
+    for (size_t i = 0; i < G_N_ELEMENTS(machines); i++) {
+        if (!EVERY_MACHINE && !machines[i].sanitized)
+            continue;
+        g_autofree char *path = g_strdup_printf("/amd_compile/defaults_do_not_spill_%s_%s",
+                                                machines[i].clang, machines[i].target);
+        g_test_add_data_func(path, &machines[i], test_default_kernels_compile_without_spills);
+    }
+    return g_test_run();
+}
