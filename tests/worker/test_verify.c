@@ -290,7 +290,7 @@ static void test_tolerance(void)
         {TYPE_FP32, "Direct", 1, 1, 1, 9, 3 * 0x1p-24 + 0x1p-24},
         {TYPE_FP32, "GEMM", 1000, 0, 2, 9, 32 * 0x1p-24},
         {TYPE_FP32, "Winograd", 1000, 0, 2, 9, 128 * 9 * 0x1p-24},
-        {TYPE_FP32, "FFT", 7, 0, 2, 9, 128 * 9 * 0x1p-24},
+        {TYPE_FP32, "FFT", 7, 0, 2, 9, 64 * 9 * 0x1p-24},
         {TYPE_FP16, "Direct", 1000, 4, 2, 9, 32 * 0x1p-24 + 4 * 0x1p-11},
         {TYPE_FP16, "Winograd", 1000, 0, 2, 9, 128 * 9 * 0x1p-24 + 9 * 0x1p-14},
         {TYPE_FP64, "Direct", 1000, 0, 2, 9, 64 * 0x1p-53},
