@@ -120,7 +120,7 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, const struc
 }
 
 /* Kernels differ between types and between channels first and last. Each machine compiles the first of
- * these, and they take turns at the others. */
+ * these, every second one takes its turn at the others. */
 static bool is_quick(const struct conv_cell *cell, int machine)
 {
     static const struct {
@@ -132,7 +132,8 @@ static bool is_quick(const struct conv_cell *cell, int machine)
     };
     const int others = (int)G_N_ELEMENTS(quick) - 1;
     for (int i = 0; i <= others; i++)
-        if ((i == 0 || i == 1 + machine % others) && cell->layout[TENSOR_X] == quick[i].layout &&
+        if ((i == 0 || (machine % 2 == 1 && i == 1 + machine / 2 % others)) &&
+            cell->layout[TENSOR_X] == quick[i].layout &&
             cell->layout[TENSOR_W] == quick[i].layout &&
             cell->layout[TENSOR_Y] == quick[i].layout && cell->type[TENSOR_X] == quick[i].type &&
             cell->type[TENSOR_W] == quick[i].type)
