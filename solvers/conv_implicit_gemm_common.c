@@ -38,17 +38,18 @@ bool implicit_gemm_tables_fit_local_memory(const struct problem *p, const struct
     return is_cpu(context) || bytes <= MIN(context->target->local_bytes, 48 * 1024);
 }
 
-/* One item's columns can be many; a GPU's items have theirs in registers. */
+/* One item's columns can be many, and more of them than a block's are better where there are more; a
+ * GPU's items have theirs in registers. */
 bool implicit_gemm_repeats_leave_work(const struct problem *p, const struct context *context,
                                       const int32_t *values)
 {
     int repeats = values[IMPLICIT_GEMM_REPEAT_N];
-    double m, n, k;
+    double block = tile_block_n(values), m, n, k;
 
-    if (repeats == 1)
-        return true;
     conv_gemm_sizes(p, &m, &n, &k);
-    return is_cpu(context) && (double)tile_block_n(values) * repeats <= 2 * n;
+    if (!is_cpu(context))
+        return repeats == 1;
+    return repeats == 1 ? block > n : block * repeats <= 2 * n;
 }
 
 /* The columns of the fullest layer: B's first phase. */
@@ -157,12 +158,6 @@ bool implicit_gemm_is_applicable(const struct problem *p, const struct context *
     return p->direction != DIRECTION_W || m * n * (double)p->groups <= WEIGHTS_MOST;
 }
 
-double implicit_gemm_estimate(const struct problem *p, const struct context *context)
-{
-    (void)p;
-    return is_cpu(context) ? 8.0 : 34.0;
-}
-
 /* Parts that give each unit two workgroups, as far as that can be. */
 static int default_splits(const struct problem *p, const struct context *context,
                           const int32_t *values)
@@ -177,8 +172,19 @@ static int default_splits(const struct problem *p, const struct context *context
     return splits;
 }
 
-/* Measured on a CPU: large tiles where they fit, since each of a column's elements that is gathered
- * then meets more rows. */
+/* Rows that few channels do not fill are wasted. */
+static void fit_tile_to_rows(const struct context *context, double m, int32_t *values)
+{
+    if (is_cpu(context)) {
+        /* Large tiles are faster where they fit: an element that is gathered then meets more rows. */
+        values[TILE_M] = m > 16 ? 8 : 4;
+        values[TILE_REPEAT_M] = m > 32 ? 8 : 4;
+    } else if (m <= 16) {
+        values[TILE_THREADS_M] = 4;
+        values[TILE_THREADS_N] = 32;
+    }
+}
+
 void implicit_gemm_default_config(const struct problem *p, const struct context *context,
                                   struct perf_config *config)
 {
@@ -188,15 +194,32 @@ void implicit_gemm_default_config(const struct problem *p, const struct context 
     conv_gemm_sizes(p, &m, &n, &k);
     tile_default_config_for(context, m, column_count(p), config);
     config->count = IMPLICIT_GEMM_PARAM_COUNT;
-    if (is_cpu(context)) {
-        values[TILE_M] = 8;
-        if (!tile_sums_fit_registers(p, context, values))
-            values[TILE_M] = 4;
-    }
+    fit_tile_to_rows(context, m, values);
+    if (!tile_sums_fit_registers(p, context, values))
+        values[TILE_M] = 4;
     values[IMPLICIT_GEMM_REPEAT_N] = 8;
     while (!implicit_gemm_repeats_leave_work(p, context, values))
-        values[IMPLICIT_GEMM_REPEAT_N] = values[IMPLICIT_GEMM_REPEAT_N] == 8 ? 4 : 1;
+        values[IMPLICIT_GEMM_REPEAT_N] /= 2;
     values[TILE_SPLITS] = default_splits(p, context, values);
+}
+
+/* The share of a dimension's blocks that is there. */
+static double used_part(double count, int block)
+{
+    return count / (ceil(count / block) * block);
+}
+
+/* On CPUs as measured beside ConvCpuGemm, whose estimate is 25; a block that is not filled takes as
+ * long as one that is. */
+double implicit_gemm_estimate(const struct problem *p, const struct context *context)
+{
+    double m, n, k, whole = !is_cpu(context) ? 34.0 : p->direction == DIRECTION_W ? 13.0 : 18.0;
+    struct perf_config config;
+
+    implicit_gemm_default_config(p, context, &config);
+    conv_gemm_sizes(p, &m, &n, &k);
+    return whole * used_part(m, tile_block_m(config.values)) *
+           used_part(n, tile_block_n(config.values));
 }
 
 /* ---- the launch ---- */
@@ -230,7 +253,8 @@ static const struct operands {
 };
 
 /* Orders of columns and terms follow the layouts alone, so that one binary serves all shapes: b's
- * first, since it is gathered again and again, and another tensor's where b's says nothing. */
+ * first, since it is gathered again and again, and another tensor's where b's says nothing. A CPU's
+ * item loads terms one after the other, rows or columns within: whole vectors are stored so. */
 static void add_orders(const struct problem *p, const struct context *context, bool is_split,
                        struct launch *launch)
 {
@@ -240,17 +264,17 @@ static void add_orders(const struct problem *p, const struct context *context, b
     bool inner_batch =
         b == INNERMOST_IMAGE ||
         (b == INNERMOST_CHANNEL && innermost_of(p, operands->other) == INNERMOST_IMAGE);
+    bool a_by_term = innermost_of(p, operands->a) != operands->a_row;
     bool b_by_term = (b == INNERMOST_CHANNEL) == (p->direction != DIRECTION_W);
     bool c_is_fp32 = is_split || p->type[operands->c] == TYPE_FP32;
+    bool c_by_column = is_split || innermost_of(p, operands->c) != operands->c_row;
 
     launch_option_int(launch, "INNER_CHANNEL", inner_channel);
     launch_option_int(launch, "INNER_BATCH", inner_batch);
-    launch_option_int(launch, "A_BY_TERM", innermost_of(p, operands->a) != operands->a_row);
-    launch_option_int(launch, "B_BY_TERM", b_by_term);
-    launch_option_int(launch, "B_RUNS", is_cpu(context) && !b_by_term);
-    launch_option_int(launch, "C_RUNS",
-                      is_cpu(context) && c_is_fp32 &&
-                          (is_split || innermost_of(p, operands->c) != operands->c_row));
+    launch_option_int(launch, "A_BY_TERM", a_by_term && !is_cpu(context));
+    launch_option_int(launch, "B_BY_TERM", b_by_term && !is_cpu(context));
+    launch_option_int(launch, "B_RUNS", !b_by_term && is_cpu(context));
+    launch_option_int(launch, "C_RUNS", c_is_fp32 && c_by_column && is_cpu(context));
 }
 
 static void fix_axes(const struct problem *p, const char *name, const int64_t *values,

@@ -21,9 +21,9 @@ enum { IMPLICIT_GEMM_REPEAT_N = TILE_SPLITS + 1, IMPLICIT_GEMM_PARAM_COUNT };
 #define IMPLICIT_GEMM_PARAMS                                                                       \
     TILE_PARAMS, TILE_SPLITS_PARAM,                                                                \
     {                                                                                              \
-        "REPEAT_N", 3, (const int32_t[])                                                           \
+        "REPEAT_N", 4, (const int32_t[])                                                           \
         {                                                                                          \
-            1, 4, 8                                                                                \
+            1, 2, 4, 8                                                                             \
         }                                                                                          \
     }
 
