@@ -239,7 +239,39 @@ bool amd_object_read(GBytes *code, const char *entry, struct amd_object *object,
     return true;
 }
 
+void amd_kernel_facts(const struct amd_kernel *kernel, struct code_object *object)
+{
+    bool told = kernel->vector_spills >= 0 || kernel->scalar_spills >= 0;
+
+    object->registers = (int)kernel->vector_registers;
+    object->spills =
+        told ? (int)(MAX(kernel->vector_spills, 0) + MAX(kernel->scalar_spills, 0)) : -1;
+    object->scratch_bytes = kernel->scratch_bytes;
+    object->local_bytes = MAX(kernel->local_bytes, 0);
+}
+
 /* ---- targets ---- */
+
+bool amd_object_suits(const char *object_target, const struct target *target)
+{
+    static const struct {
+        const char *feature, *opposite; /* in the object's target and in ours */
+    } clashes[] = {
+        {":sramecc-", "_sramecc"},
+        {":sramecc+", "_nosramecc"},
+        {":xnack-", "_xnack"},
+        {":xnack+", "_noxnack"},
+    };
+    gsize length = strcspn(object_target, ":");
+
+    if (strlen(target->arch) != length || strncmp(object_target, target->arch, length) != 0)
+        return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(clashes); i++)
+        if (strstr(object_target, clashes[i].feature) &&
+            strstr(target->features, clashes[i].opposite))
+            return false;
+    return true;
+}
 
 void amd_target_name(const struct target *target, char name[AMD_TARGET_MAX])
 {

@@ -26,6 +26,13 @@ struct amd_object {
  * damaged, or has no kernel of that name. */
 bool amd_object_read(GBytes *code, const char *entry, struct amd_object *object, GError **error);
 
+/* Fills in what a compiler's facts are: registers, spills, scratch and local memory. */
+void amd_kernel_facts(const struct amd_kernel *kernel, struct code_object *object);
+
+/* Whether an object for such a target ("gfx90a:xnack+") runs there: the architecture is the same, and no
+ * feature is the opposite of the target's. One that either leaves open is of no matter. */
+bool amd_object_suits(const char *object_target, const struct target *target);
+
 /* The name that AMD's tools have for a target: "gfx90a:sramecc-:xnack+" of "_nosramecc_xnack". */
 #define AMD_TARGET_MAX 80
 void amd_target_name(const struct target *target, char name[AMD_TARGET_MAX]);

@@ -51,14 +51,6 @@ bool program_hash(const char *file, const struct target *target, char hash[PROGR
     return true;
 }
 
-/* "gfx90a" of "gfx90a:sramecc+:xnack-". */
-static bool is_for_arch(const char *object_target, const char *arch)
-{
-    gsize length = strcspn(object_target, ":");
-
-    return strlen(arch) == length && strncmp(object_target, arch, length) == 0;
-}
-
 static bool check_amd_object(GBytes *bytes, const char *file, const char *entry,
                              const struct target *target, struct code_object *object,
                              GError **error)
@@ -69,16 +61,13 @@ static bool check_amd_object(GBytes *bytes, const char *file, const char *entry,
         g_prefix_error(error, "%s: ", file);
         return false;
     }
-    if (!is_for_arch(read.target, target->arch)) {
+    if (!amd_object_suits(read.target, target)) {
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT,
                     "%s is a code object for %s, and the target is %s", file, read.target,
-                    target->arch);
+                    target->id);
         return false;
     }
-    object->registers = (int)read.kernel.vector_registers;
-    object->spills = (int)MAX(read.kernel.vector_spills, -1);
-    object->scratch_bytes = read.kernel.scratch_bytes;
-    object->local_bytes = MAX(read.kernel.local_bytes, 0);
+    amd_kernel_facts(&read.kernel, object);
     return true;
 }
 

@@ -46,9 +46,21 @@ void kernel_key(const char *source_sha256, const struct launch *launch, const st
                 char key[KERNEL_KEY_LENGTH + 1])
 {
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+    static const char *const forms[] = {
+        [PROGRAM_SOURCE] = "source",
+        [PROGRAM_ASSEMBLY] = "assembly",
+        [PROGRAM_OBJECT] = "object",
+    };
     const char *const parts[] = {
-        source_sha256,    launch->options, launch->entry,     target->arch,
-        target->features, toolchain->name, toolchain_version, toolchain->flags,
+        forms[launch->program_kind],
+        source_sha256,
+        launch->options,
+        launch->entry,
+        target->arch,
+        target->features,
+        toolchain->name,
+        toolchain_version,
+        toolchain->flags,
     };
 
     /* The terminating NUL goes in too: it keeps neighbouring parts apart. */

@@ -62,7 +62,7 @@ const struct toolchain *toolchain_find(const char *name);
 const struct toolchain *toolchain_for_target(const struct target *target);
 
 #define KERNEL_KEY_LENGTH 64
-/* A kernel's identity: SHA-256 (hex) of source with all it includes, options, entry, target arch
+/* A kernel's identity: SHA-256 (hex) of its program's form, source with all it includes, options, entry, target arch
  * and features (for CPUs the CPU's name), toolchain, its version and flags. */
 void kernel_key(const char *source_sha256, const struct launch *launch, const struct target *target,
                 const struct toolchain *toolchain, const char *toolchain_version,

@@ -372,16 +372,6 @@ static const char *clang_version(const struct target *target, GError **error)
 
 /* ---- compiling ---- */
 
-static void take_facts(const struct amd_kernel *kernel, struct code_object *object)
-{
-    bool told = kernel->vector_spills >= 0 && kernel->scalar_spills >= 0;
-
-    object->registers = (int)kernel->vector_registers;
-    object->spills = told ? (int)(kernel->vector_spills + kernel->scalar_spills) : -1;
-    object->scratch_bytes = kernel->scratch_bytes;
-    object->local_bytes = MAX(kernel->local_bytes, 0);
-}
-
 /* Takes what the compiler left, when it left something with that entry. */
 static bool take_object(const struct compiler_run *run, const struct clang *clang,
                         const char *entry, struct code_object *object, GError **error)
@@ -398,7 +388,7 @@ static bool take_object(const struct compiler_run *run, const struct clang *clan
                     clang->version, why->message);
         return false;
     }
-    take_facts(&read.kernel, object);
+    amd_kernel_facts(&read.kernel, object);
     object->code = g_steal_pointer(&code);
     return true;
 }

@@ -132,6 +132,46 @@ static void test_targets_are_named_as_amds_tools_do(void)
     }
 }
 
+static void test_an_object_suits_targets_that_do_not_contradict_it(void)
+{
+    static const struct {
+        const char *object, *id;
+        bool suits;
+    } cases[] = {
+        {"gfx90a", "gfx90a68", true},
+        {"gfx90a", "gfx90a_xnack68", true},
+        {"gfx90a:xnack+", "gfx90a68", true},
+        {"gfx90a:sramecc+:xnack+", "gfx90a_sramecc_xnack68", true},
+        {"gfx90a:xnack-", "gfx90a_xnack68", false},
+        {"gfx90a:sramecc+:xnack+", "gfx90a_sramecc_noxnack68", false},
+        {"gfx90a:sramecc-", "gfx90a_sramecc68", false},
+        {"gfx90a:sramecc+", "gfx90a_nosramecc68", false},
+        {"gfx908", "gfx90a68", false},
+        {"gfx90", "gfx90a68", false},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct target target;
+        g_assert_true(target_parse(cases[i].id, &target, NULL));
+        g_assert_true(amd_object_suits(cases[i].object, &target) == cases[i].suits);
+    }
+}
+
+static void test_facts_count_spills_of_either_kind(void)
+{
+    static const struct amd_kernel kernel = {40, 20, 3, 2, 16, 1024};
+    static const struct amd_kernel silent = {-1, -1, -1, -1, -1, -1};
+    struct code_object object = {0};
+    amd_kernel_facts(&kernel, &object);
+    g_assert_cmpint(object.registers, ==, 40);
+    g_assert_cmpint(object.spills, ==, 5);
+    g_assert_cmpint(object.scratch_bytes, ==, 16);
+    g_assert_cmpint(object.local_bytes, ==, 1024);
+    amd_kernel_facts(&silent, &object);
+    g_assert_cmpint(object.spills, ==, -1);
+    g_assert_cmpint(object.scratch_bytes, ==, -1);
+    g_assert_cmpint(object.local_bytes, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -145,5 +185,9 @@ int main(int argc, char **argv)
     g_test_add_func("/amd_object/no_changed_byte_leads_astray", test_no_changed_byte_leads_astray);
     g_test_add_func("/amd_object/targets_are_named_as_amds_tools_do",
                     test_targets_are_named_as_amds_tools_do);
+    g_test_add_func("/amd_object/an_object_suits_targets_that_do_not_contradict_it",
+                    test_an_object_suits_targets_that_do_not_contradict_it);
+    g_test_add_func("/amd_object/facts_count_spills_of_either_kind",
+                    test_facts_count_spills_of_either_kind);
     return g_test_run();
 }

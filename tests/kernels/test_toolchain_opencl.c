@@ -136,7 +136,7 @@ static void key_changes_with_each_ingredient(void)
     struct launch launch = {.entry = "a", .options = "-DA=1"};
     struct toolchain other = *toolchain;
     struct target target = host;
-    char keys[9][KERNEL_KEY_LENGTH + 1];
+    char keys[10][KERNEL_KEY_LENGTH + 1];
 
     kernel_key("aa", &launch, &target, toolchain, "1", keys[0]);
     kernel_key("ab", &launch, &target, toolchain, "1", keys[1]);
@@ -157,7 +157,10 @@ static void key_changes_with_each_ingredient(void)
     target = host;
     g_strlcpy(target.features, "_xnack", sizeof(target.features));
     kernel_key("aa", &launch, &target, toolchain, "1", keys[8]);
-    for (int i = 0; i < 9; i++) {
+    target = host;
+    launch.program_kind = PROGRAM_ASSEMBLY;
+    kernel_key("aa", &launch, &target, toolchain, "1", keys[9]);
+    for (int i = 0; i < 10; i++) {
         g_assert_cmpuint(strlen(keys[i]), ==, KERNEL_KEY_LENGTH);
         for (int j = 0; j < i; j++)
             g_assert_cmpstr(keys[i], !=, keys[j]);
