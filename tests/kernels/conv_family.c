@@ -57,11 +57,24 @@ static bool is_plain_fp32(const struct conv_cell *cell)
            (cell->layout[0] == LAYOUT_NCHW || cell->layout[0] == LAYOUT_NCDHW);
 }
 
+/* Tensors of different layouts or types. */
+static bool is_mixed(const struct conv_cell *cell)
+{
+    bool same_types =
+        cell->type[TENSOR_X] == cell->type[TENSOR_W] &&
+        (cell->type[TENSOR_X] == cell->type[TENSOR_Y] || cell->type[TENSOR_X] == TYPE_INT8);
+
+    return !same_types || cell->layout[TENSOR_X] != cell->layout[TENSOR_W] ||
+           cell->layout[TENSOR_X] != cell->layout[TENSOR_Y];
+}
+
 /* A kernel that is compiled already costs little to run: it has a problem of each kind in FP32. */
 static int problems_of(const struct claim *claim)
 {
     if (is_long())
         return PROBLEMS_LONG;
+    if (is_mixed(&claim->cell))
+        return 1;
     return solver->dynamic && is_plain_fp32(&claim->cell) ? conv_kind_count() : PROBLEMS;
 }
 
@@ -77,11 +90,15 @@ static int nth_kind(unsigned kinds, int n)
 }
 
 /* Which target's config is drawn for the i-th problem of a claim. What is meant for a GPU takes PoCL
- * two or three times as long to compile, so the host has every second turn. */
+ * two or three times as long to compile: it has every second turn, in the most usual layouts. */
 static int drawn_context(const struct claim *claim, int i)
 {
     static const int turns[] = {CONTEXT_HOST, CONTEXT_AMD, CONTEXT_HOST, CONTEXT_NVIDIA};
+    enum layout layout = claim->cell.layout[TENSOR_X];
+    bool usual = layout == LAYOUT_NCHW || layout == LAYOUT_NHWC || layout == LAYOUT_NCDHW;
 
+    if (!usual && !is_long())
+        return CONTEXT_HOST;
     return turns[(gsize)(claim->draws->turn + i / PROBLEMS) % G_N_ELEMENTS(turns)];
 }
 
