@@ -355,7 +355,7 @@ conv_depthwise(GLOBAL const STORAGE(SOURCE) *RESTRICT source,
         for (int j = 0; j < SOURCE_CHANNELS; j++) {
             find_channel(&tile, first, j);
 #if KEEP_WEIGHTS
-            if (part == 0 || SOURCE_CHANNELS > 1)
+            if (SOURCE_CHANNELS > 1 || part == 0)
                 keep_weights(w, &tile, weights);
 #endif
             add_channel(source, w, &tile, weights, part * POSITIONS * SOURCE_STEP_W, sums);

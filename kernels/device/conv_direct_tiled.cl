@@ -297,7 +297,7 @@ conv_direct_tiled(GLOBAL const STORAGE(TYPE_X) *RESTRICT x,
         for (int c = 0; c < C_COUNT; c += BLOCK_C) {
             int count = C_COUNT - c < BLOCK_C ? C_COUNT - c : BLOCK_C;
             BARRIER();
-            if (round == 0 || C_COUNT > BLOCK_C)
+            if (C_COUNT > BLOCK_C || round == 0)
                 stage_patch(x + c * x_c, x_strides, block, count, patch);
 #if FILTER_IN_PLACE
             BARRIER();

@@ -56,29 +56,46 @@ static void compile_launches(const struct solution *solution)
     }
 }
 
-static void every_default_compiles_without_a_warning(void)
+/* Those that were `seen` at another problem are not compiled again. */
+static void compile_defaults(struct problem *p, const struct context *context,
+                             bool (*seen)[DIRECTION_COUNT])
 {
-    struct context context;
-    struct problem p;
-
-    context_init(&context, &host);
-    problem_init(&p);
-    p.c = p.k = 32;
-    p.in[AXIS_H] = p.in[AXIS_W] = 14;
-    p.fil[AXIS_H] = p.fil[AXIS_W] = 3;
-    p.pad[AXIS_H] = p.pad[AXIS_W] = 1;
-    problem_set_output(&p);
+    problem_set_output(p);
     for (int i = 0; i < solver_table_count; i++) {
         for (int direction = 0; direction < DIRECTION_COUNT; direction++) {
             struct perf_config config;
             struct solution solution;
-            p.direction = (enum direction)direction;
-            if (!solver_applicable(solver_table[i], &p, &context, NULL))
+            p->direction = (enum direction)direction;
+            if (seen[i][direction] || !solver_applicable(solver_table[i], p, context, NULL))
                 continue;
-            solver_table[i]->default_config(&p, &context, &config);
-            g_assert_true(solver_solve(solver_table[i], &p, &context, &config, &solution, NULL));
+            seen[i][direction] = true;
+            solver_table[i]->default_config(p, context, &config);
+            g_assert_true(solver_solve(solver_table[i], p, context, &config, &solution, NULL));
             compile_launches(&solution);
         }
+    }
+}
+
+/* A plain problem, a depthwise one, a pointwise one and one with a large filter: every solver. */
+static void every_default_compiles_without_a_warning(void)
+{
+    static const struct {
+        int filter, groups;
+    } cases[] = {{3, 1}, {3, 32}, {1, 1}, {7, 1}};
+    g_autofree bool(*seen)[DIRECTION_COUNT] = g_malloc0_n((gsize)solver_table_count, sizeof *seen);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct context context;
+        struct problem p;
+
+        context_init(&context, &host);
+        problem_init(&p);
+        p.c = p.k = 32;
+        p.groups = cases[i].groups;
+        p.in[AXIS_H] = p.in[AXIS_W] = 14;
+        p.fil[AXIS_H] = p.fil[AXIS_W] = cases[i].filter;
+        p.pad[AXIS_H] = p.pad[AXIS_W] = cases[i].filter / 2;
+        compile_defaults(&p, &context, seen);
     }
 }
 
