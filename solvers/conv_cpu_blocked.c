@@ -132,8 +132,9 @@ static const struct space_constraint constraints[] = {
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
-/* The kernel reads the input itself where the copy would hold the same numbers, and where a tile that
- * is wider than a row stays inside a plane either from the row's begin or to its end. */
+/* The kernel reads the input itself where the copy would hold the same numbers (it is larger where a
+ * filter reaches past the input), and where a tile that is wider than a row stays inside a plane
+ * either from the row's begin or to its end. */
 static bool reads_in_place(const struct problem *p, const struct view *view, int tile_w)
 {
     if (p->type[view->in] != TYPE_FP32 || problem_layout_block(p->layout[view->in]) > 1 ||
@@ -141,7 +142,8 @@ static bool reads_in_place(const struct problem *p, const struct view *view, int
          view->out_size[AXIS_W] * view->out_size[AXIS_H] < 2 * tile_w))
         return false;
     for (int a = 0; a < AXIS_COUNT; a++) {
-        if (view->pad[a] != 0 || view->stride[a] != 1 || view->spread[a] != 1)
+        if (view->pad[a] != 0 || view->stride[a] != 1 || view->spread[a] != 1 ||
+            view->size[a] != view->in_size[a])
             return false;
     }
     return true;

@@ -81,6 +81,23 @@ static void sums_of_several_blocks_are_right(gconstpointer data)
     }
 }
 
+/* MIOpen's rule gives such filters an output of one, and the kernel reads beyond the input's rows. */
+static void a_filter_past_one_axis_is_right(void)
+{
+    for (int a = AXIS_H; a <= AXIS_W; a++) {
+        struct problem p;
+        set_problem(&p, 8, 8, 56, 1);
+        p.groups = 8;
+        p.fil[a] = 64;
+        problem_set_output(&p);
+        g_assert_true(problem_validate(&p, NULL));
+        check(&p, &narrow, TRIAL_PACKED, 7);
+        check(&p, &narrow, TRIAL_SPREAD, 8);
+        p.direction = DIRECTION_B;
+        check(&p, &narrow, TRIAL_PACKED, 9);
+    }
+}
+
 static void an_input_without_padding_is_read_in_place(void)
 {
     const struct {
@@ -176,6 +193,8 @@ int main(int argc, char **argv)
     g_test_add_data_func("/conv_cpu_blocked/backward/sums_of_several_blocks_are_right",
                          GINT_TO_POINTER(DIRECTION_B), sums_of_several_blocks_are_right);
     g_test_add_func("/conv_cpu_blocked/every_shape_of_tile_is_right", every_shape_of_tile_is_right);
+    g_test_add_func("/conv_cpu_blocked/a_filter_past_one_axis_is_right",
+                    a_filter_past_one_axis_is_right);
     g_test_add_func("/conv_cpu_blocked/an_input_without_padding_is_read_in_place",
                     an_input_without_padding_is_read_in_place);
     g_test_add_func("/conv_cpu_blocked/zeros_between_outputs_lower_the_estimate",

@@ -96,6 +96,9 @@ const char *conv_cell_name(const struct conv_cell *cell, char buffer[CONV_CELL_N
 
 enum grouping { UNGROUPED, GROUPED, DEPTHWISE, ANY_GROUPS };
 
+/* Axes on which the filter reaches past the padded input. */
+enum past { PAST_NONE, PAST_ONE, PAST_ALL };
+
 static const struct kind {
     const char *name;
     int fil_min, fil_max;
@@ -104,22 +107,23 @@ static const struct kind {
     int dilation_min, dilation_max;
     enum grouping grouping;
     bool flat; /* one row of filter positions only */
-    bool past; /* the filter reaches past the padded input */
+    enum past past;
 } kinds[] = {
-    {"general", 1, 5, 3, 1, 3, 1, 3, ANY_GROUPS, false, false},
-    {"3x3", 3, 3, 2, 1, 1, 1, 1, UNGROUPED, false, false},
-    {"1x1", 1, 1, 0, 1, 1, 1, 1, UNGROUPED, false, false},
-    {"strided 1x1", 1, 1, 0, 2, 3, 1, 1, UNGROUPED, false, false},
-    {"depthwise 3x3", 3, 3, 2, 1, 2, 1, 1, DEPTHWISE, false, false},
-    {"large filter", 7, 13, 6, 1, 1, 1, 1, UNGROUPED, false, false},
-    {"grouped 3x3", 3, 3, 1, 1, 1, 1, 1, GROUPED, false, false},
-    {"strided", 2, 7, 3, 2, 4, 1, 1, UNGROUPED, false, false},
-    {"dilated", 2, 4, 4, 1, 1, 2, 4, UNGROUPED, false, false},
-    {"dilated and strided", 2, 4, 3, 2, 4, 2, 4, ANY_GROUPS, false, false},
-    {"depthwise", 1, 7, 4, 1, 3, 1, 3, DEPTHWISE, false, false},
-    {"wide filter", 1, 9, 4, 1, 1, 1, 1, ANY_GROUPS, true, false},
-    {"past the input", 2, 5, 1, 1, 2, 1, 2, ANY_GROUPS, false, true},
-    {"grouped 1x1", 1, 1, 0, 1, 1, 1, 1, GROUPED, false, false},
+    {"general", 1, 5, 3, 1, 3, 1, 3, ANY_GROUPS, false, PAST_NONE},
+    {"3x3", 3, 3, 2, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE},
+    {"1x1", 1, 1, 0, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE},
+    {"strided 1x1", 1, 1, 0, 2, 3, 1, 1, UNGROUPED, false, PAST_NONE},
+    {"depthwise 3x3", 3, 3, 2, 1, 2, 1, 1, DEPTHWISE, false, PAST_NONE},
+    {"large filter", 7, 13, 6, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE},
+    {"grouped 3x3", 3, 3, 1, 1, 1, 1, 1, GROUPED, false, PAST_NONE},
+    {"strided", 2, 7, 3, 2, 4, 1, 1, UNGROUPED, false, PAST_NONE},
+    {"dilated", 2, 4, 4, 1, 1, 2, 4, UNGROUPED, false, PAST_NONE},
+    {"dilated and strided", 2, 4, 3, 2, 4, 2, 4, ANY_GROUPS, false, PAST_NONE},
+    {"depthwise", 1, 7, 4, 1, 3, 1, 3, DEPTHWISE, false, PAST_NONE},
+    {"wide filter", 1, 9, 4, 1, 1, 1, 1, ANY_GROUPS, true, PAST_NONE},
+    {"past the input", 2, 5, 1, 1, 2, 1, 2, ANY_GROUPS, false, PAST_ALL},
+    {"grouped 1x1", 1, 1, 0, 1, 1, 1, 1, GROUPED, false, PAST_NONE},
+    {"past the input on one axis", 2, 5, 0, 1, 1, 1, 2, ANY_GROUPS, false, PAST_ONE},
 };
 
 int conv_kind_count(void)
@@ -179,7 +183,7 @@ static int64_t least_input(const struct problem *p, int a)
 }
 
 static void choose_axis(GRand *random, const struct kind *kind, enum conv_sizes sizes,
-                        enum much much, struct problem *p, int a)
+                        enum much much, bool is_past, struct problem *p, int a)
 {
     bool is_3d = p->spatial_dim == 3;
     int fil_most = is_3d ? MIN(kind->fil_max, MAX(kind->fil_min, 4)) : kind->fil_max;
@@ -190,7 +194,7 @@ static void choose_axis(GRand *random, const struct kind *kind, enum conv_sizes 
     p->pad[a] = between(random, 0, kind->pad_max);
     p->stride[a] = between(random, kind->stride_min, kind->stride_max);
     p->dilation[a] = between(random, kind->dilation_min, kind->dilation_max);
-    if (kind->past)
+    if (is_past)
         p->in[a] = MAX(least_input(p, a) - 1 - more / 4, 1);
     else
         p->in[a] = fit(least_input(p, a) + more, sizes, WHOLE_POSITIONS);
@@ -241,6 +245,8 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
                        double most_macs, struct problem *p)
 {
     enum much much = (enum much)between(random, MUCH_OF_NOTHING, MANY_POSITIONS);
+    enum past past = kinds[kind].past;
+    int past_axis = past == PAST_ONE ? between(random, AXIS_H, AXIS_W) : AXIS_COUNT;
 
     problem_init(p);
     p->direction = cell->direction;
@@ -250,7 +256,7 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
     p->n = fit(between(random, 1, 3), sizes == SIZES_WHOLE ? SIZES_ANY : sizes, 1);
     choose_channels(random, &kinds[kind], sizes, much, p);
     for (int a = p->spatial_dim == 3 ? AXIS_D : AXIS_H; a < AXIS_COUNT; a++)
-        choose_axis(random, &kinds[kind], sizes, much, p, a);
+        choose_axis(random, &kinds[kind], sizes, much, past == PAST_ALL || a == past_axis, p, a);
     problem_set_output(p);
     shrink(p, most_macs);
 }
