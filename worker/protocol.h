@@ -8,10 +8,12 @@
  *   {"op":"compile","id":N,"toolchain":"opencl","file":..,"entry":..,"options":..,"target":{..}}
  * From it:
  *   {"op":"compiled","id":N,"failure":"ok","seconds":S,"log":"..","version":"..",
- *    "registers":R,"spills":P,"scratch_bytes":B,"local_bytes":L}    blob: the code object; -1 where
- *                                                                 the compiler does not say
+ *    "registers":R,"spills":P,"scratch_bytes":B,"local_bytes":L}    blob: the code object
  *   {"op":"compiled","id":N,"failure":"compile error","seconds":S,"log":"..","version":".."}
- *                                                 or "compiler crash" of one in a process of its own
+ *     or "compiler crash" of one in a process of its own, which is asked for once more; or "load
+ *     error" of a code object that is damaged or not what it should be
+ * registers to local_bytes are what the compiler says of the kernel, -1 where it does not: for people
+ * who ask a child by hand; the agent does not read them.
  * Before the first compilation for a target, since a kernel's key holds the toolchain's version:
  *   {"op":"version","toolchain":"opencl","target":{..}}
  *   {"op":"version","version":"..","error":".."}    error is "" where the toolchain serves the target
@@ -51,5 +53,6 @@
 #define WORKER_PROTOCOL_H
 
 #define CHILD_COMMAND "child" /* hidden first argument */
+#define COLD_RUNS_MAX 1000000 /* "runs" of a layer of "cold" */
 
 #endif

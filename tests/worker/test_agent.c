@@ -7,6 +7,7 @@
 
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
+#include "tests/support/temp_folder.h"
 
 static const char problems[] = "8-10-10-1x1-24-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
                                "6-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F\n";
@@ -125,6 +126,39 @@ static void test_kernels_of_a_gpu_are_built_without_one(void)
     g_assert_cmpint(progress.kernels_built, >=, 3);
 }
 
+/* A clang dies over the first kernel that it is given, and no child with it. */
+static void test_a_compiler_that_died_is_asked_once_more(void)
+{
+    static const char *const build[] = {"--eval", "none", "--build", "1", NULL};
+    static const char *const request[] = {"--solvers", "ConvDirectNaive", "--target", "gfx90a68",
+                                          NULL};
+    g_autofree char *clang = g_find_program_in_path("clang-15");
+    g_autoptr(GError) error = NULL;
+    struct progress progress;
+    if (!clang) {
+        g_test_skip("no clang-15 on this machine");
+        return;
+    }
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *died = temp_folder_path(folder, "died");
+    g_autofree char *script =
+        g_strdup_printf("#!/bin/sh\n[ $1 = --version ] || grep -q 'void nothing()' kernel.cl || "
+                        "! mkdir '%s' 2>/dev/null || kill -KILL $$\nexec '%s' \"$@\"\n",
+                        died, clang);
+    const char *path = temp_folder_write(folder, "clang", script, -1);
+    g_chmod(path, 0700);
+    g_chmod(temp_folder_write(folder, "ld.lld", "", 0), 0700);
+    g_autoptr(Store) store = scratch_store();
+    int64_t id = live_campaign(program(), problems, request);
+    g_setenv("SKIPJACK_CLANG", path, TRUE);
+    g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
+    g_unsetenv("SKIPJACK_CLANG");
+    g_assert_true(g_file_test(died, G_FILE_TEST_IS_DIR));
+    g_assert_true(store_progress(store, id, &progress, &error));
+    g_assert_cmpint(progress.built, ==, 2);
+    g_assert_cmpint(progress.configs_open, ==, 2); /* none was given up */
+}
+
 static void test_the_embedded_database_is_asked_for(void)
 {
     g_autoptr(GError) error = NULL;
@@ -177,6 +211,8 @@ int main(int argc, char **argv)
                     test_building_and_evaluating_may_be_two_nodes);
     g_test_add_func("/agent/kernels_of_a_gpu_are_built_without_one",
                     test_kernels_of_a_gpu_are_built_without_one);
+    g_test_add_func("/agent/a_compiler_that_died_is_asked_once_more",
+                    test_a_compiler_that_died_is_asked_once_more);
     g_test_add_func("/agent/the_embedded_database_is_asked_for",
                     test_the_embedded_database_is_asked_for);
     g_test_add_func("/agent/a_campaign_that_is_not_there_is_said",

@@ -7,7 +7,7 @@
 #include "worker/agent/agent_build.h"
 #include "worker/target_json.h"
 
-#define COMPILE_LIVES           2 /* a kernel whose child dies that often is the reason */
+#define COMPILE_LIVES           2 /* a kernel whose child or compiler dies that often is the reason */
 #define VERSION_LIVES           3 /* likewise a toolchain that is asked for its version */
 #define BUILD_MEMORY_BYTES      (4ull << 30) /* of a compiler: far beyond what one kernel needs */
 #define VERSION_TIMEOUT_SECONDS 60
@@ -180,19 +180,32 @@ static void slot_up(Child *child, void *data)
     agent_kick(slot->builder->agent);
 }
 
+static enum failure frame_failure(const struct frame *frame)
+{
+    const char *name = json_string_value(json_object_get(frame->head, "failure"));
+    enum failure failure = FAILURE_COMPILER_CRASH;
+    if (!name || !failure_parse(name, &failure))
+        return FAILURE_COMPILER_CRASH;
+    return failure == FAILURE_NONE && !frame->blob ? FAILURE_COMPILE_ERROR : failure;
+}
+
 static void compiled(struct slot *slot, const struct frame *frame)
 {
     struct compilation *compilation = g_steal_pointer(&slot->compilation);
     struct kernel_row *row = &compilation->row;
-    const char *failure = json_string_value(json_object_get(frame->head, "failure"));
+    enum failure failure = frame_failure(frame);
     const char *log = json_string_value(json_object_get(frame->head, "log"));
+    row->seconds += json_number_value(json_object_get(frame->head, "seconds"));
+    /* A compiler in a process of its own dies alone, and its child lives to tell: it counts as the
+     * child's death does. */
+    if (failure == FAILURE_COMPILER_CRASH && ++compilation->deaths < COMPILE_LIVES) {
+        agent_log("a compiler crashed, compiling %s; trying it once more", row->file);
+        g_queue_push_head(&slot->builder->ready, compilation);
+        return;
+    }
+    row->failure = failure;
     row->log = g_strdup(log ? log : "");
-    row->seconds = json_number_value(json_object_get(frame->head, "seconds"));
-    if (!failure || !failure_parse(failure, &row->failure))
-        row->failure = FAILURE_COMPILER_CRASH;
-    if (row->failure == FAILURE_NONE && !frame->blob)
-        row->failure = FAILURE_COMPILE_ERROR;
-    if (row->failure == FAILURE_NONE)
+    if (failure == FAILURE_NONE)
         row->code = g_bytes_ref(frame->blob);
     compilation_finish(compilation);
 }
