@@ -7,6 +7,10 @@
 #include "schema/database.h"
 #include "worker/agent/agent.h"
 
+/* What options hold that were not given; no value of theirs. */
+#define NO_INT    G_MININT
+#define NO_DOUBLE (-G_MAXDOUBLE)
+
 struct arguments {
     int build, batch;
     char *eval, *cold;
@@ -40,13 +44,16 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
         {"compile-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &a->compile_timeout_seconds,
          "A kernel's limit (default: 120)", "SECONDS"},
         {"run-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &a->run_timeout_seconds,
-         "A config's limit, beside what its operations need (default: 60)", "SECONDS"},
+         "A config's limit, or that of --cold's runs, beside what the operations need (default: "
+         "60)",
+         "SECONDS"},
         {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &a->sample_seconds,
          "Time a config's repeats may take (default: 0.3)", "SECONDS"},
         {"probe", 0, 0, G_OPTION_ARG_NONE, &a->probe,
-         "Print this node's device as JSON and end; needs no database", NULL},
+         "Print this node's device as JSON and end; needs no database; takes --eval", NULL},
         {"cold", 0, 0, G_OPTION_ARG_FILENAME, &a->cold,
-         "Compile, load and run once what FILE lists, from empty caches, and print the times",
+         "Compile, load and run twice what FILE lists, from empty caches, print the times as JSON "
+         "and end; needs no database; takes --eval and the timeouts",
          "FILE"},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
@@ -58,10 +65,55 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
     g_option_context_set_description(
         context,
         "Example:\n  SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
-        "--eval 0,1\n");
+        "--eval 0,1\n\nFILE of --cold, where a layer runs one config N times:\n  {\"layers\": "
+        "[{\"problem\": KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_set_prgname("skipjack worker");
     return g_option_context_parse(context, &argc, &argv, error);
+}
+
+static void default_int(int *value, int standard)
+{
+    *value = *value == NO_INT ? standard : *value;
+}
+
+static void default_double(double *value, double standard)
+{
+    *value = *value <= NO_DOUBLE ? standard : *value;
+}
+
+static void arguments_complete(struct arguments *a)
+{
+    default_int(&a->build, (int)g_get_num_processors());
+    default_int(&a->batch, 8);
+    default_double(&a->lease_seconds, 60);
+    default_double(&a->compile_timeout_seconds, 120);
+    default_double(&a->run_timeout_seconds, 60);
+    default_double(&a->sample_seconds, 0.3);
+}
+
+/* An option that was given and means nothing beside --probe or --cold; NULL for none. */
+static const char *meaningless_option(const struct arguments *a)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {
+        {"--cold", a->probe && a->cold},
+        {"--build", a->build != NO_INT},
+        {"--batch", a->batch != NO_INT},
+        {"--campaign", a->campaign != 0},
+        {"--until-empty", a->until_empty},
+        {"--embedded", a->embedded},
+        {"--lease", a->lease_seconds > NO_DOUBLE},
+        {"--sample-seconds", a->sample_seconds > NO_DOUBLE},
+        {"--compile-timeout", a->probe && a->compile_timeout_seconds > NO_DOUBLE},
+        {"--run-timeout", a->probe && a->run_timeout_seconds > NO_DOUBLE},
+    };
+    for (size_t i = 0; (a->probe || a->cold) && i < G_N_ELEMENTS(options); i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
 }
 
 static const char *arguments_wrong(const struct arguments *a)
@@ -134,33 +186,56 @@ static int work(const struct arguments *a, char **devices)
     return agent_run(&options, url, embedded);
 }
 
+/* --probe and --cold. */
+static int ask_device(const struct arguments *a, char **devices)
+{
+    const struct cold_options start = {
+        .path = a->cold,
+        .device = devices[0],
+        .compile_timeout_seconds = a->compile_timeout_seconds,
+        .run_timeout_seconds = a->run_timeout_seconds,
+    };
+    if (g_strv_length(devices) != 1)
+        return usage(a->probe ? "--probe asks one device: --eval takes one index"
+                              : "--cold runs on one device: --eval takes one index");
+    return a->probe ? agent_probe(devices[0]) : agent_cold(&start);
+}
+
+static int run(struct arguments *a)
+{
+    const char *meaningless = meaningless_option(a);
+    if (meaningless) {
+        g_autofree char *text = g_strdup_printf("%s means nothing beside %s", meaningless,
+                                                a->probe ? "--probe" : "--cold");
+        return usage(text);
+    }
+    arguments_complete(a);
+    const char *wrong = arguments_wrong(a);
+    if (wrong)
+        return usage(wrong);
+    g_auto(GStrv) devices = devices_parse(a->eval ? a->eval : "local");
+    if (!devices)
+        return usage("--eval takes local, none, or indices joined by commas");
+    if (a->probe || a->cold)
+        return ask_device(a, devices);
+    if (a->build == 0 && !devices[0])
+        return usage("with --build 0 and --eval none there is nothing to do");
+    return work(a, devices);
+}
+
 int command_worker(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
     struct arguments a = {
-        .build = (int)g_get_num_processors(),
-        .batch = 8,
-        .lease_seconds = 60,
-        .compile_timeout_seconds = 120,
-        .run_timeout_seconds = 60,
-        .sample_seconds = 0.3,
+        .build = NO_INT,
+        .batch = NO_INT,
+        .lease_seconds = NO_DOUBLE,
+        .compile_timeout_seconds = NO_DOUBLE,
+        .run_timeout_seconds = NO_DOUBLE,
+        .sample_seconds = NO_DOUBLE,
     };
-    if (!arguments_parse(&a, argc, argv, &error))
-        return usage(error->message);
-    g_autofree char *list = a.eval ? a.eval : g_strdup("local");
-    const char *wrong = arguments_wrong(&a);
-    if (wrong)
-        return usage(wrong);
-    g_auto(GStrv) devices = devices_parse(list);
-    if (!devices)
-        return usage("--eval takes local, none, or indices joined by commas");
-    if (a.probe)
-        return devices[0] ? agent_probe(devices[0]) : usage("--probe needs a device");
-    g_autofree char *cold = a.cold;
-    const struct cold_options start = {cold, devices[0], a.compile_timeout_seconds};
-    if (cold)
-        return devices[0] ? agent_cold(&start) : usage("--cold needs a device");
-    if (a.build == 0 && !devices[0])
-        return usage("with --build 0 and --eval none there is nothing to do");
-    return work(&a, devices);
+    int status = arguments_parse(&a, argc, argv, &error) ? run(&a) : usage(error->message);
+    g_free(a.eval);
+    g_free(a.cold);
+    return status;
 }

@@ -103,12 +103,4 @@ for my $case (
     like $errors, $expected, 'and says why';
 }
 
-open $file, '>', "$folder/cold.json" or die $!;
-print $file '{"layers":[{"problem":"8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP32-F",',
-    '"solver":"ConvDirectNaive","config":"7","runs":1}]}';
-close $file;
-(undef, $errors, $status) = run('worker', '--cold', "$folder/cold.json");
-is $status, 1, 'a config that a solver has not is refused';
-like $errors, qr/^worker: .*ConvDirectNaive/m, 'by name';
-
 done_testing;

@@ -3,23 +3,26 @@
  * child and run by a fresh eval child, each with an empty folder for its
  * caches. Needs no database and stores nothing.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/program.h"
 #include "kernels/toolchain.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/child.h"
 #include "worker/agent/identity.h"
+#include "worker/agent/work.h"
+#include "worker/protocol.h"
 #include "worker/target_json.h"
 
 #define OPEN_SECONDS     60
-#define RUN_SECONDS      60  /* beside what the operations need */
-#define SLOWEST_FLOPS    1e8 /* below this a run hangs */
 #define PROGRESS_SECONDS 2
 
 struct cold_kernel {
+    char key[KERNEL_KEY_LENGTH + 1];
     char *file, *entry, *options;
     GBytes *code;
 };
@@ -28,6 +31,8 @@ struct cold {
     const struct cold_options *options;
     const char *scratch;
     uv_loop_t loop;
+    uv_signal_t interrupt, terminate;
+    int caught; /* the signal that ended it, 0 for none */
     Child *build, *eval;
     struct target target;
     const struct toolchain *toolchain;
@@ -75,72 +80,104 @@ static void cold_fail(struct cold *cold, const char *format, ...)
 
 /* ---- what is asked for ---- */
 
-/* The name by which the children know a kernel. */
-static char *kernel_name(guint index)
-{
-    return g_strdup_printf("kernel-%u", index);
-}
-
-/* The launch's place among the distinct kernels. */
-static guint find_kernel(struct cold *cold, const struct launch *launch)
+static struct cold_kernel *find_kernel(const struct cold *cold, const char *key)
 {
     for (guint i = 0; i < cold->kernels->len; i++) {
-        const struct cold_kernel *known = g_ptr_array_index(cold->kernels, i);
-        if (strcmp(known->file, launch->file) == 0 && strcmp(known->entry, launch->entry) == 0 &&
-            strcmp(known->options, launch->options) == 0)
-            return i;
+        struct cold_kernel *known = g_ptr_array_index(cold->kernels, i);
+        if (strcmp(known->key, key) == 0)
+            return known;
     }
-    struct cold_kernel *kernel = g_new0(struct cold_kernel, 1);
+    return NULL;
+}
+
+/* The launch's kernel, taken to the distinct ones. Nothing is stored, so its key needs no version of
+ * the toolchain. NULL where it has no source. */
+static const struct cold_kernel *take_kernel(struct cold *cold, const struct launch *launch,
+                                             GError **error)
+{
+    char hash[PROGRAM_HASH_LENGTH + 1], key[KERNEL_KEY_LENGTH + 1];
+    if (!program_hash(launch->file, &cold->target, hash, error))
+        return NULL;
+    kernel_key(hash, launch, &cold->target, cold->toolchain, "", key);
+    struct cold_kernel *kernel = find_kernel(cold, key);
+    if (kernel)
+        return kernel;
+    kernel = g_new0(struct cold_kernel, 1);
+    g_strlcpy(kernel->key, key, sizeof kernel->key);
     kernel->file = g_strdup(launch->file);
     kernel->entry = g_strdup(launch->entry);
     kernel->options = g_strdup(launch->options);
     g_ptr_array_add(cold->kernels, kernel);
-    return cold->kernels->len - 1;
+    return kernel;
 }
 
-static json_t *layer_request(struct cold *cold, const char *key, const struct solver *solver,
-                             const struct perf_config *config, const struct solution *solution,
-                             int runs)
+struct layer_text {
+    const char *problem, *solver, *config; /* in the file's JSON */
+    int runs;
+};
+
+static bool layer_read(json_t *object, struct layer_text *layer, GError **error)
+{
+    json_error_t why;
+    if (json_unpack_ex(object, &why, 0, "{s:s, s:s, s:s, s:i}", "problem", &layer->problem,
+                       "solver", &layer->solver, "config", &layer->config, "runs",
+                       &layer->runs) != 0) {
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
+                    "it needs problem, solver and config (texts) and runs (a number): %s",
+                    why.text);
+        return false;
+    }
+    if (layer->runs >= 1 && layer->runs <= COLD_RUNS_MAX)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
+                "runs is %d; it is at least 1, at most %d", layer->runs, COLD_RUNS_MAX);
+    return false;
+}
+
+/* Adds the layer as an eval child takes it. */
+static bool add_request(struct cold *cold, const struct layer_text *layer,
+                        const struct perf_config *config, const struct solution *solution,
+                        GError **error)
 {
     json_t *values = json_array(), *kernels = json_array();
+    json_array_append_new(cold->layers,
+                          json_pack("{s:i, s:s, s:s, s:o, s:o, s:i}", "index", 0, "problem",
+                                    layer->problem, "solver", layer->solver, "values", values,
+                                    "kernels", kernels, "runs", layer->runs));
     for (int i = 0; i < config->count; i++)
         json_array_append_new(values, json_integer(config->values[i]));
     for (int i = 0; i < solution->launch_count; i++) {
-        g_autofree char *name = kernel_name(find_kernel(cold, &solution->launches[i]));
-        json_array_append_new(kernels, json_string(name));
+        const struct cold_kernel *kernel = take_kernel(cold, &solution->launches[i], error);
+        if (!kernel)
+            return false;
+        json_array_append_new(kernels, json_string(kernel->key));
     }
-    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:i}", "index", 0, "problem", key, "solver",
-                     solver->name, "values", values, "kernels", kernels, "runs", runs);
+    return true;
 }
 
 static bool add_layer(struct cold *cold, const struct context *context, json_t *object,
                       GError **error)
 {
-    const char *key, *name, *text;
-    int runs;
+    struct layer_text layer;
     struct problem problem;
     struct perf_config config;
     struct solution solution;
-    json_error_t why;
-    if (json_unpack_ex(object, &why, 0, "{s:s, s:s, s:s, s:i}", "problem", &key, "solver", &name,
-                       "config", &text, "runs", &runs) != 0) {
-        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "not a layer: %s", why.text);
+    if (!layer_read(object, &layer, error))
         return false;
-    }
-    const struct solver *solver = solver_find(name);
+    const struct solver *solver = solver_find(layer.solver);
     if (!solver) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "there is no solver '%s' here",
-                    name);
+                    layer.solver);
         return false;
     }
     solution_init(&solution);
-    if (!problem_key_parse(key, &problem, error) || !problem_validate(&problem, error) ||
-        !solver_config_parse(solver, &problem, context, text, &config, error) ||
+    if (!problem_key_parse(layer.problem, &problem, error) || !problem_validate(&problem, error) ||
+        !solver_config_parse(solver, &problem, context, layer.config, &config, error) ||
         !solver_solve(solver, &problem, context, &config, &solution, error))
         return false;
-    cold->run_seconds += 2 * runs * 2 * problem_macs(&problem) / SLOWEST_FLOPS;
-    json_array_append_new(cold->layers, layer_request(cold, key, solver, &config, &solution, runs));
-    return true;
+    /* Two runs, and two operations each time a number is multiplied and added. */
+    cold->run_seconds += 2.0 * layer.runs * 2 * problem_macs(&problem) / WORK_SLOWEST_FLOPS;
+    return add_request(cold, &layer, &config, &solution, error);
 }
 
 static bool plan(struct cold *cold, GError **error)
@@ -155,12 +192,15 @@ static bool plan(struct cold *cold, GError **error)
                     "no toolchain of this program serves %s", cold->target.id);
         return false;
     }
-    json_array_foreach (json_object_get(cold->file, "layers"), i, layer)
-        if (!add_layer(cold, &context, layer, error))
+    json_array_foreach (json_object_get(cold->file, "layers"), i, layer) {
+        if (!add_layer(cold, &context, layer, error)) {
+            g_prefix_error(error, "cannot use '%s', layer %zu: ", cold->options->path, i + 1);
             return false;
+        }
+    }
     if (cold->kernels->len > 0)
         return true;
-    g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "'%s' lists no layers",
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "cannot use '%s': it lists no layers",
                 cold->options->path);
     return false;
 }
@@ -197,15 +237,14 @@ static void run_network(struct cold *cold)
 {
     for (guint i = 0; i < cold->kernels->len; i++) {
         const struct cold_kernel *kernel = g_ptr_array_index(cold->kernels, i);
-        g_autofree char *name = kernel_name(i);
-        json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", name);
+        json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", kernel->key);
         child_send(cold->eval, head, kernel->code);
         json_decref(head);
     }
     json_t *head = json_pack("{s:s, s:o, s:O}", "op", "cold", "target",
                              target_to_json(&cold->target), "layers", cold->layers);
     child_send(cold->eval, head, NULL);
-    child_set_deadline(cold->eval, RUN_SECONDS + cold->run_seconds);
+    child_set_deadline(cold->eval, cold->options->run_timeout_seconds + cold->run_seconds);
     json_decref(head);
 }
 
@@ -315,6 +354,25 @@ static void eval_died(Child *child, const struct child_death *death, void *data)
     child_free(child);
 }
 
+/* ---- the whole ---- */
+
+/* Children that die with this process would leave their folders. */
+static void signalled(uv_signal_t *handle, int number)
+{
+    struct cold *cold = handle->data;
+    cold->caught = number;
+    cold_fail(cold, "stopped");
+}
+
+/* Its handle keeps no loop running. */
+static void catch_signal(struct cold *cold, uv_signal_t *handle, int number)
+{
+    uv_signal_init(&cold->loop, handle);
+    handle->data = cold;
+    uv_signal_start(handle, signalled, number);
+    uv_unref((uv_handle_t *)handle);
+}
+
 static bool run(struct cold *cold)
 {
     static const struct child_callbacks callbacks = {eval_up, eval_frame, eval_died};
@@ -323,23 +381,42 @@ static bool run(struct cold *cold)
     const struct child_spec spec = {
         .role = "eval", .argument = cold->options->device, .environment = environment};
     uv_loop_init(&cold->loop);
+    catch_signal(cold, &cold->interrupt, SIGINT);
+    catch_signal(cold, &cold->terminate, SIGTERM);
     cold->eval = child_new(&cold->loop, &spec, &callbacks, cold);
     child_start(cold->eval);
+    uv_run(&cold->loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&cold->interrupt, NULL);
+    uv_close((uv_handle_t *)&cold->terminate, NULL);
     uv_run(&cold->loop, UV_RUN_DEFAULT);
     uv_loop_close(&cold->loop);
     return cold->answered && !cold->failed;
 }
 
+static json_t *read_file(const char *path)
+{
+    json_error_t why;
+    json_t *file = json_load_file(path, 0, &why);
+    if (!file && why.line < 1)
+        fprintf(stderr, "worker: cannot read '%s': %s\n", path, why.text);
+    else if (!file)
+        fprintf(stderr, "worker: cannot read '%s', line %d: %s\n", path, why.line, why.text);
+    return file;
+}
+
+static int exit_status(const struct cold *cold, bool done)
+{
+    if (cold->caught)
+        return 128 + cold->caught;
+    return done ? 0 : 1;
+}
+
 int agent_cold(const struct cold_options *options)
 {
     g_autoptr(GError) error = NULL;
-    json_error_t why;
-    struct cold cold = {.options = options, .file = json_load_file(options->path, 0, &why)};
-    if (!cold.file) {
-        fprintf(stderr, "worker: cannot read '%s', line %d: %s\n", options->path, why.line,
-                why.text);
+    struct cold cold = {.options = options, .file = read_file(options->path)};
+    if (!cold.file)
         return 1;
-    }
     g_autofree char *scratch = identity_make_scratch(&error);
     if (!scratch) {
         fprintf(stderr, "worker: %s\n", error->message);
@@ -354,5 +431,5 @@ int agent_cold(const struct cold_options *options)
     g_ptr_array_unref(cold.kernels);
     json_decref(cold.layers);
     json_decref(cold.file);
-    return done ? 0 : 1;
+    return exit_status(&cold, done);
 }

@@ -6,8 +6,7 @@
 #include "solvers/problem_key.h"
 #include "worker/target_json.h"
 
-#define SLOWEST_FLOPS 1e8 /* below this a run hangs: a slow CPU core does fifty times as much */
-#define RUNS_AT_LEAST 8   /* of a config: warm-up, repeats, verification */
+#define RUNS_AT_LEAST 8 /* of a config: warm-up, repeats, verification */
 
 /* ---- code ---- */
 
@@ -96,7 +95,7 @@ static double config_deadline(const struct eval_job *job, const struct solution 
 {
     const struct agent_options *options = job->evaluator->agent->options;
     return options->run_timeout_seconds + RUNS_AT_LEAST * options->sample_seconds +
-           RUNS_AT_LEAST * solution->flops / SLOWEST_FLOPS;
+           RUNS_AT_LEAST * solution->flops / WORK_SLOWEST_FLOPS;
 }
 
 /* The config as the child reads it, its kernels sent ahead; NULL when it cannot be evaluated. */
@@ -142,7 +141,7 @@ static json_t *request_configs(struct eval_job *job, int *default_index)
 /* Until the first config begins the child computes the reference, in plain loops. */
 static double reference_deadline(const struct eval_job *job)
 {
-    return job->slowest_seconds + 2 * problem_macs(&job->work.job->problem) / SLOWEST_FLOPS;
+    return job->slowest_seconds + 2 * problem_macs(&job->work.job->problem) / WORK_SLOWEST_FLOPS;
 }
 
 void eval_job_ask(struct eval_job *job)

@@ -11,6 +11,9 @@
 #include "solvers/solver.h"
 #include "worker/agent/search.h"
 
+/* What computes less hangs: a slow CPU core does fifty times as much. */
+#define WORK_SLOWEST_FLOPS 1e8
+
 struct work {
     struct job *job; /* owned */
     const struct solver *solver;

@@ -3,9 +3,8 @@
 #include "worker/eval/eval_request.h"
 #include "worker/eval/invocation.h"
 #include "worker/frames.h"
+#include "worker/protocol.h"
 #include "worker/target_json.h"
-
-#define RUNS_MAX 1000000
 
 struct cold_layer {
     struct problem problem;
@@ -52,7 +51,7 @@ static bool read_layer(struct cold_network *network, const json_t *object, GErro
     if (json_unpack_ex((json_t *)(uintptr_t)object, &why, 0, "{s:s,s:s,s:i}", "problem", &problem,
                        "solver", &solver, "runs", &layer->runs) != 0)
         return fail_frame(why.text, error);
-    if (layer->runs < 1 || layer->runs > RUNS_MAX || !eval_config_read(object, &layer->config))
+    if (layer->runs < 1 || layer->runs > COLD_RUNS_MAX || !eval_config_read(object, &layer->config))
         return fail_frame("a layer is not what it should be", error);
     if (!eval_work_find(problem, solver, &layer->problem, &layer->solver, error))
         return false;
