@@ -176,17 +176,29 @@ bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Of the outputs first..out-1, how many read inside the input through the filter position at
- * `offset` (the input position that output 0 reads). */
-static int64_t outputs_inside(const struct problem *p, int axis, int64_t first, int64_t offset)
+/* The outputs from..end-1 read inside the input; end is never below from. */
+struct outputs {
+    int64_t from, end;
+};
+
+/* Of the outputs first..out-1 those that do so through a filter position. */
+static struct outputs outputs_inside(const struct problem *p, int axis, int64_t first,
+                                     int64_t filter)
 {
-    int64_t stride = p->stride[axis];
+    int64_t stride = p->stride[axis], offset = filter * p->dilation[axis] - p->pad[axis];
     int64_t from = offset < 0 ? (-offset + stride - 1) / stride : 0;
     int64_t last = p->in[axis] - 1 - offset;
     int64_t end = last < 0 ? 0 : MIN(last / stride + 1, p->out[axis]);
 
     from = MAX(from, first);
-    return MAX(end - from, 0);
+    return (struct outputs){from, MAX(end, from)};
+}
+
+static int64_t count_inside(const struct problem *p, int axis, int64_t first, int64_t filter)
+{
+    struct outputs outputs = outputs_inside(p, axis, first, filter);
+
+    return outputs.end - outputs.from;
 }
 
 double conv_exact_macs(const struct problem *p)
@@ -196,7 +208,7 @@ double conv_exact_macs(const struct problem *p)
     for (int a = 0; a < AXIS_COUNT; a++) {
         int64_t inside = 0;
         for (int64_t f = 0; f < p->fil[a]; f++)
-            inside += outputs_inside(p, a, 0, f * p->dilation[a] - p->pad[a]);
+            inside += count_inside(p, a, 0, f);
         macs *= (double)inside;
     }
     return macs;
@@ -229,23 +241,49 @@ static int64_t touched_positions(const struct problem *p, int axis)
 
     for (int64_t f = 0; f < p->fil[axis]; f++) {
         int64_t first = f < period ? 0 : MAX(p->out[axis] - shift, 0);
-        touched += outputs_inside(p, axis, first, f * dilation - p->pad[axis]);
+        touched += count_inside(p, axis, first, f);
     }
     return touched;
 }
 
-double conv_touched_x_bytes(const struct problem *p)
+/* Filter positions of an axis through which some output reads inside the input. */
+static int64_t touched_filter_positions(const struct problem *p, int axis)
 {
-    double bytes = (double)p->n * (double)p->c * data_type_bytes(p->type[TENSOR_X]);
+    int64_t touched = 0;
 
-    for (int a = 0; a < AXIS_COUNT; a++)
-        bytes *= (double)touched_positions(p, a);
-    return bytes;
+    for (int64_t f = 0; f < p->fil[axis]; f++)
+        touched += count_inside(p, axis, 0, f) > 0;
+    return touched;
 }
 
-/* Elements that the convolution means, without what blocked layouts add. */
+/* Outputs of an axis that read inside the input at all. From the last filter position to the first
+ * their ranges only move up. */
+static int64_t touched_outputs(const struct problem *p, int axis)
+{
+    int64_t touched = 0, reached = 0;
+
+    for (int64_t f = p->fil[axis] - 1; f >= 0; f--) {
+        struct outputs outputs = outputs_inside(p, axis, reached, f);
+        touched += outputs.end - outputs.from;
+        reached = MAX(reached, outputs.end);
+    }
+    return touched;
+}
+
+/* Elements of an axis that the convolution looks at: what meets padding alone is left out. */
+static int64_t touched(const struct problem *p, enum tensor_role role, int axis)
+{
+    switch (role) {
+    case TENSOR_X: return touched_positions(p, axis);
+    case TENSOR_W: return touched_filter_positions(p, axis);
+    default: return touched_outputs(p, axis);
+    }
+}
+
+/* An input's elements that count, or all of an output's, without what blocked layouts add. */
 static double meant_bytes(const struct problem *p, enum tensor_role role)
 {
+    bool is_written = role == problem_output_role(p);
     double bytes = data_type_bytes(p->type[role]);
 
     if (role == TENSOR_W)
@@ -254,7 +292,7 @@ static double meant_bytes(const struct problem *p, enum tensor_role role)
         bytes *= (double)p->n * (double)(role == TENSOR_X ? p->c : p->k);
     for (int a = 0; a < AXIS_COUNT; a++) {
         const int64_t *sizes = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
-        bytes *= (double)sizes[a];
+        bytes *= (double)(is_written ? sizes[a] : touched(p, role, a));
     }
     return bytes;
 }
@@ -265,10 +303,8 @@ void conv_set_compulsory_bytes(const struct problem *p, struct solution *solutio
 
     solution->read_bytes = 0;
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        if ((enum tensor_role)t == output)
-            continue;
-        solution->read_bytes +=
-            t == TENSOR_X ? conv_touched_x_bytes(p) : meant_bytes(p, (enum tensor_role)t);
+        if ((enum tensor_role)t != output)
+            solution->read_bytes += meant_bytes(p, (enum tensor_role)t);
     }
     solution->write_bytes = meant_bytes(p, output);
 }

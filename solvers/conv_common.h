@@ -63,11 +63,8 @@ bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason);
 /* Multiply-accumulates without those that padding makes: what a kernel does that skips padding. */
 double conv_exact_macs(const struct problem *p);
 
-/* Bytes of x that the convolution looks at: a strided 1x1 leaves most of it out. */
-double conv_touched_x_bytes(const struct problem *p);
-
-/* Sets read_bytes and write_bytes for a solution that reads each input once and writes the output.
- */
+/* Sets read_bytes and write_bytes to what no solution can do without: the output, and of each input
+ * once what counts. A strided 1x1 leaves out most of x, wide padding a part of w and y. */
 void conv_set_compulsory_bytes(const struct problem *p, struct solution *solution);
 
 #endif

@@ -370,6 +370,26 @@ static void set_grid(const struct problem *p, const int32_t *values, int splits,
     tile_set_grid(values, (int64_t)m, (int64_t)columns, (int64_t)layer_count(p) * splits, launch);
 }
 
+/* Multiply-accumulates, padding's zeros among them. B has those of input positions and the filter
+ * positions that reach them, none between strides: each filter position reaches the positions alike
+ * modulo the stride. */
+static double product_macs(const struct problem *p)
+{
+    double macs = (double)p->n * (double)p->k * (double)(p->c / p->groups);
+
+    if (p->direction != DIRECTION_B)
+        return problem_macs(p);
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        int64_t stride = p->stride[a], met = 0;
+        for (int64_t f = 0; f < p->fil[a]; f++) {
+            int64_t first = ((f * p->dilation[a] - p->pad[a]) % stride + stride) % stride;
+            met += first < p->in[a] ? (p->in[a] - 1 - first) / stride + 1 : 0;
+        }
+        macs *= (double)met;
+    }
+    return macs;
+}
+
 void implicit_gemm_solve(const struct problem *p, const struct context *context,
                          const struct perf_config *config, unsigned fixed,
                          struct solution *solution)
@@ -391,6 +411,6 @@ void implicit_gemm_solve(const struct problem *p, const struct context *context,
         gemm_add_split_sum(p, 0, splits, solution);
         solution->workspace_bytes = gemm_split_bytes(p, splits);
     }
-    solution->flops = 2 * problem_macs(p);
+    solution->flops = 2 * product_macs(p);
     conv_set_compulsory_bytes(p, solution);
 }
