@@ -14,12 +14,14 @@
 GQuark kernels_error_quark(void);
 
 enum kernels_error {
-    KERNELS_ERROR_COMPILE,     /* The compiler refused the source; the log says why. */
-    KERNELS_ERROR_TARGET,      /* The toolchain cannot compile for this target. */
-    KERNELS_ERROR_UNAVAILABLE, /* The toolchain's library or program is not on this machine. */
-    KERNELS_ERROR_SOURCE,      /* No kernel source of that name is built in. */
-    KERNELS_ERROR_CRASH,       /* The compiler died over the source; the log has its last words. */
-    KERNELS_ERROR_OBJECT,      /* A code object is damaged, or not what it should be. */
+    KERNELS_ERROR_COMPILE, /* The compiler refused the source; the log says why. */
+    KERNELS_ERROR_TARGET,  /* The toolchain cannot compile for this target. */
+    /* The toolchain's library or program is not on this machine, or the machine did not let it finish (a
+     * full disk, a killed process): nothing is said of the source. */
+    KERNELS_ERROR_UNAVAILABLE,
+    KERNELS_ERROR_SOURCE, /* No kernel source of that name is built in. */
+    KERNELS_ERROR_CRASH,  /* The compiler died over the source; the log has its last words. */
+    KERNELS_ERROR_OBJECT, /* A code object is damaged, or not what it should be. */
 };
 
 struct code_object {

@@ -7,6 +7,7 @@
  * come first, since they know more of the older chips' hazards too; the version
  * of the code object is the one that all of AMD's runtimes of today load.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define CLANG_FLAGS                                                                                \
     "-O3 -std=c++17 -mcode-object-version=4 -fuse-cuid=none -nogpuinc -nogpulib -nostdinc "        \
     "-nostdinc++"
+#define CLANG_TRIPLE  "amdgcn-amd-amdhsa"
 #define ARGUMENTS_MAX 512 /* far more than the options of a launch can be */
 
 /* clang's driver says this of a compiler process that a signal ended, and itself exits with 254. */
@@ -60,13 +62,36 @@ static const char *exit_words(const struct compiler_run *run, char words[64])
     return words;
 }
 
+/* What the machine, and not the source, made the compiler fail of; NULL for nothing of that kind. */
+static const char *outside_words(const struct compiler_run *run, const char *exit)
+{
+    static const char *const said[] = {
+        "No space left on device",    "Disk quota exceeded",    "IO failure on output stream",
+        "unable to open output file", "Cannot allocate memory", "Resource temporarily unavailable",
+        "Too many open files"};
+
+    if (exit && (g_str_has_prefix(exit, sigdescr_np(SIGKILL)) ||
+                 g_str_has_prefix(exit, sigdescr_np(SIGTERM))))
+        return exit;
+    for (size_t i = 0; i < G_N_ELEMENTS(said); i++) {
+        if (strstr(run->output, said[i]))
+            return said[i];
+    }
+    return NULL;
+}
+
 static bool run_failed(const struct compiler_run *run, const struct clang *clang, const char *what,
                        GError **error)
 {
     char buffer[64];
     const char *words = exit_words(run, buffer);
+    const char *outside = run->status == 0 ? NULL : outside_words(run, words);
 
-    if (words)
+    if (outside)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "this machine did not let clang %s finish %s: %s", clang->version, what,
+                    outside);
+    else if (words)
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_CRASH, "clang %s crashed over %s: %s",
                     clang->version, what, words);
     else
@@ -133,9 +158,9 @@ static bool run_assembler(struct compiler_run *run, const struct clang *clang, c
 {
     g_autofree char *arch = g_strconcat("-mcpu=", target, NULL);
     g_auto(GStrv) symbols = symbol_options(options);
-    const char *const fixed[] = {"-target", "amdgcn-amd-amdhsa", "-mcode-object-version=4",
-                                 "-x",      "assembler",         "kernel.s",
-                                 "-o",      "kernel.co",         NULL};
+    const char *const fixed[] = {"-target", CLANG_TRIPLE, "-mcode-object-version=4",
+                                 "-x",      "assembler",  "kernel.s",
+                                 "-o",      "kernel.co",  NULL};
     const char *argv[ARGUMENTS_MAX + 1] = {NULL};
     int argc = 0;
 
@@ -243,12 +268,27 @@ static const char *clang_list(void)
 
 /* ---- which of them serves a target ---- */
 
-/* Compiles next to nothing. What the compiler says against it, "" for nothing; NULL when it could not
- * be asked. */
+/* The reason of a compiler that does not know the target, which it names; NULL for another end. */
+static char *refusal(const struct compiler_run *run, const char *target)
+{
+    const char *line = strstr(run->output, "error: ");
+    g_autofree char *reason = NULL;
+
+    if (!line || !WIFEXITED(run->status) || WEXITSTATUS(run->status) != 1)
+        return NULL;
+    line += strlen("error: ");
+    reason = g_strndup(line, strcspn(line, ";\n"));
+    return strstr(reason, target) || strstr(reason, CLANG_TRIPLE) ? g_steal_pointer(&reason) : NULL;
+}
+
+/* Compiles next to nothing. What the compiler says against the target, "" for nothing; NULL when it
+ * did not get as far as that. */
 static char *try_target(const struct clang *clang, const char *target, GError **error)
 {
     g_auto(CompilerRun) run = {0};
-    const char *line;
+    char buffer[64];
+    const char *words, *outside;
+    char *reason;
 
     if (!compiler_run_open(&run, error) ||
         !run_compiler(&run, clang, target, "extern \"C\" __attribute__((global)) void nothing() {}",
@@ -256,12 +296,20 @@ static char *try_target(const struct clang *clang, const char *target, GError **
         return NULL;
     if (run.status == 0)
         return g_strdup("");
-    line = strstr(run.output, "error: ");
-    line = line ? line + strlen("error: ") : "it ends without a word";
-    return g_strndup(line, strcspn(line, ";\n"));
+    words = exit_words(&run, buffer);
+    outside = outside_words(&run, words);
+    reason = outside ? NULL : refusal(&run, target);
+    if (!reason)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "clang %s could not be tried for %s: %s", clang->version, target,
+                    outside ? outside
+                    : words ? words
+                            : "it fails without a word on the target");
+    return reason;
 }
 
-/* Under the lock. Whether it compiles for the target, with the reason appended where not. */
+/* Under the lock. Whether it compiles for the target, with the reason appended where not. What is kept
+ * is what it says of the target: a trial that failed of something else (error) is made again. */
 static bool clang_serves(struct clang *clang, const char *target, GString *reasons, GError **error)
 {
     const char *reason = g_hash_table_lookup(clang->serves, target);
@@ -279,7 +327,8 @@ static bool clang_serves(struct clang *clang, const char *target, GString *reaso
     return *reason == '\0';
 }
 
-/* Under the lock. The first that serves the target; NULL with what is said against each. */
+/* Under the lock. The first that serves the target; NULL with what is said against each. One that could
+ * not be tried ends the search: the next one's code is not what a key with its version stands for. */
 static struct clang *clang_search(char **names, const char *target, GString *reasons, bool *any)
 {
     for (; *names; names++) {
@@ -287,10 +336,12 @@ static struct clang *clang_search(char **names, const char *target, GString *rea
         struct clang *clang = clang_find(g_strstrip(*names), &why);
         if (clang && clang_serves(clang, target, reasons, &why))
             return clang;
-        *any |= clang != NULL && !why;
         if (why)
             g_string_append_printf(reasons, "%s%s: %s", reasons->len ? "; " : "", *names,
                                    why->message);
+        *any = clang ? !why : *any;
+        if (clang && why)
+            return NULL;
     }
     return NULL;
 }

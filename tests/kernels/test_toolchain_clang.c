@@ -242,6 +242,58 @@ static void a_signal_is_named(void)
     code_object_clear(&object);
 }
 
+/* What a full disk and a killed process make of a kernel says nothing about the kernel. */
+static void what_the_machine_does_is_no_verdict(void)
+{
+    static const struct {
+        const char *then, *words;
+    } cases[] = {
+        {"echo 'LLVM ERROR: IO failure on output stream: No space left on device' >&2; exit 1",
+         "No space left on device"},
+        {"echo \"error: unable to open output file '/tmp/a.o': 'Input/output error'\"; exit 1",
+         "unable to open output file"},
+        {"echo 'clang: error: unable to execute command: Killed' >&2; exit 254", "Killed"},
+        {"kill -KILL $$", "Killed"},
+        {"kill -TERM $$", "Terminated"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        g_autoptr(GError) error = NULL;
+        struct code_object object;
+        g_autofree char *then =
+            g_strconcat("grep -q nothing kernel.cl && exit\n", cases[i].then, NULL);
+        script_clang(folder, then, true);
+        g_assert_false(compile(KERNEL_TEXT, "gfx90a68", &object, &error));
+        g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
+        g_assert_nonnull(strstr(error->message, cases[i].words));
+        code_object_clear(&object);
+    }
+}
+
+/* The trial fails once of the machine: neither is that kept, nor is another clang taken in its place. */
+static void a_trial_that_the_machine_ends_is_made_again(void)
+{
+    static const char *const ends[] = {
+        "echo 'clang: error: amdgcn-link command failed with exit code 1'; exit 1",
+        "echo \"lld: error: failed to open kernel-gfx90a.o: No space left on device\"; exit 1",
+        "kill -KILL $$"};
+    struct target target;
+    set_target(&target, "gfx90a68");
+    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        g_autoptr(GError) error = NULL;
+        g_autofree char *then =
+            g_strdup_printf("[ -e %s ] && exit\n%s", temp_folder_path(folder, "mended"), ends[i]);
+        script_clang(folder, then, true);
+        g_autofree char *both = g_strconcat(g_getenv("SKIPJACK_CLANG"), ",clang-15", NULL);
+        g_setenv("SKIPJACK_CLANG", both, TRUE);
+        g_assert_null(toolchain->version(&target, &error));
+        g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
+        temp_folder_write(folder, "mended", "", 0);
+        g_assert_cmpstr(toolchain->version(&target, NULL), ==, "9.9 Odd (build 7)");
+    }
+}
+
 static void success_without_an_object_is_a_failure(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -289,6 +341,10 @@ int main(int argc, char **argv)
     g_test_add_func("/toolchain/clang/a_version_tells_whose_build_it_is",
                     a_version_tells_whose_build_it_is);
     g_test_add_func("/toolchain/clang/a_signal_is_named", a_signal_is_named);
+    g_test_add_func("/toolchain/clang/what_the_machine_does_is_no_verdict",
+                    what_the_machine_does_is_no_verdict);
+    g_test_add_func("/toolchain/clang/a_trial_that_the_machine_ends_is_made_again",
+                    a_trial_that_the_machine_ends_is_made_again);
     g_test_add_func("/toolchain/clang/success_without_an_object_is_a_failure",
                     success_without_an_object_is_a_failure);
     g_test_add_func("/toolchain/clang/nothing_is_left_behind", nothing_is_left_behind);
