@@ -357,5 +357,7 @@ struct event_row {
 };
 GPtrArray *store_list_events(Store *store, int64_t campaign, int limit,
                              GError **error); /* newest first */
+/* All of a campaign's lines of one kind, the oldest first. */
+GPtrArray *store_list_events_of(Store *store, int64_t campaign, const char *kind, GError **error);
 
 #endif

@@ -317,12 +317,23 @@ static gpointer read_event(const json_t *object)
     return row;
 }
 
+#define SELECT_EVENT                                                                               \
+    "SELECT to_jsonb(e) || jsonb_build_object('at_unix', extract(epoch FROM e.at)::bigint)"        \
+    " FROM events e "
+
 GPtrArray *store_list_events(Store *store, int64_t campaign, int limit, GError **error)
 {
     g_autoptr(StoreRows) rows = store_read(
         store, error,
-        "SELECT to_jsonb(e) || jsonb_build_object('at_unix', extract(epoch FROM e.at)::bigint)"
-        " FROM events e WHERE $1::bigint = 0 OR e.campaign_id = $1 ORDER BY e.id DESC LIMIT $2",
-        "li", campaign, limit);
+        SELECT_EVENT "WHERE $1::bigint = 0 OR e.campaign_id = $1 ORDER BY e.id DESC LIMIT $2", "li",
+        campaign, limit);
+    return rows == NULL ? NULL : store_list(rows, read_event, event_row_free);
+}
+
+GPtrArray *store_list_events_of(Store *store, int64_t campaign, const char *kind, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error, SELECT_EVENT "WHERE e.campaign_id = $1 AND e.kind = $2 ORDER BY e.id", "ls",
+        campaign, kind);
     return rows == NULL ? NULL : store_list(rows, read_event, event_row_free);
 }

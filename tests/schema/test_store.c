@@ -216,6 +216,22 @@ static void test_diary_is_newest_first(void)
     g_assert_cmpint(died->worker, ==, 7);
 }
 
+static void test_all_lines_of_a_kind_are_found_behind_others(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(GError) error = NULL;
+    g_assert_true(store_event(store, "no solver", 3, 0, 0, "first", &error));
+    g_assert_true(store_event(store, "no solver", 4, 0, 0, "of another", &error));
+    for (int i = 0; i < 20; i++)
+        g_assert_true(store_event(store, "eval child died", 3, 0, 7, "", &error));
+    g_assert_true(store_event(store, "no solver", 3, 0, 0, "last", &error));
+    g_autoptr(GPtrArray) found = store_list_events_of(store, 3, "no solver", &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(found->len, ==, 2);
+    g_assert_cmpstr(((const struct event_row *)found->pdata[0])->detail, ==, "first");
+    g_assert_cmpstr(((const struct event_row *)found->pdata[1])->detail, ==, "last");
+}
+
 static void test_failure_names_are_each_others_inverse(void)
 {
     for (int i = 0; i < FAILURE_COUNT; i++) {
@@ -264,6 +280,8 @@ int main(int argc, char **argv)
     g_test_add_func("/store/put_kernel/first_writer_of_a_kernel_wins",
                     test_first_writer_of_a_kernel_wins);
     g_test_add_func("/store/list_events/diary_is_newest_first", test_diary_is_newest_first);
+    g_test_add_func("/store/list_events/all_lines_of_a_kind_are_found_behind_others",
+                    test_all_lines_of_a_kind_are_found_behind_others);
     g_test_add_func("/failure/names_are_each_others_inverse",
                     test_failure_names_are_each_others_inverse);
     g_test_add_func("/store/reconnects_after_the_server_was_restarted",
