@@ -47,7 +47,8 @@ struct solver {
      * used): writes at most `wanted` configs of the space in force that `tried` does not hold, the
      * most promising first, and returns how many; 0 when it has nothing more to try. tried is in
      * the order of evaluation; it is empty in the first round, which measures the default beside
-     * what is proposed. A pure function of its arguments. */
+     * what is proposed. A pure function of its arguments. A solver that gains or loses one needs a
+     * new revision: the database keeps with a revision whether it searches by itself. */
     int (*propose)(const struct problem *p, const struct context *context,
                    const struct tried_config *tried, int tried_count, int wanted,
                    struct perf_config *configs);

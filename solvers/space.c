@@ -78,12 +78,18 @@ bool space_walk_next(struct space_walk *walk, struct perf_config *config)
 int64_t space_count(const struct space *space, const struct problem *p,
                     const struct context *context)
 {
+    return space_count_up_to(space, p, context, INT64_MAX);
+}
+
+int64_t space_count_up_to(const struct space *space, const struct problem *p,
+                          const struct context *context, int64_t most)
+{
     struct space_walk walk;
     struct perf_config config;
     int64_t count = 0;
 
     space_walk_init(&walk, space, p, context);
-    while (space_walk_next(&walk, &config))
+    while (count < most && space_walk_next(&walk, &config))
         count++;
     return count;
 }

@@ -65,6 +65,9 @@ bool space_walk_next(struct space_walk *walk, struct perf_config *config);
 
 int64_t space_count(const struct space *space, const struct problem *p,
                     const struct context *context);
+/* The same, but counts no further than to `most`. */
+int64_t space_count_up_to(const struct space *space, const struct problem *p,
+                          const struct context *context, int64_t most);
 
 /* A valid config drawn uniformly from all of them; false where there is none. *state is the draw's
  * random state (any value to begin with) and is advanced: equal states give equal draws. */

@@ -65,6 +65,8 @@ static void walk_visits_valid_configs_only(void)
     g_assert_false(space_walk_next(&walk, &config));
     g_assert_false(space_walk_next(&walk, &config));
     g_assert_cmpint(space_count(&space, &p, &context), ==, 5);
+    g_assert_cmpint(space_count_up_to(&space, &p, &context, 3), ==, 3);
+    g_assert_cmpint(space_count_up_to(&space, &p, &context, 6), ==, 5);
 }
 
 static void walk_leaves_a_broken_prefix_early(void)
