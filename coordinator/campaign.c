@@ -23,11 +23,7 @@ static void say_entered(const struct entered *entered)
                 "campaign %" G_GINT64_FORMAT " on %s: %d jobs, at most %" G_GINT64_FORMAT
                 " configs, %d jobs with results of earlier campaigns\n",
                 campaign->id, campaign->target, campaign->jobs, entered->configs, entered->reused);
-    if (entered->left_out > 0)
-        fprintf(stderr, "not planned: %d jobs of " ENTER_LEFT_OUT_WHY "\n", entered->left_out);
-    if (entered->uncovered->len > 0)
-        fprintf(stderr, "%u problems are served by no solver; the report names them\n",
-                entered->uncovered->len);
+    entered_say_missing(entered);
 }
 
 /* Finds or creates the campaign of a request and says on stderr which. *json is an object with

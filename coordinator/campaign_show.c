@@ -170,8 +170,9 @@ static void print_head(const struct shown *shown)
     printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all), stack %s\n%s\n",
            campaign->strategy, campaign->seed, campaign->configs_limit,
            campaign->stack[0] ? campaign->stack : "any", text);
+    g_autofree char *left_out = enter_left_out_text(shown->notes.left_out);
     if (shown->notes.left_out > 0)
-        printf("not planned: %d jobs of " ENTER_LEFT_OUT_WHY "\n", shown->notes.left_out);
+        printf("not planned: %s\n", left_out);
     putchar('\n');
 }
 

@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-static bool is_naive(const struct solver *solver)
-{
-    return strcmp(solver->name, PLAN_NAIVE_SOLVER) == 0;
-}
-
 static GArray *zeros(guint count)
 {
     GArray *array = g_array_sized_new(FALSE, TRUE, sizeof(int), count);
@@ -21,7 +16,7 @@ static void find_families(const struct coverage_request *request, GArray *famili
 {
     for (int i = 0; i < request->solver_count; i++) {
         struct coverage_family family = {.name = request->solvers[i]->algorithm};
-        bool known = is_naive(request->solvers[i]);
+        bool known = plan_is_naive(request->solvers[i]);
         for (guint f = 0; f < families->len && !known; f++)
             known =
                 strcmp(g_array_index(families, struct coverage_family, f).name, family.name) == 0;
@@ -36,7 +31,7 @@ static uint64_t members(const struct coverage_request *request, const char *fami
     uint64_t bits = 0;
     for (int i = 0; i < request->solver_count; i++) {
         const struct solver *solver = request->solvers[i];
-        if (!is_naive(solver) && strcmp(solver->algorithm, family) == 0)
+        if (!plan_is_naive(solver) && strcmp(solver->algorithm, family) == 0)
             bits |= UINT64_C(1) << i;
     }
     return bits;
@@ -54,7 +49,7 @@ static struct coverage_problem ask(const struct coverage_request *request, int i
         if (!solver_applicable(request->solvers[i], p, &context, NULL))
             continue;
         asked.applicable |= UINT64_C(1) << i;
-        if (is_naive(request->solvers[i]))
+        if (plan_is_naive(request->solvers[i]))
             asked.naive = true;
         else
             asked.solvers++;
@@ -118,20 +113,6 @@ guint coverage_poorest(const struct coverage *coverage, guint count)
 
 /* ---- spaces ---- */
 
-/* As many as there are, up to `most`. */
-static int64_t count_configs(const struct solver *solver, const struct problem *p,
-                             const struct context *context, int64_t most)
-{
-    const struct space *space = solver_space(solver, p, context);
-    struct space_walk walk;
-    struct perf_config config;
-    int64_t count = 0;
-    space_walk_init(&walk, space, p, context);
-    while (count < most && space_walk_next(&walk, &config))
-        count++;
-    return count;
-}
-
 static gint compare_counts(gconstpointer a, gconstpointer b)
 {
     int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
@@ -188,8 +169,8 @@ static void count_spaces(const struct coverage *coverage, struct coverage_solver
             continue;
         const struct problem *p = &problem_list_get(request->problems, asked->index)->problem;
         bool sampled = seen++ % step == 0;
-        int64_t count =
-            count_configs(summary->solver, p, &context, sampled ? COVERAGE_CONFIGS_MAX : 2);
+        int64_t count = space_count_up_to(solver_space(summary->solver, p, &context), p, &context,
+                                          sampled ? PLAN_COUNTED_MAX : 2);
         summary->with_one += count == 1;
         summary->with_no_config += count == 0;
         if (!sampled)

@@ -14,10 +14,9 @@
 
 #define COVERAGE_SOLVERS_MAX 64
 
-/* A solver's spaces are counted for so many of its problems at most, taken evenly from all, */
-#define COVERAGE_SAMPLE      2000
-/* and none further than this: a larger space counts as one of so many configs. */
-#define COVERAGE_CONFIGS_MAX 100000
+/* A solver's spaces are counted for so many of its problems at most, taken evenly from all; and none
+ * further than PLAN_COUNTED_MAX: a larger space counts as one of so many configs. */
+#define COVERAGE_SAMPLE 2000
 
 struct coverage_request {
     const struct target *target;

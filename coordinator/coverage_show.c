@@ -7,7 +7,6 @@
 #include "solvers/problem_key.h"
 
 #include <math.h>
-#include <string.h>
 
 #define POOREST_SHOWN 20
 
@@ -27,8 +26,7 @@ static const struct coverage_solver *solver_at(const struct coverage *coverage, 
 static bool serves(const struct coverage *coverage, const struct coverage_problem *problem,
                    guint index)
 {
-    const char *name = solver_at(coverage, index)->solver->name;
-    return (problem->applicable >> index & 1) && strcmp(name, PLAN_NAIVE_SOLVER) != 0;
+    return (problem->applicable >> index & 1) && !plan_is_naive(solver_at(coverage, index)->solver);
 }
 
 /* Names that are to be freed with g_ptr_array_unref(): of the solvers that serve the problem beside

@@ -4,13 +4,12 @@
 #include "coordinator/process.h"
 #include "solvers/problem_key.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Kinds of events in the farm's diary. */
 #define UNCOVERED_EVENT "no solver"
 #define LEFT_OUT_EVENT  "left out"
-/* Events of a campaign that are searched for the kinds above. */
-#define NOTES_MAX       100000
 
 void machine_clear(struct machine *machine)
 {
@@ -103,6 +102,23 @@ void entered_clear(struct entered *entered)
     *entered = (struct entered){0};
 }
 
+char *enter_left_out_text(int left_out)
+{
+    return g_strdup_printf("%d jobs of solvers estimated below 1/%g of the best one; --all-solvers "
+                           "plans them",
+                           left_out, 1 / PLAN_PROMISING_SHARE);
+}
+
+void entered_say_missing(const struct entered *entered)
+{
+    g_autofree char *left_out = enter_left_out_text(entered->left_out);
+    if (entered->left_out > 0)
+        fprintf(stderr, "not planned: %s\n", left_out);
+    if (entered->uncovered->len > 0)
+        fprintf(stderr, "%u problems are served by no solver; the report names them\n",
+                entered->uncovered->len);
+}
+
 static struct plan_request make_plan_request(const struct request *request,
                                              const struct machine *machine, const GArray *problems,
                                              const GPtrArray *solvers)
@@ -152,27 +168,30 @@ static bool note_uncovered(Store *store, const struct entered *entered, GError *
     return true;
 }
 
-/* The count comes first: enter_read_notes() takes it from there. */
+/* The text begins with the count: enter_read_notes() takes it from there. */
 static bool note_left_out(Store *store, const struct entered *entered, GError **error)
 {
     if (entered->left_out == 0)
         return true;
-    g_autofree char *detail = g_strdup_printf("%d jobs of " ENTER_LEFT_OUT_WHY, entered->left_out);
+    g_autofree char *detail = enter_left_out_text(entered->left_out);
     return store_event(store, LEFT_OUT_EVENT, entered->campaign->id, 0, 0, detail, error);
 }
 
 bool enter_read_notes(Store *store, int64_t campaign, struct enter_notes *notes, GError **error)
 {
     *notes = (struct enter_notes){.uncovered = g_ptr_array_new_with_free_func(g_free)};
-    g_autoptr(GPtrArray) events = store_list_events(store, campaign, NOTES_MAX, error);
-    for (guint i = 0; events && i < events->len; i++) {
-        const struct event_row *event = g_ptr_array_index(events, i);
-        if (strcmp(event->kind, UNCOVERED_EVENT) == 0)
-            g_ptr_array_add(notes->uncovered, g_strdup(event->detail));
-        else if (strcmp(event->kind, LEFT_OUT_EVENT) == 0)
-            notes->left_out = (int)g_ascii_strtoll(event->detail, NULL, 10);
-    }
-    return events != NULL;
+    g_autoptr(GPtrArray) uncovered = store_list_events_of(store, campaign, UNCOVERED_EVENT, error);
+    g_autoptr(GPtrArray) left_out =
+        uncovered ? store_list_events_of(store, campaign, LEFT_OUT_EVENT, error) : NULL;
+    if (!left_out)
+        return false;
+    for (guint i = 0; i < uncovered->len; i++)
+        g_ptr_array_add(notes->uncovered,
+                        g_strdup(((const struct event_row *)uncovered->pdata[i])->detail));
+    for (guint i = 0; i < left_out->len; i++)
+        notes->left_out =
+            (int)g_ascii_strtoll(((const struct event_row *)left_out->pdata[i])->detail, NULL, 10);
+    return true;
 }
 
 void enter_notes_clear(struct enter_notes *notes)
@@ -220,6 +239,18 @@ static bool create(Store *store, const struct request *request, const struct mac
            note_left_out(store, entered, error);
 }
 
+/* An existing campaign goes on as it was planned: what it left out then is said, not what today's
+ * plan leaves out. */
+static bool go_on(Store *store, const struct request *request, struct entered *entered,
+                  GError **error)
+{
+    struct enter_notes notes;
+    bool ok = enter_read_notes(store, entered->campaign->id, &notes, error);
+    entered->left_out = notes.left_out;
+    enter_notes_clear(&notes);
+    return ok && extend(store, request, entered, error);
+}
+
 static bool find_or_create(Store *store, const struct request *request,
                            const struct machine *machine, const struct plan *plan,
                            const char *identity, struct entered *entered, GError **error)
@@ -231,7 +262,7 @@ static bool find_or_create(Store *store, const struct request *request,
         return false;
     }
     entered->existed = entered->campaign != NULL;
-    return entered->existed ? extend(store, request, entered, error)
+    return entered->existed ? go_on(store, request, entered, error)
                             : create(store, request, machine, plan, identity, entered, error);
 }
 
@@ -244,7 +275,7 @@ bool enter_campaign(Store *store, const struct request *request, const struct ma
         return false;
     struct plan_request wanted = make_plan_request(request, machine, problems, solvers);
     struct plan *plan = plan_new(&wanted);
-    g_autofree char *identity = plan_identity(&wanted);
+    g_autofree char *identity = plan_identity(&wanted, plan);
     entered->configs = plan->configs;
     entered->left_out = plan->left_out;
     entered->uncovered = g_array_ref(plan->uncovered);

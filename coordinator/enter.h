@@ -29,10 +29,12 @@ struct entered {
     bool extended;     /* ... and was given more working time */
     int reused;        /* jobs that took over finished results */
     int64_t configs;   /* what its jobs evaluate at most */
-    int left_out;      /* jobs not planned because their solvers are not promising */
+    int left_out;      /* jobs that were not planned because their solvers are not promising */
     GArray *uncovered; /* struct plan_problem that no solver serves */
 };
 void entered_clear(struct entered *entered);
+/* What of the request is in no job, on standard error; nothing where all is. */
+void entered_say_missing(const struct entered *entered);
 
 /* Finds or creates the campaign of request over problems (GArray of struct plan_problem).
  * Problems that no solver serves, and how many jobs were left out, are written into the farm's
@@ -49,7 +51,8 @@ struct enter_notes {
 bool enter_read_notes(Store *store, int64_t campaign, struct enter_notes *notes, GError **error);
 void enter_notes_clear(struct enter_notes *notes);
 
-/* Why jobs are left out, and what has them planned. */
-#define ENTER_LEFT_OUT_WHY "solvers estimated below 1/4 of the best one; --all-solvers plans them"
+/* "3 jobs of solvers estimated below 1/4 of the best one; --all-solvers plans them". Free with
+ * g_free(). */
+char *enter_left_out_text(int left_out);
 
 #endif

@@ -8,9 +8,6 @@
  * solvers that can win with a problem of the same weight have had their round. */
 #define NAIVE_SHARE (PLAN_PROMISING_SHARE / 2)
 
-/* A space is walked no further than this to foretell how long a campaign takes. */
-#define COUNTED_CONFIGS_MAX 100000
-
 void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity)
 {
     for (guint i = 0; i < problems->len; i++) {
@@ -32,14 +29,8 @@ int64_t plan_job_configs(const struct solver *solver, const struct problem *prob
     const struct space *space = solver_space(solver, problem, &context);
     if (!space)
         return 1;
-    struct space_walk walk;
-    struct perf_config config;
-    int64_t most = limit > 0 ? limit : COUNTED_CONFIGS_MAX;
-    int64_t count = 0;
-    space_walk_init(&walk, space, problem, &context);
-    while (count < most && space_walk_next(&walk, &config))
-        count++;
-    return MAX(count, 1);
+    return MAX(space_count_up_to(space, problem, &context, limit > 0 ? limit : PLAN_COUNTED_MAX),
+               1);
 }
 
 int64_t plan_evaluations(int64_t configs, int round_configs)
@@ -54,7 +45,7 @@ int plan_round_configs(const struct solver *solver, const struct campaign *campa
     return solver_searches(solver, campaign->strategy) ? 1 : campaign->round_configs;
 }
 
-static bool is_naive(const struct solver *solver)
+bool plan_is_naive(const struct solver *solver)
 {
     return strcmp(solver->name, PLAN_NAIVE_SOLVER) == 0;
 }
@@ -64,7 +55,7 @@ static double job_priority(const struct solver *solver, const struct plan_proble
                            double share)
 {
     double weight = problem_macs(&problem->problem) * problem->multiplicity;
-    return weight * (is_naive(solver) ? NAIVE_SHARE : MAX(share, PLAN_PROMISING_SHARE));
+    return weight * (plan_is_naive(solver) ? NAIVE_SHARE : MAX(share, PLAN_PROMISING_SHARE));
 }
 
 static struct job_plan make_job(const struct solver *solver, const struct plan_problem *problem,
@@ -109,7 +100,7 @@ static void plan_problem_jobs(const struct plan_request *request,
         if (!solver_applicable(solver, &problem->problem, &context, NULL))
             continue;
         double share = best > 0 ? solver->estimate(&problem->problem, &context) / best : 1;
-        if (!request->unpromising_too && share < PLAN_PROMISING_SHARE && !is_naive(solver)) {
+        if (!request->unpromising_too && share < PLAN_PROMISING_SHARE && !plan_is_naive(solver)) {
             plan->left_out++;
             continue;
         }
@@ -171,6 +162,18 @@ static void hash_problems(GChecksum *checksum, const GArray *problems)
     hash_lines(checksum, lines);
 }
 
+/* Estimates decide what is planned, and no revision holds them. */
+static void hash_jobs(GChecksum *checksum, const struct plan *plan)
+{
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < plan->count; i++) {
+        char key[PROBLEM_KEY_MAX];
+        problem_key(&plan->jobs[i].problem, key);
+        g_ptr_array_add(lines, g_strdup_printf("job %s %s\n", key, plan->jobs[i].solver));
+    }
+    hash_lines(checksum, lines);
+}
+
 static void hash_solvers(GChecksum *checksum, const struct plan_request *request)
 {
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
@@ -182,17 +185,17 @@ static void hash_solvers(GChecksum *checksum, const struct plan_request *request
     hash_lines(checksum, lines);
 }
 
-char *plan_identity(const struct plan_request *request)
+char *plan_identity(const struct plan_request *request, const struct plan *plan)
 {
     GChecksum *checksum = g_checksum_new(G_CHECKSUM_SHA256);
     hash_problems(checksum, request->problems);
     hash_solvers(checksum, request);
+    hash_jobs(checksum, plan);
     g_autofree char *rest =
         g_strdup_printf("target %s\nstack %s\nstrategy %s\nseed %" G_GINT64_FORMAT
-                        "\nconfigs %d\nround %d\nbuild %d\nunpromising %d\n",
+                        "\nconfigs %d\nround %d\nbuild %d\n",
                         request->target->id, request->stack, request->strategy, request->seed,
-                        request->configs_limit, request->round_configs, request->build_only,
-                        request->unpromising_too);
+                        request->configs_limit, request->round_configs, request->build_only);
     g_checksum_update(checksum, (const guchar *)rest, -1);
     char *identity = g_strdup(g_checksum_get_string(checksum));
     g_checksum_free(checksum);

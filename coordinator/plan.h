@@ -54,8 +54,11 @@ struct plan {
 struct plan *plan_new(const struct plan_request *request);
 void plan_free(struct plan *plan);
 
+/* A space is walked no further than this only to say how large it is. */
+#define PLAN_COUNTED_MAX 100000
+
 /* Configs that a job of this solver tries at most, also with a search of its own: its space, capped
- * by limit where that is not 0; 1 for solvers that cannot be tuned. */
+ * by limit, or PLAN_COUNTED_MAX where that is 0; 1 for solvers that cannot be tuned. */
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
                          const struct target *target, int limit);
 
@@ -69,13 +72,14 @@ int plan_round_configs(const struct solver *solver, const struct campaign *campa
 
 /*
  * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
- * revisions and hashes, target, stack, strategy, seed, limits, build_only, unpromising_too. The
- * order of problems and solvers does not count, nor does the budget: asking for more time is the same
- * campaign. Free with g_free().
+ * revisions and hashes, target, stack, strategy, seed, limits, build_only; and over the problem and
+ * solver of each job that was planned for it. The order of problems and solvers does not count, nor
+ * does the budget: asking for more time is the same campaign. Free with g_free().
  */
-char *plan_identity(const struct plan_request *request);
+char *plan_identity(const struct plan_request *request, const struct plan *plan);
 
 /* The naive solver: what every speed-up is measured against. */
 #define PLAN_NAIVE_SOLVER "ConvDirectNaive"
+bool plan_is_naive(const struct solver *solver);
 
 #endif

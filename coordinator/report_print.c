@@ -126,8 +126,9 @@ static void print_work(const struct report *report, FILE *out)
         "%" G_GINT64_FORMAT " kernels compiled, %s\n",
         progress->jobs, progress->done, progress->failed, report->reused, progress->kernels_built,
         spent);
+    g_autofree char *left_out = enter_left_out_text(report->notes.left_out);
     if (report->notes.left_out > 0)
-        fprintf(out, "Not planned: %d jobs of " ENTER_LEFT_OUT_WHY "\n", report->notes.left_out);
+        fprintf(out, "Not planned: %s\n", left_out);
 }
 
 void report_print(const struct report *report, FILE *out)

@@ -200,11 +200,7 @@ static void say_campaign(const struct tune *tune)
     } else
         fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on: %d of %d jobs are done\n",
                 campaign->id, campaign->jobs_done + campaign->jobs_failed, campaign->jobs);
-    if (entered->left_out > 0)
-        fprintf(stderr, "not planned: %d jobs of " ENTER_LEFT_OUT_WHY "\n", entered->left_out);
-    if (entered->uncovered->len > 0)
-        fprintf(stderr, "%u problems are served by no solver; the report names them\n",
-                entered->uncovered->len);
+    entered_say_missing(entered);
 }
 
 static void say_estimate(const struct watch *watch)

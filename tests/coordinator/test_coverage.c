@@ -179,7 +179,7 @@ static void large_spaces_are_not_walked_to_the_end(void)
     const int k[] = {4};
     g_autoptr(ProblemList) list = problems_with(k, G_N_ELEMENTS(k));
     struct coverage *coverage = cover(list);
-    g_assert_cmpint(solver_at(coverage, 2)->most, ==, COVERAGE_CONFIGS_MAX); /* of 3^11 */
+    g_assert_cmpint(solver_at(coverage, 2)->most, ==, PLAN_COUNTED_MAX); /* of 3^11 */
     g_assert_cmpint(solver_at(coverage, 3)->counted, ==, 0);
     coverage_free(coverage);
 }

@@ -129,9 +129,13 @@ static double estimate_4(const struct problem *p, const struct context *context)
 {
     return estimate_16(p, context) / 4;
 }
-static double estimate_below_4(const struct problem *p, const struct context *context)
+#define ESTIMATE_TOO_LOW 3.99
+static double estimate_of_last = ESTIMATE_TOO_LOW;
+static double estimate_last(const struct problem *p, const struct context *context)
 {
-    return estimate_4(p, context) * 0.99;
+    (void)p;
+    (void)context;
+    return estimate_of_last;
 }
 
 /* A row like the naive solver's, which serves everything, but for its name and estimate. */
@@ -149,7 +153,7 @@ static struct plan *plan_estimates(struct fixture *f, bool unpromising_too)
 {
     static struct solver rows[4];
     static const struct solver *table[5];
-    rows[0] = row_like("Last", estimate_below_4);
+    rows[0] = row_like("Last", estimate_last);
     rows[1] = row_like("Limit", estimate_4);
     rows[2] = row_like("Best", estimate_16);
     rows[3] = row_like("Good", estimate_8);
@@ -218,15 +222,42 @@ static void what_no_solver_serves_is_named(struct fixture *f, gconstpointer data
 
 /* ---- identity ---- */
 
+/* Free with g_free(). */
+static char *identity_of(const struct plan_request *request)
+{
+    struct plan *plan = plan_new(request);
+    char *identity = plan_identity(request, plan);
+    plan_free(plan);
+    return identity;
+}
+
 static void order_does_not_change_the_identity(struct fixture *f, gconstpointer data)
 {
     (void)data;
-    g_autofree char *before = plan_identity(&f->request);
+    g_autofree char *before = identity_of(&f->request);
     struct plan_problem first = g_array_index(f->problems, struct plan_problem, 0);
     g_array_remove_index(f->problems, 0);
     g_array_append_val(f->problems, first);
-    g_autofree char *after = plan_identity(&f->request);
+    g_autofree char *after = identity_of(&f->request);
     g_assert_cmpstr(before, ==, after);
+}
+
+/* Estimates are in no revision: what they have planned is in the identity. */
+static void what_is_planned_is_the_identity(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    plan_free(plan_estimates(f, false)); /* leaves one out */
+    g_autofree char *some = identity_of(&f->request);
+    f->request.unpromising_too = true;
+    g_autofree char *all = identity_of(&f->request);
+    estimate_of_last = 16;
+    g_autofree char *all_promising = identity_of(&f->request);
+    f->request.unpromising_too = false;
+    g_autofree char *promising = identity_of(&f->request);
+    estimate_of_last = ESTIMATE_TOO_LOW;
+    g_assert_cmpstr(some, !=, all);
+    g_assert_cmpstr(all, ==, all_promising);
+    g_assert_cmpstr(all, ==, promising);
 }
 
 static void change_multiplicity(struct fixture *f)
@@ -277,11 +308,11 @@ static void each_part_changes_the_identity(struct fixture *f, gconstpointer data
         change_seed,         change_configs, change_round,  change_build_only, change_unpromising,
     };
     (void)data;
-    g_autofree char *last = plan_identity(&f->request);
+    g_autofree char *last = identity_of(&f->request);
     g_assert_cmpuint(strlen(last), ==, 64);
     for (gsize i = 0; i < G_N_ELEMENTS(changes); i++) {
         changes[i](f);
-        char *next = plan_identity(&f->request);
+        char *next = identity_of(&f->request);
         g_assert_cmpstr(last, !=, next);
         g_free(last);
         last = next;
@@ -337,6 +368,7 @@ int main(int argc, char **argv)
     ADD("configs_are_capped_by_the_limit", configs_are_capped_by_the_limit);
     ADD("what_no_solver_serves_is_named", what_no_solver_serves_is_named);
     ADD("identity/order_does_not_change_it", order_does_not_change_the_identity);
+    ADD("identity/what_is_planned_is_part_of_it", what_is_planned_is_the_identity);
     ADD("identity/each_part_changes_it", each_part_changes_the_identity);
     g_test_add_func("/plan/later_rounds_measure_the_default_again",
                     later_rounds_measure_the_default_again);
