@@ -2,8 +2,11 @@
 
 #include <ftw.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #define FOLDERS_OPEN 8 /* descriptors that removing a tree may hold */
 
@@ -61,16 +64,28 @@ GBytes *compiler_run_read(const struct compiler_run *run, const char *name)
                                                             : NULL;
 }
 
+/* In the new process, which ends with the one that waits for it. */
+static void die_with_parent(gpointer data)
+{
+    const pid_t *parent = data;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* The parent may have died before the line above. */
+    if (getppid() != *parent)
+        _exit(1);
+}
+
 bool compiler_run_program(struct compiler_run *run, const char *const *argv, GError **error)
 {
     const char *path = g_getenv("PATH");
     g_auto(GStrv) environment = g_environ_setenv(NULL, "TMPDIR", run->folder, TRUE);
     g_autofree char *out = NULL, *err = NULL;
     g_autoptr(GError) why = NULL;
+    pid_t parent = getpid();
 
     environment = g_environ_setenv(environment, "PATH", path ? path : "/usr/bin:/bin", TRUE);
-    if (!g_spawn_sync(run->folder, (char **)(void *)argv, environment, G_SPAWN_DEFAULT, NULL, NULL,
-                      &out, &err, &run->status, &why)) {
+    if (!g_spawn_sync(run->folder, (char **)(void *)argv, environment, G_SPAWN_DEFAULT,
+                      die_with_parent, &parent, &out, &err, &run->status, &why)) {
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE, "cannot run '%s': %s", argv[0],
                     why->message);
         return false;

@@ -1,7 +1,8 @@
 /*
  * A program run to its end, without a shell, in a private folder of its own:
  * what it prints is captured, and all files it leaves go with the folder. Of
- * the environment it sees PATH alone; TMPDIR is the folder.
+ * the environment it sees PATH alone; TMPDIR is the folder. It dies with its
+ * caller; what it started itself is the caller's process group's to end.
  */
 #ifndef KERNELS_COMPILER_RUN_H
 #define KERNELS_COMPILER_RUN_H

@@ -1,7 +1,10 @@
 /* The real clangs of this machine, and others that misbehave by a script. */
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "kernels/amd_object.h"
 #include "kernels/toolchain.h"
@@ -294,6 +297,43 @@ static void a_trial_that_the_machine_ends_is_made_again(void)
     }
 }
 
+static bool is_gone(const char *pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%.*s/stat", (int)strcspn(pid, "\n"), pid);
+    g_autofree char *stat = NULL;
+    /* A zombie that nobody collected is dead as well. */
+    return !g_file_get_contents(path, &stat, NULL, NULL) || strstr(stat, ") Z ");
+}
+
+/* It hangs over the kernel, and whoever waits for it is killed. */
+static void it_dies_with_its_caller(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autofree char *then =
+        g_strdup_printf("grep -q nothing kernel.cl && exit\n"
+                        "rm -r \"$PWD\"; echo $$ >%s.new; mv %s.new %s; exec sleep 60",
+                        temp_folder_path(folder, "pid"), temp_folder_path(folder, "pid"),
+                        temp_folder_path(folder, "pid"));
+    g_autofree char *pid = NULL;
+    gint64 limit = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+    pid_t caller;
+    script_clang(folder, then, true);
+    caller = fork();
+    if (caller == 0) {
+        struct code_object object;
+        _exit(compile(KERNEL_TEXT, "gfx90a68", &object, NULL));
+    }
+    while (!g_file_get_contents(temp_folder_path(folder, "pid"), &pid, NULL, NULL) &&
+           g_get_monotonic_time() < limit)
+        g_usleep(10000);
+    g_assert_true(pid && !is_gone(pid));
+    kill(caller, SIGKILL);
+    waitpid(caller, NULL, 0);
+    while (pid && !is_gone(pid) && g_get_monotonic_time() < limit)
+        g_usleep(10000);
+    g_assert_true(pid && is_gone(pid));
+}
+
 static void success_without_an_object_is_a_failure(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -345,6 +385,7 @@ int main(int argc, char **argv)
                     what_the_machine_does_is_no_verdict);
     g_test_add_func("/toolchain/clang/a_trial_that_the_machine_ends_is_made_again",
                     a_trial_that_the_machine_ends_is_made_again);
+    g_test_add_func("/toolchain/clang/it_dies_with_its_caller", it_dies_with_its_caller);
     g_test_add_func("/toolchain/clang/success_without_an_object_is_a_failure",
                     success_without_an_object_is_a_failure);
     g_test_add_func("/toolchain/clang/nothing_is_left_behind", nothing_is_left_behind);

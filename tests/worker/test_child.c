@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "worker/protocol.h"
@@ -74,14 +75,28 @@ static void serve_last_words(void)
     kill(getpid(), SIGKILL);
 }
 
-/* A grandchild that outlives its parent and holds its pipes open. */
+/* A grandchild that outlives its parent, out of its group, and holds its pipes open. */
 static void serve_orphan(void)
 {
     if (fork() == 0) {
+        setsid();
         sleep(20);
         _exit(0);
     }
     kill(getpid(), SIGKILL);
+}
+
+/* Names a grandchild that hangs, as a compiler's own processes may. */
+static void serve_family(void)
+{
+    pid_t grandchild = fork();
+    if (grandchild == 0) {
+        for (;;)
+            pause();
+    }
+    g_autofree char *text = g_strdup_printf("%ld", (long)grandchild);
+    say(text);
+    serve_hang();
 }
 
 static void serve_memory(void)
@@ -98,6 +113,7 @@ static const struct {
     {"echo", serve_echo},       {"exit", serve_exit},     {"crash", serve_crash},
     {"hang", serve_hang},       {"flood", serve_flood},   {"garbage", serve_garbage},
     {"last", serve_last_words}, {"orphan", serve_orphan}, {"memory", serve_memory},
+    {"family", serve_family},
 };
 
 static int child_main(int argc, char **argv)
@@ -316,31 +332,39 @@ static void test_freeing_kills_without_a_word(void)
     finish(&record);
 }
 
-/* The parent is a process of its own here, killed while its child hangs. */
-static void test_children_die_with_their_parent(void)
+struct family {
+    long child, grandchild;
+};
+
+/* A parent in a process of its own, which says whom it has once all of them run. */
+static pid_t start_family(struct family *family)
 {
     int to_us[2];
-    long pid = 0;
     g_assert_cmpint(pipe(to_us), ==, 0);
     pid_t parent = fork();
     if (parent == 0) {
         struct record record = {0};
-        start(&record, "echo", 0);
-        run_until(&record, &record.ups, 1);
-        json_t *head = json_pack("{s:i}", "entered", 1);
-        child_send(record.child, head, NULL);
+        start(&record, "family", 0);
         run_until(&record, &record.frames, 1);
-        long child = child_pid(record.child);
-        if (write(to_us[1], &child, sizeof(child)) != sizeof(child))
+        family->child = child_pid(record.child);
+        if (sscanf(record.last, "{\"say\":\"%ld\"}", &family->grandchild) != 1 ||
+            write(to_us[1], family, sizeof(*family)) != sizeof(*family))
             _exit(1);
+        uv_run(&record.loop, UV_RUN_DEFAULT);
         for (;;)
             pause();
     }
-    g_assert_cmpint(read(to_us[0], &pid, sizeof(pid)), ==, sizeof(pid));
-    kill(parent, SIGKILL);
+    g_assert_cmpint(read(to_us[0], family, sizeof(*family)), ==, sizeof(*family));
+    close(to_us[0]);
+    close(to_us[1]);
+    return parent;
+}
+
+static void check_gone(long pid)
+{
     gint64 limit = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
-    bool gone = false;
     g_autofree char *path = g_strdup_printf("/proc/%ld/stat", pid);
+    bool gone = false;
     while (!gone && g_get_monotonic_time() < limit) {
         g_autofree char *stat = NULL;
         /* A zombie that nobody collected is dead as well. */
@@ -348,8 +372,27 @@ static void test_children_die_with_their_parent(void)
         g_usleep(10000);
     }
     g_assert_true(gone);
-    close(to_us[0]);
-    close(to_us[1]);
+}
+
+static void test_children_die_with_their_parent(void)
+{
+    struct family family = {0};
+    pid_t parent = start_family(&family);
+    kill(parent, SIGKILL);
+    check_gone(family.child);
+    check_gone(family.grandchild);
+    waitpid(parent, NULL, 0);
+}
+
+static void test_what_a_child_started_dies_with_it(void)
+{
+    struct family family = {0};
+    pid_t parent = start_family(&family);
+    kill((pid_t)family.child, SIGKILL);
+    check_gone(family.child);
+    check_gone(family.grandchild);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
 }
 
 int main(int argc, char **argv)
@@ -369,5 +412,7 @@ int main(int argc, char **argv)
     g_test_add_func("/child/memory_is_limited", test_memory_is_limited);
     g_test_add_func("/child/freeing_kills_without_a_word", test_freeing_kills_without_a_word);
     g_test_add_func("/child/children_die_with_their_parent", test_children_die_with_their_parent);
+    g_test_add_func("/child/what_a_child_started_dies_with_it",
+                    test_what_a_child_started_dies_with_it);
     return g_test_run();
 }

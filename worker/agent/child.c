@@ -451,6 +451,35 @@ static bool limit_memory(uint64_t bytes, GError **error)
     return false;
 }
 
+/* Leaves a process behind that ends the whole group once the child is dead, however that came: what a
+ * compiler started knows nothing of the child, and would run on without a deadline. */
+static bool guard_group(GError **error)
+{
+    pid_t child = getpid();
+    sigset_t death;
+    int got;
+    if (getpgrp() != child)
+        return true; /* the group is not the child's to end */
+    sigemptyset(&death);
+    sigaddset(&death, SIGUSR1);
+    pid_t guard = fork();
+    if (guard > 0)
+        return true;
+    if (guard < 0) {
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD, "cannot guard a child: %s",
+                    g_strerror(errno));
+        return false;
+    }
+    /* The agent waits for the end of the child's pipes. */
+    close_range(0, ~0U, 0);
+    sigprocmask(SIG_BLOCK, &death, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGUSR1);
+    if (getppid() == child)
+        sigwait(&death, &got);
+    kill(0, SIGKILL);
+    _exit(0);
+}
+
 bool child_enter(int argc, char **argv, GError **error)
 {
     guint64 parent, memory;
@@ -468,5 +497,5 @@ bool child_enter(int argc, char **argv, GError **error)
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CLOSED, "the parent is gone");
         return false;
     }
-    return limit_memory(memory, error);
+    return guard_group(error) && limit_memory(memory, error);
 }
