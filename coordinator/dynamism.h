@@ -104,7 +104,8 @@ struct dynamism_parameter {
 /*
  * Filter, stride, padding, ... and every FIX_ parameter of the partly specialised solvers that
  * were measured. The gain of a problem is its best time without over its best time with, from
- * the pairs alone, each time taken as a part of the default config's in the same round. problems: GArray of struct plan_problem, each once. Free with g_array_unref().
+ * the pairs alone, each time taken as a part of the default config's in the same round. problems:
+ * GArray of struct plan_problem, each once. Free with g_array_unref().
  */
 GArray *dynamism_parameters(const struct dynamism_data *data, const GArray *problems);
 

@@ -1,5 +1,6 @@
 #include "coordinator/report.h"
 
+#include "coordinator/cli.h"
 #include "coordinator/plan.h"
 
 #include <math.h>
@@ -192,6 +193,28 @@ static bool read_rows(Store *store, struct report *report, GError **error)
     report->totals = report_sum(report->rows);
     report->missing = report_missing(report->rows, jobs, rejections, report->campaign->target);
     return true;
+}
+
+static gint newer_first(gconstpointer a, gconstpointer b)
+{
+    const struct campaign *one = *(struct campaign *const *)a,
+                          *other = *(struct campaign *const *)b;
+    return (other->id > one->id) - (other->id < one->id);
+}
+
+GPtrArray *report_campaigns(Store *store, GError **error)
+{
+    GPtrArray *campaigns = store_list_campaigns(store, error);
+    if (!campaigns)
+        return NULL;
+    if (campaigns->len > 0) {
+        g_ptr_array_sort(campaigns, newer_first);
+        return campaigns;
+    }
+    g_ptr_array_unref(campaigns);
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                "there is no campaign yet; skipjack tune FILE makes one");
+    return NULL;
 }
 
 struct report *report_new(Store *store, int64_t campaign, GError **error)

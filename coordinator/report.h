@@ -59,6 +59,9 @@ struct report {
     Table *missing; /* as report_missing() gives it */
 };
 
+/* All campaigns (struct campaign *), the newest first. COORDINATOR_ERROR_EMPTY where there is none. */
+GPtrArray *report_campaigns(Store *store, GError **error);
+
 /* Reads a campaign's results. STORE_ERROR_NOT_FOUND when there is no such campaign. */
 struct report *report_new(Store *store, int64_t campaign, GError **error);
 void report_free(struct report *report);

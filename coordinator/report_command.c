@@ -39,16 +39,8 @@ static Table *list_rejections(Store *store, int64_t campaign, GError **error)
 /* The newest campaign's id; 0 and a set error when there is none. */
 static int64_t newest_campaign(Store *store, GError **error)
 {
-    g_autoptr(GPtrArray) campaigns = store_list_campaigns(store, error);
-    if (!campaigns)
-        return 0;
-    int64_t newest = 0;
-    for (guint i = 0; i < campaigns->len; i++)
-        newest = MAX(newest, ((const struct campaign *)g_ptr_array_index(campaigns, i))->id);
-    if (newest == 0)
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
-                    "there is no campaign yet; skipjack tune FILE makes one");
-    return newest;
+    g_autoptr(GPtrArray) campaigns = report_campaigns(store, error);
+    return campaigns ? ((const struct campaign *)g_ptr_array_index(campaigns, 0))->id : 0;
 }
 
 static int show_report(Store *store, int64_t campaign, bool as_json)
@@ -65,6 +57,12 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
     return CLI_DONE;
 }
 
+/* What --within and --compile-share hold until they are given; no value of theirs. */
+#define NOT_GIVEN (-G_MAXDOUBLE)
+
+#define DEFAULT_WITHIN_PERCENT 10
+#define DEFAULT_COMPILE_SHARE  0.3333
+
 struct report_arguments {
     char **campaigns, **networks;
     gboolean rejected, dynamic, cold, as_json;
@@ -77,16 +75,25 @@ static bool fail_usage(const char *message, GError **error)
     return false;
 }
 
-static bool arguments_check(const struct report_arguments *a, GError **error)
+static double or_default(double value, double standard)
 {
+    return value <= NOT_GIVEN ? standard : value;
+}
+
+static bool arguments_check(struct report_arguments *a, GError **error)
+{
+    bool limits = !(a->within_percent <= NOT_GIVEN && a->compile_share <= NOT_GIVEN);
     if (a->dynamic && a->rejected)
         return fail_usage("--dynamic and --rejected are two reports", error);
-    if (!a->dynamic && (a->networks || a->cold))
-        return fail_usage("--network and --cold belong to --dynamic", error);
+    if (!a->dynamic && (a->networks || a->cold || limits))
+        return fail_usage("--network, --cold, --within and --compile-share belong to --dynamic",
+                          error);
     if (!a->dynamic && a->campaigns && g_strv_length(a->campaigns) > 1)
         return fail_usage("--campaign is given once, but for --dynamic", error);
+    a->within_percent = or_default(a->within_percent, DEFAULT_WITHIN_PERCENT);
+    a->compile_share = or_default(a->compile_share, DEFAULT_COMPILE_SHARE);
     if (!(a->within_percent >= 0) || !isfinite(a->within_percent))
-        return fail_usage("--within cannot be negative", error);
+        return fail_usage("--within takes a percentage, 0 or more", error);
     if (!(a->compile_share >= 0 && a->compile_share <= 1))
         return fail_usage("--compile-share is a part, from 0 to 1", error);
     return true;
@@ -121,10 +128,11 @@ static int show_campaign(const struct report_arguments *a)
 
 int command_report(int argc, char **argv)
 {
-    struct report_arguments a = {.within_percent = 10, .compile_share = 0.3333};
+    struct report_arguments a = {.within_percent = NOT_GIVEN, .compile_share = NOT_GIVEN};
     const GOptionEntry options[] = {
         {"campaign", 'c', 0, G_OPTION_ARG_STRING_ARRAY, &a.campaigns,
-         "of this campaign (the newest; --dynamic: all of its target and stack)", "ID"},
+         "of this campaign (the newest; --dynamic: all of the target and stack measured last)",
+         "ID"},
         {"rejected", 'r', 0, G_OPTION_ARG_NONE, &a.rejected, "each rejected config with its reason",
          NULL},
         {"dynamic", 0, 0, G_OPTION_ARG_NONE, &a.dynamic,
