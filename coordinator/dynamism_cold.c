@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* What `worker --cold` reads: the policy's configs in the network's order. */
@@ -28,18 +29,18 @@ static json_t *request_json(const struct dynamism_network *network, int policy)
     return json_pack("{s:o}", "layers", layers);
 }
 
-static bool write_request(json_t *request, char **path, GError **error)
+/* The request as a file in memory, which is gone with whoever holds it; the command inherits it under
+ * the same number. -1 and a set error when it cannot be made. */
+static int write_request(json_t *request, GError **error)
 {
-    int fd = g_file_open_tmp("skipjack-cold-XXXXXX", path, error);
-    if (fd < 0)
-        return false;
-    bool written = json_dumpfd(request, fd, JSON_COMPACT) == 0;
-    if (close(fd) == 0 && written)
-        return true;
-    g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot write '%s': %s", *path,
-                g_strerror(errno));
-    unlink(*path);
-    return false;
+    int fd = memfd_create("skipjack-cold", 0);
+    if (fd >= 0 && json_dumpfd(request, fd, JSON_COMPACT) == 0)
+        return fd;
+    g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
+                "cannot write what 'skipjack worker --cold' reads: %s", g_strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
 static bool read_answer(const char *text, struct dynamism_cold *cold, GError **error)
@@ -60,24 +61,42 @@ static bool read_answer(const char *text, struct dynamism_cold *cold, GError **e
 }
 
 static bool measure(const struct dynamism_network *network, int policy, struct dynamism_cold *cold,
-                    GError **error)
+                    int *caught, GError **error)
 {
-    g_autofree char *path = NULL, *output = NULL;
+    g_autofree char *output = NULL;
     json_t *request = request_json(network, policy);
-    bool written = write_request(request, &path, error);
+    int fd = write_request(request, error);
     json_decref(request);
-    if (!written)
+    if (fd < 0)
         return false;
     fprintf(stderr, "cold start of %s, %s: %d kernels, about %.1f s to compile\n", network->name,
             dynamism_policy_name(policy), network->policies[policy].kernels,
             network->policies[policy].compile_seconds);
+    g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
     const char *const args[] = {"worker", "--cold", path, NULL};
-    bool ran = process_run(args, NULL, &output, error);
-    unlink(path);
+    bool ran = process_run_stoppable(args, &output, caught, error);
+    close(fd);
     return ran && read_answer(output, cold, error);
 }
 
-bool dynamism_report_cold(struct dynamism_report *report, GError **error)
+static void measure_or_note(struct dynamism_report *report, guint index, int policy)
+{
+    g_autoptr(GError) error = NULL;
+    const struct dynamism_network *network = g_ptr_array_index(report->networks, index);
+    int caught = 0;
+    bool measured = measure(network, policy, &report->cold[index][policy], &caught, &error);
+    report->stopped = caught != 0;
+    if (report->stopped)
+        g_ptr_array_add(report->notes,
+                        g_strdup("The cold starts were stopped: those that are shown are whole"));
+    else if (!measured)
+        g_ptr_array_add(report->notes,
+                        g_strdup_printf("%s, %s: no cold start: %s", network->name,
+                                        dynamism_policy_name(policy), error->message));
+    report->cold_failures += !measured && !report->stopped;
+}
+
+static bool check_machine(const struct dynamism_report *report, GError **error)
 {
     struct machine machine = {0};
     if (!machine_probe(&machine, error))
@@ -88,11 +107,21 @@ bool dynamism_report_cold(struct dynamism_report *report, GError **error)
                     "this machine is %s: --cold measures on the target itself, %s",
                     machine.target.id, report->target);
     machine_clear(&machine);
-    for (guint i = 0; same && i < report->networks->len; i++) {
+    return same;
+}
+
+bool dynamism_report_cold(struct dynamism_report *report, GError **error)
+{
+    if (!check_machine(report, error))
+        return false;
+    process_block_signals();
+    for (guint i = 0; i < report->networks->len; i++) {
         const struct dynamism_network *network = g_ptr_array_index(report->networks, i);
         for (int p = 0; network->measured->len > 0 && p < DYNAMISM_POLICIES; p++)
-            if (!measure(network, p, &report->cold[i][p], error))
-                return false;
+            if (!report->stopped)
+                measure_or_note(report, i, p);
     }
-    return same;
+    if (!report->stopped)
+        process_unblock_signals();
+    return true;
 }

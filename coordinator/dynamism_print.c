@@ -19,27 +19,28 @@ static const struct table_column policy_columns[] = {
     {"over mixed", NULL, TABLE_NUMBER, 2},
 };
 
+static void add_policy_row(Table *table, const struct dynamism_network *network, int number)
+{
+    const struct dynamism_policy *policy = &network->policies[number];
+    g_autofree char *covered = g_strdup_printf("%d of %u", policy->covered, network->measured->len);
+    table_text(table, network->name);
+    table_text(table, dynamism_policy_name(number));
+    table_text(table, covered);
+    for (int f = 0; f < DYNAMISM_FORMS; f++)
+        table_int(table, policy->forms[f]);
+    table_int(table, policy->kernels);
+    table_number(table, (double)policy->bytes / 1024);
+    table_number(table, policy->compile_seconds);
+    table_number(table, policy->run_ms);
+    table_number(table, policy->run_ms / network->policies[DYNAMISM_MIXED].run_ms);
+}
+
 static void print_policies(const struct dynamism_report *report, FILE *out)
 {
     Table *table = table_new(policy_columns, G_N_ELEMENTS(policy_columns));
-    for (guint i = 0; i < report->networks->len; i++) {
-        const struct dynamism_network *network = g_ptr_array_index(report->networks, i);
-        for (int p = 0; p < DYNAMISM_POLICIES; p++) {
-            const struct dynamism_policy *policy = &network->policies[p];
-            g_autofree char *covered =
-                g_strdup_printf("%d of %u", policy->covered, network->measured->len);
-            table_text(table, network->name);
-            table_text(table, dynamism_policy_name(p));
-            table_text(table, covered);
-            for (int f = 0; f < DYNAMISM_FORMS; f++)
-                table_int(table, policy->forms[f]);
-            table_int(table, policy->kernels);
-            table_number(table, (double)policy->bytes / 1024);
-            table_number(table, policy->compile_seconds);
-            table_number(table, policy->run_ms);
-            table_number(table, policy->run_ms / network->policies[DYNAMISM_MIXED].run_ms);
-        }
-    }
+    for (guint i = 0; i < report->networks->len; i++)
+        for (int p = 0; p < DYNAMISM_POLICIES; p++)
+            add_policy_row(table, g_ptr_array_index(report->networks, i), p);
     table_print(table, out);
     table_free(table);
     fputs("\ncovered: problems with a verified config of the policy's form; the others run the\n"
@@ -254,6 +255,13 @@ json_t *dynamism_report_json(const struct dynamism_report *report)
 
 /* ---- the command ---- */
 
+static int exit_status(const struct dynamism_report *report)
+{
+    if (report->stopped)
+        return CLI_INTERRUPTED;
+    return report->cold_failures > 0 ? CLI_FAILED : CLI_DONE;
+}
+
 int dynamism_report_run(const struct dynamism_request *request)
 {
     GError *error = NULL;
@@ -267,6 +275,7 @@ int dynamism_report_run(const struct dynamism_request *request)
         table_show_json(dynamism_report_json(report));
     else
         dynamism_report_print(report, stdout);
+    int status = exit_status(report);
     dynamism_report_free(report);
-    return CLI_DONE;
+    return status;
 }

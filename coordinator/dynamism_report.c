@@ -3,29 +3,35 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/plan.h"
+#include "coordinator/report.h"
 #include "solvers/problem_key.h"
 
 #include <string.h>
 
 /* ---- campaigns ---- */
 
-static bool same_place(const struct campaign *a, const struct campaign *b)
+/* Times of another device or of other software do not compare. */
+static bool is_of_report(const struct dynamism_report *report, const struct campaign *campaign)
 {
-    return strcmp(a->target, b->target) == 0 && strcmp(a->stack, b->stack) == 0;
+    return strcmp(campaign->target, report->target) == 0 &&
+           strcmp(campaign->stack, report->stack) == 0;
 }
 
-static const struct campaign *newest_campaign(const GPtrArray *campaigns)
+static void set_place(struct dynamism_report *report, const struct campaign *campaign)
 {
-    const struct campaign *newest = NULL;
-    for (guint i = 0; i < campaigns->len; i++) {
-        const struct campaign *campaign = g_ptr_array_index(campaigns, i);
-        if (!newest || campaign->id > newest->id)
-            newest = campaign;
-    }
-    return newest;
+    report->target = g_strdup(campaign->target);
+    report->stack = g_strdup(campaign->stack);
 }
 
-/* Adds one by its id; the first one says of which target all are. */
+static bool is_taken(const struct dynamism_report *report, int64_t id)
+{
+    for (guint i = 0; i < report->campaigns->len; i++)
+        if (g_array_index(report->campaigns, int64_t, i) == id)
+            return true;
+    return false;
+}
+
+/* Adds one by its id; the first one says of which target and stack all are. */
 static bool take_campaign(struct dynamism_report *report, Store *store, const char *name,
                           GError **error)
 {
@@ -35,20 +41,51 @@ static bool take_campaign(struct dynamism_report *report, Store *store, const ch
     struct campaign *campaign = store_get_campaign(store, id, error);
     if (!campaign)
         return false;
-    if (!report->target) {
-        report->target = g_strdup(campaign->target);
-        report->stack = g_strdup(campaign->stack);
-    }
-    bool same = strcmp(campaign->target, report->target) == 0;
-    if (same)
+    if (!report->target)
+        set_place(report, campaign);
+    bool same = is_of_report(report, campaign);
+    if (same && !is_taken(report, id))
         g_array_append_val(report->campaigns, id);
-    else
+    else if (!same)
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                    "campaign %s is for %s, others for %s: times of different targets do not "
-                    "compare",
-                    name, campaign->target, report->target);
+                    "campaign %s is for %s (%s), others for %s (%s): times of different targets or "
+                    "software do not compare",
+                    name, campaign->target, campaign->stack, report->target, report->stack);
     campaign_free(campaign);
     return same;
+}
+
+/* The first of the campaigns that has results, or the first of all where none has. NULL and a set
+ * error where the database refuses. */
+static const struct campaign *first_measured(Store *store, const GPtrArray *campaigns,
+                                             GError **error)
+{
+    for (guint i = 0; i < campaigns->len; i++) {
+        const struct campaign *campaign = g_ptr_array_index(campaigns, i);
+        if (campaign->build_only)
+            continue;
+        g_autoptr(GPtrArray) results = store_list_results(store, campaign->id, error);
+        if (!results)
+            return NULL;
+        if (results->len > 0)
+            return campaign;
+    }
+    return g_ptr_array_index(campaigns, 0);
+}
+
+static bool take_all_campaigns(struct dynamism_report *report, Store *store, GError **error)
+{
+    g_autoptr(GPtrArray) campaigns = report_campaigns(store, error);
+    const struct campaign *measured = campaigns ? first_measured(store, campaigns, error) : NULL;
+    if (!measured)
+        return false;
+    set_place(report, measured);
+    for (guint i = campaigns->len; i > 0; i--) {
+        const struct campaign *campaign = g_ptr_array_index(campaigns, i - 1);
+        if (is_of_report(report, campaign))
+            g_array_append_val(report->campaigns, campaign->id);
+    }
+    return true;
 }
 
 static bool take_campaigns(struct dynamism_report *report, Store *store, char *const *names,
@@ -58,23 +95,7 @@ static bool take_campaigns(struct dynamism_report *report, Store *store, char *c
     for (int i = 0; names && names[i]; i++)
         if (!take_campaign(report, store, names[i], error))
             return false;
-    g_autoptr(GPtrArray) campaigns = names ? NULL : store_list_campaigns(store, error);
-    if (!campaigns)
-        return names != NULL;
-    const struct campaign *newest = newest_campaign(campaigns);
-    if (!newest) {
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
-                    "there is no campaign yet; skipjack tune FILE makes one");
-        return false;
-    }
-    for (guint i = 0; i < campaigns->len; i++) {
-        const struct campaign *campaign = g_ptr_array_index(campaigns, i);
-        if (same_place(campaign, newest))
-            g_array_append_val(report->campaigns, campaign->id);
-    }
-    report->target = g_strdup(newest->target);
-    report->stack = g_strdup(newest->stack);
-    return true;
+    return names || take_all_campaigns(report, store, error);
 }
 
 /* ---- what was measured ---- */
@@ -86,7 +107,41 @@ static bool is_stale(const char *name, int revision)
     return solver && solver->revision != revision;
 }
 
-static bool read_campaign(struct dynamism_report *report, Store *store, int64_t id, GError **error)
+/* A config of a problem counts once, with its best time: campaigns take over each other's results, and
+ * measure the same config again. places: its name -> its place among the results, from 1. */
+static void add_result(struct dynamism_report *report, struct result *result, GHashTable *places)
+{
+    char key[PROBLEM_KEY_MAX];
+    char *name = g_strdup_printf("%s %s %s", problem_key(&result->problem, key), result->solver,
+                                 result->kept.config_text);
+    guint place = GPOINTER_TO_UINT(g_hash_table_lookup(places, name));
+    if (place == 0) {
+        g_ptr_array_add(report->results, result);
+        g_hash_table_insert(places, name, GUINT_TO_POINTER(report->results->len));
+        return;
+    }
+    g_free(name);
+    struct result **known = (struct result **)&report->results->pdata[place - 1];
+    if (result->kept.outcome.median_ms < (*known)->kept.outcome.median_ms)
+        *known = result;
+}
+
+static void add_results(struct dynamism_report *report, const GPtrArray *results,
+                        GHashTable *places)
+{
+    for (guint i = 0; i < results->len; i++) {
+        struct result *result = g_ptr_array_index(results, i);
+        bool stale = is_stale(result->solver, result->revision);
+        bool foreign = report->carried_only && !solver_find(result->solver);
+        report->stale += stale;
+        report->foreign += foreign;
+        if (!stale && !foreign)
+            add_result(report, result, places);
+    }
+}
+
+static bool read_campaign(struct dynamism_report *report, Store *store, int64_t id,
+                          GHashTable *places, GError **error)
 {
     GPtrArray *results = store_list_results(store, id, error);
     if (results)
@@ -95,19 +150,28 @@ static bool read_campaign(struct dynamism_report *report, Store *store, int64_t 
     if (!outcomes)
         return false;
     g_ptr_array_add(report->lists, outcomes);
-    for (guint i = 0; i < results->len; i++) {
-        struct result *result = g_ptr_array_index(results, i);
-        bool stale = is_stale(result->solver, result->revision);
-        report->stale += stale;
-        if (!stale)
-            g_ptr_array_add(report->results, result);
-    }
+    add_results(report, results, places);
     for (guint i = 0; i < outcomes->len; i++) {
         struct config_outcome *outcome = g_ptr_array_index(outcomes, i);
         if (!is_stale(outcome->solver, outcome->revision))
             g_ptr_array_add(report->outcomes, outcome);
     }
     return true;
+}
+
+/* Why there is no result to report on. */
+static void set_empty_error(const struct dynamism_report *report, GError **error)
+{
+    if (report->stale + report->foreign > 0)
+        g_set_error(
+            error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+            "what was measured on %s is not this program's: %d results are of other "
+            "revisions of its solvers, %d of solvers that it does not carry; tune it again: "
+            "skipjack tune FILE",
+            report->target, report->stale, report->foreign);
+    else
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "nothing was measured yet on %s; skipjack tune FILE does", report->target);
 }
 
 static GPtrArray *kernel_keys(const GPtrArray *results)
@@ -133,14 +197,14 @@ static bool read_measured(struct dynamism_report *report, Store *store, GError *
     report->lists = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
     report->results = g_ptr_array_new();
     report->outcomes = g_ptr_array_new();
+    g_autoptr(GHashTable) places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < report->campaigns->len; i++) {
         int64_t id = g_array_index(report->campaigns, int64_t, i);
-        if (!read_campaign(report, store, id, error))
+        if (!read_campaign(report, store, id, places, error))
             return false;
     }
     if (report->results->len == 0) {
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
-                    "nothing was measured yet on %s; skipjack tune FILE does", report->target);
+        set_empty_error(report, error);
         return false;
     }
     g_autoptr(GPtrArray) keys = kernel_keys(report->results);
@@ -273,28 +337,44 @@ static void note_network(struct dynamism_report *report, const struct dynamism_n
                                             network->policies[p].unknown));
 }
 
-static void add_notes(struct dynamism_report *report)
+static void note_left_out(struct dynamism_report *report)
 {
-    bool lacks_pairs = false;
-    report->notes = g_ptr_array_new_with_free_func(g_free);
-    for (int f = 0; f < DYNAMISM_FORMS; f++)
-        note_form(report, (enum dynamism_form)f);
-    for (guint i = 0; i < report->networks->len; i++)
-        note_network(report, g_ptr_array_index(report->networks, i));
-    for (guint i = 0; i < report->parameters->len; i++) {
-        const struct dynamism_parameter *parameter =
-            &g_array_index(report->parameters, struct dynamism_parameter, i);
-        lacks_pairs = lacks_pairs || (parameter->choice && parameter->pairs == 0);
-    }
     if (report->stale > 0)
         g_ptr_array_add(report->notes,
                         g_strdup_printf("%d results of other revisions of solvers are left out: "
                                         "what they measured is not what this program compiles",
                                         report->stale));
+    if (report->foreign > 0)
+        g_ptr_array_add(
+            report->notes,
+            g_strdup_printf("%d results of solvers that this program does not carry are "
+                            "left out: it cannot compile them for a cold start",
+                            report->foreign));
+}
+
+static void note_gains(struct dynamism_report *report)
+{
+    bool lacks_pairs = false;
+    for (guint i = 0; i < report->parameters->len; i++) {
+        const struct dynamism_parameter *parameter =
+            &g_array_index(report->parameters, struct dynamism_parameter, i);
+        lacks_pairs = lacks_pairs || (parameter->choice && parameter->pairs == 0);
+    }
     if (lacks_pairs)
         g_ptr_array_add(report->notes,
                         g_strdup("A gain is unknown where no two configs differ in that parameter "
                                  "alone; tune with more of them: --configs 0"));
+}
+
+static void add_notes(struct dynamism_report *report)
+{
+    report->notes = g_ptr_array_new_with_free_func(g_free);
+    for (int f = 0; f < DYNAMISM_FORMS; f++)
+        note_form(report, (enum dynamism_form)f);
+    for (guint i = 0; i < report->networks->len; i++)
+        note_network(report, g_ptr_array_index(report->networks, i));
+    note_left_out(report);
+    note_gains(report);
 }
 
 /* ---- the whole ---- */
@@ -304,6 +384,7 @@ struct dynamism_report *dynamism_report_new(Store *store, const struct dynamism_
 {
     struct dynamism_report *report = g_new0(struct dynamism_report, 1);
     report->limits = request->limits;
+    report->carried_only = request->cold;
     if (take_campaigns(report, store, request->campaigns, error) &&
         read_measured(report, store, error) &&
         read_networks(report, store, request->networks, error)) {

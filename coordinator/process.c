@@ -117,23 +117,38 @@ char *process_status_text(int status)
     return g_strdup_printf("ended with status %d", WEXITSTATUS(status));
 }
 
-static char *read_to_end(int fd)
+/* What can be read without waiting, where the descriptor does not wait; else all to its end. */
+static void read_on(int fd, GString *text)
 {
-    GString *text = g_string_new(NULL);
     char buffer[4096];
     ssize_t got;
     while ((got = read(fd, buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR)) {
         if (got > 0)
             g_string_append_len(text, buffer, got);
     }
-    return g_string_free(text, FALSE);
 }
 
-static bool wait_to_end(pid_t pid, const char *command, GError **error)
+/* Starts the command; *fd is its standard output. */
+static pid_t start_piped(const char *const *args, const char *log_path, int flags, int *fd,
+                         GError **error)
 {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        fail_start(error, "make a pipe", errno);
+        return 0;
+    }
+    pid_t pid = process_start(args, log_path, ends[1], error);
+    close(ends[1]);
+    *fd = ends[0];
+    if (pid == 0)
+        close(ends[0]);
+    else if (flags != 0)
+        fcntl(ends[0], F_SETFL, flags);
+    return pid;
+}
+
+static bool check_status(int status, const char *command, GError **error)
+{
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
     g_autofree char *how = process_status_text(status);
@@ -144,18 +159,41 @@ static bool wait_to_end(pid_t pid, const char *command, GError **error)
 
 bool process_run(const char *const *args, const char *log_path, char **output, GError **error)
 {
-    int ends[2];
+    int fd, status = 0;
     *output = NULL;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return fail_start(error, "make a pipe", errno);
-    pid_t pid = process_start(args, log_path, ends[1], error);
-    close(ends[1]);
-    g_autofree char *text = pid > 0 ? read_to_end(ends[0]) : NULL;
-    close(ends[0]);
+    pid_t pid = start_piped(args, log_path, 0, &fd, error);
     if (pid == 0)
         return false;
-    *output = g_steal_pointer(&text);
-    return wait_to_end(pid, args[0], error);
+    GString *text = g_string_new(NULL);
+    read_on(fd, text);
+    close(fd);
+    *output = g_string_free(text, FALSE);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return check_status(status, args[0], error);
+}
+
+bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error)
+{
+    int fd, status = 0;
+    *output = NULL;
+    *caught = 0;
+    pid_t pid = start_piped(args, NULL, O_NONBLOCK, &fd, error);
+    if (pid == 0)
+        return false;
+    GString *text = g_string_new(NULL);
+    while (!process_ended(pid, &status)) {
+        int number = process_wait_signal(1000);
+        read_on(fd, text);
+        if (number != SIGINT && number != SIGTERM)
+            continue;
+        kill(*caught ? -pid : pid, *caught ? SIGKILL : number);
+        *caught = number;
+    }
+    read_on(fd, text);
+    close(fd);
+    *output = g_string_free(text, FALSE);
+    return check_status(status, args[0], error);
 }
 
 json_t *process_probe(GError **error)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Signals that tune and watch take one by one with process_wait_signal(): INT, TERM and CHLD. */
+/* Signals that some commands take one by one with process_wait_signal(): INT, TERM and CHLD. */
 void process_block_signals(void);
 /* Back to the default: a signal that came meanwhile takes effect now. */
 void process_unblock_signals(void);
@@ -36,6 +36,10 @@ char *process_status_text(int status);
  * could not be started. Called with signals as they are by default: Ctrl-C ends this process,
  * and the command with it. */
 bool process_run(const char *const *args, const char *log_path, char **output, GError **error);
+
+/* The same with signals blocked (process_block_signals()): the first SIGINT or SIGTERM is passed on to
+ * the command, a second one kills it; *caught is the last, 0 for none. */
+bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error);
 
 /* Runs `skipjack worker --probe` and parses what it prints. A new reference, or NULL. */
 json_t *process_probe(GError **error);

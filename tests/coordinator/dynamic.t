@@ -5,7 +5,9 @@ use strict;
 use warnings;
 use File::Temp qw(tempdir);
 use JSON::PP qw(decode_json);
+use POSIX qw(setpgid :sys_wait_h);
 use Test::More;
+use Time::HiRes qw(sleep time);
 
 my $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
@@ -95,12 +97,103 @@ is scalar(grep { length > 120 } split /\n/, $output), 0, 'lines are short';
 for my $case (
     [qr/two reports/, '--dynamic', '--rejected'],
     [qr/belong to --dynamic/, '--cold'],
-    [qr/--within cannot/, '--dynamic', '--within', '-1'],
+    [qr/belong to --dynamic/, '--within', '10'],
+    [qr/belong to --dynamic/, '--compile-share', '0.5'],
+    [qr/--within takes a percentage/, '--dynamic', '--within', '-1'],
+    [qr/--within takes a percentage/, '--dynamic', '--within', 'nan'],
     [qr/--compile-share is a part/, '--dynamic', '--compile-share', '2']) {
     my ($expected, @arguments) = @$case;
     (undef, $errors, $status) = run('report', @arguments);
     is $status, 2, "'report @arguments' is wrong usage";
     like $errors, $expected, 'and says why';
 }
+
+# ---- what is taken together
+
+sub forms { return json_of('report', '--dynamic', map { ('--campaign', $_) } @_)->{forms} }
+
+run(@tune, '--solvers', 'ConvDirectNaive', '--seed', '7');
+is_deeply forms(1, 4), forms(1), 'results that a campaign took over count once';
+$report = json_of('report', '--dynamic', '--campaign', '1', '--campaign', '1');
+is_deeply $report->{campaigns}, [1], 'as does a campaign that is named twice';
+is_deeply $report->{forms}, forms(1), 'and its results';
+
+run('campaign', 'create', '--target', 'gfx90a68', '--problems', "$folder/net.txt", '--build-only');
+run('campaign', 'create', '--target', 'gfx90a68', '--problems', "$folder/net.txt");
+$report = json_of('report', '--dynamic');
+like $report->{target}, qr/^cpu-/, 'a campaign without results does not choose the target';
+
+sub sql { system $program, 'db', 'psql', '-qc', $_[0] and die "'$_[0]' failed" }
+
+sql("UPDATE campaigns SET stack = 'another' WHERE id = 2");
+(undef, $errors, $status) = run('report', '--dynamic', '--campaign', '1', '--campaign', '2');
+is $status, 2, 'campaigns of two stacks are refused';
+like $errors, qr/campaign 2 is for cpu-\S+ \(another\), others for/, 'and both are named';
+
+# ---- a cold start that ends early
+
+# Ends it with Ctrl-C when its words show the pattern. Standard output and the exit status.
+sub stopped_at {
+    my ($pattern, @arguments) = @_;
+    my $pid = fork // die $!;
+    if ($pid == 0) {
+        open STDOUT, '>', "$folder/stopped.out";
+        open STDERR, '>', "$folder/errors";
+        setpgid(0, 0);
+        exec $program, @arguments;
+        exit 127;
+    }
+    my ($deadline, $words, $ended) = (time + 100, '', 0);
+    until ($words =~ $pattern || time > $deadline) {
+        open my $file, '<', "$folder/errors";
+        $words = join '', <$file> if $file;
+        sleep 0.02;
+    }
+    kill 'INT', $pid;
+    sleep 0.05 until ($ended = waitpid $pid, WNOHANG) || time > $deadline;
+    my $status = $? >> 8;
+    kill 'KILL', $pid if !$ended;
+    open my $file, '<', "$folder/stopped.out" or die $!;
+    return (join('', <$file>), $status);
+}
+
+mkdir "$folder/tmp";
+sql("UPDATE campaigns SET stack = (SELECT stack FROM campaigns WHERE id = 1) WHERE id = 2");
+{
+    local $ENV{TMPDIR} = "$folder/tmp";
+    my ($text, $ended) =
+        stopped_at(qr/cold start of \S+, dynamic/, 'report', '--dynamic', '--cold', '--json');
+    is $ended, 130, 'Ctrl-C during the cold starts ends with 130';
+    my %of = %{decode_json($text)->{networks}[0]{policies}};
+    cmp_ok $of{static}{cold}{first_seconds}, '>', 0, 'what was measured is shown';
+    is $of{mixed}{cold}, undef, 'and what was not, is not';
+    is_deeply [glob "$folder/tmp/*"], [], 'no file is left behind';
+}
+
+sql("UPDATE results SET config_text = '0,0' WHERE job_id IN (SELECT j.id FROM jobs j JOIN solvers s"
+    . " ON s.id = j.solver_id WHERE s.name = 'ConvCpuDirect')");
+my ($text);
+($text, $errors, $status) = run('report', '--dynamic', '--cold', '--json');
+is $status, 1, 'a cold start that fails ends with 1';
+$report = decode_json($text);
+%policies = %{$report->{networks}[0]{policies}};
+is $policies{static}{cold}, undef, 'without its times';
+cmp_ok $policies{dynamic}{cold}{first_seconds}, '>', 0, 'and with those of the others';
+is scalar(grep { /static: no cold start: / } @{$report->{notes}}), 1, 'a note says so';
+like $errors, qr/^worker: cannot use .*layer \d: .*ConvCpuDirect/m, 'and the worker says why';
+
+# ---- solvers of another program
+
+sql("UPDATE solvers SET name = 'ConvElsewhere' WHERE name = 'ConvCpuDirect'");
+cmp_ok json_of('report', '--dynamic')->{forms}{static}, '>', 0,
+    'results of solvers that are not here count';
+$report = json_of('report', '--dynamic', '--cold');
+is $report->{forms}{static}, 0, 'but not where they have to be compiled';
+is scalar(grep { /solvers that this program does not carry are left out/ } @{$report->{notes}}), 1,
+    'which is said';
+sql("UPDATE solvers SET revision = revision + 100 WHERE name <> 'ConvElsewhere'");
+(undef, $errors, $status) = run('report', '--dynamic', '--campaign', '1');
+is $status, 1, 'where all is of other revisions there is nothing to report';
+like $errors, qr/not this program's: 2 results are of other revisions.*skipjack tune/, 'and why';
 
 done_testing;
