@@ -12,11 +12,14 @@ static GArray *zeros(guint count)
 
 /* ---- families ---- */
 
-static void find_families(const struct coverage_request *request, GArray *families)
+static void find_families(const struct coverage_request *request, struct coverage *coverage)
 {
+    GArray *families = coverage->families;
     for (int i = 0; i < request->solver_count; i++) {
         struct coverage_family family = {.name = request->solvers[i]->algorithm};
         bool known = plan_is_naive(request->solvers[i]);
+        if (known)
+            coverage->naive_family = family.name;
         for (guint f = 0; f < families->len && !known; f++)
             known =
                 strcmp(g_array_index(families, struct coverage_family, f).name, family.name) == 0;
@@ -68,12 +71,14 @@ static void ask_all(const struct coverage_request *request, struct coverage *cov
         struct coverage_family *family =
             &g_array_index(coverage->families, struct coverage_family, f);
         uint64_t bits = members(request, family->name);
+        bool other = g_strcmp0(family->name, coverage->naive_family) != 0;
         for (int i = 0; i < count; i++) {
             struct coverage_problem *asked =
                 &g_array_index(coverage->problems, struct coverage_problem, i);
             bool serves = (asked->applicable & bits) != 0;
             family->problems += serves;
             asked->families += serves;
+            asked->other_families += serves && other;
         }
     }
 }
@@ -85,6 +90,7 @@ static void count_problems(struct coverage *coverage)
             &g_array_index(coverage->problems, struct coverage_problem, i);
         g_array_index(coverage->solver_histogram, int, asked->solvers)++;
         g_array_index(coverage->family_histogram, int, asked->families)++;
+        g_array_index(coverage->other_family_histogram, int, asked->other_families)++;
         coverage->unserved += asked->applicable == 0;
     }
 }
@@ -215,8 +221,9 @@ struct coverage *coverage_new(const struct coverage_request *request)
     coverage->families = g_array_new(FALSE, FALSE, sizeof(struct coverage_family));
     coverage->solvers = g_array_new(FALSE, FALSE, sizeof(struct coverage_solver));
     coverage->solver_histogram = zeros((guint)request->solver_count + 1);
-    find_families(request, coverage->families);
+    find_families(request, coverage);
     coverage->family_histogram = zeros(coverage->families->len + 1);
+    coverage->other_family_histogram = zeros(coverage->families->len + 1);
     ask_all(request, coverage);
     count_problems(coverage);
     look_at_solvers(request, coverage);
@@ -231,6 +238,7 @@ void coverage_free(struct coverage *coverage)
     g_array_unref(coverage->problems);
     g_array_unref(coverage->solver_histogram);
     g_array_unref(coverage->family_histogram);
+    g_array_unref(coverage->other_family_histogram);
     g_array_unref(coverage->families);
     g_array_unref(coverage->solvers);
     g_free(coverage);

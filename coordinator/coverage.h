@@ -2,7 +2,28 @@
  * Coverage: which solvers serve each problem of a list on one target, from
  * which algorithm families, and how much there is to choose in each solver's
  * space. "Beside the naive one" leaves PLAN_NAIVE_SOLVER out, the last resort
- * that serves nearly everything. Pure, but for allocation and printing.
+ * that serves nearly everything; "other families" leave its whole family out,
+ * of which a fast relative is no alternative. Pure, but for allocation and
+ * printing.
+ *
+ * As JSON it is an object:
+ *   target            the target's id
+ *   problems          how many distinct ones
+ *   unserved          of them, those that no solver serves, not even the naive one
+ *   histogram         {"3": N, ...}: N problems have 3 applicable solvers beside the naive one;
+ *                     counts that no problem has are left out
+ *   families          {"GEMM": N, ...}: problems that a solver of the family serves, beside the
+ *                     naive one
+ *   family_histogram  as histogram: of the families of those solvers
+ *   other_family_histogram    likewise, without the naive solver's family
+ *   poorest           an array, of each problem that has as few solvers as the poorest, and of 20
+ *                     where those are fewer: key, problem (for people), count (solvers beside the
+ *                     naive one), naive (whether it serves too), solvers and families (names), and
+ *                     other_families (how many)
+ *   solvers           an array, of each solver: solver, family, problems (that it serves), counted
+ *                     (of them, those whose spaces were counted), configs_min, configs_median,
+ *                     configs_max, share_one_config and share_no_config (parts of its problems);
+ *                     null for solvers that cannot be tuned
  */
 #ifndef COORDINATOR_COVERAGE_H
 #define COORDINATOR_COVERAGE_H
@@ -33,6 +54,7 @@ struct coverage_problem {
     uint64_t applicable; /* bit i: the i-th solver of the request, the naive one's too */
     int solvers;         /* applicable, beside the naive one */
     int families;        /* how many they are from */
+    int other_families;  /* of these, those that are not the naive solver's */
     bool naive;          /* the naive solver serves it */
 };
 
@@ -52,14 +74,16 @@ struct coverage_solver {
 
 struct coverage {
     const ProblemList *list;
+    const char *naive_family; /* NULL where the naive solver was not asked */
     char target[64];
     int unserved;             /* problems that no solver serves, not even the naive one */
     GArray *problems;         /* struct coverage_problem, the poorest first: by solvers, whether the
                                * naive one serves them, families, then their order in the list */
     GArray *solver_histogram; /* int: problems with so many solvers, beside the naive one */
     GArray *family_histogram; /* int: problems with so many families, beside the naive solver */
-    GArray *families;         /* struct coverage_family, in the order of the solvers */
-    GArray *solvers;          /* struct coverage_solver, in the order given */
+    GArray *other_family_histogram; /* int: problems with so many other families */
+    GArray *families;               /* struct coverage_family, in the order of the solvers */
+    GArray *solvers;                /* struct coverage_solver, in the order given */
 };
 
 /* Asks every solver about every problem. The list and the solvers must outlive the result. Free

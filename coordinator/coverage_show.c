@@ -87,6 +87,7 @@ static void print_poorest(const struct coverage *coverage)
     static const struct table_column columns[] = {
         {"solvers", "solvers", TABLE_INT, 0},
         {"families", "families", TABLE_INT, 0},
+        {"others", "other_families", TABLE_INT, 0},
         {"naive", "naive", TABLE_YES, 0},
         {"key", "key", TABLE_TEXT, 0},
         {"families' names", "names", TABLE_TEXT, 0},
@@ -102,6 +103,7 @@ static void print_poorest(const struct coverage *coverage)
         g_autofree char *joined = g_strjoinv(" ", (char **)names->pdata);
         table_int(table, problem->solvers);
         table_int(table, problem->families);
+        table_int(table, problem->other_families);
         table_yes(table, problem->naive);
         table_text(table,
                    problem_key(&problem_list_get(coverage->list, problem->index)->problem, key));
@@ -173,14 +175,16 @@ void coverage_print(const struct coverage *coverage)
         {"share %", "share", TABLE_NUMBER, 1},
     };
     int problems = (int)coverage->problems->len;
-    printf("%d problems on %s: each has at least %u solvers and %u algorithm families beside "
-           "%s\n",
-           problems, coverage->target, lowest(coverage->solver_histogram),
-           lowest(coverage->family_histogram), PLAN_NAIVE_SOLVER);
+    printf("%d problems on %s: each has at least %u solvers beside %s", problems, coverage->target,
+           lowest(coverage->solver_histogram), PLAN_NAIVE_SOLVER);
+    printf(", and at least %u families other than %s\n", lowest(coverage->other_family_histogram),
+           coverage->naive_family ? coverage->naive_family : "its own");
     if (coverage->unserved > 0)
         printf("%d of them are served by no solver at all\n", coverage->unserved);
     print_histogram("applicable solvers a problem", solvers, coverage->solver_histogram, problems);
     print_histogram("families a problem", families, coverage->family_histogram, problems);
+    print_histogram("other families a problem, without that of " PLAN_NAIVE_SOLVER, families,
+                    coverage->other_family_histogram, problems);
     print_families(coverage);
     print_poorest(coverage);
     print_solvers(coverage);
@@ -232,10 +236,11 @@ static json_t *poorest_json(const struct coverage *coverage)
         const struct problem *p = &problem_list_get(coverage->list, problem->index)->problem;
         g_autofree char *text = problem_text(p);
         char key[PROBLEM_KEY_MAX];
-        json_t *entry = json_pack("{s:s, s:s, s:i, s:b, s:o, s:o}", "key", problem_key(p, key),
+        json_t *entry = json_pack("{s:s, s:s, s:i, s:b, s:o, s:o, s:i}", "key", problem_key(p, key),
                                   "problem", text, "count", problem->solvers, "naive",
                                   problem->naive, "solvers", names_json(coverage, problem, false),
-                                  "families", names_json(coverage, problem, true));
+                                  "families", names_json(coverage, problem, true), "other_families",
+                                  problem->other_families);
         json_array_append_new(json, entry);
     }
     return json;
@@ -265,10 +270,11 @@ json_t *coverage_json(const struct coverage *coverage)
     json_t *solvers = json_array();
     for (guint i = 0; i < coverage->solvers->len; i++)
         json_array_append_new(solvers, solver_json(solver_at(coverage, i)));
-    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "target", coverage->target,
+    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "target", coverage->target,
                      "problems", (int)coverage->problems->len, "unserved", coverage->unserved,
                      "histogram", histogram_json(coverage->solver_histogram), "families",
                      families_json(coverage), "family_histogram",
-                     histogram_json(coverage->family_histogram), "poorest", poorest_json(coverage),
-                     "solvers", solvers);
+                     histogram_json(coverage->family_histogram), "other_family_histogram",
+                     histogram_json(coverage->other_family_histogram), "poorest",
+                     poorest_json(coverage), "solvers", solvers);
 }

@@ -169,8 +169,9 @@ static int cover(const struct solvers_options *options, char *const *files)
     if (!import)
         return cli_fail("solvers", error);
     if (problem_list_count(import->problems) == 0) {
+        g_autofree char *names = g_strjoinv("', '", (char **)files);
         fprintf(stderr, "skipjack solvers: there is no problem in '%s' to ask solvers about\n",
-                files[0]);
+                names);
         return CLI_FAILED;
     }
     struct coverage_progress progress = {.start_us = g_get_monotonic_time()};
@@ -217,6 +218,21 @@ static int list(const struct solvers_options *options)
     return list_finish("solvers", table, options->json, error);
 }
 
+static int run(const struct solvers_options *options, int files, char *const *names)
+{
+    const char *wrong = misuse(options, files);
+    if (wrong) {
+        fprintf(stderr, "skipjack solvers: %s\n", wrong);
+        return CLI_USAGE;
+    }
+    if (options->coverage)
+        return cover(options, names);
+    if (!options->table)
+        return list(options);
+    print_claims();
+    return CLI_DONE;
+}
+
 int command_solvers(int argc, char **argv)
 {
     struct solvers_options options = {0};
@@ -245,18 +261,8 @@ int command_solvers(int argc, char **argv)
         .options = entries,
         .most = -1,
     };
-    if (!cli_parse(&cli, &argc, &argv))
-        return CLI_USAGE;
-    const char *wrong = misuse(&options, argc - 1);
-    if (wrong) {
-        fprintf(stderr, "skipjack solvers: %s\n", wrong);
-        return CLI_USAGE;
-    }
-    int status = CLI_DONE;
-    if (options.table)
-        print_claims();
-    else
-        status = options.coverage ? cover(&options, argv + 1) : list(&options);
+    bool parsed = cli_parse(&cli, &argc, &argv);
+    int status = parsed ? run(&options, argc - 1, argv + 1) : CLI_USAGE;
     g_free(options.problem);
     g_free(options.target);
     return status;

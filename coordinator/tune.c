@@ -97,9 +97,10 @@ static bool read_problems(struct tune *tune, GError **error)
         return false;
     tune->problems = problems_of_import(tune->import);
     if (tune->problems->len == 0) {
+        g_autofree char *names = g_strjoinv("', '", tune->request.files);
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
                     "there is no problem in '%s'; skipjack import --dry-run says what is in it",
-                    tune->request.files[0]);
+                    names);
         return false;
     }
     if (!tune->request.name)
