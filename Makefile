@@ -137,6 +137,9 @@ endef
 $(foreach room,$(rooms) faults bench,$(eval $(call test_program,$(room))))
 $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 
+# Assembly is among the fault tests' device code alone.
+$(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)
+
 # Rooms that work in memory run a second time under the sanitizers.
 in_memory := solvers kernels export
 sanitized_build := build/address-undefined

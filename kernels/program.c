@@ -30,12 +30,18 @@ static GBytes *object_read(const char *file, const struct target *target, GError
     return NULL;
 }
 
+static void hash_bytes(GBytes *bytes, char hash[PROGRAM_HASH_LENGTH + 1])
+{
+    g_autofree char *sum = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, bytes);
+
+    g_strlcpy(hash, sum, PROGRAM_HASH_LENGTH + 1);
+}
+
 bool program_hash(const char *file, const struct target *target, char hash[PROGRAM_HASH_LENGTH + 1],
                   GError **error)
 {
     const struct kernel_source *source;
     g_autoptr(GBytes) bytes = NULL;
-    g_autofree char *sum = NULL;
 
     if (program_kind_of(file) != PROGRAM_OBJECT) {
         source = kernel_source_find(file, error);
@@ -44,11 +50,9 @@ bool program_hash(const char *file, const struct target *target, char hash[PROGR
         return source != NULL;
     }
     bytes = object_read(file, target, error);
-    if (!bytes)
-        return false;
-    sum = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, bytes);
-    g_strlcpy(hash, sum, PROGRAM_HASH_LENGTH + 1);
-    return true;
+    if (bytes)
+        hash_bytes(bytes, hash);
+    return bytes != NULL;
 }
 
 static bool check_amd_object(GBytes *bytes, const char *file, const char *entry,
@@ -71,22 +75,38 @@ static bool check_amd_object(GBytes *bytes, const char *file, const char *entry,
     return true;
 }
 
-static bool take_ready_object(const char *file, const char *entry, const struct target *target,
+/* An object may be replaced at any time, and its code must not lie under another one's key. */
+static bool check_asked_for(GBytes *bytes, const struct program *program, GError **error)
+{
+    char hash[PROGRAM_HASH_LENGTH + 1];
+
+    if (g_bytes_get_size(bytes) == 0) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT, "%s is empty", program->file);
+        return false;
+    }
+    if (!program->hash)
+        return true;
+    hash_bytes(bytes, hash);
+    if (strcmp(hash, program->hash) == 0)
+        return true;
+    g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_SOURCE,
+                "%s is not the object that was asked for: SHA-256 %s, asked for %s", program->file,
+                hash, program->hash);
+    return false;
+}
+
+static bool take_ready_object(const struct program *program, const struct target *target,
                               struct code_object *object, GError **error)
 {
     gint64 start = g_get_monotonic_time();
-    g_autoptr(GBytes) bytes = object_read(file, target, error);
+    g_autoptr(GBytes) bytes = object_read(program->file, target, error);
 
-    if (!bytes)
+    if (!bytes || !check_asked_for(bytes, program, error))
         return false;
-    if (g_bytes_get_size(bytes) == 0) {
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT, "%s is empty", file);
-        return false;
-    }
     object->registers = object->spills = -1;
     object->scratch_bytes = -1;
     if (target->vendor == VENDOR_AMD &&
-        !check_amd_object(bytes, file, entry, target, object, error))
+        !check_amd_object(bytes, program->file, program->entry, target, object, error))
         return false;
     object->code = g_steal_pointer(&bytes);
     object->log = g_strdup("");
@@ -94,24 +114,26 @@ static bool take_ready_object(const char *file, const char *entry, const struct 
     return true;
 }
 
-bool program_build(const struct toolchain *toolchain, const char *file, const char *options,
-                   const char *entry, const struct target *target, struct code_object *object,
-                   GError **error)
+bool program_build(const struct toolchain *toolchain, const struct program *program,
+                   const struct target *target, struct code_object *object, GError **error)
 {
-    enum program_kind kind = program_kind_of(file);
+    enum program_kind kind = program_kind_of(program->file);
     const struct kernel_source *source;
 
     memset(object, 0, sizeof(*object));
     if (kind == PROGRAM_OBJECT)
-        return take_ready_object(file, entry, target, object, error);
-    source = kernel_source_find(file, error);
+        return take_ready_object(program, target, object, error);
+    source = kernel_source_find(program->file, error);
     if (!source)
         return false;
     if (kind == PROGRAM_SOURCE)
-        return toolchain->compile(source->text, options, entry, target, object, error);
+        return toolchain->compile(source->text, program->options, program->entry, target, object,
+                                  error);
     if (toolchain->assemble)
-        return toolchain->assemble(source->text, options, entry, target, object, error);
+        return toolchain->assemble(source->text, program->options, program->entry, target, object,
+                                   error);
     g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_TARGET,
-                "%s is assembly, and the %s toolchain assembles nothing", file, toolchain->name);
+                "%s is assembly, and the %s toolchain assembles nothing", program->file,
+                toolchain->name);
     return false;
 }

@@ -17,11 +17,17 @@
 bool program_hash(const char *file, const struct target *target, char hash[PROGRAM_HASH_LENGTH + 1],
                   GError **error);
 
-/* Compiles, assembles, or reads the object and checks that it is one for the target (for AMD's: that it
- * has the entry, too). Fails as toolchain->compile() does; KERNELS_ERROR_TARGET when the toolchain
- * assembles nothing, KERNELS_ERROR_OBJECT for an object that is none or is another target's. */
-bool program_build(const struct toolchain *toolchain, const char *file, const char *options,
-                   const char *entry, const struct target *target, struct code_object *object,
-                   GError **error);
+/* What is to be built; the texts are the caller's. */
+struct program {
+    const char *file, *options, *entry;
+    const char *hash; /* what program_hash() said of it; NULL for what is there now */
+};
+
+/* Compiles, assembles, or reads the object; for AMD's it checks that it is one for the target and has
+ * the entry. Fails as toolchain->compile() does; KERNELS_ERROR_TARGET when the toolchain
+ * assembles nothing, KERNELS_ERROR_OBJECT for an object that is none or is another target's,
+ * KERNELS_ERROR_SOURCE for one that is not, or no longer, the one asked for. */
+bool program_build(const struct toolchain *toolchain, const struct program *program,
+                   const struct target *target, struct code_object *object, GError **error);
 
 #endif

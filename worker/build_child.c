@@ -11,17 +11,20 @@
 
 struct compile_request {
     json_int_t id;
-    const char *toolchain, *file, *entry, *options; /* in the request's JSON */
+    const char *toolchain, *version; /* in the request's JSON, as the program's texts are */
+    struct program program;
     struct target target;
 };
 
 static bool compile_request_read(json_t *head, struct compile_request *request, GError **error)
 {
+    struct program *program = &request->program;
     json_t *target = NULL;
     json_error_t why;
-    if (json_unpack_ex(head, &why, 0, "{s:I, s:s, s:s, s:s, s:s, s:o}", "id", &request->id,
-                       "toolchain", &request->toolchain, "file", &request->file, "entry",
-                       &request->entry, "options", &request->options, "target", &target) != 0) {
+    if (json_unpack_ex(head, &why, 0, "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "id",
+                       &request->id, "toolchain", &request->toolchain, "version", &request->version,
+                       "file", &program->file, "hash", &program->hash, "entry", &program->entry,
+                       "options", &program->options, "target", &target) != 0) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "not a compile request: %s", why.text);
         return false;
     }
@@ -42,15 +45,22 @@ static const struct toolchain *toolchain_open(const char *name, const struct tar
     return *version && toolchain->can_compile(target, error) ? toolchain : NULL;
 }
 
-static bool compile(const struct compile_request *request, const char **version,
-                    struct code_object *object, GError **error)
+static bool compile(const struct compile_request *request, struct code_object *object,
+                    GError **error)
 {
+    const char *version = NULL;
     const struct toolchain *toolchain =
-        toolchain_open(request->toolchain, &request->target, version, error);
+        toolchain_open(request->toolchain, &request->target, &version, error);
     if (!toolchain)
         return false;
-    return program_build(toolchain, request->file, request->options, request->entry,
-                         &request->target, object, error);
+    /* The key that the code will lie under holds the version that was asked for. */
+    if (strcmp(version, request->version) != 0) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "%s is here as '%s', asked for '%s': was it changed while the worker runs?",
+                    request->toolchain, version, request->version);
+        return false;
+    }
+    return program_build(toolchain, &request->program, &request->target, object, error);
 }
 
 /* What became of it, as the agent is told. False when nothing was said about the source. */
@@ -66,16 +76,16 @@ static bool failure_of(const GError *error, enum failure *failure)
     return !error || *failure != FAILURE_NONE;
 }
 
-static json_t *compiled_head(const struct compile_request *request, const char *version,
+static json_t *compiled_head(const struct compile_request *request,
                              const struct code_object *object, enum failure failure,
                              const GError *error)
 {
     const char *log = object->log ? object->log : "";
     g_autofree char *text = error ? g_strdup_printf("%s\n%s", error->message, log) : g_strdup(log);
     g_autofree char *valid = g_utf8_make_valid(text, -1);
-    json_t *head = json_pack("{s:s, s:I, s:s, s:f, s:s, s:s}", "op", "compiled", "id", request->id,
-                             "failure", failure_name(failure), "seconds", object->seconds, "log",
-                             g_strstrip(valid), "version", version ? version : "");
+    json_t *head =
+        json_pack("{s:s, s:I, s:s, s:f, s:s}", "op", "compiled", "id", request->id, "failure",
+                  failure_name(failure), "seconds", object->seconds, "log", g_strstrip(valid));
     if (!error) {
         json_object_set_new(head, "registers", json_integer(object->registers));
         json_object_set_new(head, "spills", json_integer(object->spills));
@@ -92,15 +102,14 @@ static bool serve_compile(int out, json_t *head, GError **error)
         return false;
     g_autoptr(GError) refused = NULL;
     struct code_object object = {0};
-    const char *version = NULL;
     enum failure failure;
-    compile(&request, &version, &object, &refused);
+    compile(&request, &object, &refused);
     if (!failure_of(refused, &failure)) {
         /* No answer, so that no kernel is called bad for it. */
         g_propagate_error(error, g_steal_pointer(&refused));
         return false;
     }
-    json_t *answer = compiled_head(&request, version, &object, failure, refused);
+    json_t *answer = compiled_head(&request, &object, failure, refused);
     bool sent = frame_write(out, answer, object.code, error);
     json_decref(answer);
     code_object_clear(&object);

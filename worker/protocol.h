@@ -5,11 +5,12 @@
  * stdout, and log on stderr.
  *
  * To a build child:
- *   {"op":"compile","id":N,"toolchain":"opencl","file":..,"entry":..,"options":..,"target":{..}}
+ *   {"op":"compile","id":N,"toolchain":"opencl","version":"..","file":..,"hash":SHA256,"entry":..,
+ *    "options":..,"target":{..}}       not answered where the version or the file is another one
  * From it:
- *   {"op":"compiled","id":N,"failure":"ok","seconds":S,"log":"..","version":"..",
+ *   {"op":"compiled","id":N,"failure":"ok","seconds":S,"log":"..",
  *    "registers":R,"spills":P,"scratch_bytes":B,"local_bytes":L}    blob: the code object
- *   {"op":"compiled","id":N,"failure":"compile error","seconds":S,"log":"..","version":".."}
+ *   {"op":"compiled","id":N,"failure":"compile error","seconds":S,"log":".."}
  *     or "compiler crash" of one in a process of its own, which is asked for once more; or "load
  *     error" of a code object that is damaged or not what it should be
  * registers to local_bytes are what the compiler says of the kernel, -1 where it does not: for people

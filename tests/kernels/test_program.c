@@ -1,4 +1,7 @@
-/* The three forms of a program, each built and used: source everywhere else, here the other two. */
+/*
+ * The three forms of a program, each built and used: source everywhere else,
+ * here the other two. The fault tests' texts are built in, since they have assembly.
+ */
 #include "kernels/program.h"
 
 #include <string.h>
@@ -58,9 +61,10 @@ static void a_ready_object_runs(void)
     }
     set_problem(&p);
     solve(&p, &solution);
-    g_assert_true(program_build(toolchain_find("opencl"), solution.launches[0].file,
-                                solution.launches[0].options, solution.launches[0].entry,
-                                solution_runner_target(runner), &object, &error));
+    const struct program source = {solution.launches[0].file, solution.launches[0].options,
+                                   solution.launches[0].entry, NULL};
+    g_assert_true(program_build(toolchain_find("opencl"), &source, solution_runner_target(runner),
+                                &object, &error));
     g_assert_no_error(error);
     store_object(solution_runner_target(runner)->arch, "ready.co", object.code);
     code_object_clear(&object);
@@ -91,16 +95,40 @@ static void an_objects_bytes_are_its_identity(void)
     g_assert_true(program_hash("conv_direct_naive.cl", &target, first, NULL));
 }
 
+/* What was hashed and what is taken may be two objects, when one is replaced in between. */
+static void an_object_that_was_replaced_is_not_taken(void)
+{
+    g_autoptr(GBytes) one = g_bytes_new_static("one", 3);
+    g_autoptr(GBytes) two = g_bytes_new_static("two", 3);
+    g_autoptr(GError) error = NULL;
+    char hash[PROGRAM_HASH_LENGTH + 1];
+    const struct program program = {"replaced.co", "", "copy", hash};
+    struct code_object object;
+    struct target target;
+
+    g_assert_true(target_parse("cpu-znver4_16", &target, NULL));
+    store_object("znver4", "replaced.co", one);
+    g_assert_true(program_hash("replaced.co", &target, hash, NULL));
+    g_assert_true(program_build(toolchain_find("opencl"), &program, &target, &object, &error));
+    g_assert_no_error(error);
+    code_object_clear(&object);
+    store_object("znver4", "replaced.co", two);
+    g_assert_false(program_build(toolchain_find("opencl"), &program, &target, &object, &error));
+    g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_SOURCE);
+    g_assert_nonnull(strstr(error->message, "not the object that was asked for"));
+    code_object_clear(&object);
+}
+
 static void check_refused(const char *toolchain, const char *file, const char *id,
                           enum kernels_error code, const char *words)
 {
+    const struct program program = {file, "", "copy", NULL};
     g_autoptr(GError) error = NULL;
     struct code_object object;
     struct target target;
 
     g_assert_true(target_parse(id, &target, NULL));
-    g_assert_false(
-        program_build(toolchain_find(toolchain), file, "", "copy", &target, &object, &error));
+    g_assert_false(program_build(toolchain_find(toolchain), &program, &target, &object, &error));
     g_assert_error(error, KERNELS_ERROR, (int)code);
     if (error && !strstr(error->message, words))
         g_test_message("no '%s' in: %s", words, error->message);
@@ -114,6 +142,7 @@ static void what_is_missing_or_damaged_is_named(void)
     g_autoptr(GBytes) text = g_bytes_new_static("no object at all", 16);
 
     check_refused("opencl", "absent.co", "cpu-znver4_16", KERNELS_ERROR_SOURCE, "absent.co");
+    check_refused("opencl", "copy.s", "cpu-znver4_16", KERNELS_ERROR_TARGET, "assembles nothing");
     check_refused("opencl", "absent.s", "cpu-znver4_16", KERNELS_ERROR_SOURCE, "absent.s");
     store_object("znver4", "empty.co", nothing);
     check_refused("opencl", "empty.co", "cpu-znver4_16", KERNELS_ERROR_OBJECT, "empty");
@@ -126,47 +155,14 @@ static void what_is_missing_or_damaged_is_named(void)
 
 /* ---- assembly ---- */
 
-/* y[i * STEP] = x[i] for one wave; STEP is a symbol that the options define. */
-static const char assembly[] = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n"
-                               ".text\n.globl copy\n.p2align 8\n.type copy,@function\n"
-                               "copy:\n"
-                               "  s_load_dwordx4 s[0:3], s[4:5], 0x0\n"
-                               "  v_lshlrev_b32_e32 v1, 2, v0\n"
-                               "  v_mul_u32_u24_e32 v2, STEP, v1\n"
-                               "  s_waitcnt lgkmcnt(0)\n"
-                               "  global_load_dword v3, v1, s[0:1]\n"
-                               "  s_waitcnt vmcnt(0)\n"
-                               "  global_store_dword v2, v3, s[2:3]\n"
-                               "  s_endpgm\n"
-                               ".size copy, .-copy\n"
-                               ".rodata\n.p2align 6\n.amdhsa_kernel copy\n"
-                               "  .amdhsa_user_sgpr_private_segment_buffer 1\n"
-                               "  .amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
-                               "  .amdhsa_next_free_vgpr 4\n"
-                               "  .amdhsa_next_free_sgpr 6\n"
-                               ".end_amdhsa_kernel\n"
-                               ".amdgpu_metadata\n---\n"
-                               "amdhsa.version: [1, 1]\n"
-                               "amdhsa.target: amdgcn-amd-amdhsa--gfx900\n"
-                               "amdhsa.kernels:\n"
-                               "  - .name: copy\n"
-                               "    .symbol: copy.kd\n"
-                               "    .kernarg_segment_size: 16\n"
-                               "    .kernarg_segment_align: 8\n"
-                               "    .group_segment_fixed_size: 0\n"
-                               "    .private_segment_fixed_size: 0\n"
-                               "    .wavefront_size: 64\n"
-                               "    .sgpr_count: 6\n"
-                               "    .vgpr_count: 4\n"
-                               "    .max_flat_workgroup_size: 64\n"
-                               "...\n.end_amdgpu_metadata\n";
-
+/* copy.s writes y[i * STEP] = x[i] for one wave; STEP is a symbol that the options define. */
 static bool assemble(const char *options, struct code_object *object, GError **error)
 {
+    const struct program program = {"copy.s", options, "copy", NULL};
     struct target target;
 
     g_assert_true(target_parse("gfx900_56", &target, NULL));
-    return toolchain_find("clang")->assemble(assembly, options, "copy", &target, object, error);
+    return program_build(toolchain_find("clang"), &program, &target, object, error);
 }
 
 static bool clang_or_skip(void)
@@ -217,8 +213,8 @@ static void an_object_for_another_gpu_is_refused(void)
     store_object("gfx900", "copy.co", object.code);
     store_object("gfx90a", "copy.co", object.code);
     g_assert_true(target_parse("gfx900_56", &target, NULL));
-    g_assert_true(
-        program_build(toolchain_find("clang"), "copy.co", "", "copy", &target, &ready, &error));
+    const struct program program = {"copy.co", "", "copy", NULL};
+    g_assert_true(program_build(toolchain_find("clang"), &program, &target, &ready, &error));
     g_assert_no_error(error);
     g_assert_cmpint(ready.registers, ==, 4);
     check_refused("clang", "copy.co", "gfx90a68", KERNELS_ERROR_OBJECT, "gfx900");
@@ -239,6 +235,8 @@ int main(int argc, char **argv)
     g_test_add_func("/program/a_ready_object_runs", a_ready_object_runs);
     g_test_add_func("/program/an_objects_bytes_are_its_identity",
                     an_objects_bytes_are_its_identity);
+    g_test_add_func("/program/an_object_that_was_replaced_is_not_taken",
+                    an_object_that_was_replaced_is_not_taken);
     g_test_add_func("/program/what_is_missing_or_damaged_is_named",
                     what_is_missing_or_damaged_is_named);
     g_test_add_func("/program/assembly_is_configured_by_symbols",

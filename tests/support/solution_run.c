@@ -133,14 +133,14 @@ double solution_runner_compile_seconds(const struct solution_runner *runner, int
 static cl_program compile_for_cpu(struct solution_runner *runner, const struct launch *launch)
 {
     g_autoptr(GError) error = NULL;
+    const struct program launched = {launch->file, launch->options, launch->entry, NULL};
     struct code_object object;
     cl_int status = CL_SUCCESS;
     const unsigned char *code;
     cl_program program;
     gsize size;
 
-    if (!program_build(toolchain_find("opencl"), launch->file, launch->options, launch->entry,
-                       &runner->target, &object, &error))
+    if (!program_build(toolchain_find("opencl"), &launched, &runner->target, &object, &error))
         g_error("%s\n%s", error->message, object.log);
     code = g_bytes_get_data(object.code, &size);
     program = runner->cl->CreateProgramWithBinary(runner->context, 1, &runner->device, &size, &code,

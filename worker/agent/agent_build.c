@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "kernels/program.h"
-
 /* ---- a job's end in this pool ---- */
 
 static void build_job_gone(struct agent *agent, void *data, const GError *error)
@@ -63,6 +61,7 @@ struct recipe {
     struct solution solution;
     int count;
     const struct launch *launches[SOLUTION_LAUNCHES_MAX];
+    char hashes[SOLUTION_LAUNCHES_MAX][PROGRAM_HASH_LENGTH + 1];
     char keys[SOLUTION_LAUNCHES_MAX][KERNEL_KEY_LENGTH + 1];
 };
 
@@ -77,12 +76,12 @@ static bool recipe_make(struct build_job *job, int index, struct recipe *recipe)
         recipe->launches[kernel_of[i]] = &recipe->solution.launches[i];
     for (int i = 0; i < recipe->count; i++) {
         g_autoptr(GError) error = NULL;
-        char hash[PROGRAM_HASH_LENGTH + 1];
-        if (!program_hash(recipe->launches[i]->file, &recipient->target, hash, &error)) {
+        if (!program_hash(recipe->launches[i]->file, &recipient->target, recipe->hashes[i],
+                          &error)) {
             work_fail_config(&job->work, index, FAILURE_REFUSED_BY_CHECK, error->message);
             return false;
         }
-        kernel_key(hash, recipe->launches[i], &recipient->target, recipient->toolchain,
+        kernel_key(recipe->hashes[i], recipe->launches[i], &recipient->target, recipient->toolchain,
                    recipient->version, recipe->keys[i]);
     }
     return true;
@@ -111,7 +110,8 @@ static void config_compile(struct build_job *job, int index, const struct recipe
             continue;
         }
         if (!compilation)
-            compilation = compilation_new(job, recipe->launches[i], recipe->keys[i]);
+            compilation =
+                compilation_new(job, recipe->launches[i], recipe->hashes[i], recipe->keys[i]);
         g_array_append_val(compilation->needs, need);
     }
 }

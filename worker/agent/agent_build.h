@@ -6,6 +6,7 @@
 #ifndef WORKER_AGENT_BUILD_H
 #define WORKER_AGENT_BUILD_H
 
+#include "kernels/program.h"
 #include "worker/agent/agent_calls.h"
 
 /* What this node can build for a target; the toolchain's version is asked of a child. */
@@ -37,6 +38,7 @@ struct need {
 struct compilation {
     Builder *builder;
     struct kernel_row row;
+    char program_hash[PROGRAM_HASH_LENGTH + 1];
     struct recipient *recipient;
     GArray *needs; /* struct need */
     int deaths;
@@ -81,7 +83,7 @@ struct recipient *recipient_get(Builder *builder, const struct target *target);
 void recipient_free(gpointer recipient);
 /* Queues a kernel for the children. */
 struct compilation *compilation_new(struct build_job *job, const struct launch *launch,
-                                    const char *key);
+                                    const char *program_hash, const char *key);
 void compilation_free(gpointer compilation);
 /* A kernel that the config waits for is there, or failed. seconds: compile time that the config bears. */
 void need_met(struct need *need, const struct kernel_row *row, double seconds);

@@ -87,12 +87,13 @@ static void compilation_fail(struct compilation *compilation, enum failure failu
 }
 
 struct compilation *compilation_new(struct build_job *job, const struct launch *launch,
-                                    const char *key)
+                                    const char *program_hash, const char *key)
 {
     struct compilation *compilation = g_new0(struct compilation, 1);
     const struct recipient *recipient = job->recipient;
     compilation->builder = job->builder;
     compilation->recipient = job->recipient;
+    g_strlcpy(compilation->program_hash, program_hash, sizeof(compilation->program_hash));
     compilation->needs = g_array_new(FALSE, FALSE, sizeof(struct need));
     compilation->row = (struct kernel_row){
         .key = g_strdup(key),
@@ -312,10 +313,11 @@ static void slot_compile(struct slot *slot)
     struct compilation *compilation = g_queue_pop_head(&builder->ready);
     const struct kernel_row *row = &compilation->row;
     slot->compilation = compilation;
-    json_t *head =
-        json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id", builder->next_id++,
-                  "toolchain", row->toolchain, "file", row->file, "entry", row->entry, "options",
-                  row->options, "target", target_to_json(&compilation->recipient->target));
+    json_t *head = json_pack(
+        "{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id", builder->next_id++,
+        "toolchain", row->toolchain, "version", row->toolchain_version, "file", row->file, "hash",
+        compilation->program_hash, "entry", row->entry, "options", row->options, "target",
+        target_to_json(&compilation->recipient->target));
     child_send(slot->child, head, NULL);
     child_set_deadline(slot->child, builder->agent->options->compile_timeout_seconds);
     json_decref(head);
