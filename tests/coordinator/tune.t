@@ -94,7 +94,11 @@ for my $line (@next) {
     is system("$line >'$folder/next.out' 2>&1"), 0, "'$line' works as pasted";
 }
 like read_file("$folder/first.err"), qr/this takes about \d/, 'it foretells how long it takes';
-like read_file("$folder/first.err"), qr/^about \d.* left: jobs 0 of \d+, kernels 0,/m, 'and says how far it is';
+my ($planned) = read_file("$folder/first.err") =~ /^about \d.* left: jobs 0 of (\d+), kernels 0,/m;
+is run('shown', 'campaign', 'show', '1', '--json'), 0, 'its campaign can be shown';
+my $jobs = 0;
+$jobs += $_->{jobs} for @{decode_json(read_file("$folder/shown.out"))->{jobs}};
+is $planned, $jobs, 'and how far it is, of all its jobs';
 like read_file("$folder/tiny/report.txt"), qr/^  tuned/m, 'the report is also a file';
 for my $ending ('.HIP.fdb.txt', '.db', '.db.txt') {
     my @files = glob "$folder/tiny/*$ending";

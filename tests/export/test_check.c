@@ -413,8 +413,6 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/check/find_db_damages_are_named", find_db_damages_are_named);
     g_test_add_func("/check/perf_text_damages_are_named", perf_text_damages_are_named);
-    g_test_add_func("/check/params_of_an_older_revision_are_stale",
-                    params_of_an_older_revision_are_stale);
     g_test_add_func("/check/perf_text/params_of_an_older_revision_are_stale",
                     params_of_an_older_revision_are_stale);
     g_test_add_func("/check/perf_db_damages_are_named", perf_db_damages_are_named);

@@ -301,9 +301,6 @@ static void test_quarantined_config_comes_with_the_claim(void)
     g_assert_cmpstr(row->solver, ==, "ConvTest");
     g_assert_cmpint(row->revision, ==, 1);
     g_assert_cmpstr(row->hash, ==, "h1");
-    g_assert_cmpstr(row->solver, ==, "ConvTest");
-    g_assert_cmpint(row->revision, ==, 1);
-    g_assert_cmpstr(row->hash, ==, "h1");
     g_assert_cmpint(row->failure, ==, FAILURE_DEVICE_FAULT);
     g_assert_true(store_clear_quarantine(farm.store, "gfx90a68", &cleared, &error));
     g_assert_cmpint(cleared, ==, 1);
