@@ -2,6 +2,8 @@
 
 /* One tile past a tensor's end, so that rounding a size up cannot overflow either. */
 #define OFFSET_MARGIN (1 << 20)
+/* Positions of an axis that a tile may have past the last one. */
+#define TILE_MARGIN   1024
 
 bool conv_is_plain(const struct problem *p, const char **reason)
 {
@@ -87,18 +89,31 @@ void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)
                                        : out;
 }
 
+/* Kernels reckon positions of tiles that end past the tensor, round up to whole strides, and multiply
+ * a dilation by what a stride has of it: all that stays below 2^31 too. */
+static bool positions_fit_32_bits(const struct problem *p)
+{
+    const double most = INT32_MAX - OFFSET_MARGIN;
+
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        double reach = (double)conv_reach(p, (enum axis)a);
+        if (reach > most ||
+            reach + TILE_MARGIN * (double)p->stride[a] * (double)p->dilation[a] > INT32_MAX)
+            return false;
+    }
+    return true;
+}
+
 bool conv_counts_fit_32_bits(const struct problem *p, const char **reason)
 {
     const double most = INT32_MAX - OFFSET_MARGIN;
     double m, n, k;
 
     conv_gemm_sizes(p, &m, &n, &k);
-    *reason = "needs positions and sums of fewer than 2^31 elements, and padded sizes below that";
-    for (int a = 0; a < AXIS_COUNT; a++) {
-        if ((double)conv_reach(p, (enum axis)a) > most)
-            return false;
-    }
-    return m <= most && n <= most && k <= most && (double)p->n * (double)p->groups <= most;
+    *reason = "needs positions and sums of fewer than 2^31 elements, and padded sizes and a tile's "
+              "strides below that";
+    return positions_fit_32_bits(p) && m <= most && n <= most && k <= most &&
+           (double)p->n * (double)p->groups <= most;
 }
 
 int64_t conv_loop_items(int64_t count, int block)
@@ -152,7 +167,7 @@ static bool offsets_fit_32_bits(const struct problem *p)
         if (problem_tensor_elements(p, (enum tensor_role)t) > most)
             return false;
     }
-    return conv_reach(p, AXIS_W) <= most && conv_reach(p, AXIS_H) <= most / p->in[AXIS_W];
+    return positions_fit_32_bits(p) && conv_reach(p, AXIS_H) <= most / p->in[AXIS_W];
 }
 
 bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
@@ -170,7 +185,7 @@ bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
         }
     }
     if (!offsets_fit_32_bits(p)) {
-        *reason = "needs tensors and padding whose offsets fit 32 bits";
+        *reason = "needs tensors, padding and strides whose offsets fit 32 bits";
         return false;
     }
     return true;

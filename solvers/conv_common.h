@@ -38,7 +38,7 @@ bool conv_layouts_are_plain(const struct problem *p, const char **reason);
  * k*fil, W k x c*fil by n*out. Doubles: they may exceed 64 bits. */
 void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k);
 
-/* Positions, the sizes above and each axis' reach fit 31 bits, so that kernels may count in int;
+/* Positions, the sizes above, each axis' reach and a tile's strides and dilations fit 31 bits, so that kernels may count in int;
  * offsets in elements need not. Otherwise *reason says so. */
 bool conv_counts_fit_32_bits(const struct problem *p, const char **reason);
 

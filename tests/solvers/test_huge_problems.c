@@ -253,6 +253,38 @@ static void a_filter_may_be_as_long_as_it_can(void)
     }
 }
 
+/* Where one output makes any stride valid, and a filter of one any dilation: what kernels reckon from
+ * them in 32 bits would wrap. */
+static void strides_and_dilations_are_bounded(void)
+{
+    static const char *const names[] = {"ConvCpuBlocked", "ConvCpuDirect", "ConvCpuGemm",
+                                        "ConvDepthwise", "ConvIm2ColGemm"};
+    static const struct {
+        int in, fil, pad, stride, dilation;
+        bool served;
+    } cases[] = {{8, 1, 2, INT32_MAX, 1, false},         {8, 1, 0, 1, INT32_MAX, false},
+                 {8, 1, 0, 65535, 65537, false},         {8, 3, 1, 1 << 21, 1, false},
+                 {1 << 16, 3, 1, 1 << 10, 1 << 9, true}, {224, 7, 3, 2, 2, true}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names) * G_N_ELEMENTS(cases); i++) {
+        const struct solver *solver = solver_find(names[i % G_N_ELEMENTS(names)]);
+        gsize c = i / G_N_ELEMENTS(names);
+        struct problem p;
+        problem_init(&p);
+        p.c = p.k = p.groups = 8;
+        p.in[AXIS_H] = cases[c].in;
+        p.fil[AXIS_H] = cases[c].fil;
+        p.pad[AXIS_H] = cases[c].pad;
+        p.stride[AXIS_H] = cases[c].stride;
+        p.dilation[AXIS_H] = cases[c].dilation;
+        problem_set_output(&p);
+        g_assert_true(problem_validate(&p, NULL));
+        ask(solver, &p, &contexts[0]);
+        expect(solver_applicable(solver, &p, &contexts[0], NULL) == cases[c].served,
+               cases[c].served ? "it does not serve this" : "it serves this");
+    }
+}
+
 /* Parts of a split sum are layers of the grid, as groups are: where both would be too many, the sums
  * stay whole, and the solver serves all the same. */
 static void many_groups_leave_their_sums_whole(void)
@@ -365,6 +397,8 @@ int main(int argc, char **argv)
     g_test_add_func("/huge_problems/each_dimension_is_refused_or_fits", each_dimension_may_be_huge);
     g_test_add_func("/huge_problems/long_filters_are_refused_or_fit",
                     a_filter_may_be_as_long_as_it_can);
+    g_test_add_func("/huge_problems/strides_and_dilations_are_bounded",
+                    strides_and_dilations_are_bounded);
     g_test_add_func("/huge_problems/many_groups_leave_their_sums_whole",
                     many_groups_leave_their_sums_whole);
     g_test_add_func("/huge_problems/products_are_refused_or_fit", products_may_be_huge);
