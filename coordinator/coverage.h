@@ -35,8 +35,8 @@
 
 #define COVERAGE_SOLVERS_MAX 64
 
-/* A solver's spaces are counted for so many of its problems at most, taken evenly from all; and none
- * further than PLAN_COUNTED_MAX: a larger space counts as one of so many configs. */
+/* A solver's spaces are counted for so many of its problems at most, taken evenly from all; and
+ * none further than PLAN_COUNTED_MAX: a larger space counts as one of so many configs. */
 #define COVERAGE_SAMPLE 2000
 
 struct coverage_request {

@@ -29,8 +29,8 @@ static json_t *request_json(const struct dynamism_network *network, int policy)
     return json_pack("{s:o}", "layers", layers);
 }
 
-/* The request as a file in memory, which is gone with whoever holds it; the command inherits it under
- * the same number. -1 and a set error when it cannot be made. */
+/* The request as a file in memory, which is gone with whoever holds it; the command inherits it
+ * under the same number. -1 and a set error when it cannot be made. */
 static int write_request(json_t *request, GError **error)
 {
     int fd = memfd_create("skipjack-cold", 0);

@@ -107,8 +107,8 @@ static bool is_stale(const char *name, int revision)
     return solver && solver->revision != revision;
 }
 
-/* A config of a problem counts once, with its best time: campaigns take over each other's results, and
- * measure the same config again. places: its name -> its place among the results, from 1. */
+/* A config of a problem counts once, with its best time: campaigns take over each other's results,
+ * and measure the same config again. places: its name -> its place among the results, from 1. */
 static void add_result(struct dynamism_report *report, struct result *result, GHashTable *places)
 {
     char key[PROBLEM_KEY_MAX];

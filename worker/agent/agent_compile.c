@@ -7,7 +7,7 @@
 #include "worker/agent/agent_build.h"
 #include "worker/target_json.h"
 
-#define COMPILE_LIVES           2 /* a kernel whose child or compiler dies that often is the reason */
+#define COMPILE_LIVES           2 /* a kernel over which child or compiler die that often */
 #define VERSION_LIVES           3 /* likewise a toolchain that is asked for its version */
 #define BUILD_MEMORY_BYTES      (4ull << 30) /* of a compiler: far beyond what one kernel needs */
 #define VERSION_TIMEOUT_SECONDS 60
