@@ -21,20 +21,42 @@ static const struct space_param params[PARAM_COUNT] = {
     TILE_SPLITS_PARAM,
 };
 
+static struct tile_product product_of(const struct problem *p)
+{
+    struct tile_product product = {.layers = (double)p->groups};
+
+    conv_gemm_sizes(p, &product.m, &product.n, &product.k);
+    if (p->direction == DIRECTION_W)
+        product.part_bytes = gemm_part_bytes(p);
+    return product;
+}
+
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    return tile_block_suits(&product, context, values);
+}
+
 static bool blocks_fit_grid(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
-    double m, n, k;
+    const struct tile_product product = product_of(p);
 
-    conv_gemm_sizes(p, &m, &n, &k);
-    return tile_fits_grid(context, values, m, n);
+    return tile_fits_grid(&product, context, values);
+}
+
+static bool parts_fit(const struct problem *p, const struct context *context, const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);
 }
 
 static const struct space_constraint constraints[] = {
-    TILE_CONSTRAINTS,
-    {"blocks_fit_grid", "work-items of a launch", TILE_REPEAT_M + 1, blocks_fit_grid},
-    TILE_SPLITS_CONSTRAINT,
-    TILE_SPLITS_GRID_CONSTRAINT,
+    TILE_CONSTRAINTS(block_suits_sizes, blocks_fit_grid),
+    TILE_SPLITS_CONSTRAINT(parts_fit),
 };
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
@@ -65,8 +87,9 @@ static bool gemm_1x1_is_applicable(const struct problem *p, const struct context
 /* The most that any config takes: W alone splits. */
 static uint64_t gemm_1x1_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    (void)context;
-    return tile_may_split(p) ? gemm_split_bytes(p, TILE_SPLITS_MAX) : 0;
+    const struct tile_product product = product_of(p);
+
+    return gemm_split_bytes(p, tile_most_splits(&product, context));
 }
 
 static double gemm_1x1_estimate(const struct problem *p, const struct context *context)
@@ -78,11 +101,12 @@ static double gemm_1x1_estimate(const struct problem *p, const struct context *c
 static void gemm_1x1_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {
-    double m, n, k;
+    const struct tile_product product = product_of(p);
+    int32_t *values = config->values;
 
-    conv_gemm_sizes(p, &m, &n, &k);
-    tile_default_config_for(context, m, n, config);
-    config->values[TILE_SPLITS] = tile_default_splits(p, context, config->values);
+    tile_default_config(&product, context, config);
+    values[TILE_SPLITS] =
+        tile_default_splits(&product, context, values, tile_workgroups(&product, values));
     config->count = PARAM_COUNT;
 }
 

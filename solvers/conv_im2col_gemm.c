@@ -37,34 +37,6 @@ static double position_count(const struct problem *p)
     return (double)p->n * (double)p->out[AXIS_D] * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
 }
 
-/* Rows and columns of the product: forward k by positions, backward terms by positions, for weights k
- * by terms. */
-static void product_sizes(const struct problem *p, double *m, double *n)
-{
-    double terms = (double)(p->c / p->groups) * filter_count(p);
-
-    *m = p->direction == DIRECTION_B ? terms : (double)(p->k / p->groups);
-    *n = p->direction == DIRECTION_W ? terms : position_count(p);
-}
-
-static bool blocks_fit_grid(const struct problem *p, const struct context *context,
-                            const int32_t *values)
-{
-    double m, n;
-
-    product_sizes(p, &m, &n);
-    return tile_fits_grid(context, values, m, n);
-}
-
-static const struct space_constraint constraints[] = {
-    TILE_CONSTRAINTS,
-    {"blocks_fit_grid", "work-items of a launch", TILE_REPEAT_M + 1, blocks_fit_grid},
-    TILE_SPLITS_CONSTRAINT,
-    TILE_SPLITS_GRID_CONSTRAINT,
-};
-
-static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
-
 static double col_elements(const struct problem *p)
 {
     return (double)p->c * filter_count(p) * position_count(p);
@@ -75,6 +47,61 @@ static enum data_type col_type(const struct problem *p)
 {
     return p->direction == DIRECTION_B ? TYPE_FP32 : p->type[TENSOR_X];
 }
+
+/* Bytes of col, to where the parts of split sums begin. */
+static uint64_t col_bytes(const struct problem *p)
+{
+    return workspace_align((uint64_t)col_elements(p) * (uint64_t)data_type_bytes(col_type(p)));
+}
+
+/* Forward k by positions, backward col's terms by positions, for weights k by col's terms. */
+static struct tile_product product_of(const struct problem *p)
+{
+    double c_terms = (double)(p->c / p->groups) * filter_count(p);
+    double k_count = (double)(p->k / p->groups), positions = position_count(p);
+    struct tile_product product = {k_count, positions, c_terms, (double)p->groups, 0, 0};
+
+    if (p->direction == DIRECTION_B) {
+        product.m = c_terms;
+        product.k = k_count;
+    } else if (p->direction == DIRECTION_W) {
+        product.n = c_terms;
+        product.k = positions;
+        product.part_bytes = gemm_part_bytes(p);
+        product.beside_bytes = col_bytes(p);
+    }
+    return product;
+}
+
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    return tile_block_suits(&product, context, values);
+}
+
+static bool blocks_fit_grid(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    return tile_fits_grid(&product, context, values);
+}
+
+static bool parts_fit(const struct problem *p, const struct context *context, const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);
+}
+
+static const struct space_constraint constraints[] = {
+    TILE_CONSTRAINTS(block_suits_sizes, blocks_fit_grid),
+    TILE_SPLITS_CONSTRAINT(parts_fit),
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
 static bool is_its_own_col(const struct problem *p)
 {
@@ -87,9 +114,9 @@ static bool is_its_own_col(const struct problem *p)
 
 static bool sizes_fit(const struct problem *p, const char **reason)
 {
-    double terms = (double)(p->c / p->groups) * filter_count(p), m, n;
+    double terms = (double)(p->c / p->groups) * filter_count(p);
+    double m = p->direction == DIRECTION_B ? terms : (double)(p->k / p->groups);
 
-    product_sizes(p, &m, &n);
     if (!conv_counts_fit_32_bits(p, reason) || !gemm_grid_fits(p, m, (double)p->groups, reason))
         return false;
     if (position_count(p) > INT32_MAX / 2 || terms > INT32_MAX / 2 ||
@@ -114,16 +141,11 @@ static bool im2col_is_applicable(const struct problem *p, const struct context *
     return sizes_fit(p, reason);
 }
 
-/* Bytes of col, to where the parts of split sums begin. */
-static uint64_t col_bytes(const struct problem *p)
-{
-    return workspace_align((uint64_t)col_elements(p) * (uint64_t)data_type_bytes(col_type(p)));
-}
-
 static uint64_t im2col_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    (void)context;
-    return col_bytes(p) + (tile_may_split(p) ? gemm_split_bytes(p, TILE_SPLITS_MAX) : 0);
+    const struct tile_product product = product_of(p);
+
+    return col_bytes(p) + gemm_split_bytes(p, tile_most_splits(&product, context));
 }
 
 static double im2col_estimate(const struct problem *p, const struct context *context)
@@ -135,11 +157,12 @@ static double im2col_estimate(const struct problem *p, const struct context *con
 static void im2col_default_config(const struct problem *p, const struct context *context,
                                   struct perf_config *config)
 {
-    double m, n;
+    const struct tile_product product = product_of(p);
+    int32_t *values = config->values;
 
-    product_sizes(p, &m, &n);
-    tile_default_config_for(context, m, n, config);
-    config->values[TILE_SPLITS] = tile_default_splits(p, context, config->values);
+    tile_default_config(&product, context, config);
+    values[TILE_SPLITS] =
+        tile_default_splits(&product, context, values, tile_workgroups(&product, values));
     config->count = PARAM_COUNT;
 }
 

@@ -5,16 +5,16 @@
 #include "solvers/conv_common.h"
 #include "solvers/gemm.h"
 
-/* The kernel's tables beside the tile's: a column's and a term's coordinates, three of 4 bytes. */
+/* The kernel's tables beside the tile's: a column's and a term's coordinates, three of 4 bytes, and a
+ * term's places, four. */
 #define COORDINATE_BYTES 12
-/* What a grid's second and third axis may have on every GPU. */
+#define PLACES_BYTES     16
+/* What a grid's third axis may have on every GPU. */
 #define GRID_MOST        65535
-/* Rows that fit it in the blocks that tile_default_config_for() falls back to. */
+/* Rows that fit it in the blocks that tile_default_config() falls back to. */
 #define ROWS_MOST        (32.0 * GRID_MOST)
 /* Elements of w whose parts' bytes are still counted in 64 bits. */
 #define WEIGHTS_MOST     0x1p50
-/* Each number of parts is so many times the one before. */
-#define SPLITS_STEP      4
 
 const char *const implicit_gemm_sources[] = {"conv_implicit_gemm.cl", "conv_sum_splits.cl", NULL};
 
@@ -23,33 +23,16 @@ static bool is_cpu(const struct context *context)
     return context->target->vendor == VENDOR_CPU;
 }
 
-/* ---- the space ---- */
+/* ---- the product ---- */
 
-bool implicit_gemm_tables_fit_local_memory(const struct problem *p, const struct context *context,
-                                           const int32_t *values)
+/* Layers of the grid: groups, and each group's phases of input positions (kernel's header). */
+static double layer_count(const struct problem *p)
 {
-    int64_t rows = tile_block_m(values), columns = tile_block_n(values);
-    int64_t terms = values[TILE_BLOCK_K];
-    int64_t bytes = (rows + columns) * terms * (int64_t)sizeof(float) +
-                    (rows + columns + terms) * 2 * (int64_t)sizeof(int64_t) +
-                    (columns + terms) * COORDINATE_BYTES;
+    double layers = (double)p->groups;
 
-    (void)p;
-    return is_cpu(context) || bytes <= MIN(context->target->local_bytes, 48 * 1024);
-}
-
-/* One item's columns can be many, and more of them than a block's are better where there are more; a
- * GPU's items have theirs in registers. */
-bool implicit_gemm_repeats_leave_work(const struct problem *p, const struct context *context,
-                                      const int32_t *values)
-{
-    int repeats = values[IMPLICIT_GEMM_REPEAT_N];
-    double block = tile_block_n(values), m, n, k;
-
-    conv_gemm_sizes(p, &m, &n, &k);
-    if (!is_cpu(context))
-        return repeats == 1;
-    return repeats == 1 ? block > n : block * repeats <= 2 * n;
+    for (int a = 0; a < AXIS_COUNT && p->direction == DIRECTION_B; a++)
+        layers *= (double)MIN(p->stride[a], p->in[a]);
+    return layers;
 }
 
 /* The columns of the fullest layer: B's first phase. */
@@ -66,80 +49,94 @@ static double column_count(const struct problem *p)
     return n;
 }
 
+static struct tile_product product_of(const struct problem *p)
+{
+    struct tile_product product = {.layers = layer_count(p)};
+
+    conv_gemm_sizes(p, &product.m, &product.n, &product.k);
+    product.n = column_count(p);
+    if (p->direction == DIRECTION_W)
+        product.part_bytes = gemm_part_bytes(p);
+    return product;
+}
+
+/* Workgroups of one part, each of which takes so many blocks of columns. */
+static double workgroup_count(const struct tile_product *product, const int32_t *values)
+{
+    struct tile_product repeats = *product;
+
+    repeats.n = ceil(product->n / values[IMPLICIT_GEMM_REPEAT_N]);
+    return tile_workgroups(&repeats, values);
+}
+
+/* ---- the space ---- */
+
+bool implicit_gemm_tables_fit_local_memory(const struct problem *p, const struct context *context,
+                                           const int32_t *values)
+{
+    int64_t rows = tile_block_m(values), columns = tile_block_n(values);
+    int64_t terms = values[TILE_BLOCK_K];
+    int64_t bytes = (rows + columns) * terms * (int64_t)sizeof(float) +
+                    (rows + columns + terms) * 2 * (int64_t)sizeof(int64_t) +
+                    (columns + terms) * COORDINATE_BYTES + terms * PLACES_BYTES;
+
+    (void)p;
+    return is_cpu(context) || bytes <= MIN(context->target->local_bytes, 48 * 1024);
+}
+
+bool implicit_gemm_block_suits_sizes(const struct problem *p, const struct context *context,
+                                     const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    return tile_block_suits(&product, context, values);
+}
+
 bool implicit_gemm_blocks_fit_grid(const struct problem *p, const struct context *context,
                                    const int32_t *values)
 {
-    double m, n, k;
+    const struct tile_product product = product_of(p);
 
-    conv_gemm_sizes(p, &m, &n, &k);
-    return tile_fits_grid(context, values, m, column_count(p));
+    return tile_fits_grid(&product, context, values);
 }
 
-/* Whether W may be split into so many parts, of two rounds each at least. */
-static bool may_split(const struct problem *p, int splits, int block_k)
+bool implicit_gemm_parts_fit(const struct problem *p, const struct context *context,
+                             const int32_t *values)
 {
-    double m, n, k;
+    const struct tile_product product = product_of(p);
 
-    conv_gemm_sizes(p, &m, &n, &k);
-    return p->direction == DIRECTION_W && splits <= TILE_SPLITS_MAX &&
-           k >= 2.0 * splits * block_k && splits * (double)p->groups <= GRID_MOST;
+    return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);
 }
 
-bool implicit_gemm_parts_fit_workspace(const struct problem *p, const struct context *context,
-                                       const int32_t *values)
+/* One item's columns can be many, and more of them than a block's are better where there are more; a
+ * GPU's items have theirs in registers. */
+bool implicit_gemm_repeats_leave_work(const struct problem *p, const struct context *context,
+                                      const int32_t *values)
 {
-    int splits = values[TILE_SPLITS];
+    int repeats = values[IMPLICIT_GEMM_REPEAT_N];
+    double block = tile_block_n(values), columns = column_count(p);
 
-    return splits == 1 || (may_split(p, splits, values[TILE_BLOCK_K]) &&
-                           gemm_split_bytes(p, splits) <= context->workspace_limit);
+    if (!is_cpu(context))
+        return repeats == 1;
+    return repeats == 1 ? block > columns : block * repeats <= 2 * columns;
 }
 
-/* Workgroups of one part. */
-static double block_count(const struct problem *p, const int32_t *values)
-{
-    double m, n, k;
-    int columns = tile_block_n(values) * values[IMPLICIT_GEMM_REPEAT_N];
-
-    conv_gemm_sizes(p, &m, &n, &k);
-    return ceil(m / tile_block_m(values)) * ceil(n / columns) * (double)p->groups;
-}
-
-/* More parts than give each unit two workgroups cost and bring nothing. With less than one a unit,
- * and more parts to be had, some of them are idle; a limit on the workspace does not count here, so
- * that what is valid under one is valid without. */
 bool implicit_gemm_splits_suit_target(const struct problem *p, const struct context *context,
                                       const int32_t *values)
 {
-    int splits = values[TILE_SPLITS], units = context->target->compute_units;
-    double blocks = block_count(p, values);
+    const struct tile_product product = product_of(p);
 
-    return (splits == 1 || blocks * splits / SPLITS_STEP < 2.0 * units) &&
-           (blocks * splits >= units || !may_split(p, splits * SPLITS_STEP, values[TILE_BLOCK_K]));
+    return tile_splits_are_needed(context, values[TILE_SPLITS], workgroup_count(&product, values));
 }
 
 uint64_t implicit_gemm_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    int least_block_k = is_cpu(context) ? 64 : 8;
+    const struct tile_product product = product_of(p);
 
-    for (int splits = TILE_SPLITS_MAX; splits > 1; splits /= SPLITS_STEP) {
-        if (may_split(p, splits, least_block_k) &&
-            gemm_split_bytes(p, splits) <= context->workspace_limit)
-            return gemm_split_bytes(p, splits);
-    }
-    return 0;
+    return gemm_split_bytes(p, tile_most_splits(&product, context));
 }
 
 /* ---- what it serves ---- */
-
-/* Layers of the grid: groups, and each group's phases of input positions (kernel's header). */
-static double layer_count(const struct problem *p)
-{
-    double layers = (double)p->groups;
-
-    for (int a = 0; a < AXIS_COUNT && p->direction == DIRECTION_B; a++)
-        layers *= (double)MIN(p->stride[a], p->in[a]);
-    return layers;
-}
 
 bool implicit_gemm_is_applicable(const struct problem *p, const struct context *context,
                                  const char **reason)
@@ -158,20 +155,6 @@ bool implicit_gemm_is_applicable(const struct problem *p, const struct context *
     return p->direction != DIRECTION_W || m * n * (double)p->groups <= WEIGHTS_MOST;
 }
 
-/* Parts that give each unit two workgroups, as far as that can be. */
-static int default_splits(const struct problem *p, const struct context *context,
-                          const int32_t *values)
-{
-    double blocks = block_count(p, values);
-    int splits = 1;
-
-    while (blocks * splits < 2.0 * context->target->compute_units &&
-           may_split(p, splits * SPLITS_STEP, values[TILE_BLOCK_K]) &&
-           gemm_split_bytes(p, splits * SPLITS_STEP) <= context->workspace_limit)
-        splits *= SPLITS_STEP;
-    return splits;
-}
-
 /* Rows that few channels do not fill are wasted. */
 static void fit_tile_to_rows(const struct context *context, double m, int32_t *values)
 {
@@ -188,19 +171,19 @@ static void fit_tile_to_rows(const struct context *context, double m, int32_t *v
 void implicit_gemm_default_config(const struct problem *p, const struct context *context,
                                   struct perf_config *config)
 {
+    const struct tile_product product = product_of(p);
     int32_t *values = config->values;
-    double m, n, k;
 
-    conv_gemm_sizes(p, &m, &n, &k);
-    tile_default_config_for(context, m, column_count(p), config);
+    tile_default_config(&product, context, config);
     config->count = IMPLICIT_GEMM_PARAM_COUNT;
-    fit_tile_to_rows(context, m, values);
+    fit_tile_to_rows(context, product.m, values);
     if (!tile_sums_fit_registers(p, context, values))
         values[TILE_M] = 4;
     values[IMPLICIT_GEMM_REPEAT_N] = 8;
     while (!implicit_gemm_repeats_leave_work(p, context, values))
         values[IMPLICIT_GEMM_REPEAT_N] /= 2;
-    values[TILE_SPLITS] = default_splits(p, context, values);
+    values[TILE_SPLITS] =
+        tile_default_splits(&product, context, values, workgroup_count(&product, values));
 }
 
 /* The share of a dimension's blocks that is there. */
@@ -213,13 +196,13 @@ static double used_part(double count, int block)
  * long as one that is. */
 double implicit_gemm_estimate(const struct problem *p, const struct context *context)
 {
-    double m, n, k, whole = !is_cpu(context) ? 34.0 : p->direction == DIRECTION_W ? 13.0 : 18.0;
+    const struct tile_product product = product_of(p);
+    double whole = !is_cpu(context) ? 34.0 : p->direction == DIRECTION_W ? 13.0 : 18.0;
     struct perf_config config;
 
     implicit_gemm_default_config(p, context, &config);
-    conv_gemm_sizes(p, &m, &n, &k);
-    return whole * used_part(m, tile_block_m(config.values)) *
-           used_part(n, tile_block_n(config.values));
+    return whole * used_part(product.m, tile_block_m(config.values)) *
+           used_part(product.n, tile_block_n(config.values));
 }
 
 /* ---- the launch ---- */
@@ -358,16 +341,17 @@ static void add_arguments(const struct problem *p, bool is_split, int64_t k_part
     }
     conv_add_shape_args(p, launch);
     launch_arg_int32(launch, k_part);
-    launch_arg_int64(launch, is_split ? (int64_t)(gemm_split_bytes(p, 2) / 2 / sizeof(float)) : 0);
+    launch_arg_int64(launch, is_split ? (int64_t)(gemm_part_bytes(p) / sizeof(float)) : 0);
 }
 
 static void set_grid(const struct problem *p, const int32_t *values, int splits,
                      struct launch *launch)
 {
-    double m, n, k, columns = ceil(column_count(p) / values[IMPLICIT_GEMM_REPEAT_N]);
+    const struct tile_product product = product_of(p);
+    double columns = ceil(product.n / values[IMPLICIT_GEMM_REPEAT_N]);
 
-    conv_gemm_sizes(p, &m, &n, &k);
-    tile_set_grid(values, (int64_t)m, (int64_t)columns, (int64_t)layer_count(p) * splits, launch);
+    tile_set_grid(values, (int64_t)product.m, (int64_t)columns, (int64_t)product.layers * splits,
+                  launch);
 }
 
 /* Multiply-accumulates, padding's zeros among them. B has those of input positions and the filter

@@ -28,13 +28,10 @@ enum { IMPLICIT_GEMM_REPEAT_N = TILE_SPLITS + 1, IMPLICIT_GEMM_PARAM_COUNT };
     }
 
 #define IMPLICIT_GEMM_CONSTRAINTS                                                                  \
-    TILE_CONSTRAINTS,                                                                              \
-        {"blocks_fit_grid", "work-items of a launch", TILE_REPEAT_M + 1,                           \
-         implicit_gemm_blocks_fit_grid},                                                           \
+    TILE_CONSTRAINTS(implicit_gemm_block_suits_sizes, implicit_gemm_blocks_fit_grid),              \
         {"tables_fit_local_memory", "local memory", TILE_BLOCK_K + 1,                              \
          implicit_gemm_tables_fit_local_memory},                                                   \
-        TILE_SPLITS_CONSTRAINT,                                                                    \
-        {"parts_fit_workspace", "workspace", TILE_SPLITS + 1, implicit_gemm_parts_fit_workspace},  \
+        TILE_SPLITS_CONSTRAINT(implicit_gemm_parts_fit),                                           \
         {"repeats_leave_work", "arithmetic", IMPLICIT_GEMM_REPEAT_N + 1,                           \
          implicit_gemm_repeats_leave_work},                                                        \
     {                                                                                              \
@@ -42,14 +39,17 @@ enum { IMPLICIT_GEMM_REPEAT_N = TILE_SPLITS + 1, IMPLICIT_GEMM_PARAM_COUNT };
             implicit_gemm_splits_suit_target                                                       \
     }
 
+bool implicit_gemm_block_suits_sizes(const struct problem *p, const struct context *context,
+                                     const int32_t *values);
 bool implicit_gemm_blocks_fit_grid(const struct problem *p, const struct context *context,
                                    const int32_t *values);
 bool implicit_gemm_tables_fit_local_memory(const struct problem *p, const struct context *context,
                                            const int32_t *values);
-bool implicit_gemm_parts_fit_workspace(const struct problem *p, const struct context *context,
-                                       const int32_t *values);
+bool implicit_gemm_parts_fit(const struct problem *p, const struct context *context,
+                             const int32_t *values);
 bool implicit_gemm_repeats_leave_work(const struct problem *p, const struct context *context,
                                       const int32_t *values);
+/* More parts than give each unit two workgroups cost and bring nothing. */
 bool implicit_gemm_splits_suit_target(const struct problem *p, const struct context *context,
                                       const int32_t *values);
 

@@ -27,22 +27,6 @@ static const struct space_param params[PARAM_COUNT] = {
     {"OUTPUT", 3, (const int32_t[]){2, 3, 4}},
 };
 
-static bool output_suits_direction(const struct problem *p, const struct context *context,
-                                   const int32_t *values)
-{
-    (void)context;
-    return (values[OUTPUT] == 3) == (p->direction == DIRECTION_W);
-}
-
-static const struct space_constraint constraints[] = {
-    TILE_CONSTRAINTS,
-    TILE_SPLITS_CONSTRAINT,
-    TILE_SPLITS_GRID_CONSTRAINT,
-    {"output_suits_direction", "the direction", OUTPUT + 1, output_suits_direction},
-};
-
-static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
-
 /* Planes of transformed values in the workspace; winograd.h says how they lie. */
 struct planes {
     enum tensor_role tensor;
@@ -57,9 +41,9 @@ struct planes {
 struct plan {
     int places; /* planes of each */
     struct planes a, b, c;
+    uint64_t part_bytes; /* of c's planes, which each part of the sums has */
     int splits;
-    int64_t part;
-    uint64_t bytes;
+    int64_t part; /* terms of each */
 };
 
 /* Vectors of a CPU; a GPU's items take one column each. */
@@ -114,41 +98,38 @@ static void filter_planes(const struct problem *p, struct planes *planes)
     set_planes(planes, true);
 }
 
-static uint64_t place_planes(struct planes *planes, int places, int copies, uint64_t offset)
+static uint64_t plane_bytes(const struct planes *planes, int places)
 {
-    uint64_t elements = (uint64_t)planes->rows * (uint64_t)planes->pitch * (uint64_t)places;
-
-    planes->offset = offset;
-    return offset + workspace_align(elements * (uint64_t)copies * sizeof(float));
+    return (uint64_t)planes->rows * (uint64_t)planes->pitch * (uint64_t)places * sizeof(float);
 }
 
-static void lay_out(const struct problem *p, const int32_t *values, struct plan *plan)
+/* All but the parts. */
+static void lay_out(const struct problem *p, int output, struct plan *plan)
 {
     int64_t tiles[2];
-    int alpha = values[OUTPUT] == 4 ? 6 : 4;
+    int alpha = output == 4 ? 6 : 4;
 
     plan->places = alpha * alpha;
-    plan->splits = 1;
-    count_tiles(p, values[OUTPUT], tiles);
+    count_tiles(p, output, tiles);
     if (p->direction == DIRECTION_W) {
         tensor_planes(p, TENSOR_Y, tiles, &plan->a);
         tensor_planes(p, TENSOR_X, tiles, &plan->b);
         filter_planes(p, &plan->c);
-        plan->splits =
-            tile_split_terms(values, p->n * tiles[0] * tiles[1], values[TILE_SPLITS], &plan->part);
     } else {
         enum tensor_role out = problem_output_role(p);
         filter_planes(p, &plan->a);
         tensor_planes(p, out == TENSOR_Y ? TENSOR_X : TENSOR_Y, tiles, &plan->b);
         tensor_planes(p, out, tiles, &plan->c);
     }
-    plan->bytes = place_planes(&plan->a, plan->places, 1, 0);
-    plan->bytes = place_planes(&plan->b, plan->places, 1, plan->bytes);
-    plan->bytes = place_planes(&plan->c, plan->places, plan->splits, plan->bytes);
+    plan->a.offset = 0;
+    plan->b.offset = workspace_align(plane_bytes(&plan->a, plan->places));
+    plan->c.offset = plan->b.offset + workspace_align(plane_bytes(&plan->b, plan->places));
+    plan->part_bytes = plane_bytes(&plan->c, plan->places);
 }
 
-/* An upper bound of the workspace's elements and of a row's columns, before anything is counted in
- * integers: 36 places of tensors rounded up to whole tiles and pitches. */
+/* An upper bound of the workspace's elements and of a transform's work-items (a row of a plane has
+ * whole workgroups of 64), before anything is counted in integers: 36 places of tensors rounded up to
+ * whole tiles and pitches. */
 static bool sizes_fit(const struct problem *p, const char **reason)
 {
     double patches = (double)p->n * (double)(MAX(p->in[AXIS_H], p->out[AXIS_H]) + 4) *
@@ -156,8 +137,9 @@ static bool sizes_fit(const struct problem *p, const char **reason)
     double channels = (double)p->c + (double)p->k + 32;
     double weights = (double)p->k * ((double)p->c / (double)p->groups + 16);
 
-    *reason = "needs fewer tiles: their transforms are counted in 31 bits";
-    return patches * channels < 0x1p31 && weights < 0x1p31;
+    *reason = "needs fewer tiles and channels: transforms are counted in 31 bits";
+    return patches * channels < 0x1p31 && weights < 0x1p31 && 64 * patches < 0x1p31 &&
+           64 * channels < 0x1p31;
 }
 
 static bool winograd_is_applicable(const struct problem *p, const struct context *context,
@@ -187,24 +169,112 @@ static bool winograd_is_applicable(const struct problem *p, const struct context
                           (double)p->groups * planes_most, reason);
 }
 
-/* The most that any config takes: of F(2,3) and F(4,3) now the one has more, now the other. */
+/* ---- the space ---- */
+
+/* Sizes of tiles that the direction has. */
+static const int outputs_of[DIRECTION_COUNT][2] = {{2, 4}, {2, 4}, {3, 3}};
+
+/* Rows are channels, columns of F and B and terms of W patches. */
+static struct tile_product product_of(const struct problem *p, int output)
+{
+    double k_count = (double)(p->k / p->groups), c_count = (double)(p->c / p->groups), patches;
+    struct tile_product product;
+    struct plan plan;
+
+    lay_out(p, output, &plan);
+    patches = (double)p->n * (double)plan.b.tiles[0] * (double)plan.b.tiles[1];
+    product.m = p->direction == DIRECTION_B ? c_count : k_count;
+    product.n = p->direction == DIRECTION_W ? c_count : patches;
+    product.k = p->direction == DIRECTION_W   ? patches
+                : p->direction == DIRECTION_F ? c_count
+                                              : k_count;
+    product.layers = (double)p->groups * plan.places;
+    product.part_bytes = p->direction == DIRECTION_W ? plan.part_bytes : 0;
+    product.beside_bytes = plan.c.offset;
+    return product;
+}
+
+static bool output_fits_workspace(const struct problem *p, const struct context *context,
+                                  int output)
+{
+    struct plan plan;
+
+    lay_out(p, output, &plan);
+    return plan.c.offset + plan.part_bytes <= context->workspace_limit;
+}
+
+/* The smallest tiles make the most patches, and the grid is largest with them. */
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct tile_product product = product_of(p, outputs_of[p->direction][0]);
+
+    return tile_block_suits(&product, context, values);
+}
+
+static bool blocks_fit_grid(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    const struct tile_product product = product_of(p, outputs_of[p->direction][0]);
+
+    return tile_fits_grid(&product, context, values);
+}
+
+static bool parts_fit(const struct problem *p, const struct context *context, const int32_t *values)
+{
+    const struct tile_product product = product_of(p, outputs_of[p->direction][0]);
+
+    return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);
+}
+
+static bool output_suits_direction(const struct problem *p, const struct context *context,
+                                   const int32_t *values)
+{
+    (void)context;
+    return (values[OUTPUT] == 3) == (p->direction == DIRECTION_W);
+}
+
+static bool planes_fit_workspace(const struct problem *p, const struct context *context,
+                                 const int32_t *values)
+{
+    return output_fits_workspace(p, context, values[OUTPUT]);
+}
+
+static bool block_suits_patches(const struct problem *p, const struct context *context,
+                                const int32_t *values)
+{
+    const struct tile_product product = product_of(p, values[OUTPUT]);
+
+    return tile_block_suits(&product, context, values);
+}
+
+static const struct space_constraint constraints[] = {
+    TILE_CONSTRAINTS(block_suits_sizes, blocks_fit_grid),
+    TILE_SPLITS_CONSTRAINT(parts_fit),
+    {"output_suits_direction", "the direction", OUTPUT + 1, output_suits_direction},
+    {"planes_fit_workspace", "workspace", OUTPUT + 1, planes_fit_workspace},
+    {"block_suits_patches", "arithmetic", OUTPUT + 1, block_suits_patches},
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
+
+/* The most that a config takes which the context allows, or what the smallest takes where it allows
+ * none: of F(2,3) and F(4,3) now the one has more, now the other. */
 static uint64_t winograd_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    static const int outputs[DIRECTION_COUNT][2] = {{2, 4}, {2, 4}, {3, 3}};
-    struct perf_config config;
-    uint64_t most = 0;
+    uint64_t most = 0, least = UINT64_MAX;
 
-    tile_default_config(context, &config);
     for (int i = 0; i < 2; i++) {
+        const struct tile_product product = product_of(p, outputs_of[p->direction][i]);
         struct plan plan;
-        config.values[TILE_SPLITS] = 1;
-        config.values[OUTPUT] = outputs[p->direction][i];
-        lay_out(p, config.values, &plan);
-        if (tile_may_split(p))
-            plan.bytes = place_planes(&plan.c, plan.places, TILE_SPLITS_MAX, plan.c.offset);
-        most = MAX(most, plan.bytes);
+        uint64_t bytes;
+        lay_out(p, outputs_of[p->direction][i], &plan);
+        bytes = plan.c.offset + plan.part_bytes * (uint64_t)tile_most_splits(&product, context);
+        least = MIN(least, bytes);
+        if (bytes <= context->workspace_limit)
+            most = MAX(most, bytes);
     }
-    return most;
+    return most > 0 ? most : least;
 }
 
 static double winograd_estimate(const struct problem *p, const struct context *context)
@@ -219,9 +289,15 @@ static double winograd_estimate(const struct problem *p, const struct context *c
 static void winograd_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {
-    tile_default_config(context, config);
-    config->values[TILE_SPLITS] = tile_default_splits(p, context, config->values);
-    config->values[OUTPUT] = p->direction == DIRECTION_W ? 3 : 2;
+    const int *outputs = outputs_of[p->direction];
+    int output = output_fits_workspace(p, context, outputs[0]) ? outputs[0] : outputs[1];
+    const struct tile_product product = product_of(p, output);
+    int32_t *values = config->values;
+
+    tile_default_config(&product, context, config);
+    values[TILE_SPLITS] =
+        tile_default_splits(&product, context, values, tile_workgroups(&product, values));
+    values[OUTPUT] = output;
     config->count = PARAM_COUNT;
 }
 
@@ -400,8 +476,11 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
     struct plan plan;
 
     (void)error;
-    lay_out(p, config->values, &plan);
+    lay_out(p, output, &plan);
+    plan.splits = 1;
     if (p->direction == DIRECTION_W) {
+        plan.splits = tile_split_terms(config->values, patches_of(&plan.b),
+                                       config->values[TILE_SPLITS], &plan.part);
         add_in_launch(p, context, &plan.a, "W2", 2, none, solution);
         add_in_launch(p, context, &plan.b, "X4", 2, p->pad, solution);
     } else {
@@ -411,7 +490,7 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
     }
     add_product(p, context, config->values, &plan, solution);
     add_out_launch(p, context, &plan, output == 4 ? "Y4" : output == 3 ? "Y3" : "Y2", solution);
-    solution->workspace_bytes = plan.bytes;
+    solution->workspace_bytes = plan.c.offset + plan.part_bytes * (uint64_t)plan.splits;
     solution->flops =
         2.0 * plan.places * (double)patches_of(&plan.b) * (double)p->k * (double)(p->c / p->groups);
     conv_set_compulsory_bytes(p, solution);

@@ -167,7 +167,7 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
 }
 
 #define GRID_MOST    65535
-/* Rows of the blocks that tile_default_config_for() falls back to. */
+/* Rows of the blocks that tile_default_config() falls back to. */
 #define WIDE_BLOCK_M 32
 
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason)
@@ -190,9 +190,14 @@ static int64_t weight_count(const struct problem *p)
     return count;
 }
 
+uint64_t gemm_part_bytes(const struct problem *p)
+{
+    return (uint64_t)weight_count(p) * sizeof(float);
+}
+
 uint64_t gemm_split_bytes(const struct problem *p, int splits)
 {
-    return splits > 1 ? (uint64_t)splits * (uint64_t)weight_count(p) * sizeof(float) : 0;
+    return splits > 1 ? (uint64_t)splits * gemm_part_bytes(p) : 0;
 }
 
 void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,

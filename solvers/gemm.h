@@ -61,12 +61,14 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
                      struct solution *solution);
 
 /* Whether m rows in that many layers of the grid are what every GPU's grid takes with the widest blocks
- * (its second and third axis hold 65535 workgroups; TILE_SPLITS_GRID_CONSTRAINT sees to splits, whose
- * parts are layers too), and whether these parts have a size in 64 bits. Otherwise *reason says so.
+ * (its second and third axis hold 65535 workgroups; tile_may_split() sees to splits, whose parts are
+ * layers too), and whether these parts have a size in 64 bits. Otherwise *reason says so.
  */
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason);
 
-/* Bytes of the parts that splits of w's sums leave, 0 for one part. */
+/* Bytes of one part of w's sums, and of the parts that splits of them leave, 0 where they stay whole.
+ */
+uint64_t gemm_part_bytes(const struct problem *p);
 uint64_t gemm_split_bytes(const struct problem *p, int splits);
 
 /* The launch that adds up the parts of w that splits left at the workspace's offset. */

@@ -7,6 +7,10 @@
 
 /* Beside the tiles a kernel keeps tables of where rows, columns and terms lie. */
 #define TABLE_BYTES 16
+/* What a grid's second and third axis may have on every GPU. */
+#define GRID_MOST   65535
+/* Each number of parts is so many times the one before. */
+#define SPLITS_STEP 4
 
 static bool is_cpu(const struct context *context)
 {
@@ -79,15 +83,13 @@ bool tile_repeats_suit_target(const struct problem *p, const struct context *con
     return is_cpu(context) ? values[TILE_REPEAT_M] > 1 : values[TILE_REPEAT_M] == 1;
 }
 
-bool tile_block_suits_sizes(const struct problem *p, const struct context *context,
-                            const int32_t *values)
+bool tile_block_suits(const struct tile_product *product, const struct context *context,
+                      const int32_t *values)
 {
-    double m, n, k;
     int least_m = 32, least_n = is_cpu(context) ? 48 : 64;
 
-    conv_gemm_sizes(p, &m, &n, &k);
-    return (tile_block_m(values) <= least_m || tile_block_m(values) <= 2 * m) &&
-           (tile_block_n(values) <= least_n || tile_block_n(values) <= 2 * n);
+    return (tile_block_m(values) <= least_m || tile_block_m(values) <= 2 * product->m) &&
+           (tile_block_n(values) <= least_n || tile_block_n(values) <= 2 * product->n);
 }
 
 bool tile_block_fits_local_memory(const struct problem *p, const struct context *context,
@@ -103,31 +105,26 @@ bool tile_block_fits_local_memory(const struct problem *p, const struct context 
     return terms <= 32 && bytes <= MIN(context->target->local_bytes, 48 * 1024);
 }
 
-void tile_default_config(const struct context *context, struct perf_config *config)
+bool tile_fits_grid(const struct tile_product *product, const struct context *context,
+                    const int32_t *values)
+{
+    double rows = ceil(product->m / tile_block_m(values));
+    double columns = ceil(product->n / tile_block_n(values));
+    double items = columns * values[TILE_THREADS_M] * values[TILE_THREADS_N];
+
+    return is_cpu(context) || (items <= (double)UINT32_MAX && rows <= GRID_MOST);
+}
+
+void tile_default_config(const struct tile_product *product, const struct context *context,
+                         struct perf_config *config)
 {
     static const int32_t gpu[TILE_PARAM_COUNT] = {16, 16, 4, 4, 1, 1, 16};
+    static const int32_t wide[TILE_PARAM_COUNT] = {8, 32, 4, 4, 2, 1, 16};
     const int32_t cpu[TILE_PARAM_COUNT] = {1, 1, best_vector(context), 4, 2, 8, 64};
 
     config->count = TILE_PARAM_COUNT;
-    for (int i = 0; i < TILE_PARAM_COUNT; i++)
-        config->values[i] = is_cpu(context) ? cpu[i] : gpu[i];
-}
-
-bool tile_fits_grid(const struct context *context, const int32_t *values, double m, double n)
-{
-    double columns = ceil(n / tile_block_n(values)), rows = ceil(m / tile_block_m(values));
-    double items = columns * values[TILE_THREADS_M] * values[TILE_THREADS_N];
-
-    return is_cpu(context) || (items <= (double)UINT32_MAX && rows <= 65535);
-}
-
-void tile_default_config_for(const struct context *context, double m, double n,
-                             struct perf_config *config)
-{
-    static const int32_t wide[TILE_PARAM_COUNT] = {8, 32, 4, 4, 2, 1, 16};
-
-    tile_default_config(context, config);
-    if (!tile_fits_grid(context, config->values, m, n))
+    memcpy(config->values, is_cpu(context) ? cpu : gpu, sizeof(cpu));
+    if (!tile_fits_grid(product, context, config->values))
         memcpy(config->values, wide, sizeof(wide));
 }
 
@@ -156,54 +153,46 @@ void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
                     (const int[3]){items, 1, 1});
 }
 
-bool tile_splits_leave_work(const struct problem *p, const struct context *context,
-                            const int32_t *values)
+bool tile_may_split(const struct tile_product *product, const struct context *context, int splits,
+                    int block_k)
 {
-    double m, n, k;
-
-    (void)context;
-    conv_gemm_sizes(p, &m, &n, &k);
-    return values[TILE_SPLITS] == 1 ||
-           (p->direction == DIRECTION_W && k >= 2.0 * values[TILE_SPLITS] * values[TILE_BLOCK_K]);
+    if (splits == 1)
+        return true;
+    return product->part_bytes > 0 && splits <= TILE_SPLITS_MAX &&
+           product->k >= 2.0 * splits * block_k && product->layers * splits <= GRID_MOST &&
+           product->beside_bytes + (uint64_t)splits * product->part_bytes <=
+               context->workspace_limit;
 }
 
-/* A grid's third axis has 65535 layers, and Winograd makes up to 36 of each group. With so many
- * groups no GPU is idle anyway. */
-static bool layers_fit(const struct problem *p, int splits)
+int tile_most_splits(const struct tile_product *product, const struct context *context)
 {
-    return splits == 1 || p->groups <= 65535 / 36 / splits;
+    int least_block_k = is_cpu(context) ? 64 : 8, splits = TILE_SPLITS_MAX;
+
+    while (!tile_may_split(product, context, splits, least_block_k))
+        splits /= SPLITS_STEP;
+    return splits;
 }
 
-bool tile_splits_fit_grid(const struct problem *p, const struct context *context,
-                          const int32_t *values)
+bool tile_splits_are_needed(const struct context *context, int splits, double workgroups)
 {
-    (void)context;
-    return layers_fit(p, values[TILE_SPLITS]);
+    return splits == 1 || workgroups * splits / SPLITS_STEP < 2.0 * context->target->compute_units;
 }
 
-bool tile_may_split(const struct problem *p)
+int tile_default_splits(const struct tile_product *product, const struct context *context,
+                        const int32_t *values, double workgroups)
 {
-    const int least_splits = 4, least_block_k = 8;
-    double m, n, k;
+    int splits = 1;
 
-    conv_gemm_sizes(p, &m, &n, &k);
-    return p->direction == DIRECTION_W && k >= 2 * least_splits * least_block_k &&
-           layers_fit(p, least_splits);
+    while (tile_splits_are_needed(context, splits * SPLITS_STEP, workgroups) &&
+           tile_may_split(product, context, splits * SPLITS_STEP, values[TILE_BLOCK_K]))
+        splits *= SPLITS_STEP;
+    return splits;
 }
 
-int tile_default_splits(const struct problem *p, const struct context *context,
-                        const int32_t *values)
+double tile_workgroups(const struct tile_product *product, const int32_t *values)
 {
-    int32_t split[TILE_SPLITS + 1];
-    double m, n, k;
-
-    conv_gemm_sizes(p, &m, &n, &k);
-    memcpy(split, values, TILE_SPLITS * sizeof(values[0]));
-    split[TILE_SPLITS] = 16;
-    return m * n <= 256.0 * 256.0 && tile_splits_leave_work(p, context, split) &&
-                   tile_splits_fit_grid(p, context, split)
-               ? 16
-               : 1;
+    return ceil(product->m / tile_block_m(values)) * ceil(product->n / tile_block_n(values)) *
+           product->layers;
 }
 
 int tile_split_terms(const int32_t *values, int64_t k, int splits, int64_t *part)

@@ -22,7 +22,17 @@ enum tile_param {
     TILE_PARAM_COUNT
 };
 
-/* For use in a solver's array of parameters and of constraints. */
+/* The matrix product that a solver computes by such tiles. Doubles: sizes of what no solver serves
+ * may exceed 64 bits. */
+struct tile_product {
+    double m, n, k;        /* rows, columns, terms */
+    double layers;         /* products in one grid: groups, planes */
+    uint64_t part_bytes;   /* of the workspace for each part of split sums; 0: they stay whole */
+    uint64_t beside_bytes; /* of the workspace before the parts */
+};
+
+/* For use in a solver's array of parameters and of constraints. Constraints of a product are
+ * functions of the solver, which ask tile_block_suits() and its like about it. */
 #define TILE_PARAMS                                                                                \
     {"THREADS_M", 5, (const int32_t[]){1, 4, 8, 16, 32}},                                          \
         {"THREADS_N", 5, (const int32_t[]){1, 4, 8, 16, 32}},                                      \
@@ -36,13 +46,14 @@ enum tile_param {
         }                                                                                          \
     }
 
-#define TILE_CONSTRAINTS                                                                           \
+#define TILE_CONSTRAINTS(block_suits_sizes, blocks_fit_grid)                                       \
     {"workgroup_suits_target", "workgroup size", TILE_THREADS_N + 1, tile_workgroup_suits_target}, \
         {"vector_suits_target", "vector registers", TILE_VEC + 1, tile_vector_suits_target},       \
         {"sums_fit_registers", "registers", TILE_VECTORS + 1, tile_sums_fit_registers},            \
         {"sums_hide_latency", "multiply-add units", TILE_VECTORS + 1, tile_sums_hide_latency},     \
         {"repeats_suit_target", "registers", TILE_REPEAT_M + 1, tile_repeats_suit_target},         \
-        {"block_suits_sizes", "arithmetic", TILE_REPEAT_M + 1, tile_block_suits_sizes},            \
+        {"block_suits_sizes", "arithmetic", TILE_REPEAT_M + 1, block_suits_sizes},                 \
+        {"blocks_fit_grid", "work-items of a launch", TILE_REPEAT_M + 1, blocks_fit_grid},         \
     {                                                                                              \
         "block_fits_local_memory", "local memory", TILE_BLOCK_K + 1, tile_block_fits_local_memory  \
     }
@@ -57,27 +68,26 @@ bool tile_sums_hide_latency(const struct problem *p, const struct context *conte
                             const int32_t *values);
 bool tile_repeats_suit_target(const struct problem *p, const struct context *context,
                               const int32_t *values);
-/* No more than twice as many rows and columns as conv_gemm_sizes() gives, but for the smallest
- * blocks, which always pass. */
-bool tile_block_suits_sizes(const struct problem *p, const struct context *context,
-                            const int32_t *values);
 bool tile_block_fits_local_memory(const struct problem *p, const struct context *context,
                                   const int32_t *values);
 
 int tile_block_m(const int32_t *values);
 int tile_block_n(const int32_t *values);
 
-/* Whether the grid of a product of m rows by n columns is what the target's launches take: 65535 blocks
- * of rows, and work-items along the columns that 32 bits count. CPUs take any. */
-bool tile_fits_grid(const struct context *context, const int32_t *values, double m, double n);
+/* No more than twice as many rows and columns as the product has, but for the smallest blocks, which
+ * always pass. */
+bool tile_block_suits(const struct tile_product *product, const struct context *context,
+                      const int32_t *values);
+/* Whether the product's grid is what the target's launches take: 65535 blocks of rows, and work-items
+ * along the columns that 32 bits count. CPUs take any. */
+bool tile_fits_grid(const struct tile_product *product, const struct context *context,
+                    const int32_t *values);
 
-/* Sets the first TILE_PARAM_COUNT values; they satisfy all constraints but tile_block_suits_sizes.
- */
-void tile_default_config(const struct context *context, struct perf_config *config);
-/* The same for a product whose grid may be too large for those: such get wide blocks, whose grid fits
- * for up to 2^21 rows and 2^31 columns. */
-void tile_default_config_for(const struct context *context, double m, double n,
-                             struct perf_config *config);
+/* Sets the first TILE_PARAM_COUNT values; they satisfy all constraints but tile_block_suits(). Where
+ * the grid would be too large they are wide blocks, whose grid fits for up to 2^21 rows and 2^31
+ * columns. */
+void tile_default_config(const struct tile_product *product, const struct context *context,
+                         struct perf_config *config);
 
 /* Adds the tile's options (without LANE) to the launch, and sets its grid: one workgroup a block of
  * m rows by n columns and one of `batches`. */
@@ -85,8 +95,8 @@ void tile_add_options(const int32_t *values, struct launch *launch);
 void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
                    struct launch *launch);
 
-/* The parameter that follows the tile's where W may split its long sums, and its constraint: only W
- * splits, and each part keeps two rounds at least. */
+/* The parameter that follows the tile's where W may split its long sums, and its constraint (a
+ * function of the solver that asks tile_may_split()). */
 #define TILE_SPLITS     TILE_PARAM_COUNT
 #define TILE_SPLITS_MAX 64
 #define TILE_SPLITS_PARAM                                                                          \
@@ -96,24 +106,25 @@ void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
             1, 4, 16, TILE_SPLITS_MAX                                                              \
         }                                                                                          \
     }
-#define TILE_SPLITS_CONSTRAINT                                                                     \
+#define TILE_SPLITS_CONSTRAINT(parts_fit)                                                          \
     {                                                                                              \
-        "splits_leave_work", "arithmetic", TILE_SPLITS + 1, tile_splits_leave_work                 \
+        "parts_fit", "arithmetic, grid size and workspace", TILE_SPLITS + 1, parts_fit             \
     }
-bool tile_splits_leave_work(const struct problem *p, const struct context *context,
-                            const int32_t *values);
-/* For use beside it where the parts of all groups are layers of one grid (gemm_grid_fits()). */
-#define TILE_SPLITS_GRID_CONSTRAINT                                                                \
-    {                                                                                              \
-        "splits_fit_grid", "grid size", TILE_SPLITS + 1, tile_splits_fit_grid                      \
-    }
-bool tile_splits_fit_grid(const struct problem *p, const struct context *context,
-                          const int32_t *values);
-/* Whether any config may split under both. */
-bool tile_may_split(const struct problem *p);
-/* The splits that leave no GPU idle where w is small, 1 where they would leave no work or not fit. */
-int tile_default_splits(const struct problem *p, const struct context *context,
-                        const int32_t *values);
+/* One part always may be. More keep two rounds of block_k terms each at least, are layers of a grid
+ * that has 65535, and lie in the workspace that the context allows. */
+bool tile_may_split(const struct tile_product *product, const struct context *context, int splits,
+                    int block_k);
+/* The most parts that any config may have. */
+int tile_most_splits(const struct tile_product *product, const struct context *context);
+/* Of a config with so many workgroups a part: parts that give each unit two workgroups, as far as
+ * they may be. More cost and bring nothing. */
+int tile_default_splits(const struct tile_product *product, const struct context *context,
+                        const int32_t *values, double workgroups);
+/* Whether no fewer parts give each unit two workgroups. */
+bool tile_splits_are_needed(const struct context *context, int splits, double workgroups);
+
+/* Workgroups of a product that is not split. */
+double tile_workgroups(const struct tile_product *product, const int32_t *values);
 
 /* Parts to split a sum of k terms into, each a whole number of blocks: at most `splits`. *part is
  * how many terms each part takes. */

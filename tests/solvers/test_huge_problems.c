@@ -97,6 +97,8 @@ static void check_config(const struct solver *solver, const struct problem *p,
            error ? error->message : "there is no solution");
     expect(solution.workspace_bytes <= solver_workspace_bytes(solver, p, context),
            "the solution takes more workspace than was said");
+    expect(solution.workspace_bytes <= context->workspace_limit,
+           "the solution takes more workspace than is allowed");
     expect(solution.flops >= 0 && isfinite(solution.flops), "operations are no number");
     for (int i = 0; i < solution.launch_count; i++) {
         const struct launch *launch = &solution.launches[i];
@@ -106,27 +108,49 @@ static void check_config(const struct solver *solver, const struct problem *p,
     }
 }
 
+/* The default and one of the space; *state is space_draw()'s. */
+static void check_configs(const struct solver *solver, const struct problem *p,
+                          const struct context *context, uint64_t *state)
+{
+    const struct space *space = solver_space(solver, p, context);
+    struct perf_config config;
+
+    solver->default_config(p, context, &config);
+    check_config(solver, p, context, &config);
+    if (space && space_draw(space, p, context, state, &config))
+        check_config(solver, p, context, &config);
+}
+
+/* With less workspace than it would take it takes less, or refuses. */
+static void check_limit(const struct solver *solver, const struct problem *p,
+                        const struct context *context, uint64_t limit, uint64_t *state)
+{
+    struct context limited = *context;
+
+    limited.workspace_limit = limit;
+    if (solver_applicable(solver, p, &limited, NULL))
+        check_configs(solver, p, &limited, state);
+}
+
 /* Returns whether the solver serves it. */
 static bool check_problem(const struct solver *solver, const struct problem *p,
-                          const struct context *context, uint64_t *draws)
+                          const struct context *context, uint64_t *state)
 {
-    const struct space *space;
     const char *reason = NULL;
-    struct perf_config config;
+    uint64_t bytes;
 
     ask(solver, p, context);
     if (!solver_applicable(solver, p, context, &reason)) {
         expect(reason && reason[0], "it does not serve this and gives no reason");
         return false;
     }
-    expect(solver_workspace_bytes(solver, p, context) <= INT64_MAX,
-           "the workspace has 2^63 bytes or more");
-    solver->default_config(p, context, &config);
-    check_config(solver, p, context, &config);
-    space = solver_space(solver, p, context);
-    if (space && *draws % 8 == 0 && space_draw(space, p, context, draws, &config))
-        check_config(solver, p, context, &config);
-    *draws += 1;
+    bytes = solver_workspace_bytes(solver, p, context);
+    expect(bytes <= INT64_MAX, "the workspace has 2^63 bytes or more");
+    check_configs(solver, p, context, state);
+    if (bytes > 0) {
+        check_limit(solver, p, context, 0, state);
+        check_limit(solver, p, context, bytes - 1, state);
+    }
     return true;
 }
 
@@ -189,7 +213,7 @@ static bool draw_small(const struct solver *solver, const struct context *contex
 static int for_all_huge(int count, void (*grow)(struct problem *p, int i, GRand *random))
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(41);
-    uint64_t draws = 0;
+    uint64_t state = 0;
     int served = 0;
 
     for (int s = 0; s < solver_table_count; s++) {
@@ -201,7 +225,7 @@ static int for_all_huge(int count, void (*grow)(struct problem *p, int i, GRand 
                 grow(&p, i, random);
                 problem_set_output(&p);
                 if (problem_validate(&p, NULL))
-                    served += check_problem(solver_table[s], &p, &contexts[t], &draws);
+                    served += check_problem(solver_table[s], &p, &contexts[t], &state);
             }
         }
     }
@@ -222,7 +246,7 @@ static void grow_one(struct problem *p, int i, GRand *random)
     if (is_flat(p, dimension))
         dimension += AXIS_H;
     if (dimension >= FILTER && dimension < PAD && value > 1 << 20)
-        value >>= 10;
+        value >>= 12;
     set_dimension(p, dimension, value);
 }
 
@@ -315,6 +339,34 @@ static void many_groups_leave_their_sums_whole(void)
     }
 }
 
+/* More rows than a grid has blocks of 8 for, and more work-items than 32 bits count: every config is
+ * asked for, since it takes a low block to be wrong. */
+static void many_channels_are_refused_or_fit(void)
+{
+    static const char *const keys[] = {
+        "1-8-8-3x3-600000-8-8-1-1x1-1x1-1x1-0-NCHW-FP32-F",
+        "600000-8-8-1x1-1-8-8-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "1820-4-4-3x3-91000000-4-4-1-1x1-1x1-1x1-0-NCHW-FP32-F_g1820",
+    };
+
+    for (int s = 0; s < solver_table_count; s++) {
+        for (gsize i = 0; i < G_N_ELEMENTS(keys) * TARGETS * DIRECTION_COUNT; i++) {
+            const struct context *context = &contexts[i % TARGETS];
+            struct perf_config config;
+            struct space_walk walk;
+            struct problem p;
+            g_assert_true(problem_key_parse(keys[i / TARGETS % G_N_ELEMENTS(keys)], &p, NULL));
+            p.direction = (enum direction)(i / TARGETS / G_N_ELEMENTS(keys));
+            ask(solver_table[s], &p, context);
+            if (!solver_applicable(solver_table[s], &p, context, NULL) || !solver_table[s]->space)
+                continue;
+            space_walk_init(&walk, solver_table[s]->space, &p, context);
+            while (space_walk_next(&walk, &config))
+                check_config(solver_table[s], &p, context, &config);
+        }
+    }
+}
+
 /* Two to four dimensions, whose product is past 2^31 or 2^32, on the edge or far beyond. */
 static void grow_products(struct problem *p, int i, GRand *random)
 {
@@ -401,6 +453,8 @@ int main(int argc, char **argv)
                     strides_and_dilations_are_bounded);
     g_test_add_func("/huge_problems/many_groups_leave_their_sums_whole",
                     many_groups_leave_their_sums_whole);
+    g_test_add_func("/huge_problems/many_channels_are_refused_or_fit",
+                    many_channels_are_refused_or_fit);
     g_test_add_func("/huge_problems/products_are_refused_or_fit", products_may_be_huge);
     g_test_add_func("/huge_problems/workspaces_grow_with_their_problems",
                     workspaces_grow_with_their_problems);
