@@ -2,7 +2,7 @@
 
 /* One tile past a tensor's end, so that rounding a size up cannot overflow either. */
 #define OFFSET_MARGIN (1 << 20)
-/* Positions of an axis that a tile may have past the last one. */
+/* Positions of an axis that a tile may have past the last one: the longest, ConvDirectTiled's, has 512. */
 #define TILE_MARGIN   1024
 
 bool conv_is_plain(const struct problem *p, const char **reason)

@@ -291,9 +291,6 @@ static bool find_wish(const struct problem *p, const struct context *context,
     return false;
 }
 
-/* Blocks may hang over the last output by this many positions. */
-#define LONGEST_BLOCK 128
-
 static bool direct_tiled_is_applicable(const struct problem *p, const struct context *context,
                                        const char **reason)
 {
@@ -306,12 +303,6 @@ static bool direct_tiled_is_applicable(const struct problem *p, const struct con
     if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
         !conv_layouts_are_plain(p, reason) || !conv_counts_fit_32_bits(p, reason))
         return false;
-    for (int a = AXIS_H; a <= AXIS_W; a++) {
-        if (conv_reach(p, (enum axis)a) > INT32_MAX - LONGEST_BLOCK * p->stride[a]) {
-            *reason = "needs padded sizes and strides whose positions fit 31 bits";
-            return false;
-        }
-    }
     if (!smallest_tile_is_valid(p, context) && !find_wish(p, context, &config)) {
         *reason = "needs a filter whose smallest tile fits local memory, and fewer than 2^31 items";
         return false;
