@@ -115,8 +115,9 @@ DEVICE vec load_outputs(GLOBAL const STORAGE(TYPE_Y) *y, struct sum_up *job, str
     return vec_load(values);
 }
 
-/* The line of x that a unit reads through row t of the workgroup's filter positions. Positions that
- * no output reads count as outside: what they hold may be no number. */
+/* The line of x that a unit reads through row t of the workgroup's filter positions. Positions past
+ * the last one that an output reads count as outside, whatever they hold; of all others, also those
+ * that a stride passes over, lanes without an output make zero, and they must be finite for that. */
 DEVICE struct line find_line(const struct sum_up *job, struct digits unit, int t)
 {
     struct line line;

@@ -239,7 +239,7 @@ static void without_workspace_sums_are_not_split(void)
 }
 
 /* The last row and column of x are read by no output. */
-static void what_no_output_reads_may_be_no_number(void)
+static void what_lies_past_the_last_output_may_be_no_number(void)
 {
     static const struct shape shape = {1, 3, 1, 10, 12, 3, 3, 0, 2, 1};
 
@@ -323,7 +323,8 @@ static void add_tests(void)
         {"one_binary_serves_images_of_all_sizes", one_binary_serves_images_of_all_sizes},
         {"split_sums_are_the_same_every_time", split_sums_are_the_same_every_time},
         {"without_workspace_sums_are_not_split", without_workspace_sums_are_not_split},
-        {"what_no_output_reads_may_be_no_number", what_no_output_reads_may_be_no_number},
+        {"what_lies_past_the_last_output_may_be_no_number",
+         what_lies_past_the_last_output_may_be_no_number},
         {"what_is_no_depthwise_convolution_is_refused",
          what_is_no_depthwise_convolution_is_refused},
         {"problems_of_too_many_elements_are_refused", problems_of_too_many_elements_are_refused},
