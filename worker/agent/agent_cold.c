@@ -22,7 +22,7 @@
 #define PROGRESS_SECONDS 2
 
 struct cold_kernel {
-    char key[KERNEL_KEY_LENGTH + 1];
+    char key[KERNEL_KEY_LENGTH + 1], hash[PROGRAM_HASH_LENGTH + 1];
     char *file, *entry, *options;
     GBytes *code;
 };
@@ -36,6 +36,7 @@ struct cold {
     Child *build, *eval;
     struct target target;
     const struct toolchain *toolchain;
+    char *version;      /* the toolchain's, NULL until the build child told it */
     json_t *file;       /* what is asked for */
     json_t *layers;     /* the same as an eval child takes it */
     GPtrArray *kernels; /* struct cold_kernel *: distinct ones */
@@ -104,6 +105,7 @@ static const struct cold_kernel *take_kernel(struct cold *cold, const struct lau
         return kernel;
     kernel = g_new0(struct cold_kernel, 1);
     g_strlcpy(kernel->key, key, sizeof kernel->key);
+    g_strlcpy(kernel->hash, hash, sizeof kernel->hash);
     kernel->file = g_strdup(launch->file);
     kernel->entry = g_strdup(launch->entry);
     kernel->options = g_strdup(launch->options);
@@ -216,9 +218,10 @@ static void compile_next(struct cold *cold)
 {
     const struct cold_kernel *kernel = g_ptr_array_index(cold->kernels, cold->compiled);
     json_t *head =
-        json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id", (int)cold->compiled,
-                  "toolchain", cold->toolchain->name, "file", kernel->file, "entry", kernel->entry,
-                  "options", kernel->options, "target", target_to_json(&cold->target));
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id",
+                  (int)cold->compiled, "toolchain", cold->toolchain->name, "version", cold->version,
+                  "file", kernel->file, "hash", kernel->hash, "entry", kernel->entry, "options",
+                  kernel->options, "target", target_to_json(&cold->target));
     child_send(cold->build, head, NULL);
     child_set_deadline(cold->build, cold->options->compile_timeout_seconds);
     json_decref(head);
@@ -251,9 +254,25 @@ static void run_network(struct cold *cold)
 static void build_up(Child *child, void *data)
 {
     struct cold *cold = data;
-    (void)child;
+    json_t *head = json_pack("{s:s, s:s, s:o}", "op", "version", "toolchain", cold->toolchain->name,
+                             "target", target_to_json(&cold->target));
     cold->began_us = cold->said_us = g_get_monotonic_time();
-    compile_next(cold);
+    child_send(child, head, NULL);
+    child_set_deadline(child, OPEN_SECONDS);
+    json_decref(head);
+}
+
+/* The first answer: a compilation names the version that it is asked of. */
+static void take_version(struct cold *cold, const json_t *head)
+{
+    const char *version = json_string_value(json_object_get(head, "version"));
+    const char *refusal = json_string_value(json_object_get(head, "error"));
+    if (version && *version) {
+        cold->version = g_strdup(version);
+        compile_next(cold);
+        return;
+    }
+    cold_fail(cold, "cannot compile for %s here: %s", cold->target.id, refusal ? refusal : "");
 }
 
 static void build_frame(Child *child, const struct frame *frame, void *data)
@@ -263,6 +282,10 @@ static void build_frame(Child *child, const struct frame *frame, void *data)
         return;
     struct cold_kernel *kernel = g_ptr_array_index(cold->kernels, cold->compiled);
     child_set_deadline(child, 0);
+    if (!cold->version) {
+        take_version(cold, frame->head);
+        return;
+    }
     if (!frame->blob) {
         const char *log = json_string_value(json_object_get(frame->head, "log"));
         cold_fail(cold, "cannot compile %s %s: %s", kernel->file, kernel->options, log ? log : "");
@@ -429,6 +452,7 @@ int agent_cold(const struct cold_options *options)
     bool done = run(&cold);
     identity_remove_scratch(scratch);
     g_ptr_array_unref(cold.kernels);
+    g_free(cold.version);
     json_decref(cold.layers);
     json_decref(cold.file);
     return exit_status(&cold, done);
