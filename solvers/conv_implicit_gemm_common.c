@@ -121,12 +121,21 @@ bool implicit_gemm_repeats_leave_work(const struct problem *p, const struct cont
     return repeats == 1 ? block > columns : block * repeats <= 2 * columns;
 }
 
+/* With less than one workgroup a unit, and more parts to be had, some units are idle; a limit on the
+ * workspace does not count here, so that what is valid under one is valid without. */
 bool implicit_gemm_splits_suit_target(const struct problem *p, const struct context *context,
                                       const int32_t *values)
 {
     const struct tile_product product = product_of(p);
+    double workgroups = workgroup_count(&product, values);
+    int splits = values[TILE_SPLITS];
+    struct context unlimited = *context;
 
-    return tile_splits_are_needed(context, values[TILE_SPLITS], workgroup_count(&product, values));
+    unlimited.workspace_limit = UINT64_MAX;
+    return splits == 1 || (tile_splits_are_needed(context, splits, workgroups) &&
+                           (workgroups * splits >= context->target->compute_units ||
+                            !tile_may_split(&product, &unlimited, splits * TILE_SPLITS_STEP,
+                                            values[TILE_BLOCK_K])));
 }
 
 uint64_t implicit_gemm_workspace_bytes(const struct problem *p, const struct context *context)

@@ -49,7 +49,8 @@ bool implicit_gemm_parts_fit(const struct problem *p, const struct context *cont
                              const int32_t *values);
 bool implicit_gemm_repeats_leave_work(const struct problem *p, const struct context *context,
                                       const int32_t *values);
-/* More parts than give each unit two workgroups cost and bring nothing. */
+/* One part, which needs no workspace, or as many as leave no unit idle; more than give each unit two
+ * workgroups cost and bring nothing. */
 bool implicit_gemm_splits_suit_target(const struct problem *p, const struct context *context,
                                       const int32_t *values);
 

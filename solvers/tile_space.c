@@ -9,8 +9,6 @@
 #define TABLE_BYTES 16
 /* What a grid's second and third axis may have on every GPU. */
 #define GRID_MOST   65535
-/* Each number of parts is so many times the one before. */
-#define SPLITS_STEP 4
 
 static bool is_cpu(const struct context *context)
 {
@@ -169,13 +167,14 @@ int tile_most_splits(const struct tile_product *product, const struct context *c
     int least_block_k = is_cpu(context) ? 64 : 8, splits = TILE_SPLITS_MAX;
 
     while (!tile_may_split(product, context, splits, least_block_k))
-        splits /= SPLITS_STEP;
+        splits /= TILE_SPLITS_STEP;
     return splits;
 }
 
 bool tile_splits_are_needed(const struct context *context, int splits, double workgroups)
 {
-    return splits == 1 || workgroups * splits / SPLITS_STEP < 2.0 * context->target->compute_units;
+    return splits == 1 ||
+           workgroups * splits / TILE_SPLITS_STEP < 2.0 * context->target->compute_units;
 }
 
 int tile_default_splits(const struct tile_product *product, const struct context *context,
@@ -183,9 +182,9 @@ int tile_default_splits(const struct tile_product *product, const struct context
 {
     int splits = 1;
 
-    while (tile_splits_are_needed(context, splits * SPLITS_STEP, workgroups) &&
-           tile_may_split(product, context, splits * SPLITS_STEP, values[TILE_BLOCK_K]))
-        splits *= SPLITS_STEP;
+    while (tile_splits_are_needed(context, splits * TILE_SPLITS_STEP, workgroups) &&
+           tile_may_split(product, context, splits * TILE_SPLITS_STEP, values[TILE_BLOCK_K]))
+        splits *= TILE_SPLITS_STEP;
     return splits;
 }
 

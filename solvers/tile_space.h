@@ -97,8 +97,10 @@ void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
 
 /* The parameter that follows the tile's where W may split its long sums, and its constraint (a
  * function of the solver that asks tile_may_split()). */
-#define TILE_SPLITS     TILE_PARAM_COUNT
-#define TILE_SPLITS_MAX 64
+#define TILE_SPLITS      TILE_PARAM_COUNT
+#define TILE_SPLITS_MAX  64
+/* Each number of parts is so many times the one before. */
+#define TILE_SPLITS_STEP 4
 #define TILE_SPLITS_PARAM                                                                          \
     {                                                                                              \
         "SPLITS", 4, (const int32_t[])                                                             \
