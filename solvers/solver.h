@@ -23,10 +23,12 @@ struct solver {
     const char *name;     /* "ConvCpuDirect" */
     int revision;         /* from 1 */
     const char
-        *algorithm;   /* MIOpen's algorithm family: Direct, GEMM, FFT, Winograd, ImplicitGEMM */
-    bool dynamic;     /* one binary serves all problems of a type, layout and direction */
-    bool partial;     /* its FIX_ parameters choose what of the shape is compiled in; not dynamic */
-    bool any_strides; /* tensors need not be packed: their strides are arguments of its launches */
+        *algorithm; /* MIOpen's algorithm family: Direct, GEMM, FFT, Winograd, ImplicitGEMM */
+    bool dynamic;   /* one binary serves all problems of a type, layout and direction */
+    bool partial;   /* its FIX_ parameters choose what of the shape is compiled in; not dynamic */
+    /* Tensors need not be packed: their strides are arguments of its launches. They keep the layout's
+     * order: a step along an axis is no shorter than all of the next faster axis. */
+    bool any_strides;
     bool nondeterministic;      /* results may differ from run to run (sums by atomics) */
     const char *const *sources; /* kernel files it may use, NULL-terminated */
 
