@@ -201,12 +201,12 @@ static double used_part(double count, int block)
     return count / (ceil(count / block) * block);
 }
 
-/* On CPUs as measured beside ConvCpuGemm, whose estimate is 25; a block that is not filled takes as
+/* On CPUs as measured beside ConvCpuGemm, whose estimate is 38; a block that is not filled takes as
  * long as one that is. */
 double implicit_gemm_estimate(const struct problem *p, const struct context *context)
 {
     const struct tile_product product = product_of(p);
-    double whole = !is_cpu(context) ? 34.0 : p->direction == DIRECTION_W ? 13.0 : 18.0;
+    double whole = !is_cpu(context) ? 34.0 : p->direction == DIRECTION_W ? 20.0 : 27.0;
     struct perf_config config;
 
     implicit_gemm_default_config(p, context, &config);

@@ -32,7 +32,7 @@ struct solver_claims {
                                                      * type; INT8 stands for INT8 to INT32 */
     unsigned features[FEATURE_COUNT];               /* directions in which it serves them */
     unsigned filters;                               /* bit i: claim_filters[i] */
-    int64_t most_configs;                           /* in one space; 0: cannot be tuned */
+    int64_t most_configs;                           /* of a probe; 0: cannot be tuned */
     int least_launches, most_launches;
     bool with_workspace, without_workspace; /* some solution needs one; some needs none */
 };

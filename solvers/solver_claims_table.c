@@ -155,7 +155,7 @@ static void configs_cell(GString *text, const struct solver *solver,
                          const struct solver_claims *claims)
 {
     if (solver->space)
-        g_string_append_printf(text, "up to %" G_GINT64_FORMAT, claims->most_configs);
+        g_string_append_printf(text, "%" G_GINT64_FORMAT, claims->most_configs);
     else
         g_string_append(text, "not tunable");
 }
@@ -216,10 +216,18 @@ static const struct {
     const char *title;
     void (*append)(GString *text, const struct solver *solver, const struct solver_claims *claims);
 } columns[] = {
-    {"solver", name_cell},     {"family", family_cell},       {"directions", directions_cell},
-    {"layouts", layouts_cell}, {"types", types_cell},         {"filters", filters_cell},
-    {"groups", groups_cell},   {"features", features_cell},   {"form", form_cell},
-    {"configs", configs_cell}, {"workspace", workspace_cell}, {"kernels", kernels_cell},
+    {"solver", name_cell},
+    {"family", family_cell},
+    {"directions", directions_cell},
+    {"layouts", layouts_cell},
+    {"types", types_cell},
+    {"filters", filters_cell},
+    {"groups", groups_cell},
+    {"features", features_cell},
+    {"form", form_cell},
+    {"configs (of probes)", configs_cell},
+    {"workspace", workspace_cell},
+    {"kernels", kernels_cell},
     {"targets", targets_cell},
 };
 

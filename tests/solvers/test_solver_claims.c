@@ -122,7 +122,7 @@ static void the_table_says_what_it_does_not_hold(void)
     g_assert_cmpstr(
         lines[2], ==,
         "| Narrow | Direct | F W | NCHW NHWC(W) NCHWc4(W) NCHWc8(W) CHWNc4(W) CHWNc8(W) | "
-        "FP32(F) FP16(W) | 3x3 | any | stride mixed-layouts(W) any-strides | partial | up to 3 | "
+        "FP32(F) FP16(W) | 3x3 | any | stride mixed-layouts(W) any-strides | partial | 3 | "
         "may be | 1-2 | all |");
     g_assert_nonnull(strstr(lines[3],
                             "| any | depthwise only | stride dilation mixed-layouts "
