@@ -1,9 +1,31 @@
 #include "solvers/conv_common.h"
 
+#include <math.h>
+
 /* One tile past a tensor's end, so that rounding a size up cannot overflow either. */
 #define OFFSET_MARGIN (1 << 20)
 /* Positions of an axis that a tile may have past the last one: the longest, ConvDirectTiled's, has 512. */
 #define TILE_MARGIN   1024
+
+int64_t conv_divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+int64_t conv_gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+double conv_used_part(double count, int block)
+{
+    return count / (ceil(count / block) * block);
+}
 
 bool conv_is_plain(const struct problem *p, const char **reason)
 {
@@ -34,7 +56,7 @@ static bool is_16_or_32_bit_float(enum data_type type)
     return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16;
 }
 
-static bool is_int8_to_int32(const struct problem *p)
+bool conv_is_int8_to_int32(const struct problem *p)
 {
     return p->type[TENSOR_X] == TYPE_INT8 && p->type[TENSOR_W] == TYPE_INT8 &&
            p->type[TENSOR_Y] == TYPE_INT32;
@@ -45,7 +67,7 @@ bool conv_types_are_served(const struct problem *p, const char **reason)
     if (is_16_or_32_bit_float(p->type[TENSOR_X]) && is_16_or_32_bit_float(p->type[TENSOR_W]) &&
         is_16_or_32_bit_float(p->type[TENSOR_Y]))
         return true;
-    if (!is_int8_to_int32(p)) {
+    if (!conv_is_int8_to_int32(p)) {
         *reason = "needs FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
         return false;
     }
@@ -58,7 +80,7 @@ bool conv_types_are_served(const struct problem *p, const char **reason)
 
 const char *conv_sum_type(const struct problem *p)
 {
-    return is_int8_to_int32(p) ? "int" : "float";
+    return conv_is_int8_to_int32(p) ? "int" : "float";
 }
 
 bool conv_layouts_are_plain(const struct problem *p, const char **reason)
@@ -120,7 +142,7 @@ int64_t conv_loop_items(int64_t count, int block)
 {
     const int64_t most = INT64_C(1) << 30;
 
-    return MIN((count + block - 1) / block * block, most);
+    return MIN(conv_divide_up(count, block) * block, most);
 }
 
 void conv_add_type_options(const struct problem *p, struct launch *launch)
@@ -142,6 +164,14 @@ void conv_add_stride_args(struct launch *launch)
     for (int t = 0; t < TENSOR_COUNT; t++) {
         for (int axis = 0; axis < 5; axis++)
             launch_arg_stride(launch, (enum tensor_role)t, axis);
+    }
+}
+
+void conv_add_plane_strides(struct launch *launch, enum tensor_role role)
+{
+    for (int axis = 0; axis < 5; axis++) {
+        if (axis != 2)
+            launch_arg_stride(launch, role, axis);
     }
 }
 
@@ -201,7 +231,7 @@ static struct outputs outputs_inside(const struct problem *p, int axis, int64_t 
                                      int64_t filter)
 {
     int64_t stride = p->stride[axis], offset = filter * p->dilation[axis] - p->pad[axis];
-    int64_t from = offset < 0 ? (-offset + stride - 1) / stride : 0;
+    int64_t from = offset < 0 ? conv_divide_up(-offset, stride) : 0;
     int64_t last = p->in[axis] - 1 - offset;
     int64_t end = last < 0 ? 0 : MIN(last / stride + 1, p->out[axis]);
 
@@ -229,19 +259,9 @@ double conv_exact_macs(const struct problem *p)
     return macs;
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 int64_t conv_stride_period(const struct problem *p, enum axis axis)
 {
-    return p->stride[axis] / gcd(p->stride[axis], p->dilation[axis]);
+    return p->stride[axis] / conv_gcd(p->stride[axis], p->dilation[axis]);
 }
 
 /* Input positions of an axis that some output reads. Filter position f reads offset + o * stride; f

@@ -9,6 +9,13 @@
 #include "solvers/solution.h"
 #include "solvers/target.h"
 
+/* Of counts and blocks from 1. */
+int64_t conv_divide_up(int64_t count, int64_t by);
+/* The greatest common divisor; of 0 and a number that number. */
+int64_t conv_gcd(int64_t a, int64_t b);
+/* The share of a dimension's blocks that is there. */
+double conv_used_part(double count, int block);
+
 /* True for a plain convolution: no epilogue, no cast types. Otherwise *reason says which. The bias
  * that a key may carry is no matter: the convolution is computed without it, and a kernel of its own
  * adds it (an epilogue "+bias" is another thing, one kernel that does both). */
@@ -25,6 +32,8 @@ int64_t conv_stride_period(const struct problem *p, enum axis axis);
 /* Tensors of FP32, FP16 and BF16 in any mixture, summed in FP32, or INT8 to INT32, forward. Otherwise
  * *reason says so. */
 bool conv_types_are_served(const struct problem *p, const char **reason);
+
+bool conv_is_int8_to_int32(const struct problem *p);
 
 /* "float" or "int": what sums of the types above are kept in, a kernel's LANE. */
 const char *conv_sum_type(const struct problem *p);
@@ -52,6 +61,8 @@ void conv_add_type_options(const struct problem *p, struct launch *launch);
 void conv_add_tensor_args(struct launch *launch);
 /* 15 strides, 64-bit: n c d h w of x, k c d h w of w, n k d h w of y. */
 void conv_add_stride_args(struct launch *launch);
+/* Four strides, 64-bit: a tensor's without that of D. */
+void conv_add_plane_strides(struct launch *launch, enum tensor_role role);
 /* 22 counts, 32-bit: n, groups, c and k of a group; then in, fil, out, pad, stride and dilation, each
  * d h w. */
 void conv_add_shape_args(const struct problem *p, struct launch *launch);

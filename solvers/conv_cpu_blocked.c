@@ -167,7 +167,7 @@ static bool blocked_is_applicable(const struct problem *p, const struct context 
     const double most = (double)(INT64_C(1) << 40);
     struct view view;
 
-    if (context->target->vendor != VENDOR_CPU) {
+    if (!context_is_cpu(context)) {
         *reason = "needs a CPU: a single work-item computes a whole tile with its vector registers";
         return false;
     }
@@ -204,11 +204,6 @@ static void blocked_default_config(const struct problem *p, const struct context
                                    {vec, tile_v, (is_wide ? 14 : 12) / tile_v, CRS_BLOCK_MIN}};
 }
 
-static double used_part(int64_t count, int tile)
-{
-    return (double)count / (double)((count + tile - 1) / tile * tile);
-}
-
 /* Measured beside the naive kernel, where tiles are full and no zeros are multiplied. */
 static double blocked_estimate(const struct problem *p, const struct context *context)
 {
@@ -220,8 +215,9 @@ static double blocked_estimate(const struct problem *p, const struct context *co
     blocked_default_config(p, context, &config);
     for (int a = 0; a < AXIS_COUNT; a++)
         worth /= (double)view.spread[a];
-    worth *= used_part(view.k / p->groups, config.values[VEC] * config.values[TILE_V]);
-    return worth * used_part(row_width(p, &view), config.values[TILE_W]);
+    worth *=
+        conv_used_part((double)(view.k / p->groups), config.values[VEC] * config.values[TILE_V]);
+    return worth * conv_used_part((double)row_width(p, &view), config.values[TILE_W]);
 }
 
 /* ---- the solution ---- */
@@ -261,7 +257,7 @@ static void add_pad_launch(const struct problem *p, const struct view *view,
     launch_set_grid(
         launch,
         (const int64_t[3]){view->phases[AXIS_D] * view->phases[AXIS_H] * view->phases[AXIS_W],
-                           (view->channels + PAD_CHANNELS - 1) / PAD_CHANNELS, p->n},
+                           conv_divide_up(view->channels, PAD_CHANNELS), p->n},
         (const int[3]){1, 1, 1});
 }
 
@@ -290,7 +286,7 @@ static void add_options(const struct problem *p, const struct view *view, const 
 
     for (int i = 0; i < PARAM_COUNT; i++)
         launch_option_int(launch, params[i].name, values[i]);
-    launch_option_int(launch, "TILES", (ITEM_POSITIONS + values[TILE_W] - 1) / values[TILE_W]);
+    launch_option_int(launch, "TILES", conv_divide_up(ITEM_POSITIONS, values[TILE_W]));
     launch_option_text(launch, "LANE", lane);
     launch_option_text(launch, "TYPE_W", data_type_name(p->type[TENSOR_W]));
     launch_option_text(launch, "TYPE_OUT", data_type_name(p->type[view->out]));
@@ -333,20 +329,16 @@ static void add_blocks(const struct problem *p, const struct view *view, struct 
     launch_arg_int32(launch, !forward);
 }
 
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
 /* Parts of an output plane's tiles: no more tiles in one than its sums have room for, and parts enough
  * for all threads. others: work-items beside them, for each part. */
 static int64_t count_items(const struct view *view, const struct context *context, int tile_w,
                            int64_t others)
 {
-    int64_t tiles =
-        divide_up(view->out_size[AXIS_W], tile_w) * view->out_size[AXIS_H] * view->out_size[AXIS_D];
-    int64_t least = divide_up(tiles, divide_up(ITEM_POSITIONS, tile_w));
-    int64_t wanted = divide_up((int64_t)context->target->compute_units * ITEMS_A_THREAD, others);
+    int64_t tiles = conv_divide_up(view->out_size[AXIS_W], tile_w) * view->out_size[AXIS_H] *
+                    view->out_size[AXIS_D];
+    int64_t least = conv_divide_up(tiles, conv_divide_up(ITEM_POSITIONS, tile_w));
+    int64_t wanted =
+        conv_divide_up((int64_t)context->target->compute_units * ITEMS_A_THREAD, others);
 
     return CLAMP(wanted, least, tiles);
 }
@@ -358,7 +350,7 @@ static void add_blocked_launch(const struct problem *p, const struct context *co
     struct launch *launch =
         solution_add_launch(solution, "conv_cpu_blocked.cl", "conv_cpu_blocked");
     int64_t k_count = view->k / p->groups;
-    int64_t blocks = divide_up(k_count, values[VEC] * values[TILE_V]);
+    int64_t blocks = conv_divide_up(k_count, values[VEC] * values[TILE_V]);
     int64_t items = count_items(view, context, values[TILE_W], blocks * p->n * p->groups);
 
     add_options(p, view, values, launch);

@@ -107,7 +107,7 @@ static bool cpu_direct_is_applicable(const struct problem *p, const struct conte
 {
     struct copy copy;
 
-    if (context->target->vendor != VENDOR_CPU) {
+    if (!context_is_cpu(context)) {
         *reason = "needs a CPU: a single work-item computes a whole tile with its vector registers";
         return false;
     }
@@ -225,8 +225,8 @@ static bool cpu_direct_solve(const struct problem *p, const struct context *cont
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_tensor(launch, TENSOR_Y);
     launch_set_grid(launch,
-                    (const int64_t[3]){(position_count(p, &copy) + tile - 1) / tile,
-                                       (k_count + k_block - 1) / k_block, p->n * p->groups},
+                    (const int64_t[3]){conv_divide_up(position_count(p, &copy), tile),
+                                       conv_divide_up(k_count, k_block), p->n * p->groups},
                     (const int[3]){1, 1, 1});
     solution->flops = 2 * problem_macs(p);
     conv_set_compulsory_bytes(p, solution);

@@ -62,7 +62,7 @@ static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints
 static bool cpu_gemm_is_applicable(const struct problem *p, const struct context *context,
                                    const char **reason)
 {
-    if (context->target->vendor != VENDOR_CPU) {
+    if (!context_is_cpu(context)) {
         *reason = "needs a CPU: a single work-item computes a whole tile with its vector registers";
         return false;
     }
@@ -120,9 +120,8 @@ static bool cpu_gemm_solve(const struct problem *p, const struct context *contex
     launch_sort_options(launch);
     add_arguments(p, launch);
     launch_set_grid(launch,
-                    (const int64_t[3]){(pixels + item_pixels - 1) / item_pixels,
-                                       (k_count + values[K_BLOCK] - 1) / values[K_BLOCK],
-                                       p->n * p->groups},
+                    (const int64_t[3]){conv_divide_up(pixels, item_pixels),
+                                       conv_divide_up(k_count, values[K_BLOCK]), p->n * p->groups},
                     (const int[3]){1, 1, 1});
     solution->flops = 2 * problem_macs(p);
     conv_set_compulsory_bytes(p, solution);

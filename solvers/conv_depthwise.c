@@ -23,7 +23,7 @@ static double count_items(const struct problem *p, int axis)
     if (p->direction == DIRECTION_W)
         return (double)p->fil[axis];
     return p->direction == DIRECTION_F ? (double)p->out[axis]
-                                       : (double)((p->in[axis] + stride - 1) / stride * stride);
+                                       : (double)(conv_divide_up(p->in[axis], stride) * stride);
 }
 
 static bool items_fit_32_bits(const struct problem *p)
@@ -57,7 +57,7 @@ static bool depthwise_is_applicable(const struct problem *p, const struct contex
 static double depthwise_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
-    return context->target->vendor == VENDOR_CPU ? 20.0 : 60.0;
+    return context_is_cpu(context) ? 20.0 : 60.0;
 }
 
 static void add_shape_options(const struct problem *p, struct launch *launch)
@@ -87,7 +87,7 @@ static void add_options(const struct problem *p, const struct context *context,
         launch_option_int(launch, depthwise_space.params[i].name, values[i]);
     launch_option_int(launch, "CHUNK_W", chunk);
     launch_option_int(launch, lanes[depthwise_lanes(p)], 1);
-    launch_option_int(launch, "ROWS_IN_MEMORY", context->target->vendor == VENDOR_CPU);
+    launch_option_int(launch, "ROWS_IN_MEMORY", context_is_cpu(context));
     launch_option_text(launch, "LANE", conv_sum_type(p));
     add_shape_options(p, launch);
 }

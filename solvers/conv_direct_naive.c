@@ -15,12 +15,6 @@ static bool is_floating(enum data_type type)
     return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16 || type == TYPE_FP64;
 }
 
-static bool is_int8_to_int32(const struct problem *p)
-{
-    return p->type[TENSOR_X] == TYPE_INT8 && p->type[TENSOR_W] == TYPE_INT8 &&
-           p->type[TENSOR_Y] == TYPE_INT32;
-}
-
 static bool types_are_served(const struct problem *p, const char **reason)
 {
     bool floating = is_floating(p->type[TENSOR_X]) && is_floating(p->type[TENSOR_W]) &&
@@ -28,7 +22,7 @@ static bool types_are_served(const struct problem *p, const char **reason)
 
     if (floating)
         return true;
-    if (!is_int8_to_int32(p)) {
+    if (!conv_is_int8_to_int32(p)) {
         *reason = "needs FP64, FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
         return false;
     }
@@ -88,7 +82,7 @@ static void naive_default_config(const struct problem *p, const struct context *
 
 static const char *sum_type(const struct problem *p)
 {
-    if (is_int8_to_int32(p))
+    if (conv_is_int8_to_int32(p))
         return "int";
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (p->type[t] == TYPE_FP64)

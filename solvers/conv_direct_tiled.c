@@ -52,26 +52,6 @@ static const struct space_param spare_params[PARAM_COUNT] = {
 
 /* ---- what the kernel makes of a problem ---- */
 
-static bool is_cpu(const struct context *context)
-{
-    return context->target->vendor == VENDOR_CPU;
-}
-
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* An axis of a block of outputs, and of the patch of x that it reads, which holds every step-th
  * position. */
 struct axis_plan {
@@ -85,8 +65,8 @@ static void plan_axis(const struct problem *p, enum axis axis, int64_t block,
     int64_t tap_step = p->fil[axis] > 1 ? p->dilation[axis] : 0;
 
     plan->block = block;
-    plan->blocks = divide_up(p->out[axis], block);
-    plan->step = MAX(gcd(out_step, tap_step), 1);
+    plan->blocks = conv_divide_up(p->out[axis], block);
+    plan->step = MAX(conv_gcd(out_step, tap_step), 1);
     plan->patch = ((block - 1) * out_step + (p->fil[axis] - 1) * tap_step) / plan->step + 1;
 }
 
@@ -100,12 +80,13 @@ static int64_t count_local_bytes(const struct problem *p, const struct context *
                                  const struct tile_plan *plan)
 {
     int64_t phases = plan->w.block > 1 ? p->stride[AXIS_W] / plan->w.step : 1;
-    int64_t row = divide_up(divide_up(plan->w.patch, phases) * phases, 4) * 4;
+    int64_t row = conv_divide_up(conv_divide_up(plan->w.patch, phases) * phases, 4) * 4;
     int64_t plane = (plan->h.patch * row) | 4;
     int64_t filter_row = plan->block_k % 8 == 0 ? plan->block_k + 4 : plan->block_k;
     int64_t weights = p->fil[AXIS_H] * p->fil[AXIS_W] * filter_row;
 
-    return plan->block_c * (plane + (is_cpu(context) ? 0 : weights)) * (int64_t)sizeof(float);
+    return plan->block_c * (plane + (context_is_cpu(context) ? 0 : weights)) *
+           (int64_t)sizeof(float);
 }
 
 static void plan_tile(const struct problem *p, const struct context *context, const int32_t *values,
@@ -116,8 +97,8 @@ static void plan_tile(const struct problem *p, const struct context *context, co
     plan->items = (int64_t)values[THREADS_K] * values[THREADS_H] * values[THREADS_W];
     plan->block_k = (int64_t)values[THREADS_K] * values[TILE_K];
     plan->block_c = MIN(values[BLOCK_C], p->c / p->groups);
-    plan->workgroups = divide_up(p->k / p->groups, plan->block_k * values[REPEAT_K]) * p->groups *
-                       plan->h.blocks * plan->w.blocks * p->n;
+    plan->workgroups = conv_divide_up(p->k / p->groups, plan->block_k * values[REPEAT_K]) *
+                       p->groups * plan->h.blocks * plan->w.blocks * p->n;
     plan->local_bytes = count_local_bytes(p, context, plan);
 }
 
@@ -130,7 +111,7 @@ static bool workgroup_suits_target(const struct problem *p, const struct context
     int64_t items = (int64_t)values[THREADS_K] * values[THREADS_H] * values[THREADS_W];
 
     (void)p;
-    if (is_cpu(context))
+    if (context_is_cpu(context))
         return items == 1;
     return items >= 64 && items <= MIN(256, context->target->max_workgroup);
 }
@@ -142,7 +123,7 @@ static bool vector_suits_target(const struct problem *p, const struct context *c
     int widest = CLAMP(context->target->vector_bytes / 4, 4, 16);
 
     (void)p;
-    if (is_cpu(context))
+    if (context_is_cpu(context))
         return values[VEC] == widest || 2 * values[VEC] == widest;
     return values[VEC] == 4;
 }
@@ -157,7 +138,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
                                const int32_t *values)
 {
     (void)p;
-    if (is_cpu(context))
+    if (context_is_cpu(context))
         return tile_vectors(values) + 2 <= (context->target->vector_bytes >= 64 ? 32 : 16);
     return tile_vectors(values) * values[VEC] <= 64;
 }
@@ -168,7 +149,7 @@ static bool sums_hide_latency(const struct problem *p, const struct context *con
                               const int32_t *values)
 {
     (void)p;
-    return tile_vectors(values) >= (is_cpu(context) ? 8 : 4);
+    return tile_vectors(values) >= (context_is_cpu(context) ? 8 : 4);
 }
 
 /* Less than twice as many outputs as there are, along each axis. */
@@ -257,7 +238,7 @@ static bool smallest_tile_is_valid(const struct problem *p, const struct context
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(tiles); i++) {
-        if (tiles[i].cpu == is_cpu(context) &&
+        if (tiles[i].cpu == context_is_cpu(context) &&
             block_fits_local_memory(p, context, tiles[i].values) &&
             items_fit_grid(p, context, tiles[i].values))
             return true;
@@ -313,7 +294,7 @@ static bool direct_tiled_is_applicable(const struct problem *p, const struct con
 static double direct_tiled_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
-    return is_cpu(context) ? 6.0 : 30.0;
+    return context_is_cpu(context) ? 6.0 : 30.0;
 }
 
 static bool find_spare_wish(const struct problem *p, const struct context *context,
@@ -322,7 +303,7 @@ static bool find_spare_wish(const struct problem *p, const struct context *conte
     bool is_image = p->out[AXIS_H] * p->out[AXIS_W] >= 16;
     int32_t values[PARAM_COUNT] = {1, 1, 1, p->out[AXIS_W] >= 3 ? 4 : 1, 1, 1, 1, 1, 16};
 
-    if (!is_cpu(context)) {
+    if (!context_is_cpu(context)) {
         values[THREADS_K] = is_image ? 1 : 64;
         values[THREADS_H] = values[THREADS_W] = is_image ? 8 : 1;
         values[VEC] = 1;
@@ -386,7 +367,8 @@ static void add_tile_options(const struct problem *p, const struct context *cont
 {
     int64_t row = p->fil[AXIS_W] * tile_vectors(values);
     bool unroll_row = row <= PRODUCTS_A_ROW;
-    bool unroll_all = unroll_row && p->fil[AXIS_H] * row <= PRODUCTS_IN_ALL && !is_cpu(context);
+    bool unroll_all =
+        unroll_row && p->fil[AXIS_H] * row <= PRODUCTS_IN_ALL && !context_is_cpu(context);
 
     for (int i = 0; i < BLOCK_C; i++)
         launch_option_int(launch, params[i].name, values[i]);
@@ -398,14 +380,13 @@ static void add_tile_options(const struct problem *p, const struct context *cont
     launch_option_int(launch, "X_BY_C", channels_are_densest(p, TENSOR_X));
     launch_option_int(launch, "W_BY_C", channels_are_densest(p, TENSOR_W));
     launch_option_int(launch, "ITEMS_BY_K", channels_are_densest(p, TENSOR_Y));
-    launch_option_int(launch, "FILTER_IN_PLACE", is_cpu(context));
+    launch_option_int(launch, "FILTER_IN_PLACE", context_is_cpu(context));
 }
 
 static bool direct_tiled_solve(const struct problem *p, const struct context *context,
                                const struct perf_config *config, struct solution *solution,
                                GError **error)
 {
-    static const int axes[] = {0, 1, 3, 4}; /* without D */
     struct launch *launch =
         solution_add_launch(solution, "conv_direct_tiled.cl", "conv_direct_tiled");
     struct tile_plan plan;
@@ -418,10 +399,8 @@ static bool direct_tiled_solve(const struct problem *p, const struct context *co
     add_tile_options(p, context, config->values, &plan, launch);
     launch_sort_options(launch);
     conv_add_tensor_args(launch);
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        for (gsize i = 0; i < G_N_ELEMENTS(axes); i++)
-            launch_arg_stride(launch, (enum tensor_role)t, axes[i]);
-    }
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        conv_add_plane_strides(launch, (enum tensor_role)t);
     launch_set_grid(launch, (const int64_t[3]){plan.workgroups * plan.items, 1, 1},
                     (const int[3]){(int)plan.items, 1, 1});
     solution->flops = 2 * problem_macs(p);

@@ -129,7 +129,7 @@ static uint64_t fft_workspace_bytes(const struct problem *p, const struct contex
  * ConvIm2ColGemm's time. */
 static double fft_estimate(const struct problem *p, const struct context *context)
 {
-    double speed = fft_is_cpu(context) ? 14 : 20;
+    double speed = context_is_cpu(context) ? 14 : 20;
     struct fft_plan plan;
 
     fft_plan_choose(p, &plan);
@@ -156,14 +156,6 @@ static void add_axes(struct launch *launch, const int64_t sizes[AXIS_COUNT])
     add_pair(launch, sizes[AXIS_H], sizes[AXIS_W]);
 }
 
-static void add_strides(struct launch *launch, enum tensor_role role)
-{
-    static const int axes[] = {0, 1, 3, 4};
-
-    for (gsize i = 0; i < G_N_ELEMENTS(axes); i++)
-        launch_arg_stride(launch, role, axes[i]);
-}
-
 /* A launch that transforms tensor `role`: LANES planes of `count` side by side for each of `rows`
  * planes of each group. */
 static struct launch *add_transform(const struct recipe *recipe, enum tensor_role role,
@@ -173,7 +165,7 @@ static struct launch *add_transform(const struct recipe *recipe, enum tensor_rol
     static const char *const types[TENSOR_COUNT] = {"TYPE_X", "TYPE_W", "TYPE_Y"};
     const int32_t *values = recipe->values;
     struct launch *launch = solution_add_launch(recipe->solution, "conv_fft.cl", entry);
-    bool on_cpu = fft_is_cpu(recipe->context);
+    bool on_cpu = context_is_cpu(recipe->context);
     int jobs = fft_plane_items(recipe->context, values[FFT_SIZE]);
     int items = on_cpu ? 1 : values[FFT_LANES] * jobs;
     int64_t groups = (int64_t)(ceil(count / values[FFT_LANES]) * rows * recipe->plan.groups);
@@ -200,7 +192,7 @@ static void add_w(const struct recipe *recipe)
 
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_workspace(launch, recipe->offset[TENSOR_W]);
-    add_strides(launch, TENSOR_W);
+    conv_add_plane_strides(launch, TENSOR_W);
     launch_arg_int32(launch, p->groups);
     launch_arg_int32(launch, p->c / p->groups);
     launch_arg_int32(launch, p->k / p->groups);
@@ -221,7 +213,7 @@ static void add_x(const struct recipe *recipe)
 
     launch_arg_tensor(launch, TENSOR_X);
     launch_arg_workspace(launch, recipe->offset[TENSOR_X]);
-    add_strides(launch, TENSOR_X);
+    conv_add_plane_strides(launch, TENSOR_X);
     launch_arg_int32(launch, p->groups);
     launch_arg_int32(launch, p->c / p->groups);
     add_pair(launch, plan->h.phases, plan->w.phases);
@@ -270,7 +262,7 @@ static void add_y(const struct recipe *recipe)
 
     launch_arg_workspace(launch, recipe->offset[TENSOR_Y]);
     launch_arg_tensor(launch, TENSOR_Y);
-    add_strides(launch, TENSOR_Y);
+    conv_add_plane_strides(launch, TENSOR_Y);
     launch_arg_int32(launch, p->groups);
     launch_arg_int32(launch, p->k / p->groups);
     add_axes(launch, p->out);

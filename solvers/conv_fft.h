@@ -31,7 +31,6 @@ double fft_default_bytes(const struct fft_plan *plan);
 /* The most of them over all useful sizes, which no config of the space exceeds. */
 double fft_most_bytes(const struct problem *p);
 
-bool fft_is_cpu(const struct context *context);
 /* Lanes of the product's vectors. */
 int fft_vector_lanes(const struct context *context);
 /* Items that share a plane's rows and columns. */

@@ -15,19 +15,14 @@ static const struct space_param params[FFT_PARAM_COUNT] = {
     [FFT_STAGE] = {"STAGE", 3, (const int32_t[]){0, 8, 16}},
 };
 
-bool fft_is_cpu(const struct context *context)
-{
-    return context->target->vendor == VENDOR_CPU;
-}
-
 int fft_vector_lanes(const struct context *context)
 {
-    return fft_is_cpu(context) ? CLAMP(context->target->vector_bytes / 4, 4, 16) : GPU_VEC;
+    return context_is_cpu(context) ? CLAMP(context->target->vector_bytes / 4, 4, 16) : GPU_VEC;
 }
 
 int fft_plane_items(const struct context *context, int size)
 {
-    return fft_is_cpu(context) ? 1 : size / 2;
+    return context_is_cpu(context) ? 1 : size / 2;
 }
 
 static int tiles_of(const int32_t *values)
@@ -37,7 +32,7 @@ static int tiles_of(const int32_t *values)
 
 int fft_product_items(const struct context *context, const int32_t *values)
 {
-    return fft_is_cpu(context) ? 1 : tiles_of(values);
+    return context_is_cpu(context) ? 1 : tiles_of(values);
 }
 
 /* As fft.h lays them out. */
@@ -83,7 +78,7 @@ static int default_lanes(const struct context *context, int size)
 {
     int lanes = fft_vector_lanes(context);
 
-    if (!fft_is_cpu(context))
+    if (!context_is_cpu(context))
         return size == 16 ? 16 : size == 32 ? 8 : 2;
     while (lanes > 4 && planes_bytes(size, lanes) > context->target->local_bytes)
         lanes /= 2;
@@ -96,8 +91,8 @@ static void set_default_tile(const struct context *context, int32_t *values)
     int vec = fft_vector_lanes(context);
 
     values[FFT_TILE_N] = vec;
-    values[FFT_TILE_K] = fft_is_cpu(context) && vec < 16 ? 4 : 8;
-    while (!fft_is_cpu(context) && values[FFT_TILE_K] > 2 && tiles_of(values) < GPU_ITEMS_MIN)
+    values[FFT_TILE_K] = context_is_cpu(context) && vec < 16 ? 4 : 8;
+    while (!context_is_cpu(context) && values[FFT_TILE_K] > 2 && tiles_of(values) < GPU_ITEMS_MIN)
         values[FFT_TILE_K] /= 2;
 }
 
@@ -113,7 +108,7 @@ void fft_default_config(const struct problem *p, const struct context *context,
     config->values[FFT_BLOCK_K] = default_block(plan.channels);
     config->values[FFT_BLOCK_N] = default_block(plan.columns);
     set_default_tile(context, config->values);
-    config->values[FFT_STAGE] = fft_is_cpu(context) ? 0 : 8;
+    config->values[FFT_STAGE] = context_is_cpu(context) ? 0 : 8;
 }
 
 /* ---- the space ---- */
@@ -146,7 +141,7 @@ static bool lanes_suit_target(const struct problem *p, const struct context *con
     int items = values[FFT_LANES] * fft_plane_items(context, values[FFT_SIZE]);
 
     (void)p;
-    if (fft_is_cpu(context))
+    if (context_is_cpu(context))
         return values[FFT_LANES] >= MIN(fft_vector_lanes(context), 8);
     return items >= GPU_ITEMS_MIN && items <= MIN(GPU_ITEMS_MAX, context->target->max_workgroup);
 }
@@ -189,7 +184,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     (void)p;
     if (columns % vec != 0)
         return false;
-    if (!fft_is_cpu(context))
+    if (!context_is_cpu(context))
         return 2 * (rows * columns + rows + columns) <= 128;
     return 2 * (rows + 1) * (columns / vec) + 2 <= (context->target->vector_bytes >= 64 ? 32 : 16);
 }
@@ -199,7 +194,7 @@ static bool sums_hide_latency(const struct problem *p, const struct context *con
                               const int32_t *values)
 {
     (void)p;
-    return !fft_is_cpu(context) ||
+    return !context_is_cpu(context) ||
            2 * values[FFT_TILE_K] * values[FFT_TILE_N] / fft_vector_lanes(context) >= 8;
 }
 
@@ -212,7 +207,7 @@ static bool items_fit_workgroup(const struct problem *p, const struct context *c
     (void)p;
     if (values[FFT_BLOCK_N] % values[FFT_TILE_N] != 0)
         return false;
-    if (fft_is_cpu(context))
+    if (context_is_cpu(context))
         return true;
     return items >= GPU_ITEMS_MIN / 2 &&
            items <= MIN(GPU_ITEMS_MAX, context->target->max_workgroup);
@@ -226,7 +221,7 @@ static bool stage_suits_target(const struct problem *p, const struct context *co
                     (int64_t)sizeof(float);
 
     (void)p;
-    if (fft_is_cpu(context))
+    if (context_is_cpu(context))
         return values[FFT_STAGE] == 0;
     return values[FFT_STAGE] > 0 && bytes <= context->target->local_bytes;
 }

@@ -95,7 +95,7 @@ static uint64_t gemm_1x1_workspace_bytes(const struct problem *p, const struct c
 static double gemm_1x1_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
-    return context->target->vendor == VENDOR_CPU ? 10.0 : 40.0;
+    return context_is_cpu(context) ? 10.0 : 40.0;
 }
 
 static void gemm_1x1_default_config(const struct problem *p, const struct context *context,

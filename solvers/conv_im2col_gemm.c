@@ -151,7 +151,7 @@ static uint64_t im2col_workspace_bytes(const struct problem *p, const struct con
 static double im2col_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
-    return context->target->vendor == VENDOR_CPU ? 2.5 : 15.0;
+    return context_is_cpu(context) ? 2.5 : 15.0;
 }
 
 static void im2col_default_config(const struct problem *p, const struct context *context,
@@ -193,7 +193,7 @@ static void add_unfold_launch(const struct problem *p, const struct context *con
                               struct solution *solution)
 {
     struct launch *launch = solution_add_launch(solution, "conv_im2col.cl", "conv_im2col");
-    bool is_cpu = context->target->vendor == VENDOR_CPU, by_term = is_by_term(p);
+    bool is_cpu = context_is_cpu(context), by_term = is_by_term(p);
     int items_h = is_cpu ? 1 : by_term ? 2 : 8, items_w = is_cpu ? 1 : UNFOLD_ITEMS / items_h;
     double lines = by_term ? position_count(p) : (double)p->c * filter_count(p) * (double)p->n;
     int64_t groups = MIN((int64_t)lines, UNFOLD_GROUPS_MOST);

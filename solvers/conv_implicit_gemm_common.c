@@ -18,11 +18,6 @@
 
 const char *const implicit_gemm_sources[] = {"conv_implicit_gemm.cl", "conv_sum_splits.cl", NULL};
 
-static bool is_cpu(const struct context *context)
-{
-    return context->target->vendor == VENDOR_CPU;
-}
-
 /* ---- the product ---- */
 
 /* Layers of the grid: groups, and each group's phases of input positions (kernel's header). */
@@ -81,7 +76,7 @@ bool implicit_gemm_tables_fit_local_memory(const struct problem *p, const struct
                     (columns + terms) * COORDINATE_BYTES + terms * PLACES_BYTES;
 
     (void)p;
-    return is_cpu(context) || bytes <= MIN(context->target->local_bytes, 48 * 1024);
+    return context_is_cpu(context) || bytes <= MIN(context->target->local_bytes, 48 * 1024);
 }
 
 bool implicit_gemm_block_suits_sizes(const struct problem *p, const struct context *context,
@@ -116,7 +111,7 @@ bool implicit_gemm_repeats_leave_work(const struct problem *p, const struct cont
     int repeats = values[IMPLICIT_GEMM_REPEAT_N];
     double block = tile_block_n(values), columns = column_count(p);
 
-    if (!is_cpu(context))
+    if (!context_is_cpu(context))
         return repeats == 1;
     return repeats == 1 ? block > columns : block * repeats <= 2 * columns;
 }
@@ -167,7 +162,7 @@ bool implicit_gemm_is_applicable(const struct problem *p, const struct context *
 /* Rows that few channels do not fill are wasted. */
 static void fit_tile_to_rows(const struct context *context, double m, int32_t *values)
 {
-    if (is_cpu(context)) {
+    if (context_is_cpu(context)) {
         /* Large tiles are faster where they fit: an element that is gathered then meets more rows. */
         values[TILE_M] = m > 16 ? 8 : 4;
         values[TILE_REPEAT_M] = m > 32 ? 8 : 4;
@@ -195,23 +190,17 @@ void implicit_gemm_default_config(const struct problem *p, const struct context 
         tile_default_splits(&product, context, values, workgroup_count(&product, values));
 }
 
-/* The share of a dimension's blocks that is there. */
-static double used_part(double count, int block)
-{
-    return count / (ceil(count / block) * block);
-}
-
 /* On CPUs as measured beside ConvCpuGemm, whose estimate is 38; a block that is not filled takes as
  * long as one that is. */
 double implicit_gemm_estimate(const struct problem *p, const struct context *context)
 {
     const struct tile_product product = product_of(p);
-    double whole = !is_cpu(context) ? 34.0 : p->direction == DIRECTION_W ? 20.0 : 27.0;
+    double whole = !context_is_cpu(context) ? 34.0 : p->direction == DIRECTION_W ? 20.0 : 27.0;
     struct perf_config config;
 
     implicit_gemm_default_config(p, context, &config);
-    return whole * used_part(product.m, tile_block_m(config.values)) *
-           used_part(product.n, tile_block_n(config.values));
+    return whole * conv_used_part(product.m, tile_block_m(config.values)) *
+           conv_used_part(product.n, tile_block_n(config.values));
 }
 
 /* ---- the launch ---- */
@@ -263,10 +252,10 @@ static void add_orders(const struct problem *p, const struct context *context, b
 
     launch_option_int(launch, "INNER_CHANNEL", inner_channel);
     launch_option_int(launch, "INNER_BATCH", inner_batch);
-    launch_option_int(launch, "A_BY_TERM", a_by_term && !is_cpu(context));
-    launch_option_int(launch, "B_BY_TERM", b_by_term && !is_cpu(context));
-    launch_option_int(launch, "B_RUNS", !b_by_term && is_cpu(context));
-    launch_option_int(launch, "C_RUNS", c_is_fp32 && c_by_column && is_cpu(context));
+    launch_option_int(launch, "A_BY_TERM", a_by_term && !context_is_cpu(context));
+    launch_option_int(launch, "B_BY_TERM", b_by_term && !context_is_cpu(context));
+    launch_option_int(launch, "B_RUNS", !b_by_term && context_is_cpu(context));
+    launch_option_int(launch, "C_RUNS", c_is_fp32 && c_by_column && context_is_cpu(context));
 }
 
 static void fix_axes(const struct problem *p, const char *name, const int64_t *values,

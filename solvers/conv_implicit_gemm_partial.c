@@ -36,8 +36,7 @@ static const struct space tiles = {IMPLICIT_GEMM_PARAM_COUNT, params, G_N_ELEMEN
 /* Between the two forms that fix nothing and all. */
 static double estimate(const struct problem *p, const struct context *context)
 {
-    return (context->target->vendor == VENDOR_CPU ? 0.97 : 1.05) *
-           implicit_gemm_estimate(p, context);
+    return (context_is_cpu(context) ? 0.97 : 1.05) * implicit_gemm_estimate(p, context);
 }
 
 static void add_default_fix(struct perf_config *config)

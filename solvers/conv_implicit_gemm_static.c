@@ -14,8 +14,7 @@ static const struct space space = {G_N_ELEMENTS(params), params, G_N_ELEMENTS(co
 /* On a CPU tables take the divisions out of the inner loops: measured, nothing is gained there. */
 static double estimate(const struct problem *p, const struct context *context)
 {
-    return (context->target->vendor == VENDOR_CPU ? 0.95 : 1.1) *
-           implicit_gemm_estimate(p, context);
+    return (context_is_cpu(context) ? 0.95 : 1.1) * implicit_gemm_estimate(p, context);
 }
 
 static bool solve(const struct problem *p, const struct context *context,

@@ -49,7 +49,7 @@ struct plan {
 /* Vectors of a CPU; a GPU's items take one column each. */
 static int lanes_of(const struct context *context)
 {
-    return context->target->vendor == VENDOR_CPU ? 8 : 1;
+    return context_is_cpu(context) ? 8 : 1;
 }
 
 static bool channels_are_neighbours(const struct problem *p, enum tensor_role role)
@@ -66,8 +66,8 @@ static void count_tiles(const struct problem *p, int output, int64_t tiles[2])
     const int64_t *sizes = p->direction == DIRECTION_B ? p->in : p->out;
     int step = p->direction == DIRECTION_W ? 2 : output;
 
-    tiles[0] = (sizes[AXIS_H] + step - 1) / step;
-    tiles[1] = (sizes[AXIS_W] + step - 1) / step;
+    tiles[0] = conv_divide_up(sizes[AXIS_H], step);
+    tiles[1] = conv_divide_up(sizes[AXIS_W], step);
 }
 
 /* A pitch of whole vectors lets items store vectors past the last column. */
@@ -78,7 +78,7 @@ static void set_planes(struct planes *planes, bool by_channel)
     planes->by_channel = by_channel;
     planes->rows = by_channel ? patches : planes->channels;
     planes->columns = by_channel ? planes->channels : patches;
-    planes->pitch = (planes->columns + 15) / 16 * 16;
+    planes->pitch = conv_divide_up(planes->columns, 16) * 16;
 }
 
 static void tensor_planes(const struct problem *p, enum tensor_role role, const int64_t tiles[2],
@@ -283,7 +283,7 @@ static double winograd_estimate(const struct problem *p, const struct context *c
 
     if (!many_channels)
         return 2.0;
-    return context->target->vendor == VENDOR_CPU ? 10.0 : 50.0;
+    return context_is_cpu(context) ? 10.0 : 50.0;
 }
 
 static void winograd_default_config(const struct problem *p, const struct context *context,
@@ -312,11 +312,9 @@ static const int64_t *sizes_of(const struct problem *p, enum tensor_role role)
 static void add_tensor_args(const struct problem *p, const struct planes *planes,
                             struct launch *launch)
 {
-    static const int axes[] = {0, 1, 3, 4};
     const int64_t *sizes = sizes_of(p, planes->tensor);
 
-    for (gsize i = 0; i < G_N_ELEMENTS(axes); i++)
-        launch_arg_stride(launch, planes->tensor, axes[i]);
+    conv_add_plane_strides(launch, planes->tensor);
     launch_arg_int32(launch, planes->columns);
     launch_arg_int32(launch, sizes[AXIS_H]);
     launch_arg_int32(launch, sizes[AXIS_W]);
@@ -328,9 +326,9 @@ static void add_tensor_args(const struct problem *p, const struct planes *planes
 static int64_t set_up(const struct problem *p, const struct context *context,
                       const struct planes *planes, const char *transform, struct launch *launch)
 {
-    bool is_cpu = context->target->vendor == VENDOR_CPU;
+    bool is_cpu = context_is_cpu(context);
     int lanes = lanes_of(context), items = is_cpu ? 1 : 64;
-    int64_t blocks = (planes->columns + items * lanes - 1) / (items * lanes);
+    int64_t blocks = conv_divide_up(planes->columns, items * lanes);
 
     launch_option_text(launch, "TYPE", data_type_name(p->type[planes->tensor]));
     launch_option_int(launch, "BY_CHANNEL", planes->by_channel);

@@ -18,16 +18,6 @@ static const struct space_param params[DEPTHWISE_PARAM_COUNT] = {
 
 /* ---- what the kernels make of a problem ---- */
 
-static bool is_cpu(const struct context *context)
-{
-    return context->target->vendor == VENDOR_CPU;
-}
-
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
 enum depthwise_lanes depthwise_lanes(const struct problem *p)
 {
     switch (p->layout[p->direction == DIRECTION_B ? TENSOR_X : TENSOR_Y]) {
@@ -51,8 +41,9 @@ static struct axis_view view_axis(const struct problem *p, enum axis axis)
 
     if (p->direction != DIRECTION_B)
         return (struct axis_view){p->fil[axis], stride, p->dilation[axis], p->out[axis]};
-    return (struct axis_view){divide_up(p->fil[axis], period), 1,
-                              period * p->dilation[axis] / stride, divide_up(p->in[axis], stride)};
+    return (struct axis_view){conv_divide_up(p->fil[axis], period), 1,
+                              period * p->dilation[axis] / stride,
+                              conv_divide_up(p->in[axis], stride)};
 }
 
 /* Positions of a row that a tile covers. */
@@ -73,22 +64,22 @@ static int64_t longest_row(const struct problem *p, const struct context *contex
                            const int32_t *values)
 {
     if (depthwise_lanes(p) == LANES_W)
-        return is_cpu(context) ? 256 : 64;
-    return is_cpu(context) ? 32 : 64 / values[DEPTHWISE_VEC];
+        return context_is_cpu(context) ? 256 : 64;
+    return context_is_cpu(context) ? 32 : 64 / values[DEPTHWISE_VEC];
 }
 
 /* Registers that a tile's sums take, or what they multiply at once: lanes on a GPU, vectors on a CPU. */
 static int64_t tile_registers(const struct context *context, const int32_t *values)
 {
     return (int64_t)values[DEPTHWISE_TILE_H] * values[DEPTHWISE_TILE_W] *
-           (is_cpu(context) ? 1 : values[DEPTHWISE_VEC]);
+           (context_is_cpu(context) ? 1 : values[DEPTHWISE_VEC]);
 }
 
 /* W: filter columns whose sums an item may keep in registers, and the workgroup in local memory. */
 static int64_t most_columns(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
-    int64_t vectors = is_cpu(context) ? 24 : 64 / values[DEPTHWISE_VEC];
+    int64_t vectors = context_is_cpu(context) ? 24 : 64 / values[DEPTHWISE_VEC];
     int64_t lanes = depthwise_lanes(p) == LANES_C ? values[DEPTHWISE_VEC] : 1;
     int64_t most =
         context->target->local_bytes / ((int64_t)sizeof(float) * values[DEPTHWISE_ITEMS] * lanes);
@@ -106,7 +97,7 @@ static int64_t chunk_columns(const struct problem *p, const struct context *cont
 {
     struct axis_view view = view_axis(p, AXIS_W);
     int64_t room = longest_row(p, context, values) - tile_span(p, values);
-    int64_t most = is_cpu(context) ? view.taps : MIN(view.taps, GPU_CHUNK);
+    int64_t most = context_is_cpu(context) ? view.taps : MIN(view.taps, GPU_CHUNK);
     int64_t chunk = MIN(most, MAX(room, 0) / view.tap_step + 1);
 
     if (p->direction == DIRECTION_W)
@@ -129,7 +120,8 @@ static bool unrolls(const struct problem *p, const struct context *context, cons
 {
     int64_t taps = count_taps(p), lanes = depthwise_lanes(p) == LANES_C ? values[DEPTHWISE_VEC] : 1;
 
-    return !is_cpu(context) && view_axis(p, AXIS_D).taps == 1 && taps * lanes <= WEIGHTS_IN_HAND &&
+    return !context_is_cpu(context) && view_axis(p, AXIS_D).taps == 1 &&
+           taps * lanes <= WEIGHTS_IN_HAND &&
            taps * tile_registers(context, values) <= MACS_UNROLLED &&
            chunk_columns(p, context, values) == view_axis(p, AXIS_W).taps;
 }
@@ -137,7 +129,7 @@ static bool unrolls(const struct problem *p, const struct context *context, cons
 /* W: items of a workgroup that lie side by side along the channels, a power of two. */
 static int64_t channel_items(const struct problem *p, const int32_t *values)
 {
-    int64_t vectors = divide_up(p->k, values[DEPTHWISE_VEC]), items = 1;
+    int64_t vectors = conv_divide_up(p->k, values[DEPTHWISE_VEC]), items = 1;
 
     while (depthwise_lanes(p) == LANES_C && items < vectors &&
            items < MIN(values[DEPTHWISE_ITEMS], 64))
@@ -148,10 +140,11 @@ static int64_t channel_items(const struct problem *p, const int32_t *values)
 /* W: vectors of outputs that a channel's sums go over, in units of TILE_W. */
 static int64_t count_units(const struct problem *p, const int32_t *values)
 {
-    int64_t images = depthwise_lanes(p) == LANES_N ? divide_up(p->n, values[DEPTHWISE_VEC]) : p->n;
+    int64_t images =
+        depthwise_lanes(p) == LANES_N ? conv_divide_up(p->n, values[DEPTHWISE_VEC]) : p->n;
 
     return images * p->out[AXIS_D] * p->out[AXIS_H] *
-           divide_up(p->out[AXIS_W], tile_positions(p, values));
+           conv_divide_up(p->out[AXIS_W], tile_positions(p, values));
 }
 
 /* W: workgroups for one part of the outputs. */
@@ -161,9 +154,9 @@ static int64_t count_workgroups(const struct problem *p, const struct context *c
     int64_t channels =
         channel_items(p, values) * (depthwise_lanes(p) == LANES_C ? values[DEPTHWISE_VEC] : 1);
 
-    return divide_up(p->k, channels) * p->fil[AXIS_D] *
-           divide_up(p->fil[AXIS_H], values[DEPTHWISE_TILE_H]) *
-           divide_up(p->fil[AXIS_W], chunk_columns(p, context, values));
+    return conv_divide_up(p->k, channels) * p->fil[AXIS_D] *
+           conv_divide_up(p->fil[AXIS_H], values[DEPTHWISE_TILE_H]) *
+           conv_divide_up(p->fil[AXIS_W], chunk_columns(p, context, values));
 }
 
 /* Items of F and B: one a tile of each axis, channel (vector) and image (vector). */
@@ -175,12 +168,12 @@ static int64_t count_tiles(const struct problem *p, const int32_t *values)
                                       tile_positions(p, values) * values[DEPTHWISE_REPEAT]};
 
     if (depthwise_lanes(p) == LANES_C)
-        channels = divide_up(channels, values[DEPTHWISE_VEC]);
+        channels = conv_divide_up(channels, values[DEPTHWISE_VEC]);
     if (depthwise_lanes(p) == LANES_N)
-        images = divide_up(images, values[DEPTHWISE_VEC]);
+        images = conv_divide_up(images, values[DEPTHWISE_VEC]);
     for (int a = 0; a < AXIS_COUNT; a++) {
         int64_t phases = p->direction == DIRECTION_F ? 1 : MIN(p->stride[a], sizes[a]);
-        tiles *= phases * divide_up(view_axis(p, (enum axis)a).results, tile[a]);
+        tiles *= phases * conv_divide_up(view_axis(p, (enum axis)a).results, tile[a]);
     }
     return tiles * channels * images;
 }
@@ -195,13 +188,14 @@ void depthwise_plan_init(struct depthwise_plan *plan, const struct problem *p,
     if (p->direction == DIRECTION_W) {
         plan->channel_items = channel_items(p, values);
         plan->workgroups = count_workgroups(p, context, values);
-        plan->part = divide_up(units, values[DEPTHWISE_SPLITS]);
-        plan->splits = divide_up(units, plan->part);
+        plan->part = conv_divide_up(units, values[DEPTHWISE_SPLITS]);
+        plan->splits = conv_divide_up(units, plan->part);
         return;
     }
     plan->tiles = count_tiles(p, values);
     plan->unroll = unrolls(p, context, values);
-    plan->keep_weights = plan->unroll || (is_cpu(context) && count_taps(p) <= CPU_WEIGHTS_IN_HAND);
+    plan->keep_weights =
+        plan->unroll || (context_is_cpu(context) && count_taps(p) <= CPU_WEIGHTS_IN_HAND);
 }
 
 /* ---- space ---- */
@@ -210,7 +204,7 @@ static bool items_suit_target(const struct problem *p, const struct context *con
                               const int32_t *values)
 {
     (void)p;
-    if (is_cpu(context))
+    if (context_is_cpu(context))
         return values[DEPTHWISE_ITEMS] == 1;
     return values[DEPTHWISE_ITEMS] > 1 && values[DEPTHWISE_ITEMS] <= context->target->max_workgroup;
 }
@@ -229,7 +223,7 @@ static bool vector_suits_target(const struct problem *p, const struct context *c
         [DEPTHWISE_VEC] = 8, [DEPTHWISE_TILE_H] = 1, [DEPTHWISE_TILE_W] = 1};
     bool fits = tile_span(p, vector) <= longest_row(p, context, vector);
 
-    if (!is_cpu(context))
+    if (!context_is_cpu(context))
         return values[DEPTHWISE_VEC] <= 4;
     return fits ? values[DEPTHWISE_VEC] >= 8 && values[DEPTHWISE_VEC] <= widest_vector(context)
                 : values[DEPTHWISE_VEC] == 1;
@@ -260,10 +254,10 @@ static bool row_fits_registers(const struct problem *p, const struct context *co
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
-    int64_t most = is_cpu(context) ? 16 : 64;
+    int64_t most = context_is_cpu(context) ? 16 : 64;
 
     if (p->direction == DIRECTION_W)
-        return is_cpu(context) || values[DEPTHWISE_TILE_W] * values[DEPTHWISE_VEC] <= 16;
+        return context_is_cpu(context) || values[DEPTHWISE_TILE_W] * values[DEPTHWISE_VEC] <= 16;
     return tile_registers(context, values) <= most;
 }
 
@@ -273,7 +267,8 @@ static bool tile_suits_sizes(const struct problem *p, const struct context *cont
 {
     int64_t lanes = depthwise_lanes(p) == LANES_W ? 1 : values[DEPTHWISE_VEC];
     int64_t channels = p->direction == DIRECTION_B ? p->c : p->k;
-    bool least = values[DEPTHWISE_VEC] == 1 || (is_cpu(context) && values[DEPTHWISE_VEC] == 8);
+    bool least =
+        values[DEPTHWISE_VEC] == 1 || (context_is_cpu(context) && values[DEPTHWISE_VEC] == 8);
     bool lanes_fit = lanes < 2 * (depthwise_lanes(p) == LANES_C ? channels : p->n);
 
     return (lanes_fit && tile_positions(p, values) < 2 * view_axis(p, AXIS_W).results) ||
@@ -343,8 +338,8 @@ uint64_t depthwise_workspace_bytes(const struct problem *p, const struct context
 /* Few large parts leave units of a GPU idle, many small ones write more than they read. */
 static void choose_splits(const struct problem *p, const struct context *context, int32_t *values)
 {
-    int64_t wanted = is_cpu(context) ? context->target->compute_units
-                                     : (int64_t)context->target->compute_units * 4;
+    int64_t wanted = context_is_cpu(context) ? context->target->compute_units
+                                             : (int64_t)context->target->compute_units * 4;
 
     for (int i = 1; i < params[DEPTHWISE_SPLITS].count; i++) {
         int32_t split[DEPTHWISE_PARAM_COUNT];
@@ -387,7 +382,7 @@ void depthwise_default_config(const struct problem *p, const struct context *con
 
     config->count = DEPTHWISE_PARAM_COUNT;
     for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
-        if (wishes[i].cpu != is_cpu(context) || wishes[i].weights != weights ||
+        if (wishes[i].cpu != context_is_cpu(context) || wishes[i].weights != weights ||
             wishes[i].along_w != along_w)
             continue;
         memcpy(config->values, wishes[i].values, sizeof(wishes[i].values));

@@ -12,7 +12,7 @@ static void cut_axis(const struct problem *p, enum axis axis, int size, struct f
     cut->phases = MIN(stride, last + cut->step) / cut->step;
     cut->taps = last / stride + 1;
     cut->tile = size - cut->taps + 1;
-    cut->tiles = cut->tile < 1 ? 0 : (p->out[axis] + cut->tile - 1) / cut->tile;
+    cut->tiles = cut->tile < 1 ? 0 : conv_divide_up(p->out[axis], cut->tile);
 }
 
 void fft_plan_init(const struct problem *p, int size, struct fft_plan *plan)

@@ -79,7 +79,7 @@ static void add_options(const struct gemm *gemm, const struct context *context,
     int64_t b_by_n = fastest_step(gemm, &gemm->b, gemm->n, 0);
     int64_t b_by_k = fastest_step(gemm, &gemm->b, gemm->k, 1);
     int64_t c_by_n = fastest_step(gemm, &gemm->c, gemm->n, 1);
-    bool is_cpu = context->target->vendor == VENDOR_CPU;
+    bool is_cpu = context_is_cpu(context);
 
     tile_add_options(values, launch);
     launch_option_text(launch, "TYPE_A", data_type_name(gemm->a.type));

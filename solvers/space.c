@@ -9,6 +9,11 @@ void context_init(struct context *context, const struct target *target)
     context->workspace_limit = UINT64_MAX;
 }
 
+bool context_is_cpu(const struct context *context)
+{
+    return context->target->vendor == VENDOR_CPU;
+}
+
 /* The first constraint that looks at exactly the first `count` parameters and does not hold, or
  * NULL. A constraint on the problem alone (needs 0) counts as one on the first parameter. */
 static const struct space_constraint *broken_at(const struct space *space, const struct problem *p,

@@ -20,6 +20,7 @@ struct context {
 
 /* No limits beyond the target's. */
 void context_init(struct context *context, const struct target *target);
+bool context_is_cpu(const struct context *context);
 
 #define CONFIG_MAX 16
 

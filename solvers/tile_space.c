@@ -10,11 +10,6 @@
 /* What a grid's second and third axis may have on every GPU. */
 #define GRID_MOST   65535
 
-static bool is_cpu(const struct context *context)
-{
-    return context->target->vendor == VENDOR_CPU;
-}
-
 int tile_block_m(const int32_t *values)
 {
     return values[TILE_THREADS_M] * values[TILE_M] * values[TILE_REPEAT_M];
@@ -31,7 +26,7 @@ bool tile_workgroup_suits_target(const struct problem *p, const struct context *
     int items = values[TILE_THREADS_M] * values[TILE_THREADS_N];
 
     (void)p;
-    if (is_cpu(context))
+    if (context_is_cpu(context))
         return items == 1;
     return items >= 64 && items <= MIN(256, context->target->max_workgroup);
 }
@@ -39,7 +34,7 @@ bool tile_workgroup_suits_target(const struct problem *p, const struct context *
 /* Lanes of a CPU's vector register; a GPU loads 16 bytes at once. */
 static int best_vector(const struct context *context)
 {
-    return is_cpu(context) ? CLAMP(context->target->vector_bytes / 4, 4, 16) : 4;
+    return context_is_cpu(context) ? CLAMP(context->target->vector_bytes / 4, 4, 16) : 4;
 }
 
 /* Compilers often prefer half of the widest registers, of which there are then as many. */
@@ -49,7 +44,7 @@ bool tile_vector_suits_target(const struct problem *p, const struct context *con
     int best = best_vector(context);
 
     (void)p;
-    return values[TILE_VEC] == best || (is_cpu(context) && values[TILE_VEC] * 2 == best);
+    return values[TILE_VEC] == best || (context_is_cpu(context) && values[TILE_VEC] * 2 == best);
 }
 
 /* Sums, a row of columns and one of rows: of 255 registers half are kept for addresses and loads. A
@@ -60,7 +55,7 @@ bool tile_sums_fit_registers(const struct problem *p, const struct context *cont
     int rows = values[TILE_M], vectors = values[TILE_VECTORS], vec = values[TILE_VEC];
 
     (void)p;
-    if (is_cpu(context))
+    if (context_is_cpu(context))
         return rows * vectors + vectors + 1 <= (context->target->vector_bytes >= 64 ? 32 : 16);
     return rows * vectors * vec + rows + vectors * vec <= 128;
 }
@@ -70,7 +65,7 @@ bool tile_sums_hide_latency(const struct problem *p, const struct context *conte
                             const int32_t *values)
 {
     (void)p;
-    return values[TILE_M] * values[TILE_VECTORS] >= (is_cpu(context) ? 8 : 2);
+    return values[TILE_M] * values[TILE_VECTORS] >= (context_is_cpu(context) ? 8 : 2);
 }
 
 /* More than one round of a tile would push a GPU's sums out of its registers. */
@@ -78,13 +73,13 @@ bool tile_repeats_suit_target(const struct problem *p, const struct context *con
                               const int32_t *values)
 {
     (void)p;
-    return is_cpu(context) ? values[TILE_REPEAT_M] > 1 : values[TILE_REPEAT_M] == 1;
+    return context_is_cpu(context) ? values[TILE_REPEAT_M] > 1 : values[TILE_REPEAT_M] == 1;
 }
 
 bool tile_block_suits(const struct tile_product *product, const struct context *context,
                       const int32_t *values)
 {
-    int least_m = 32, least_n = is_cpu(context) ? 48 : 64;
+    int least_m = 32, least_n = context_is_cpu(context) ? 48 : 64;
 
     return (tile_block_m(values) <= least_m || tile_block_m(values) <= 2 * product->m) &&
            (tile_block_n(values) <= least_n || tile_block_n(values) <= 2 * product->n);
@@ -98,7 +93,7 @@ bool tile_block_fits_local_memory(const struct problem *p, const struct context 
 
     (void)p;
     /* Long rounds are for CPUs, whose tile stays in the first-level cache; GPUs overlap short ones. */
-    if (is_cpu(context))
+    if (context_is_cpu(context))
         return terms >= 64 && bytes <= 128 * 1024;
     return terms <= 32 && bytes <= MIN(context->target->local_bytes, 48 * 1024);
 }
@@ -110,7 +105,7 @@ bool tile_fits_grid(const struct tile_product *product, const struct context *co
     double columns = ceil(product->n / tile_block_n(values));
     double items = columns * values[TILE_THREADS_M] * values[TILE_THREADS_N];
 
-    return is_cpu(context) || (items <= (double)UINT32_MAX && rows <= GRID_MOST);
+    return context_is_cpu(context) || (items <= (double)UINT32_MAX && rows <= GRID_MOST);
 }
 
 void tile_default_config(const struct tile_product *product, const struct context *context,
@@ -121,7 +116,7 @@ void tile_default_config(const struct tile_product *product, const struct contex
     const int32_t cpu[TILE_PARAM_COUNT] = {1, 1, best_vector(context), 4, 2, 8, 64};
 
     config->count = TILE_PARAM_COUNT;
-    memcpy(config->values, is_cpu(context) ? cpu : gpu, sizeof(cpu));
+    memcpy(config->values, context_is_cpu(context) ? cpu : gpu, sizeof(cpu));
     if (!tile_fits_grid(product, context, config->values))
         memcpy(config->values, wide, sizeof(wide));
 }
@@ -135,19 +130,14 @@ void tile_add_options(const int32_t *values, struct launch *launch)
         launch_option_int(launch, names[i], values[i]);
 }
 
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
 void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
                    struct launch *launch)
 {
     int items = values[TILE_THREADS_M] * values[TILE_THREADS_N];
 
     launch_set_grid(launch,
-                    (const int64_t[3]){divide_up(n, tile_block_n(values)) * items,
-                                       divide_up(m, tile_block_m(values)), batches},
+                    (const int64_t[3]){conv_divide_up(n, tile_block_n(values)) * items,
+                                       conv_divide_up(m, tile_block_m(values)), batches},
                     (const int[3]){items, 1, 1});
 }
 
@@ -164,7 +154,7 @@ bool tile_may_split(const struct tile_product *product, const struct context *co
 
 int tile_most_splits(const struct tile_product *product, const struct context *context)
 {
-    int least_block_k = is_cpu(context) ? 64 : 8, splits = TILE_SPLITS_MAX;
+    int least_block_k = context_is_cpu(context) ? 64 : 8, splits = TILE_SPLITS_MAX;
 
     while (!tile_may_split(product, context, splits, least_block_k))
         splits /= TILE_SPLITS_STEP;
@@ -196,9 +186,9 @@ double tile_workgroups(const struct tile_product *product, const int32_t *values
 
 int tile_split_terms(const int32_t *values, int64_t k, int splits, int64_t *part)
 {
-    int64_t blocks = divide_up(k, values[TILE_BLOCK_K]);
-    int64_t part_blocks = divide_up(blocks, splits);
+    int64_t blocks = conv_divide_up(k, values[TILE_BLOCK_K]);
+    int64_t part_blocks = conv_divide_up(blocks, splits);
 
     *part = part_blocks * values[TILE_BLOCK_K];
-    return (int)divide_up(blocks, part_blocks);
+    return (int)conv_divide_up(blocks, part_blocks);
 }
