@@ -134,14 +134,16 @@ DEVICE void stage_row(GLOBAL const STORAGE(SOURCE) *source, const struct line *l
 
 #else
 
-/* The same free of branches, so that compilers load but once what is read twice. */
+/* The same free of branches, so that compilers load but once what is read twice. Places follow from
+ * each other: as multiples of the step, which all rows share, they would all be kept in registers. */
 DEVICE void stage_row(GLOBAL const STORAGE(SOURCE) *source, const struct line *line,
                       const struct lanes *lanes, int first, row_element *row)
 {
+    i64 next = line->at + first * line->step;
 #pragma unroll
-    for (int i = 0; i < SPAN_W; i++) {
+    for (int i = 0; i < SPAN_W; i++, next += line->step) {
         int inside = line->inside & (first + i >= 0) & (first + i < line->size);
-        i64 at = inside ? line->at + (first + i) * line->step : 0;
+        i64 at = inside ? next : 0;
 #ifdef LANES_W
         row_element value = LOAD(SOURCE, source, at);
 #else
