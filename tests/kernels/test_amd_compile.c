@@ -1,10 +1,14 @@
 /*
- * Every kernel of every solver compiles for AMD's architectures, at its default
- * config without a spilled register and without scratch memory. The table is
- * walked as it is: a solver that is added is compiled here with the others.
+ * The kernels of every solver compile for AMD's architectures, at the default
+ * configs of many shapes without a spilled register and without scratch memory.
+ * The table is walked as it is: a solver that is added is compiled here with the
+ * others. The long suite takes each shape in each layout and type on each
+ * architecture; the short one the first that a solver serves, and lets the
+ * architectures take turns at the others.
  */
 #include <string.h>
 
+#include "kernels/amd_object.h"
 #include "kernels/kernel_source.h"
 #include "kernels/toolchain.h"
 #include "solvers/problem_key.h"
@@ -31,19 +35,30 @@ static const struct machine {
 #define EVERY_MACHINE true
 #endif
 
-/* What a solver is asked for until it is applicable, of a size that gets a large tile by default. */
+/* The first ones are of a size that gets a large tile by default, the others get its other tiles. */
 static const struct shape {
     int64_t n, c, k, groups, size, filter, stride;
+    bool many_scalars; /* some may be kept in lanes of vector registers; nothing may go to memory */
 } shapes[] = {
-    {32, 256, 256, 1, 28, 3, 1}, {32, 256, 256, 1, 28, 1, 1}, {32, 256, 256, 256, 28, 3, 1},
-    {32, 128, 128, 1, 28, 5, 1}, {16, 3, 64, 1, 112, 11, 1},  {32, 128, 128, 4, 28, 3, 1},
-    {32, 256, 256, 1, 28, 3, 2}, {2, 16, 16, 1, 14, 3, 1},
+    {32, 256, 256, 1, 28, 3, 1, false},   {32, 256, 256, 1, 28, 1, 1, false},
+    {32, 256, 256, 256, 28, 3, 1, false}, {32, 128, 128, 1, 28, 5, 1, false},
+    {16, 3, 64, 1, 112, 11, 1, false},    {32, 128, 128, 4, 28, 3, 1, false},
+    {32, 256, 256, 1, 28, 3, 2, false},   {2, 16, 16, 1, 14, 3, 1, false},
+    {32, 256, 256, 256, 28, 7, 1, true}, /* depthwise, a large filter */
+    {8, 64, 64, 64, 56, 31, 1, true},    /* and one that has more taps than registers */
+    {32, 64, 16, 1, 56, 3, 1, false},    /* few rows of a product */
+    {32, 16, 64, 1, 56, 3, 1, false},    /* the same backwards */
+    {32, 512, 512, 1, 7, 3, 1, false},   /* a small image */
+    {16, 3, 64, 1, 224, 11, 4, false},    {32, 256, 512, 1, 28, 1, 2, false},
+    {4, 16, 16, 1, 56, 31, 1, false}, /* the longest Fourier transforms */
+    {2, 2, 2, 1, 60, 60, 1, false},   /* a filter that leaves room for the smallest tiles alone */
 };
 
 /* A kernel to compile, and what came of it. */
 struct task {
     const struct launch *launch; /* its options and file */
     const struct target *target;
+    bool many_scalars;
     char *name;    /* whose kernel it is */
     char *finding; /* what is wrong with it, NULL for nothing */
     int registers;
@@ -84,7 +99,8 @@ static void make_problem(const struct conv_cell *cell, const struct shape *shape
 }
 
 static void add_launches(GHashTable *tasks, const struct solver *solver, const struct problem *p,
-                         const struct target *target, const struct solution *solution)
+                         const struct target *target, const struct solution *solution,
+                         bool many_scalars)
 {
     char key[PROBLEM_KEY_MAX];
     for (int i = 0; i < solution->launch_count; i++) {
@@ -96,43 +112,55 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
         struct task *task = g_new0(struct task, 1);
         task->launch = g_memdup2(launch, sizeof(*launch));
         task->target = target;
+        task->many_scalars = many_scalars;
         task->name = g_strdup_printf("%s: %s %s %s for %s", solver->name, launch->file,
                                      launch->entry, launch->options, problem_key(p, key));
         g_hash_table_insert(tasks, g_steal_pointer(&identity), task);
     }
 }
 
-static void add_cell(GHashTable *tasks, const struct solver *solver, const struct conv_cell *cell,
-                     const struct context *context)
+static bool is_long(void)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(shapes); i++) {
+    return g_getenv("SKIPJACK_TEST_LONG") != NULL;
+}
+
+static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
+                     const struct context *context, int machine)
+{
+    const int turns = (int)G_N_ELEMENTS(machines);
+    struct conv_cell cell;
+    bool served = false;
+    conv_cell_at(number, &cell);
+    for (int i = 0; i < (int)G_N_ELEMENTS(shapes); i++) {
         struct perf_config config = {0};
         struct solution solution;
         struct problem p;
-        make_problem(cell, &shapes[i], &p);
+        if (served && !is_long() && (i + number) % turns != machine)
+            continue;
+        make_problem(&cell, &shapes[i], &p);
         if (!problem_validate(&p, NULL) || !solver_applicable(solver, &p, context, NULL))
             continue;
         solver->default_config(&p, context, &config);
         g_assert_true(solver_solve(solver, &p, context, &config, &solution, NULL));
-        add_launches(tasks, solver, &p, context->target, &solution);
-        return;
+        add_launches(tasks, solver, &p, context->target, &solution, shapes[i].many_scalars);
+        served = true;
     }
 }
 
 /* Kernels differ between types and between channels first and last. Each machine compiles the first of
- * these, every second one takes its turn at the others. */
+ * these, and one machine each of the others. */
 static bool is_quick(const struct conv_cell *cell, int machine)
 {
     static const struct {
         enum layout layout;
         enum data_type type;
+        int machine; /* -1 for all */
     } quick[] = {
-        {LAYOUT_NCHW, TYPE_FP32}, {LAYOUT_NHWC, TYPE_FP16},  {LAYOUT_NCHW, TYPE_INT8},
-        {LAYOUT_NHWC, TYPE_BF16}, {LAYOUT_NCDHW, TYPE_FP32}, {LAYOUT_NDHWC, TYPE_FP16},
+        {LAYOUT_NCHW, TYPE_FP32, -1}, {LAYOUT_NHWC, TYPE_FP16, 1},  {LAYOUT_NCHW, TYPE_INT8, 3},
+        {LAYOUT_NHWC, TYPE_BF16, 5},  {LAYOUT_NCDHW, TYPE_FP32, 7}, {LAYOUT_NDHWC, TYPE_FP16, 6},
     };
-    const int others = (int)G_N_ELEMENTS(quick) - 1;
-    for (int i = 0; i <= others; i++)
-        if ((i == 0 || (machine % 2 == 1 && i == 1 + machine / 2 % others)) &&
+    for (size_t i = 0; i < G_N_ELEMENTS(quick); i++)
+        if ((quick[i].machine < 0 || quick[i].machine == machine) &&
             cell->layout[TENSOR_X] == quick[i].layout &&
             cell->layout[TENSOR_W] == quick[i].layout &&
             cell->layout[TENSOR_Y] == quick[i].layout && cell->type[TENSOR_X] == quick[i].type &&
@@ -150,8 +178,8 @@ static GHashTable *all_kernels(const struct target *target, int machine)
         for (int c = 0; c < conv_cell_count(); c++) {
             struct conv_cell cell;
             conv_cell_at(c, &cell);
-            if (is_quick(&cell, machine) || g_getenv("SKIPJACK_TEST_LONG"))
-                add_cell(tasks, solver_table[s], &cell, &context);
+            if (is_quick(&cell, machine) || is_long())
+                add_cell(tasks, solver_table[s], c, &context, machine);
         }
     }
     return tasks;
@@ -159,13 +187,23 @@ static GHashTable *all_kernels(const struct target *target, int machine)
 
 /* ---- compiling them ---- */
 
+/* Spilled registers, of the shape's many scalars none. */
+static int spills_of(const struct code_object *object, const struct task *task)
+{
+    struct amd_object read;
+    if (!task->many_scalars)
+        return object->spills;
+    g_assert_true(amd_object_read(object->code, task->launch->entry, &read, NULL));
+    return (int)read.kernel.vector_spills;
+}
+
 /* What is wrong with a kernel that compiled, NULL for nothing. */
 static char *fault_of(const struct code_object *object, const struct task *task)
 {
     int64_t local_bytes = object->local_bytes + task->launch->local_bytes;
     if (object->log[0])
         return g_strdup_printf("the compiler warns: %s", object->log);
-    if (object->spills != 0 || object->scratch_bytes != 0)
+    if (object->scratch_bytes != 0 || spills_of(object, task) != 0)
         return g_strdup_printf("%d registers spilled, %" G_GINT64_FORMAT " bytes of scratch, %d "
                                "registers",
                                object->spills, object->scratch_bytes, object->registers);
