@@ -31,13 +31,13 @@ struct perf_config {
 };
 
 struct space_param {
-    const char *name;
+    const char *name; /* "TILE_K": a word of capitals */
     int count;
     const int32_t *values; /* ascending */
 };
 
 struct space_constraint {
-    const char *name;     /* "tile_fits_registers" */
+    const char *name;     /* "tile_fits_registers": small letters */
     const char *protects; /* the limit it protects: "registers" */
     int needs; /* it looks at the first `needs` parameters only: lets a walk prune early */
     bool (*holds)(const struct problem *p, const struct context *context, const int32_t *values);
