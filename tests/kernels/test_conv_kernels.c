@@ -278,7 +278,7 @@ static void nth_config(const struct solver *solver, const struct problem *p, int
 }
 
 /* A dynamic kernel compiles once a config: a few configs, each with all problems. */
-static void implicit_gemm_is_right_for_many_problems(void)
+static void cpu_gemm_is_right_for_many_problems(void)
 {
     const struct solver *solver = solver_find("ConvCpuGemm");
     struct problem large;
@@ -298,7 +298,7 @@ static void implicit_gemm_is_right_for_many_problems(void)
 }
 
 /* A static kernel compiles for each problem: many problems, each with a config of its own. */
-static void direct_tiled_is_right_for_many_problems(void)
+static void cpu_direct_is_right_for_many_problems(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(31);
     const struct solver *solver = solver_find("ConvCpuDirect");
@@ -337,10 +337,10 @@ int main(int argc, char **argv)
     }
     g_test_add_func("/conv_kernels/naive/serves_blocked_layouts", naive_serves_blocked_layouts);
     g_test_add_func("/conv_kernels/naive/serves_every_type", naive_serves_every_type);
-    g_test_add_func("/conv_kernels/implicit_gemm/is_right_for_many_problems",
-                    implicit_gemm_is_right_for_many_problems);
-    g_test_add_func("/conv_kernels/direct_tiled/is_right_for_many_problems",
-                    direct_tiled_is_right_for_many_problems);
+    g_test_add_func("/conv_kernels/cpu_gemm/is_right_for_many_problems",
+                    cpu_gemm_is_right_for_many_problems);
+    g_test_add_func("/conv_kernels/cpu_direct/is_right_for_many_problems",
+                    cpu_direct_is_right_for_many_problems);
     status = g_test_run();
     solution_runner_free(runner);
     return status;
