@@ -2,9 +2,9 @@
  * The kernels of every solver compile for AMD's architectures, at the default
  * configs of many shapes without a spilled register and without scratch memory.
  * The table is walked as it is: a solver that is added is compiled here with the
- * others. The long suite takes each shape in each layout and type on each
- * architecture; the short one the first that a solver serves, and lets the
- * architectures take turns at the others.
+ * others. Each architecture takes the first shape that a solver serves, and they
+ * take turns at the others; the long suite walks all layouts and types so, and
+ * has no turns where kernels differ most.
  */
 #include <string.h>
 
@@ -125,7 +125,7 @@ static bool is_long(void)
 }
 
 static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
-                     const struct context *context, int machine)
+                     const struct context *context, int machine, bool every_shape)
 {
     const int turns = (int)G_N_ELEMENTS(machines);
     struct conv_cell cell;
@@ -135,7 +135,7 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
         struct perf_config config = {0};
         struct solution solution;
         struct problem p;
-        if (served && !is_long() && (i + number) % turns != machine)
+        if (served && !every_shape && (i + number) % turns != machine)
             continue;
         make_problem(&cell, &shapes[i], &p);
         if (!problem_validate(&p, NULL) || !solver_applicable(solver, &p, context, NULL))
@@ -148,19 +148,19 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
 }
 
 /* Kernels differ between types and between channels first and last. Each machine compiles the first of
- * these, and one machine each of the others. */
+ * these, and one machine each of the others; machine -1 takes all. */
 static bool is_quick(const struct conv_cell *cell, int machine)
 {
     static const struct {
         enum layout layout;
         enum data_type type;
-        int machine; /* -1 for all */
+        int machine; /* -1: all of them */
     } quick[] = {
         {LAYOUT_NCHW, TYPE_FP32, -1}, {LAYOUT_NHWC, TYPE_FP16, 1},  {LAYOUT_NCHW, TYPE_INT8, 3},
         {LAYOUT_NHWC, TYPE_BF16, 5},  {LAYOUT_NCDHW, TYPE_FP32, 7}, {LAYOUT_NDHWC, TYPE_FP16, 6},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(quick); i++)
-        if ((quick[i].machine < 0 || quick[i].machine == machine) &&
+        if ((machine < 0 || quick[i].machine < 0 || quick[i].machine == machine) &&
             cell->layout[TENSOR_X] == quick[i].layout &&
             cell->layout[TENSOR_W] == quick[i].layout &&
             cell->layout[TENSOR_Y] == quick[i].layout && cell->type[TENSOR_X] == quick[i].type &&
@@ -178,8 +178,10 @@ static GHashTable *all_kernels(const struct target *target, int machine)
         for (int c = 0; c < conv_cell_count(); c++) {
             struct conv_cell cell;
             conv_cell_at(c, &cell);
-            if (is_quick(&cell, machine) || is_long())
-                add_cell(tasks, solver_table[s], c, &context, machine);
+            if (is_long())
+                add_cell(tasks, solver_table[s], c, &context, machine, is_quick(&cell, -1));
+            else if (is_quick(&cell, machine))
+                add_cell(tasks, solver_table[s], c, &context, machine, false);
         }
     }
     return tasks;
