@@ -7,23 +7,7 @@
  *
  * Options: TYPE_X, BY_TERM.
  */
-#include "dialect.h"
-
-DEVICE int take(i64 *rest, int count)
-{
-    int coordinate = (int)(*rest % count);
-    *rest /= count;
-    return coordinate;
-}
-
-/* The output that reads input position `in` through filter position f, or -1. */
-DEVICE int source_of(int in, int f, int out, int pad, int stride, int dilation)
-{
-    int at = in + pad - f * dilation;
-    if (at < 0 || at % stride != 0 || at / stride >= out)
-        return -1;
-    return at / stride;
-}
+#include "coordinates.h"
 
 struct shape {
     int c_count, n_count, in_d, in_h, in_w, fil_d, fil_h, fil_w, out_d, out_h, out_w;
@@ -74,13 +58,13 @@ conv_col2im(GLOBAL const float *RESTRICT col, GLOBAL STORAGE(TYPE_X) *RESTRICT x
         i64 rest = at;
         int c, d, h, w;
 #if BY_TERM
-        c = take(&rest, c_count);
+        c = take_long(&rest, c_count);
 #endif
-        w = take(&rest, in_w);
-        h = take(&rest, in_h);
-        d = take(&rest, in_d);
+        w = take_long(&rest, in_w);
+        h = take_long(&rest, in_h);
+        d = take_long(&rest, in_d);
 #if !BY_TERM
-        c = take(&rest, c_count);
+        c = take_long(&rest, c_count);
 #endif
         STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w,
               fold(&s, col, (int)rest, c, d, h, w));

@@ -15,16 +15,10 @@
  * arguments. Options: TYPE_W and TYPE_OUT name stored types, PLAIN_W and
  * PLAIN_OUT are 1 where these are LANE's own.
  */
-#include "dialect.h"
+#include "coordinates.h"
 
 #define TILE_K (TILE_V * VEC)
 #define UNROLL _Pragma("unroll")
-
-/* Offset of channel c where channels lie in blocks of `block`, the block innermost. */
-DEVICE i64 channel_offset(int c, int block, i64 stride)
-{
-    return block == 1 ? c * stride : c / block * stride + c % block;
-}
 
 /* ---- the terms of a sum, and their weights ---- */
 

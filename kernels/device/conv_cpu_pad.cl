@@ -12,7 +12,7 @@
  * Options: TYPE names the input's type, LANE the copy's. Everything else is an
  * argument; `block` is the channel block of the input's layout.
  */
-#include "dialect.h"
+#include "coordinates.h"
 
 #ifndef LANE
 #define LANE float
@@ -27,7 +27,7 @@ struct axis {
 };
 
 /* Which input position a position of the copy shows, or -1. */
-DEVICE int source_of(const struct axis *axis, int position)
+DEVICE int input_at(const struct axis *axis, int position)
 {
     int at = axis->first + position * axis->step;
     if (at < 0 || at % axis->spread != 0 || at / axis->spread >= axis->in)
@@ -42,7 +42,7 @@ DEVICE void copy_row(GLOBAL const STORAGE(TYPE) * in, i64 in_w, const struct axi
     int begin = 0, end = axis->size;
     if (axis->spread > 1) {
         for (int i = 0; i < axis->size; i++) {
-            int at = source_of(axis, i);
+            int at = input_at(axis, i);
             row[i] = at < 0 ? (LANE)0 : (LANE)LOAD(TYPE, in, at * in_w);
         }
         return;
@@ -75,7 +75,7 @@ DEVICE void copy_pixels(GLOBAL const STORAGE(TYPE) * in, i64 in_w, const struct 
                         GLOBAL LANE *row, i64 plane, int count)
 {
     for (int i = 0; i < axis->size; i++) {
-        int at = source_of(axis, i);
+        int at = input_at(axis, i);
         for (int c = 0; c < count; c++)
             row[c * plane + i] = at < 0 ? (LANE)0 : (LANE)LOAD(TYPE, in, at * in_w + c);
     }
@@ -115,9 +115,9 @@ KERNEL(1, 1, 1) conv_cpu_pad(GLOBAL const STORAGE(TYPE) * RESTRICT in, GLOBAL LA
     in += n * in_n;
     copy += ((i64)n * channels + first_c) * plane + phase * volume;
     for (int depth = 0; depth < size_d; depth++) {
-        int id = source_of(&d, depth);
+        int id = input_at(&d, depth);
         for (int row = 0; row < size_h; row++, copy += size_w) {
-            int ih = id < 0 ? -1 : source_of(&h, row);
+            int ih = id < 0 ? -1 : input_at(&h, row);
             GLOBAL const STORAGE(TYPE) *from = in + (ih < 0 ? 0 : id * in_d + ih * in_h);
             if (ih < 0) {
                 for (int c = 0; c < count; c++)
@@ -127,7 +127,7 @@ KERNEL(1, 1, 1) conv_cpu_pad(GLOBAL const STORAGE(TYPE) * RESTRICT in, GLOBAL LA
                 copy_pixels(from + first_c, in_w, &w, copy, plane, count);
             } else {
                 for (int c = 0; c < count; c++) {
-                    i64 at = (i64)((first_c + c) / block) * in_c + (first_c + c) % block;
+                    i64 at = channel_offset(first_c + c, block, in_c);
                     copy_row(from + at, in_w, &w, copy + c * plane);
                 }
             }

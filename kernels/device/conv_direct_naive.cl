@@ -8,7 +8,7 @@
  * (1 where channels are not blocked). One of DIRECTION_F, DIRECTION_B and DIRECTION_W
  * chooses the entry, so that no other is compiled beside it.
  */
-#include "dialect.h"
+#include "coordinates.h"
 
 #define PARAMETERS                                                                                 \
     GLOBAL STORAGE(TYPE_X) * x, GLOBAL STORAGE(TYPE_W) * w, GLOBAL STORAGE(TYPE_Y) * y, i64 x_n,   \
@@ -18,17 +18,6 @@
         int out_w, int pad_d, int pad_h, int pad_w, int stride_d, int stride_h, int stride_w,      \
         int dilation_d, int dilation_h, int dilation_w
 
-/* Offset of channel c where channels lie in blocks of `block`, the block innermost. */
-#define CHANNEL(c, block, stride) ((i64)((c) / (block)) * (stride) + (c) % (block))
-
-/* Takes the innermost of the remaining coordinates off a flat index. */
-DEVICE int take(i64 *rest, int count)
-{
-    int coordinate = (int)(*rest % count);
-    *rest /= count;
-    return coordinate;
-}
-
 #define FLAT_ID ((i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0))
 
 #ifdef DIRECTION_F
@@ -37,10 +26,10 @@ DEVICE int take(i64 *rest, int count)
 KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
 {
     i64 rest = FLAT_ID;
-    int ow = take(&rest, out_w);
-    int oh = take(&rest, out_h);
-    int od = take(&rest, out_d);
-    int k = take(&rest, k_count * groups);
+    int ow = take_long(&rest, out_w);
+    int oh = take_long(&rest, out_h);
+    int od = take_long(&rest, out_d);
+    int k = take_long(&rest, k_count * groups);
     int first_c = k / k_count * c_count;
     ACC sum = 0;
     if (rest >= n_count)
@@ -60,36 +49,27 @@ KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
                 if (iw < 0 || iw >= in_w)
                     continue;
                 for (int c = 0; c < c_count; c++)
-                    sum += (ACC)LOAD(TYPE_X, x, x_at + CHANNEL(first_c + c, BLOCK_X, x_c)) *
-                           (ACC)LOAD(TYPE_W, w, w_at + CHANNEL(c, BLOCK_W, w_c));
+                    sum += (ACC)LOAD(TYPE_X, x, x_at + channel_offset(first_c + c, BLOCK_X, x_c)) *
+                           (ACC)LOAD(TYPE_W, w, w_at + channel_offset(c, BLOCK_W, w_c));
             }
         }
     }
     STORE(TYPE_Y, y,
-          rest * y_n + CHANNEL(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w, sum);
+          rest * y_n + channel_offset(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w, sum);
 }
 
 #endif
 
 #ifdef DIRECTION_B
 
-/* The output position that reads input position `in` through filter position f, or -1. */
-DEVICE int source_of(int in, int f, int out, int pad, int stride, int dilation)
-{
-    int at = in + pad - f * dilation;
-    if (at < 0 || at % stride != 0 || at / stride >= out)
-        return -1;
-    return at / stride;
-}
-
 /* x[n][c][i] = sum over k and the filter of y[n][k][o] * w[k][c][f] where o reads i through f */
 KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
 {
     i64 rest = FLAT_ID;
-    int iw = take(&rest, in_w);
-    int ih = take(&rest, in_h);
-    int id = take(&rest, in_d);
-    int c = take(&rest, c_count * groups);
+    int iw = take_long(&rest, in_w);
+    int ih = take_long(&rest, in_h);
+    int id = take_long(&rest, in_d);
+    int c = take_long(&rest, c_count * groups);
     int first_k = c / c_count * k_count;
     ACC sum = 0;
     if (rest >= n_count)
@@ -105,17 +85,18 @@ KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
             for (int fw = 0; fw < fil_w; fw++) {
                 int ow = source_of(iw, fw, out_w, pad_w, stride_w, dilation_w);
                 i64 y_at = rest * y_n + od * y_d + oh * y_h + ow * y_w;
-                i64 w_at = CHANNEL(c % c_count, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w;
+                i64 w_at = channel_offset(c % c_count, BLOCK_W, w_c) + fd * w_d + fh * w_h +
+                           fw * w_w;
                 if (ow < 0)
                     continue;
                 for (int k = first_k; k < first_k + k_count; k++)
-                    sum += (ACC)LOAD(TYPE_Y, y, y_at + CHANNEL(k, BLOCK_Y, y_k)) *
+                    sum += (ACC)LOAD(TYPE_Y, y, y_at + channel_offset(k, BLOCK_Y, y_k)) *
                            (ACC)LOAD(TYPE_W, w, w_at + k * w_k);
             }
         }
     }
     STORE(TYPE_X, x,
-          rest * x_n + CHANNEL(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w, sum);
+          rest * x_n + channel_offset(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w, sum);
 }
 
 #endif
@@ -125,16 +106,16 @@ KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
 KERNEL(64, 1, 1) conv_naive_w(PARAMETERS)
 {
     i64 k = FLAT_ID;
-    int fw = take(&k, fil_w);
-    int fh = take(&k, fil_h);
-    int fd = take(&k, fil_d);
-    int c = take(&k, c_count);
+    int fw = take_long(&k, fil_w);
+    int fh = take_long(&k, fil_h);
+    int fd = take_long(&k, fil_d);
+    int c = take_long(&k, c_count);
     ACC sum = 0;
     if (k >= k_count * groups)
         return;
     for (int n = 0; n < n_count; n++) {
-        i64 x_at = n * x_n + CHANNEL((int)k / k_count * c_count + c, BLOCK_X, x_c);
-        i64 y_at = n * y_n + CHANNEL((int)k, BLOCK_Y, y_k);
+        i64 x_at = n * x_n + channel_offset((int)k / k_count * c_count + c, BLOCK_X, x_c);
+        i64 y_at = n * y_n + channel_offset((int)k, BLOCK_Y, y_k);
         for (int od = 0; od < out_d; od++) {
             int id = od * stride_d - pad_d + fd * dilation_d;
             if (id < 0 || id >= in_d)
@@ -153,7 +134,8 @@ KERNEL(64, 1, 1) conv_naive_w(PARAMETERS)
             }
         }
     }
-    STORE(TYPE_W, w, k * w_k + CHANNEL(c, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w, sum);
+    STORE(TYPE_W, w,
+          k * w_k + channel_offset(c, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w, sum);
 }
 
 #endif

@@ -21,7 +21,7 @@
  * FILTER_IN_PLACE: weights are read where they are, as a CPU likes it.
  * UNROLL_H, UNROLL_W: filter positions that are spelled out.
  */
-#include "dialect.h"
+#include "coordinates.h"
 
 #define ITEMS (THREADS_K * THREADS_H * THREADS_W)
 #define BLOCK_K (THREADS_K * TILE_K)
@@ -233,14 +233,6 @@ DEVICE void store_sums(GLOBAL STORAGE(TYPE_Y) *y, struct strides strides, struct
             }
         }
     }
-}
-
-/* Takes the fastest of the remaining coordinates off a flat index. */
-DEVICE int take(int *rest, int count)
-{
-    int coordinate = *rest % count;
-    *rest /= count;
-    return coordinate;
 }
 
 /* Grid: workgroups along W, H, K, groups and images. */

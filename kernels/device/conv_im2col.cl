@@ -9,16 +9,8 @@
  *
  * Options: TYPE_X, BY_TERM, ITEMS_H, ITEMS_W.
  */
-#include "dialect.h"
+#include "coordinates.h"
 
-
-/* Takes the last of the remaining coordinates off a flat index. */
-DEVICE int take(int *rest, int count)
-{
-    int coordinate = *rest % count;
-    *rest /= count;
-    return coordinate;
-}
 
 #define SIZES                                                                                      \
     int in_d, int in_h, int in_w, int fil_d, int fil_h, int fil_w, int out_d, int out_h,           \

@@ -327,40 +327,6 @@ DEVICE void load_b(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE 
 #define C_GROUP (shape.k * C_ROW)
 #endif
 
-/* Stores a run of VEC sums, the columns from `first` on of a row that lies at c. */
-DEVICE void store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *columns, vec sums)
-{
-    LANE lanes[VEC];
-#if C_RUNS
-    if (tile_is_run(columns)) {
-        vec_store(c + columns[0], sums);
-        return;
-    }
-#endif
-    vec_store(lanes, sums);
-#pragma unroll TILE_UNROLL_LANES
-    for (int lane = 0; lane < VEC; lane++) {
-        if (columns[lane] >= 0)
-            STORE(TYPE_C, c, columns[lane], lanes[lane]);
-    }
-}
-
-DEVICE void store_sums(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *rows,
-                       LOCAL_POINTER const i64 *columns, vec (*sums)[TILE_M][TILE_VECTORS])
-{
-    for (int r = 0; r < REPEAT_M; r++) {
-#pragma unroll TILE_UNROLL_ROWS
-        for (int i = 0; i < TILE_M; i++) {
-            i64 row = rows[TILE_ROW(r, i)];
-            if (row < 0)
-                continue;
-#pragma unroll TILE_UNROLL_VECTORS
-            for (int v = 0; v < TILE_VECTORS; v++)
-                store_run(c + row, columns + TILE_COLUMN(v), sums[r][i][v]);
-        }
-    }
-}
-
 KERNEL(THREADS, 1, 1)
 conv_implicit_gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a,
                    GLOBAL const STORAGE(TYPE_B) *RESTRICT b, GLOBAL STORAGE(TYPE_C) *RESTRICT c,
@@ -434,5 +400,5 @@ conv_implicit_gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a,
         TILE_BARRIER();
     }
     for (int i = 0; i < REPEAT_N; i++)
-        store_sums(c, c_row, column_in_c + i * BLOCK_N, sums[i]);
+        tile_store(c, c_row, column_in_c + i * BLOCK_N, sums[i]);
 }

@@ -12,7 +12,7 @@
  * Options: LANES_W, LANES_C or LANES_N; VEC, LANE, TILE_W (vectors of a tile's
  * row), CHUNK_W. SOURCE, SOURCE_STEP_W and TAP_STEP_W are defined before.
  */
-#include "dialect.h"
+#include "coordinates.h"
 
 /* Positions of a row that a vector covers, and a tile. */
 #ifdef LANES_W
@@ -40,14 +40,6 @@ typedef LANE row_element;
 typedef vec row_element;
 #define SPREAD_ROW(value) vec_splat(value)
 #endif
-
-/* Takes the fastest of the remaining coordinates off a flat index. */
-DEVICE int take(int *rest, int count)
-{
-    int coordinate = *rest % count;
-    *rest /= count;
-    return coordinate;
-}
 
 DEVICE int divide_up(int count, int by)
 {

@@ -6,10 +6,9 @@
  * batches times splits: with SPLITS each sums a part of the terms into a matrix
  * of its own, to be added up by another kernel.
  *
- * Options: those of tile.h; TYPE_A, TYPE_B, TYPE_C the stored types; A_BY_K and
+ * Options: those of tile.h; TYPE_A and TYPE_B the stored types; A_BY_K and
  * B_BY_K, 1 where neighbouring terms lie next to each other in memory, else 0;
- * B_RUNS and C_RUNS, 1 to load or store runs of VEC neighbouring columns as
- * vectors (FP32 only).
+ * B_RUNS, 1 to load runs of VEC neighbouring columns as vectors (FP32 only).
  */
 #include "tile.h"
 
@@ -18,6 +17,52 @@
     ((place).at[0] * s##0 + (place).at[1] * s##1 + (place).at[2] * s##2 + (place).at[3] * s##3)
 
 #define STRIDES(s) i64 s##0, i64 s##1, i64 s##2, i64 s##3
+
+/* Lays a's terms of the block's rows into a_tile, zero where an offset is -1. */
+DEVICE void load_rows(GLOBAL const STORAGE(TYPE_A) *a, LOCAL_POINTER const i64 *a_row,
+                      LOCAL_POINTER const i64 *a_term, LOCAL_POINTER LANE *a_tile)
+{
+    for (int i = ITEM; i < BLOCK_K * BLOCK_M; i += THREADS) {
+        int term = A_BY_K ? i % BLOCK_K : i / BLOCK_M;
+        int row = A_BY_K ? i / BLOCK_K : i % BLOCK_M;
+        LANE value = 0;
+        if (a_row[row] >= 0 && a_term[term] >= 0)
+            value = LOAD(TYPE_A, a, a_row[row] + a_term[term]);
+        a_tile[term * BLOCK_M + row] = value;
+    }
+}
+
+/* The same of b's columns. */
+DEVICE void load_columns(GLOBAL const STORAGE(TYPE_B) *b, LOCAL_POINTER const i64 *b_column,
+                         LOCAL_POINTER const i64 *b_term, LOCAL_POINTER LANE *b_tile)
+{
+#if B_RUNS
+    for (int run = ITEM; run < BLOCK_RUNS; run += THREADS) {
+        int is_run = tile_is_run(b_column + run * VEC);
+        for (int term = 0; term < BLOCK_K; term++) {
+            LOCAL_POINTER LANE *to = b_tile + term * BLOCK_N + run * VEC;
+            if (is_run && b_term[term] >= 0) {
+                vec_store(to, vec_load(b + b_column[run * VEC] + b_term[term]));
+                continue;
+            }
+            for (int lane = 0; lane < VEC; lane++) {
+                i64 column = b_column[run * VEC + lane];
+                int is_there = column >= 0 && b_term[term] >= 0;
+                to[lane] = is_there ? LOAD(TYPE_B, b, column + b_term[term]) : 0;
+            }
+        }
+    }
+#else
+    for (int i = ITEM; i < BLOCK_K * BLOCK_N; i += THREADS) {
+        int term = B_BY_K ? i % BLOCK_K : i / BLOCK_N;
+        int column = B_BY_K ? i / BLOCK_K : i % BLOCK_N;
+        LANE value = 0;
+        if (b_column[column] >= 0 && b_term[term] >= 0)
+            value = LOAD(TYPE_B, b, b_column[column] + b_term[term]);
+        b_tile[term * BLOCK_N + column] = value;
+    }
+#endif
+}
 
 KERNEL(THREADS, 1, 1)
 gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, GLOBAL const STORAGE(TYPE_B) *RESTRICT b,
@@ -64,66 +109,10 @@ gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, GLOBAL const STORAGE(TYPE_B) *RES
             place = tile_step(k_digits, place);
         }
         BARRIER();
-        for (int i = ITEM; i < BLOCK_K * BLOCK_M; i += THREADS) {
-            int term = A_BY_K ? i % BLOCK_K : i / BLOCK_M;
-            int row = A_BY_K ? i / BLOCK_K : i % BLOCK_M;
-            LANE value = 0;
-            if (a_row[row] >= 0 && a_term[term] >= 0)
-                value = LOAD(TYPE_A, a, a_row[row] + a_term[term]);
-            a_tile[term * BLOCK_M + row] = value;
-        }
-#if B_RUNS
-        for (int run = ITEM; run < BLOCK_RUNS; run += THREADS) {
-            int is_run = tile_is_run(b_column + run * VEC);
-            for (int term = 0; term < BLOCK_K; term++) {
-                LOCAL_POINTER LANE *to = b_tile + term * BLOCK_N + run * VEC;
-                if (is_run && b_term[term] >= 0) {
-                    vec_store(to, vec_load(b + b_column[run * VEC] + b_term[term]));
-                    continue;
-                }
-                for (int lane = 0; lane < VEC; lane++) {
-                    i64 column = b_column[run * VEC + lane];
-                    int is_there = column >= 0 && b_term[term] >= 0;
-                    to[lane] = is_there ? LOAD(TYPE_B, b, column + b_term[term]) : 0;
-                }
-            }
-        }
-#else
-        for (int i = ITEM; i < BLOCK_K * BLOCK_N; i += THREADS) {
-            int term = B_BY_K ? i % BLOCK_K : i / BLOCK_N;
-            int column = B_BY_K ? i / BLOCK_K : i % BLOCK_N;
-            LANE value = 0;
-            if (b_column[column] >= 0 && b_term[term] >= 0)
-                value = LOAD(TYPE_B, b, b_column[column] + b_term[term]);
-            b_tile[term * BLOCK_N + column] = value;
-        }
-#endif
+        load_rows(a, a_row, a_term, a_tile);
+        load_columns(b, b_column, b_term, b_tile);
         BARRIER();
         tile_multiply(a_tile, b_tile, sums);
     }
-    for (int r = 0; r < REPEAT_M; r++) {
-#pragma unroll TILE_UNROLL_ROWS
-        for (int i = 0; i < TILE_M; i++) {
-            int row = TILE_ROW(r, i);
-#pragma unroll TILE_UNROLL_VECTORS
-            for (int v = 0; v < TILE_VECTORS; v++) {
-                LANE lanes[VEC];
-                if (c_row[row] < 0)
-                    continue;
-#if C_RUNS
-                if (tile_is_run(c_column + TILE_COLUMN(v))) {
-                    vec_store(c + c_row[row] + c_column[TILE_COLUMN(v)], sums[r][i][v]);
-                    continue;
-                }
-#endif
-                vec_store(lanes, sums[r][i][v]);
-#pragma unroll TILE_UNROLL_LANES
-                for (int lane = 0; lane < VEC; lane++) {
-                    int column = TILE_COLUMN(v) + lane;
-                    if (c_column[column] >= 0)
-                        STORE(TYPE_C, c, c_row[row] + c_column[column], lanes[lane]);
-                }
-            }
-        }
-    }
+    tile_store(c, c_row, c_column, sums);
 }

@@ -9,7 +9,8 @@
  * through the registers once a round of BLOCK_K terms.
  *
  * Options: THREADS_M, THREADS_N, VEC, TILE_M, TILE_VECTORS, REPEAT_M, BLOCK_K,
- * and LANE where sums are not float.
+ * and LANE where sums are not float; TYPE_C and C_RUNS, the product's stored type,
+ * and 1 to store runs of VEC neighbouring columns as vectors (FP32 only).
  */
 #include "dialect.h"
 
@@ -137,4 +138,39 @@ DEVICE int tile_is_run(LOCAL_POINTER const i64 *columns)
     for (int i = 1; i < VEC; i++)
         is_run &= columns[i] == columns[0] + i;
     return is_run;
+}
+
+/* Stores VEC sums of a row at the columns' offsets, -1 for none. */
+DEVICE void tile_store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *columns, vec sums)
+{
+    LANE lanes[VEC];
+#if C_RUNS
+    if (tile_is_run(columns)) {
+        vec_store(c + columns[0], sums);
+        return;
+    }
+#endif
+    vec_store(lanes, sums);
+#pragma unroll TILE_UNROLL_LANES
+    for (int lane = 0; lane < VEC; lane++) {
+        if (columns[lane] >= 0)
+            STORE(TYPE_C, c, columns[lane], lanes[lane]);
+    }
+}
+
+/* Stores an item's sums, each where the offsets of its row and column, -1 for none, add up to. */
+DEVICE void tile_store(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *rows,
+                       LOCAL_POINTER const i64 *columns, vec (*sums)[TILE_M][TILE_VECTORS])
+{
+    for (int r = 0; r < REPEAT_M; r++) {
+#pragma unroll TILE_UNROLL_ROWS
+        for (int i = 0; i < TILE_M; i++) {
+            i64 row = rows[TILE_ROW(r, i)];
+            if (row < 0)
+                continue;
+#pragma unroll TILE_UNROLL_VECTORS
+            for (int v = 0; v < TILE_VECTORS; v++)
+                tile_store_run(c + row, columns + TILE_COLUMN(v), sums[r][i][v]);
+        }
+    }
 }
