@@ -9,9 +9,9 @@
 
 #include "solvers/solver.h"
 #include "tests/support/conv_kinds.h"
-#include "tests/support/conv_trial.h"
+#include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/test_effort.h"
 
 /* PoCL computes a work-item at a time where workgroups have barriers. */
 #define TRIAL_MACS    1.5e6
@@ -19,9 +19,6 @@
 #define PROBLEMS_LONG 30
 /* Random problems until one that the solver serves is given up. */
 #define PROBLEM_TRIES 400
-
-enum { CONTEXT_HOST, CONTEXT_AMD, CONTEXT_NVIDIA, CONTEXT_COUNT };
-static const char *const gpu_ids[CONTEXT_COUNT] = {NULL, "gfx90a68", "sm_90_132_80g"};
 
 static struct target targets[CONTEXT_COUNT];
 static struct context contexts[CONTEXT_COUNT];
@@ -46,11 +43,6 @@ struct claim {
     struct draws *draws;
 };
 
-static bool is_long(void)
-{
-    return g_getenv("SKIPJACK_TEST_LONG") != NULL;
-}
-
 static bool is_plain_fp32(const struct conv_cell *cell)
 {
     return cell->type[TENSOR_X] == TYPE_FP32 && cell->type[TENSOR_W] == TYPE_FP32 &&
@@ -71,7 +63,7 @@ static bool is_mixed(const struct conv_cell *cell)
 /* A kernel that is compiled already costs little to run: it has a problem of each kind in FP32. */
 static int problems_of(const struct claim *claim)
 {
-    if (is_long())
+    if (test_is_long())
         return PROBLEMS_LONG;
     if (is_mixed(&claim->cell))
         return 1;
@@ -97,7 +89,7 @@ static int drawn_context(const struct claim *claim, int i)
     enum layout layout = claim->cell.layout[TENSOR_X];
     bool usual = layout == LAYOUT_NCHW || layout == LAYOUT_NHWC || layout == LAYOUT_NCDHW;
 
-    if (!usual && !is_long())
+    if (!usual && !test_is_long())
         return CONTEXT_HOST;
     return turns[(gsize)(claim->draws->turn + i / PROBLEMS) % G_N_ELEMENTS(turns)];
 }
@@ -189,7 +181,7 @@ static void check_problem(const struct claim *claim, struct conv_trial *trial, i
 
     if (place != 1 || solver->dynamic)
         check_default(trial, claim->home);
-    if (i >= PROBLEMS && !is_long())
+    if (i >= PROBLEMS && !test_is_long())
         return;
     if (place == 1)
         check_draw(claim, trial, which);
@@ -316,20 +308,6 @@ static void add_tests(const GArray *claims)
     }
 }
 
-static bool make_contexts(TempFolder *folder)
-{
-    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
-    if (!runner)
-        return false;
-    targets[CONTEXT_HOST] = *solution_runner_target(runner);
-    for (int i = 0; i < CONTEXT_COUNT; i++) {
-        if (gpu_ids[i])
-            g_assert_true(target_parse(gpu_ids[i], &targets[i], NULL));
-        context_init(&contexts[i], &targets[i]);
-    }
-    return true;
-}
-
 static int run_family(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -338,7 +316,8 @@ static int run_family(void)
     double seconds;
     int status, kernels;
 
-    if (!make_contexts(folder)) {
+    runner = conv_contexts_init(folder, targets, contexts);
+    if (!runner) {
         g_print("1..0 # SKIP no such OpenCL device on this machine\n");
         return 0;
     }

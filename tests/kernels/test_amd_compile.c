@@ -14,6 +14,7 @@
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "tests/support/conv_kinds.h"
+#include "tests/support/test_effort.h"
 
 /* Which clang is to compile for what, an architecture and units of a product. */
 static const struct machine {
@@ -119,11 +120,6 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
     }
 }
 
-static bool is_long(void)
-{
-    return g_getenv("SKIPJACK_TEST_LONG") != NULL;
-}
-
 static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
                      const struct context *context, int machine, bool every_shape)
 {
@@ -178,7 +174,7 @@ static GHashTable *all_kernels(const struct target *target, int machine)
         for (int c = 0; c < conv_cell_count(); c++) {
             struct conv_cell cell;
             conv_cell_at(c, &cell);
-            if (is_long())
+            if (test_is_long())
                 add_cell(tasks, solver_table[s], c, &context, machine, is_quick(&cell, -1));
             else if (is_quick(&cell, machine))
                 add_cell(tasks, solver_table[s], c, &context, machine, false);

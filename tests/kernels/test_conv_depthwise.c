@@ -4,15 +4,13 @@
 
 #include "solvers/solver.h"
 #include "tests/support/conv_reference.h"
-#include "tests/support/conv_trial.h"
+#include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
-#include "tests/support/temp_folder.h"
-
-enum { HOST, AMD, NVIDIA, CONTEXTS };
+#include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;
-static struct target targets[CONTEXTS];
-static struct context contexts[CONTEXTS];
+static struct target targets[CONTEXT_COUNT];
+static struct context contexts[CONTEXT_COUNT];
 static const struct solver *solver;
 
 /* Lanes run along another axis in each. */
@@ -25,59 +23,30 @@ struct shape {
 static void make_problem(const struct shape *shape, enum direction direction, enum layout layout,
                          struct problem *p)
 {
-    problem_init(p);
-    p->direction = direction;
-    p->n = shape->n;
-    p->c = p->groups = shape->channels;
-    p->k = p->c * shape->multiplier;
-    p->in[AXIS_H] = shape->in_h;
-    p->in[AXIS_W] = shape->in_w;
-    p->fil[AXIS_H] = shape->fil_h;
-    p->fil[AXIS_W] = shape->fil_w;
-    for (int a = AXIS_H; a <= AXIS_W; a++) {
-        p->pad[a] = shape->pad;
-        p->stride[a] = shape->stride;
-        p->dilation[a] = shape->dilation;
-    }
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        p->layout[t] = layout;
-    problem_set_output(p);
-}
+    const struct conv_shape as = {
+        shape->n,        shape->channels, shape->channels * shape->multiplier,
+        shape->channels, shape->in_h,     shape->in_w,
+        shape->fil_h,    shape->fil_w,    shape->pad,
+        shape->stride,   shape->dilation};
 
-static void check(const struct problem *p, const struct context *context,
-                  const struct perf_config *config)
-{
-    g_autoptr(GRand) random = g_rand_new_with_seed(3);
-    g_autoptr(GError) error = NULL;
-    struct conv_trial trial;
-
-    g_assert_true(problem_validate(p, &error));
-    g_assert_no_error(error);
-    conv_trial_init(&trial, p, TRIAL_PADDED, random);
-    conv_trial_check(&trial, runner, solver, context, config);
-    conv_trial_clear(&trial);
-}
-
-static bool is_long(void)
-{
-    return g_getenv("SKIPJACK_TEST_LONG") != NULL;
+    conv_shape_problem(&as, direction, layout, p);
 }
 
 /* Each in every direction; layouts and targets take turns, unless there is time for all of them. */
 static void check_shapes(const struct shape *shapes, int count)
 {
-    int turns = is_long() ? CONTEXTS * (int)G_N_ELEMENTS(layouts) : 1;
+    int turns = test_is_long() ? CONTEXT_COUNT * (int)G_N_ELEMENTS(layouts) : 1;
 
     for (int i = 0; i < count * DIRECTION_COUNT * turns; i++) {
         int shape = i / turns / DIRECTION_COUNT, direction = i / turns % DIRECTION_COUNT;
-        int turn = (is_long() ? i % turns : 4 * direction) + shape;
-        const struct context *context = &contexts[turn / 3 % CONTEXTS];
+        int turn = (test_is_long() ? i % turns : 4 * direction) + shape;
+        const struct context *context = &contexts[turn / 3 % CONTEXT_COUNT];
         struct perf_config config;
         struct problem p;
         make_problem(&shapes[shape], (enum direction)direction,
                      layouts[turn % (int)G_N_ELEMENTS(layouts)], &p);
         solver->default_config(&p, context, &config);
-        check(&p, context, &config);
+        conv_trial_check_one(&p, runner, solver, context, &config);
     }
 }
 
@@ -132,16 +101,17 @@ static void configs_of_every_target_are_right(void)
         {2, 18, 2, 21, 40, 5, 5, 2, 2, 1},
     };
     uint64_t draws = 7;
-    int rounds = is_long() ? 20 : 1;
+    int rounds = test_is_long() ? 20 : 1;
 
-    for (int i = 0; i < rounds * CONTEXTS * DIRECTION_COUNT * (int)G_N_ELEMENTS(layouts); i++) {
-        const struct context *context = &contexts[i % CONTEXTS];
+    for (int i = 0; i < rounds * CONTEXT_COUNT * DIRECTION_COUNT * (int)G_N_ELEMENTS(layouts);
+         i++) {
+        const struct context *context = &contexts[i % CONTEXT_COUNT];
         struct perf_config config;
         struct problem p;
         make_problem(&shapes[i / 2 % G_N_ELEMENTS(shapes)], (enum direction)(i / 3 % 3),
                      layouts[i / 9 % G_N_ELEMENTS(layouts)], &p);
         g_assert_true(space_draw(solver->space, &p, context, &draws, &config));
-        check(&p, context, &config);
+        conv_trial_check_one(&p, runner, solver, context, &config);
     }
 }
 
@@ -150,7 +120,7 @@ static void defaults_are_in_the_space(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(13);
 
     for (int i = 0; i < 2000; i++) {
-        const struct context *context = &contexts[i % CONTEXTS];
+        const struct context *context = &contexts[i % CONTEXT_COUNT];
         const struct shape shape = {
             g_rand_int_range(random, 1, 40),  g_rand_int_range(random, 2, 300),
             g_rand_int_range(random, 1, 4),   g_rand_int_range(random, 1, 60),
@@ -176,7 +146,7 @@ static void one_binary_serves_images_of_all_sizes(void)
         {1, 18, 1, 33, 50, 3, 3, 0, 1, 1},
     };
 
-    for (int j = 0; j < DIRECTION_COUNT * CONTEXTS; j++) {
+    for (int j = 0; j < DIRECTION_COUNT * CONTEXT_COUNT; j++) {
         struct solution solutions[2];
         for (int i = 0; i < 2; i++) {
             struct perf_config config;
@@ -202,12 +172,12 @@ static void split_sums_are_the_same_every_time(void)
     struct problem p;
 
     make_problem(&few_channels, DIRECTION_W, LAYOUT_NCHW, &p);
-    solver->default_config(&p, &contexts[AMD], &config);
-    g_assert_true(solver_solve(solver, &p, &contexts[AMD], &config, &solution, NULL));
+    solver->default_config(&p, &contexts[CONTEXT_AMD], &config);
+    g_assert_true(solver_solve(solver, &p, &contexts[CONTEXT_AMD], &config, &solution, NULL));
     g_assert_cmpint(solution.launch_count, ==, 2);
     g_assert_cmpuint(solution.workspace_bytes, >, 0);
     conv_trial_init(&trial, &p, TRIAL_PACKED, random);
-    conv_trial_check(&trial, runner, solver, &contexts[AMD], &config);
+    conv_trial_check(&trial, runner, solver, &contexts[CONTEXT_AMD], &config);
     first = g_memdup2(trial.tensors[TENSOR_W].data, trial.tensors[TENSOR_W].bytes);
     conv_trial_run(&trial, runner, &solution);
     g_assert_cmpmem(first, trial.tensors[TENSOR_W].bytes, trial.tensors[TENSOR_W].data,
@@ -217,7 +187,7 @@ static void split_sums_are_the_same_every_time(void)
 
 static void without_workspace_sums_are_not_split(void)
 {
-    struct context context = contexts[AMD];
+    struct context context = contexts[CONTEXT_AMD];
     struct perf_config config;
     struct solution solution;
     struct space_walk walk;
@@ -243,7 +213,7 @@ static void what_lies_past_the_last_output_may_be_no_number(void)
 {
     static const struct shape shape = {1, 3, 1, 10, 12, 3, 3, 0, 2, 1};
 
-    for (int j = 0; j < 2 * CONTEXTS; j++) {
+    for (int j = 0; j < 2 * CONTEXT_COUNT; j++) {
         g_autoptr(GRand) random = g_rand_new_with_seed(3);
         struct perf_config config;
         struct conv_trial trial;
@@ -283,7 +253,7 @@ static void what_is_no_depthwise_convolution_is_refused(void)
         p.k = rows[i].k;
         p.groups = rows[i].groups;
         problem_set_output(&p);
-        g_assert_cmpint(solver_applicable(solver, &p, &contexts[HOST], &reason), ==,
+        g_assert_cmpint(solver_applicable(solver, &p, &contexts[CONTEXT_HOST], &reason), ==,
                         !rows[i].reason);
         if (rows[i].reason)
             g_assert_nonnull(strstr(reason, rows[i].reason));
@@ -300,9 +270,9 @@ static void problems_of_too_many_elements_are_refused(void)
 
     for (int direction = DIRECTION_F; direction <= DIRECTION_B; direction++) {
         make_problem(&large, (enum direction)direction, LAYOUT_NCHW, &p);
-        g_assert_true(solver_applicable(solver, &p, &contexts[AMD], &reason));
+        g_assert_true(solver_applicable(solver, &p, &contexts[CONTEXT_AMD], &reason));
         make_problem(&larger, (enum direction)direction, LAYOUT_NCHW, &p);
-        g_assert_false(solver_applicable(solver, &p, &contexts[AMD], &reason));
+        g_assert_false(solver_applicable(solver, &p, &contexts[CONTEXT_AMD], &reason));
         g_assert_nonnull(strstr(reason, "2^31"));
     }
 }
@@ -343,17 +313,12 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
+    runner = conv_contexts_init(folder, targets, contexts);
     if (!runner) {
         g_print("1..0 # SKIP no PoCL on this machine\n");
         return 0;
     }
     solver = solver_find("ConvDepthwise");
-    targets[HOST] = *solution_runner_target(runner);
-    g_assert_true(target_parse("gfx90a68", &targets[AMD], NULL));
-    g_assert_true(target_parse("sm_90_132_80g", &targets[NVIDIA], NULL));
-    for (int i = 0; i < CONTEXTS; i++)
-        context_init(&contexts[i], &targets[i]);
     add_tests();
     status = g_test_run();
     solution_runner_free(runner);

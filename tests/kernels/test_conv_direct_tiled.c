@@ -4,82 +4,36 @@
 #include "kernels/kernel_source.h"
 #include "kernels/toolchain.h"
 #include "solvers/solver.h"
-#include "tests/support/conv_trial.h"
+#include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
-#include "tests/support/temp_folder.h"
-
-enum { HOST, AMD, NVIDIA, CONTEXTS };
+#include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;
-static struct target targets[CONTEXTS];
-static struct context contexts[CONTEXTS];
+static struct target targets[CONTEXT_COUNT];
+static struct context contexts[CONTEXT_COUNT];
 static const struct solver *solver;
-
-struct shape {
-    int n, c, k, groups, in_h, in_w, fil_h, fil_w, pad, stride, dilation;
-};
-
-static void make_problem(const struct shape *shape, enum layout layout, struct problem *p)
-{
-    problem_init(p);
-    p->n = shape->n;
-    p->c = shape->c;
-    p->k = shape->k;
-    p->groups = shape->groups;
-    p->in[AXIS_H] = shape->in_h;
-    p->in[AXIS_W] = shape->in_w;
-    p->fil[AXIS_H] = shape->fil_h;
-    p->fil[AXIS_W] = shape->fil_w;
-    for (int a = AXIS_H; a <= AXIS_W; a++) {
-        p->pad[a] = shape->pad;
-        p->stride[a] = shape->stride;
-        p->dilation[a] = shape->dilation;
-    }
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        p->layout[t] = layout;
-    problem_set_output(p);
-}
-
-static void check(const struct problem *p, const struct context *context,
-                  const struct perf_config *config)
-{
-    g_autoptr(GRand) random = g_rand_new_with_seed(3);
-    g_autoptr(GError) error = NULL;
-    struct conv_trial trial;
-
-    g_assert_true(problem_validate(p, &error));
-    g_assert_no_error(error);
-    conv_trial_init(&trial, p, TRIAL_PADDED, random);
-    conv_trial_check(&trial, runner, solver, context, config);
-    conv_trial_clear(&trial);
-}
-
-static bool is_long(void)
-{
-    return g_getenv("SKIPJACK_TEST_LONG") != NULL;
-}
 
 static const enum layout layouts[] = {LAYOUT_NCHW, LAYOUT_NHWC};
 
 /* A default config each, of another target in each layout; in the long suite all of them. */
-static void check_shapes(const struct shape *shapes, int count)
+static void check_shapes(const struct conv_shape *shapes, int count)
 {
     for (int i = 0; i < count; i++) {
-        for (int j = 0; j < (int)G_N_ELEMENTS(layouts) * CONTEXTS; j++) {
+        for (int j = 0; j < (int)G_N_ELEMENTS(layouts) * CONTEXT_COUNT; j++) {
             struct perf_config config;
             struct problem p;
-            if (!is_long() && (i + j / 2 + j % 2) % CONTEXTS != 0)
+            if (!test_is_long() && (i + j / 2 + j % 2) % CONTEXT_COUNT != 0)
                 continue;
-            make_problem(&shapes[i], layouts[j % 2], &p);
+            conv_shape_problem(&shapes[i], DIRECTION_F, layouts[j % 2], &p);
             solver->default_config(&p, &contexts[j / 2], &config);
-            check(&p, &contexts[j / 2], &config);
+            conv_trial_check_one(&p, runner, solver, &contexts[j / 2], &config);
         }
     }
 }
 
 static void blocks_may_hang_over_the_outputs(void)
 {
-    static const struct shape shapes[] = {
+    static const struct conv_shape shapes[] = {
         {1, 5, 70, 1, 19, 37, 3, 3, 1, 1, 1},  /* over the last channel, row and column */
         {2, 70, 20, 2, 16, 17, 3, 3, 1, 1, 1}, /* the last block of input channels is short */
         {1, 3, 8, 1, 33, 41, 7, 7, 3, 2, 1},   /* a first layer */
@@ -90,7 +44,7 @@ static void blocks_may_hang_over_the_outputs(void)
 
 static void patches_leave_out_what_is_not_read(void)
 {
-    static const struct shape shapes[] = {
+    static const struct conv_shape shapes[] = {
         {1, 20, 40, 1, 33, 37, 1, 1, 0, 2, 1}, /* every second row and column */
         {1, 6, 20, 1, 40, 44, 3, 3, 4, 2, 4},  /* stride and dilation have a factor in common */
         {1, 6, 20, 1, 31, 44, 2, 3, 1, 3, 2},  /* they have none: phases take turns */
@@ -103,7 +57,7 @@ static void patches_leave_out_what_is_not_read(void)
 
 static void filters_may_reach_past_the_padded_input(void)
 {
-    static const struct shape shapes[] = {
+    static const struct conv_shape shapes[] = {
         {2, 3, 5, 1, 2, 3, 5, 4, 0, 1, 1},
         {1, 4, 9, 1, 4, 3, 3, 3, 1, 2, 3},
         {1, 2, 3, 1, 1, 1, 1, 1, 3, 2, 1}, /* more padding than input */
@@ -113,38 +67,38 @@ static void filters_may_reach_past_the_padded_input(void)
 }
 
 /* Draws from the space in force. */
-static void check_draws(const struct shape *shape, bool is_spare, int count)
+static void check_draws(const struct conv_shape *shape, bool is_spare, int count)
 {
     uint64_t draws = 5;
 
-    for (int i = 0; i < count * CONTEXTS; i++) {
-        const struct context *context = &contexts[i % CONTEXTS];
+    for (int i = 0; i < count * CONTEXT_COUNT; i++) {
+        const struct context *context = &contexts[i % CONTEXT_COUNT];
         struct perf_config config;
         struct problem p;
-        make_problem(shape, layouts[i / 3 % 2], &p);
+        conv_shape_problem(shape, DIRECTION_F, layouts[i / 3 % 2], &p);
         g_assert_true((solver_space(solver, &p, context) == solver->spare) == is_spare);
         g_assert_true(space_draw(solver_space(solver, &p, context), &p, context, &draws, &config));
-        check(&p, context, &config);
+        conv_trial_check_one(&p, runner, solver, context, &config);
     }
 }
 
 static void configs_of_every_target_are_right(void)
 {
-    static const struct shape shape = {1, 18, 40, 1, 20, 36, 3, 3, 1, 1, 1};
-    static const struct shape strided = {2, 9, 34, 1, 41, 50, 5, 5, 2, 2, 1};
+    static const struct conv_shape shape = {1, 18, 40, 1, 20, 36, 3, 3, 1, 1, 1};
+    static const struct conv_shape strided = {2, 9, 34, 1, 41, 50, 5, 5, 2, 2, 1};
 
-    check_draws(&shape, false, is_long() ? 40 : 4);
-    check_draws(&strided, false, is_long() ? 40 : 3);
+    check_draws(&shape, false, test_is_long() ? 40 : 4);
+    check_draws(&strided, false, test_is_long() ? 40 : 3);
 }
 
 /* One output channel a group, or hardly a row of outputs: less than the tiles are made for. */
 static void small_problems_have_spare_configs(void)
 {
-    static const struct shape depthwise = {2, 6, 6, 6, 11, 20, 3, 3, 1, 1, 1};
-    static const struct shape vector = {3, 40, 50, 1, 2, 2, 2, 2, 0, 1, 1};
+    static const struct conv_shape depthwise = {2, 6, 6, 6, 11, 20, 3, 3, 1, 1, 1};
+    static const struct conv_shape vector = {3, 40, 50, 1, 2, 2, 2, 2, 0, 1, 1};
 
-    check_draws(&depthwise, true, is_long() ? 20 : 2);
-    check_draws(&vector, true, is_long() ? 20 : 2);
+    check_draws(&depthwise, true, test_is_long() ? 20 : 2);
+    check_draws(&vector, true, test_is_long() ? 20 : 2);
 }
 
 static void defaults_are_in_the_space_in_force(void)
@@ -153,22 +107,22 @@ static void defaults_are_in_the_space_in_force(void)
     int spare = 0;
 
     for (int i = 0; i < 2000; i++) {
-        const struct context *context = &contexts[i % CONTEXTS];
+        const struct context *context = &contexts[i % CONTEXT_COUNT];
         int groups = g_rand_int_range(random, 1, 5);
-        const struct shape shape = {g_rand_int_range(random, 1, 40),
-                                    groups * g_rand_int_range(random, 1, 100),
-                                    groups * g_rand_int_range(random, 1, 100),
-                                    groups,
-                                    g_rand_int_range(random, 1, 70),
-                                    g_rand_int_range(random, 1, 70),
-                                    g_rand_int_range(random, 1, 12),
-                                    g_rand_int_range(random, 1, 12),
-                                    g_rand_int_range(random, 0, 6),
-                                    g_rand_int_range(random, 1, 30),
-                                    g_rand_int_range(random, 1, 30)};
+        const struct conv_shape shape = {g_rand_int_range(random, 1, 40),
+                                         groups * g_rand_int_range(random, 1, 100),
+                                         groups * g_rand_int_range(random, 1, 100),
+                                         groups,
+                                         g_rand_int_range(random, 1, 70),
+                                         g_rand_int_range(random, 1, 70),
+                                         g_rand_int_range(random, 1, 12),
+                                         g_rand_int_range(random, 1, 12),
+                                         g_rand_int_range(random, 0, 6),
+                                         g_rand_int_range(random, 1, 30),
+                                         g_rand_int_range(random, 1, 30)};
         struct perf_config config;
         struct problem p;
-        make_problem(&shape, layouts[i / 3 % 2], &p);
+        conv_shape_problem(&shape, DIRECTION_F, layouts[i / 3 % 2], &p);
         g_assert_true(solver_applicable(solver, &p, context, NULL));
         solver->default_config(&p, context, &config);
         g_assert_true(
@@ -197,8 +151,8 @@ static int64_t compiled_local_bytes(const struct launch *launch)
     struct code_object object;
     int64_t bytes;
 
-    toolchain_find("opencl")->compile(source->text, launch->options, launch->entry, &targets[HOST],
-                                      &object, &error);
+    toolchain_find("opencl")->compile(source->text, launch->options, launch->entry,
+                                      &targets[CONTEXT_HOST], &object, &error);
     g_assert_no_error(error);
     bytes = object.local_bytes;
     code_object_clear(&object);
@@ -207,18 +161,18 @@ static int64_t compiled_local_bytes(const struct launch *launch)
 
 static void configs_stay_within_local_memory(void)
 {
-    static const struct shape shapes[] = {
+    static const struct conv_shape shapes[] = {
         {1, 64, 64, 1, 56, 56, 3, 3, 1, 1, 1},
         {1, 64, 64, 1, 56, 56, 7, 7, 3, 2, 1},
     };
 
-    for (int i = 0; i < (int)G_N_ELEMENTS(shapes) * CONTEXTS; i++) {
-        const struct context *context = &contexts[i % CONTEXTS];
+    for (int i = 0; i < (int)G_N_ELEMENTS(shapes) * CONTEXT_COUNT; i++) {
+        const struct context *context = &contexts[i % CONTEXT_COUNT];
         struct perf_config config, largest = {0};
         struct solution solution;
         struct space_walk walk;
         struct problem p;
-        make_problem(&shapes[i / CONTEXTS], LAYOUT_NCHW, &p);
+        conv_shape_problem(&shapes[i / CONTEXT_COUNT], DIRECTION_F, LAYOUT_NCHW, &p);
         space_walk_init(&walk, solver->space, &p, context);
         while (space_walk_next(&walk, &config)) {
             if (largest.count == 0 || size_of(&config) > size_of(&largest))
@@ -227,7 +181,7 @@ static void configs_stay_within_local_memory(void)
         g_assert_true(solver_solve(solver, &p, context, &largest, &solution, NULL));
         g_assert_cmpint(compiled_local_bytes(&solution.launches[0]), <=,
                         context->target->local_bytes);
-        if (i % CONTEXTS != HOST)
+        if (i % CONTEXT_COUNT != CONTEXT_HOST)
             g_assert_cmpint(compiled_local_bytes(&solution.launches[0]), >,
                             context->target->local_bytes / 2);
     }
@@ -235,17 +189,17 @@ static void configs_stay_within_local_memory(void)
 
 static void one_binary_serves_all_batches(void)
 {
-    static const struct shape one = {1, 20, 30, 1, 20, 20, 3, 3, 1, 1, 1};
-    static const struct shape many = {9, 20, 30, 1, 20, 20, 3, 3, 1, 1, 1};
+    static const struct conv_shape one = {1, 20, 30, 1, 20, 20, 3, 3, 1, 1, 1};
+    static const struct conv_shape many = {9, 20, 30, 1, 20, 20, 3, 3, 1, 1, 1};
     struct perf_config config;
     struct solution solutions[2];
     struct problem p;
 
-    make_problem(&one, LAYOUT_NCHW, &p);
-    solver->default_config(&p, &contexts[AMD], &config);
-    g_assert_true(solver_solve(solver, &p, &contexts[AMD], &config, &solutions[0], NULL));
-    make_problem(&many, LAYOUT_NCHW, &p);
-    g_assert_true(solver_solve(solver, &p, &contexts[AMD], &config, &solutions[1], NULL));
+    conv_shape_problem(&one, DIRECTION_F, LAYOUT_NCHW, &p);
+    solver->default_config(&p, &contexts[CONTEXT_AMD], &config);
+    g_assert_true(solver_solve(solver, &p, &contexts[CONTEXT_AMD], &config, &solutions[0], NULL));
+    conv_shape_problem(&many, DIRECTION_F, LAYOUT_NCHW, &p);
+    g_assert_true(solver_solve(solver, &p, &contexts[CONTEXT_AMD], &config, &solutions[1], NULL));
     g_assert_cmpstr(solutions[0].launches[0].options, ==, solutions[1].launches[0].options);
     g_assert_cmpint(9 * solutions[0].launches[0].grid[0], ==, solutions[1].launches[0].grid[0]);
 }
@@ -253,7 +207,7 @@ static void one_binary_serves_all_batches(void)
 static void what_is_too_large_is_refused(void)
 {
     static const struct {
-        struct shape shape;
+        struct conv_shape shape;
         const char *reason; /* NULL: served by every target */
     } rows[] = {
         {{1, 2, 2, 1, 60, 60, 60, 60, 0, 1, 1}, NULL},
@@ -264,11 +218,11 @@ static void what_is_too_large_is_refused(void)
         {{1 << 25, 4, 1 << 9, 1, 2, 2, 1, 1, 0, 1, 1}, "2^31"},
     };
 
-    for (gsize i = 0; i < G_N_ELEMENTS(rows) * CONTEXTS; i++) {
-        const char *reason = NULL, *expected = rows[i / CONTEXTS].reason;
+    for (gsize i = 0; i < G_N_ELEMENTS(rows) * CONTEXT_COUNT; i++) {
+        const char *reason = NULL, *expected = rows[i / CONTEXT_COUNT].reason;
         struct problem p;
-        make_problem(&rows[i / CONTEXTS].shape, LAYOUT_NCHW, &p);
-        g_assert_cmpint(solver_applicable(solver, &p, &contexts[i % CONTEXTS], &reason), ==,
+        conv_shape_problem(&rows[i / CONTEXT_COUNT].shape, DIRECTION_F, LAYOUT_NCHW, &p);
+        g_assert_cmpint(solver_applicable(solver, &p, &contexts[i % CONTEXT_COUNT], &reason), ==,
                         !expected);
         if (expected)
             g_assert_nonnull(strstr(reason, expected));
@@ -305,17 +259,12 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
+    runner = conv_contexts_init(folder, targets, contexts);
     if (!runner) {
         g_print("1..0 # SKIP no PoCL on this machine\n");
         return 0;
     }
     solver = solver_find("ConvDirectTiled");
-    targets[HOST] = *solution_runner_target(runner);
-    g_assert_true(target_parse("gfx90a68", &targets[AMD], NULL));
-    g_assert_true(target_parse("sm_90_132_80g", &targets[NVIDIA], NULL));
-    for (int i = 0; i < CONTEXTS; i++)
-        context_init(&contexts[i], &targets[i]);
     add_tests();
     status = g_test_run();
     solution_runner_free(runner);

@@ -4,12 +4,8 @@
 #include "solvers/conv_fft.h"
 #include "solvers/solver.h"
 #include "tests/support/conv_reference.h"
-#include "tests/support/conv_trial.h"
+#include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
-#include "tests/support/temp_folder.h"
-
-enum { CONTEXT_HOST, CONTEXT_AMD, CONTEXT_NVIDIA, CONTEXT_COUNT };
-static const char *const gpu_ids[CONTEXT_COUNT] = {NULL, "gfx90a68", "sm_90_132_80g"};
 
 static struct target targets[CONTEXT_COUNT];
 static struct context contexts[CONTEXT_COUNT];
@@ -141,20 +137,6 @@ static void take_signs_away(struct conv_trial *trial)
     conv_reference(&trial->p, trial->plain, trial->magnitude);
 }
 
-/* The largest error in units of 2^-24 times the tensor's largest magnitude. */
-static double largest_error(const struct conv_trial *trial)
-{
-    const struct run_tensor *y = &trial->tensors[TENSOR_Y];
-    int64_t sizes[5], count = conv_plain_sizes(&trial->p, TENSOR_Y, sizes);
-    double largest = 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        double value = conv_load(&trial->p, TENSOR_Y, y->strides, (char *)y->data + y->start, i);
-        largest = fmax(largest, fabs(value - trial->plain[TENSOR_Y][i]));
-    }
-    return largest / trial->largest * 0x1p24;
-}
-
 static double error_of(struct conv_trial *trial, int size)
 {
     struct perf_config config;
@@ -164,7 +146,7 @@ static double error_of(struct conv_trial *trial, int size)
     g_assert_true(
         solver_solve(solver, &trial->p, &contexts[CONTEXT_HOST], &config, &solution, NULL));
     conv_trial_run(trial, runner, &solution);
-    return largest_error(trial);
+    return conv_trial_largest_error(trial);
 }
 
 static void look_at_errors(const struct shape *shape, bool signs, GRand *random)
@@ -262,20 +244,6 @@ static void large_filters_take_fewer_operations(void)
     }
 }
 
-static bool make_contexts(TempFolder *folder)
-{
-    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
-    if (!runner)
-        return false;
-    targets[CONTEXT_HOST] = *solution_runner_target(runner);
-    for (int i = 0; i < CONTEXT_COUNT; i++) {
-        if (gpu_ids[i])
-            g_assert_true(target_parse(gpu_ids[i], &targets[i], NULL));
-        context_init(&contexts[i], &targets[i]);
-    }
-    return true;
-}
-
 int main(int argc, char **argv)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -284,7 +252,8 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    if (!make_contexts(folder)) {
+    runner = conv_contexts_init(folder, targets, contexts);
+    if (!runner) {
         g_print("1..0 # SKIP no PoCL on this machine\n");
         return 0;
     }

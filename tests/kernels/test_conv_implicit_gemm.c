@@ -4,13 +4,12 @@
 
 #include "solvers/solver.h"
 #include "tests/support/conv_reference.h"
-#include "tests/support/conv_trial.h"
+#include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
-#include "tests/support/temp_folder.h"
 
 static struct solution_runner *runner;
-static struct target targets[2];
-static struct context contexts[2]; /* this CPU, a GPU's kernels */
+static struct target targets[CONTEXT_COUNT];
+static struct context contexts[CONTEXT_COUNT];
 
 static const char *const forms[] = {"ConvImplicitGemm", "ConvImplicitGemmStatic",
                                     "ConvImplicitGemmPartial"};
@@ -52,7 +51,7 @@ static void check_defaults(const char *name, const struct problem *p, GRand *ran
     struct conv_trial trial;
 
     conv_trial_init(&trial, p, TRIAL_PADDED, random);
-    for (gsize i = 0; i < G_N_ELEMENTS(contexts); i++) {
+    for (int i = CONTEXT_HOST; i <= CONTEXT_AMD; i++) {
         struct perf_config config;
         solver->default_config(p, &contexts[i], &config);
         conv_trial_check(&trial, runner, solver, &contexts[i], &config);
@@ -105,8 +104,8 @@ static void a_strided_backward_convolution_has_no_more_columns_than_positions(vo
         struct perf_config config;
         struct solution solution;
         make_problem(i ? &dense : &shape, DIRECTION_B, &p);
-        solver->default_config(&p, &contexts[1], &config);
-        g_assert_true(solver_solve(solver, &p, &contexts[1], &config, &solution, NULL));
+        solver->default_config(&p, &contexts[CONTEXT_AMD], &config);
+        g_assert_true(solver_solve(solver, &p, &contexts[CONTEXT_AMD], &config, &solution, NULL));
         blocks[i] = solution.launches[0].grid[0] * solution.launches[0].grid[1] *
                     solution.launches[0].grid[2];
     }
@@ -155,14 +154,14 @@ static void split_sums_are_right_and_the_same_each_time(void)
 
     make_problem(&long_sums, DIRECTION_W, &p);
     conv_trial_init(&trial, &p, TRIAL_SPREAD, random);
-    solver->default_config(&p, &contexts[0], &config);
+    solver->default_config(&p, &contexts[CONTEXT_HOST], &config);
     for (gsize i = 0; i < G_N_ELEMENTS(splits); i++) {
         const struct run_tensor *w = &trial.tensors[TENSOR_W];
         g_autofree void *first = NULL;
         config.values[param_index(solver, "SPLITS")] = splits[i];
-        conv_trial_check(&trial, runner, solver, &contexts[0], &config);
+        conv_trial_check(&trial, runner, solver, &contexts[CONTEXT_HOST], &config);
         first = g_memdup2(w->data, w->bytes);
-        conv_trial_check(&trial, runner, solver, &contexts[0], &config);
+        conv_trial_check(&trial, runner, solver, &contexts[CONTEXT_HOST], &config);
         g_assert_cmpmem(first, w->bytes, w->data, w->bytes);
     }
     conv_trial_clear(&trial);
@@ -171,7 +170,7 @@ static void split_sums_are_right_and_the_same_each_time(void)
 static void workspace_limits_choose_the_parts(void)
 {
     const struct solver *solver = solver_find("ConvImplicitGemm");
-    struct context limited = contexts[1];
+    struct context limited = contexts[CONTEXT_AMD];
     struct perf_config config;
     struct solution solution;
     struct problem p;
@@ -204,8 +203,8 @@ static void options_of(const char *name, const struct problem *p, char options[L
     struct perf_config config;
     struct solution solution;
 
-    solver->default_config(p, &contexts[1], &config);
-    g_assert_true(solver_solve(solver, p, &contexts[1], &config, &solution, NULL));
+    solver->default_config(p, &contexts[CONTEXT_AMD], &config);
+    g_assert_true(solver_solve(solver, p, &contexts[CONTEXT_AMD], &config, &solution, NULL));
     g_strlcpy(options, solution.launches[0].options, LAUNCH_OPTIONS_MAX);
 }
 
@@ -265,7 +264,8 @@ static void results_do_not_depend_on_what_is_compiled_in(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(8);
 
     for (int direction = 0; direction < DIRECTION_COUNT; direction++) {
-        const struct context *context = &contexts[direction == DIRECTION_B];
+        const struct context *context =
+            &contexts[direction == DIRECTION_B ? CONTEXT_AMD : CONTEXT_HOST];
         g_autoptr(GBytes) expected = NULL;
         struct perf_config config;
         struct conv_trial trial;
@@ -286,18 +286,6 @@ static void results_do_not_depend_on_what_is_compiled_in(void)
     }
 }
 
-static bool make_contexts(TempFolder *folder)
-{
-    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
-    if (!runner)
-        return false;
-    targets[0] = *solution_runner_target(runner);
-    g_assert_true(target_parse("gfx90a68", &targets[1], NULL));
-    for (gsize i = 0; i < G_N_ELEMENTS(contexts); i++)
-        context_init(&contexts[i], &targets[i]);
-    return true;
-}
-
 int main(int argc, char **argv)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -305,7 +293,8 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    if (!make_contexts(folder)) {
+    runner = conv_contexts_init(folder, targets, contexts);
+    if (!runner) {
         g_print("1..0 # SKIP no such OpenCL device on this machine\n");
         return 0;
     }

@@ -8,6 +8,7 @@
 #include "tests/support/conv_trial.h"
 #include "tests/support/pocl_leaks.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;
 static struct context context;
@@ -55,19 +56,13 @@ static void random_naive_problem(GRand *random, struct problem *p, enum directio
         p->layout[t] = layout;
 }
 
-/* Problems of each kind: ten times as many in the long suite. */
-static int effort(int count)
-{
-    return g_getenv("SKIPJACK_TEST_LONG") ? 10 * count : count;
-}
-
 static void check_naive(enum direction direction, const enum data_type types[TENSOR_COUNT],
                         const enum layout *layouts, int layout_count, enum trial_strides strides)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(17);
     const struct perf_config none = {0};
 
-    for (int i = 0; i < effort(2) * layout_count; i++) {
+    for (int i = 0; i < test_effort(2) * layout_count; i++) {
         struct problem p;
         random_naive_problem(random, &p, direction, layouts[i % layout_count]);
         memcpy(p.type, types, sizeof(p.type));
@@ -285,7 +280,7 @@ static void cpu_gemm_is_right_for_many_problems(void)
 
     problem_init(&large);
     large.c = large.k = 1024;
-    for (int i = 0; i < effort(7); i++) {
+    for (int i = 0; i < test_effort(7); i++) {
         g_autoptr(GRand) random = g_rand_new_with_seed(29);
         struct perf_config config;
         nth_config(solver, &large, 9 * i, &config);
@@ -303,7 +298,7 @@ static void cpu_direct_is_right_for_many_problems(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(31);
     const struct solver *solver = solver_find("ConvCpuDirect");
 
-    for (int i = 0; i < effort(28); i++) {
+    for (int i = 0; i < test_effort(28); i++) {
         struct problem p;
         struct perf_config config;
         edge_problem(i, random, &p);

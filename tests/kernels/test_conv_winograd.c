@@ -26,22 +26,6 @@ static void set_problem(struct problem *p, enum direction direction, int64_t cha
     problem_set_output(p);
 }
 
-/* The largest error in units of 2^-24 times the tensor's largest magnitude. */
-static double largest_error(const struct conv_trial *trial)
-{
-    enum tensor_role role = problem_output_role(&trial->p);
-    const struct run_tensor *tensor = &trial->tensors[role];
-    int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes);
-    double largest = 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        double value =
-            conv_load(&trial->p, role, tensor->strides, (char *)tensor->data + tensor->start, i);
-        largest = MAX(largest, fabs(value - trial->plain[role][i]));
-    }
-    return largest / trial->largest * 0x1p24;
-}
-
 static const struct form {
     const char *name;
     enum direction direction;
@@ -71,7 +55,7 @@ static void errors_stay_below_the_stated_limit(gconstpointer data)
         solver->default_config(&p, &context, &config);
         config.values[OUTPUT] = form->output;
         g_assert_true(conv_trial_check(&trial, runner, solver, &context, &config));
-        error = largest_error(&trial);
+        error = conv_trial_largest_error(&trial);
         g_test_message("%s, %d channels: off by %.1f u of at most %.0f", form->name,
                        (int)channels[i], error, form->limit);
         g_assert_cmpfloat(error, <=, form->limit);

@@ -11,17 +11,13 @@
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "tests/support/conv_kinds.h"
+#include "tests/support/test_effort.h"
 
 static const char *const target_ids[] = {"cpu-skylake-avx512_2", "gfx90a68", "sm_90_132_80g"};
 #define TARGETS G_N_ELEMENTS(target_ids)
 
 static struct target targets[TARGETS];
 static struct context contexts[TARGETS];
-
-static int effort(int count)
-{
-    return g_getenv("SKIPJACK_TEST_LONG") ? 10 * count : count;
-}
 
 /* ---- who is asked what, said where an assertion in a solver ends the program ---- */
 
@@ -254,7 +250,7 @@ static void each_dimension_may_be_huge(void)
 {
     int count = DIMENSIONS * (int)G_N_ELEMENTS(edges);
 
-    g_assert_cmpint(for_all_huge(effort(count), grow_one), >, 0);
+    g_assert_cmpint(for_all_huge(test_effort(count), grow_one), >, 0);
 }
 
 static void a_filter_may_be_as_long_as_it_can(void)
@@ -386,7 +382,7 @@ static void grow_products(struct problem *p, int i, GRand *random)
 
 static void products_may_be_huge(void)
 {
-    g_assert_cmpint(for_all_huge(effort(1500), grow_products), >, 0);
+    g_assert_cmpint(for_all_huge(test_effort(1500), grow_products), >, 0);
 }
 
 /* ---- no workspace was wrapped ---- */
@@ -424,7 +420,7 @@ static void workspaces_grow_with_their_problems(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(43);
 
     for (int s = 0; s < solver_table_count; s++) {
-        for (int i = 0; i < effort(3000) && solver_table[s]->workspace_bytes; i++) {
+        for (int i = 0; i < test_effort(3000) && solver_table[s]->workspace_bytes; i++) {
             const struct context *context = &contexts[(gsize)i % TARGETS];
             int dimension = dimensions[i / 3 % 3], bits = g_rand_int_range(random, 10, 28);
             struct problem p;

@@ -289,3 +289,35 @@ bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
         say(trial, solver, context, config, detail);
     return !detail;
 }
+
+bool conv_trial_check_one(const struct problem *p, struct solution_runner *runner,
+                          const struct solver *solver, const struct context *context,
+                          const struct perf_config *config)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    g_autoptr(GError) error = NULL;
+    struct conv_trial trial;
+    bool right;
+
+    g_assert_true(problem_validate(p, &error));
+    g_assert_no_error(error);
+    conv_trial_init(&trial, p, TRIAL_PADDED, random);
+    right = conv_trial_check(&trial, runner, solver, context, config);
+    conv_trial_clear(&trial);
+    return right;
+}
+
+double conv_trial_largest_error(const struct conv_trial *trial)
+{
+    enum tensor_role role = problem_output_role(&trial->p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes);
+    double largest = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        double value =
+            conv_load(&trial->p, role, tensor->strides, (char *)tensor->data + tensor->start, i);
+        largest = fmax(largest, fabs(value - trial->plain[role][i]));
+    }
+    return largest / trial->largest * 0x1p24;
+}

@@ -57,5 +57,12 @@ int64_t conv_trial_stray(const struct conv_trial *trial);
 bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
                       const struct solver *solver, const struct context *context,
                       const struct perf_config *config);
+/* The same for a problem that must be valid, in padded tensors with data of their own. */
+bool conv_trial_check_one(const struct problem *p, struct solution_runner *runner,
+                          const struct solver *solver, const struct context *context,
+                          const struct perf_config *config);
+
+/* The output's largest error in units of 2^-24 times the largest sum of magnitudes. */
+double conv_trial_largest_error(const struct conv_trial *trial);
 
 #endif

@@ -1,0 +1,39 @@
+#include "tests/support/conv_shapes.h"
+
+void conv_shape_problem(const struct conv_shape *shape, enum direction direction,
+                        enum layout layout, struct problem *p)
+{
+    problem_init(p);
+    p->direction = direction;
+    p->n = shape->n;
+    p->c = shape->c;
+    p->k = shape->k;
+    p->groups = shape->groups;
+    p->in[AXIS_H] = shape->in_h;
+    p->in[AXIS_W] = shape->in_w;
+    p->fil[AXIS_H] = shape->fil_h;
+    p->fil[AXIS_W] = shape->fil_w;
+    for (int a = AXIS_H; a <= AXIS_W; a++) {
+        p->pad[a] = shape->pad;
+        p->stride[a] = shape->stride;
+        p->dilation[a] = shape->dilation;
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p->layout[t] = layout;
+    problem_set_output(p);
+}
+
+struct solution_runner *conv_contexts_init(TempFolder *folder, struct target targets[CONTEXT_COUNT],
+                                           struct context contexts[CONTEXT_COUNT])
+{
+    struct solution_runner *runner = solution_runner_new(temp_folder_path(folder, "pocl"));
+
+    if (!runner)
+        return NULL;
+    targets[CONTEXT_HOST] = *solution_runner_target(runner);
+    g_assert_true(target_parse("gfx90a68", &targets[CONTEXT_AMD], NULL));
+    g_assert_true(target_parse("sm_90_132_80g", &targets[CONTEXT_NVIDIA], NULL));
+    for (int i = 0; i < CONTEXT_COUNT; i++)
+        context_init(&contexts[i], &targets[i]);
+    return runner;
+}
