@@ -262,5 +262,6 @@ void store_close(Store *store)
     if (store == NULL)
         return;
     PQfinish(store->connection);
+    store_known_clear(store);
     g_free(store);
 }

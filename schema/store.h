@@ -111,7 +111,8 @@ struct job_plan {
     double priority; /* higher first within a round number: expected weight */
     int multiplicity;
 };
-/* Inserts campaign and jobs in one transaction and sets campaign->id. A job whose problem, solver
+/* Inserts campaign and jobs in one transaction and sets campaign->id; jobs count in the order of their
+ * priority, equal ones in the order given. A job whose problem, solver
  * revision, hash, target and stack have a finished job with the same strategy, seed and configs_limit
  * (or one that had nothing left to try, within this limit) takes over its rounds and results and
  * starts as done; *reused counts them. Where a solver's own search had nothing left to try, that
@@ -124,6 +125,9 @@ struct campaign *store_find_campaign(Store *store, const char *identity, GError 
 GPtrArray *store_list_campaigns(Store *store, GError **error); /* struct campaign * */
 /* verb: "pause", "resume", "cancel", "retry" (failed jobs back to ready), "drop". STORE_ERROR_STATE when the state forbids it. */
 bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **error);
+/* Removes what dropped campaigns left: "drop" does so itself, but leaves to a later call what somebody
+ * still reads. */
+bool store_drop_partitions(Store *store, GError **error);
 /* Sets the campaign's whole budget, 0 for none (a second tune with a larger one): jobs that the old one
  * ended are ready again, and the campaign is active. */
 bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GError **error);
@@ -234,6 +238,22 @@ struct kept {
 bool store_round(Store *store, const struct job *job, const struct round *round,
                  const struct kept *kept, int kept_count, bool more, double seconds,
                  GError **error);
+/* Several at once, which is much less work for the server: what store_built() and store_round() take.
+ * Those of one campaign should stand together. refused (count NULLs) gets the errors of single ones that
+ * were refused (STORE_ERROR_FENCE, _STATE, _NOT_FOUND); false where the rest could not be stored, which
+ * may be repeated whole. */
+struct handed {
+    const struct job *job;
+    const struct round *round;
+    const struct kept *kept; /* of evaluated ones, as the rest */
+    int kept_count;
+    bool more;
+    double seconds;
+};
+bool store_built_many(Store *store, const struct handed *items, int count, GError **refused,
+                      GError **error);
+bool store_round_many(Store *store, const struct handed *items, int count, GError **refused,
+                      GError **error);
 /* building/evaluating -> failed. */
 bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,
                     GError **error);

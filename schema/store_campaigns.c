@@ -55,23 +55,74 @@ static bool ensure_target(Store *store, const char *id, GError **error)
     return target_parse(id, &target, error) && store_put_target(store, &target, error);
 }
 
+static int compare_plans(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const struct job_plan *left = *(const struct job_plan *const *)a;
+    const struct job_plan *right = *(const struct job_plan *const *)b;
+    (void)data;
+    if (left->priority != right->priority)
+        return left->priority > right->priority ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+/* Pointers to the plans, what matters most first. */
+static GPtrArray *plans_in_order(const struct job_plan *jobs, int count)
+{
+    GPtrArray *order = g_ptr_array_sized_new((guint)count);
+    for (int i = 0; i < count; i++)
+        g_ptr_array_add(order, (gpointer)&jobs[i]);
+    g_ptr_array_sort_with_data(order, compare_plans, NULL);
+    return order;
+}
+
+/* So many plans go to the server at once: a million of them is no one message. */
+#define PLANS_AT_ONCE 5000
+
+static bool add_jobs(Store *store, int64_t campaign, const GPtrArray *order, GError **error)
+{
+    for (guint first = 0; first < order->len; first += PLANS_AT_ONCE) {
+        g_autoptr(StoreJson) items = json_array();
+        for (guint i = first; i < order->len && i < first + PLANS_AT_ONCE; i++)
+            json_array_append_new(items, plan_to_json(order->pdata[i]));
+        if (!store_do(store, error, "SELECT add_jobs($1, $2, $3)", "llj", campaign,
+                      (int64_t)first + 1, items))
+            return false;
+    }
+    return true;
+}
+
+static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArray *order,
+                          int *reused, GError **error)
+{
+    g_autoptr(StoreJson) plan = campaign_to_json(campaign);
+    g_autoptr(StoreRows) begun =
+        store_run(store, error, "SELECT begin_campaign($1)", "j", plan);
+    if (begun == NULL)
+        return false;
+    campaign->id = strtoll(PQgetvalue(begun, 0, 0), NULL, 10);
+    if (!add_jobs(store, campaign->id, order, error))
+        return false;
+    g_autoptr(StoreRows) opened =
+        store_run(store, error, "SELECT open_campaign($1)", "l", campaign->id);
+    if (opened == NULL)
+        return false;
+    if (reused != NULL)
+        *reused = atoi(PQgetvalue(opened, 0, 0));
+    return true;
+}
+
 bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
                            int count, int *reused, GError **error)
 {
-    if (!ensure_target(store, campaign->target, error))
+    g_autoptr(GPtrArray) order = plans_in_order(jobs, count);
+    if (!ensure_target(store, campaign->target, error) || !store_do(store, error, "BEGIN", ""))
         return false;
-    g_autoptr(StoreJson) plan = campaign_to_json(campaign);
-    g_autoptr(StoreJson) items = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(items, plan_to_json(&jobs[i]));
-    g_autoptr(StoreRows) rows = store_run(
-        store, error, "SELECT campaign_id, reused FROM create_campaign($1, $2)", "jj", plan, items);
-    if (rows == NULL)
-        return false;
-    campaign->id = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
-    if (reused != NULL)
-        *reused = atoi(PQgetvalue(rows, 0, 1));
-    return true;
+    if (fill_campaign(store, campaign, order, reused, error) &&
+        store_do(store, error, "COMMIT", ""))
+        return true;
+    /* Its own failure would only hide the first one. */
+    store_do(store, NULL, "ROLLBACK", "");
+    return false;
 }
 
 #define SELECT_CAMPAIGN                                                                             \
@@ -82,9 +133,9 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
     "  count(*) FILTER (WHERE j.state = 'done') AS done,"                                           \
     "  count(*) FILTER (WHERE j.state = 'failed') AS failed,"                                       \
     "  count(*) FILTER (WHERE j.state IN ('ready', 'building', 'built', 'evaluating')) AS open"     \
-    "  FROM jobs j WHERE j.campaign_id = c.id) AS n "
+    "  FROM job_rows j WHERE j.campaign_id = c.id) AS n "
 
-static gpointer read_campaign(const json_t *object)
+gpointer store_read_campaign(const json_t *object)
 {
     struct campaign *c = g_new0(struct campaign, 1);
     c->id = json_member_int(object, "id");
@@ -127,7 +178,7 @@ struct campaign *store_get_campaign(Store *store, int64_t id, GError **error)
         return NULL;
     }
     g_autoptr(StoreJson) object = store_row_json(rows, 0);
-    return read_campaign(object);
+    return store_read_campaign(object);
 }
 
 struct campaign *store_find_campaign(Store *store, const char *identity, GError **error)
@@ -140,18 +191,19 @@ struct campaign *store_find_campaign(Store *store, const char *identity, GError 
     if (rows == NULL || PQntuples(rows) == 0)
         return NULL;
     g_autoptr(StoreJson) object = store_row_json(rows, 0);
-    return read_campaign(object);
+    return store_read_campaign(object);
 }
 
 GPtrArray *store_list_campaigns(Store *store, GError **error)
 {
     g_autoptr(StoreRows) rows = store_read(store, error, SELECT_CAMPAIGN "ORDER BY c.id", "");
-    return rows == NULL ? NULL : store_list(rows, read_campaign, free_campaign);
+    return rows == NULL ? NULL : store_list(rows, store_read_campaign, free_campaign);
 }
 
 bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **error)
 {
-    return store_do(store, error, "SELECT change_campaign($1, $2)", "ls", id, verb);
+    return store_do(store, error, "SELECT change_campaign($1, $2)", "ls", id, verb) &&
+           (!g_str_equal(verb, "drop") || store_drop_partitions(store, error));
 }
 
 bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GError **error)
@@ -197,13 +249,13 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
         "  count(*) FILTER (WHERE state = 'building') AS building,"
         "  count(*) FILTER (WHERE state = 'built') AS built,"
         "  count(*) FILTER (WHERE state = 'evaluating') AS evaluating"
-        "  FROM jobs WHERE campaign_id = c.id) AS j"
+        "  FROM job_rows WHERE campaign_id = c.id) AS j"
         " CROSS JOIN LATERAL (SELECT coalesce(sum(evaluated), 0) AS evaluated,"
         "  coalesce(sum(pending) FILTER (WHERE is_open), 0) AS pending,"
-        "  coalesce(sum(rounds.kernels), 0) AS kernels,"
+        "  coalesce(sum(round_rows.kernels), 0) AS kernels,"
         "  coalesce(sum(total_build_seconds), 0) AS compile_seconds,"
         "  coalesce(sum(total_eval_seconds), 0) AS eval_seconds"
-        "  FROM rounds JOIN jobs ON jobs.id = rounds.job_id WHERE jobs.campaign_id = c.id) AS r"
+        "  FROM round_rows WHERE campaign_id = c.id) AS r"
         " WHERE c.id = $1",
         "l", campaign);
     if (rows == NULL)

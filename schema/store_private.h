@@ -12,10 +12,21 @@
 #include <jansson.h>
 #include <libpq-fe.h>
 
+/* Where the last claim from a pool ended, see claim_jobs(). */
+struct claim_place {
+    int64_t campaign, position;
+    int round, claims;
+};
+
 struct store {
     PGconn *connection;
     /* A claim whose answer was lost: its jobs are released by the next call. */
     int64_t doubtful_worker, doubtful_token;
+    struct claim_place places[2]; /* by enum pool */
+    /* Rows that never change, by id, read when a claim first names them. */
+    GHashTable *problems;  /* int64_t * -> struct problem * */
+    GHashTable *solvers;   /* int64_t * -> struct claimed_solver * */
+    GHashTable *campaigns; /* int64_t * -> struct campaign *, without its counts and budget */
 };
 
 typedef PGresult StoreRows;
@@ -61,11 +72,17 @@ json_t *problem_to_json(const struct problem *p);
 void problem_from_json(const json_t *object, struct problem *p);
 json_t *config_to_json(const struct perf_config *config);
 void config_from_json(const json_t *array, struct perf_config *config);
-json_t *round_to_json(const struct round *round);
+json_t *built_to_json(const struct round *round);
+json_t *outcomes_to_json(const struct round *round);
 struct round *round_from_json(const json_t *object);
 json_t *kept_to_json(const struct kept *kept, int rank);
 void kept_from_json(const json_t *object, struct kept *kept);
 void kept_clear(struct kept *kept);
+
+/* A struct campaign * from its row, with as much as the row has. */
+gpointer store_read_campaign(const json_t *object);
+/* Forgets what claims have learned. */
+void store_known_clear(Store *store);
 
 /* What the names of enums stored as text are. */
 const char *vendor_name(enum vendor vendor);

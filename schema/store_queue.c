@@ -1,6 +1,8 @@
 /* Claiming jobs and handing in what became of them. */
 #include "schema/store_private.h"
 
+#include <stdlib.h>
+
 void job_free(struct job *job)
 {
     if (job == NULL)
@@ -23,120 +25,383 @@ static void free_round(gpointer data)
     round_free(data);
 }
 
-static gpointer read_job(const json_t *object)
-{
-    struct job *job = g_new0(struct job, 1);
-    job->id = json_member_int(object, "id");
-    job->campaign = json_member_int(object, "campaign");
-    job->fence = json_member_int(object, "fence");
-    problem_from_json(json_object_get(object, "problem"), &job->problem);
-    job->solver = json_member_text(object, "solver");
-    job->revision = (int)json_member_int(object, "revision");
-    job->target = json_member_text(object, "target");
-    job->strategy = json_member_text(object, "strategy");
-    job->seed = json_member_int(object, "seed");
-    job->configs_limit = (int)json_member_int(object, "configs_limit");
-    job->round_configs = (int)json_member_int(object, "round_configs");
-    job->build_only = json_member_bool(object, "build_only");
-    job->strikes = (int)json_member_int(object, "strikes");
-    job->best_ms = json_member_double(object, "best_ms");
+/* ---- what claimed jobs refer to, by id ---- */
 
+struct claimed_solver {
+    char *name;
+    int revision;
+};
+
+static void claimed_solver_free(gpointer data)
+{
+    struct claimed_solver *solver = data;
+    g_free(solver->name);
+    g_free(solver);
+}
+
+static void free_campaign(gpointer data)
+{
+    campaign_free(data);
+}
+
+/* Enough of them for any claim; a store that works for months begins anew now and then. */
+#define KNOWN_MOST 100000
+
+static GHashTable *ids_new(GDestroyNotify destroy)
+{
+    return g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, destroy);
+}
+
+void store_known_clear(Store *store)
+{
+    g_clear_pointer(&store->problems, g_hash_table_unref);
+    g_clear_pointer(&store->solvers, g_hash_table_unref);
+    g_clear_pointer(&store->campaigns, g_hash_table_unref);
+}
+
+static void known_ready(Store *store)
+{
+    if (store->problems != NULL && g_hash_table_size(store->problems) > KNOWN_MOST)
+        store_known_clear(store);
+    if (store->problems != NULL)
+        return;
+    store->problems = ids_new(g_free);
+    store->solvers = ids_new(claimed_solver_free);
+    store->campaigns = ids_new(free_campaign);
+}
+
+static gpointer read_problem(const json_t *object)
+{
+    struct problem *problem = g_new0(struct problem, 1);
+    problem_from_json(object, problem);
+    return problem;
+}
+
+static gpointer read_solver(const json_t *object)
+{
+    struct claimed_solver *solver = g_new0(struct claimed_solver, 1);
+    solver->name = json_member_text(object, "name");
+    solver->revision = (int)json_member_int(object, "revision");
+    return solver;
+}
+
+/* Adds the wanted rows that the table lacks. */
+static bool learn(Store *store, GHashTable *known, json_t *wanted, const char *sql,
+                  store_read_row read, GError **error)
+{
+    if (json_array_size(wanted) == 0)
+        return true;
+    g_autoptr(StoreRows) rows = store_read(store, error, sql, "j", wanted);
+    if (rows == NULL)
+        return false;
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        int64_t id = json_member_int(object, "id");
+        g_hash_table_insert(known, g_memdup2(&id, sizeof id), read(object));
+    }
+    return true;
+}
+
+/* ---- claiming ---- */
+
+enum claim_column {
+    CAMPAIGN,
+    SOLVER,
+    ROUND,
+    POSITION,
+    STRIKES,
+    FENCE,
+    JOB,
+    PROBLEM,
+    BEST_MS,
+    QUARANTINED,
+    ROUNDS,
+};
+
+static const char claim_sql[] =
+    "SELECT b.campaign_id, b.solver_id, b.round_no, b.position, b.strikes, b.fence,"
+    " j.job_id, j.problem_id, j.best_ms, j.quarantined, j.rounds"
+    " FROM claim_jobs($1, $2, $3, $4, ARRAY(SELECT jsonb_array_elements_text($5)), $6, $7, $8,"
+    "                 $9, $10, $11) AS b"
+    " CROSS JOIN LATERAL claimed_jobs(b, $2) AS j";
+
+static int64_t claimed_id(const StoreRows *rows, int row, enum claim_column column)
+{
+    return strtoll(PQgetvalue(rows, row, (int)column), NULL, 10);
+}
+
+/* The ids of a column that are not known yet, each once. */
+static json_t *unknown_ids(const StoreRows *rows, enum claim_column column, GHashTable *known)
+{
+    g_autoptr(GHashTable) seen = ids_new(NULL);
+    json_t *ids = json_array();
+    for (int i = 0; i < PQntuples(rows); i++) {
+        int64_t id = claimed_id(rows, i, column);
+        if (g_hash_table_contains(known, &id) ||
+            !g_hash_table_add(seen, g_memdup2(&id, sizeof id)))
+            continue;
+        json_array_append_new(ids, json_integer(id));
+    }
+    return ids;
+}
+
+#define IDS "(ARRAY(SELECT e::bigint FROM jsonb_array_elements_text($1) AS e))"
+
+static bool learn_claimed(Store *store, const StoreRows *rows, GError **error)
+{
+    known_ready(store);
+    g_autoptr(StoreJson) problems = unknown_ids(rows, PROBLEM, store->problems);
+    g_autoptr(StoreJson) solvers = unknown_ids(rows, SOLVER, store->solvers);
+    g_autoptr(StoreJson) campaigns = unknown_ids(rows, CAMPAIGN, store->campaigns);
+    return learn(store, store->problems, problems,
+                 "SELECT to_jsonb(p) FROM problems p WHERE id = ANY " IDS, read_problem, error) &&
+           learn(store, store->solvers, solvers,
+                 "SELECT to_jsonb(s) FROM solvers s WHERE id = ANY " IDS, read_solver, error) &&
+           learn(store, store->campaigns, campaigns,
+                 "SELECT to_jsonb(c) FROM campaigns c WHERE id = ANY " IDS, store_read_campaign,
+                 error);
+}
+
+static void read_json(const StoreRows *rows, int row, enum claim_column column, json_t **array)
+{
+    *array = PQgetisnull(rows, row, (int)column)
+                 ? NULL
+                 : json_loads(PQgetvalue(rows, row, (int)column), 0, NULL);
+}
+
+static void read_history(const StoreRows *rows, int row, struct job *job)
+{
     size_t index;
     json_t *value;
+    g_autoptr(StoreJson) rounds = NULL;
+    g_autoptr(StoreJson) quarantined = NULL;
+    read_json(rows, row, ROUNDS, &rounds);
+    read_json(rows, row, QUARANTINED, &quarantined);
     job->rounds = g_ptr_array_new_with_free_func(free_round);
-    json_array_foreach (json_object_get(object, "rounds"), index, value)
+    json_array_foreach (rounds, index, value)
         g_ptr_array_add(job->rounds, round_from_json(value));
     job->quarantined = g_array_new(FALSE, TRUE, sizeof(struct perf_config));
-    json_array_foreach (json_object_get(object, "quarantined"), index, value) {
+    json_array_foreach (quarantined, index, value) {
         struct perf_config config;
         config_from_json(value, &config);
         g_array_append_val(job->quarantined, config);
     }
+}
+
+/* NULL where the campaign was dropped meanwhile. */
+static struct job *read_job(const Store *store, const StoreRows *rows, int row)
+{
+    int64_t campaign_id = claimed_id(rows, row, CAMPAIGN);
+    int64_t solver_id = claimed_id(rows, row, SOLVER);
+    int64_t problem_id = claimed_id(rows, row, PROBLEM);
+    const struct campaign *campaign = g_hash_table_lookup(store->campaigns, &campaign_id);
+    const struct claimed_solver *solver = g_hash_table_lookup(store->solvers, &solver_id);
+    const struct problem *problem = g_hash_table_lookup(store->problems, &problem_id);
+    if (campaign == NULL || solver == NULL || problem == NULL)
+        return NULL;
+    struct job *job = g_new0(struct job, 1);
+    job->id = claimed_id(rows, row, JOB);
+    job->campaign = campaign_id;
+    job->fence = claimed_id(rows, row, FENCE);
+    job->strikes = (int)claimed_id(rows, row, STRIKES);
+    job->problem = *problem;
+    job->solver = g_strdup(solver->name);
+    job->revision = solver->revision;
+    job->target = g_strdup(campaign->target);
+    job->strategy = g_strdup(campaign->strategy);
+    job->seed = campaign->seed;
+    job->configs_limit = campaign->configs_limit;
+    job->round_configs = campaign->round_configs;
+    job->build_only = campaign->build_only;
+    job->best_ms = g_ascii_strtod(PQgetvalue(rows, row, BEST_MS), NULL);
+    read_history(rows, row, job);
     return job;
 }
 
-/* What claim_jobs() changes is not seen by this statement, but for what it returns; the rest of the
- * row never changes while it is claimed. The best time is one look into results a job, not a join:
- * planned before statistics know how the table grew, a join may go through all of it. */
-static const char claim_sql[] =
-    "SELECT jsonb_build_object('id', j.id, 'campaign', j.campaign_id, 'fence', claimed.job_fence,"
-    " 'problem', to_jsonb(p), 'solver', s.name, 'revision', s.revision, 'target', c.target,"
-    " 'strategy', c.strategy, 'seed', c.seed, 'configs_limit', c.configs_limit,"
-    " 'round_configs', c.round_configs, 'build_only', c.build_only, 'strikes', j.strikes,"
-    " 'best_ms', (SELECT min((SELECT r.median_ms FROM results r"
-    "                         WHERE r.job_id = o.id AND r.rank = 0)) FROM jobs o"
-    "             WHERE o.campaign_id = j.campaign_id AND o.problem_id = j.problem_id),"
-    " 'quarantined', (SELECT jsonb_agg(to_jsonb(q.config) ORDER BY q.config) FROM quarantine q"
-    "                 WHERE q.solver_id = j.solver_id AND q.problem_id = j.problem_id"
-    "                 AND q.target = c.target),"
-    " 'rounds', (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.number) FROM rounds r"
-    "            WHERE r.job_id = j.id AND NOT (r.is_open AND $2)))"
-    " FROM claim_jobs($1, $2, $3, $4, ARRAY(SELECT jsonb_array_elements_text($5)), $6, $7, $8)"
-    "      AS claimed"
-    " JOIN jobs j ON j.id = claimed.job_id JOIN campaigns c ON c.id = j.campaign_id"
-    " JOIN problems p ON p.id = j.problem_id JOIN solvers s ON s.id = j.solver_id"
-    " ORDER BY j.round_no, j.priority DESC, j.id";
+/* From the start now and then: what came back stands before the place. */
+#define CLAIMS_ONWARD 16
+
+static void keep_place(struct claim_place *place, const StoreRows *rows)
+{
+    int last = PQntuples(rows) - 1;
+    place->claims++;
+    if (last < 0 || place->claims % CLAIMS_ONWARD == 0) {
+        place->campaign = 0;
+        return;
+    }
+    place->campaign = claimed_id(rows, last, CAMPAIGN);
+    place->round = (int)claimed_id(rows, last, ROUND);
+    place->position = claimed_id(rows, last, POSITION);
+}
+
+static GPtrArray *read_claim(Store *store, struct claim_place *place, const StoreRows *rows,
+                             GError **error)
+{
+    if (!learn_claimed(store, rows, error))
+        return NULL;
+    keep_place(place, rows);
+    GPtrArray *jobs = g_ptr_array_new_with_free_func(free_job);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct job *job = read_job(store, rows, i);
+        if (job != NULL)
+            g_ptr_array_add(jobs, job);
+    }
+    return jobs;
+}
+
+/* A claim whose answer, or part of it, never came is released by the next call. */
+static void doubt_claim(Store *store, int64_t worker, int64_t token)
+{
+    if (store->doubtful_token != 0)
+        return;
+    store->doubtful_worker = worker;
+    store->doubtful_token = token;
+}
 
 GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error)
 {
+    GPtrArray *jobs = NULL;
     g_autoptr(GError) failure = NULL;
     g_autoptr(StoreJson) solvers = json_array();
+    struct claim_place *place = &store->places[claim->pool];
     for (const char *const *solver = claim->solvers; *solver != NULL; solver++)
         json_array_append_new(solvers, json_string(*solver));
     int64_t token = ((int64_t)(g_random_int() & G_MAXINT32) << 32) | g_random_int() | 1;
-    g_autoptr(StoreRows) rows = store_run(store, &failure, claim_sql, "lblsjidl", claim->worker,
-                                          claim->pool == POOL_BUILD, claim->campaign, claim->target,
-                                          solvers, claim->batch, claim->lease_seconds, token);
+    g_autoptr(StoreRows) rows =
+        store_run(store, &failure, claim_sql, "lblsjidllil", claim->worker,
+                  claim->pool == POOL_BUILD, claim->campaign, claim->target, solvers, claim->batch,
+                  claim->lease_seconds, token, place->campaign, place->round, place->position);
     if (rows != NULL)
-        return store_list(rows, read_job, free_job);
-    if (g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION) &&
-        store->doubtful_token == 0) {
-        store->doubtful_worker = claim->worker;
-        store->doubtful_token = token;
+        jobs = read_claim(store, place, rows, &failure);
+    if (jobs == NULL && g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION))
+        doubt_claim(store, claim->worker, token);
+    if (failure != NULL)
+        g_propagate_error(error, g_steal_pointer(&failure));
+    return jobs;
+}
+
+/* ---- handing in ---- */
+
+static const char built_sql[] = "SELECT store_built($1, $2)";
+static const char partial_sql[] = "SELECT store_partial($1, $2)";
+static const char rounds_sql[] = "SELECT store_rounds($1, $2)";
+
+static json_t *handed_to_json(const struct handed *handed, bool evaluated)
+{
+    json_t *item = json_pack("{sI sI so sb so}", "job", (json_int_t)handed->job->id, "fence",
+                             (json_int_t)handed->job->fence, "round",
+                             evaluated ? outcomes_to_json(handed->round)
+                                       : built_to_json(handed->round),
+                             "more", handed->more, "seconds", json_from_double(handed->seconds));
+    json_t *kept = json_array();
+    g_assert(item != NULL);
+    for (int i = 0; i < handed->kept_count; i++)
+        json_array_append_new(kept, kept_to_json(&handed->kept[i], i));
+    json_object_set_new(item, "kept", kept);
+    return item;
+}
+
+/* Items of one campaign. */
+static bool hand_in(Store *store, const char *sql, const struct handed *items, int count,
+                    GError **error)
+{
+    g_autoptr(StoreJson) list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, handed_to_json(&items[i], sql != built_sql));
+    return store_do(store, error, sql, "lj", items->job->campaign, list);
+}
+
+static bool is_refusal(const GError *error)
+{
+    return error->domain == STORE_ERROR &&
+           (error->code == STORE_ERROR_FENCE || error->code == STORE_ERROR_STATE ||
+            error->code == STORE_ERROR_NOT_FOUND);
+}
+
+/* One that is refused has the others of its campaign handed in one by one. */
+static bool hand_in_or_split(Store *store, const char *sql, const struct handed *items, int count,
+                             GError **refused, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    if (hand_in(store, sql, items, count, &failure))
+        return true;
+    if (!is_refusal(failure)) {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return false;
     }
-    g_propagate_error(error, g_steal_pointer(&failure));
-    return NULL;
+    if (count == 1) {
+        *refused = g_steal_pointer(&failure);
+        return true;
+    }
+    for (int i = 0; i < count; i++)
+        if (!hand_in_or_split(store, sql, &items[i], 1, &refused[i], error))
+            return false;
+    return true;
+}
+
+static bool hand_in_all(Store *store, const char *sql, const struct handed *items, int count,
+                        GError **refused, GError **error)
+{
+    for (int first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count; end++)
+            if (items[end].job->campaign != items[first].job->campaign)
+                break;
+        if (!hand_in_or_split(store, sql, &items[first], end - first, &refused[first], error))
+            return false;
+    }
+    return true;
+}
+
+bool store_built_many(Store *store, const struct handed *items, int count, GError **refused,
+                      GError **error)
+{
+    return hand_in_all(store, built_sql, items, count, refused, error);
+}
+
+bool store_round_many(Store *store, const struct handed *items, int count, GError **refused,
+                      GError **error)
+{
+    return hand_in_all(store, rounds_sql, items, count, refused, error);
 }
 
 bool store_built(Store *store, const struct job *job, const struct round *round, GError **error)
 {
-    g_autoptr(StoreJson) data = round_to_json(round);
-    return store_do(store, error, "SELECT store_built($1, $2, $3)", "llj", job->id, job->fence,
-                    data);
+    return hand_in(store, built_sql, &(struct handed){.job = job, .round = round}, 1, error);
 }
 
 bool store_partial(Store *store, const struct job *job, const struct round *round, GError **error)
 {
-    g_autoptr(StoreJson) data = round_to_json(round);
-    return store_do(store, error, "SELECT store_partial($1, $2, $3)", "llj", job->id, job->fence,
-                    data);
+    return hand_in(store, partial_sql, &(struct handed){.job = job, .round = round}, 1, error);
 }
 
 bool store_round(Store *store, const struct job *job, const struct round *round,
                  const struct kept *kept, int kept_count, bool more, double seconds, GError **error)
 {
-    g_autoptr(StoreJson) data = round_to_json(round);
-    g_autoptr(StoreJson) results = json_array();
-    for (int i = 0; i < kept_count; i++)
-        json_array_append_new(results, kept_to_json(&kept[i], i));
-    return store_do(store, error, "SELECT store_round($1, $2, $3, $4, $5, $6)", "lljjbd", job->id,
-                    job->fence, data, results, more, seconds);
+    struct handed handed = {.job = job,
+                            .round = round,
+                            .kept = kept,
+                            .kept_count = kept_count,
+                            .more = more,
+                            .seconds = seconds};
+    return hand_in(store, rounds_sql, &handed, 1, error);
 }
 
 bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,
                     GError **error)
 {
     g_assert(failure != FAILURE_NONE);
-    return store_do(store, error, "SELECT fail_job($1, $2, $3, $4)", "llis", job->id, job->fence,
-                    (int)failure, detail);
+    return store_do(store, error, "SELECT fail_job($1, $2, $3, $4, $5)", "lllis", job->campaign,
+                    job->id, job->fence, (int)failure, detail);
 }
 
 bool store_finish_job(Store *store, const struct job *job, GError **error)
 {
-    return store_do(store, error, "SELECT finish_job($1, $2)", "ll", job->id, job->fence);
+    return store_do(store, error, "SELECT finish_job($1, $2, $3)", "lll", job->campaign, job->id,
+                    job->fence);
 }
 
 bool store_release_job(Store *store, const struct job *job, GError **error)
 {
-    return store_do(store, error, "SELECT release_job($1, $2)", "ll", job->id, job->fence);
+    return store_do(store, error, "SELECT release_job($1, $2, $3)", "lll", job->campaign, job->id,
+                    job->fence);
 }

@@ -61,7 +61,8 @@ GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error)
         "SELECT jsonb_build_object('problem', to_jsonb(p), 'result', to_jsonb(r), 'solver', s.name,"
         " 'algorithm', s.algorithm, 'revision', s.revision, 'dynamic', s.dynamic,"
         " 'tunable', s.tunable, 'multiplicity', j.multiplicity)"
-        " FROM jobs j JOIN results r ON r.job_id = j.id JOIN problems p ON p.id = j.problem_id"
+        " FROM jobs j JOIN results r ON r.campaign_id = $1 AND r.job_id = j.id"
+        " JOIN problems p ON p.id = j.problem_id"
         " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1",
         "l", campaign);
     if (rows == NULL)
@@ -104,7 +105,7 @@ GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error)
         store_read(store, error,
                    "SELECT jsonb_build_object('job', to_jsonb(j), 'problem', to_jsonb(p),"
                    " 'solver', s.name, 'revision', s.revision)"
-                   " FROM jobs j JOIN problems p ON p.id = j.problem_id"
+                   " FROM job_rows j JOIN problems p ON p.id = j.problem_id"
                    " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1 ORDER BY j.id",
                    "l", campaign);
     return rows == NULL ? NULL : store_list(rows, read_job_row, job_row_free);
@@ -172,7 +173,8 @@ static GPtrArray *list_outcomes(Store *store, int64_t campaign, bool all, GError
         store, error,
         "SELECT jsonb_build_object('problem', to_jsonb(p), 'solver', s.name,"
         " 'revision', s.revision, 'round', to_jsonb(r))"
-        " FROM jobs j JOIN rounds r ON r.job_id = j.id JOIN problems p ON p.id = j.problem_id"
+        " FROM jobs j JOIN round_rows r ON r.campaign_id = $1 AND r.job_id = j.id"
+        " JOIN problems p ON p.id = j.problem_id"
         " JOIN solvers s ON s.id = j.solver_id"
         " WHERE j.campaign_id = $1"
         "   AND ($2::integer <> 0"
@@ -205,8 +207,8 @@ bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE
 {
     g_autoptr(StoreRows) rows =
         store_read(store, error,
-                   "SELECT f, count(*) FROM jobs j JOIN rounds r ON r.job_id = j.id,"
-                   " unnest(r.failures) AS f WHERE j.campaign_id = $1 GROUP BY f",
+                   "SELECT f, count(*) FROM round_rows r, unnest(r.failures) AS f"
+                   " WHERE r.campaign_id = $1 GROUP BY f",
                    "l", campaign);
     if (rows == NULL)
         return false;
@@ -229,9 +231,9 @@ bool store_quarantine(Store *store, const struct job *job, const struct perf_con
         " SELECT j.solver_id, j.problem_id, c.target,"
         "  ARRAY(SELECT v::integer FROM jsonb_array_elements_text($2)"
         "        WITH ORDINALITY AS e(v, n) ORDER BY n), $3, $4"
-        " FROM jobs j JOIN campaigns c ON c.id = j.campaign_id WHERE j.id = $1"
-        " ON CONFLICT DO NOTHING",
-        "ljis", job->id, values, (int)failure, detail != NULL ? detail : "");
+        " FROM jobs j JOIN campaigns c ON c.id = j.campaign_id"
+        " WHERE j.campaign_id = $5 AND j.id = $1 ON CONFLICT DO NOTHING",
+        "ljisl", job->id, values, (int)failure, detail != NULL ? detail : "", job->campaign);
 }
 
 static void quarantine_row_free(gpointer data)

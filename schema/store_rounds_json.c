@@ -34,16 +34,19 @@ void round_free(struct round *round)
     g_free(round);
 }
 
-/* Columns that hold one number of each outcome. */
-static const struct {
+/* Columns that hold one number of each outcome: what building says, and what evaluating. */
+struct column {
     const char *name;
     size_t offset;
-} outcome_columns[] = {
+};
+static const struct column built_columns[] = {
+    {"build_seconds", offsetof(struct outcome, build_seconds)},
+};
+static const struct column outcome_columns[] = {
     {"min_ms", offsetof(struct outcome, min_ms)},
     {"median_ms", offsetof(struct outcome, median_ms)},
     {"spread", offsetof(struct outcome, spread)},
     {"error", offsetof(struct outcome, error)},
-    {"build_seconds", offsetof(struct outcome, build_seconds)},
     {"eval_seconds", offsetof(struct outcome, eval_seconds)},
 };
 
@@ -52,23 +55,28 @@ static double *outcome_number(struct outcome *outcome, size_t offset)
     return (double *)(void *)((char *)outcome + offset);
 }
 
-static void add_outcomes(json_t *object, const struct round *round)
+static void add_numbers(json_t *object, const struct round *round, const struct column *columns,
+                        gsize count)
 {
-    for (gsize column = 0; column < G_N_ELEMENTS(outcome_columns); column++) {
+    for (gsize column = 0; column < count; column++) {
         json_t *array = json_array();
         for (int i = 0; i < round->config_count; i++)
             json_array_append_new(array, json_from_double(*outcome_number(
-                                             &round->outcomes[i], outcome_columns[column].offset)));
-        json_object_set_new(object, outcome_columns[column].name, array);
+                                             &round->outcomes[i], columns[column].offset)));
+        json_object_set_new(object, columns[column].name, array);
     }
+}
+
+static void add_failures(json_t *object, const struct round *round)
+{
     json_t *failures = json_array();
-    json_t *n = json_array();
+    json_t *details = json_array();
     for (int i = 0; i < round->config_count; i++) {
         json_array_append_new(failures, json_integer(round->outcomes[i].failure));
-        json_array_append_new(n, json_integer(round->outcomes[i].n));
+        json_array_append_new(details, json_from_text(round->details[i]));
     }
     json_object_set_new(object, "failures", failures);
-    json_object_set_new(object, "n", n);
+    json_object_set_new(object, "details", details);
 }
 
 static void add_configs(json_t *object, const struct round *round)
@@ -76,7 +84,6 @@ static void add_configs(json_t *object, const struct round *round)
     json_t *counts = json_array();
     json_t *values = json_array();
     json_t *keys = json_array();
-    json_t *details = json_array();
     for (int i = 0; i < round->config_count; i++) {
         const struct perf_config *config = &round->configs[i];
         json_array_append_new(counts, json_integer(config->count));
@@ -84,12 +91,10 @@ static void add_configs(json_t *object, const struct round *round)
             json_array_append_new(values, json_integer(config->values[v]));
         json_array_append_new(keys,
                               json_from_text(round->kernel_keys[i] ? round->kernel_keys[i] : ""));
-        json_array_append_new(details, json_from_text(round->details[i]));
     }
     json_object_set_new(object, "config_counts", counts);
     json_object_set_new(object, "config_values", values);
     json_object_set_new(object, "kernel_keys", keys);
-    json_object_set_new(object, "details", details);
 }
 
 /* How many different kernels the round's configs have. */
@@ -106,25 +111,62 @@ static int count_kernels(const struct round *round)
     return (int)g_hash_table_size(seen);
 }
 
-json_t *round_to_json(const struct round *round)
+static double total(const struct round *round, size_t offset)
+{
+    double seconds = 0;
+    for (int i = 0; i < round->config_count; i++)
+        seconds += *outcome_number(&round->outcomes[i], offset);
+    return seconds;
+}
+
+/* What both halves of a round's row have. */
+static json_t *half_to_json(const struct round *round)
 {
     int pending = 0;
-    double build_seconds = 0, eval_seconds = 0;
-    for (int i = 0; i < round->config_count; i++) {
+    for (int i = 0; i < round->config_count; i++)
         pending += round->outcomes[i].failure == FAILURE_PENDING;
-        build_seconds += round->outcomes[i].build_seconds;
-        eval_seconds += round->outcomes[i].eval_seconds;
-    }
-    json_t *object = json_pack(
-        "{si so so si si si so so}", "number", round->number, "stack",
-        json_from_text(round->stack ? round->stack : ""), "drift", json_from_double(round->drift),
-        "evaluated", round->config_count - pending, "pending", pending, "kernels",
-        count_kernels(round), "total_build_seconds", json_from_double(build_seconds),
-        "total_eval_seconds", json_from_double(eval_seconds));
+    json_t *object = json_pack("{si so si si}", "number", round->number, "stack",
+                               json_from_text(round->stack ? round->stack : ""), "evaluated",
+                               round->config_count - pending, "pending", pending);
     g_assert(object != NULL);
-    add_configs(object, round);
-    add_outcomes(object, round);
+    add_failures(object, round);
     return object;
+}
+
+json_t *built_to_json(const struct round *round)
+{
+    json_t *object = half_to_json(round);
+    add_configs(object, round);
+    add_numbers(object, round, built_columns, G_N_ELEMENTS(built_columns));
+    json_object_set_new(object, "kernels", json_integer(count_kernels(round)));
+    json_object_set_new(object, "total_build_seconds",
+                        json_from_double(total(round, offsetof(struct outcome, build_seconds))));
+    return object;
+}
+
+json_t *outcomes_to_json(const struct round *round)
+{
+    json_t *object = half_to_json(round);
+    json_t *n = json_array();
+    for (int i = 0; i < round->config_count; i++)
+        json_array_append_new(n, json_integer(round->outcomes[i].n));
+    json_object_set_new(object, "n", n);
+    add_numbers(object, round, outcome_columns, G_N_ELEMENTS(outcome_columns));
+    json_object_set_new(object, "drift", json_from_double(round->drift));
+    json_object_set_new(object, "total_eval_seconds",
+                        json_from_double(total(round, offsetof(struct outcome, eval_seconds))));
+    return object;
+}
+
+static void read_numbers(const json_t *object, struct round *round, const struct column *columns,
+                         gsize count)
+{
+    for (gsize column = 0; column < count; column++) {
+        const json_t *array = json_object_get(object, columns[column].name);
+        for (int i = 0; i < round->config_count; i++)
+            *outcome_number(&round->outcomes[i], columns[column].offset) =
+                json_number_value(json_array_get(array, (gsize)i));
+    }
 }
 
 static void read_outcomes(const json_t *object, struct round *round)
@@ -135,12 +177,9 @@ static void read_outcomes(const json_t *object, struct round *round)
         gsize at = (gsize)i;
         round->outcomes[i].failure = (enum failure)json_integer_value(json_array_get(failures, at));
         round->outcomes[i].n = (int)json_integer_value(json_array_get(n, at));
-        for (gsize column = 0; column < G_N_ELEMENTS(outcome_columns); column++) {
-            const json_t *array = json_object_get(object, outcome_columns[column].name);
-            *outcome_number(&round->outcomes[i], outcome_columns[column].offset) =
-                json_number_value(json_array_get(array, at));
-        }
     }
+    read_numbers(object, round, built_columns, G_N_ELEMENTS(built_columns));
+    read_numbers(object, round, outcome_columns, G_N_ELEMENTS(outcome_columns));
 }
 
 static void read_config(const json_t *values, gsize *at, gsize count, struct perf_config *config)

@@ -48,7 +48,8 @@ GPtrArray *store_list_workers(Store *store, const char *node, GError **error)
         store_read(store, error,
                    "SELECT to_jsonb(w) || jsonb_build_object('ended', w.ended_at IS NOT NULL,"
                    " 'age', greatest(extract(epoch FROM clock_timestamp() - w.beat_at), 0)::float8,"
-                   " 'leases', (SELECT count(*) FROM jobs j WHERE j.worker_id = w.id))"
+                   " 'leases', (SELECT coalesce(sum(cardinality(b.job_ids)), 0) FROM bundles b"
+                   "  WHERE b.worker_id = w.id))"
                    " FROM workers w WHERE $1::text IS NULL OR w.node = $1"
                    " ORDER BY w.ended_at IS NOT NULL, w.node, w.id DESC",
                    "s", node);

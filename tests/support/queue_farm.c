@@ -1,5 +1,6 @@
 #include "tests/support/queue_farm.h"
 
+#include "schema/store_private.h"
 #include "tests/support/scratch_db.h"
 
 #include <string.h>
@@ -175,6 +176,15 @@ void farm_work(struct farm *farm, int number, bool more, double seconds)
     g_assert_nonnull(job);
     farm_round(farm, job, number, more, seconds);
     job_free(job);
+}
+
+void farm_look_at_leases(struct farm *farm)
+{
+    g_autoptr(GError) error = NULL;
+    store_do(farm->store, &error, "UPDATE lease_watch SET looked_at = '-infinity'", "");
+    g_assert_no_error(error);
+    store_heartbeat(farm->store, farm->workers[1], &error);
+    g_assert_no_error(error);
 }
 
 struct job_row *farm_job_row(struct farm *farm, int64_t campaign, guint index, GPtrArray **rows)

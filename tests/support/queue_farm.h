@@ -57,6 +57,9 @@ void farm_round(struct farm *farm, const struct job *job, int number, bool more,
 /* Takes the first claimable job through a whole round. */
 void farm_work(struct farm *farm, int number, bool more, double seconds);
 
+/* Worker 1 beats, and the beat looks for leases that ended, however short ago one did. */
+void farm_look_at_leases(struct farm *farm);
+
 /* A row of the campaign's jobs; *rows owns it. */
 struct job_row *farm_job_row(struct farm *farm, int64_t campaign, guint index, GPtrArray **rows);
 /* Of the campaign's first job. */

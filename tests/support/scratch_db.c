@@ -135,11 +135,13 @@ Store *scratch_store(void)
     /* Faster than TRUNCATE, which writes new files for each table. */
     execute(
         scratch_db_url(),
-        "SET search_path = skipjack; DELETE FROM campaigns; DELETE FROM workers;"
+        "SET search_path = skipjack; DELETE FROM bundles; DELETE FROM campaigns;"
+        " DELETE FROM workers; UPDATE lease_watch SET looked_at = '-infinity';"
         " DELETE FROM events; DELETE FROM kernels; DELETE FROM quarantine; DELETE FROM networks;"
         " DELETE FROM problem_tags; DELETE FROM problems; DELETE FROM solvers;"
         " DELETE FROM targets");
     Store *store = store_open(scratch_db_url(), &error);
     require(store != NULL, error);
+    require(store_drop_partitions(store, &error), error);
     return store;
 }

@@ -1,0 +1,706 @@
+-- The queue over bundles. Every function is one call of the store, whole or
+-- not at all. Errors carry the states SJ001 (no such row), SJ002 (the state
+-- forbids it) and SJ003 (an older fence). Rows are locked in the order bundle,
+-- campaign. Functions name the campaign, so that each statement is planned for
+-- one partition: hence no generic plans.
+
+-- ---- moving jobs between bundles ----
+
+CREATE FUNCTION check_bundle_move() RETURNS trigger
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF NOT (OLD.state = NEW.state
+            OR (OLD.state, NEW.state) IN (('ready', 'building'), ('building', 'ready'),
+                                          ('built', 'evaluating'), ('evaluating', 'built'))) THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ002',
+            MESSAGE = format('bundle %s cannot go from %s to %s', OLD.id, OLD.state, NEW.state);
+    ELSIF NEW.fence < OLD.fence THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ002',
+            MESSAGE = format('the fence of bundle %s cannot go back', OLD.id);
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER check_move BEFORE UPDATE ON bundles
+    FOR EACH ROW EXECUTE FUNCTION check_bundle_move();
+
+-- Puts jobs of a bundle, which left it, into one of their own, that nobody
+-- holds. It keeps the fence, so that what was stored under it is known again.
+CREATE FUNCTION put_jobs(b bundles, ids bigint[], new_state job_state, round integer,
+                         new_strikes integer) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes, fence)
+    VALUES (b.campaign_id, b.solver_id, new_state, round, b.position, ids, new_strikes, b.fence)
+$$;
+
+-- Takes jobs out of the locked bundle; an empty one goes.
+CREATE FUNCTION take_jobs(b bundles, ids bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF ids @> b.job_ids THEN
+        DELETE FROM bundles WHERE id = b.id;
+    ELSE
+        UPDATE bundles SET progress_at = clock_timestamp(),
+                           job_ids = ARRAY(SELECT j FROM unnest(b.job_ids) AS j
+                                           WHERE j <> ALL (ids))
+        WHERE id = b.id;
+    END IF;
+END $$;
+
+-- Jobs that failed only since their worker was lost three times are open again
+-- for the result that comes late: the fence decides.
+CREATE FUNCTION revive_jobs(campaign bigint, held_fence bigint, ids bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    WITH revived AS (
+        DELETE FROM job_ends e
+        WHERE e.campaign_id = campaign AND e.job_id = ANY (ids) AND e.failure = 13
+          AND e.fence = held_fence
+        RETURNING e.*)
+    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes, fence)
+    SELECT campaign, j.solver_id, r.lost_state, r.rounds, j.position, ARRAY[r.job_id], r.strikes,
+           held_fence
+    FROM revived r JOIN jobs j ON j.campaign_id = campaign AND j.id = r.job_id;
+    IF FOUND THEN
+        UPDATE campaigns SET state = 'active' WHERE id = campaign AND state = 'done';
+    END IF;
+END $$;
+
+-- The bundles that hold any of the jobs under this fence, locked, with only
+-- those of the jobs among their job_ids.
+CREATE FUNCTION held_bundles(campaign bigint, held_fence bigint, ids bigint[]) RETURNS SETOF bundles
+LANGUAGE plpgsql ROWS 1
+SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    b bundles;
+    seen integer := 0;
+BEGIN
+    FOR attempt IN 1..2 LOOP
+        FOR b IN SELECT * FROM bundles
+                 WHERE campaign_id = campaign AND fence = held_fence AND job_ids && ids
+                 ORDER BY id FOR UPDATE
+        LOOP
+            IF NOT ids @> b.job_ids THEN
+                b.job_ids := ARRAY(SELECT j FROM unnest(b.job_ids) AS j WHERE j = ANY (ids));
+            END IF;
+            seen := seen + cardinality(b.job_ids);
+            RETURN NEXT b;
+        END LOOP;
+        EXIT WHEN seen > 0;
+        PERFORM revive_jobs(campaign, held_fence, ids);
+    END LOOP;
+END $$;
+
+-- Why none of the bundles holds the job under this fence.
+CREATE FUNCTION refuse_job(campaign bigint, job bigint, held_fence bigint, wish text) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    row job_rows;
+BEGIN
+    SELECT r.* INTO row FROM job_rows r JOIN campaigns c ON c.id = r.campaign_id
+    WHERE r.campaign_id = campaign AND r.id = job;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001',
+            MESSAGE = format('job %s does not exist any more', job);
+    ELSIF row.state = 'cancelled' THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ002', MESSAGE = format('job %s was cancelled', job);
+    ELSIF row.fence <> held_fence THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ003',
+            MESSAGE = format('job %s was claimed again: its fence is %s, this result has %s',
+                             job, row.fence, held_fence);
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'SJ002',
+        MESSAGE = format('cannot %s of job %s: it is %s in round %s', wish, job, row.state,
+                         row.round_no);
+END $$;
+
+-- ---- campaigns: time, ends ----
+
+CREATE FUNCTION has_open_jobs(campaign bigint) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    -- What lives longest stands last in each state's order: it is looked for from the end, where
+    -- it is found at once however many rows came before it.
+    SELECT EXISTS (
+        SELECT 1 FROM unnest(ARRAY['ready', 'built', 'building', 'evaluating']::job_state[]) AS s
+        CROSS JOIN LATERAL (SELECT b.id FROM bundles b WHERE b.campaign_id = campaign AND b.state = s
+                            ORDER BY b.round_no DESC, b.position DESC LIMIT 1) AS last)
+$$;
+
+-- Adds working time; a campaign without an open job is done. The row is locked
+-- before the look at the jobs, so of two last jobs the later one sees both; no
+-- lock is taken while there are open ones, since commits would wait for each
+-- other. Should two last ones miss each other, the next claim settles.
+CREATE FUNCTION settle_campaign(campaign bigint, seconds double precision) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM add_spent(campaign, seconds);
+    IF has_open_jobs(campaign) THEN
+        RETURN;
+    END IF;
+    PERFORM 1 FROM campaigns WHERE id = campaign FOR NO KEY UPDATE;
+    IF NOT has_open_jobs(campaign) THEN
+        UPDATE campaigns SET state = 'done' WHERE id = campaign AND state IN ('active', 'paused');
+    END IF;
+END $$;
+
+-- Ends jobs that no bundle holds any more: done, or failed with their
+-- commonest failure when configs were tried and none was ever verified (0 and
+-- 16, "slow", are verified). had_rounds: how many each had; what was open
+-- beyond them goes.
+CREATE FUNCTION end_jobs(b bundles, ids bigint[], budget boolean, had_rounds integer) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, by_budget, strikes,
+                          fence)
+    SELECT b.campaign_id, e.id, CASE WHEN coalesce(worst.failure, 0) = 0 THEN 'done'
+                                     ELSE 'failed' END::job_state,
+           had_rounds, coalesce(worst.failure, 0), worst.words, budget, 0, b.fence
+    FROM unnest(ids) AS e(id)
+    CROSS JOIN LATERAL (SELECT EXISTS (
+        SELECT 1 FROM outcomes o WHERE o.campaign_id = b.campaign_id AND o.job_id = e.id
+        AND o.number < had_rounds AND o.failures && ARRAY[0, 16]::smallint[])) AS v(verified)
+    LEFT JOIN LATERAL (
+        SELECT f.failure, min(f.detail)
+        FROM round_rows r, unnest(r.failures, r.details) AS f(failure, detail)
+        WHERE NOT v.verified AND r.campaign_id = b.campaign_id AND r.job_id = e.id
+          AND r.number < had_rounds AND f.failure <> 15
+        GROUP BY f.failure ORDER BY count(*) DESC, f.failure LIMIT 1
+    ) AS worst(failure, words) ON true;
+END $$;
+
+CREATE FUNCTION drop_open_rounds(campaign bigint, ids bigint[], from_number integer) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    DELETE FROM rounds WHERE campaign_id = campaign AND job_id = ANY (ids) AND number >= from_number;
+    DELETE FROM outcomes WHERE campaign_id = campaign AND job_id = ANY (ids)
+                           AND number >= from_number;
+END $$;
+
+-- The rounds of a campaign whose budget is spent: what is past its first round
+-- ends, what never had one still gets it.
+CREATE FUNCTION end_spent_jobs(campaign bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    b bundles;
+    ended boolean := false;
+BEGIN
+    FOR b IN SELECT * FROM bundles
+             WHERE campaign_id = campaign AND state IN ('ready', 'built') AND round_no > 0
+             FOR UPDATE SKIP LOCKED
+    LOOP
+        PERFORM take_jobs(b, b.job_ids);
+        PERFORM drop_open_rounds(campaign, b.job_ids, b.round_no);
+        PERFORM end_jobs(b, b.job_ids, true, b.round_no);
+        ended := true;
+    END LOOP;
+    IF ended THEN
+        PERFORM settle_campaign(campaign, 0);
+    END IF;
+END $$;
+
+-- ---- claiming ----
+
+-- Claims up to `batch` jobs of one campaign. Bundles are looked at in order
+-- from a place on that the caller had before (so it need not pass again what
+-- was there once), and a bundle that cost a worker already is claimed alone,
+-- so that what kills workers takes nobody with it.
+CREATE FUNCTION claim_bundles(claimer bigint, campaign bigint, from_state job_state,
+                              solver_ids bigint[], last_round integer, batch integer,
+                              lease double precision, token bigint, from_round integer,
+                              from_position bigint)
+RETURNS SETOF bundles
+LANGUAGE plpgsql ROWS 8
+SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    to_state job_state := CASE from_state WHEN 'ready' THEN 'building' ELSE 'evaluating' END;
+    b bundles;
+    taken bundles;
+    wanted integer := batch;
+BEGIN
+    FOR b IN SELECT * FROM bundles
+             WHERE campaign_id = campaign AND state = from_state
+               AND (round_no, position) >= (from_round, from_position)
+               AND round_no <= last_round AND solver_id = ANY (solver_ids)
+             ORDER BY round_no, position LIMIT batch FOR UPDATE SKIP LOCKED
+    LOOP
+        EXIT WHEN b.strikes > 0 AND wanted < batch;
+        IF b.strikes > 0 THEN
+            wanted := 1;
+        END IF;
+        IF cardinality(b.job_ids) <= wanted THEN
+            UPDATE bundles
+            SET state = to_state, fence = nextval('fences'), worker_id = claimer,
+                claim_token = token, claimed_at = clock_timestamp(),
+                progress_at = clock_timestamp(), lease_seconds = lease
+            WHERE id = b.id RETURNING * INTO taken;
+        ELSE
+            UPDATE bundles SET job_ids = b.job_ids[wanted + 1:] WHERE id = b.id;
+            INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids,
+                                 strikes, fence, worker_id, claim_token, claimed_at, progress_at,
+                                 lease_seconds)
+            VALUES (campaign, b.solver_id, to_state, b.round_no, b.position,
+                    b.job_ids[1:wanted], b.strikes, nextval('fences'), claimer, token,
+                    clock_timestamp(), clock_timestamp(), lease)
+            RETURNING * INTO taken;
+        END IF;
+        RETURN NEXT taken;
+        wanted := wanted - cardinality(taken.job_ids);
+        EXIT WHEN wanted <= 0;
+    END LOOP;
+END $$;
+
+-- What a worker has to know of the jobs of a bundle it claimed: the problem's
+-- best time in the campaign so far (one look into results a job, not a join:
+-- planned before statistics know how the tables grew, a join may go through
+-- all of them), the configs taken out, and the stored rounds; for building
+-- without the one that is open.
+CREATE FUNCTION claimed_jobs(b bundles, build boolean)
+RETURNS TABLE (job_id bigint, problem_id bigint, best_ms double precision, quarantined jsonb,
+               rounds jsonb)
+LANGUAGE plpgsql ROWS 16
+SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+DECLARE
+    for_target text;
+    round_end integer := CASE WHEN build THEN b.round_no ELSE b.round_no + 1 END;
+BEGIN
+    SELECT c.target INTO for_target FROM campaigns c WHERE c.id = b.campaign_id;
+    RETURN QUERY
+        SELECT j.id, j.problem_id,
+               (SELECT min((SELECT k.median_ms FROM results k
+                            WHERE k.campaign_id = b.campaign_id AND k.job_id = o.id AND k.rank = 0))
+                FROM jobs o WHERE o.campaign_id = b.campaign_id AND o.problem_id = j.problem_id),
+               (SELECT jsonb_agg(to_jsonb(q.config) ORDER BY q.config) FROM quarantine q
+                WHERE q.solver_id = j.solver_id AND q.problem_id = j.problem_id
+                AND q.target = for_target),
+               CASE WHEN round_end > 0 THEN
+                   (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.number) FROM round_rows r
+                    WHERE r.campaign_id = b.campaign_id AND r.job_id = j.id
+                    AND r.number < round_end) END
+        FROM jobs j WHERE j.campaign_id = b.campaign_id AND j.id = ANY (b.job_ids)
+        ORDER BY j.position;
+END $$;
+
+-- Claims jobs of the first active campaign that has some for this worker.
+-- known_campaign, from_round, from_position: where the last claim from this
+-- pool ended, which is where this one begins.
+CREATE FUNCTION claim_jobs(claimer bigint, build boolean, wanted_campaign bigint,
+                           wanted_target text, carried text[], batch integer,
+                           lease double precision, token bigint, known_campaign bigint,
+                           from_round integer, from_position bigint)
+RETURNS SETOF bundles
+LANGUAGE plpgsql ROWS 8 SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    from_state job_state := CASE WHEN build THEN 'ready' ELSE 'built' END;
+    has_stack text;
+    solver_ids bigint[];
+    c campaigns;
+    last_round integer;
+BEGIN
+    UPDATE workers SET beat_at = clock_timestamp(), ended_at = NULL
+    WHERE id = claimer RETURNING stack INTO has_stack;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no worker %s', claimer);
+    END IF;
+    SELECT array_agg(id) INTO solver_ids FROM solvers
+    WHERE carried IS NULL OR name || ':' || revision || ':' || hash = ANY (carried);
+    FOR c IN SELECT * FROM campaigns
+             WHERE state = 'active' AND (wanted_campaign = 0 OR id = wanted_campaign)
+               AND (wanted_target IS NULL OR target = wanted_target)
+               AND stack_matches(stack, has_stack)
+             ORDER BY id
+    LOOP
+        last_round := 2147483647;
+        IF c.budget_seconds > 0 AND spent_seconds(c.id) >= c.budget_seconds THEN
+            PERFORM end_spent_jobs(c.id);
+            last_round := 0;
+        END IF;
+        IF c.id = known_campaign THEN
+            RETURN QUERY SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids,
+                last_round, batch, lease, token, from_round, from_position);
+            EXIT WHEN FOUND;
+        END IF;
+        RETURN QUERY SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids,
+            last_round, batch, lease, token, 0, 0);
+        EXIT WHEN FOUND;
+        IF NOT has_open_jobs(c.id) THEN
+            PERFORM settle_campaign(c.id, 0);
+        END IF;
+    END LOOP;
+END $$;
+
+-- ---- giving back, losing ----
+
+-- Gives a bundle back as it was, without a strike.
+CREATE FUNCTION release_bundles(ids bigint[]) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    UPDATE bundles SET state = CASE state WHEN 'building' THEN 'ready' ELSE 'built' END::job_state,
+                       worker_id = NULL, claim_token = NULL
+    WHERE id = ANY (ids) AND worker_id IS NOT NULL
+$$;
+
+-- Bundles of a claim whose answer was lost. The worker's row is locked first,
+-- which waits for a claim that is still under way behind a broken connection.
+CREATE FUNCTION release_claim(claimer bigint, token bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM 1 FROM workers WHERE id = claimer FOR UPDATE;
+    PERFORM release_bundles(ARRAY(SELECT b.id FROM bundles b
+                                  WHERE b.worker_id = claimer AND b.claim_token = token));
+END $$;
+
+-- Takes a locked bundle from a worker that was lost: a strike for each job,
+-- which go on one by one, and the third since the last stored round makes a
+-- failure (13, worker lost).
+CREATE FUNCTION lose_bundle(b bundles) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    back job_state := CASE b.state WHEN 'building' THEN 'ready' ELSE 'built' END;
+BEGIN
+    INSERT INTO events (kind, campaign_id, job_id, worker_id, detail)
+    SELECT 'lease lost', b.campaign_id, job, b.worker_id,
+           format('%s, strike %s', b.state, b.strikes + 1)
+    FROM unnest(b.job_ids) AS job;
+    DELETE FROM bundles WHERE id = b.id;
+    IF b.strikes < 2 THEN
+        PERFORM put_jobs(b, ARRAY[job], back, b.round_no, b.strikes + 1)
+        FROM unnest(b.job_ids) AS job;
+        RETURN;
+    END IF;
+    INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, strikes, fence,
+                          lost_state)
+    SELECT b.campaign_id, job, 'failed', b.round_no, 13,
+           format('worker lost three times, last in state %s', b.state), b.strikes + 1, b.fence, back
+    FROM unnest(b.job_ids) AS job;
+    PERFORM settle_campaign(b.campaign_id, 0);
+END $$;
+
+-- Bundles of workers that were not heard of for too long are lost, and so are
+-- those without progress for four hours, whoever beats for them. Nobody can
+-- beat while the server is down: all leases begin anew with it.
+CREATE FUNCTION lose_expired() RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    b bundles;
+BEGIN
+    FOR b IN SELECT h.* FROM bundles h JOIN workers w ON w.id = h.worker_id
+             WHERE h.worker_id IS NOT NULL
+               AND (greatest(w.beat_at, pg_postmaster_start_time())
+                        + h.lease_seconds * interval '1 second' < clock_timestamp()
+                    OR h.progress_at + interval '4 hours' < clock_timestamp())
+             ORDER BY h.id FOR UPDATE OF h SKIP LOCKED
+    LOOP
+        PERFORM lose_bundle(b);
+    END LOOP;
+END $$;
+
+-- When leases were last looked through: one of the farm's beats a second does,
+-- however many nodes beat.
+CREATE TABLE lease_watch (looked_at timestamptz NOT NULL);
+INSERT INTO lease_watch VALUES ('-infinity');
+
+-- The worker lives; of all that do, one a second looks for leases that ended.
+CREATE FUNCTION heartbeat(beating bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    UPDATE workers SET beat_at = clock_timestamp(), ended_at = NULL WHERE id = beating;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no worker %s', beating);
+    END IF;
+    PERFORM 1 FROM lease_watch WHERE looked_at < clock_timestamp() - interval '1 second'
+    FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        UPDATE lease_watch SET looked_at = clock_timestamp();
+        PERFORM lose_expired();
+    END IF;
+END $$;
+
+-- Ends a worker; was_lost tells whether its leases cost a strike.
+CREATE FUNCTION end_worker(ending bigint, was_lost boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    b bundles;
+BEGIN
+    UPDATE workers SET ended_at = clock_timestamp() WHERE id = ending;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no worker %s', ending);
+    END IF;
+    FOR b IN SELECT * FROM bundles WHERE worker_id = ending ORDER BY id FOR UPDATE
+    LOOP
+        IF was_lost THEN
+            PERFORM lose_bundle(b);
+        ELSE
+            PERFORM release_bundles(ARRAY[b.id]);
+        END IF;
+    END LOOP;
+END $$;
+
+-- ---- handing in ----
+
+-- An item of built or evaluated rounds: {"job", "fence", "round": {...}, ...}.
+-- fences and their jobs, for one lock each.
+CREATE FUNCTION fences_of(items jsonb)
+RETURNS TABLE (held_fence bigint, ids bigint[])
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT i.fence, array_agg(i.job ORDER BY i.job)
+    FROM jsonb_to_recordset(items) AS i(job bigint, fence bigint) GROUP BY i.fence ORDER BY i.fence
+$$;
+
+-- Of jobs that no bundle holds under the fence all must have been stored under
+-- it already, up to this round: then this is a repetition.
+CREATE FUNCTION check_stored(campaign bigint, held_fence bigint, ids bigint[], items jsonb,
+                             of_outcomes boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    job bigint;
+BEGIN
+    FOR job IN
+        SELECT i.job FROM jsonb_to_recordset(items) AS i(job bigint, round jsonb)
+        WHERE i.job = ANY (ids)
+          AND NOT EXISTS (SELECT 1 FROM rounds r
+                          WHERE NOT of_outcomes AND r.campaign_id = campaign AND r.job_id = i.job
+                            AND r.number = (i.round->>'number')::integer AND r.fence = held_fence)
+          AND NOT EXISTS (SELECT 1 FROM outcomes o
+                          WHERE of_outcomes AND o.campaign_id = campaign AND o.job_id = i.job
+                            AND o.number = (i.round->>'number')::integer AND o.fence = held_fence
+                            AND NOT o.is_open)
+    LOOP
+        PERFORM refuse_job(campaign, job, held_fence, 'store the round');
+    END LOOP;
+END $$;
+
+-- Built rounds. Repeating it changes nothing.
+CREATE FUNCTION store_built(campaign bigint, items jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    build_only boolean;
+    f record;
+    b bundles;
+    stored integer;
+    missing bigint[];
+BEGIN
+    SELECT c.build_only INTO build_only FROM campaigns c WHERE c.id = campaign;
+    FOR f IN SELECT * FROM fences_of(items) LOOP
+        missing := f.ids;
+        FOR b IN SELECT * FROM held_bundles(campaign, f.held_fence, f.ids) LOOP
+            CONTINUE WHEN b.state = 'built';
+            IF b.state = 'evaluating' THEN
+                PERFORM refuse_job(campaign, b.job_ids[1], b.fence, 'store the built round');
+            END IF;
+            INSERT INTO rounds
+            SELECT campaign, i.job, b.round_no, b.fence, r.stack, r.config_counts, r.config_values,
+                   r.kernel_keys, r.failures, r.details, r.build_seconds, r.kernels, r.evaluated,
+                   r.pending, r.total_build_seconds
+            FROM jsonb_to_recordset(items) AS i(job bigint, fence bigint, round jsonb),
+                 jsonb_populate_record(NULL::rounds, i.round) AS r
+            WHERE i.fence = b.fence AND i.job = ANY (b.job_ids) AND r.number = b.round_no;
+            GET DIAGNOSTICS stored = ROW_COUNT;
+            IF stored <> cardinality(b.job_ids) THEN
+                PERFORM refuse_job(campaign, b.job_ids[1], b.fence, 'store another round');
+            END IF;
+            PERFORM take_jobs(b, b.job_ids);
+            IF build_only THEN
+                INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, fence)
+                SELECT campaign, job, 'done', b.round_no + 1, 0, b.fence
+                FROM unnest(b.job_ids) AS job;
+            ELSE
+                PERFORM put_jobs(b, b.job_ids, 'built', b.round_no, b.strikes);
+            END IF;
+            missing := ARRAY(SELECT m FROM unnest(missing) AS m WHERE m <> ALL (b.job_ids));
+        END LOOP;
+        IF missing <> '{}' THEN
+            PERFORM check_stored(campaign, f.held_fence, missing, items, false);
+        END IF;
+    END LOOP;
+    IF build_only THEN
+        PERFORM settle_campaign(campaign, 0);
+    END IF;
+END $$;
+
+-- Writes outcomes of rounds that the bundle's jobs have open.
+CREATE FUNCTION write_outcomes(b bundles, items jsonb, open boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    stored integer;
+BEGIN
+    DELETE FROM outcomes WHERE campaign_id = b.campaign_id AND job_id = ANY (b.job_ids)
+                           AND number = b.round_no;
+    INSERT INTO outcomes
+    SELECT b.campaign_id, i.job, b.round_no, open, b.fence, o.stack, o.drift, o.failures, o.details,
+           o.n, o.min_ms, o.median_ms, o.spread, o.error, o.eval_seconds, o.evaluated, o.pending,
+           o.total_eval_seconds
+    FROM jsonb_to_recordset(items) AS i(job bigint, fence bigint, round jsonb),
+         jsonb_populate_record(NULL::outcomes, i.round) AS o
+    WHERE i.fence = b.fence AND i.job = ANY (b.job_ids) AND o.number = b.round_no;
+    GET DIAGNOSTICS stored = ROW_COUNT;
+    IF stored <> cardinality(b.job_ids) THEN
+        PERFORM refuse_job(b.campaign_id, b.job_ids[1], b.fence, 'store another round');
+    END IF;
+END $$;
+
+-- Outcomes known so far of a round that goes on. Late ones change nothing.
+CREATE FUNCTION store_partial(campaign bigint, items jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    f record;
+    b bundles;
+    missing bigint[];
+BEGIN
+    FOR f IN SELECT * FROM fences_of(items) LOOP
+        missing := f.ids;
+        FOR b IN SELECT * FROM held_bundles(campaign, f.held_fence, f.ids) LOOP
+            IF b.state NOT IN ('evaluating', 'built') THEN
+                CONTINUE;
+            END IF;
+            PERFORM write_outcomes(b, items, true);
+            UPDATE bundles SET progress_at = clock_timestamp() WHERE id = b.id;
+            missing := ARRAY(SELECT m FROM unnest(missing) AS m WHERE m <> ALL (b.job_ids));
+        END LOOP;
+        IF missing <> '{}' THEN
+            PERFORM check_stored(campaign, f.held_fence, missing, items, true);
+        END IF;
+    END LOOP;
+END $$;
+
+-- Replaces the kept results. One that was kept before with the same times
+-- keeps the stack it was measured under.
+CREATE FUNCTION replace_results(b bundles, items jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    before jsonb := '[]';
+BEGIN
+    IF b.round_no > 0 THEN
+        SELECT coalesce(jsonb_agg(to_jsonb(r)), '[]') INTO before
+        FROM results r WHERE r.campaign_id = b.campaign_id AND r.job_id = ANY (b.job_ids);
+        DELETE FROM results WHERE campaign_id = b.campaign_id AND job_id = ANY (b.job_ids);
+    END IF;
+    INSERT INTO results
+    SELECT b.campaign_id, i.job, k.rank, k.config, k.config_text, k.kernel_keys,
+           coalesce((SELECT o.stack FROM jsonb_populate_recordset(NULL::results, before) AS o
+                     WHERE o.job_id = i.job AND o.config = k.config AND o.median_ms = k.median_ms
+                     LIMIT 1), i.round->>'stack'),
+           k.n, k.min_ms, k.median_ms, k.spread, k.error, k.build_seconds, k.eval_seconds,
+           k.workspace_bytes, k.flops, k.is_default
+    FROM jsonb_to_recordset(items) AS i(job bigint, fence bigint, round jsonb, kept jsonb),
+         jsonb_populate_recordset(NULL::results, i.kept) AS k
+    WHERE i.fence = b.fence AND i.job = ANY (b.job_ids);
+END $$;
+
+-- Evaluated rounds; an item also has "kept" (rows of results), "more" and
+-- "seconds". Repeating it changes nothing.
+CREATE FUNCTION store_rounds(campaign bigint, items jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    f record;
+    b bundles;
+    budget double precision;
+    spent boolean;
+    worked double precision := 0;
+    missing bigint[];
+    going_on bigint[];
+    ending record;
+BEGIN
+    SELECT c.budget_seconds INTO budget FROM campaigns c WHERE c.id = campaign;
+    FOR f IN SELECT * FROM fences_of(items) LOOP
+        missing := f.ids;
+        FOR b IN SELECT * FROM held_bundles(campaign, f.held_fence, f.ids) LOOP
+            CONTINUE WHEN b.state = 'ready';
+            IF b.state = 'building' THEN
+                PERFORM refuse_job(campaign, b.job_ids[1], b.fence, 'store the round');
+            END IF;
+            PERFORM write_outcomes(b, items, false);
+            PERFORM replace_results(b, items);
+            PERFORM take_jobs(b, b.job_ids);
+            worked := worked + (SELECT sum(i.seconds)
+                                FROM jsonb_to_recordset(items) AS i(job bigint,
+                                                                    seconds double precision)
+                                WHERE i.job = ANY (b.job_ids));
+            spent := budget > 0 AND spent_seconds(campaign) + worked >= budget;
+            going_on := CASE WHEN spent THEN '{}' ELSE ARRAY(
+                SELECT i.job FROM jsonb_to_recordset(items) AS i(job bigint, more boolean)
+                WHERE i.more AND i.job = ANY (b.job_ids)) END;
+            IF going_on <> '{}' THEN
+                PERFORM put_jobs(b, going_on, 'ready', b.round_no + 1, 0);
+            END IF;
+            FOR ending IN
+                SELECT i.more, array_agg(i.job) AS ids
+                FROM jsonb_to_recordset(items) AS i(job bigint, more boolean)
+                WHERE i.job = ANY (b.job_ids) AND i.job <> ALL (going_on) GROUP BY i.more
+            LOOP
+                PERFORM end_jobs(b, ending.ids, ending.more, b.round_no + 1);
+            END LOOP;
+            missing := ARRAY(SELECT m FROM unnest(missing) AS m WHERE m <> ALL (b.job_ids));
+        END LOOP;
+        IF missing <> '{}' THEN
+            PERFORM check_stored(campaign, f.held_fence, missing, items, true);
+        END IF;
+    END LOOP;
+    PERFORM settle_campaign(campaign, worked);
+END $$;
+
+-- The one bundle that holds the job under the fence, with this job alone;
+-- NULL where it ended under this fence already.
+CREATE FUNCTION held_job(campaign bigint, job bigint, held_fence bigint, wish text) RETURNS bundles
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    b bundles;
+BEGIN
+    SELECT * INTO b FROM held_bundles(campaign, held_fence, ARRAY[job]);
+    IF NOT FOUND AND NOT EXISTS (SELECT 1 FROM job_ends e WHERE e.campaign_id = campaign
+                                 AND e.job_id = job AND e.fence = held_fence) THEN
+        PERFORM refuse_job(campaign, job, held_fence, wish);
+    END IF;
+    RETURN b;
+END $$;
+
+CREATE FUNCTION fail_job(campaign bigint, job bigint, held_fence bigint, why smallint, words text)
+RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    b bundles := held_job(campaign, job, held_fence, 'store the failure');
+BEGIN
+    IF b.id IS NULL THEN
+        IF EXISTS (SELECT 1 FROM job_ends e WHERE e.campaign_id = campaign AND e.job_id = job
+                   AND e.state = 'done') THEN
+            PERFORM refuse_job(campaign, job, held_fence, 'store the failure');
+        END IF;
+        RETURN;
+    END IF;
+    PERFORM take_jobs(b, b.job_ids);
+    INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, strikes, fence,
+                          lost_state)
+    VALUES (campaign, job, 'failed', b.round_no, why, words, b.strikes, b.fence,
+            CASE WHEN why = 13 THEN CASE WHEN b.state IN ('ready', 'building') THEN 'ready'
+                                         ELSE 'built' END END::job_state);
+    PERFORM settle_campaign(campaign, 0);
+END $$;
+
+CREATE FUNCTION finish_job(campaign bigint, job bigint, held_fence bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    b bundles := held_job(campaign, job, held_fence, 'store the end');
+BEGIN
+    IF b.id IS NULL THEN
+        RETURN;
+    ELSIF b.state NOT IN ('building', 'ready') THEN
+        PERFORM refuse_job(campaign, job, held_fence, 'store the end');
+    END IF;
+    PERFORM take_jobs(b, b.job_ids);
+    PERFORM end_jobs(b, b.job_ids, false, b.round_no);
+    PERFORM settle_campaign(campaign, 0);
+END $$;
+
+-- Gives one job of a bundle back without a strike.
+CREATE FUNCTION release_job(campaign bigint, job bigint, held_fence bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    b bundles := held_job(campaign, job, held_fence, 'give back');
+BEGIN
+    IF b.worker_id IS NOT NULL THEN
+        PERFORM take_jobs(b, b.job_ids);
+        PERFORM put_jobs(b, b.job_ids,
+                         CASE b.state WHEN 'building' THEN 'ready' ELSE 'built' END::job_state,
+                         b.round_no, b.strikes);
+    END IF;
+END $$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack FROM PUBLIC;
