@@ -195,7 +195,8 @@ struct job {
     int configs_limit, round_configs;
     bool build_only;
     int strikes;
-    double best_ms; /* best verified median of this problem in this campaign, any solver; 0 none */
+    double best_ms; /* eval claims: best verified median of this problem in this campaign, any solver;
+                       0 none */
     GPtrArray *rounds;   /* struct round *: all stored ones, the open one last for eval claims */
     GArray *quarantined; /* struct perf_config: taken out for this solver, problem and target */
 };

@@ -145,6 +145,7 @@ CREATE TABLE results (
 -- Jobs of one campaign and solver that wait or are worked on together: the
 -- rows that change. A job that is not ended or cancelled is in exactly one.
 -- A claim gives a bundle a new fence, from a sequence that never goes back.
+-- is_partial: some of its rounds have outcomes already.
 CREATE TABLE bundles (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     campaign_id   bigint NOT NULL,
@@ -154,6 +155,7 @@ CREATE TABLE bundles (
     position      bigint NOT NULL,
     job_ids       bigint[] NOT NULL CHECK (cardinality(job_ids) > 0),
     strikes       smallint NOT NULL DEFAULT 0,
+    is_partial    boolean NOT NULL DEFAULT false,
     fence         bigint NOT NULL DEFAULT 0,
     worker_id     bigint,
     claim_token   bigint,
@@ -220,10 +222,10 @@ SELECT campaign_id, id, state, round_no, failure, detail, ended_by_budget, reuse
            SELECT 1 FROM former_rounds r WHERE r.job_id = former_jobs.id AND r.is_open)
            THEN 'built' ELSE 'ready' END END::job_state
 FROM former_jobs WHERE state IN ('done', 'failed');
-INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes, fence,
-                     worker_id, claim_token, claimed_at, progress_at, lease_seconds)
-SELECT f.campaign_id, f.solver_id, f.state, f.round_no, j.position, ARRAY[f.id], f.strikes, f.fence,
-       f.worker_id, f.claim_token, f.claimed_at, f.progress_at, f.lease_seconds
+INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes,
+                     is_partial, fence, worker_id, claim_token, claimed_at, progress_at, lease_seconds)
+SELECT f.campaign_id, f.solver_id, f.state, f.round_no, j.position, ARRAY[f.id], f.strikes,
+       f.state IN ('built', 'evaluating'), f.fence, f.worker_id, f.claim_token, f.claimed_at, f.progress_at, f.lease_seconds
 FROM former_jobs f JOIN jobs j ON j.campaign_id = f.campaign_id AND j.id = f.id
 WHERE f.state IN ('ready', 'building', 'built', 'evaluating');
 INSERT INTO rounds (campaign_id, job_id, number, fence, stack, config_counts, config_values,

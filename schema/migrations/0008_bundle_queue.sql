@@ -1,8 +1,9 @@
 -- The queue over bundles. Every function is one call of the store, whole or
 -- not at all. Errors carry the states SJ001 (no such row), SJ002 (the state
 -- forbids it) and SJ003 (an older fence). Rows are locked in the order bundle,
--- campaign. Functions name the campaign, so that each statement is planned for
--- one partition: hence no generic plans.
+-- campaign. What reads partitions names the campaign and is planned anew at
+-- each call, for that partition alone; the statements that every job goes
+-- through only insert, or see bundles, and keep their plans.
 
 -- ---- moving jobs between bundles ----
 
@@ -28,8 +29,10 @@ CREATE TRIGGER check_move BEFORE UPDATE ON bundles
 CREATE FUNCTION put_jobs(b bundles, ids bigint[], new_state job_state, round integer,
                          new_strikes integer) RETURNS void
 LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
-    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes, fence)
-    VALUES (b.campaign_id, b.solver_id, new_state, round, b.position, ids, new_strikes, b.fence)
+    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes,
+                         is_partial, fence)
+    VALUES (b.campaign_id, b.solver_id, new_state, round, b.position, ids, new_strikes,
+            b.is_partial AND round = b.round_no, b.fence)
 $$;
 
 -- Takes jobs out of the locked bundle; an empty one goes.
@@ -56,9 +59,10 @@ BEGIN
         WHERE e.campaign_id = campaign AND e.job_id = ANY (ids) AND e.failure = 13
           AND e.fence = held_fence
         RETURNING e.*)
-    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes, fence)
+    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes,
+                         is_partial, fence)
     SELECT campaign, j.solver_id, r.lost_state, r.rounds, j.position, ARRAY[r.job_id], r.strikes,
-           held_fence
+           true, held_fence
     FROM revived r JOIN jobs j ON j.campaign_id = campaign AND j.id = r.job_id;
     IF FOUND THEN
         UPDATE campaigns SET state = 'active' WHERE id = campaign AND state = 'done';
@@ -69,7 +73,7 @@ END $$;
 -- those of the jobs among their job_ids.
 CREATE FUNCTION held_bundles(campaign bigint, held_fence bigint, ids bigint[]) RETURNS SETOF bundles
 LANGUAGE plpgsql ROWS 1
-SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+SET search_path = skipjack, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     b bundles;
     seen integer := 0;
@@ -144,16 +148,14 @@ END $$;
 
 -- Ends jobs that no bundle holds any more: done, or failed with their
 -- commonest failure when configs were tried and none was ever verified (0 and
--- 16, "slow", are verified). had_rounds: how many each had; what was open
--- beyond them goes.
+-- 16, "slow", are verified). had_rounds: how many each had.
 CREATE FUNCTION end_jobs(b bundles, ids bigint[], budget boolean, had_rounds integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
-    INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, by_budget, strikes,
-                          fence)
+    INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, by_budget, fence)
     SELECT b.campaign_id, e.id, CASE WHEN coalesce(worst.failure, 0) = 0 THEN 'done'
                                      ELSE 'failed' END::job_state,
-           had_rounds, coalesce(worst.failure, 0), worst.words, budget, 0, b.fence
+           had_rounds, coalesce(worst.failure, 0), worst.words, budget, b.fence
     FROM unnest(ids) AS e(id)
     CROSS JOIN LATERAL (SELECT EXISTS (
         SELECT 1 FROM outcomes o WHERE o.campaign_id = b.campaign_id AND o.job_id = e.id
@@ -166,6 +168,14 @@ BEGIN
         GROUP BY f.failure ORDER BY count(*) DESC, f.failure LIMIT 1
     ) AS worst(failure, words) ON true;
 END $$;
+
+-- Ends jobs with something verified, which need no look at what they had.
+CREATE FUNCTION end_verified_jobs(b bundles, ids bigint[], budget boolean, had_rounds integer)
+RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, by_budget, fence)
+    SELECT b.campaign_id, job, 'done', had_rounds, 0, budget, b.fence FROM unnest(ids) AS job
+$$;
 
 CREATE FUNCTION drop_open_rounds(campaign bigint, ids bigint[], from_number integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -209,7 +219,7 @@ CREATE FUNCTION claim_bundles(claimer bigint, campaign bigint, from_state job_st
                               from_position bigint)
 RETURNS SETOF bundles
 LANGUAGE plpgsql ROWS 8
-SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_sort = off AS $$
 DECLARE
     to_state job_state := CASE from_state WHEN 'ready' THEN 'building' ELSE 'evaluating' END;
     b bundles;
@@ -235,10 +245,10 @@ BEGIN
         ELSE
             UPDATE bundles SET job_ids = b.job_ids[wanted + 1:] WHERE id = b.id;
             INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids,
-                                 strikes, fence, worker_id, claim_token, claimed_at, progress_at,
+                                 strikes, is_partial, fence, worker_id, claim_token, claimed_at, progress_at,
                                  lease_seconds)
             VALUES (campaign, b.solver_id, to_state, b.round_no, b.position,
-                    b.job_ids[1:wanted], b.strikes, nextval('fences'), claimer, token,
+                    b.job_ids[1:wanted], b.strikes, b.is_partial, nextval('fences'), claimer, token,
                     clock_timestamp(), clock_timestamp(), lease)
             RETURNING * INTO taken;
         END IF;
@@ -248,11 +258,11 @@ BEGIN
     END LOOP;
 END $$;
 
--- What a worker has to know of the jobs of a bundle it claimed: the problem's
--- best time in the campaign so far (one look into results a job, not a join:
--- planned before statistics know how the tables grew, a join may go through
--- all of them), the configs taken out, and the stored rounds; for building
--- without the one that is open.
+-- What a worker has to know of the jobs of a bundle it claimed: the configs
+-- taken out and the stored rounds; for evaluating also the one that is open,
+-- and the problem's best time in the campaign so far (one look into results a
+-- job, not a join: planned before statistics know how the tables grew, a join
+-- may go through all of them).
 CREATE FUNCTION claimed_jobs(b bundles, build boolean)
 RETURNS TABLE (job_id bigint, problem_id bigint, best_ms double precision, quarantined jsonb,
                rounds jsonb)
@@ -263,15 +273,21 @@ DECLARE
     for_target text;
     round_end integer := CASE WHEN build THEN b.round_no ELSE b.round_no + 1 END;
 BEGIN
-    SELECT c.target INTO for_target FROM campaigns c WHERE c.id = b.campaign_id;
+    SELECT c.target INTO for_target FROM campaigns c
+    WHERE c.id = b.campaign_id AND EXISTS (SELECT 1 FROM quarantine q
+                                           WHERE q.solver_id = b.solver_id AND q.target = c.target);
     RETURN QUERY
         SELECT j.id, j.problem_id,
-               (SELECT min((SELECT k.median_ms FROM results k
-                            WHERE k.campaign_id = b.campaign_id AND k.job_id = o.id AND k.rank = 0))
-                FROM jobs o WHERE o.campaign_id = b.campaign_id AND o.problem_id = j.problem_id),
-               (SELECT jsonb_agg(to_jsonb(q.config) ORDER BY q.config) FROM quarantine q
-                WHERE q.solver_id = j.solver_id AND q.problem_id = j.problem_id
-                AND q.target = for_target),
+               CASE WHEN NOT build THEN
+                   (SELECT min((SELECT k.median_ms FROM results k
+                                WHERE k.campaign_id = b.campaign_id AND k.job_id = o.id
+                                AND k.rank = 0))
+                    FROM jobs o
+                    WHERE o.campaign_id = b.campaign_id AND o.problem_id = j.problem_id) END,
+               CASE WHEN for_target IS NOT NULL THEN
+                   (SELECT jsonb_agg(to_jsonb(q.config) ORDER BY q.config) FROM quarantine q
+                    WHERE q.solver_id = j.solver_id AND q.problem_id = j.problem_id
+                    AND q.target = for_target) END,
                CASE WHEN round_end > 0 THEN
                    (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.number) FROM round_rows r
                     WHERE r.campaign_id = b.campaign_id AND r.job_id = j.id
@@ -470,7 +486,7 @@ END $$;
 
 -- Built rounds. Repeating it changes nothing.
 CREATE FUNCTION store_built(campaign bigint, items jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     build_only boolean;
     f record;
@@ -516,14 +532,22 @@ BEGIN
     END IF;
 END $$;
 
--- Writes outcomes of rounds that the bundle's jobs have open.
-CREATE FUNCTION write_outcomes(b bundles, items jsonb, open boolean) RETURNS void
+CREATE FUNCTION forget_outcomes(b bundles) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
-DECLARE
-    stored integer;
 BEGIN
     DELETE FROM outcomes WHERE campaign_id = b.campaign_id AND job_id = ANY (b.job_ids)
                            AND number = b.round_no;
+END $$;
+
+-- Writes outcomes of rounds that the bundle's jobs have open.
+CREATE FUNCTION write_outcomes(b bundles, items jsonb, open boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    stored integer;
+BEGIN
+    IF b.is_partial THEN
+        PERFORM forget_outcomes(b);
+    END IF;
     INSERT INTO outcomes
     SELECT b.campaign_id, i.job, b.round_no, open, b.fence, o.stack, o.drift, o.failures, o.details,
            o.n, o.min_ms, o.median_ms, o.spread, o.error, o.eval_seconds, o.evaluated, o.pending,
@@ -539,7 +563,7 @@ END $$;
 
 -- Outcomes known so far of a round that goes on. Late ones change nothing.
 CREATE FUNCTION store_partial(campaign bigint, items jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     f record;
     b bundles;
@@ -552,7 +576,7 @@ BEGIN
                 CONTINUE;
             END IF;
             PERFORM write_outcomes(b, items, true);
-            UPDATE bundles SET progress_at = clock_timestamp() WHERE id = b.id;
+            UPDATE bundles SET progress_at = clock_timestamp(), is_partial = true WHERE id = b.id;
             missing := ARRAY(SELECT m FROM unnest(missing) AS m WHERE m <> ALL (b.job_ids));
         END LOOP;
         IF missing <> '{}' THEN
@@ -561,23 +585,33 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The results kept so far, which are taken away.
+CREATE FUNCTION former_results(b bundles) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    former jsonb;
+BEGIN
+    WITH gone AS (
+        DELETE FROM results r WHERE r.campaign_id = b.campaign_id AND r.job_id = ANY (b.job_ids)
+        RETURNING r.*)
+    SELECT jsonb_agg(to_jsonb(g)) INTO former FROM gone g;
+    RETURN coalesce(former, '[]');
+END $$;
+
 -- Replaces the kept results. One that was kept before with the same times
 -- keeps the stack it was measured under.
 CREATE FUNCTION replace_results(b bundles, items jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
-    before jsonb := '[]';
+    former jsonb := CASE WHEN b.round_no > 0 THEN former_results(b) ELSE '[]' END;
 BEGIN
-    IF b.round_no > 0 THEN
-        SELECT coalesce(jsonb_agg(to_jsonb(r)), '[]') INTO before
-        FROM results r WHERE r.campaign_id = b.campaign_id AND r.job_id = ANY (b.job_ids);
-        DELETE FROM results WHERE campaign_id = b.campaign_id AND job_id = ANY (b.job_ids);
-    END IF;
     INSERT INTO results
     SELECT b.campaign_id, i.job, k.rank, k.config, k.config_text, k.kernel_keys,
-           coalesce((SELECT o.stack FROM jsonb_populate_recordset(NULL::results, before) AS o
-                     WHERE o.job_id = i.job AND o.config = k.config AND o.median_ms = k.median_ms
-                     LIMIT 1), i.round->>'stack'),
+           CASE WHEN b.round_no > 0 THEN
+               coalesce((SELECT o.stack FROM jsonb_populate_recordset(NULL::results, former) AS o
+                         WHERE o.job_id = i.job AND o.config = k.config
+                         AND o.median_ms = k.median_ms LIMIT 1), i.round->>'stack')
+           ELSE i.round->>'stack' END,
            k.n, k.min_ms, k.median_ms, k.spread, k.error, k.build_seconds, k.eval_seconds,
            k.workspace_bytes, k.flops, k.is_default
     FROM jsonb_to_recordset(items) AS i(job bigint, fence bigint, round jsonb, kept jsonb),
@@ -585,19 +619,40 @@ BEGIN
     WHERE i.fence = b.fence AND i.job = ANY (b.job_ids);
 END $$;
 
+-- What becomes of a bundle's jobs after a round: "more" go on unless the time
+-- is spent. A job whose round kept a result has something verified.
+CREATE FUNCTION move_on(b bundles, items jsonb, spent boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    f record;
+BEGIN
+    FOR f IN
+        SELECT i.more AND NOT spent AS goes_on, i.more AS wishes_more,
+               jsonb_array_length(i.kept) > 0 AS verified, array_agg(i.job) AS ids
+        FROM jsonb_to_recordset(items) AS i(job bigint, fence bigint, more boolean, kept jsonb)
+        WHERE i.fence = b.fence AND i.job = ANY (b.job_ids)
+        GROUP BY i.more, jsonb_array_length(i.kept) > 0
+    LOOP
+        IF f.goes_on THEN
+            PERFORM put_jobs(b, f.ids, 'ready', b.round_no + 1, 0);
+        ELSIF f.verified THEN
+            PERFORM end_verified_jobs(b, f.ids, f.wishes_more, b.round_no + 1);
+        ELSE
+            PERFORM end_jobs(b, f.ids, f.wishes_more, b.round_no + 1);
+        END IF;
+    END LOOP;
+END $$;
+
 -- Evaluated rounds; an item also has "kept" (rows of results), "more" and
 -- "seconds". Repeating it changes nothing.
 CREATE FUNCTION store_rounds(campaign bigint, items jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     f record;
     b bundles;
     budget double precision;
-    spent boolean;
     worked double precision := 0;
     missing bigint[];
-    going_on bigint[];
-    ending record;
 BEGIN
     SELECT c.budget_seconds INTO budget FROM campaigns c WHERE c.id = campaign;
     FOR f IN SELECT * FROM fences_of(items) LOOP
@@ -614,20 +669,8 @@ BEGIN
                                 FROM jsonb_to_recordset(items) AS i(job bigint,
                                                                     seconds double precision)
                                 WHERE i.job = ANY (b.job_ids));
-            spent := budget > 0 AND spent_seconds(campaign) + worked >= budget;
-            going_on := CASE WHEN spent THEN '{}' ELSE ARRAY(
-                SELECT i.job FROM jsonb_to_recordset(items) AS i(job bigint, more boolean)
-                WHERE i.more AND i.job = ANY (b.job_ids)) END;
-            IF going_on <> '{}' THEN
-                PERFORM put_jobs(b, going_on, 'ready', b.round_no + 1, 0);
-            END IF;
-            FOR ending IN
-                SELECT i.more, array_agg(i.job) AS ids
-                FROM jsonb_to_recordset(items) AS i(job bigint, more boolean)
-                WHERE i.job = ANY (b.job_ids) AND i.job <> ALL (going_on) GROUP BY i.more
-            LOOP
-                PERFORM end_jobs(b, ending.ids, ending.more, b.round_no + 1);
-            END LOOP;
+            PERFORM move_on(b, items,
+                            budget > 0 AND spent_seconds(campaign) + worked >= budget);
             missing := ARRAY(SELECT m FROM unnest(missing) AS m WHERE m <> ALL (b.job_ids));
         END LOOP;
         IF missing <> '{}' THEN
