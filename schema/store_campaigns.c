@@ -95,8 +95,7 @@ static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArr
                           int *reused, GError **error)
 {
     g_autoptr(StoreJson) plan = campaign_to_json(campaign);
-    g_autoptr(StoreRows) begun =
-        store_run(store, error, "SELECT begin_campaign($1)", "j", plan);
+    g_autoptr(StoreRows) begun = store_run(store, error, "SELECT begin_campaign($1)", "j", plan);
     if (begun == NULL)
         return false;
     campaign->id = strtoll(PQgetvalue(begun, 0, 0), NULL, 10);
@@ -238,26 +237,26 @@ static void read_progress(const json_t *object, struct progress *progress)
 
 bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(
-        store, error,
-        "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
-        " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds)"
-        " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
-        "  count(*) FILTER (WHERE state = 'done') AS done,"
-        "  count(*) FILTER (WHERE state = 'failed') AS failed,"
-        "  count(*) FILTER (WHERE state = 'ready') AS ready,"
-        "  count(*) FILTER (WHERE state = 'building') AS building,"
-        "  count(*) FILTER (WHERE state = 'built') AS built,"
-        "  count(*) FILTER (WHERE state = 'evaluating') AS evaluating"
-        "  FROM job_rows WHERE campaign_id = c.id) AS j"
-        " CROSS JOIN LATERAL (SELECT coalesce(sum(evaluated), 0) AS evaluated,"
-        "  coalesce(sum(pending) FILTER (WHERE is_open), 0) AS pending,"
-        "  coalesce(sum(round_rows.kernels), 0) AS kernels,"
-        "  coalesce(sum(total_build_seconds), 0) AS compile_seconds,"
-        "  coalesce(sum(total_eval_seconds), 0) AS eval_seconds"
-        "  FROM round_rows WHERE campaign_id = c.id) AS r"
-        " WHERE c.id = $1",
-        "l", campaign);
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
+                   " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds)"
+                   " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
+                   "  count(*) FILTER (WHERE state = 'done') AS done,"
+                   "  count(*) FILTER (WHERE state = 'failed') AS failed,"
+                   "  count(*) FILTER (WHERE state = 'ready') AS ready,"
+                   "  count(*) FILTER (WHERE state = 'building') AS building,"
+                   "  count(*) FILTER (WHERE state = 'built') AS built,"
+                   "  count(*) FILTER (WHERE state = 'evaluating') AS evaluating"
+                   "  FROM job_rows WHERE campaign_id = c.id) AS j"
+                   " CROSS JOIN LATERAL (SELECT coalesce(sum(evaluated), 0) AS evaluated,"
+                   "  coalesce(sum(pending) FILTER (WHERE is_open), 0) AS pending,"
+                   "  coalesce(sum(round_rows.kernels), 0) AS kernels,"
+                   "  coalesce(sum(total_build_seconds), 0) AS compile_seconds,"
+                   "  coalesce(sum(total_eval_seconds), 0) AS eval_seconds"
+                   "  FROM round_rows WHERE campaign_id = c.id) AS r"
+                   " WHERE c.id = $1",
+                   "l", campaign);
     if (rows == NULL)
         return false;
     if (PQntuples(rows) == 0) {

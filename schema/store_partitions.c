@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* Detaching waits for whoever still reads the parent; whoever collects later goes on. */
-#define PATIENCE     "SET statement_timeout = '5s'"
-#define NO_PATIENCE  "SET statement_timeout = '10min'"
+#define PATIENCE    "SET statement_timeout = '5s'"
+#define NO_PATIENCE "SET statement_timeout = '10min'"
 
 static bool alter(Store *store, const char *format, const char *first, const char *second,
                   GError **error)

@@ -137,8 +137,7 @@ static json_t *unknown_ids(const StoreRows *rows, enum claim_column column, GHas
     json_t *ids = json_array();
     for (int i = 0; i < PQntuples(rows); i++) {
         int64_t id = claimed_id(rows, i, column);
-        if (g_hash_table_contains(known, &id) ||
-            !g_hash_table_add(seen, g_memdup2(&id, sizeof id)))
+        if (g_hash_table_contains(known, &id) || !g_hash_table_add(seen, g_memdup2(&id, sizeof id)))
             continue;
         json_array_append_new(ids, json_integer(id));
     }
@@ -288,11 +287,11 @@ static const char rounds_sql[] = "SELECT store_rounds($1, $2)";
 
 static json_t *handed_to_json(const struct handed *handed, bool evaluated)
 {
-    json_t *item = json_pack("{sI sI so sb so}", "job", (json_int_t)handed->job->id, "fence",
-                             (json_int_t)handed->job->fence, "round",
-                             evaluated ? outcomes_to_json(handed->round)
-                                       : built_to_json(handed->round),
-                             "more", handed->more, "seconds", json_from_double(handed->seconds));
+    json_t *item =
+        json_pack("{sI sI so sb so}", "job", (json_int_t)handed->job->id, "fence",
+                  (json_int_t)handed->job->fence, "round",
+                  evaluated ? outcomes_to_json(handed->round) : built_to_json(handed->round),
+                  "more", handed->more, "seconds", json_from_double(handed->seconds));
     json_t *kept = json_array();
     g_assert(item != NULL);
     for (int i = 0; i < handed->kept_count; i++)

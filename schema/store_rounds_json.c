@@ -61,8 +61,8 @@ static void add_numbers(json_t *object, const struct round *round, const struct 
     for (gsize column = 0; column < count; column++) {
         json_t *array = json_array();
         for (int i = 0; i < round->config_count; i++)
-            json_array_append_new(array, json_from_double(*outcome_number(
-                                             &round->outcomes[i], columns[column].offset)));
+            json_array_append_new(array, json_from_double(*outcome_number(&round->outcomes[i],
+                                                                          columns[column].offset)));
         json_object_set_new(object, columns[column].name, array);
     }
 }

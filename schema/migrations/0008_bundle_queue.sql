@@ -35,15 +35,15 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
             b.is_partial AND round = b.round_no, b.fence)
 $$;
 
--- Takes jobs out of the locked bundle; an empty one goes.
+-- Takes jobs out of the locked bundle, of which b may show a part; an empty
+-- one goes.
 CREATE FUNCTION take_jobs(b bundles, ids bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    IF ids @> b.job_ids THEN
-        DELETE FROM bundles WHERE id = b.id;
-    ELSE
+    DELETE FROM bundles WHERE id = b.id AND job_ids <@ ids;
+    IF NOT FOUND THEN
         UPDATE bundles SET progress_at = clock_timestamp(),
-                           job_ids = ARRAY(SELECT j FROM unnest(b.job_ids) AS j
+                           job_ids = ARRAY(SELECT j FROM unnest(job_ids) AS j
                                            WHERE j <> ALL (ids))
         WHERE id = b.id;
     END IF;

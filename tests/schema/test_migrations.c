@@ -143,19 +143,86 @@ static void test_functions_are_closed_to_public(void)
     PQfinish(connection);
 }
 
+static void execute_refused(PGconn *connection, const char *sql, const char *words)
+{
+    PGresult *rows = PQexec(connection, sql);
+    g_assert_nonnull(strstr(PQresultErrorMessage(rows), words));
+    PQclear(rows);
+}
+
 static void test_forbidden_moves_are_refused_by_the_database(void)
 {
     PGconn *connection = PQconnectdb(scratch_db_url());
+    execute(
+        connection,
+        "SET search_path = skipjack;"
+        "INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, fence)"
+        " VALUES (1, 1, 'ready', 0, 1, '{1}', 5)",
+        NULL);
+    execute_refused(connection, "UPDATE bundles SET state = 'evaluating', worker_id = 1",
+                    "cannot go from ready to evaluating");
+    execute_refused(connection, "UPDATE bundles SET state = 'built'",
+                    "cannot go from ready to built");
+    execute_refused(connection, "UPDATE bundles SET fence = 4", "cannot go back");
+    execute_refused(connection, "UPDATE bundles SET job_ids = '{}'", "check constraint");
+    execute_refused(connection, "UPDATE bundles SET worker_id = 1", "check constraint");
+    execute(connection, "DELETE FROM bundles", NULL);
+    PQfinish(connection);
+}
+
+/* A job in each state, as the tables before bundles held them. */
+static const char former_farm_sql[] =
+    "SET search_path = skipjack;"
+    "INSERT INTO targets VALUES ('gfx90a68', 'amd', 'gfx90a', '', 104, 64, 65536, 1024, 64, 16, 1, 1);"
+    "INSERT INTO solvers (provider, name, revision, hash, algorithm, dynamic, tunable)"
+    " VALUES ('t', 'ConvTest', 1, 'h', 'Direct', false, true);"
+    "INSERT INTO problems (kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,"
+    " pad, stride, dilation, types, casts, layouts, bias, epilogue)"
+    " SELECT 'conv', 'F', 2, 1, i, 8, 1, '{1,8,8}', '{1,1,1}', '{1,8,8}', '{0,0,0}', '{1,1,1}',"
+    " '{1,1,1}', '{FP32,FP32,FP32}', '{-,-,-}', '{NCHW,NCHW,NCHW}', 0, '' FROM generate_series(1, 8) i;"
+    "INSERT INTO campaigns (name, identity, target, stack, strategy, seed, configs_limit,"
+    " round_configs, budget_seconds, build_only)"
+    " VALUES ('c', 'i', 'gfx90a68', '', 'random', 1, 0, 4, 0, false);"
+    "INSERT INTO workers (node, process, target, stack) VALUES ('n', 'p', 'gfx90a68', '');"
+    "INSERT INTO jobs (campaign_id, problem_id, solver_id, priority, multiplicity, state, round_no,"
+    " fence, strikes, worker_id, failure, detail)"
+    " SELECT 1, p.id, 1, p.id, 1, s.state::job_state, s.round, s.fence, s.strikes, s.worker,"
+    "  s.failure, s.detail"
+    " FROM (VALUES (1, 'ready', 0, 0, 0, NULL::bigint, 0, NULL), (2, 'building', 1, 3, 1, 1, 0, NULL),"
+    "  (3, 'built', 0, 4, 0, NULL, 0, NULL), (4, 'evaluating', 0, 5, 2, 1, 0, NULL),"
+    "  (5, 'done', 1, 6, 0, NULL, 0, NULL), (6, 'failed', 0, 7, 3, NULL, 13, 'lost'),"
+    "  (7, 'cancelled', 0, 0, 0, NULL, 0, NULL), (8, 'failed', 1, 9, 0, NULL, 9, 'wrong'))"
+    "  AS s(n, state, round, fence, strikes, worker, failure, detail)"
+    " JOIN problems p ON p.c = s.n ORDER BY s.n;"
+    "INSERT INTO rounds SELECT j.id, 0, j.state <> 'done', 'k', 1.0, '{1}', '{7}', '{key}',"
+    " CASE WHEN j.state = 'done' THEN '{0}' ELSE '{15}' END::smallint[], '{3}', '{1}', '{2}', '{0}',"
+    " '{0}', '{0.5}', '{1}', '{\"\"}', (j.state = 'done')::integer, (j.state <> 'done')::integer, 1,"
+    " 0.5, 1 FROM jobs j WHERE j.id IN (2, 3, 4, 5, 6);"
+    "INSERT INTO results SELECT 5, 0, '{7}', '7', 'key', 'k', 3, 1, 2, 0, 0, 0.5, 1, 0, 1, true";
+
+static void test_what_former_tables_held_is_kept(void)
+{
+    g_autoptr(GError) error = NULL;
+    int applied = 0;
+    PGconn *connection = connect_empty();
+    g_assert_true(migrations_apply(connection, migrations, 6, &applied, &error));
+    execute(connection, former_farm_sql, NULL);
+    g_assert_true(migrations_apply(connection, migrations, migrations_count, &applied, &error));
+    g_assert_no_error(error);
     execute(connection,
-            "SELECT count(*) FROM skipjack.job_moves WHERE old IN ('cancelled') AND new <> old",
-            "0");
+            "SET search_path = skipjack; SELECT string_agg(concat_ws(':', state, round_no, fence,"
+            " strikes, worker_id, failure, detail), ' ' ORDER BY id) FROM job_rows",
+            "ready:0:0:0:0 building:1:3:1:1:0 built:0:4:0:0 evaluating:0:5:2:1:0 done:1:6:0:0"
+            " failed:0:7:3:13:lost cancelled:0:0:0:0 failed:1:9:0:9:wrong");
+    execute(connection, "SELECT string_agg(position::text, ' ' ORDER BY id) FROM jobs",
+            "8 7 6 5 4 3 2 1");
+    execute(connection, "SELECT string_agg(lost_state::text, ' ') FROM job_ends", "built");
     execute(connection,
-            "SELECT count(*) FROM skipjack.job_moves WHERE old = 'failed' AND new = 'evaluating'",
-            "0");
-    execute(connection,
-            "SELECT string_agg(old::text, ' ' ORDER BY old) FROM skipjack.job_moves"
-            " WHERE new = 'evaluating' AND old <> new",
-            "built");
+            "SELECT string_agg(concat_ws(':', job_id, is_open, failures, median_ms), ' '"
+            " ORDER BY job_id) FROM round_rows",
+            "2:t:{15} 3:t:{15} 4:t:{15} 5:f:{0}:{2} 6:t:{15}");
+    execute(connection, "SELECT string_agg(job_id || ':' || median_ms, ' ') FROM results", "5:2");
+    execute(connection, "SELECT nextval('fences') > 9 AND nextval('job_ids') > 8", "t");
     PQfinish(connection);
 }
 
@@ -176,5 +243,7 @@ int main(int argc, char **argv)
                     test_functions_are_closed_to_public);
     g_test_add_func("/migrations/forbidden_moves_are_refused_by_the_database",
                     test_forbidden_moves_are_refused_by_the_database);
+    g_test_add_func("/migrations/what_former_tables_held_is_kept",
+                    test_what_former_tables_held_is_kept);
     return g_test_run();
 }
