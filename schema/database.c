@@ -162,18 +162,47 @@ static enum answer wait_for_answer(const struct embedded *embedded, pid_t pid)
     return ANSWER_READY;
 }
 
+/* What SKIPJACK_DB_SETTINGS says, for a machine that is no laptop: name=value, blanks between. */
+static char **own_settings(GError **error)
+{
+    const char *text = g_getenv("SKIPJACK_DB_SETTINGS");
+    char **settings = g_strsplit_set(text != NULL ? text : "", " \t\n", -1);
+    for (char **setting = settings; *setting != NULL; setting++) {
+        gsize name = strspn(*setting, "abcdefghijklmnopqrstuvwxyz_.0123456789");
+        if (**setting == '\0' || (name > 0 && (*setting)[name] == '='))
+            continue;
+        g_set_error(error, STORE_ERROR, STORE_ERROR_QUERY,
+                    "SKIPJACK_DB_SETTINGS: '%s' is no setting of PostgreSQL; write name=value, "
+                    "with blanks between several",
+                    *setting);
+        g_strfreev(settings);
+        return NULL;
+    }
+    return settings;
+}
+
+static void add_setting(GPtrArray *argv, const char *setting)
+{
+    g_ptr_array_add(argv, (gpointer)(uintptr_t) "-c");
+    g_ptr_array_add(argv, (gpointer)(uintptr_t)setting);
+}
+
 static pid_t start_server(const struct embedded *embedded, const char *programs, GError **error)
 {
+    g_auto(GStrv) own = own_settings(error);
+    if (own == NULL)
+        return -1;
     g_autofree char *program = g_build_filename(programs, "postgres", NULL);
     g_autofree char *socket = g_strdup_printf("unix_socket_directories=%s", embedded->socket_dir);
     g_autoptr(GPtrArray) argv = g_ptr_array_new();
     const char *fixed[] = {program, "-D", embedded->data, "-c", socket};
     for (gsize i = 0; i < G_N_ELEMENTS(fixed); i++)
         g_ptr_array_add(argv, (gpointer)(uintptr_t)fixed[i]);
-    for (gsize i = 0; i < G_N_ELEMENTS(server_settings); i++) {
-        g_ptr_array_add(argv, (gpointer)(uintptr_t) "-c");
-        g_ptr_array_add(argv, (gpointer)(uintptr_t)server_settings[i]);
-    }
+    for (gsize i = 0; i < G_N_ELEMENTS(server_settings); i++)
+        add_setting(argv, server_settings[i]);
+    for (char **setting = own; *setting != NULL; setting++)
+        if (**setting != '\0')
+            add_setting(argv, *setting);
     g_ptr_array_add(argv, NULL);
     return server_spawn(embedded, (const char *const *)argv->pdata, error);
 }

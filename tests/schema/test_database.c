@@ -349,6 +349,30 @@ static void test_missing_programs_are_named_with_the_remedy(void)
     g_assert_nonnull(found);
 }
 
+static void test_own_settings_are_used(void)
+{
+    g_autoptr(GError) error = NULL;
+    bool embedded;
+    stop();
+    g_setenv("SKIPJACK_DB_SETTINGS", "max_connections", TRUE);
+    g_assert_false(database_start(&error));
+    g_assert_nonnull(strstr(error->message, "SKIPJACK_DB_SETTINGS: 'max_connections'"));
+    g_assert_nonnull(strstr(error->message, "name=value"));
+    g_clear_error(&error);
+    g_setenv("SKIPJACK_DB_SETTINGS", " max_connections=17  work_mem=9MB ", TRUE);
+    start();
+    g_autofree char *url = database_url(&embedded, &error);
+    PGconn *connection = PQconnectdb(url);
+    PGresult *rows = PQexec(connection, "SELECT current_setting('max_connections') || ' ' ||"
+                                        " current_setting('work_mem')");
+    g_assert_cmpstr(PQgetvalue(rows, 0, 0), ==, "17 9MB");
+    PQclear(rows);
+    PQfinish(connection);
+    g_unsetenv("SKIPJACK_DB_SETTINGS");
+    stop();
+    start();
+}
+
 static void test_server_that_does_not_start_says_why(void)
 {
     struct embedded embedded;
@@ -463,6 +487,7 @@ static const struct {
     {"/database/server_neither_dies_with_its_starter_nor_holds_its_pipe",
      test_server_neither_dies_with_its_starter_nor_holds_its_pipe},
     {"/database/server_that_does_not_start_says_why", test_server_that_does_not_start_says_why},
+    {"/database/own_settings_are_used", test_own_settings_are_used},
     {"/database/half_made_cluster_is_made_anew", test_half_made_cluster_is_made_anew},
     {"/database/killed_initdb_harms_no_other", test_killed_initdb_harms_no_other},
     {"/database/long_home_has_its_socket_elsewhere", test_long_home_has_its_socket_elsewhere},
