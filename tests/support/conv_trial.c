@@ -1,7 +1,9 @@
 #include "tests/support/conv_trial.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "solvers/problem_key.h"
 #include "tests/support/conv_reference.h"
@@ -232,6 +234,34 @@ int64_t conv_trial_stray(const struct conv_trial *trial)
 
 /* ---- both, as a test's verdict ---- */
 
+/* What runs now, for the last words of a program that a kernel brings down. */
+static char under_way[PROBLEM_KEY_MAX + CONFIG_TEXT_MAX + 128];
+
+static void say_last_words(int number)
+{
+    if (write(STDOUT_FILENO, under_way, strlen(under_way)) >= 0)
+        raise(number);
+}
+
+/* With its handler gone after one call, the signal then ends the program as it would have. Sanitizers
+ * have handlers of their own, which say more. */
+static void note_under_way(const struct conv_trial *trial, const struct solver *solver,
+                           const struct context *context, const struct perf_config *config)
+{
+    G_GNUC_UNUSED static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    G_GNUC_UNUSED struct sigaction action = {.sa_handler = say_last_words,
+                                             .sa_flags = SA_RESETHAND | SA_NODEFER};
+    char key[PROBLEM_KEY_MAX], text[CONFIG_TEXT_MAX];
+
+    problem_key(&trial->p, key);
+    g_snprintf(under_way, sizeof(under_way), "# brought down by %s '%s' for %s: %s\n", solver->name,
+               perf_config_format(config, text), context->target->id, key);
+#ifndef __SANITIZE_ADDRESS__
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
+        sigaction(numbers[i], &action, NULL);
+#endif
+}
+
 static void say(const struct conv_trial *trial, const struct solver *solver,
                 const struct context *context, const struct perf_config *config, const char *what)
 {
@@ -277,6 +307,7 @@ bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
         say(trial, solver, context, config, error->message);
         return false;
     }
+    note_under_way(trial, solver, context, config);
     conv_trial_run(trial, runner, &solution);
     wrong = conv_trial_wrong(trial, solver->algorithm, &first);
     stray = conv_trial_stray(trial);
