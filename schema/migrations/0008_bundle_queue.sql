@@ -267,7 +267,8 @@ CREATE FUNCTION claimed_jobs(b bundles, build boolean)
 RETURNS TABLE (job_id bigint, problem_id bigint, best_ms double precision, quarantined jsonb,
                rounds jsonb)
 LANGUAGE plpgsql ROWS 16
-SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     for_target text;
@@ -276,6 +277,12 @@ BEGIN
     SELECT c.target INTO for_target FROM campaigns c
     WHERE c.id = b.campaign_id AND EXISTS (SELECT 1 FROM quarantine q
                                            WHERE q.solver_id = b.solver_id AND q.target = c.target);
+    IF round_end = 0 AND for_target IS NULL THEN
+        RETURN QUERY SELECT j.id, j.problem_id, NULL::double precision, NULL::jsonb, NULL::jsonb
+                     FROM jobs j WHERE j.campaign_id = b.campaign_id AND j.id = ANY (b.job_ids)
+                     ORDER BY j.position;
+        RETURN;
+    END IF;
     RETURN QUERY
         SELECT j.id, j.problem_id,
                CASE WHEN NOT build THEN
@@ -288,10 +295,13 @@ BEGIN
                    (SELECT jsonb_agg(to_jsonb(q.config) ORDER BY q.config) FROM quarantine q
                     WHERE q.solver_id = j.solver_id AND q.problem_id = j.problem_id
                     AND q.target = for_target) END,
-               CASE WHEN round_end > 0 THEN
+               CASE WHEN round_end > 1 OR b.is_partial OR (build AND round_end > 0) THEN
                    (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.number) FROM round_rows r
                     WHERE r.campaign_id = b.campaign_id AND r.job_id = j.id
-                    AND r.number < round_end) END
+                    AND r.number < round_end)
+               WHEN round_end = 1 THEN
+                   (SELECT jsonb_build_array(to_jsonb(r)) FROM rounds r
+                    WHERE r.campaign_id = b.campaign_id AND r.job_id = j.id AND r.number = 0) END
         FROM jobs j WHERE j.campaign_id = b.campaign_id AND j.id = ANY (b.job_ids)
         ORDER BY j.position;
 END $$;
