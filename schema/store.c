@@ -113,7 +113,12 @@ void store_set_error(PGconn *connection, const PGresult *rows, GError **error)
 
 static bool set_up_session(Store *store, GError **error)
 {
-    g_autoptr(StoreRows) rows = PQexec(store->connection, session_setup);
+    g_autofree char *listen =
+        store->listener == 0
+            ? g_strdup("")
+            : g_strdup_printf(";LISTEN skipjack_worker_%" G_GINT64_FORMAT, (gint64)store->listener);
+    g_autofree char *setup = g_strconcat(session_setup, listen, NULL);
+    g_autoptr(StoreRows) rows = PQexec(store->connection, setup);
     if (PQresultStatus(rows) == PGRES_COMMAND_OK)
         return true;
     store_set_error(store->connection, rows, error);

@@ -151,6 +151,16 @@ struct worker_row {
 };
 GPtrArray *store_list_workers(Store *store, const char *node,
                               GError **error); /* node NULL: all; not ended ones first */
+/* From now on this connection hears when work appears for an idle worker: claims that find nothing leave
+ * it idle, and a few idle ones that suit are woken at once. A connection that was opened again hears
+ * again. */
+bool store_listen(Store *store, int64_t worker, GError **error);
+/* The socket on which that is heard, -1 while there is no connection. Any call may close it: whoever
+ * waits for it stops before. */
+int store_socket(const Store *store);
+/* Reads what has come, without waiting: whether this worker was woken since the last look. *lost: the
+ * connection is gone; the next call opens it again. */
+bool store_woken(Store *store, bool *lost);
 /* Renews every lease of the worker in one statement; also returns leases of others that ran out (to
  * ready or built, with a strike; the third strike fails the job as worker lost). */
 bool store_heartbeat(Store *store, int64_t worker, GError **error);
@@ -195,7 +205,8 @@ struct job {
     int configs_limit, round_configs;
     bool build_only;
     int strikes;
-    double best_ms; /* eval claims: best verified median of this problem in this campaign, any solver;
+    double
+        best_ms; /* eval claims: best verified median of this problem in this campaign, any solver;
                        0 none */
     GPtrArray *rounds;   /* struct round *: all stored ones, the open one last for eval claims */
     GArray *quarantined; /* struct perf_config: taken out for this solver, problem and target */

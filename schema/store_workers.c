@@ -56,6 +56,32 @@ GPtrArray *store_list_workers(Store *store, const char *node, GError **error)
     return rows == NULL ? NULL : store_list(rows, read_worker, worker_row_free);
 }
 
+/* The channel is entered with the session, so that a connection that is opened again has it too. */
+bool store_listen(Store *store, int64_t worker, GError **error)
+{
+    g_autofree char *listen =
+        g_strdup_printf("LISTEN skipjack_worker_%" G_GINT64_FORMAT, (gint64)worker);
+    store->listener = worker;
+    return store_do(store, error, listen, "");
+}
+
+int store_socket(const Store *store)
+{
+    return PQstatus(store->connection) == CONNECTION_OK ? PQsocket(store->connection) : -1;
+}
+
+bool store_woken(Store *store, bool *lost)
+{
+    bool woken = false;
+    PGnotify *notice;
+    *lost = PQconsumeInput(store->connection) == 0;
+    while ((notice = PQnotifies(store->connection)) != NULL) {
+        woken = true;
+        PQfreemem(notice);
+    }
+    return woken;
+}
+
 bool store_heartbeat(Store *store, int64_t worker, GError **error)
 {
     return store_do(store, error, "SELECT heartbeat($1)", "l", worker);

@@ -207,6 +207,69 @@ BEGIN
     END IF;
 END $$;
 
+-- ---- waking idle workers ----
+
+-- Pools of workers whose last claim found nothing: what they asked for, and
+-- when they were woken since. A worker waits for its channel, and polls slowly.
+CREATE TABLE idle_workers (
+    worker_id   bigint NOT NULL REFERENCES workers ON DELETE CASCADE,
+    build       boolean NOT NULL,
+    campaign_id bigint NOT NULL,
+    target      text,
+    woken_at    timestamptz NOT NULL DEFAULT '-infinity',
+    PRIMARY KEY (worker_id, build)
+) WITH (fillfactor = 50);
+
+-- Wakes a few workers that idle in this pool and that the campaign suits, each
+-- through a channel of its own. One that was woken in vain is left alone for
+-- five seconds, so that nobody is woken over and over for what it cannot take;
+-- a dead one would never answer. Commits that notify wait for each other, so
+-- nothing is sent where nobody idles. Called last in a transaction: its locks
+-- are waited for by the claims of those it wakes, and it waits for nobody.
+CREATE FUNCTION wake_workers(campaign bigint, for_build boolean, most integer) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    told integer;
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM idle_workers i WHERE i.build = for_build) THEN
+        RETURN;
+    END IF;
+    WITH picked AS MATERIALIZED (
+        SELECT i.worker_id
+        FROM idle_workers i
+        JOIN workers w ON w.id = i.worker_id AND w.ended_at IS NULL
+             AND w.beat_at > clock_timestamp() - interval '2 minutes'
+        JOIN campaigns c ON c.id = campaign AND c.state = 'active'
+        WHERE i.build = for_build AND i.woken_at < clock_timestamp() - interval '5 seconds'
+          AND i.campaign_id IN (0, campaign) AND (i.target IS NULL OR i.target = c.target)
+          AND stack_matches(c.stack, w.stack)
+        LIMIT most FOR UPDATE OF i SKIP LOCKED
+    ), woken AS (
+        UPDATE idle_workers i SET woken_at = clock_timestamp() FROM picked p
+        WHERE i.worker_id = p.worker_id AND i.build = for_build
+        RETURNING i.worker_id)
+    SELECT count(pg_notify('skipjack_worker_' || worker_id, '')) INTO told FROM woken;
+END $$;
+
+-- After a claim: one that found nothing leaves its worker idle; one that took
+-- as much as it could leaves more behind, so it wakes two others, and each of
+-- them two: many are at work soon, and never all at once at the door.
+CREATE FUNCTION note_claim(claimer bigint, for_build boolean, wanted_campaign bigint,
+                           wanted_target text, claimed_campaign bigint, took_all boolean)
+RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF claimed_campaign IS NULL THEN
+        INSERT INTO idle_workers VALUES (claimer, for_build, wanted_campaign, wanted_target)
+        ON CONFLICT DO NOTHING;
+        RETURN;
+    END IF;
+    DELETE FROM idle_workers WHERE worker_id = claimer AND build = for_build;
+    IF NOT took_all THEN
+        PERFORM wake_workers(claimed_campaign, for_build, 2);
+    END IF;
+END $$;
+
 -- ---- claiming ----
 
 -- Claims up to `batch` jobs of one campaign. Bundles are looked at in order
@@ -320,7 +383,10 @@ DECLARE
     has_stack text;
     solver_ids bigint[];
     c campaigns;
+    b bundles;
+    claimed_campaign bigint;
     last_round integer;
+    wanted integer := batch;
 BEGIN
     UPDATE workers SET beat_at = clock_timestamp(), ended_at = NULL
     WHERE id = claimer RETURNING stack INTO has_stack;
@@ -340,18 +406,30 @@ BEGIN
             PERFORM end_spent_jobs(c.id);
             last_round := 0;
         END IF;
-        IF c.id = known_campaign THEN
-            RETURN QUERY SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids,
-                last_round, batch, lease, token, from_round, from_position);
-            EXIT WHEN FOUND;
+        FOR b IN SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids, last_round,
+                                             batch, lease, token,
+                                             CASE c.id WHEN known_campaign THEN from_round ELSE 0 END,
+                                             CASE c.id WHEN known_campaign THEN from_position ELSE 0 END)
+        LOOP
+            wanted := wanted - cardinality(b.job_ids);
+            RETURN NEXT b;
+        END LOOP;
+        IF wanted = batch AND c.id = known_campaign THEN
+            FOR b IN SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids, last_round,
+                                                 batch, lease, token, 0, 0)
+            LOOP
+                wanted := wanted - cardinality(b.job_ids);
+                RETURN NEXT b;
+            END LOOP;
         END IF;
-        RETURN QUERY SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids,
-            last_round, batch, lease, token, 0, 0);
-        EXIT WHEN FOUND;
+        claimed_campaign := CASE WHEN wanted < batch THEN c.id END;
+        EXIT WHEN claimed_campaign IS NOT NULL;
         IF NOT has_open_jobs(c.id) THEN
             PERFORM settle_campaign(c.id, 0);
         END IF;
     END LOOP;
+    PERFORM note_claim(claimer, build, wanted_campaign, wanted_target, claimed_campaign,
+                       wanted > 0);
 END $$;
 
 -- ---- giving back, losing ----
@@ -364,14 +442,25 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     WHERE id = ANY (ids) AND worker_id IS NOT NULL
 $$;
 
+-- Somebody else may take what was given back or lost, of each campaign and pool.
+CREATE FUNCTION wake_for(campaign_ids bigint[]) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    SELECT wake_workers(id, for_build, 1)
+    FROM (SELECT DISTINCT c FROM unnest(campaign_ids) AS c) AS given(id),
+         (VALUES (true), (false)) AS pools(for_build)
+$$;
+
 -- Bundles of a claim whose answer was lost. The worker's row is locked first,
 -- which waits for a claim that is still under way behind a broken connection.
 CREATE FUNCTION release_claim(claimer bigint, token bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    ids bigint[];
 BEGIN
     PERFORM 1 FROM workers WHERE id = claimer FOR UPDATE;
-    PERFORM release_bundles(ARRAY(SELECT b.id FROM bundles b
-                                  WHERE b.worker_id = claimer AND b.claim_token = token));
+    ids := ARRAY(SELECT b.id FROM bundles b WHERE b.worker_id = claimer AND b.claim_token = token);
+    PERFORM release_bundles(ids);
+    PERFORM wake_for(ARRAY(SELECT b.campaign_id FROM bundles b WHERE b.id = ANY (ids)));
 END $$;
 
 -- Takes a locked bundle from a worker that was lost: a strike for each job,
@@ -407,6 +496,7 @@ CREATE FUNCTION lose_expired() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     b bundles;
+    touched bigint[] := '{}';
 BEGIN
     FOR b IN SELECT h.* FROM bundles h JOIN workers w ON w.id = h.worker_id
              WHERE h.worker_id IS NOT NULL
@@ -416,7 +506,9 @@ BEGIN
              ORDER BY h.id FOR UPDATE OF h SKIP LOCKED
     LOOP
         PERFORM lose_bundle(b);
+        touched := touched || b.campaign_id;
     END LOOP;
+    PERFORM wake_for(touched);
 END $$;
 
 -- When leases were last looked through: one of the farm's beats a second does,
@@ -445,11 +537,13 @@ CREATE FUNCTION end_worker(ending bigint, was_lost boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     b bundles;
+    touched bigint[] := '{}';
 BEGIN
     UPDATE workers SET ended_at = clock_timestamp() WHERE id = ending;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no worker %s', ending);
     END IF;
+    DELETE FROM idle_workers WHERE worker_id = ending;
     FOR b IN SELECT * FROM bundles WHERE worker_id = ending ORDER BY id FOR UPDATE
     LOOP
         IF was_lost THEN
@@ -457,7 +551,9 @@ BEGIN
         ELSE
             PERFORM release_bundles(ARRAY[b.id]);
         END IF;
+        touched := touched || b.campaign_id;
     END LOOP;
+    PERFORM wake_for(touched);
 END $$;
 
 -- ---- handing in ----
@@ -539,6 +635,8 @@ BEGIN
     END LOOP;
     IF build_only THEN
         PERFORM settle_campaign(campaign, 0);
+    ELSE
+        PERFORM wake_workers(campaign, false, 2);
     END IF;
 END $$;
 
@@ -688,6 +786,9 @@ BEGIN
         END IF;
     END LOOP;
     PERFORM settle_campaign(campaign, worked);
+    IF items @? '$[*] ? (@.more == true)' THEN
+        PERFORM wake_workers(campaign, true, 2);
+    END IF;
 END $$;
 
 -- The one bundle that holds the job under the fence, with this job alone;
@@ -753,6 +854,7 @@ BEGIN
         PERFORM put_jobs(b, b.job_ids,
                          CASE b.state WHEN 'building' THEN 'ready' ELSE 'built' END::job_state,
                          b.round_no, b.strikes);
+        PERFORM wake_for(ARRAY[campaign]);
     END IF;
 END $$;
 

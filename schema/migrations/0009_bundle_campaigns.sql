@@ -134,6 +134,7 @@ BEGIN
           WHERE j.campaign_id = campaign AND e.job_id IS NULL) AS placed
     GROUP BY solver_id, part ORDER BY min(position);
     PERFORM settle_campaign(campaign, 0);
+    PERFORM wake_workers(campaign, true, 4);
     RETURN reused_count;
 END $$;
 
@@ -196,6 +197,10 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'SJ002',
             MESSAGE = format('cannot %s campaign %s: it is %s', verb, campaign, now_state);
     END IF;
+    IF verb IN ('resume', 'retry') THEN
+        PERFORM wake_workers(campaign, true, 4);
+        PERFORM wake_workers(campaign, false, 4);
+    END IF;
 END $$;
 
 -- Sets the whole budget (0 for none); what the old one ended goes on.
@@ -214,6 +219,7 @@ BEGIN
             MESSAGE = format('cannot extend campaign %s: it is cancelled', campaign);
     ELSIF new_budget = 0 OR new_budget > spent_seconds(campaign) THEN
         PERFORM reopen_jobs(campaign, false);
+        PERFORM wake_workers(campaign, true, 4);
     END IF;
 END $$;
 

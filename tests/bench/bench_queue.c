@@ -4,12 +4,15 @@
  * stored as evaluated with a result, in batches, by 1, 8, 64 and 256 simulated
  * nodes after one another; then a campaign with a snapshot held open over it.
  * Beside it pgbench runs the same statements bare: what the server alone does.
+ * At the end a thousand nodes that find nothing, and what wakes them.
  *
- * usage: bench_queue [JOBS]   of the first campaign, by default 1000000
+ * usage: bench_queue [JOBS]   of the first campaign, by default 1000000;
+ *        bench_queue idle     the idle nodes alone
  *
  * A node is a thread with a connection of its own, as an agent's data lane.
  */
 #include "schema/store_private.h"
+#include "tests/support/bench_idle.h"
 #include "tests/support/bench_server.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
@@ -24,6 +27,7 @@
 #define BATCH         50
 #define SNAPSHOT_JOBS 200000
 #define FLOOR_JOBS    100000
+#define IDLE_NODES    1000
 
 /* ---- a node ---- */
 
@@ -296,13 +300,18 @@ static void measure_floor(Store *store)
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "C");
-    int jobs = argc > 1 ? atoi(argv[1]) : JOBS;
+    bool idle_only = argc > 1 && strcmp(argv[1], "idle") == 0;
+    int jobs = argc > 1 && !idle_only ? atoi(argv[1]) : JOBS;
     if (jobs < 1000 || jobs > 100000000) {
-        fprintf(stderr, "usage: bench_queue [JOBS]   1000 to 100000000\n");
+        fprintf(stderr, "usage: bench_queue [JOBS | idle]   1000 to 100000000\n");
         return 2;
     }
     bench_server_prepare(300);
     g_autoptr(Store) store = scratch_store();
+    if (idle_only) {
+        bench_idle(store, IDLE_NODES);
+        return 0;
+    }
     gint64 start = g_get_monotonic_time();
     int64_t campaign = bench_campaign(store, jobs);
     printf("planning %d jobs: %.1f s\n", jobs,
@@ -312,5 +321,6 @@ int main(int argc, char **argv)
     measure_drop(store, campaign, jobs);
     measure_floor(store);
     measure_snapshot(store);
+    bench_idle(store, IDLE_NODES);
     return 0;
 }

@@ -46,15 +46,25 @@ int64_t live_campaign(const char *program, const char *problems, const char *con
     return g_ascii_strtoll(out, NULL, 10);
 }
 
-pid_t live_worker(const char *program, const char *const *arguments)
+static pid_t start(const char *const *first, const char *const *arguments)
 {
     g_autoptr(GError) error = NULL;
     GPid pid;
-    const char *const first[] = {program, "worker", "--embedded", "--until-empty", NULL};
     g_auto(GStrv) words = command_line(first, arguments);
     check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &error),
           error);
     return pid;
+}
+
+pid_t live_worker(const char *program, const char *const *arguments)
+{
+    return start((const char *const[]){program, "worker", "--embedded", "--until-empty", NULL},
+                 arguments);
+}
+
+pid_t live_agent(const char *program, const char *const *arguments)
+{
+    return start((const char *const[]){program, "worker", "--embedded", NULL}, arguments);
 }
 
 pid_t live_tune(const char *program, const char *problems, const char *folder,

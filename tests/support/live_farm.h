@@ -16,6 +16,8 @@ int64_t live_campaign(const char *program, const char *problems, const char *con
 
 /* Starts `worker --embedded --until-empty` with more arguments (may be NULL). Its words go to stderr. */
 pid_t live_worker(const char *program, const char *const *arguments);
+/* The same without --until-empty: it stays until SIGTERM. */
+pid_t live_agent(const char *program, const char *const *arguments);
 /* Starts `tune` over problems (keys, one a line) with more arguments, writing into folder. */
 pid_t live_tune(const char *program, const char *problems, const char *folder,
                 const char *const *arguments);

@@ -81,6 +81,31 @@ static void test_an_empty_queue_ends_at_once(void)
     g_assert_true(((const struct worker_row *)g_ptr_array_index(workers, 0))->ended);
 }
 
+static bool has_begun(Store *store, int64_t campaign)
+{
+    g_autoptr(GError) error = NULL;
+    struct progress progress;
+    g_assert_true(store_progress(store, campaign, &progress, &error));
+    return progress.ready < progress.jobs;
+}
+
+/* After nine seconds the pauses between an idle agent's claims last four seconds and more, so one that is at
+ * work within a second was woken. */
+static void test_an_idle_agent_is_woken(void)
+{
+    static const char *const request[] = {"--solvers", "ConvDirectNaive", NULL};
+    g_autoptr(Store) store = scratch_store();
+    pid_t agent = live_agent(program(), quick);
+    g_usleep(9 * G_USEC_PER_SEC);
+    int64_t id = live_campaign(program(), problems, request);
+    gint64 limit = g_get_monotonic_time() + G_USEC_PER_SEC;
+    while (!has_begun(store, id) && g_get_monotonic_time() < limit)
+        g_usleep(20000);
+    g_assert_true(has_begun(store, id));
+    kill(agent, SIGTERM);
+    g_assert_cmpint(live_wait(agent, 60), ==, 0);
+}
+
 /* A build-only node compiles everything and measures nothing; an eval-only one does the rest. */
 static void test_building_and_evaluating_may_be_two_nodes(void)
 {
@@ -207,6 +232,7 @@ int main(int argc, char **argv)
     g_test_add_func("/agent/a_campaign_comes_to_its_end", test_a_campaign_comes_to_its_end);
     g_test_add_func("/agent/kernels_are_compiled_once", test_kernels_are_compiled_once);
     g_test_add_func("/agent/an_empty_queue_ends_at_once", test_an_empty_queue_ends_at_once);
+    g_test_add_func("/agent/an_idle_agent_is_woken", test_an_idle_agent_is_woken);
     g_test_add_func("/agent/building_and_evaluating_may_be_two_nodes",
                     test_building_and_evaluating_may_be_two_nodes);
     g_test_add_func("/agent/kernels_of_a_gpu_are_built_without_one",

@@ -10,7 +10,12 @@
 #include "worker/agent/agent_calls.h"
 #include "worker/agent/identity.h"
 
-#define POLL_MS          1000 /* between claims while nothing is claimable */
+/* Between claims while nothing is claimable: doubled from the first to the last, each drawn from the upper
+ * half, so that nodes that were started together part. What waits for others' jobs to end looks oftener. */
+#define PAUSE_FIRST_MS       1000
+#define PAUSE_LAST_MS        32000
+#define PAUSE_UNTIL_EMPTY_MS 4000
+
 #define BEAT_MAX_SECONDS 5
 #define PATIENCE_MS      60000 /* for an orderly end while the database is away */
 
@@ -213,6 +218,32 @@ static void schedule_starting(struct agent *agent)
     agent_register(agent);
 }
 
+static void poll_due(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    agent_changed(agent);
+}
+
+/* The next claim comes after a pause that grows, or when the database says that there is work. */
+static void agent_rest(struct agent *agent)
+{
+    unsigned longest = agent->options->until_empty ? PAUSE_UNTIL_EMPTY_MS : PAUSE_LAST_MS;
+    agent->pause_ms = MIN(MAX(agent->pause_ms * 2, PAUSE_FIRST_MS), longest);
+    unsigned half = agent->pause_ms / 2;
+    uint64_t ms = half + (unsigned)g_random_int_range(0, (gint32)half + 1);
+    uv_timer_start(&agent->poll, poll_due, ms, 0);
+}
+
+void agent_woken(void *data)
+{
+    struct agent *agent = data;
+    if (agent->state != AGENT_WORKING)
+        return;
+    agent->pause_ms = 0;
+    uv_timer_stop(&agent->poll);
+    agent_changed(agent);
+}
+
 static void schedule_working(struct agent *agent)
 {
     if (agent->registering)
@@ -223,11 +254,13 @@ static void schedule_working(struct agent *agent)
         evaluator_pump(g_ptr_array_index(agent->evaluators, i));
     if (!agent_idle(agent) || uv_is_active((uv_handle_t *)&agent->poll))
         return;
-    if (agent->options->until_empty && !agent->asking_others)
+    if (!agent->options->until_empty)
+        agent_listen(agent);
+    else if (!agent->asking_others)
         agent_ask_others(agent);
     agent->phase = PHASE_BUILD;
     builder_turn(agent->builder);
-    uv_timer_again(&agent->poll);
+    agent_rest(agent);
 }
 
 static void schedule_stopping(struct agent *agent)
@@ -259,13 +292,6 @@ void agent_kick(struct agent *agent)
 {
     if (agent->state != AGENT_ENDED)
         uv_timer_start(&agent->wake, scheduled, 0, 0);
-}
-
-static void poll_due(uv_timer_t *timer)
-{
-    struct agent *agent = timer->data;
-    uv_timer_stop(timer);
-    agent_changed(agent);
 }
 
 static void signalled(uv_signal_t *handle, int number)
@@ -310,8 +336,6 @@ static void agent_init_handles(struct agent *agent)
     double beat_seconds = MIN(agent->options->lease_seconds / 4, BEAT_MAX_SECONDS);
     for (size_t i = 0; i < G_N_ELEMENTS(timers); i++)
         timer_init(agent, timers[i]);
-    uv_timer_start(&agent->poll, poll_due, POLL_MS, POLL_MS);
-    uv_timer_stop(&agent->poll);
     uint64_t beat_ms = (uint64_t)(beat_seconds * 1000);
     uv_timer_start(&agent->beat, agent_beat_due, beat_ms, beat_ms);
     uv_signal_init(&agent->loop, &agent->interrupt);

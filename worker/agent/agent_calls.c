@@ -271,6 +271,8 @@ static void claim_call_done(struct lane_call *base, const GError *error)
         claimed->quarantine = g_ptr_array_new();
     if (error)
         g_ptr_array_set_size(claimed->jobs, 0);
+    if (claimed->jobs->len > 0)
+        call->agent->pause_ms = 0;
     call->done(call->data, claimed);
     g_ptr_array_unref(claimed->jobs);
     g_ptr_array_unref(claimed->quarantine);

@@ -107,6 +107,33 @@ void agent_sign_off(struct agent *agent)
     lane_push(agent->data, &call->call);
 }
 
+static bool run_listen(struct lane_call *base, Store *store, GError **error)
+{
+    return store_listen(store, ((struct worker_call *)base)->worker, error);
+}
+
+static void listens(struct lane_call *base, const GError *error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    if (error)
+        agent_log("cannot listen for work, so it is looked for now and then: %s", error->message);
+    else
+        lane_watch(call->agent->control, agent_woken, call->agent);
+    agent_kick(call->agent);
+    worker_call_free(call);
+}
+
+void agent_listen(struct agent *agent)
+{
+    if (agent->listening)
+        return;
+    agent->listening = true;
+    struct worker_call *call = worker_call_new(agent);
+    call->call.run = run_listen;
+    call->call.done = listens;
+    lane_push(agent->control, &call->call);
+}
+
 static bool run_beat(struct lane_call *base, Store *store, GError **error)
 {
     return store_heartbeat(store, ((struct worker_call *)base)->worker, error);
@@ -121,11 +148,19 @@ static void beaten(struct lane_call *base, const GError *error)
     worker_call_free(call);
 }
 
+/* Nothing has to be renewed where nothing is held: an idle node beats only to be seen. */
+#define IDLE_BEATS 3
+
 void agent_beat_due(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
+    gint64 now = g_get_monotonic_time();
+    gint64 idle_us = (gint64)uv_timer_get_repeat(timer) * 1000 * IDLE_BEATS;
     if (agent->worker == 0 || agent->registering || !lane_idle(agent->control))
         return;
+    if (agent_idle(agent) && now - agent->beat_us < idle_us - idle_us / 10)
+        return;
+    agent->beat_us = now;
     struct worker_call *call = worker_call_new(agent);
     call->call.run = run_beat;
     call->call.done = beaten;
@@ -157,6 +192,8 @@ static void others_known(struct lane_call *base, const GError *error)
         agent_give_up(agent, "cannot list the workers: %s", error->message);
     else if (!call->others_work && agent_idle(agent))
         agent_stop(agent);
+    else
+        agent_listen(agent);
     worker_call_free(call);
 }
 

@@ -41,6 +41,9 @@ struct agent {
     bool take_turns; /* building would disturb measuring: a CPU target */
     enum agent_phase phase;
     bool registering, asking_others;
+    bool listening;      /* the control lane hears when work appears */
+    unsigned pause_ms;   /* of the last rest, 0 after a claim that found something */
+    gint64 beat_us;      /* when the last beat began */
     GHashTable *best_ms; /* "campaign problem" -> double *, best verified so far */
     uv_timer_t wake, poll, beat, patience;
     uv_signal_t interrupt, terminate;
@@ -70,6 +73,8 @@ char **agent_child_environment(const struct agent *agent, const char *name);
 
 /* Nothing is under way and the last claims found nothing. */
 bool agent_idle(const struct agent *agent);
+/* Claims at once: work appeared. */
+void agent_woken(void *agent);
 /* Ends the agent in good order. */
 void agent_stop(struct agent *agent);
 
@@ -78,7 +83,9 @@ void agent_stop(struct agent *agent);
 /* Enters this worker and gives back what dead workers of this node held; the agent then works. */
 void agent_register(struct agent *agent);
 void agent_sign_off(struct agent *agent);
-/* Renews the leases; a timer's callback. */
+/* Has the database wake this worker when work appears; done once. */
+void agent_listen(struct agent *agent);
+/* Renews the leases; a timer's callback. One that holds nothing beats more seldom. */
 void agent_beat_due(uv_timer_t *timer);
 /* Stops an idle agent unless another worker holds jobs, which may still come back. */
 void agent_ask_others(struct agent *agent);

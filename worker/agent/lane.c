@@ -18,7 +18,10 @@ struct lane {
     uint64_t pause_ms;
     uv_work_t work;
     uv_timer_t *timer;
-    GError *error; /* of the run that just ended */
+    lane_woken_fn *woken; /* NULL where nobody listens */
+    void *woken_data;
+    uv_poll_t *poll; /* watches the connection's socket while no call runs, or NULL */
+    GError *error;   /* of the run that just ended */
 };
 
 static void lane_next(Lane *lane);
@@ -36,6 +39,67 @@ static bool lane_open(Lane *lane)
         lane->store = store_open(lane->url, &lane->error);
     return lane->store != NULL;
 }
+
+/* ---- hearing the database between calls ---- */
+
+static void handle_closed(uv_handle_t *handle)
+{
+    g_free(handle);
+}
+
+/* A call may close the socket and open another under the same number: the handle goes before. */
+static void lane_unwatch_socket(Lane *lane)
+{
+    if (lane->poll)
+        uv_close((uv_handle_t *)lane->poll, handle_closed);
+    lane->poll = NULL;
+}
+
+static void lane_hear(Lane *lane)
+{
+    bool lost = false;
+    bool woken = store_woken(lane->store, &lost);
+    if (lost)
+        lane_unwatch_socket(lane);
+    if (woken)
+        lane->woken(lane->woken_data);
+}
+
+static void lane_readable(uv_poll_t *poll, int status, int events)
+{
+    Lane *lane = poll->data;
+    (void)events;
+    if (status < 0)
+        lane_unwatch_socket(lane);
+    else
+        lane_hear(lane);
+}
+
+/* What came while a call ran is heard at once. */
+static void lane_watch_socket(Lane *lane)
+{
+    int fd = lane->woken && lane->store ? store_socket(lane->store) : -1;
+    if (fd < 0 || lane->running || lane->poll)
+        return;
+    uv_poll_t *poll = g_new0(uv_poll_t, 1);
+    if (uv_poll_init(lane->loop, poll, fd) != 0) {
+        g_free(poll); /* the slow poll is left */
+        return;
+    }
+    poll->data = lane;
+    lane->poll = poll;
+    uv_poll_start(poll, UV_READABLE, lane_readable);
+    lane_hear(lane);
+}
+
+void lane_watch(Lane *lane, lane_woken_fn *woken, void *data)
+{
+    lane->woken = woken;
+    lane->woken_data = data;
+    lane_watch_socket(lane);
+}
+
+/* ---- calls ---- */
 
 static void lane_run(uv_work_t *work)
 {
@@ -79,12 +143,14 @@ static void lane_ran(uv_work_t *work, int status)
     struct lane_call *call = g_queue_pop_head(&lane->calls);
     call->done(call, error);
     lane_next(lane);
+    lane_watch_socket(lane);
 }
 
 static void lane_next(Lane *lane)
 {
     if (lane->running || uv_is_active((uv_handle_t *)lane->timer) || !lane->calls.head)
         return;
+    lane_unwatch_socket(lane);
     lane->running = true;
     lane->current = g_queue_peek_head(&lane->calls);
     uv_queue_work(lane->loop, &lane->work, lane_run, lane_ran);
@@ -105,17 +171,13 @@ Lane *lane_new(uv_loop_t *loop, const struct lane_spec *spec)
     return lane;
 }
 
-static void timer_closed(uv_handle_t *handle)
-{
-    g_free(handle);
-}
-
 void lane_free(Lane *lane)
 {
     if (!lane)
         return;
     g_assert(!lane->running);
-    uv_close((uv_handle_t *)lane->timer, timer_closed);
+    uv_close((uv_handle_t *)lane->timer, handle_closed);
+    lane_unwatch_socket(lane);
     g_clear_pointer(&lane->store, store_close);
     g_free(lane->url);
     g_free(lane);

@@ -14,6 +14,9 @@
 
 typedef struct lane Lane;
 
+/* On the loop: the database woke this worker. */
+typedef void lane_woken_fn(void *data);
+
 /* Embedded as the first member of a call's own struct. */
 struct lane_call {
     /* On a pool thread: touches only the call's own memory. May run again after
@@ -31,6 +34,9 @@ struct lane_spec {
 
 /* Opens nothing yet. */
 Lane *lane_new(uv_loop_t *loop, const struct lane_spec *spec);
+/* Between calls the connection is watched: woken is called when the database speaks, once a call has had
+ * store_listen(). */
+void lane_watch(Lane *lane, lane_woken_fn *woken, void *data);
 /* No call may be under way. The loop must run on until its handles are closed. */
 void lane_free(Lane *lane);
 
