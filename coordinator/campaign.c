@@ -8,6 +8,7 @@
 #include "coordinator/watch.h"
 #include "schema/database.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,6 +87,16 @@ static int verb_create(int argc, char **argv)
          "N"},
         {"build-only", 0, 0, G_OPTION_ARG_NONE, &request.build_only,
          "compile only, measure nothing", NULL},
+        {"pool", 0, 0, G_OPTION_ARG_STRING, &request.pool,
+         "only workers that were started with --label X (any)", "X"},
+        {"stack", 0, 0, G_OPTION_ARG_STRING, &request.stack,
+         "only workers with this software: \"clang >= 15 < 20; driver >= 535\" (local: this "
+         "machine's; else any)",
+         "ITEMS"},
+        {"priority", 0, 0, G_OPTION_ARG_INT, &request.priority,
+         "campaigns with a higher one are worked on first (0)", "N"},
+        {"share", 0, 0, G_OPTION_ARG_DOUBLE, &request.share,
+         "of the working time, among campaigns of one priority (1)", "X"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print an object", NULL},
         {0},
     };
@@ -149,6 +160,73 @@ static const struct {
     {"drop", "Removes a campaign. What other campaigns use stays."},
 };
 
+/* ---- set ---- */
+
+struct share_request {
+    int priority;
+    double share;
+    char *pool;
+};
+
+#define NO_PRIORITY G_MININT
+
+static bool share_check(const struct share_request *wanted, GError **error)
+{
+    bool none = wanted->priority == NO_PRIORITY && isnan(wanted->share) && !wanted->pool;
+    if (!none && (isnan(wanted->share) || (wanted->share > 0 && isfinite(wanted->share))))
+        return true;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, "%s",
+                none ? "say what to set: --priority, --share or --pool"
+                     : "--share takes a number above 0");
+    return false;
+}
+
+static int set_share(const struct share_request *wanted, const char *text)
+{
+    int64_t id = 0;
+    GError *error = NULL;
+    g_autoptr(Store) store = share_check(wanted, &error) && cli_parse_id(text, &id, &error)
+                                 ? database_open(false, &error)
+                                 : NULL;
+    if (!store ||
+        !store_share_campaign(store, id, wanted->priority == NO_PRIORITY ? NULL : &wanted->priority,
+                              isnan(wanted->share) ? NULL : &wanted->share, wanted->pool, &error))
+        return cli_fail("campaign set", error);
+    struct campaign *campaign = store_get_campaign(store, id, &error);
+    if (!campaign)
+        return cli_fail("campaign set", error);
+    fprintf(stderr, "campaign %" G_GINT64_FORMAT ": priority %d, share %g, pool %s\n", id,
+            campaign->priority, campaign->share, campaign->pool[0] ? campaign->pool : "any");
+    campaign_free(campaign);
+    return CLI_DONE;
+}
+
+static int verb_set(int argc, char **argv)
+{
+    struct share_request wanted = {.priority = NO_PRIORITY, .share = NAN};
+    const GOptionEntry options[] = {
+        {"priority", 0, 0, G_OPTION_ARG_INT, &wanted.priority, "higher ones are worked on first",
+         "N"},
+        {"share", 0, 0, G_OPTION_ARG_DOUBLE, &wanted.share,
+         "of the working time, among campaigns of one priority", "X"},
+        {"pool", 0, 0, G_OPTION_ARG_STRING, &wanted.pool,
+         "only workers with that label, \"\" for any", "X"},
+        {0},
+    };
+    const struct cli cli = {
+        .command = "campaign set",
+        .arguments = "ID",
+        .summary = "Sets who works on a campaign and when, from the next claim on.",
+        .example = "skipjack campaign set 3 --priority 10 --share 2",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    int status = cli_parse(&cli, &argc, &argv) ? set_share(&wanted, argv[1]) : CLI_USAGE;
+    g_free(wanted.pool);
+    return status;
+}
+
 static int verb_change(int argc, char **argv)
 {
     g_autofree char *command = g_strdup_printf("campaign %s", argv[0]);
@@ -173,6 +251,7 @@ static const struct cli_verb verbs[] = {
     {"list", "all campaigns", campaign_verb_list},
     {"show", "one campaign: jobs by state, failures, latest events", campaign_verb_show},
     {"watch", "follow one until it is done", verb_watch},
+    {"set", "its priority, share or pool", verb_set},
     {"pause", "claim nothing more for now", verb_change},
     {"resume", "let a paused one go on", verb_change},
     {"cancel", "end one for good", verb_change},
@@ -195,7 +274,7 @@ int command_run(int argc, char **argv)
         .summary =
             "Creates the campaign that a JSON file describes, and watches it. Fields: target, "
             "problems (a file or a list), tag, network, solvers, all_solvers, configs, strategy, "
-            "seed, budget, build_only, name. Workers do the work: start one with skipjack worker.",
+            "seed, budget, build_only, name, pool, stack, priority, share. Workers do the work: start one with skipjack worker.",
         .example = "echo '{\"target\": \"local\", \"problems\": \"layers.txt\"}' >campaign.json\n"
                    "  skipjack run campaign.json",
         .least = 1,

@@ -24,6 +24,9 @@ static const struct table_column campaign_columns[] = {
     {"budget s", "budget_seconds", TABLE_NUMBER, 0},
     {"strategy", "strategy", TABLE_TEXT, 0},
     {"configs", "configs_limit", TABLE_INT, 0},
+    {"priority", "priority", TABLE_INT, 0},
+    {"share", "share", TABLE_NUMBER, 0},
+    {"pool", "pool", TABLE_TEXT, 0},
     {NULL, "seed", TABLE_INT, 0},
     {NULL, "build_only", TABLE_YES, 0},
     {NULL, "stack", TABLE_TEXT, 0},
@@ -53,6 +56,9 @@ Table *list_campaigns(Store *store, bool active_only, GError **error)
         table_number(table, campaign->budget_seconds);
         table_text(table, campaign->strategy);
         table_int(table, campaign->configs_limit);
+        table_int(table, campaign->priority);
+        table_number(table, campaign->share);
+        table_text(table, campaign->pool);
         table_int(table, campaign->seed);
         table_yes(table, campaign->build_only);
         table_text(table, campaign->stack);
@@ -167,6 +173,8 @@ static void print_head(const struct shown *shown)
     printf("Campaign %" G_GINT64_FORMAT "%s%s on %s, %s%s\n", campaign->id,
            campaign->name[0] ? " " : "", campaign->name, campaign->target, campaign->state,
            campaign->build_only ? ", build only" : "");
+    printf("priority %d, share %g, pool %s\n", campaign->priority, campaign->share,
+           campaign->pool[0] ? campaign->pool : "any");
     printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all), stack %s\n%s\n",
            campaign->strategy, campaign->seed, campaign->configs_limit,
            campaign->stack[0] ? campaign->stack : "any", text);

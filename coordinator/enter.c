@@ -119,13 +119,18 @@ void entered_say_missing(const struct entered *entered)
                 entered->uncovered->len);
 }
 
+static char *wanted_stack(const struct request *request, const struct machine *machine)
+{
+    return request->stack ? request->stack : machine->stack;
+}
+
 static struct plan_request make_plan_request(const struct request *request,
                                              const struct machine *machine, const GArray *problems,
                                              const GPtrArray *solvers)
 {
     return (struct plan_request){
         .target = &machine->target,
-        .stack = machine->stack,
+        .stack = wanted_stack(request, machine),
         .strategy = request->strategy,
         .seed = request->seed,
         .configs_limit = request->configs,
@@ -222,7 +227,10 @@ static bool create(Store *store, const struct request *request, const struct mac
         .name = name,
         .identity = (char *)identity,
         .target = (char *)machine->target.id,
-        .stack = machine->stack,
+        .stack = wanted_stack(request, machine),
+        .pool = request->pool,
+        .priority = request->priority,
+        .share = request->share,
         .state = (char *)"active",
         .strategy = request->strategy,
         .seed = request->seed,
@@ -239,7 +247,7 @@ static bool create(Store *store, const struct request *request, const struct mac
            note_left_out(store, entered, error);
 }
 
-/* An existing campaign goes on as it was planned: what it left out then is said, not what today's
+/* A priority, share or pool that is asked for replaces the campaign's. An existing campaign goes on as it was planned: what it left out then is said, not what today's
  * plan leaves out. */
 static bool go_on(Store *store, const struct request *request, struct entered *entered,
                   GError **error)
@@ -248,6 +256,10 @@ static bool go_on(Store *store, const struct request *request, struct entered *e
     bool ok = enter_read_notes(store, entered->campaign->id, &notes, error);
     entered->left_out = notes.left_out;
     enter_notes_clear(&notes);
+    bool shared = request->pool || request->priority != 0 || request->share != 1;
+    if (ok && shared)
+        ok = store_share_campaign(store, entered->campaign->id, &request->priority, &request->share,
+                                  request->pool, error);
     return ok && extend(store, request, entered, error);
 }
 

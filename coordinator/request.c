@@ -14,6 +14,7 @@ void request_init(struct request *request, double budget_seconds)
         .strategy = g_strdup(strategies[0]),
         .configs = REQUEST_DEFAULT_CONFIGS,
         .budget_seconds = budget_seconds,
+        .share = 1,
     };
 }
 
@@ -25,6 +26,8 @@ void request_clear(struct request *request)
     g_free(request->network);
     g_free(request->strategy);
     g_free(request->solvers);
+    g_free(request->pool);
+    g_free(request->stack);
     g_strfreev(request->files);
     *request = (struct request){0};
 }
@@ -71,6 +74,13 @@ bool request_check(const struct request *request, GError **error)
         !isfinite(request->budget_seconds)) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
                     "--configs, --seed and --budget cannot be negative");
+        return false;
+    }
+    if (request->pool && !request->pool[0])
+        return refuse(error, "--pool needs a label, not", "");
+    if (!(request->share > 0) || !isfinite(request->share)) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "--share takes a number above 0");
         return false;
     }
     g_autoptr(GPtrArray) solvers = request_solvers(request, error);
@@ -171,6 +181,14 @@ static bool take_other(const char *key, const json_t *value, struct request *req
         request->budget_seconds = json_number_value(value);
         return json_is_number(value);
     }
+    if (strcmp(key, "share") == 0) {
+        request->share = json_number_value(value);
+        return json_is_number(value);
+    }
+    if (strcmp(key, "priority") == 0) {
+        request->priority = (int)json_integer_value(value);
+        return json_is_integer(value) && json_integer_value(value) == request->priority;
+    }
     if (strcmp(key, "build_only") == 0)
         return take_yes(value, &request->build_only);
     if (strcmp(key, "all_solvers") == 0)
@@ -189,7 +207,8 @@ static bool take_field(const char *key, const json_t *value, const char *folder,
         char **field;
     } texts[] = {
         {"name", &request->name},       {"target", &request->target},     {"tag", &request->tag},
-        {"network", &request->network}, {"strategy", &request->strategy},
+        {"network", &request->network}, {"strategy", &request->strategy}, {"pool", &request->pool},
+        {"stack", &request->stack},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         if (strcmp(key, texts[i].key) == 0)

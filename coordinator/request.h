@@ -19,6 +19,10 @@ struct request {
     double budget_seconds;
     gboolean build_only;
     gboolean all_solvers;
+    char *pool;  /* NULL for any worker */
+    char *stack; /* constraints, NULL for the target's own */
+    int priority;
+    double share;
 };
 /* Everything at its default; the budget is the command's own. */
 void request_init(struct request *request, double budget_seconds);

@@ -5,6 +5,7 @@
 #include "schema/database.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define SHOWN_EVENTS 8
 
@@ -64,13 +65,42 @@ Table *list_events(Store *store, int64_t campaign, int limit, GError **error)
     return table;
 }
 
+static const struct table_column refusal_columns[] = {
+    {"campaign", "campaign", TABLE_INT, 0},
+    {"workers", "workers", TABLE_INT, 0},
+    {"one of them", "node", TABLE_TEXT, 0},
+    {"is not admitted, for", "reason", TABLE_TEXT, 0},
+};
+
+/* A row for each reason of a campaign: they stand next to each other. */
+static Table *list_refusals(Store *store, GError **error)
+{
+    g_autoptr(GPtrArray) refusals = store_list_refusals(store, 0, 0, error);
+    if (!refusals)
+        return NULL;
+    Table *table = table_new(refusal_columns, G_N_ELEMENTS(refusal_columns));
+    for (guint i = 0, same; i < refusals->len; i += same) {
+        const struct refusal_row *first = g_ptr_array_index(refusals, i);
+        for (same = 1; i + same < refusals->len; same++) {
+            const struct refusal_row *next = g_ptr_array_index(refusals, i + same);
+            if (next->campaign != first->campaign || strcmp(next->reason, first->reason) != 0)
+                break;
+        }
+        table_int(table, first->campaign);
+        table_int(table, same);
+        table_text(table, first->node);
+        table_text(table, first->reason);
+    }
+    return table;
+}
+
 /* ---- status ---- */
 
 struct farm {
     char *database;
     bool embedded;
     struct progress sum; /* over the campaigns that are active or paused */
-    Table *campaigns, *workers, *events;
+    Table *campaigns, *workers, *refusals, *events;
 };
 
 static void farm_clear(struct farm *farm)
@@ -78,6 +108,7 @@ static void farm_clear(struct farm *farm)
     g_free(farm->database);
     table_free(farm->campaigns);
     table_free(farm->workers);
+    table_free(farm->refusals);
     table_free(farm->events);
 }
 
@@ -107,6 +138,7 @@ static bool farm_read(Store *store, struct farm *farm, GError **error)
     return farm->database && sum_jobs(store, &farm->sum, error) &&
            (farm->campaigns = list_campaigns(store, true, error)) &&
            (farm->workers = list_workers(store, error)) &&
+           (farm->refusals = list_refusals(store, error)) &&
            (farm->events = list_events(store, 0, SHOWN_EVENTS, error));
 }
 
@@ -124,15 +156,17 @@ static void farm_print(const struct farm *farm, const char *database)
     if (table_rows(farm->workers) == 0)
         printf("\nNo worker is running; skipjack worker starts one.\n");
     list_section("Workers", farm->workers);
+    list_section("Refused", farm->refusals);
     list_section("Latest events", farm->events);
 }
 
 static void farm_show_json(const struct farm *farm, const char *database)
 {
     Table *states = list_job_states(&farm->sum);
-    table_show_json(json_pack("{s:s, s:b, s:o, s:o, s:o, s:o}", "database", database, "embedded",
-                              farm->embedded, "campaigns", table_json(farm->campaigns), "jobs",
-                              table_json(states), "workers", table_json(farm->workers), "events",
+    table_show_json(json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "database", database,
+                              "embedded", farm->embedded, "campaigns", table_json(farm->campaigns),
+                              "jobs", table_json(states), "workers", table_json(farm->workers),
+                              "refused", table_json(farm->refusals), "events",
                               table_json(farm->events)));
     table_free(states);
 }
@@ -143,7 +177,9 @@ int command_status(int argc, char **argv)
     const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
     const struct cli cli = {
         .command = "status",
-        .summary = "The farm at a glance: database, active campaigns, their jobs, workers, events.",
+        .summary =
+            "The farm at a glance: database, active campaigns, their jobs, workers, which of them a "
+            "campaign does not admit and why, events.",
         .example = "skipjack status",
         .options = options,
     };

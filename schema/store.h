@@ -93,6 +93,9 @@ struct campaign {
     int round_configs;                    /* configs in a round */
     double budget_seconds, spent_seconds; /* working time, all rounds; budget 0 for none */
     bool build_only;
+    char *pool;   /* only workers with this label work on it, "" for any */
+    int priority; /* higher ones are claimed first */
+    double share; /* of the working time among campaigns of one priority; 0 counts as 1 */
     int64_t created_unix;
     /* Filled by list and get: jobs by state. */
     int jobs, jobs_done, jobs_failed, jobs_open;
@@ -125,6 +128,9 @@ struct campaign *store_find_campaign(Store *store, const char *identity, GError 
 GPtrArray *store_list_campaigns(Store *store, GError **error); /* struct campaign * */
 /* verb: "pause", "resume", "cancel", "retry" (failed jobs back to ready), "drop". STORE_ERROR_STATE when the state forbids it. */
 bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **error);
+/* Sets what is not NULL of priority, share (over 0) and pool. */
+bool store_share_campaign(Store *store, int64_t id, const int *priority, const double *share,
+                          const char *pool, GError **error);
 /* Removes what dropped campaigns left: "drop" does so itself, but leaves to a later call what somebody
  * still reads. */
 bool store_drop_partitions(Store *store, GError **error);
@@ -139,6 +145,10 @@ struct worker_info {
     const char *process; /* tells this process from a dead one: boot id, pid and start time */
     const char *target;  /* its device's target id, "" for a build node */
     const char *stack;
+    bool eval_only; /* it builds nothing */
+    const char *const
+        *labels; /* pools it works for beside what is for any; NULL-terminated or NULL */
+    const char *const *solvers; /* as in struct claim; NULL for any */
 };
 bool store_register_worker(Store *store, const struct worker_info *info, int64_t *worker,
                            GError **error);
@@ -151,6 +161,13 @@ struct worker_row {
 };
 GPtrArray *store_list_workers(Store *store, const char *node,
                               GError **error); /* node NULL: all; not ended ones first */
+/* Why active campaigns do not admit running workers; worker, campaign 0: all of them. GPtrArray of
+ * struct refusal_row *, the same reasons of a campaign next to each other. */
+struct refusal_row {
+    int64_t campaign, worker;
+    char *node, *reason;
+};
+GPtrArray *store_list_refusals(Store *store, int64_t worker, int64_t campaign, GError **error);
 /* From now on this connection hears when work appears for an idle worker: claims that find nothing leave
  * it idle, and a few idle ones that suit are woken at once. A connection that was opened again hears
  * again. */

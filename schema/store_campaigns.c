@@ -14,17 +14,20 @@ void campaign_free(struct campaign *campaign)
     g_free(campaign->stack);
     g_free(campaign->state);
     g_free(campaign->strategy);
+    g_free(campaign->pool);
     g_free(campaign);
 }
 
 static json_t *campaign_to_json(const struct campaign *c)
 {
     json_t *object = json_pack(
-        "{so so ss so ss sI si si so sb}", "name", json_from_text(c->name ? c->name : ""),
+        "{so so ss so ss sI si si so sb so si so}", "name", json_from_text(c->name ? c->name : ""),
         "identity", json_from_text(c->identity ? c->identity : ""), "target", c->target, "stack",
         json_from_text(c->stack ? c->stack : ""), "strategy", c->strategy, "seed",
         (json_int_t)c->seed, "configs_limit", c->configs_limit, "round_configs", c->round_configs,
-        "budget_seconds", json_from_double(c->budget_seconds), "build_only", c->build_only);
+        "budget_seconds", json_from_double(c->budget_seconds), "build_only", c->build_only, "pool",
+        json_from_text(c->pool ? c->pool : ""), "priority", c->priority, "share",
+        json_from_double(c->share > 0 ? c->share : 1));
     g_assert(object != NULL);
     return object;
 }
@@ -150,6 +153,9 @@ gpointer store_read_campaign(const json_t *object)
     c->budget_seconds = json_member_double(object, "budget_seconds");
     c->spent_seconds = json_member_double(object, "spent_seconds");
     c->build_only = json_member_bool(object, "build_only");
+    c->pool = json_member_text(object, "pool");
+    c->priority = (int)json_member_int(object, "priority");
+    c->share = json_member_double(object, "share");
     c->created_unix = json_member_int(object, "created");
     c->jobs = (int)json_member_int(object, "jobs");
     c->jobs_done = (int)json_member_int(object, "done");
@@ -203,6 +209,15 @@ bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **
 {
     return store_do(store, error, "SELECT change_campaign($1, $2)", "ls", id, verb) &&
            (!g_str_equal(verb, "drop") || store_drop_partitions(store, error));
+}
+
+bool store_share_campaign(Store *store, int64_t id, const int *priority, const double *share,
+                          const char *pool, GError **error)
+{
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    g_autofree char *number = priority ? g_strdup_printf("%d", *priority) : NULL;
+    return store_do(store, error, "SELECT set_campaign_share($1, $2, $3, $4)", "lsss", id, number,
+                    share ? g_ascii_dtostr(digits, sizeof digits, *share) : NULL, pool);
 }
 
 bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GError **error)

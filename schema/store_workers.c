@@ -3,17 +3,32 @@
 
 #include <stdlib.h>
 
+/* NULL is an empty list. */
+static json_t *texts_to_json(const char *const *texts)
+{
+    json_t *array = json_array();
+    for (; texts && *texts; texts++)
+        json_array_append_new(array, json_from_text(*texts));
+    return array;
+}
+
 bool store_register_worker(Store *store, const struct worker_info *info, int64_t *worker,
                            GError **error)
 {
+    g_autoptr(StoreJson) labels = texts_to_json(info->labels);
+    g_autoptr(StoreJson) carried = info->solvers ? texts_to_json(info->solvers) : json_null();
     g_autoptr(StoreRows) rows =
         store_run(store, error,
-                  "INSERT INTO workers (node, process, target, stack) VALUES ($1, $2, $3, $4)"
+                  "INSERT INTO workers (node, process, target, stack, builds, labels, carried)"
+                  " VALUES ($1, $2, $3, $4, $5, ARRAY(SELECT jsonb_array_elements_text($6)),"
+                  "  CASE jsonb_typeof($7) WHEN 'array'"
+                  "       THEN ARRAY(SELECT jsonb_array_elements_text($7)) END)"
                   " ON CONFLICT (node, process) DO UPDATE SET target = EXCLUDED.target,"
-                  " stack = EXCLUDED.stack, beat_at = clock_timestamp(), ended_at = NULL"
+                  " stack = EXCLUDED.stack, builds = EXCLUDED.builds, labels = EXCLUDED.labels,"
+                  " carried = EXCLUDED.carried, beat_at = clock_timestamp(), ended_at = NULL"
                   " RETURNING id",
-                  "ssss", info->node, info->process, info->target ? info->target : "",
-                  info->stack ? info->stack : "");
+                  "ssssbjj", info->node, info->process, info->target ? info->target : "",
+                  info->stack ? info->stack : "", !info->eval_only, labels, carried);
     if (rows == NULL)
         return false;
     *worker = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
@@ -54,6 +69,33 @@ GPtrArray *store_list_workers(Store *store, const char *node, GError **error)
                    " ORDER BY w.ended_at IS NOT NULL, w.node, w.id DESC",
                    "s", node);
     return rows == NULL ? NULL : store_list(rows, read_worker, worker_row_free);
+}
+
+static void refusal_row_free(gpointer data)
+{
+    struct refusal_row *row = data;
+    g_free(row->node);
+    g_free(row->reason);
+    g_free(row);
+}
+
+static gpointer read_refusal(const json_t *object)
+{
+    struct refusal_row *row = g_new0(struct refusal_row, 1);
+    row->campaign = json_member_int(object, "campaign_id");
+    row->worker = json_member_int(object, "worker_id");
+    row->node = json_member_text(object, "node");
+    row->reason = json_member_text(object, "reason");
+    return row;
+}
+
+GPtrArray *store_list_refusals(Store *store, int64_t worker, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error,
+                                           "SELECT to_jsonb(r) FROM refusals($1, $2) AS r"
+                                           " ORDER BY r.campaign_id, r.reason, r.node, r.worker_id",
+                                           "ll", worker, campaign);
+    return rows == NULL ? NULL : store_list(rows, read_refusal, refusal_row_free);
 }
 
 /* The channel is entered with the session, so that a connection that is opened again has it too. */

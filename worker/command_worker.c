@@ -14,6 +14,7 @@
 struct arguments {
     int build, batch;
     char *eval, *cold;
+    char **labels;
     gint64 campaign;
     gboolean until_empty, embedded, probe;
     double lease_seconds, compile_timeout_seconds, run_timeout_seconds, sample_seconds;
@@ -36,6 +37,8 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
         {"until-empty", 0, 0, G_OPTION_ARG_NONE, &a->until_empty,
          "End when nothing is left to claim", NULL},
         {"campaign", 0, 0, G_OPTION_ARG_INT64, &a->campaign, "Work on this campaign alone", "ID"},
+        {"label", 0, 0, G_OPTION_ARG_STRING_ARRAY, &a->labels,
+         "Also work on campaigns of that pool; may be repeated", "X"},
         {"embedded", 0, 0, G_OPTION_ARG_NONE, &a->embedded,
          "Use the embedded database where SKIPJACK_DB is not set", NULL},
         {"batch", 0, 0, G_OPTION_ARG_INT, &a->batch, "Jobs a claim (default: 8)", "N"},
@@ -65,7 +68,7 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
     g_option_context_set_description(
         context,
         "Example:\n  SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
-        "--eval 0,1\n\nFILE of --cold, where a layer runs one config N times:\n  {\"layers\": "
+        "--eval 0,1 --label night\n\nFILE of --cold, where a layer runs one config N times:\n  {\"layers\": "
         "[{\"problem\": KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_set_prgname("skipjack worker");
@@ -104,6 +107,7 @@ static const char *meaningless_option(const struct arguments *a)
         {"--batch", a->batch != NO_INT},
         {"--campaign", a->campaign != 0},
         {"--until-empty", a->until_empty},
+        {"--label", a->labels != NULL},
         {"--embedded", a->embedded},
         {"--lease", a->lease_seconds > NO_DOUBLE},
         {"--sample-seconds", a->sample_seconds > NO_DOUBLE},
@@ -177,6 +181,7 @@ static int work(const struct arguments *a, char **devices)
         .devices = devices,
         .until_empty = a->until_empty,
         .campaign = a->campaign,
+        .labels = a->labels,
         .batch = a->batch,
         .lease_seconds = a->lease_seconds,
         .compile_timeout_seconds = a->compile_timeout_seconds,
@@ -237,5 +242,6 @@ int command_worker(int argc, char **argv)
     int status = arguments_parse(&a, argc, argv, &error) ? run(&a) : usage(error->message);
     g_free(a.eval);
     g_free(a.cold);
+    g_strfreev(a.labels);
     return status;
 }

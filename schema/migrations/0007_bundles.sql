@@ -35,6 +35,20 @@ BEGIN
     END LOOP;
 END $$;
 
+-- What says who works on a campaign, and when: only workers with the pool's
+-- label, '' for any; the highest priority first; among equal ones the least
+-- working time for its share.
+ALTER TABLE campaigns
+    ADD COLUMN pool     text NOT NULL DEFAULT '',
+    ADD COLUMN priority integer NOT NULL DEFAULT 0,
+    ADD COLUMN share    double precision NOT NULL DEFAULT 1 CHECK (share > 0);
+
+-- carried: "name:revision:hash" of its solvers, NULL for any.
+ALTER TABLE workers
+    ADD COLUMN labels  text[] NOT NULL DEFAULT '{}',
+    ADD COLUMN builds  boolean NOT NULL DEFAULT true,
+    ADD COLUMN carried text[];
+
 CREATE SEQUENCE job_ids;
 CREATE SEQUENCE fences;
 

@@ -242,7 +242,7 @@ BEGIN
         JOIN campaigns c ON c.id = campaign AND c.state = 'active'
         WHERE i.build = for_build AND i.woken_at < clock_timestamp() - interval '5 seconds'
           AND i.campaign_id IN (0, campaign) AND (i.target IS NULL OR i.target = c.target)
-          AND stack_matches(c.stack, w.stack)
+          AND (c.pool = '' OR c.pool = ANY (w.labels)) AND stack_matches(c.stack, w.stack)
         LIMIT most FOR UPDATE OF i SKIP LOCKED
     ), woken AS (
         UPDATE idle_workers i SET woken_at = clock_timestamp() FROM picked p
@@ -369,7 +369,8 @@ BEGIN
         ORDER BY j.position;
 END $$;
 
--- Claims jobs of the first active campaign that has some for this worker.
+-- Claims jobs of one active campaign that has some for this worker: of those
+-- with the highest priority the one with the least working time for its share.
 -- known_campaign, from_round, from_position: where the last claim from this
 -- pool ended, which is where this one begins.
 CREATE FUNCTION claim_jobs(claimer bigint, build boolean, wanted_campaign bigint,
@@ -381,6 +382,8 @@ LANGUAGE plpgsql ROWS 8 SET search_path = skipjack, pg_temp AS $$
 DECLARE
     from_state job_state := CASE WHEN build THEN 'ready' ELSE 'built' END;
     has_stack text;
+    has_labels text[];
+    several boolean := (SELECT count(*) > 1 FROM campaigns WHERE state = 'active');
     solver_ids bigint[];
     c campaigns;
     b bundles;
@@ -389,7 +392,7 @@ DECLARE
     wanted integer := batch;
 BEGIN
     UPDATE workers SET beat_at = clock_timestamp(), ended_at = NULL
-    WHERE id = claimer RETURNING stack INTO has_stack;
+    WHERE id = claimer RETURNING stack, labels INTO has_stack, has_labels;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no worker %s', claimer);
     END IF;
@@ -398,8 +401,8 @@ BEGIN
     FOR c IN SELECT * FROM campaigns
              WHERE state = 'active' AND (wanted_campaign = 0 OR id = wanted_campaign)
                AND (wanted_target IS NULL OR target = wanted_target)
-               AND stack_matches(stack, has_stack)
-             ORDER BY id
+               AND (pool = '' OR pool = ANY (has_labels)) AND stack_matches(stack, has_stack)
+             ORDER BY priority DESC, CASE WHEN several THEN spent_seconds(id) / share END, id
     LOOP
         last_round := 2147483647;
         IF c.budget_seconds > 0 AND spent_seconds(c.id) >= c.budget_seconds THEN

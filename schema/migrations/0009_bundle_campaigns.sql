@@ -6,10 +6,11 @@ LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     new_id bigint;
 BEGIN
+    PERFORM check_stack(plan->>'stack');
     INSERT INTO campaigns (name, identity, target, stack, strategy, seed, configs_limit,
-                           round_configs, budget_seconds, build_only)
+                           round_configs, budget_seconds, build_only, pool, priority, share)
     SELECT p.name, p.identity, p.target, p.stack, p.strategy, p.seed, p.configs_limit,
-           p.round_configs, p.budget_seconds, p.build_only
+           p.round_configs, p.budget_seconds, p.build_only, p.pool, p.priority, p.share
     FROM jsonb_populate_record(NULL::campaigns, plan) AS p
     RETURNING id INTO new_id;
     PERFORM add_partitions(new_id);

@@ -106,6 +106,33 @@ static void test_an_idle_agent_is_woken(void)
     g_assert_cmpint(live_wait(agent, 60), ==, 0);
 }
 
+/* Its words; it must end well. */
+static char *run_worker(const char *label)
+{
+    g_autoptr(GError) error = NULL;
+    char *words = NULL;
+    int status;
+    const char *const line[] = {program(), "worker", "--embedded", "--until-empty",
+                                "--label", label,    NULL};
+    g_assert_true(g_spawn_sync(NULL, (char **)(gpointer)line, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+                               NULL, &words, &status, &error));
+    g_assert_cmpint(status, ==, 0);
+    return words;
+}
+
+static void test_a_pool_admits_its_label(void)
+{
+    static const char *const request[] = {"--solvers", "ConvDirectNaive", "--pool", "night", NULL};
+    g_autoptr(Store) store = scratch_store();
+    int64_t id = live_campaign(program(), problems, request);
+    g_autofree char *refused = run_worker("day");
+    g_assert_nonnull(strstr(refused, "does not admit this worker: it has no label night"));
+    g_assert_false(has_begun(store, id));
+    g_autofree char *admitted = run_worker("night");
+    g_assert_null(strstr(admitted, "does not admit"));
+    assert_done(store, id, 2);
+}
+
 /* A build-only node compiles everything and measures nothing; an eval-only one does the rest. */
 static void test_building_and_evaluating_may_be_two_nodes(void)
 {
@@ -233,6 +260,7 @@ int main(int argc, char **argv)
     g_test_add_func("/agent/kernels_are_compiled_once", test_kernels_are_compiled_once);
     g_test_add_func("/agent/an_empty_queue_ends_at_once", test_an_empty_queue_ends_at_once);
     g_test_add_func("/agent/an_idle_agent_is_woken", test_an_idle_agent_is_woken);
+    g_test_add_func("/agent/a_pool_admits_its_label", test_a_pool_admits_its_label);
     g_test_add_func("/agent/building_and_evaluating_may_be_two_nodes",
                     test_building_and_evaluating_may_be_two_nodes);
     g_test_add_func("/agent/kernels_of_a_gpu_are_built_without_one",

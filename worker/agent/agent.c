@@ -254,10 +254,12 @@ static void schedule_working(struct agent *agent)
         evaluator_pump(g_ptr_array_index(agent->evaluators, i));
     if (!agent_idle(agent) || uv_is_active((uv_handle_t *)&agent->poll))
         return;
-    if (!agent->options->until_empty)
+    if (!agent->options->until_empty) {
         agent_listen(agent);
-    else if (!agent->asking_others)
+        agent_ask_refusals(agent);
+    } else if (!agent->asking_others) {
         agent_ask_others(agent);
+    }
     agent->phase = PHASE_BUILD;
     builder_turn(agent->builder);
     agent_rest(agent);
@@ -366,6 +368,7 @@ static void agent_clear(struct agent *agent)
 {
     g_ptr_array_unref(agent->evaluators);
     g_hash_table_unref(agent->best_ms);
+    g_hash_table_unref(agent->refusals);
     g_strfreev(agent->solvers);
     identity_remove_scratch(agent->scratch);
     g_free(agent->scratch);
@@ -385,6 +388,7 @@ int agent_run(const struct agent_options *options, const char *url, bool embedde
     agent.node = identity_node();
     agent.process = identity_process();
     agent.solvers = carried_solvers();
+    agent.refusals = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     agent.best_ms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     signal(SIGPIPE, SIG_IGN); /* a dying child's pipe is reported by the write */
     uv_loop_init(&agent.loop);

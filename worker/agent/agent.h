@@ -16,6 +16,7 @@ struct agent_options {
     char **devices;   /* one eval child each, NULL-terminated, empty for none */
     bool until_empty; /* end when nothing is left to claim */
     int64_t campaign; /* 0: any */
+    char **labels;    /* pools it works for, NULL-terminated, or NULL */
     int batch;        /* jobs a claim */
     double lease_seconds;
     double compile_timeout_seconds; /* a kernel */

@@ -9,6 +9,7 @@ struct worker_call {
     char *node, *process, *target, *stack;
     int64_t worker;
     bool others_work;
+    GPtrArray *refusals; /* struct refusal_row * */
 };
 
 static struct worker_call *worker_call_new(struct agent *agent)
@@ -21,7 +22,15 @@ static struct worker_call *worker_call_new(struct agent *agent)
     call->target = g_strdup(first ? evaluator_target(first)->id : "");
     call->stack =
         agent_join_stacks(first ? evaluator_stack(first) : "", builder_stack(agent->builder));
-    call->info = (struct worker_info){call->node, call->process, call->target, call->stack};
+    call->info = (struct worker_info){
+        .node = call->node,
+        .process = call->process,
+        .target = call->target,
+        .stack = call->stack,
+        .eval_only = agent->options->build == 0,
+        .labels = (const char *const *)agent->options->labels,
+        .solvers = (const char *const *)agent->solvers,
+    };
     call->worker = agent->worker;
     return call;
 }
@@ -32,6 +41,8 @@ static void worker_call_free(struct worker_call *call)
     g_free(call->process);
     g_free(call->target);
     g_free(call->stack);
+    if (call->refusals)
+        g_ptr_array_unref(call->refusals);
     g_free(call);
 }
 
@@ -167,6 +178,46 @@ void agent_beat_due(uv_timer_t *timer)
     lane_push(agent->control, &call->call);
 }
 
+/* ---- why nothing is claimable ---- */
+
+static bool run_refusals(struct lane_call *base, Store *store, GError **error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    call->refusals =
+        store_list_refusals(store, call->worker, call->agent->options->campaign, error);
+    return call->refusals != NULL;
+}
+
+static void say_refusals(struct worker_call *call)
+{
+    for (guint i = 0; call->refusals && i < call->refusals->len; i++) {
+        const struct refusal_row *row = g_ptr_array_index(call->refusals, i);
+        g_autofree char *text =
+            g_strdup_printf("campaign %" G_GINT64_FORMAT " does not admit this worker: %s",
+                            (gint64)row->campaign, row->reason);
+        if (g_hash_table_add(call->agent->refusals, g_strdup(text)))
+            agent_log("%s", text);
+    }
+}
+
+static void refusals_known(struct lane_call *base, const GError *error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    if (error)
+        agent_log("cannot ask which campaigns admit this worker: %s", error->message);
+    say_refusals(call);
+    agent_kick(call->agent);
+    worker_call_free(call);
+}
+
+void agent_ask_refusals(struct agent *agent)
+{
+    struct worker_call *call = worker_call_new(agent);
+    call->call.run = run_refusals;
+    call->call.done = refusals_known;
+    lane_push(agent->control, &call->call);
+}
+
 /* ---- the end of the queue ---- */
 
 static bool run_others(struct lane_call *base, Store *store, GError **error)
@@ -180,7 +231,7 @@ static bool run_others(struct lane_call *base, Store *store, GError **error)
         const struct worker_row *row = g_ptr_array_index(workers, i);
         call->others_work |= !row->ended && row->leases > 0 && row->id != call->worker;
     }
-    return true;
+    return run_refusals(base, store, error);
 }
 
 static void others_known(struct lane_call *base, const GError *error)
@@ -188,6 +239,7 @@ static void others_known(struct lane_call *base, const GError *error)
     struct worker_call *call = (struct worker_call *)base;
     struct agent *agent = call->agent;
     agent->asking_others = false;
+    say_refusals(call);
     if (error)
         agent_give_up(agent, "cannot list the workers: %s", error->message);
     else if (!call->others_work && agent_idle(agent))

@@ -41,10 +41,11 @@ struct agent {
     bool take_turns; /* building would disturb measuring: a CPU target */
     enum agent_phase phase;
     bool registering, asking_others;
-    bool listening;      /* the control lane hears when work appears */
-    unsigned pause_ms;   /* of the last rest, 0 after a claim that found something */
-    gint64 beat_us;      /* when the last beat began */
-    GHashTable *best_ms; /* "campaign problem" -> double *, best verified so far */
+    bool listening;       /* the control lane hears when work appears */
+    unsigned pause_ms;    /* of the last rest, 0 after a claim that found something */
+    gint64 beat_us;       /* when the last beat began */
+    GHashTable *refusals; /* reasons of campaigns that do not admit this worker, said already */
+    GHashTable *best_ms;  /* "campaign problem" -> double *, best verified so far */
     uv_timer_t wake, poll, beat, patience;
     uv_signal_t interrupt, terminate;
 };
@@ -87,6 +88,8 @@ void agent_sign_off(struct agent *agent);
 void agent_listen(struct agent *agent);
 /* Renews the leases; a timer's callback. One that holds nothing beats more seldom. */
 void agent_beat_due(uv_timer_t *timer);
+/* Says why campaigns do not admit this worker, each reason once. */
+void agent_ask_refusals(struct agent *agent);
 /* Stops an idle agent unless another worker holds jobs, which may still come back. */
 void agent_ask_others(struct agent *agent);
 

@@ -84,6 +84,20 @@ static int64_t ask(const struct opencl_device *d, cl_device_info what, size_t si
     return (int64_t)number;
 }
 
+/* A GPU's driver is an item of the stack of its own; a CPU's is the runtime. */
+static void add_driver(struct opencl_device *d)
+{
+    char driver[64] = "";
+    cl_device_type type = 0;
+    d->cl->GetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+    if (!(type & CL_DEVICE_TYPE_GPU) ||
+        d->cl->GetDeviceInfo(d->id, CL_DRIVER_VERSION, sizeof(driver) - 1, driver, NULL) !=
+            CL_SUCCESS)
+        return;
+    g_strlcat(d->info.stack, "; driver ", sizeof(d->info.stack));
+    g_strlcat(d->info.stack, driver, sizeof(d->info.stack));
+}
+
 static bool fill_info(struct opencl_device *d, GError **error)
 {
     char version[OPENCL_VERSION_MAX];
@@ -91,6 +105,7 @@ static bool fill_info(struct opencl_device *d, GError **error)
     if (!opencl_device_version(d->id, version, error))
         return false;
     g_snprintf(d->info.stack, sizeof(d->info.stack), "opencl %s", version);
+    add_driver(d);
     d->cl->GetDeviceInfo(d->id, CL_DEVICE_NAME, sizeof(d->info.name) - 1, d->info.name, NULL);
     d->info.memory_bytes = ask(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(cl_ulong));
     d->info.largest_bytes = ask(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(cl_ulong));
