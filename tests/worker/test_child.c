@@ -304,6 +304,31 @@ static void test_requests_come_back_and_the_end_is_orderly(void)
     finish(&record);
 }
 
+static void send_number(struct record *record, int number)
+{
+    json_t *head = json_pack("{s:i}", "number", number);
+    child_send(record->child, head, NULL);
+    json_decref(head);
+    run_until(record, &record->frames, number + 1);
+}
+
+static void test_signals_to_all_are_the_agents(void)
+{
+    static const int signals[] = {SIGTERM, SIGINT};
+    struct record record = {0};
+    start(&record, "echo", 0);
+    run_until(&record, &record.ups, 1);
+    send_number(&record, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
+        kill((pid_t)child_pid(record.child), signals[i]);
+        send_number(&record, (int)i + 1);
+    }
+    child_end(record.child, 10);
+    uv_run(&record.loop, UV_RUN_DEFAULT);
+    g_assert_cmpint(record.end, ==, CHILD_EXITED);
+    finish(&record);
+}
+
 static void test_memory_is_limited(void)
 {
     static const struct {
@@ -409,6 +434,7 @@ int main(int argc, char **argv)
                     test_silent_deaths_earn_growing_pauses);
     g_test_add_func("/child/requests_come_back_and_the_end_is_orderly",
                     test_requests_come_back_and_the_end_is_orderly);
+    g_test_add_func("/child/signals_to_all_are_the_agents", test_signals_to_all_are_the_agents);
     g_test_add_func("/child/memory_is_limited", test_memory_is_limited);
     g_test_add_func("/child/freeing_kills_without_a_word", test_freeing_kills_without_a_word);
     g_test_add_func("/child/children_die_with_their_parent", test_children_die_with_their_parent);

@@ -492,7 +492,11 @@ bool child_enter(int argc, char **argv, GError **error)
         return false;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* The parent may have died before the line above. */
+    /* Whoever ends a whole group of processes (Slurm does) signals each of them. The agent decides
+     * what that means: it lets what is under way come to its end. Compilers inherit this. */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    /* The parent may have died before the first line. */
     if (getppid() != (pid_t)parent) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CLOSED, "the parent is gone");
         return false;
