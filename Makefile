@@ -172,7 +172,7 @@ test:
 		$(family)/.made
 	$(parallel) SANITIZE=address,undefined BUILD=$(sanitized_build) sanitized-tests
 	$(make_fuzzers)
-	$(call prove,$(family)/* $(call tests_of,$(rooms) faults fuzz .) $(sanitized_tests))
+	$(call prove,$(family)/* $(call tests_of,$(rooms) faults fuzz deploy .) $(sanitized_tests))
 
 test-long: export SKIPJACK_TEST_LONG := 1
 test-long: TEST_SECONDS := 3600
@@ -181,7 +181,7 @@ test-long: test
 test-%: FORCE
 	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms))) $(call programs_of,$*) \
 		$(if $(filter kernels,$*),$(family)/.made) \
-		$(if $(filter worker coordinator,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
+		$(if $(filter worker coordinator deploy,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(if $(filter kernels,$*),$(family)/*) $(call tests_of,$*))
 
 # The same programs against a GPU: with no GPU they are skipped, and say so.
@@ -248,16 +248,24 @@ demo:
 
 to := $(DESTDIR)$(PREFIX)
 networks := $(wildcard coordinator/networks/*.csv)
+scripts := slurm/submit slurm/worker.sbatch systemd/publish
+units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 
 install: all
 	install -D -m 755 $(BUILD)/skipjack $(to)/bin/skipjack
 	install -D -m 644 -t $(to)/share/doc/skipjack README.md LICENSE
 	$(if $(networks),install -D -m 644 -t $(to)/share/skipjack/networks $(networks))
+	for script in $(scripts); do install -D -m 755 deploy/$$script $(to)/share/skipjack/$$script; done
+	install -d $(to)/lib/systemd/system
+	for unit in $(units); do \
+		sed 's|/usr/local/|$(PREFIX)/|' deploy/systemd/$$unit >$(to)/lib/systemd/system/$$unit; done
 
 uninstall:
 	rm -f $(to)/bin/skipjack $(addprefix $(to)/share/,doc/skipjack/README.md doc/skipjack/LICENSE \
-		$(networks:coordinator/%=skipjack/%))
-	-rmdir $(wildcard $(to)/share/doc/skipjack $(to)/share/skipjack/networks $(to)/share/skipjack)
+		$(networks:coordinator/%=skipjack/%) $(scripts:%=skipjack/%)) \
+		$(units:%=$(to)/lib/systemd/system/%)
+	-rmdir $(wildcard $(addprefix $(to)/,share/doc/skipjack share/skipjack/networks share/skipjack/slurm \
+		share/skipjack/systemd share/skipjack))
 
 clean:
 	rm -rf build

@@ -1,0 +1,83 @@
+#!/usr/bin/perl
+# The units as they are installed: systemd reads them without a word, and finds what each
+# may do small enough. And what the coordinator's timer starts: campaigns that are over are
+# published once, whole, and again when they went on.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $program = abs_path($ENV{SKIPJACK} // 'build/skipjack');
+-x $program or plan skip_all => "$program is not built";
+
+my $folder = tempdir('skipjack-units-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+chmod 0755, $folder;
+$ENV{SKIPJACK} = $program;
+$ENV{SKIPJACK_HOME} = "$folder/home";
+delete $ENV{SKIPJACK_DB};
+END { system "'$program' db stop >/dev/null 2>&1" if $folder; }
+
+sub output {
+    my ($command) = @_;
+    my $text = qx($command 2>&1);
+    return $text;
+}
+
+is system("make -s DEPS=true install PREFIX='$folder/usr' >'$folder/make.log' 2>&1"), 0, 'make install';
+my $units = "$folder/usr/lib/systemd/system";
+my @units = map { s{.*/}{}r } glob "$units/*";
+is scalar(@units), 5, 'three services and two timers are installed';
+
+SKIP: {
+    qx(systemd-analyze --version 2>/dev/null) =~ /^systemd (\d+)/
+        or skip 'systemd-analyze is not installed', 5;
+    $1 >= 250 or skip "systemd $1 reads no units offline", 5;
+
+    is output("cd '$units' && systemd-analyze verify --man=no @{[map { qq(./'$_') } @units]}"), '',
+        'systemd reads every unit and misses nothing';
+    # Points of 100 that systemd gives for what a service may do.
+    my %allowed = ('skipjack-worker.service' => 25, 'skipjack-coordinator.service' => 15,
+        'skipjack-nightly@.service' => 15);
+    for my $unit (sort keys %allowed) {
+        my $said = output("cd '$units' && systemd-analyze security --offline=yes "
+            . "--threshold=$allowed{$unit} --no-pager './$unit'");
+        is $?, 0, "$unit may do little" or diag $said;
+    }
+    is output("systemd-analyze calendar '*-*-* 21:00'") =~ /Next elapse/ ? 1 : 0, 1, 'the night has a beginning';
+}
+
+# ---- publish
+
+my $publish = "$folder/usr/share/skipjack/systemd/publish";
+my $published = "$folder/published";
+my $layer = './bin/MIOpenDriver conv -n 1 -H 8 -W 8 -p 1 -q 1 -y 3 -x 3 -F 1 -c 8 -k 8';
+open my $file, '>', "$folder/one.txt" or die $!;
+print $file "$layer\n";
+close $file;
+
+sub tune {
+    my ($configs) = @_;
+    return system("'$program' tune '$folder/one.txt' --solvers ConvCpuDirect --configs $configs "
+        . "-o '$folder/tuned' >'$folder/tune.log' 2>&1");
+}
+
+is tune(1), 0, 'a campaign is finished';
+is system("'$program' campaign create --target local --problems '$folder/one.txt' --solvers "
+    . "ConvCpuGemm --configs 1 >'$folder/create.log' 2>&1"), 0, 'and another one is not';
+like output("'$publish' '$published'"), qr/campaign 1 is in /, 'the first is published';
+is join(' ', map { s{.*/}{}r } glob "$published/*"), 'campaign-1', 'the other is not';
+is system("'$program' check '$published/campaign-1' >/dev/null"), 0, 'what is published is good';
+my $first = readlink "$published/campaign-1";
+unlike output("'$publish' '$published'"), qr/campaign 1/, 'it is published once';
+
+is system("'$program' db psql -qc 'SELECT skipjack.add_spent(1, 1)' >'$folder/psql.log' 2>&1"), 0,
+    'it goes on';
+like output("'$publish' '$published'"), qr/campaign 1 is in /, 'and is published again';
+isnt readlink("$published/campaign-1"), $first, 'in the place of what was there';
+ok !-e "$published/$first", 'which is gone';
+
+$ENV{SKIPJACK_DB} = 'postgresql://nobody@127.0.0.1:1/none';
+isnt system("'$publish' '$published' >/dev/null 2>&1"), 0, 'without a database it fails';
+delete $ENV{SKIPJACK_DB};
+done_testing;
