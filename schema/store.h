@@ -181,6 +181,10 @@ bool store_woken(Store *store, bool *lost);
 /* Renews every lease of the worker in one statement; also returns leases of others that ran out (to
  * ready or built, with a strike; the third strike fails the job as worker lost). */
 bool store_heartbeat(Store *store, int64_t worker, GError **error);
+/* Whether the last heartbeat told that its worker was asked to drain. */
+bool store_drains(const Store *store);
+/* Asks the running workers of a node to drain; *asked is how many there are. */
+bool store_drain_node(Store *store, const char *node, int *asked, GError **error);
 /* A worker known to be dead: its leases return at once, each with a strike. */
 bool store_worker_lost(Store *store, int64_t worker, GError **error);
 /* A worker that ends in good order: its leases return without a strike. */

@@ -23,6 +23,7 @@ struct store {
     /* A claim whose answer was lost: its jobs are released by the next call. */
     int64_t doubtful_worker, doubtful_token;
     struct claim_place places[2]; /* by enum pool */
+    bool drains;                  /* as the last beat told */
     int64_t listener;             /* the worker whose channel is listened to, 0 for none */
     /* Rows that never change, by id, read when a claim first names them. */
     GHashTable *problems;  /* int64_t * -> struct problem * */

@@ -126,7 +126,25 @@ bool store_woken(Store *store, bool *lost)
 
 bool store_heartbeat(Store *store, int64_t worker, GError **error)
 {
-    return store_do(store, error, "SELECT heartbeat($1)", "l", worker);
+    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT heartbeat($1)", "l", worker);
+    if (rows == NULL)
+        return false;
+    store->drains = PQgetvalue(rows, 0, 0)[0] == 't';
+    return true;
+}
+
+bool store_drains(const Store *store)
+{
+    return store->drains;
+}
+
+bool store_drain_node(Store *store, const char *node, int *asked, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT drain_node($1)", "s", node);
+    if (rows == NULL)
+        return false;
+    *asked = atoi(PQgetvalue(rows, 0, 0));
+    return true;
 }
 
 bool store_worker_lost(Store *store, int64_t worker, GError **error)

@@ -2,6 +2,7 @@
 
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "schema/database.h"
@@ -13,7 +14,9 @@
 
 struct arguments {
     int build, batch;
-    char *eval, *cold;
+    char *eval, *cold, *drain, *drain_at;
+    int64_t drain_unix;
+    bool spare_cores;
     char **labels;
     gint64 campaign;
     gboolean until_empty, embedded, probe;
@@ -30,7 +33,9 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
 {
     const GOptionEntry entries[] = {
         {"build", 0, 0, G_OPTION_ARG_INT, &a->build,
-         "Kernels compiled at once (default: the processors); 0 builds nothing", "N"},
+         "Kernels compiled at once (default: the processors, beside GPUs without one for each and "
+         "one more); 0 builds nothing",
+         "N"},
         {"eval", 0, 0, G_OPTION_ARG_STRING, &a->eval,
          "Devices to measure on, as indices: 0,1 (default: local, the first; none: only build)",
          "LIST"},
@@ -39,6 +44,11 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
         {"campaign", 0, 0, G_OPTION_ARG_INT64, &a->campaign, "Work on this campaign alone", "ID"},
         {"label", 0, 0, G_OPTION_ARG_STRING_ARRAY, &a->labels,
          "Also work on campaigns of that pool; may be repeated", "X"},
+        {"drain-at", 0, 0, G_OPTION_ARG_STRING, &a->drain_at,
+         "End then as SIGTERM does, in local time", "HH:MM[:SS]"},
+        {"drain", 0, 0, G_OPTION_ARG_STRING, &a->drain,
+         "Ask the workers that run on a node (skipjack status) to end so, and do nothing else",
+         "NODE"},
         {"embedded", 0, 0, G_OPTION_ARG_NONE, &a->embedded,
          "Use the embedded database where SKIPJACK_DB is not set", NULL},
         {"batch", 0, 0, G_OPTION_ARG_INT, &a->batch, "Jobs a claim (default: 8)", "N"},
@@ -68,7 +78,7 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
     g_option_context_set_description(
         context,
         "Example:\n  SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
-        "--eval 0,1 --label night\n\nFILE of --cold, where a layer runs one config N times:\n  {\"layers\": "
+        "--eval 0,1 --label night --drain-at 07:00\n  skipjack worker --drain gpu17\n\nFILE of --cold, where a layer runs one config N times:\n  {\"layers\": "
         "[{\"problem\": KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_set_prgname("skipjack worker");
@@ -87,6 +97,7 @@ static void default_double(double *value, double standard)
 
 static void arguments_complete(struct arguments *a)
 {
+    a->spare_cores = a->build == NO_INT;
     default_int(&a->build, (int)g_get_num_processors());
     default_int(&a->batch, 8);
     default_double(&a->lease_seconds, 60);
@@ -102,19 +113,22 @@ static const char *meaningless_option(const struct arguments *a)
         const char *name;
         bool given;
     } options[] = {
-        {"--cold", a->probe && a->cold},
+        {"--cold", (a->probe || a->drain) && a->cold},
         {"--build", a->build != NO_INT},
         {"--batch", a->batch != NO_INT},
         {"--campaign", a->campaign != 0},
         {"--until-empty", a->until_empty},
         {"--label", a->labels != NULL},
+        {"--drain-at", a->drain_at != NULL},
+        {"--probe", a->drain && a->probe},
+        {"--eval", a->drain && a->eval},
         {"--embedded", a->embedded},
         {"--lease", a->lease_seconds > NO_DOUBLE},
         {"--sample-seconds", a->sample_seconds > NO_DOUBLE},
-        {"--compile-timeout", a->probe && a->compile_timeout_seconds > NO_DOUBLE},
-        {"--run-timeout", a->probe && a->run_timeout_seconds > NO_DOUBLE},
+        {"--compile-timeout", (a->probe || a->drain) && a->compile_timeout_seconds > NO_DOUBLE},
+        {"--run-timeout", (a->probe || a->drain) && a->run_timeout_seconds > NO_DOUBLE},
     };
-    for (size_t i = 0; (a->probe || a->cold) && i < G_N_ELEMENTS(options); i++)
+    for (size_t i = 0; (a->probe || a->cold || a->drain) && i < G_N_ELEMENTS(options); i++)
         if (options[i].given)
             return options[i].name;
     return NULL;
@@ -182,6 +196,8 @@ static int work(const struct arguments *a, char **devices)
         .until_empty = a->until_empty,
         .campaign = a->campaign,
         .labels = a->labels,
+        .drain_unix = a->drain_unix,
+        .spare_cores = a->spare_cores,
         .batch = a->batch,
         .lease_seconds = a->lease_seconds,
         .compile_timeout_seconds = a->compile_timeout_seconds,
@@ -206,15 +222,55 @@ static int ask_device(const struct arguments *a, char **devices)
     return a->probe ? agent_probe(devices[0]) : agent_cold(&start);
 }
 
+/* "07:00" or "07:00:30" as the next such time of the local clock. */
+static bool next_time(const char *text, int64_t *unix_seconds)
+{
+    if (!g_regex_match_simple("^([01]?[0-9]|2[0-3])(:[0-5][0-9]){1,2}$", text, 0, 0))
+        return false;
+    g_auto(GStrv) parts = g_strsplit(text, ":", -1);
+    int hour = atoi(parts[0]), minute = atoi(parts[1]), second = parts[2] ? atoi(parts[2]) : 0;
+    g_autoptr(GDateTime) now = g_date_time_new_now_local();
+    g_autoptr(GDateTime) today =
+        g_date_time_new_local(g_date_time_get_year(now), g_date_time_get_month(now),
+                              g_date_time_get_day_of_month(now), hour, minute, second);
+    g_autoptr(GDateTime) tomorrow = g_date_time_add_days(today, 1);
+    *unix_seconds = g_date_time_to_unix(g_date_time_compare(today, now) > 0 ? today : tomorrow);
+    return true;
+}
+
+static int drain(const char *node)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = database_open(false, &error);
+    int asked = 0;
+    if (!store || !store_drain_node(store, node, &asked, &error)) {
+        fprintf(stderr, "worker: %s\n", error->message);
+        return 1;
+    }
+    if (asked == 0)
+        fprintf(stderr, "worker: no worker runs on a node '%s'; skipjack status lists the nodes\n",
+                node);
+    else
+        fprintf(stderr, "worker: %d of '%s' will end with what they measure finished\n", asked,
+                node);
+    return asked == 0;
+}
+
 static int run(struct arguments *a)
 {
     const char *meaningless = meaningless_option(a);
     if (meaningless) {
         g_autofree char *text = g_strdup_printf("%s means nothing beside %s", meaningless,
-                                                a->probe ? "--probe" : "--cold");
+                                                a->drain   ? "--drain"
+                                                : a->probe ? "--probe"
+                                                           : "--cold");
         return usage(text);
     }
     arguments_complete(a);
+    if (a->drain)
+        return drain(a->drain);
+    if (a->drain_at && !next_time(a->drain_at, &a->drain_unix))
+        return usage("--drain-at takes a time like 07:00");
     const char *wrong = arguments_wrong(a);
     if (wrong)
         return usage(wrong);
@@ -243,5 +299,7 @@ int command_worker(int argc, char **argv)
     g_free(a.eval);
     g_free(a.cold);
     g_strfreev(a.labels);
+    g_free(a.drain);
+    g_free(a.drain_at);
     return status;
 }

@@ -47,7 +47,8 @@ ALTER TABLE campaigns
 ALTER TABLE workers
     ADD COLUMN labels  text[] NOT NULL DEFAULT '{}',
     ADD COLUMN builds  boolean NOT NULL DEFAULT true,
-    ADD COLUMN carried text[];
+    ADD COLUMN carried text[],
+    ADD COLUMN drain   boolean NOT NULL DEFAULT false; -- it was asked to end
 
 CREATE SEQUENCE job_ids;
 CREATE SEQUENCE fences;

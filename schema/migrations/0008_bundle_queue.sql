@@ -520,10 +520,14 @@ CREATE TABLE lease_watch (looked_at timestamptz NOT NULL);
 INSERT INTO lease_watch VALUES ('-infinity');
 
 -- The worker lives; of all that do, one a second looks for leases that ended.
-CREATE FUNCTION heartbeat(beating bigint) RETURNS void
+-- Tells whether the worker was asked to drain.
+CREATE FUNCTION heartbeat(beating bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    drains boolean;
 BEGIN
-    UPDATE workers SET beat_at = clock_timestamp(), ended_at = NULL WHERE id = beating;
+    UPDATE workers SET beat_at = clock_timestamp(), ended_at = NULL WHERE id = beating
+    RETURNING drain INTO drains;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no worker %s', beating);
     END IF;
@@ -533,6 +537,7 @@ BEGIN
         UPDATE lease_watch SET looked_at = clock_timestamp();
         PERFORM lose_expired();
     END IF;
+    RETURN drains;
 END $$;
 
 -- Ends a worker; was_lost tells whether its leases cost a strike.

@@ -130,4 +130,13 @@ BEGIN
     PERFORM wake_workers(campaign, false, 4);
 END $$;
 
+-- Asks the running workers of a node to end; how many there are. Each hears of
+-- it with its next beat.
+CREATE FUNCTION drain_node(draining text) RETURNS bigint
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    WITH asked AS (
+        UPDATE workers SET drain = true WHERE node = draining AND ended_at IS NULL RETURNING id)
+    SELECT count(*) FROM asked
+$$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack FROM PUBLIC;

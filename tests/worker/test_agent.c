@@ -8,6 +8,7 @@
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
+#include "worker/agent/agent.h"
 
 static const char problems[] = "8-10-10-1x1-24-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
                                "6-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F\n";
@@ -131,6 +132,69 @@ static void test_a_pool_admits_its_label(void)
     g_autofree char *admitted = run_worker("night");
     g_assert_null(strstr(admitted, "does not admit"));
     assert_done(store, id, 2);
+}
+
+/* The running worker's row, waited for. */
+static struct worker_row *running(GPtrArray **workers, Store *store)
+{
+    g_autoptr(GError) error = NULL;
+    gint64 limit = g_get_monotonic_time() + 30 * (gint64)G_USEC_PER_SEC;
+    while (g_get_monotonic_time() < limit) {
+        *workers = store_list_workers(store, NULL, &error);
+        g_assert_no_error(error);
+        if ((*workers)->len > 0)
+            return (*workers)->pdata[0];
+        g_ptr_array_unref(*workers);
+        g_usleep(50000);
+    }
+    g_error("no worker registered");
+}
+
+static int ask_to_drain(const char *node)
+{
+    g_autoptr(GError) error = NULL;
+    int status;
+    const char *const line[] = {program(), "worker", "--drain", node, NULL};
+    g_assert_true(g_spawn_sync(NULL, (char **)(gpointer)line, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+                               NULL, NULL, &status, &error));
+    return WEXITSTATUS(status);
+}
+
+/* It beats each second, and each third one while it is idle. */
+static void test_a_node_drains_when_it_is_asked(void)
+{
+    static const char *const idle[] = {"--lease", "4", NULL};
+    g_autoptr(Store) store = scratch_store();
+    GPtrArray *workers = NULL;
+    pid_t agent = live_agent(program(), idle);
+    const struct worker_row *row = running(&workers, store);
+    g_assert_cmpint(ask_to_drain("another node"), ==, 1);
+    g_assert_cmpint(ask_to_drain(row->node), ==, 0);
+    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    g_ptr_array_unref(workers);
+    g_assert_true(running(&workers, store)->ended);
+    g_ptr_array_unref(workers);
+}
+
+static void test_a_node_drains_at_its_time(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(GDateTime) now = g_date_time_new_now_local();
+    g_autoptr(GDateTime) soon = g_date_time_add_seconds(now, 6);
+    g_autofree char *time = g_date_time_format(soon, "%H:%M:%S");
+    const char *const window[] = {"--drain-at", time, NULL};
+    pid_t agent = live_agent(program(), window);
+    g_assert_cmpint(live_wait(agent, 40), ==, 0);
+    g_assert_cmpint(g_get_real_time() / G_USEC_PER_SEC, >=, g_date_time_to_unix(soon));
+}
+
+static void test_cores_stay_free_beside_gpus(void)
+{
+    static const struct {
+        int build, gpus, beside;
+    } cases[] = {{16, 0, 16}, {16, 1, 14}, {16, 8, 7}, {4, 8, 1}, {2, 1, 1}, {0, 1, 0}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_assert_cmpint(agent_build_beside(cases[i].build, cases[i].gpus), ==, cases[i].beside);
 }
 
 /* A build-only node compiles everything and measures nothing; an eval-only one does the rest. */
@@ -261,6 +325,9 @@ int main(int argc, char **argv)
     g_test_add_func("/agent/an_empty_queue_ends_at_once", test_an_empty_queue_ends_at_once);
     g_test_add_func("/agent/an_idle_agent_is_woken", test_an_idle_agent_is_woken);
     g_test_add_func("/agent/a_pool_admits_its_label", test_a_pool_admits_its_label);
+    g_test_add_func("/agent/a_node_drains_when_it_is_asked", test_a_node_drains_when_it_is_asked);
+    g_test_add_func("/agent/a_node_drains_at_its_time", test_a_node_drains_at_its_time);
+    g_test_add_func("/agent/cores_stay_free_beside_gpus", test_cores_stay_free_beside_gpus);
     g_test_add_func("/agent/building_and_evaluating_may_be_two_nodes",
                     test_building_and_evaluating_may_be_two_nodes);
     g_test_add_func("/agent/kernels_of_a_gpu_are_built_without_one",

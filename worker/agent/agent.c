@@ -166,6 +166,14 @@ void agent_refused(struct agent *agent, const char *name, const GError *error)
         agent_give_up(agent, "%s: %s", name, error->message);
 }
 
+void agent_drain(struct agent *agent, const char *why)
+{
+    if (agent->state >= AGENT_STOPPING)
+        return;
+    agent_log("%s: what is being measured is finished, the rest released", why);
+    agent_stop(agent);
+}
+
 static void close_timer(uv_timer_t *timer)
 {
     uv_close((uv_handle_t *)timer, NULL);
@@ -183,6 +191,7 @@ static void agent_close(struct agent *agent)
     close_timer(&agent->poll);
     close_timer(&agent->beat);
     close_timer(&agent->patience);
+    close_timer(&agent->window);
     uv_close((uv_handle_t *)&agent->interrupt, NULL);
     uv_close((uv_handle_t *)&agent->terminate, NULL);
 }
@@ -209,12 +218,27 @@ static bool on_a_cpu(const Evaluator *evaluator)
     return evaluator_target(evaluator)->vendor == VENDOR_CPU;
 }
 
+int agent_build_beside(int build, int gpus)
+{
+    return gpus == 0 ? build : MAX(build - gpus - 1, MIN(build, 1));
+}
+
+static int count_gpus(const struct agent *agent)
+{
+    int gpus = 0;
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        gpus += !on_a_cpu(g_ptr_array_index(agent->evaluators, i));
+    return gpus;
+}
+
 static void schedule_starting(struct agent *agent)
 {
     if (agent->registering || !builder_stack(agent->builder) ||
         evaluators_any(agent, evaluator_unopened))
         return;
     agent->take_turns = agent->options->build > 0 && evaluators_any(agent, on_a_cpu);
+    if (agent->options->spare_cores)
+        builder_limit(agent->builder, agent_build_beside(agent->options->build, count_gpus(agent)));
     agent_register(agent);
 }
 
@@ -304,8 +328,25 @@ static void signalled(uv_signal_t *handle, int number)
         identity_remove_scratch(agent->scratch);
         _exit(128 + number);
     }
-    agent_log("stopping: what is being measured is finished, the rest released");
-    agent_stop(agent);
+    agent_drain(agent, "stopping");
+}
+
+/* The clock may be set meanwhile, so it is looked at every few seconds. */
+#define WINDOW_MS 5000
+
+static void window_due(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    if (g_get_real_time() / G_USEC_PER_SEC >= agent->options->drain_unix)
+        agent_drain(agent, "the time of --drain-at has come");
+}
+
+static void agent_open_window(struct agent *agent)
+{
+    int64_t left_ms = agent->options->drain_unix * 1000 - g_get_real_time() / 1000;
+    if (agent->options->drain_unix > 0)
+        uv_timer_start(&agent->window, window_due, (uint64_t)CLAMP(left_ms, 0, WINDOW_MS),
+                       left_ms < WINDOW_MS ? 1000 : WINDOW_MS);
 }
 
 /* ---- setting up ---- */
@@ -334,12 +375,14 @@ static void timer_init(struct agent *agent, uv_timer_t *timer)
 
 static void agent_init_handles(struct agent *agent)
 {
-    uv_timer_t *timers[] = {&agent->wake, &agent->poll, &agent->beat, &agent->patience};
+    uv_timer_t *timers[] = {&agent->wake, &agent->poll, &agent->beat, &agent->patience,
+                            &agent->window};
     double beat_seconds = MIN(agent->options->lease_seconds / 4, BEAT_MAX_SECONDS);
     for (size_t i = 0; i < G_N_ELEMENTS(timers); i++)
         timer_init(agent, timers[i]);
     uint64_t beat_ms = (uint64_t)(beat_seconds * 1000);
     uv_timer_start(&agent->beat, agent_beat_due, beat_ms, beat_ms);
+    agent_open_window(agent);
     uv_signal_init(&agent->loop, &agent->interrupt);
     uv_signal_init(&agent->loop, &agent->terminate);
     agent->interrupt.data = agent->terminate.data = agent;

@@ -12,17 +12,23 @@
 #include <stdint.h>
 
 struct agent_options {
-    int build;        /* build children, 0 for none */
-    char **devices;   /* one eval child each, NULL-terminated, empty for none */
-    bool until_empty; /* end when nothing is left to claim */
-    int64_t campaign; /* 0: any */
-    char **labels;    /* pools it works for, NULL-terminated, or NULL */
-    int batch;        /* jobs a claim */
+    int build;          /* build children, 0 for none */
+    bool spare_cores;   /* fewer of them where GPUs are timed, see agent_build_beside() */
+    char **devices;     /* one eval child each, NULL-terminated, empty for none */
+    bool until_empty;   /* end when nothing is left to claim */
+    int64_t drain_unix; /* end in good order at that time, 0 for never */
+    int64_t campaign;   /* 0: any */
+    char **labels;      /* pools it works for, NULL-terminated, or NULL */
+    int batch;          /* jobs a claim */
     double lease_seconds;
     double compile_timeout_seconds; /* a kernel */
     double run_timeout_seconds;     /* a config, beside what its operations need */
     double sample_seconds;          /* a config's repeats */
 };
+
+/* Of so many build children, those that leave cores free beside timed GPUs: one for each, whose launches
+ * must not wait for a compiler, and one for agent and database. At least one stays. */
+int agent_build_beside(int build, int gpus);
 
 /* Works until stopped by SIGTERM or SIGINT, or until nothing is left. url is the database's, migrated
  * already. Returns the process's exit status: 0 after an orderly end, 1 otherwise. */

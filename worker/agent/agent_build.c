@@ -288,6 +288,12 @@ Builder *builder_new(struct agent *agent, int children)
     return builder;
 }
 
+void builder_limit(Builder *builder, int children)
+{
+    if ((int)builder->slots->len > children)
+        g_ptr_array_set_size(builder->slots, children);
+}
+
 void builder_free(Builder *builder)
 {
     if (!builder)

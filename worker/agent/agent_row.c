@@ -8,7 +8,7 @@ struct worker_call {
     struct worker_info info;
     char *node, *process, *target, *stack;
     int64_t worker;
-    bool others_work;
+    bool others_work, drains;
     GPtrArray *refusals; /* struct refusal_row * */
 };
 
@@ -147,7 +147,11 @@ void agent_listen(struct agent *agent)
 
 static bool run_beat(struct lane_call *base, Store *store, GError **error)
 {
-    return store_heartbeat(store, ((struct worker_call *)base)->worker, error);
+    struct worker_call *call = (struct worker_call *)base;
+    if (!store_heartbeat(store, call->worker, error))
+        return false;
+    call->drains = store_drains(store);
+    return true;
 }
 
 static void beaten(struct lane_call *base, const GError *error)
@@ -155,6 +159,8 @@ static void beaten(struct lane_call *base, const GError *error)
     struct worker_call *call = (struct worker_call *)base;
     if (error)
         agent_log("heartbeat: %s", error->message);
+    if (call->drains)
+        agent_drain(call->agent, "this node was asked to drain");
     agent_kick(call->agent);
     worker_call_free(call);
 }

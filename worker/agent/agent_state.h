@@ -46,7 +46,7 @@ struct agent {
     gint64 beat_us;       /* when the last beat began */
     GHashTable *refusals; /* reasons of campaigns that do not admit this worker, said already */
     GHashTable *best_ms;  /* "campaign problem" -> double *, best verified so far */
-    uv_timer_t wake, poll, beat, patience;
+    uv_timer_t wake, poll, beat, patience, window;
     uv_signal_t interrupt, terminate;
 };
 
@@ -76,6 +76,8 @@ char **agent_child_environment(const struct agent *agent, const char *name);
 bool agent_idle(const struct agent *agent);
 /* Claims at once: work appeared. */
 void agent_woken(void *agent);
+/* Ends the agent in good order, and says why it does. */
+void agent_drain(struct agent *agent, const char *why);
 /* Ends the agent in good order. */
 void agent_stop(struct agent *agent);
 
@@ -95,6 +97,8 @@ void agent_ask_others(struct agent *agent);
 
 /* ---- agent_build.c ---- */
 
+/* Compiles at most so many kernels at once from now on; called before anything is claimed. */
+void builder_limit(Builder *builder, int children);
 Builder *builder_new(struct agent *agent, int children);
 void builder_free(Builder *builder);
 /* "clang 15.0.6; opencl PoCL 3.1", "" where it builds nothing. NULL until a child has told: agent_kick()
