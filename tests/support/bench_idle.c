@@ -52,7 +52,7 @@ static int claim(struct part *part, struct node *node, enum pool pool)
     return (int)jobs->len;
 }
 
-/* Both pools, as an agent whose pause is over or that was woken. */
+/* Both pools, as an agent whose pause is over or that was woken; then it asks who does not admit it. */
 static void look_for_work(struct part *part, struct node *node)
 {
     if (node->works_us > 0)
@@ -60,6 +60,11 @@ static void look_for_work(struct part *part, struct node *node)
     int jobs = claim(part, node, POOL_BUILD) + claim(part, node, POOL_EVAL);
     gint64 now = g_get_monotonic_time();
     node->works_us = jobs > 0 ? now : 0;
+    if (jobs == 0) {
+        g_autoptr(GPtrArray) refusals = store_list_refusals(part->store, node->worker, 0, NULL);
+        g_assert_nonnull(refusals);
+        part->queries++;
+    }
     node->claim_us = now + PAUSE_US / 2 + (gint64)(g_random_double() * (double)PAUSE_US / 2);
 }
 
