@@ -74,6 +74,9 @@ static bool is_lost(PGconn *connection, const char *state)
     static const char *const lost[] = {"57P01", "57P02", "57P03", "40001", "40P01"};
     if (PQstatus(connection) != CONNECTION_OK || state == NULL || strncmp(state, "08", 2) == 0)
         return true;
+    /* Class 53: its disk is full, or it has no memory or connection to give. That passes. */
+    if (strncmp(state, "53", 2) == 0)
+        return true;
     for (gsize i = 0; i < G_N_ELEMENTS(lost); i++) {
         if (strcmp(state, lost[i]) == 0)
             return true;

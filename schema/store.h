@@ -23,7 +23,7 @@
 GQuark store_error_quark(void);
 
 enum store_error {
-    STORE_ERROR_CONNECTION, /* The server cannot be reached or went away: try again. */
+    STORE_ERROR_CONNECTION, /* The server cannot be reached, went away, or has no room: try again. */
     STORE_ERROR_SCHEMA,     /* The database is not migrated, or by a newer program. */
     STORE_ERROR_QUERY,      /* The server refused a statement; the message has its words. */
     STORE_ERROR_NOT_FOUND,  /* No such row. */

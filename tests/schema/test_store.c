@@ -1,4 +1,5 @@
 /* The store against a real PostgreSQL: what goes in comes out. */
+#include "schema/store_private.h"
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>
@@ -14,6 +15,18 @@ static void make_problem(struct problem *p, int64_t channels)
     p->fil[AXIS_H] = p->fil[AXIS_W] = 3;
     p->pad[AXIS_H] = p->pad[AXIS_W] = 1;
     problem_set_output(p);
+}
+
+/* A full disk passes: whoever hands in keeps what it has, as when the server is away. */
+static void test_server_without_room_is_asked_again(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(GError) error = NULL;
+    g_assert_false(store_do(store, &error,
+                            "DO $$ BEGIN RAISE EXCEPTION 'could not extend file'"
+                            " USING ERRCODE = 'disk_full'; END $$",
+                            ""));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_CONNECTION);
 }
 
 static void test_problems_are_stored_once(void)
@@ -273,6 +286,8 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "C");
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    g_test_add_func("/store/server_without_room_is_asked_again",
+                    test_server_without_room_is_asked_again);
     g_test_add_func("/store/put_problems/problems_are_stored_once", test_problems_are_stored_once);
     g_test_add_func("/store/put_network/network_keeps_its_order", test_network_keeps_its_order);
     g_test_add_func("/store/put_target/target_learns_from_its_device",
