@@ -192,6 +192,7 @@ static void agent_close(struct agent *agent)
     close_timer(&agent->beat);
     close_timer(&agent->patience);
     close_timer(&agent->window);
+    close_timer(&agent->room);
     uv_close((uv_handle_t *)&agent->interrupt, NULL);
     uv_close((uv_handle_t *)&agent->terminate, NULL);
 }
@@ -376,7 +377,7 @@ static void timer_init(struct agent *agent, uv_timer_t *timer)
 static void agent_init_handles(struct agent *agent)
 {
     uv_timer_t *timers[] = {&agent->wake, &agent->poll, &agent->beat, &agent->patience,
-                            &agent->window};
+                            &agent->window, &agent->room};
     double beat_seconds = MIN(agent->options->lease_seconds / 4, BEAT_MAX_SECONDS);
     for (size_t i = 0; i < G_N_ELEMENTS(timers); i++)
         timer_init(agent, timers[i]);

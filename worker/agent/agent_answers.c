@@ -28,6 +28,26 @@ static void config_condemn(struct eval_job *job, int index, enum failure failure
     eval_job_event(job, "config quarantined", detail);
 }
 
+/* Nothing that happens while the disk is full is the config's fault: it stays pending, until there is
+ * room and a child without half a file in its cache. */
+static bool lacked_room(struct evaluator *evaluator)
+{
+    if (agent_has_room(evaluator->agent))
+        return false;
+    evaluator->spoiled = true;
+    return true;
+}
+
+static bool may_lack_room(json_t *head)
+{
+    enum failure failure = FAILURE_NONE;
+    const char *name = json_string_value(json_object_get(head, "failure"));
+    if (!name || !failure_parse(name, &failure))
+        return true;
+    return failure == FAILURE_LOAD_ERROR || failure == FAILURE_LAUNCH_ERROR ||
+           failure == FAILURE_DEVICE_FAULT;
+}
+
 static double number(json_t *head, const char *name)
 {
     return json_number_value(json_object_get(head, name));
@@ -78,6 +98,8 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
         return;
     evaluator->in_flight = -1;
     job->barren = 0;
+    if (may_lack_room(frame->head) && lacked_room(evaluator))
+        return;
     job->dirty = true;
     outcome_read(job, index, frame->head);
     const struct outcome *outcome = &job->work.round->outcomes[index];
@@ -119,8 +141,10 @@ static void answer_evaluated(struct evaluator *evaluator, const struct frame *fr
     request_over(evaluator);
     if (drift > 0)
         job->work.round->drift = drift;
-    if (!stopped)
+    if (!stopped && !evaluator->spoiled)
         fail_unanswered(job);
+    if (evaluator->spoiled)
+        child_end(evaluator->child, 0);
     if (eval_job_pending_count(job) == 0) {
         eval_job_finish(job);
     } else if (stopped || evaluator->stopping) {
@@ -139,6 +163,10 @@ static void answer_failed(struct evaluator *evaluator, const struct frame *frame
     if (!evaluator->asked)
         return;
     request_over(evaluator);
+    if (may_lack_room(frame->head) && lacked_room(evaluator)) {
+        child_end(evaluator->child, 0);
+        return;
+    }
     if (!name || !failure_parse(name, &failure) || failure == FAILURE_NONE)
         failure = FAILURE_LAUNCH_ERROR;
     eval_job_fail(job, failure, detail ? detail : "the eval child gave no reason");
@@ -183,7 +211,7 @@ static void evaluator_frame(Child *child, const struct frame *frame, void *data)
 
 static void open_failed(struct evaluator *evaluator, const struct child_death *death)
 {
-    if (++evaluator->failed_opens >= OPEN_ATTEMPTS)
+    if (!lacked_room(evaluator) && ++evaluator->failed_opens >= OPEN_ATTEMPTS)
         agent_give_up(evaluator->agent, "cannot open device '%s': %s: %s", evaluator->device,
                       death->text, death->words);
     else if (evaluator->agent->state == AGENT_STARTING)
@@ -195,6 +223,8 @@ static void config_died(struct eval_job *job, int index, const struct child_deat
 {
     if (death->end == CHILD_TIMEOUT)
         config_condemn(job, index, FAILURE_RUN_TIMEOUT, detail);
+    else if (lacked_room(job->evaluator))
+        return;
     else if (eval_job_pending(job, index) && ++job->deaths[index] >= CONFIG_LIVES)
         config_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
 }
@@ -215,7 +245,8 @@ static void request_died(struct eval_job *job, const struct child_death *death)
     eval_job_event(job, "eval child died", where);
     if (index >= 0)
         config_died(job, index, death, full);
-    else if (eval_job_pending_count(job) > 0 && ++job->barren >= BARREN_DEATHS)
+    else if (eval_job_pending_count(job) > 0 && !lacked_room(job->evaluator) &&
+             ++job->barren >= BARREN_DEATHS)
         eval_job_fail(job, death->end == CHILD_TIMEOUT ? FAILURE_RUN_TIMEOUT : FAILURE_DEVICE_FAULT,
                       full);
 }

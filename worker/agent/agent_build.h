@@ -51,6 +51,8 @@ struct slot {
     struct compilation *compilation; /* in flight, or NULL */
     struct recipient *recipient;     /* asked for its toolchain's version, or NULL */
     bool asked_stack;
+    bool spoiled; /* its folder may hold what a full disk left */
+    char *folder; /* its name under the agent's scratch */
 };
 
 struct builder {

@@ -190,6 +190,19 @@ static enum failure frame_failure(const struct frame *frame)
     return failure == FAILURE_NONE && !frame->blob ? FAILURE_COMPILE_ERROR : failure;
 }
 
+/* Nothing that happens while the disk is full is the kernel's fault: it waits for room, and a child
+ * without half a file in its cache. */
+static bool lacked_room(struct slot *slot, struct compilation *compilation)
+{
+    if (agent_has_room(slot->builder->agent))
+        return false;
+    slot->spoiled = true;
+    if (child_is_up(slot->child))
+        child_end(slot->child, 0);
+    g_queue_push_head(&slot->builder->ready, compilation);
+    return true;
+}
+
 static void compiled(struct slot *slot, const struct frame *frame)
 {
     struct compilation *compilation = g_steal_pointer(&slot->compilation);
@@ -197,6 +210,8 @@ static void compiled(struct slot *slot, const struct frame *frame)
     enum failure failure = frame_failure(frame);
     const char *log = json_string_value(json_object_get(frame->head, "log"));
     row->seconds += json_number_value(json_object_get(frame->head, "seconds"));
+    if (failure != FAILURE_NONE && lacked_room(slot, compilation))
+        return;
     /* A compiler in a process of its own dies alone, and its child lives to tell: it counts as the
      * child's death does. */
     if (failure == FAILURE_COMPILER_CRASH && ++compilation->deaths < COMPILE_LIVES) {
@@ -245,6 +260,8 @@ static void compilation_died(struct slot *slot, const struct child_death *death)
     struct compilation *compilation = g_steal_pointer(&slot->compilation);
     if (death->end == CHILD_TIMEOUT)
         compilation_fail(compilation, FAILURE_COMPILE_TIMEOUT, death);
+    else if (lacked_room(slot, compilation))
+        return;
     else if (++compilation->deaths >= COMPILE_LIVES)
         compilation_fail(compilation, FAILURE_COMPILER_CRASH, death);
     else
@@ -323,6 +340,14 @@ static void slot_compile(struct slot *slot)
     json_decref(head);
 }
 
+static void slot_start(struct slot *slot)
+{
+    if (slot->spoiled)
+        agent_clear_scratch(slot->builder->agent, slot->folder);
+    slot->spoiled = false;
+    child_start(slot->child);
+}
+
 void slot_pump(struct slot *slot)
 {
     struct builder *builder = slot->builder;
@@ -330,8 +355,10 @@ void slot_pump(struct slot *slot)
         return;
     if (builder->stack && !builder->unknown.head && !builder->ready.head)
         return;
+    if (!agent_has_room(builder->agent))
+        return;
     if (child_is_down(slot->child))
-        child_start(slot->child);
+        slot_start(slot);
     else if (child_is_up(slot->child) && !builder->stack)
         slot_ask_stack(slot);
     else if (child_is_up(slot->child) && builder->unknown.head)
@@ -352,6 +379,7 @@ struct slot *slot_new(struct builder *builder, guint number)
         .environment = environment,
     };
     slot->builder = builder;
+    slot->folder = g_steal_pointer(&name);
     slot->child = child_new(&builder->agent->loop, &spec, &callbacks, slot);
     return slot;
 }
@@ -360,5 +388,6 @@ void slot_free(gpointer data)
 {
     struct slot *slot = data;
     child_free(slot->child);
+    g_free(slot->folder);
     g_free(slot);
 }

@@ -120,6 +120,14 @@ static void flush_due(uv_timer_t *timer)
 
 /* ---- the next thing to do ---- */
 
+static void evaluator_start(struct evaluator *evaluator)
+{
+    if (evaluator->spoiled)
+        agent_clear_scratch(evaluator->agent, evaluator->folder);
+    evaluator->spoiled = false;
+    child_start(evaluator->child);
+}
+
 void evaluator_next(struct evaluator *evaluator)
 {
     if (evaluator->asked)
@@ -140,10 +148,12 @@ void evaluator_next(struct evaluator *evaluator)
     }
     if (eval_job_pending_count(evaluator->current) == 0)
         eval_job_finish(evaluator->current);
-    else if (evaluator->open && child_is_up(evaluator->child))
+    else if (!agent_has_room(evaluator->agent))
+        return;
+    else if (evaluator->open && child_is_up(evaluator->child) && !evaluator->spoiled)
         eval_job_ask(evaluator->current);
     else if (child_is_down(evaluator->child))
-        child_start(evaluator->child);
+        evaluator_start(evaluator);
 }
 
 static struct eval_job *eval_job_new(struct evaluator *evaluator, struct claimed *claimed)
@@ -256,6 +266,7 @@ Evaluator *evaluator_new(struct agent *agent, const char *device)
     struct child_spec spec = {.role = "eval", .argument = device, .environment = environment};
     evaluator->agent = agent;
     evaluator->device = g_strdup(device);
+    evaluator->folder = g_strdup(name);
     evaluator->child = child_new(&agent->loop, &spec, &evaluator_callbacks, evaluator);
     evaluator->in_flight = -1;
     evaluator->sent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -277,6 +288,7 @@ void evaluator_free(Evaluator *evaluator)
     g_hash_table_unref(evaluator->sent);
     g_hash_table_unref(evaluator->asked_configs);
     g_free(evaluator->device);
+    g_free(evaluator->folder);
     g_free(evaluator->stack);
     g_free(evaluator);
 }

@@ -32,7 +32,9 @@ struct evaluator {
     struct target target;
     char *stack;
     int failed_opens;
-    GQueue jobs; /* struct eval_job *: claimed, waiting */
+    bool spoiled; /* its folder may hold what a full disk left */
+    char *folder; /* its name under the agent's scratch */
+    GQueue jobs;  /* struct eval_job *: claimed, waiting */
     struct eval_job *current;
     int leaving; /* jobs whose last call is under way */
     bool claiming, empty, stopping;

@@ -45,8 +45,9 @@ struct agent {
     unsigned pause_ms;    /* of the last rest, 0 after a claim that found something */
     gint64 beat_us;       /* when the last beat began */
     GHashTable *refusals; /* reasons of campaigns that do not admit this worker, said already */
+    bool no_room;         /* agent_has_room() said so last */
     GHashTable *best_ms;  /* "campaign problem" -> double *, best verified so far */
-    uv_timer_t wake, poll, beat, patience, window;
+    uv_timer_t wake, poll, beat, patience, window, room;
     uv_signal_t interrupt, terminate;
 };
 
@@ -71,6 +72,12 @@ double agent_best_ms(struct agent *agent, const struct work *work);
 void agent_note_best(struct agent *agent, const struct work *work, double ms);
 /* NULL-terminated settings of a child with a folder of its own. Free with g_strfreev(). */
 char **agent_child_environment(const struct agent *agent, const char *name);
+
+/* Whether the scratch's disk has room for what compilers and drivers write there. Where it has none, what
+ * they say accuses nobody: callers wait, and are kicked again. Loss and return are told. */
+bool agent_has_room(struct agent *agent);
+/* Empties a child's folder, where a full disk may have left half of a file. The child must be down. */
+void agent_clear_scratch(const struct agent *agent, const char *name);
 
 /* Nothing is under way and the last claims found nothing. */
 bool agent_idle(const struct agent *agent);
