@@ -2,6 +2,7 @@
 #
 #   make             the program, build/skipjack
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
+#   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
 #   make gpu-test    the family of solvers on this machine's GPU, through OpenCL
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them
@@ -46,7 +47,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long gpu-test lint bench bench-deps solvers-table demo install uninstall clean \
+.PHONY: all test test-long test-chaos gpu-test lint bench bench-deps solvers-table demo install uninstall clean \
 	libraries sanitized-tests fuzzers FORCE
 all: $(BUILD)/skipjack
 
@@ -61,6 +62,7 @@ worker_sees := worker schema kernels solvers
 export_sees := export schema solvers
 coordinator_sees := $(rooms)
 faults_sees := $(rooms)
+chaos_sees := $(rooms)
 bench_sees := $(rooms)
 fuzz_sees := $(rooms)
 
@@ -134,7 +136,7 @@ define test_program
 $(call programs_of,$(1)): $(BUILD)/%: $(BUILD)/obj/%.o $(call archives,support $($(1)_sees))
 	$$(link) $(2)
 endef
-$(foreach room,$(rooms) faults bench,$(eval $(call test_program,$(room))))
+$(foreach room,$(rooms) faults chaos bench,$(eval $(call test_program,$(room))))
 $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 
 # Assembly is among the fault tests' device code alone.
@@ -168,11 +170,11 @@ prove = @HARNESS_RULESFILE=tests/rules.yml prove -j2 -e 'timeout $(TEST_SECONDS)
 
 test:
 	$(DEPS) test
-	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults) \
+	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults chaos) \
 		$(family)/.made
 	$(parallel) SANITIZE=address,undefined BUILD=$(sanitized_build) sanitized-tests
 	$(make_fuzzers)
-	$(call prove,$(family)/* $(call tests_of,$(rooms) faults fuzz deploy .) $(sanitized_tests))
+	$(call prove,$(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests))
 
 test-long: export SKIPJACK_TEST_LONG := 1
 test-long: TEST_SECONDS := 3600
@@ -183,6 +185,13 @@ test-%: FORCE
 		$(if $(filter kernels,$*),$(family)/.made) \
 		$(if $(filter worker coordinator deploy,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(if $(filter kernels,$*),$(family)/*) $(call tests_of,$*))
+
+# A farm in chaos for minutes: make test-chaos SEED=7 KEEP=folder. make test has the short form.
+SEED ?= 1
+test-chaos:
+	$(DEPS) test
+	$(parallel) $(BUILD)/skipjack $(call programs_of,chaos)
+	$(BUILD)/tests/chaos/test_chaos --long --seed $(SEED) $(if $(KEEP),--keep $(KEEP))
 
 # The same programs against a GPU: with no GPU they are skipped, and say so.
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu

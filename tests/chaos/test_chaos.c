@@ -1,0 +1,186 @@
+/*
+ * A farm on several hosts in the middle of everything that can go wrong, at random from a seed: at the
+ * end every job is done or failed with its true reason, nothing is lost, nothing is there twice, and the
+ * simulated jobs' winners are those of an undisturbed farm.
+ *
+ * usage: test_chaos [--long] [--seed N] [--seconds S] [--jobs N] [--keep FOLDER]
+ *
+ * Prints TAP, and a table: fault, times, jobs touched, lost, duplicated, falsely successful. --keep
+ * leaves the database under FOLDER: SKIPJACK_HOME=FOLDER skipjack db psql. The short form takes less
+ * than a minute, --long several.
+ */
+#include "tests/support/chaos_check.h"
+#include "tests/support/chaos_faults.h"
+#include "tests/support/chaos_room.h"
+#include "tests/support/chaos_server.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct options {
+    gboolean is_long;
+    gint seed, seconds, jobs;
+    gchar *keep;
+};
+
+struct tests {
+    int count, failed;
+};
+
+static void tell(struct tests *tests, bool passed, const char *name)
+{
+    printf("%sok %d - /chaos/%s\n", passed ? "" : "not ", ++tests->count, name);
+    tests->failed += !passed;
+    fflush(stdout);
+}
+
+static void tell_skipped(struct tests *tests, const char *name, const char *reason)
+{
+    printf("ok %d - /chaos/%s # SKIP %s\n", ++tests->count, name, reason);
+}
+
+/* ---- chaos itself ---- */
+
+/* Each fault that can be done here once, in a random order, then any of them, until time is up. */
+static void wreak(struct chaos *chaos, struct fault_tally *tallies)
+{
+    gint64 end = g_get_monotonic_time() + chaos->size.seconds * G_USEC_PER_SEC;
+    int count = fault_count(), first = g_rand_int_range(chaos->random, 0, count);
+    for (int i = 0; g_get_monotonic_time() < end; i++) {
+        int index = i < count ? (first + i * 7) % count : g_rand_int_range(chaos->random, 0, count);
+        chaos_heal(chaos, false);
+        chaos_fill(chaos);
+        if (fault_at(index)->why_not(chaos) == NULL)
+            fault_do(chaos, index, &tallies[index]);
+        g_usleep((gulong)g_rand_int_range(chaos->random, 100, 900) * 1000);
+    }
+}
+
+static int both(GHashTable *some, GHashTable *others)
+{
+    GHashTableIter iter;
+    gpointer id;
+    int count = 0;
+    g_hash_table_iter_init(&iter, some);
+    while (g_hash_table_iter_next(&iter, &id, NULL))
+        count += g_hash_table_contains(others, id);
+    return count;
+}
+
+static void print_table(const struct chaos_check *check, const struct fault_tally *tallies)
+{
+    printf("# %-40s %6s %8s %5s %11s %17s\n", "fault", "times", "jobs", "lost", "duplicated",
+           "falsely success.");
+    for (int i = 0; i < fault_count(); i++)
+        printf("# %-40s %6d %8u %5d %11d %17d\n", fault_at(i)->name, tallies[i].times,
+               g_hash_table_size(tallies[i].touched), both(tallies[i].touched, check->jobs[LOST]),
+               both(tallies[i].touched, check->jobs[DUPLICATED]),
+               both(tallies[i].touched, check->jobs[FALSELY_SUCCESSFUL]));
+    printf(
+        "# simulated jobs: %d done, %d failed; real jobs: %d done, %d failed; of these %d truly as "
+        "worker lost\n",
+        check->sim_done, check->sim_failed, check->real_done, check->real_failed,
+        check->worker_lost);
+    printf("# rounds of simulated workers: %d acknowledged, %d refused\n", check->acknowledged,
+           check->refused);
+}
+
+static void tell_findings(struct tests *tests, struct chaos *chaos, const struct chaos_check *check,
+                          const struct fault_tally *tallies)
+{
+    static const char *const names[FINDINGS] = {"nothing_is_lost", "nothing_is_there_twice",
+                                                "nothing_succeeds_falsely",
+                                                "nothing_fails_falsely"};
+    for (int i = 0; i < FINDINGS; i++)
+        tell(tests, g_hash_table_size(check->jobs[i]) == 0, names[i]);
+    tell(tests, check->errors == 0, "workers_see_no_other_errors");
+    for (guint i = 0; i < MIN(check->words->len, 20); i++)
+        printf("# %s\n", (const char *)check->words->pdata[i]);
+    for (int i = 0; i < fault_count(); i++) {
+        const struct fault_row *row = fault_at(i);
+        if (row->why_not(chaos) != NULL)
+            tell_skipped(tests, row->name, row->why_not(chaos));
+        else
+            tell(tests, tallies[i].times > 0 || chaos->size.seconds < 20, row->name);
+    }
+}
+
+static void print_agents(const struct chaos *chaos)
+{
+    for (int i = CHAOS_HOSTS * CHAOS_SIMS; i < CHAOS_ACTORS; i++) {
+        g_autofree char *text = NULL;
+        g_file_get_contents(chaos->actors[i].log, &text, NULL, NULL);
+        g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
+        guint count = g_strv_length(lines);
+        printf("# %s's last words:\n", chaos->actors[i].node);
+        for (guint line = count > 12 ? count - 12 : 0; line < count; line++)
+            printf("#   %s\n", lines[line]);
+    }
+}
+
+static int run(const struct options *options, const char *argv0)
+{
+    struct chaos_size size = {options->seconds, options->jobs, options->is_long ? 150 : 8};
+    struct tests tests = {0};
+    struct chaos chaos;
+    struct chaos_check check;
+    struct fault_tally *tallies = g_new0(struct fault_tally, (gsize)fault_count());
+    for (int i = 0; i < fault_count(); i++)
+        tallies[i].touched = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    chaos_init(&chaos, argv0, (guint32)options->seed, &size);
+    printf("# seed %d, %s\n", options->seed,
+           chaos.namespaces ? "hosts in network namespaces" : chaos.only_loopback);
+    chaos_fill(&chaos);
+    wreak(&chaos, tallies);
+    bool done = chaos_finish(&chaos, options->is_long ? 300 : 60);
+    tell(&tests, done, "both_campaigns_are_done");
+    tell(&tests, chaos_dismiss(&chaos), "agents_end_in_good_order");
+    chaos_check_init(&check, &chaos);
+    tell_findings(&tests, &chaos, &check, tallies);
+    print_table(&check, tallies);
+    if (tests.failed > 0)
+        print_agents(&chaos);
+    if (options->keep != NULL)
+        tell(&tests, server_keep("chaos", options->keep, chaos.skipjack), "the_database_is_kept");
+    printf("1..%d\n", tests.count);
+    fflush(stdout);
+    server_stop(SERVER_FAST);
+    return tests.failed > 0;
+}
+
+static bool parse(struct options *options, int *argc, char ***argv)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GOptionContext) context = g_option_context_new("- a farm in chaos");
+    const GOptionEntry entries[] = {
+        {"long", 0, 0, G_OPTION_ARG_NONE, &options->is_long, "Minutes, thousands of jobs", NULL},
+        {"seed", 0, 0, G_OPTION_ARG_INT, &options->seed, "What is done, and when (1)", "N"},
+        {"seconds", 0, 0, G_OPTION_ARG_INT, &options->seconds, "Of chaos (20; long 240)", "S"},
+        {"jobs", 0, 0, G_OPTION_ARG_INT, &options->jobs, "Simulated (1200; long 10000)", "N"},
+        {"keep", 0, 0, G_OPTION_ARG_FILENAME, &options->keep,
+         "Leave the database there, for skipjack with that SKIPJACK_HOME", "FOLDER"},
+        {NULL}};
+    g_option_context_add_main_entries(context, entries, NULL);
+    if (!g_option_context_parse(context, argc, argv, &error) || *argc > 1) {
+        fprintf(stderr, "test_chaos: %s\n", error ? error->message : "what is that argument?");
+        return false;
+    }
+    if (options->seconds == 0)
+        options->seconds = options->is_long ? 240 : 20;
+    if (options->jobs == 0)
+        options->jobs = options->is_long ? 10000 : 1200;
+    if (options->seconds > 0 && options->jobs >= 100 && options->jobs <= 1000000)
+        return true;
+    fputs("test_chaos: --seconds takes 1 or more, --jobs 100 to 1000000\n", stderr);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.seed = 1};
+    setlocale(LC_ALL, "C");
+    if (!parse(&options, &argc, &argv))
+        return 2;
+    return run(&options, argv[0]);
+}
