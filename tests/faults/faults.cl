@@ -8,6 +8,11 @@
 #pragma clang __debug llvm_fatal_error
 #endif
 
+#if FAULT == 8
+/* Clang keeps a pointer for each element. */
+__constant int endless[] = {[0 ... 1999999999] = 1};
+#endif
+
 KERNEL(64, 1, 1) conv_faults(GLOBAL const float *x, GLOBAL const float *w, GLOBAL float *y,
                              int c_count, int k_count, int pixels)
 {
@@ -30,6 +35,9 @@ KERNEL(64, 1, 1) conv_faults(GLOBAL const float *x, GLOBAL const float *w, GLOBA
         sum += x[c * pixels + pixel] * w[k * c_count + c];
 #if FAULT == 3
     sum += 1;
+#endif
+#if FAULT == 7
+    sum = (sum - sum) / (sum - sum);
 #endif
     y[id] = sum;
 #if FAULT == 4

@@ -5,10 +5,22 @@
 #define BLOCK_ITEMS 64 /* as faults.cl states it */
 
 static const char *const sources[] = {"faults.cl", NULL};
-static const int32_t kinds[] = {FAULT_NONE,          FAULT_HANG,   FAULT_COMPILER, FAULT_RESULT,
-                                FAULT_OUT_OF_BOUNDS, FAULT_SYNTAX, FAULT_CRASH};
+static const int32_t kinds[] = {FAULT_NONE,          FAULT_HANG,      FAULT_COMPILER, FAULT_RESULT,
+                                FAULT_OUT_OF_BOUNDS, FAULT_SYNTAX,    FAULT_CRASH,    FAULT_NAN,
+                                FAULT_MEMORY,        FAULT_CONSTRAINT};
 static const struct space_param params[] = {{"fault", FAULT_KINDS, kinds}};
-static const struct space space = {1, params, 0, NULL};
+
+/* Wrong: a block of FAULT_CONSTRAINT is not the one that the kernel is compiled for. */
+static bool block_fits(const struct problem *p, const struct context *context,
+                       const int32_t *values)
+{
+    (void)p;
+    (void)context;
+    return values[0] < FAULT_KINDS;
+}
+
+static const struct space_constraint constraints[] = {{"block_fits", "the block", 1, block_fits}};
+static const struct space space = {1, params, 1, constraints};
 
 /* A pointwise convolution is enough to misbehave with. */
 static bool faults_is_applicable(const struct problem *p, const struct context *context,
@@ -52,8 +64,8 @@ static bool faults_solve(const struct problem *p, const struct context *context,
     launch_arg_int32(launch, p->c);
     launch_arg_int32(launch, p->k);
     launch_arg_int32(launch, pixels);
-    launch_set_grid(launch, (const int64_t[3]){p->k * pixels, 1, 1},
-                    (const int[3]){BLOCK_ITEMS, 1, 1});
+    int block = config->values[0] == FAULT_CONSTRAINT ? 2 * BLOCK_ITEMS : BLOCK_ITEMS;
+    launch_set_grid(launch, (const int64_t[3]){p->k * pixels, 1, 1}, (const int[3]){block, 1, 1});
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);
     return true;

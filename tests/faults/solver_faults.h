@@ -16,8 +16,11 @@ enum fault {
     FAULT_OUT_OF_BOUNDS, /* writes past its output */
     FAULT_SYNTAX,        /* does not compile */
     FAULT_CRASH,         /* the kernel takes the process with it */
+    FAULT_NAN,           /* results that are no numbers */
+    FAULT_MEMORY,        /* the compiler allocates without end */
+    FAULT_CONSTRAINT,    /* a constraint that should hold this config back lets it through */
 };
-#define FAULT_KINDS (FAULT_CRASH + 1)
+#define FAULT_KINDS (FAULT_CONSTRAINT + 1)
 
 extern const struct solver solver_faults;
 
