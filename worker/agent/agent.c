@@ -376,8 +376,8 @@ static void timer_init(struct agent *agent, uv_timer_t *timer)
 
 static void agent_init_handles(struct agent *agent)
 {
-    uv_timer_t *timers[] = {&agent->wake, &agent->poll, &agent->beat, &agent->patience,
-                            &agent->window, &agent->room};
+    uv_timer_t *timers[] = {&agent->wake,     &agent->poll,   &agent->beat,
+                            &agent->patience, &agent->window, &agent->room};
     double beat_seconds = MIN(agent->options->lease_seconds / 4, BEAT_MAX_SECONDS);
     for (size_t i = 0; i < G_N_ELEMENTS(timers); i++)
         timer_init(agent, timers[i]);
