@@ -23,12 +23,14 @@
 GQuark store_error_quark(void);
 
 enum store_error {
-    STORE_ERROR_CONNECTION, /* The server cannot be reached, went away, or has no room: try again. */
+    STORE_ERROR_CONNECTION, /* The server or a store of code is away or has no room: try again. */
     STORE_ERROR_SCHEMA,     /* The database is not migrated, or by a newer program. */
     STORE_ERROR_QUERY,      /* The server refused a statement; the message has its words. */
     STORE_ERROR_NOT_FOUND,  /* No such row. */
     STORE_ERROR_STATE,      /* The row is not in a state that allows this. */
     STORE_ERROR_FENCE,      /* The job was claimed again since: the result is refused. */
+    STORE_ERROR_BLOBS, /* The store of code objects refuses: its operator has to mend something. */
+    STORE_ERROR_DAMAGED, /* A code object is not there, or its bytes are not those that were put. */
 };
 
 typedef struct store Store;

@@ -1,0 +1,30 @@
+/*
+ * Apache as a WebDAV server for tests: a child process on a port of the
+ * loopback, with a folder of its own behind a password, plain or over TLS with
+ * a certificate made for the test.
+ */
+#ifndef TESTS_SUPPORT_DAV_SERVER_H
+#define TESTS_SUPPORT_DAV_SERVER_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#define DAV_USER     "skipjack"
+#define DAV_PASSWORD "not a secret"
+
+typedef struct dav_server DavServer;
+/* NULL with the reason in *missing (static) where Apache or its modules are not installed. Ends the
+ * program where they are and the server does not start. */
+DavServer *dav_server_new(bool tls, const char **missing);
+void dav_server_free(DavServer *server);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(DavServer, dav_server_free)
+
+/* "webdav+http://127.0.0.1:PORT/blobs" */
+const char *dav_server_url(const DavServer *server);
+int dav_server_port(const DavServer *server);
+/* The certificate that verifies it. */
+const char *dav_server_certificate(const DavServer *server);
+/* How many files lie in its folder. */
+int dav_server_files(const DavServer *server);
+
+#endif
