@@ -5,7 +5,7 @@
 #ifndef SCHEMA_COMMANDS_H
 #define SCHEMA_COMMANDS_H
 
-/* skipjack db start|stop|status|migrate|url|psql */
+/* skipjack db start|stop|status|migrate|url|blobs|psql */
 int command_db(int argc, char **argv);
 
 #endif

@@ -1,6 +1,7 @@
 /* skipjack db: the database itself, the embedded one above all. */
 #include "schema/commands.h"
 
+#include "schema/blobs_command.h"
 #include "schema/database.h"
 #include "schema/embedded.h"
 
@@ -174,6 +175,12 @@ static int db_psql(bool json, int argc, char **argv)
     return EXIT_FAILED;
 }
 
+static int db_blobs(bool json, int argc, char **argv)
+{
+    (void)json; /* reads its own arguments */
+    return command_db_blobs(argc, argv);
+}
+
 static const struct verb {
     const char *name, *summary;
     bool takes_arguments;
@@ -184,6 +191,7 @@ static const struct verb {
     {"status", "whether it exists and runs, and where (--json)", false, db_status},
     {"migrate", "bring the database in use to this program's schema", false, db_migrate},
     {"url", "print the URL of the database in use", false, db_url},
+    {"blobs", "where code objects are; --move URL: move them elsewhere", true, db_blobs},
     {"psql", "open psql on it; further arguments are psql's", true, db_psql},
 };
 

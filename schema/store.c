@@ -271,5 +271,6 @@ void store_close(Store *store)
         return;
     PQfinish(store->connection);
     store_known_clear(store);
+    g_clear_pointer(&store->blob_stores, g_hash_table_unref);
     g_free(store);
 }

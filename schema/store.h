@@ -308,15 +308,17 @@ struct kernel_row {
     char *log;
     double seconds;    /* compile time */
     GBytes *code;      /* NULL when it failed, or was collected */
-    char *code_sha256; /* "" when it failed */
+    char *code_sha256; /* "" when it failed; made from the code when it is put */
     int64_t built_by;  /* worker */
 };
 void kernel_row_free(struct kernel_row *kernel);
-/* The first writer of a key wins, except that code replaces a collected blob or a crash or timeout. */
+/* The first writer of a key wins, except that code replaces a collected blob or a crash or timeout. Code
+ * goes where blobs.h says, also STORE_ERROR_BLOBS. */
 bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **error);
 /* Which of the keys are known (built with code present, or failed for good: compile errors). GHashTable
  * key -> struct kernel_row * without code; free with g_hash_table_unref. */
 GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error);
+/* From wherever its code is, with its checksum verified: also STORE_ERROR_BLOBS and _DAMAGED. */
 struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error);
 /* What a kernel costs whoever has to compile and keep it. */
 struct kernel_cost {
@@ -327,7 +329,8 @@ struct kernel_cost {
 /* Of those of the keys that are known, and that alone: no kernel counts as used. GHashTable key ->
  * struct kernel_cost *; free with g_hash_table_unref. */
 GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count, GError **error);
-/* Drops code objects that no kept result and no open job needs; returns how many. */
+/* Drops code objects that no kept result and no open job needs; returns how many. Also removes what
+ * lies in stores of code objects without a kernel (store_sweep_blobs() of blobs.h). */
 bool store_collect_kernels(Store *store, int *dropped, GError **error);
 
 /* ---- what came out ---- */

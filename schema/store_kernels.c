@@ -1,7 +1,11 @@
 /* Code objects and what is known of those that have none. */
+#include "schema/blobs.h"
 #include "schema/store_private.h"
 
 #include <stdlib.h>
+
+#define PUT_TRIES 5
+#define GET_TRIES 5
 
 void kernel_row_free(struct kernel_row *kernel)
 {
@@ -30,27 +34,42 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-/* 3 and 4 are a timeout and a crash: whoever does better replaces them. A collected kernel gets its
- * code back. Else the row stays, and only says that somebody needs it. */
-bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **error)
+/* One try; *stored is false where the code was put to a place that is not the current one any more. */
+static bool put_once(Store *store, const struct kernel_row *kernel, bool *stored, GError **error)
 {
-    return store_do(
+    g_auto(BlobRef) ref = {0};
+    g_autofree char *place = NULL;
+    g_autofree char *bytes = NULL;
+    if (kernel->code != NULL) {
+        if (!blob_upload(store, kernel->code, &ref, error))
+            return false;
+        place = g_strdup_printf("%d", ref.place);
+        bytes = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)ref.bytes);
+    }
+    g_autoptr(StoreRows) rows = store_run(
         store, error,
-        "INSERT INTO kernels AS k (key, file, entry, options, arch, toolchain, toolchain_version,"
-        " failure, log, seconds, code, code_sha256, built_by)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
-        " ON CONFLICT (key) DO UPDATE SET used_at = clock_timestamp(),"
-        " (failure, log, seconds, code, code_sha256, built_by) = (SELECT n.* FROM (SELECT"
-        "  EXCLUDED.failure, EXCLUDED.log, EXCLUDED.seconds, EXCLUDED.code, EXCLUDED.code_sha256,"
-        "  EXCLUDED.built_by"
-        "  WHERE (k.code IS NULL AND k.failure = 0 AND EXCLUDED.code IS NOT NULL)"
-        "     OR (k.failure IN (3, 4) AND EXCLUDED.failure IN (0, 2))"
-        "  UNION ALL SELECT k.failure, k.log, k.seconds, k.code, k.code_sha256, k.built_by"
-        "  LIMIT 1) AS n)",
-        "sssssssisdysl", kernel->key, or_empty(kernel->file), or_empty(kernel->entry),
+        "SELECT put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+        "sssssssisdyslsss", kernel->key, or_empty(kernel->file), or_empty(kernel->entry),
         or_empty(kernel->options), or_empty(kernel->arch), or_empty(kernel->toolchain),
         or_empty(kernel->toolchain_version), (int)kernel->failure, or_empty(kernel->log),
-        kernel->seconds, kernel->code, or_empty(kernel->code_sha256), kernel->built_by);
+        kernel->seconds, ref.name == NULL ? kernel->code : NULL, or_empty(ref.sha256),
+        kernel->built_by, place, ref.name, bytes);
+    if (rows != NULL)
+        *stored = *PQgetvalue(rows, 0, 0) == 't';
+    return rows != NULL;
+}
+
+bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **error)
+{
+    bool stored = false;
+    for (int i = 0; i < PUT_TRIES && !stored; i++) {
+        if (!put_once(store, kernel, &stored, error))
+            return false;
+    }
+    if (!stored)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                    "the place of code objects changed %d times while one was stored", PUT_TRIES);
+    return stored;
 }
 
 static gpointer read_kernel(const json_t *object)
@@ -86,7 +105,7 @@ GHashTable *store_known_kernels(Store *store, const char *const *keys, int count
         store_read(store, error,
                    "UPDATE kernels SET used_at = clock_timestamp()"
                    " WHERE key = ANY (ARRAY(SELECT jsonb_array_elements_text($1)))"
-                   " AND (code IS NOT NULL OR failure = 2) RETURNING " KERNEL_JSON,
+                   " AND (code_place IS NOT NULL OR failure = 2) RETURNING " KERNEL_JSON,
                    "j", wanted);
     if (rows == NULL)
         return NULL;
@@ -114,7 +133,7 @@ GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count,
     g_autoptr(StoreRows) rows =
         store_read(store, error,
                    "SELECT jsonb_build_object('key', key, 'seconds', seconds,"
-                   " 'bytes', coalesce(octet_length(code), 0)) FROM kernels"
+                   " 'bytes', CASE WHEN code_place IS NULL THEN 0 ELSE code_bytes END) FROM kernels"
                    " WHERE key = ANY (ARRAY(SELECT jsonb_array_elements_text($1)))",
                    "j", wanted);
     if (rows == NULL)
@@ -131,33 +150,74 @@ GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count,
     return costs;
 }
 
-struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error)
+static bool read_row(Store *store, const char *key, struct kernel_row **kernel,
+                     struct blob_ref *ref, GError **error)
 {
-    g_autoptr(StoreRows) rows =
-        store_read(store, error, "SELECT " KERNEL_JSON " FROM kernels WHERE key = $1", "s", key);
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT " KERNEL_JSON " || jsonb_build_object('url', (SELECT url FROM blob_places p"
+        " WHERE p.id = code_place), 'code_name', code_name, 'code_place', code_place,"
+        " 'code_bytes', code_bytes) FROM kernels WHERE key = $1",
+        "s", key);
     if (rows == NULL)
-        return NULL;
+        return false;
     if (PQntuples(rows) == 0) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND, "there is no kernel %s", key);
+        return false;
+    }
+    g_autoptr(StoreJson) object = store_row_json(rows, 0);
+    *kernel = read_kernel(object);
+    ref->url = json_member_text_or_null(object, "url");
+    ref->name = json_member_text_or_null(object, "code_name");
+    ref->place = (int)json_member_int(object, "code_place");
+    ref->bytes = json_member_int(object, "code_bytes");
+    ref->sha256 = json_member_text(object, "code_sha256");
+    return true;
+}
+
+/* One try. Code that is not where the row said was moved or collected meanwhile: NULL with NOT_FOUND,
+ * and *gone. */
+static struct kernel_row *get_once(Store *store, const char *key, bool *gone, GError **error)
+{
+    g_auto(BlobRef) ref = {0};
+    g_autoptr(GError) missing = NULL;
+    struct kernel_row *kernel = NULL;
+    *gone = false;
+    if (!read_row(store, key, &kernel, &ref, error) || ref.url == NULL)
+        return kernel;
+    kernel->code = blob_download(store, key, &ref, &missing);
+    if (kernel->code != NULL)
+        return kernel;
+    *gone = g_error_matches(missing, STORE_ERROR, STORE_ERROR_NOT_FOUND);
+    g_propagate_error(error, g_steal_pointer(&missing));
+    kernel_row_free(kernel);
+    return NULL;
+}
+
+struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error)
+{
+    for (int i = 1;; i++) {
+        bool gone;
+        g_autoptr(GError) failed = NULL;
+        struct kernel_row *kernel = get_once(store, key, &gone, &failed);
+        if (kernel != NULL)
+            return kernel;
+        if (gone && i < GET_TRIES)
+            continue;
+        if (gone)
+            failed->code = STORE_ERROR_DAMAGED;
+        g_propagate_error(error, g_steal_pointer(&failed));
         return NULL;
     }
-    g_autoptr(StoreRows) code =
-        store_read_binary(store, error, "SELECT code FROM kernels WHERE key = $1", "s", key);
-    if (code == NULL)
-        return NULL;
-    g_autoptr(StoreJson) object = store_row_json(rows, 0);
-    struct kernel_row *kernel = read_kernel(object);
-    if (PQntuples(code) == 1 && !PQgetisnull(code, 0, 0))
-        kernel->code = g_bytes_new(PQgetvalue(code, 0, 0), (gsize)PQgetlength(code, 0, 0));
-    return kernel;
 }
 
 bool store_collect_kernels(Store *store, int *dropped, GError **error)
 {
+    int removed;
     g_autoptr(StoreRows) rows = store_run(store, error, "SELECT collect_kernels()", "");
     if (rows == NULL)
         return false;
     if (dropped != NULL)
         *dropped = atoi(PQgetvalue(rows, 0, 0));
-    return true;
+    return store_sweep_blobs(store, &removed, error);
 }

@@ -29,6 +29,8 @@ struct store {
     GHashTable *problems;  /* int64_t * -> struct problem * */
     GHashTable *solvers;   /* int64_t * -> struct claimed_solver * */
     GHashTable *campaigns; /* int64_t * -> struct campaign *, without its counts and budget */
+    /* Stores of code objects, opened when one is first needed. */
+    GHashTable *blob_stores; /* their URL -> BlobStore * */
 };
 
 typedef PGresult StoreRows;

@@ -139,7 +139,8 @@ Store *scratch_store(void)
         " DELETE FROM workers; UPDATE lease_watch SET looked_at = '-infinity';"
         " DELETE FROM events; DELETE FROM kernels; DELETE FROM quarantine; DELETE FROM networks;"
         " DELETE FROM problem_tags; DELETE FROM problems; DELETE FROM solvers;"
-        " DELETE FROM targets");
+        " DELETE FROM targets; DELETE FROM blob_loose; DELETE FROM blob_places WHERE id > 0;"
+        " UPDATE blob_places SET is_current = true");
     Store *store = store_open(scratch_db_url(), &error);
     require(store != NULL, error);
     require(store_drop_partitions(store, &error), error);
