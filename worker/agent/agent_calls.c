@@ -183,9 +183,19 @@ void call_event(struct agent *agent, const char *kind, struct work *work, const 
     job_call_push(call, NULL, NULL);
 }
 
+/* A store of code objects that refuses this node is waited for like a lost database: somebody has to
+ * mend it, and neither the kernels nor their jobs are to blame. */
+static bool wait_where_refused(bool done, GError **error)
+{
+    if (!done && g_error_matches(*error, STORE_ERROR, STORE_ERROR_BLOBS))
+        (*error)->code = STORE_ERROR_CONNECTION;
+    return done;
+}
+
 static bool run_put_kernel(struct lane_call *base, Store *store, GError **error)
 {
-    return store_put_kernel(store, ((struct job_call *)base)->kernel, error);
+    return wait_where_refused(store_put_kernel(store, ((struct job_call *)base)->kernel, error),
+                              error);
 }
 
 void call_put_kernel(struct agent *agent, const struct kernel_row *kernel, call_done_fn *done,
@@ -339,9 +349,11 @@ static bool run_load(struct lane_call *base, Store *store, GError **error)
         struct kernel_row *kernel = store_get_kernel(store, key, &missing);
         if (kernel) {
             g_hash_table_replace(call->kernels, g_strdup(key), kernel);
+        } else if (g_error_matches(missing, STORE_ERROR, STORE_ERROR_DAMAGED)) {
+            agent_log("%s", missing->message); /* its configs fail, and the job goes on */
         } else if (!g_error_matches(missing, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
             g_propagate_error(error, g_steal_pointer(&missing));
-            return false;
+            return wait_where_refused(false, error);
         }
     }
     return true;

@@ -31,7 +31,7 @@ static void eval_job_fetched(void *data, GHashTable *kernels)
     for (int i = 0; i < job->work.round->config_count; i++)
         if (eval_job_pending(job, i) && !config_has_code(job, i))
             work_fail_config(&job->work, i, FAILURE_LOAD_ERROR,
-                             "its code object is not in the database any more");
+                             "its code object is not in the store any more, or damaged");
     agent_kick(job->evaluator->agent);
 }
 

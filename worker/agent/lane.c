@@ -117,7 +117,7 @@ static void lane_wait(Lane *lane)
 {
     if (!lane->lost && lane->speaks) {
         g_strdelimit(lane->error->message, "\n\t", ' ');
-        fprintf(stderr, "worker: the database went away (%s); results are kept until it is back\n",
+        fprintf(stderr, "worker: the store is away (%s); results are kept until it is back\n",
                 lane->error->message);
     }
     lane->lost = true;
@@ -136,7 +136,7 @@ static void lane_ran(uv_work_t *work, int status)
         return;
     }
     if (lane->lost && lane->speaks)
-        fputs("worker: the database is back\n", stderr);
+        fputs("worker: the store is back\n", stderr);
     lane->lost = false;
     lane->pause_ms = 0;
     g_autoptr(GError) error = g_steal_pointer(&lane->error);
