@@ -9,6 +9,7 @@
 #   make solvers-table  what each solver serves, into solvers/README.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
+#   make bundle      an archive that runs from any folder; BUNDLE_POSTGRESQL=1: with PostgreSQL
 #
 # CC=clang and SANITIZE=address,undefined build in folders of their own; V=1 shows
 # commands. Targets that run something first install what this machine lacks
@@ -48,7 +49,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 .PHONY: all test test-long test-chaos gpu-test lint bench bench-deps solvers-table demo install uninstall clean \
-	libraries sanitized-tests fuzzers FORCE
+	libraries sanitized-tests fuzzers bundle FORCE
 all: $(BUILD)/skipjack
 
 # ---- Rooms. Each folder with its subfolders is one archive, and a test links only
@@ -278,6 +279,17 @@ uninstall:
 		$(units:%=$(to)/lib/systemd/system/%)
 	-rmdir $(wildcard $(addprefix $(to)/,share/doc/skipjack share/skipjack/networks share/skipjack/slurm \
 		share/skipjack/systemd share/skipjack))
+
+# Its libraries lie beside it, and those that they need in turn.
+$(BUILD)/bundle/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms))
+	$(link) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
+
+BUNDLE ?= $(BUILD)/skipjack-$(shell uname -m).tar.gz
+bundle: export BUNDLE_POSTGRESQL := $(BUNDLE_POSTGRESQL)
+bundle:
+	$(DEPS) $(if $(BUNDLE_POSTGRESQL),bundle,build)
+	$(parallel) $(BUILD)/bundle/skipjack
+	deploy/bundle $(BUILD)/bundle/skipjack $(BUNDLE)
 
 clean:
 	rm -rf build
