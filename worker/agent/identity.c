@@ -44,25 +44,37 @@ static char *start_time(long pid)
     return g_strv_length(fields) > index ? g_strdup(fields[index]) : NULL;
 }
 
+/* Of process numbers: two containers of one kernel each have a process 1. */
+static char *pid_namespace(void)
+{
+    g_autofree char *link = g_file_read_link("/proc/self/ns/pid", NULL);
+    const char *number = link ? strchr(link, '[') : NULL;
+    return number ? g_strndup(number + 1, strcspn(number + 1, "]")) : g_strdup("0");
+}
+
 char *identity_process(void)
 {
     g_autofree char *boot = boot_id();
+    g_autofree char *namespace = pid_namespace();
     g_autofree char *start = start_time((long)getpid());
-    return g_strdup_printf("%s:%ld:%s", boot, (long)getpid(), start ? start : "0");
+    return g_strdup_printf("%s:%s:%ld:%s", boot, namespace, (long)getpid(), start ? start : "0");
 }
 
 bool identity_is_dead(const char *process)
 {
     g_auto(GStrv) parts = g_strsplit(process, ":", -1);
     gint64 pid;
-    if (g_strv_length(parts) != 3 ||
-        !g_ascii_string_to_signed(parts[1], 10, 1, G_MAXINT, &pid, NULL))
+    if (g_strv_length(parts) != 4 ||
+        !g_ascii_string_to_signed(parts[2], 10, 1, G_MAXINT, &pid, NULL))
         return false;
     g_autofree char *boot = boot_id();
     if (strcmp(parts[0], boot) != 0)
         return true;
+    g_autofree char *namespace = pid_namespace();
+    if (strcmp(parts[1], namespace) != 0)
+        return false;
     g_autofree char *start = start_time((long)pid);
-    return !start || strcmp(parts[2], start) != 0;
+    return !start || strcmp(parts[3], start) != 0;
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)

@@ -13,11 +13,13 @@
 /* SKIPJACK_NODE, or the host's name. Free with g_free(). */
 char *identity_node(void);
 
-/* "boot_id:pid:starttime" of this process. Free with g_free(). */
+/* "boot_id:namespace:pid:starttime" of this process; the namespace of process numbers is 0 where it is
+ * unknown. Free with g_free(). */
 char *identity_process(void);
 
-/* Whether a process of this node with that text can be no more. Texts that follow another form count
- * as alive: nobody's leases are taken on a guess. */
+/* Whether a process of this node with that text can be no more. Those of another namespace, which
+ * cannot be seen from here, and texts of another form count as alive: nobody's leases are taken on a
+ * guess. */
 bool identity_is_dead(const char *process);
 
 /* A new folder under the temporary one, for this process alone; folders of dead workers are removed.

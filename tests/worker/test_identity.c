@@ -1,0 +1,111 @@
+/* Who is dead: processes of this machine, of an earlier boot, and of namespaces that cannot be seen. */
+#include "worker/agent/identity.h"
+
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void own_process_lives(void)
+{
+    g_autofree char *own = identity_process();
+    g_auto(GStrv) parts = g_strsplit(own, ":", -1);
+    g_assert_cmpuint(g_strv_length(parts), ==, 4);
+    g_assert_cmpint(atoi(parts[2]), ==, (int)getpid());
+    g_assert_false(identity_is_dead(own));
+}
+
+/* The text with one of its four parts changed. */
+static char *with_part(int index, const char *text)
+{
+    g_autofree char *own = identity_process();
+    g_auto(GStrv) parts = g_strsplit(own, ":", -1);
+    g_free(parts[index]);
+    parts[index] = g_strdup(text);
+    return g_strjoinv(":", parts);
+}
+
+static void others_are_told_apart(void)
+{
+    static const struct {
+        int part;
+        const char *text;
+        bool dead;
+    } cases[] = {
+        {0, "00000000-0000-0000-0000-000000000000", true}, /* an earlier boot */
+        {1, "1", false},                                   /* a namespace that is not ours */
+        {2, "2147483646", true},                           /* no such process */
+        {3, "1", true},                                    /* the number, given out again */
+        {2, "no", false},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *process = with_part(cases[i].part, cases[i].text);
+        g_assert_cmpint(identity_is_dead(process), ==, cases[i].dead);
+    }
+    g_assert_false(identity_is_dead("boot:12:34"));
+    g_assert_false(identity_is_dead(""));
+}
+
+static void ended_child_is_dead(void)
+{
+    int ends[2];
+    char text[200] = "";
+    g_assert_true(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        g_autofree char *own = identity_process();
+        bool written = write(ends[1], own, strlen(own)) > 0;
+        pause();
+        _exit(written ? 0 : 1);
+    }
+    g_assert_cmpint(read(ends[0], text, sizeof text - 1), >, 0);
+    g_assert_false(identity_is_dead(text));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    g_assert_true(identity_is_dead(text));
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* A worker clears away what dead ones left, and nothing of those that it cannot see. */
+static void scratch_of_the_dead_alone_is_removed(void)
+{
+    g_autoptr(GError) error = NULL;
+    const char *folder = g_get_tmp_dir();
+    g_autofree char *dead = with_part(3, "1");
+    g_autofree char *unseen = with_part(1, "1");
+    g_autofree char *dead_name = g_strconcat("skipjack-worker-", dead, NULL);
+    g_autofree char *unseen_name = g_strconcat("skipjack-worker-", unseen, NULL);
+    g_autofree char *dead_path = g_build_filename(folder, dead_name, NULL);
+    g_autofree char *unseen_path = g_build_filename(folder, unseen_name, NULL);
+    g_assert_cmpint(g_mkdir_with_parents(dead_path, 0700), ==, 0);
+    g_assert_cmpint(g_mkdir_with_parents(unseen_path, 0700), ==, 0);
+    g_autofree char *own = identity_make_scratch(&error);
+    g_assert_no_error(error);
+    g_assert_true(g_str_has_prefix(own, folder));
+    g_assert_false(g_file_test(dead_path, G_FILE_TEST_EXISTS));
+    g_assert_true(g_file_test(unseen_path, G_FILE_TEST_EXISTS));
+    identity_remove_scratch(own);
+    identity_remove_scratch(unseen_path);
+}
+
+int main(int argc, char **argv)
+{
+    /* GLib remembers the temporary folder from its first look on. */
+    char folder[] = "/tmp/skipjack-test-XXXXXX";
+    g_assert_nonnull(mkdtemp(folder));
+    g_setenv("TMPDIR", folder, TRUE);
+    setlocale(LC_ALL, "C");
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/identity/own_process_lives", own_process_lives);
+    g_test_add_func("/identity/others_are_told_apart", others_are_told_apart);
+    g_test_add_func("/identity/ended_child_is_dead", ended_child_is_dead);
+    g_test_add_func("/identity/scratch_of_the_dead_alone_is_removed",
+                    scratch_of_the_dead_alone_is_removed);
+    int status = g_test_run();
+    rmdir(folder);
+    return status;
+}
