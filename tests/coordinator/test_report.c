@@ -47,7 +47,8 @@ static void set_up(struct fixture *f, gconstpointer data)
     struct entered entered;
     g_assert_true(enter_campaign(f->store, &request, &machine, f->problems, &entered, NULL));
     f->campaign = entered.campaign->id;
-    const struct worker_info info = {"node", "process", f->target.id, ""};
+    const struct worker_info info = {
+        .node = "node", .process = "process", .target = f->target.id, .stack = ""};
     g_assert_true(store_register_worker(f->store, &info, &f->worker, NULL));
     entered_clear(&entered);
     machine_clear(&machine);

@@ -28,7 +28,7 @@ static void test_job_without_a_verified_config_fails_with_the_commonest_failure(
     farm_expect_job(&farm, "ready", 0, FAILURE_NONE);
     farm_expect_campaign(&farm, farm.campaign, "active");
     job = farm_claim_one(&farm, 0, POOL_BUILD);
-        g_assert_true(store_fail_job(farm.store, job, FAILURE_COMPILE_ERROR, "no \xfe", &error));
+    g_assert_true(store_fail_job(farm.store, job, FAILURE_COMPILE_ERROR, "no \xfe", &error));
     farm_expect_job(&farm, "failed", 0, FAILURE_COMPILE_ERROR);
     job_free(job);
     farm_clear(&farm);

@@ -342,8 +342,8 @@ static void test_claim_whose_answer_was_lost_is_released(void)
     farm_init(&farm, &(struct order){.jobs = 1});
     job_free(farm_claim_one(&farm, 0, POOL_BUILD));
     g_autoptr(StoreRows) rows =
-        store_read(farm.store, &error, "SELECT to_jsonb(b) FROM bundles b WHERE worker_id = $1", "l",
-                   farm.workers[0]);
+        store_read(farm.store, &error, "SELECT to_jsonb(b) FROM bundles b WHERE worker_id = $1",
+                   "l", farm.workers[0]);
     g_autoptr(StoreJson) object = store_row_json(rows, 0);
     g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD));
     farm.store->doubtful_worker = farm.workers[0];
