@@ -8,6 +8,7 @@
 
 #include "kernels/amd_object.h"
 #include "tests/support/conv_trial.h"
+#include "tests/support/pocl_leaks.h"
 #include "tests/support/temp_folder.h"
 
 static TempFolder *folder;
