@@ -166,9 +166,9 @@ $(family)/.made: $(BUILD)/tests/kernels/conv_family
 	$(call run,FAMILY) rm -rf $(@D)/* && for solver in $$($< --solvers); do \
 		ln -s ../conv_family $(@D)/$$solver; done && touch $@
 
-# One after the other, since some tests measure; only what runs kernels for their results
-# alone (tests/rules.yml) runs side by side, and comes first. One that hangs is ended and
-# counts as failed.
+# One after the other, since some tests measure; only what does not and waits for no clock
+# (tests/rules.yml) runs side by side, and comes first. One that hangs is ended and counts
+# as failed.
 TEST_SECONDS ?= 600
 prove = @HARNESS_RULESFILE=tests/rules.yml prove -j2 -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
 
