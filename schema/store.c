@@ -238,6 +238,23 @@ GPtrArray *store_list(const PGresult *rows, store_read_row read, GDestroyNotify 
     return list;
 }
 
+GPtrArray *store_list_checked(const PGresult *rows, store_read_checked read, GDestroyNotify destroy,
+                              GError **error)
+{
+    int count = PQntuples(rows);
+    GPtrArray *list = g_ptr_array_new_full((guint)count, destroy);
+    for (int i = 0; i < count; i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        gpointer item = read(object, error);
+        if (item == NULL) {
+            g_ptr_array_unref(list);
+            return NULL;
+        }
+        g_ptr_array_add(list, item);
+    }
+    return list;
+}
+
 static PGconn *connect_to(const char *url)
 {
     /* A peer that is gone without a word is noticed within about a minute. */

@@ -30,7 +30,8 @@ enum store_error {
     STORE_ERROR_STATE,      /* The row is not in a state that allows this. */
     STORE_ERROR_FENCE,      /* The job was claimed again since: the result is refused. */
     STORE_ERROR_BLOBS, /* The store of code objects refuses: its operator has to mend something. */
-    STORE_ERROR_DAMAGED, /* A code object is not there, or its bytes are not those that were put. */
+    STORE_ERROR_DAMAGED, /* A code object is not there, or its bytes are not those that were put; or a
+                            row is one that no importer, planner or worker makes. */
 };
 
 typedef struct store Store;
@@ -213,6 +214,7 @@ struct round {
     char *stack;              /* toolchain and runtime really used */
     double drift;             /* default config after over before, 0 where not measured */
 };
+#define ROUND_CONFIGS_MAX 100000 /* more of them are no round */
 struct round *round_new(int config_count);
 void round_free(struct round *round);
 
@@ -233,6 +235,8 @@ struct job {
                        0 none */
     GPtrArray *rounds;   /* struct round *: all stored ones, the open one last for eval claims */
     GArray *quarantined; /* struct perf_config: taken out for this solver, problem and target */
+    char *
+        damage; /* what is wrong with the rows it is made of, and then incomplete; NULL for nothing */
 };
 void job_free(struct job *job);
 
@@ -249,7 +253,7 @@ struct claim {
 };
 /* Claims up to batch jobs, lowest round first, then by priority. A campaign whose budget is spent gives
  * out first rounds only; its other ready jobs become done. GPtrArray of struct job *, empty when nothing
- * is claimable. */
+ * is claimable. A job whose rows are damaged is there too, with its `damage`: to be failed. */
 GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error);
 
 /* building -> built (or done for a build-only campaign): stores the open round. */

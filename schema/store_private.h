@@ -52,15 +52,24 @@ PGresult *store_read_binary(Store *store, GError **error, const char *sql, const
 /* Turns a failed answer (or a lost connection) into an error. */
 void store_set_error(PGconn *connection, const PGresult *rows, GError **error);
 
-/* The JSON object of a row: a new reference. Aborts where the column is no JSON: the statements are ours. */
+/* The JSON object of a row: a new reference. Integers beyond 64 bits are read as reals. */
 json_t *store_row_json(const PGresult *rows, int row);
-/* A list of the rows, each made by `read` from its JSON object. */
+/* A list of the rows, each made by `read` from its JSON object. store_list_checked() is for rows whose
+ * values are used for more than being shown: NULL with an error where one is damaged. */
 typedef gpointer (*store_read_row)(const json_t *object);
+typedef gpointer (*store_read_checked)(const json_t *object, GError **error);
 GPtrArray *store_list(const PGresult *rows, store_read_row read, GDestroyNotify destroy);
+GPtrArray *store_list_checked(const PGresult *rows, store_read_checked read, GDestroyNotify destroy,
+                              GError **error);
+/* Sets STORE_ERROR_DAMAGED for a row that no importer, planner or worker makes. Always false. */
+G_GNUC_PRINTF(2, 3)
+bool store_damaged(GError **error, const char *format, ...);
 
 /* Members of an object; absent and null ones are 0, false, "" (or NULL for json_text_or_null). Texts
  * are copies. */
 int64_t json_member_int(const json_t *object, const char *name);
+/* Whether the value is a whole number in a range; *number is then set. */
+bool json_int_within(const json_t *value, int64_t least, int64_t most, int64_t *number);
 double json_member_double(const json_t *object, const char *name);
 bool json_member_bool(const json_t *object, const char *name);
 char *json_member_text(const json_t *object, const char *name);
@@ -71,16 +80,20 @@ char *json_member_text_or_null(const json_t *object, const char *name);
 json_t *json_from_text(const char *text);
 json_t *json_from_double(double value);
 
-/* Problems, rounds and kept configs in the form of their tables. */
+/* Problems, rounds and kept configs in the form of their tables. What is read is believed in nothing:
+ * false or NULL and STORE_ERROR_DAMAGED for names that are not known, numbers beyond their field and
+ * arrays of another length than they should have; the problem and the config are then valid and empty.
+ * A problem that was read may still be none that can be computed: problem_validate(). */
 json_t *problem_to_json(const struct problem *p);
-void problem_from_json(const json_t *object, struct problem *p);
+bool problem_from_json(const json_t *object, struct problem *p, GError **error);
 json_t *config_to_json(const struct perf_config *config);
-void config_from_json(const json_t *array, struct perf_config *config);
+bool config_from_json(const json_t *array, struct perf_config *config, GError **error);
 json_t *built_to_json(const struct round *round);
 json_t *outcomes_to_json(const struct round *round);
-struct round *round_from_json(const json_t *object);
+struct round *round_from_json(const json_t *object, GError **error);
 json_t *kept_to_json(const struct kept *kept, int rank);
-void kept_from_json(const json_t *object, struct kept *kept);
+/* To be cleared also where it fails. */
+bool kept_from_json(const json_t *object, struct kept *kept, GError **error);
 void kept_clear(struct kept *kept);
 
 /* A struct campaign * from its row, with as much as the row has. */

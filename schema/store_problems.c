@@ -33,6 +33,17 @@ static int compare_stored(gconstpointer a, gconstpointer b)
     return problem_compare(&left->problem, &right->problem);
 }
 
+/* A problem that solvers may be asked about. */
+static bool read_valid(const json_t *object, struct problem *problem, GError **error)
+{
+    g_autoptr(GError) invalid = NULL;
+    if (!problem_from_json(object, problem, error))
+        return false;
+    return problem_validate(problem, &invalid) ||
+           store_damaged(error, "problem %" G_GINT64_FORMAT ": %s",
+                         (gint64)json_member_int(object, "id"), invalid->message);
+}
+
 GArray *store_list_problems(Store *store, const struct problem_filter *filter, GError **error)
 {
     static const struct problem_filter all = {0};
@@ -54,7 +65,10 @@ GArray *store_list_problems(Store *store, const struct problem_filter *filter, G
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
         struct stored_problem stored = {.id = json_member_int(object, "id")};
-        problem_from_json(object, &stored.problem);
+        if (!read_valid(object, &stored.problem, error)) {
+            g_array_unref(list);
+            return NULL;
+        }
         g_array_append_val(list, stored);
     }
     g_array_sort(list, compare_stored);
@@ -109,13 +123,15 @@ static void layer_free(gpointer data)
     g_free(layer);
 }
 
-static gpointer read_layer(const json_t *object)
+static gpointer read_layer(const json_t *object, GError **error)
 {
     struct layer *layer = g_new0(struct layer, 1);
     layer->name = json_member_text(object, "name");
     layer->multiplicity = (int)json_member_int(object, "multiplicity");
-    problem_from_json(json_object_get(object, "problem"), &layer->problem);
-    return layer;
+    if (read_valid(json_object_get(object, "problem"), &layer->problem, error))
+        return layer;
+    layer_free(layer);
+    return NULL;
 }
 
 GPtrArray *store_list_layers(Store *store, const char *network, GError **error)
@@ -134,5 +150,5 @@ GPtrArray *store_list_layers(Store *store, const char *network, GError **error)
                     "there is no network '%s'; to see those there are: skipjack networks", network);
         return NULL;
     }
-    return store_list(rows, read_layer, layer_free);
+    return store_list_checked(rows, read_layer, layer_free, error);
 }

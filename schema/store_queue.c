@@ -12,6 +12,7 @@ void job_free(struct job *job)
     g_free(job->strategy);
     g_ptr_array_unref(job->rounds);
     g_array_unref(job->quarantined);
+    g_free(job->damage);
     g_free(job);
 }
 
@@ -26,6 +27,18 @@ static void free_round(gpointer data)
 }
 
 /* ---- what claimed jobs refer to, by id ---- */
+
+struct claimed_problem {
+    struct problem problem;
+    char *damage; /* why it is none, or NULL */
+};
+
+static void claimed_problem_free(gpointer data)
+{
+    struct claimed_problem *problem = data;
+    g_free(problem->damage);
+    g_free(problem);
+}
 
 struct claimed_solver {
     char *name;
@@ -65,15 +78,18 @@ static void known_ready(Store *store)
         store_known_clear(store);
     if (store->problems != NULL)
         return;
-    store->problems = ids_new(g_free);
+    store->problems = ids_new(claimed_problem_free);
     store->solvers = ids_new(claimed_solver_free);
     store->campaigns = ids_new(free_campaign);
 }
 
 static gpointer read_problem(const json_t *object)
 {
-    struct problem *problem = g_new0(struct problem, 1);
-    problem_from_json(object, problem);
+    g_autoptr(GError) error = NULL;
+    struct claimed_problem *problem = g_new0(struct claimed_problem, 1);
+    if (!problem_from_json(object, &problem->problem, &error) ||
+        !problem_validate(&problem->problem, &error))
+        problem->damage = g_strdup_printf("its problem cannot be worked on: %s", error->message);
     return problem;
 }
 
@@ -161,30 +177,40 @@ static bool learn_claimed(Store *store, const StoreRows *rows, GError **error)
                  error);
 }
 
-static void read_json(const StoreRows *rows, int row, enum claim_column column, json_t **array)
+/* An array of the row; *array is NULL for none. */
+static bool read_json(const StoreRows *rows, int row, enum claim_column column, json_t **array,
+                      GError **error)
 {
-    *array = PQgetisnull(rows, row, (int)column)
-                 ? NULL
-                 : json_loads(PQgetvalue(rows, row, (int)column), 0, NULL);
+    json_error_t words;
+    *array = NULL;
+    if (PQgetisnull(rows, row, (int)column))
+        return true;
+    *array = json_loads(PQgetvalue(rows, row, (int)column), 0, &words);
+    return *array != NULL || store_damaged(error, "%s", words.text);
 }
 
-static void read_history(const StoreRows *rows, int row, struct job *job)
+static bool read_history(const StoreRows *rows, int row, struct job *job, GError **error)
 {
     size_t index;
     json_t *value;
     g_autoptr(StoreJson) rounds = NULL;
     g_autoptr(StoreJson) quarantined = NULL;
-    read_json(rows, row, ROUNDS, &rounds);
-    read_json(rows, row, QUARANTINED, &quarantined);
-    job->rounds = g_ptr_array_new_with_free_func(free_round);
-    json_array_foreach (rounds, index, value)
-        g_ptr_array_add(job->rounds, round_from_json(value));
-    job->quarantined = g_array_new(FALSE, TRUE, sizeof(struct perf_config));
+    if (!read_json(rows, row, ROUNDS, &rounds, error) ||
+        !read_json(rows, row, QUARANTINED, &quarantined, error))
+        return false;
+    json_array_foreach (rounds, index, value) {
+        struct round *round = round_from_json(value, error);
+        if (round == NULL)
+            return false;
+        g_ptr_array_add(job->rounds, round);
+    }
     json_array_foreach (quarantined, index, value) {
         struct perf_config config;
-        config_from_json(value, &config);
+        if (!config_from_json(value, &config, error))
+            return false;
         g_array_append_val(job->quarantined, config);
     }
+    return true;
 }
 
 /* NULL where the campaign was dropped meanwhile. */
@@ -195,7 +221,7 @@ static struct job *read_job(const Store *store, const StoreRows *rows, int row)
     int64_t problem_id = claimed_id(rows, row, PROBLEM);
     const struct campaign *campaign = g_hash_table_lookup(store->campaigns, &campaign_id);
     const struct claimed_solver *solver = g_hash_table_lookup(store->solvers, &solver_id);
-    const struct problem *problem = g_hash_table_lookup(store->problems, &problem_id);
+    const struct claimed_problem *problem = g_hash_table_lookup(store->problems, &problem_id);
     if (campaign == NULL || solver == NULL || problem == NULL)
         return NULL;
     struct job *job = g_new0(struct job, 1);
@@ -203,7 +229,7 @@ static struct job *read_job(const Store *store, const StoreRows *rows, int row)
     job->campaign = campaign_id;
     job->fence = claimed_id(rows, row, FENCE);
     job->strikes = (int)claimed_id(rows, row, STRIKES);
-    job->problem = *problem;
+    job->problem = problem->problem;
     job->solver = g_strdup(solver->name);
     job->revision = solver->revision;
     job->target = g_strdup(campaign->target);
@@ -213,7 +239,13 @@ static struct job *read_job(const Store *store, const StoreRows *rows, int row)
     job->round_configs = campaign->round_configs;
     job->build_only = campaign->build_only;
     job->best_ms = g_ascii_strtod(PQgetvalue(rows, row, BEST_MS), NULL);
-    read_history(rows, row, job);
+    job->rounds = g_ptr_array_new_with_free_func(free_round);
+    job->quarantined = g_array_new(FALSE, TRUE, sizeof(struct perf_config));
+    g_autoptr(GError) damage = NULL;
+    if (problem->damage != NULL)
+        job->damage = g_strdup(problem->damage);
+    else if (!read_history(rows, row, job, &damage))
+        job->damage = g_strdup(damage->message);
     return job;
 }
 

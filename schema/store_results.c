@@ -20,14 +20,15 @@ static void free_result(gpointer data)
     result_free(data);
 }
 
-static gpointer read_result(const json_t *object)
+static gpointer read_result(const json_t *object, GError **error)
 {
     struct result *result = g_new0(struct result, 1);
     const json_t *problem = json_object_get(object, "problem");
     const json_t *kept = json_object_get(object, "result");
     result->job = json_member_int(kept, "job_id");
     result->problem_id = json_member_int(problem, "id");
-    problem_from_json(problem, &result->problem);
+    bool read = problem_from_json(problem, &result->problem, error) &&
+                kept_from_json(kept, &result->kept, error);
     result->solver = json_member_text(object, "solver");
     result->algorithm = json_member_text(object, "algorithm");
     result->revision = (int)json_member_int(object, "revision");
@@ -36,8 +37,11 @@ static gpointer read_result(const json_t *object)
     result->multiplicity = (int)json_member_int(object, "multiplicity");
     result->rank = (int)json_member_int(kept, "rank");
     result->stack = json_member_text(kept, "stack");
-    kept_from_json(kept, &result->kept);
-    return result;
+    if (read)
+        return result;
+    g_prefix_error(error, "job %" G_GINT64_FORMAT ": ", (gint64)result->job);
+    result_free(result);
+    return NULL;
 }
 
 static int compare_results(gconstpointer a, gconstpointer b)
@@ -67,9 +71,19 @@ GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error)
         "l", campaign);
     if (rows == NULL)
         return NULL;
-    GPtrArray *list = store_list(rows, read_result, free_result);
-    g_ptr_array_sort(list, compare_results);
+    GPtrArray *list = store_list_checked(rows, read_result, free_result, error);
+    if (list != NULL)
+        g_ptr_array_sort(list, compare_results);
     return list;
+}
+
+static bool read_failure(const json_t *object, enum failure *failure, GError **error)
+{
+    int64_t number;
+    if (!json_int_within(json_object_get(object, "failure"), 0, FAILURE_COUNT - 1, &number))
+        return store_damaged(error, "a failure has a number that is not known");
+    *failure = (enum failure)number;
+    return true;
 }
 
 static void job_row_free(gpointer data)
@@ -81,22 +95,24 @@ static void job_row_free(gpointer data)
     g_free(row);
 }
 
-static gpointer read_job_row(const json_t *object)
+static gpointer read_job_row(const json_t *object, GError **error)
 {
     struct job_row *row = g_new0(struct job_row, 1);
     const json_t *job = json_object_get(object, "job");
     row->id = json_member_int(job, "id");
-    problem_from_json(json_object_get(object, "problem"), &row->problem);
+    bool read = problem_from_json(json_object_get(object, "problem"), &row->problem, error);
     row->solver = json_member_text(object, "solver");
     row->revision = (int)json_member_int(object, "revision");
     row->state = json_member_text(job, "state");
     row->strikes = (int)json_member_int(job, "strikes");
     row->rounds = (int)json_member_int(job, "round_no");
     row->multiplicity = (int)json_member_int(job, "multiplicity");
-    row->failure = (enum failure)json_member_int(job, "failure");
     row->detail = json_member_text_or_null(job, "detail");
     row->reused = json_member_bool(job, "reused");
-    return row;
+    if (read && read_failure(job, &row->failure, error))
+        return row;
+    job_row_free(row);
+    return NULL;
 }
 
 GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error)
@@ -108,7 +124,7 @@ GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error)
                    " FROM job_rows j JOIN problems p ON p.id = j.problem_id"
                    " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1 ORDER BY j.id",
                    "l", campaign);
-    return rows == NULL ? NULL : store_list(rows, read_job_row, job_row_free);
+    return rows == NULL ? NULL : store_list_checked(rows, read_job_row, job_row_free, error);
 }
 
 static void rejection_free(gpointer data)
@@ -134,11 +150,12 @@ static double time_in_round(const struct round *round, const struct perf_config 
     return 0;
 }
 
-static struct config_outcome *make_outcome(const json_t *object, const struct round *round, int i)
+static struct config_outcome *make_outcome(const json_t *object, const struct problem *problem,
+                                           const struct round *round, int i)
 {
     char text[CONFIG_TEXT_MAX];
     struct config_outcome *made = g_new0(struct config_outcome, 1);
-    problem_from_json(json_object_get(object, "problem"), &made->problem);
+    made->problem = *problem;
     made->solver = json_member_text(object, "solver");
     made->revision = (int)json_member_int(object, "revision");
     made->config_text = g_strdup(perf_config_format(&round->configs[i], text));
@@ -151,20 +168,26 @@ static struct config_outcome *make_outcome(const json_t *object, const struct ro
 
 /* Adds the configs of a round with an outcome: all of them, or the rejected ones. *first is the
  * first config of the job whose rounds come one after the other. */
-static void add_outcomes(GPtrArray *list, const json_t *object, bool all, struct perf_config *first)
+static bool add_outcomes(GPtrArray *list, const json_t *object, bool all, struct perf_config *first,
+                         GError **error)
 {
-    struct round *round = round_from_json(json_object_get(object, "round"));
+    struct problem problem;
+    struct round *round = NULL;
+    if (!problem_from_json(json_object_get(object, "problem"), &problem, error) ||
+        (round = round_from_json(json_object_get(object, "round"), error)) == NULL)
+        return false;
     if (round->number == 0 && round->config_count > 0)
         *first = round->configs[0];
     for (int i = 0; i < round->config_count; i++) {
         if (all ? round->outcomes[i].failure == FAILURE_PENDING
                 : !is_rejected(round->outcomes[i].failure))
             continue;
-        struct config_outcome *outcome = make_outcome(object, round, i);
+        struct config_outcome *outcome = make_outcome(object, &problem, round, i);
         outcome->baseline_ms = all ? time_in_round(round, first) : 0;
         g_ptr_array_add(list, outcome);
     }
     round_free(round);
+    return true;
 }
 
 static GPtrArray *list_outcomes(Store *store, int64_t campaign, bool all, GError **error)
@@ -187,7 +210,10 @@ static GPtrArray *list_outcomes(Store *store, int64_t campaign, bool all, GError
     struct perf_config first = {0};
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
-        add_outcomes(list, object, all, &first);
+        if (!add_outcomes(list, object, all, &first, error)) {
+            g_ptr_array_unref(list);
+            return NULL;
+        }
     }
     return list;
 }
@@ -215,7 +241,8 @@ bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE
     memset(counts, 0, FAILURE_COUNT * sizeof *counts);
     for (int i = 0; i < PQntuples(rows); i++) {
         int failure = atoi(PQgetvalue(rows, i, 0));
-        g_assert(failure >= 0 && failure < FAILURE_COUNT);
+        if (failure < 0 || failure >= FAILURE_COUNT)
+            return store_damaged(error, "a failure has the number %d, which is not known", failure);
         counts[failure] = strtoll(PQgetvalue(rows, i, 1), NULL, 10);
     }
     return true;
@@ -247,22 +274,25 @@ static void quarantine_row_free(gpointer data)
     g_free(row);
 }
 
-static gpointer read_quarantine(const json_t *object)
+static gpointer read_quarantine(const json_t *object, GError **error)
 {
     struct quarantine_row *row = g_new0(struct quarantine_row, 1);
     struct perf_config config;
     char text[CONFIG_TEXT_MAX];
-    config_from_json(json_object_get(object, "config"), &config);
-    problem_from_json(json_object_get(object, "problem"), &row->problem);
+    bool read = config_from_json(json_object_get(object, "config"), &config, error) &&
+                problem_from_json(json_object_get(object, "problem"), &row->problem, error) &&
+                read_failure(object, &row->failure, error);
     row->solver = json_member_text(object, "solver");
     row->hash = json_member_text(object, "hash");
     row->revision = (int)json_member_int(object, "revision");
     row->target = json_member_text(object, "target");
     row->config_text = g_strdup(perf_config_format(&config, text));
     row->detail = json_member_text(object, "detail");
-    row->failure = (enum failure)json_member_int(object, "failure");
     row->since_unix = json_member_int(object, "since_unix");
-    return row;
+    if (read)
+        return row;
+    quarantine_row_free(row);
+    return NULL;
 }
 
 GPtrArray *store_list_quarantine(Store *store, GError **error)
@@ -275,7 +305,8 @@ GPtrArray *store_list_quarantine(Store *store, GError **error)
         " JOIN solvers s ON s.id = q.solver_id"
         " ORDER BY q.target, s.name, q.problem_id, q.config",
         "");
-    return rows == NULL ? NULL : store_list(rows, read_quarantine, quarantine_row_free);
+    return rows == NULL ? NULL
+                        : store_list_checked(rows, read_quarantine, quarantine_row_free, error);
 }
 
 bool store_clear_quarantine(Store *store, const char *target, int *cleared, GError **error)

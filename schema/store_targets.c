@@ -24,23 +24,32 @@ static json_t *target_to_row(const struct target *t)
     return object;
 }
 
-static void copy_member(const json_t *object, const char *name, char *buffer, gsize size)
+static bool copy_member(const json_t *object, const char *name, char *buffer, gsize size)
 {
     const char *text = json_string_value(json_object_get(object, name));
-    g_strlcpy(buffer, text != NULL ? text : "", size);
+    return text != NULL && g_strlcpy(buffer, text, size) < size;
 }
 
-static void target_from_row(const json_t *object, struct target *t)
+static bool read_vendor(const json_t *object, enum vendor *vendor)
 {
-    const char *vendor = json_string_value(json_object_get(object, "vendor"));
-    memset(t, 0, sizeof *t);
-    copy_member(object, "id", t->id, sizeof t->id);
-    copy_member(object, "arch", t->arch, sizeof t->arch);
-    copy_member(object, "features", t->features, sizeof t->features);
+    const char *name = json_string_value(json_object_get(object, "vendor"));
     for (gsize i = 0; i < G_N_ELEMENTS(vendor_names); i++) {
-        if (g_strcmp0(vendor, vendor_names[i]) == 0)
-            t->vendor = (enum vendor)i;
+        *vendor = (enum vendor)i;
+        if (g_strcmp0(name, vendor_names[i]) == 0)
+            return true;
     }
+    return false;
+}
+
+static bool target_from_row(const json_t *object, struct target *t, GError **error)
+{
+    g_autoptr(GError) invalid = NULL;
+    memset(t, 0, sizeof *t);
+    if (!copy_member(object, "id", t->id, sizeof t->id) ||
+        !copy_member(object, "arch", t->arch, sizeof t->arch) ||
+        !copy_member(object, "features", t->features, sizeof t->features) ||
+        !read_vendor(object, &t->vendor))
+        return store_damaged(error, "target '%s' has a name or a vendor that is none", t->id);
     t->compute_units = (int)json_member_int(object, "compute_units");
     t->memory_gib = (int)json_member_int(object, "memory_gib");
     t->local_bytes = json_member_int(object, "local_bytes");
@@ -49,6 +58,7 @@ static void target_from_row(const json_t *object, struct target *t)
     t->vector_bytes = (int)json_member_int(object, "vector_bytes");
     t->peak_flops = json_member_double(object, "peak_flops");
     t->peak_bytes = json_member_double(object, "peak_bytes");
+    return target_validate(t, &invalid) || store_damaged(error, "%s", invalid->message);
 }
 
 bool store_put_target(Store *store, const struct target *target, GError **error)
@@ -76,20 +86,21 @@ bool store_get_target(Store *store, const char *id, struct target *target, GErro
         return false;
     }
     g_autoptr(StoreJson) object = store_row_json(rows, 0);
-    target_from_row(object, target);
-    return true;
+    return target_from_row(object, target, error);
 }
 
-static gpointer read_target(const json_t *object)
+static gpointer read_target(const json_t *object, GError **error)
 {
     struct target *target = g_new0(struct target, 1);
-    target_from_row(object, target);
-    return target;
+    if (target_from_row(object, target, error))
+        return target;
+    g_free(target);
+    return NULL;
 }
 
 GPtrArray *store_list_targets(Store *store, GError **error)
 {
     g_autoptr(StoreRows) rows =
         store_read(store, error, "SELECT to_jsonb(t) FROM targets t ORDER BY id", "");
-    return rows == NULL ? NULL : store_list(rows, read_target, g_free);
+    return rows == NULL ? NULL : store_list_checked(rows, read_target, g_free, error);
 }

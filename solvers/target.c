@@ -2,6 +2,7 @@
 
 #include "solvers/text_cursor.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -162,5 +163,51 @@ bool target_parse(const char *id, struct target *t, GError **error)
     }
     target_set_limits(&made);
     *t = made;
+    return true;
+}
+
+/* What any device stays below by far: a workgroup's memory, a register's bytes, items of a workgroup. */
+#define LOCAL_BYTES_MAX  (1ll << 40)
+#define VECTOR_BYTES_MAX 4096
+#define WORKGROUP_MAX    (1 << 20)
+#define WAVE_MAX         1024
+
+static bool invalid(const struct target *t, const char *field, GError **error)
+{
+    g_autofree char *shown = g_utf8_make_valid(t->id, (gssize)strnlen(t->id, sizeof t->id));
+    g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID,
+                "target '%s': its %s is none that a device has", shown, field);
+    return false;
+}
+
+static bool names_itself(const struct target *t)
+{
+    struct target said;
+    return memchr(t->id, '\0', sizeof t->id) != NULL && target_parse(t->id, &said, NULL) &&
+           said.vendor == t->vendor && strncmp(said.arch, t->arch, sizeof t->arch) == 0 &&
+           strncmp(said.features, t->features, sizeof t->features) == 0 &&
+           said.compute_units == t->compute_units && said.memory_gib == t->memory_gib;
+}
+
+bool target_validate(const struct target *t, GError **error)
+{
+    const struct {
+        const char *name;
+        int64_t value, least, most;
+    } limits[] = {
+        {"local_bytes", t->local_bytes, 0, LOCAL_BYTES_MAX},
+        {"max_workgroup", t->max_workgroup, 1, WORKGROUP_MAX},
+        {"wave_size", t->wave_size, 1, WAVE_MAX},
+        {"vector_bytes", t->vector_bytes, 0, VECTOR_BYTES_MAX},
+    };
+    if (!names_itself(t))
+        return invalid(t, "id, beside its architecture and sizes,", error);
+    for (size_t i = 0; i < G_N_ELEMENTS(limits); i++)
+        if (limits[i].value < limits[i].least || limits[i].value > limits[i].most)
+            return invalid(t, limits[i].name, error);
+    if (!isfinite(t->peak_flops) || t->peak_flops < 0)
+        return invalid(t, "peak_flops", error);
+    if (!isfinite(t->peak_bytes) || t->peak_bytes < 0)
+        return invalid(t, "peak_bytes", error);
     return true;
 }

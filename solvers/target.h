@@ -32,6 +32,10 @@ struct target {
  * with the remedy for ids that follow none of the three forms. */
 bool target_parse(const char *id, struct target *t, GError **error);
 
+/* Whether solvers may be asked about it: its id is that of its fields, and its limits are numbers that a
+ * device can have. SOLVERS_ERROR_INVALID names the field. */
+bool target_validate(const struct target *t, GError **error);
+
 /* Writes t->id from vendor, arch, features, compute_units and memory_gib by the rules above. */
 void target_set_id(struct target *t);
 
