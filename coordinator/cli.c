@@ -97,8 +97,8 @@ static void append_setting(GString *line, const char *name, const char *value)
 
 char *cli_hide_password(const char *url)
 {
-    g_autoptr(GRegex) regex =
-        g_regex_new("(://[^:/@]*):[^@]*(?=@)|(password=)('([^'\\\\]|\\\\.)*'|[^ &]*)", 0, 0, NULL);
+    g_autoptr(GRegex) regex = g_regex_new(
+        "(://[^:/@]*):[^@]*(?=@)|(password *= *)('([^'\\\\]|\\\\.)*'|[^ &]*)", 0, 0, NULL);
     return g_regex_replace(regex, url, -1, 0, "\\1\\2***", 0, NULL);
 }
 

@@ -2,6 +2,7 @@
 #include "schema/commands.h"
 
 #include "schema/blobs_command.h"
+#include "schema/connection.h"
 #include "schema/database.h"
 #include "schema/embedded.h"
 
@@ -134,7 +135,8 @@ static int db_url(bool json, int argc, char **argv)
     g_autofree char *url = database_url(&embedded, &error);
     if (url == NULL)
         return fail("url", error);
-    printf("%s\n", url);
+    g_autofree char *shown = connection_without_password(url);
+    printf("%s\n", shown);
     return EXIT_DONE;
 }
 
@@ -156,7 +158,10 @@ static int db_psql(bool json, int argc, char **argv)
     GError *error = NULL;
     bool embedded;
     g_autofree char *url = database_url(&embedded, &error);
-    if (url == NULL || (embedded && !database_start(&error)))
+    g_autofree char *password = NULL;
+    g_autofree char *shown = NULL;
+    if (url == NULL || (embedded && !database_start(&error)) ||
+        (shown = connection_for_child(url, &password, &error)) == NULL)
         return fail("psql", error);
     g_autofree char *program = find_psql();
     if (program == NULL) {
@@ -165,9 +170,11 @@ static int db_psql(bool json, int argc, char **argv)
     }
     char **psql_argv = g_new0(char *, (gsize)argc + 3);
     psql_argv[0] = program;
-    psql_argv[1] = url;
+    psql_argv[1] = shown;
     for (int i = 0; i < argc; i++)
         psql_argv[i + 2] = argv[i];
+    if (password != NULL)
+        g_setenv("PGPASSWORD", password, TRUE);
     g_setenv("PGOPTIONS", "-c search_path=skipjack", TRUE);
     execv(program, psql_argv);
     fprintf(stderr, "skipjack db psql: cannot run '%s': %s\n", program, g_strerror(errno));
@@ -190,7 +197,7 @@ static const struct verb {
     {"stop", "stop the embedded database; nothing is lost", false, db_stop},
     {"status", "whether it exists and runs, and where (--json)", false, db_status},
     {"migrate", "bring the database in use to this program's schema", false, db_migrate},
-    {"url", "print the URL of the database in use", false, db_url},
+    {"url", "print the URL of the database in use, without its password", false, db_url},
     {"blobs", "where code objects are; --move URL: move them elsewhere", true, db_blobs},
     {"psql", "open psql on it; further arguments are psql's", true, db_psql},
 };

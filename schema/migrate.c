@@ -1,5 +1,6 @@
 #include "schema/migrate.h"
 
+#include "schema/connection.h"
 #include "schema/database.h"
 #include "schema/store_private.h"
 
@@ -148,15 +149,10 @@ bool migrations_apply(PGconn *connection, const struct migration *list, size_t c
 
 bool database_migrate(const char *url, int *applied, GError **error)
 {
-    static const char *const keys[] = {"dbname", "connect_timeout", "fallback_application_name",
-                                       NULL};
-    const char *values[] = {url, "10", "skipjack migrate", NULL};
-    PGconn *connection = PQconnectdbParams(keys, values, 1);
-    bool done = false;
-    if (PQstatus(connection) == CONNECTION_OK)
-        done = migrations_apply(connection, migrations, migrations_count, applied, error);
-    else
-        store_set_error(connection, NULL, error);
+    PGconn *connection = connection_open(url, "skipjack migrate", error);
+    if (connection == NULL)
+        return false;
+    bool done = migrations_apply(connection, migrations, migrations_count, applied, error);
     PQfinish(connection);
     return done;
 }

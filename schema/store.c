@@ -1,5 +1,6 @@
 #include "schema/store_private.h"
 
+#include "schema/connection.h"
 #include "schema/migrate.h"
 
 #include <stdarg.h>
@@ -93,6 +94,7 @@ static enum store_error error_of_state(PGconn *connection, const char *state)
         {"SJ001", STORE_ERROR_NOT_FOUND}, {"SJ002", STORE_ERROR_STATE},
         {"SJ003", STORE_ERROR_FENCE},     {"42P01", STORE_ERROR_SCHEMA}, /* undefined table */
         {"42883", STORE_ERROR_SCHEMA},                                   /* undefined function */
+        {"42501", STORE_ERROR_ACCESS},                                   /* no privilege */
     };
     if (is_lost(connection, state))
         return STORE_ERROR_CONNECTION;
@@ -255,29 +257,13 @@ GPtrArray *store_list_checked(const PGresult *rows, store_read_checked read, GDe
     return list;
 }
 
-static PGconn *connect_to(const char *url)
-{
-    /* A peer that is gone without a word is noticed within about a minute. */
-    static const char *const keys[] = {"dbname",
-                                       "fallback_application_name",
-                                       "connect_timeout",
-                                       "client_encoding",
-                                       "tcp_user_timeout",
-                                       "keepalives_idle",
-                                       NULL};
-    const char *values[] = {url, "skipjack", "10", "UTF8", "60000", "30", NULL};
-    return PQconnectdbParams(keys, values, 1);
-}
-
 Store *store_open(const char *url, GError **error)
 {
     Store *store = g_new0(Store, 1);
-    store->connection = connect_to(url);
-    if (PQstatus(store->connection) != CONNECTION_OK) {
-        store_set_error(store->connection, NULL, error);
-    } else if (set_up_session(store, error) && migrations_check(store->connection, error)) {
+    store->connection = connection_open(url, "skipjack", error);
+    if (store->connection != NULL && set_up_session(store, error) &&
+        migrations_check(store->connection, error))
         return store;
-    }
     store_close(store);
     return NULL;
 }

@@ -32,6 +32,7 @@ enum store_error {
     STORE_ERROR_BLOBS, /* The store of code objects refuses: its operator has to mend something. */
     STORE_ERROR_DAMAGED, /* A code object is not there, or its bytes are not those that were put; or a
                             row is one that no importer, planner or worker makes. */
+    STORE_ERROR_ACCESS, /* The login's role, or how it connects, does not allow this: see README.md. */
 };
 
 typedef struct store Store;
