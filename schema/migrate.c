@@ -29,6 +29,12 @@ static PGresult *execute(PGconn *connection, const char *sql, GError **error)
     return NULL;
 }
 
+/* A question that is answered at once where there is a server. */
+static PGresult *ask(PGconn *connection, const char *sql, GError **error)
+{
+    return store_await(connection, PQsendQuery(connection, sql), STORE_OPEN_SECONDS, error);
+}
+
 static bool execute_all(PGconn *connection, const char *sql, GError **error)
 {
     g_autoptr(StoreRows) rows = execute(connection, sql, error);
@@ -75,12 +81,12 @@ static const char select_ledger[] =
 bool migrations_check(PGconn *connection, GError **error)
 {
     g_autoptr(StoreRows) exists =
-        execute(connection, "SELECT to_regclass('skipjack.schema_migrations') IS NOT NULL", error);
+        ask(connection, "SELECT to_regclass('skipjack.schema_migrations') IS NOT NULL", error);
     if (exists == NULL)
         return false;
     g_autoptr(StoreRows) ledger = NULL;
     if (PQgetvalue(exists, 0, 0)[0] == 't') {
-        ledger = execute(connection, select_ledger, error);
+        ledger = ask(connection, select_ledger, error);
         if (ledger == NULL || !check_ledger(ledger, migrations, migrations_count, error))
             return false;
     }

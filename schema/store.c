@@ -11,10 +11,15 @@ G_DEFINE_QUARK(skipjack - store - error - quark, store_error)
 #define PARAMETERS_MAX 24
 #define BYTEA_OID      17
 
-/* A statement may take this long before the server gives up: making a campaign of 100 000 jobs takes
- * about a minute. Names are found in our schema alone. */
+/* Beyond the server's own limit, whose words are then heard. */
+#define PATIENCE_SECONDS 630
+
+/* A statement may take ten minutes before the server gives up: making a campaign of 100 000 jobs takes
+ * about a minute. What nobody waits for any more is given up sooner. Names are found in our schema
+ * alone. */
 static const char session_setup[] = "SET search_path = skipjack, pg_temp;"
                                     "SET statement_timeout = '10min';"
+                                    "SET client_connection_check_interval = '5s';"
                                     "SET idle_in_transaction_session_timeout = '5min';"
                                     "SET client_min_messages = warning";
 
@@ -96,7 +101,7 @@ static enum store_error error_of_state(PGconn *connection, const char *state)
         {"42883", STORE_ERROR_SCHEMA},                                   /* undefined function */
         {"42501", STORE_ERROR_ACCESS},                                   /* no privilege */
     };
-    if (is_lost(connection, state))
+    if (state == NULL || is_lost(connection, state))
         return STORE_ERROR_CONNECTION;
     for (gsize i = 0; i < G_N_ELEMENTS(table); i++) {
         if (strcmp(state, table[i].state) == 0)
@@ -123,11 +128,9 @@ static bool set_up_session(Store *store, GError **error)
             ? g_strdup("")
             : g_strdup_printf(";LISTEN skipjack_worker_%" G_GINT64_FORMAT, (gint64)store->listener);
     g_autofree char *setup = g_strconcat(session_setup, listen, NULL);
-    g_autoptr(StoreRows) rows = PQexec(store->connection, setup);
-    if (PQresultStatus(rows) == PGRES_COMMAND_OK)
-        return true;
-    store_set_error(store->connection, rows, error);
-    return false;
+    g_autoptr(StoreRows) rows = store_await(
+        store->connection, PQsendQuery(store->connection, setup), store->patience_seconds, error);
+    return rows != NULL;
 }
 
 /* Jobs of a claim whose answer never came would stay leased as long as this worker beats. */
@@ -138,14 +141,13 @@ static bool release_doubtful_claim(Store *store, GError **error)
     g_autofree char *worker = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_worker);
     g_autofree char *token = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_token);
     const char *values[] = {worker, token};
-    g_autoptr(StoreRows) rows = PQexecParams(store->connection, "SELECT release_claim($1, $2)", 2,
-                                             NULL, values, NULL, NULL, 0);
-    if (PQresultStatus(rows) != PGRES_TUPLES_OK) {
-        store_set_error(store->connection, rows, error);
-        return false;
-    }
-    store->doubtful_token = 0;
-    return true;
+    bool sent = PQsendQueryParams(store->connection, "SELECT release_claim($1, $2)", 2, NULL,
+                                  values, NULL, NULL, 0);
+    g_autoptr(StoreRows) rows =
+        store_await(store->connection, sent, store->patience_seconds, error);
+    if (rows != NULL)
+        store->doubtful_token = 0;
+    return rows != NULL;
 }
 
 static bool store_ready(Store *store, GError **error)
@@ -167,15 +169,12 @@ static PGresult *run_once(Store *store, const char *sql, const struct parameters
 {
     if (!store_ready(store, error))
         return NULL;
-    PGresult *rows =
-        PQexecParams(store->connection, sql, parameters->count, parameters->types,
-                     parameters->values, parameters->lengths, parameters->formats, result_format);
-    ExecStatusType status = PQresultStatus(rows);
-    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
-        return rows;
-    store_set_error(store->connection, rows, error);
-    PQclear(rows);
-    return NULL;
+    /* What the socket does not take at once is sent while the answer is waited for. */
+    bool sent = PQsetnonblocking(store->connection, true) == 0 &&
+                PQsendQueryParams(store->connection, sql, parameters->count, parameters->types,
+                                  parameters->values, parameters->lengths, parameters->formats,
+                                  result_format);
+    return store_await(store->connection, sent, store->patience_seconds, error);
 }
 
 static PGresult *run(Store *store, GError **error, bool repeat, int result_format, const char *sql,
@@ -260,12 +259,20 @@ GPtrArray *store_list_checked(const PGresult *rows, store_read_checked read, GDe
 Store *store_open(const char *url, GError **error)
 {
     Store *store = g_new0(Store, 1);
+    store->patience_seconds = STORE_OPEN_SECONDS;
     store->connection = connection_open(url, "skipjack", error);
     if (store->connection != NULL && set_up_session(store, error) &&
-        migrations_check(store->connection, error))
+        migrations_check(store->connection, error)) {
+        store->patience_seconds = PATIENCE_SECONDS;
         return store;
+    }
     store_close(store);
     return NULL;
+}
+
+void store_set_patience(Store *store, double seconds)
+{
+    store->patience_seconds = seconds;
 }
 
 void store_close(Store *store)

@@ -40,6 +40,10 @@ typedef struct store Store;
 /* url: a libpq connection string or URI. STORE_ERROR_SCHEMA when migrations are missing. */
 Store *store_open(const char *url, GError **error);
 void store_close(Store *store);
+/* No statement is waited for longer: then its connection is closed and the call is
+ * STORE_ERROR_CONNECTION, whether the server did it or not. At first ten minutes and a half, which is
+ * beyond the server's own limit. */
+void store_set_patience(Store *store, double seconds);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Store, store_close)
 
 /* ---- problems, networks, targets, solvers ---- */
@@ -182,7 +186,7 @@ int store_socket(const Store *store);
 /* Reads what has come, without waiting: whether this worker was woken since the last look. *lost: the
  * connection is gone; the next call opens it again. */
 bool store_woken(Store *store, bool *lost);
-/* Renews every lease of the worker in one statement; also returns leases of others that ran out (to
+/* Renews every lease of the worker in one statement, which is waited for no longer than half a minute; also returns leases of others that ran out (to
  * ready or built, with a strike; the third strike fails the job as worker lost). */
 bool store_heartbeat(Store *store, int64_t worker, GError **error);
 /* Whether the last heartbeat told that its worker was asked to drain. */

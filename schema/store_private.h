@@ -20,6 +20,7 @@ struct claim_place {
 
 struct store {
     PGconn *connection;
+    double patience_seconds; /* of a statement, from this side */
     /* A claim whose answer was lost: its jobs are released by the next call. */
     int64_t doubtful_worker, doubtful_token;
     struct claim_place places[2]; /* by enum pool */
@@ -48,6 +49,13 @@ PGresult *store_read(Store *store, GError **error, const char *sql, const char *
 bool store_do(Store *store, GError **error, const char *sql, const char *types, ...);
 /* store_read() with the answer in binary form. */
 PGresult *store_read_binary(Store *store, GError **error, const char *sql, const char *types, ...);
+
+/* Patience with a server that was just reached. */
+#define STORE_OPEN_SECONDS 60
+
+/* The answer to what was sent (PQsendQuery() and its kin, whose result is `sent`). NULL with a set error where
+ * it failed; also where it is not here in that time, which closes the connection. */
+PGresult *store_await(PGconn *connection, bool sent, double seconds, GError **error);
 
 /* Turns a failed answer (or a lost connection) into an error. */
 void store_set_error(PGconn *connection, const PGresult *rows, GError **error);

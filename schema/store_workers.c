@@ -124,9 +124,15 @@ bool store_woken(Store *store, bool *lost)
     return woken;
 }
 
+/* A beat that comes late is no use: another one is. */
+#define BEAT_PATIENCE_SECONDS 30
+
 bool store_heartbeat(Store *store, int64_t worker, GError **error)
 {
+    double patience_seconds = store->patience_seconds;
+    store_set_patience(store, MIN(patience_seconds, BEAT_PATIENCE_SECONDS));
     g_autoptr(StoreRows) rows = store_run(store, error, "SELECT heartbeat($1)", "l", worker);
+    store_set_patience(store, patience_seconds);
     if (rows == NULL)
         return false;
     store->drains = PQgetvalue(rows, 0, 0)[0] == 't';

@@ -17,7 +17,12 @@
 #define PAUSE_UNTIL_EMPTY_MS 4000
 
 #define BEAT_MAX_SECONDS 5
-#define PATIENCE_MS      60000 /* for an orderly end while the database is away */
+
+/* For an answer of the database: claims and results are repeated after that; a beat in time to be heard
+ * before the lease ends. */
+#define DATA_PATIENCE_SECONDS 120
+#define BEAT_PATIENCE_MAX     30
+#define PATIENCE_MS           60000 /* for an orderly end while the database is away */
 
 void agent_log(const char *format, ...)
 {
@@ -398,8 +403,14 @@ static void evaluator_destroy(gpointer evaluator)
 
 static void agent_init_pools(struct agent *agent, const char *url, bool embedded)
 {
-    struct lane_spec data = {.url = url, .embedded = embedded, .speaks = true};
-    struct lane_spec control = {.url = url, .embedded = embedded};
+    struct lane_spec data = {.url = url,
+                             .embedded = embedded,
+                             .patience_seconds = DATA_PATIENCE_SECONDS,
+                             .speaks = true};
+    struct lane_spec control = {.url = url,
+                                .embedded = embedded,
+                                .patience_seconds =
+                                    CLAMP(agent->options->lease_seconds / 3, 2, BEAT_PATIENCE_MAX)};
     agent->data = lane_new(&agent->loop, &data);
     agent->control = lane_new(&agent->loop, &control);
     agent->builder = builder_new(agent, agent->options->build);

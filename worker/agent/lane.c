@@ -11,6 +11,7 @@ struct lane {
     uv_loop_t *loop;
     char *url;
     bool embedded, speaks;
+    double patience_seconds;
     Store *store;              /* touched by the pool thread while a call runs */
     GQueue calls;              /* the head runs or waits for its next run */
     struct lane_call *current; /* the head while it runs */
@@ -35,8 +36,8 @@ static bool lane_open(Lane *lane)
         lane->error->code = STORE_ERROR_CONNECTION;
         return false;
     }
-    if (!lane->store)
-        lane->store = store_open(lane->url, &lane->error);
+    if (!lane->store && (lane->store = store_open(lane->url, &lane->error)))
+        store_set_patience(lane->store, lane->patience_seconds);
     return lane->store != NULL;
 }
 
@@ -163,6 +164,7 @@ Lane *lane_new(uv_loop_t *loop, const struct lane_spec *spec)
     lane->speaks = spec->speaks;
     lane->url = g_strdup(spec->url);
     lane->embedded = spec->embedded;
+    lane->patience_seconds = spec->patience_seconds;
     lane->work.data = lane;
     lane->timer = g_new0(uv_timer_t, 1);
     lane->timer->data = lane;

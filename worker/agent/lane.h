@@ -29,6 +29,7 @@ struct lane_call {
 struct lane_spec {
     const char *url;
     bool embedded;
+    double patience_seconds; /* for a statement's answer, then the database counts as away */
     bool speaks; /* says when the database goes and comes: one of several lanes is enough */
 };
 
