@@ -2,6 +2,7 @@
 #include "schema/commands.h"
 
 #include "schema/blobs_command.h"
+#include "schema/collect_command.h"
 #include "schema/connection.h"
 #include "schema/database.h"
 #include "schema/embedded.h"
@@ -188,6 +189,12 @@ static int db_blobs(bool json, int argc, char **argv)
     return command_db_blobs(argc, argv);
 }
 
+static int db_collect(bool json, int argc, char **argv)
+{
+    (void)json; /* reads its own arguments */
+    return command_db_collect(argc, argv);
+}
+
 static const struct verb {
     const char *name, *summary;
     bool takes_arguments;
@@ -199,6 +206,7 @@ static const struct verb {
     {"migrate", "bring the database in use to this program's schema", false, db_migrate},
     {"url", "print the URL of the database in use, without its password", false, db_url},
     {"blobs", "where code objects are; --move URL: move them elsewhere", true, db_blobs},
+    {"collect", "drop what nobody needs any more (--dry-run: only count)", true, db_collect},
     {"psql", "open psql on it; further arguments are psql's", true, db_psql},
 };
 

@@ -2,8 +2,6 @@
 #include "schema/blobs.h"
 #include "schema/store_private.h"
 
-#include <stdlib.h>
-
 #define PUT_TRIES 5
 #define GET_TRIES 5
 
@@ -209,15 +207,4 @@ struct kernel_row *store_get_kernel(Store *store, const char *key, GError **erro
         g_propagate_error(error, g_steal_pointer(&failed));
         return NULL;
     }
-}
-
-bool store_collect_kernels(Store *store, int *dropped, GError **error)
-{
-    int removed;
-    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT collect_kernels()", "");
-    if (rows == NULL)
-        return false;
-    if (dropped != NULL)
-        *dropped = atoi(PQgetvalue(rows, 0, 0));
-    return store_sweep_blobs(store, &removed, error);
 }
