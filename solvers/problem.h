@@ -20,7 +20,7 @@ GQuark solvers_error_quark(void);
 
 enum solvers_error {
     SOLVERS_ERROR_SYNTAX,         /* A text form does not follow its grammar. */
-    SOLVERS_ERROR_INVALID,        /* A problem's fields contradict each other. */
+    SOLVERS_ERROR_INVALID,        /* A problem's, a target's or a solution's fields cannot be. */
     SOLVERS_ERROR_NOT_APPLICABLE, /* A solver does not serve the problem. */
     SOLVERS_ERROR_CONFIG,         /* A perf config is not in the solver's space. */
     SOLVERS_ERROR_UNKNOWN,        /* No solver, target or layout has that name. */

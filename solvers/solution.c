@@ -1,5 +1,6 @@
 #include "solvers/solution.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,4 +129,113 @@ void launch_set_grid(struct launch *launch, const int64_t items[3], const int bl
         launch->block[i] = block[i];
         launch->grid[i] = (items[i] + block[i] - 1) / block[i] * block[i];
     }
+}
+
+/* ---- checking ---- */
+
+G_GNUC_PRINTF(2, 3)
+static bool invalid(GError **error, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    g_autofree char *words = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID, "a launch cannot be run: %s", words);
+    return false;
+}
+
+static bool option_valid(const char *option)
+{
+    gsize name;
+
+    if (!g_str_has_prefix(option, "-D"))
+        return false;
+    option += 2;
+    name = strspn(option, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_");
+    if (name == 0 || g_ascii_isdigit(*option))
+        return false;
+    option += name;
+    return *option == '\0' ||
+           (*option == '=' && strspn(option + 1, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_.+-") ==
+                                  strlen(option + 1));
+}
+
+bool launch_options_valid(const char *options)
+{
+    g_auto(GStrv) words = g_strsplit(options, " ", -1);
+
+    for (char **word = words; *word; word++)
+        if (!option_valid(*word))
+            return false;
+    return true;
+}
+
+static bool grid_valid(const struct launch *launch, const struct target *target, GError **error)
+{
+    int64_t items = 1, group = 1;
+
+    for (int i = 0; i < 3; i++) {
+        if (launch->block[i] < 1 || launch->grid[i] < 1 || launch->grid[i] % launch->block[i] != 0)
+            return invalid(error,
+                           "%s has %" G_GINT64_FORMAT " items on axis %d in workgroups of %d",
+                           launch->entry, launch->grid[i], i, launch->block[i]);
+        if (__builtin_mul_overflow(items, launch->grid[i], &items) ||
+            __builtin_mul_overflow(group, launch->block[i], &group))
+            return invalid(error, "%s has 2^63 items or more", launch->entry);
+    }
+    if (target->max_workgroup > 0 && group > target->max_workgroup)
+        return invalid(error, "%s has workgroups of %" G_GINT64_FORMAT " items, %s takes %d",
+                       launch->entry, group, target->id, target->max_workgroup);
+    if (launch->local_bytes < 0 ||
+        (target->local_bytes > 0 && launch->local_bytes > target->local_bytes))
+        return invalid(
+            error, "%s wants %" G_GINT64_FORMAT " bytes of local memory, %s has %" G_GINT64_FORMAT,
+            launch->entry, launch->local_bytes, target->id, target->local_bytes);
+    return true;
+}
+
+static bool arg_valid(const struct launch_arg *arg, uint64_t workspace_bytes)
+{
+    switch (arg->kind) {
+    case ARG_TENSOR: return arg->tensor < TENSOR_COUNT;
+    case ARG_WORKSPACE: return arg->value >= 0 && (uint64_t)arg->value < workspace_bytes;
+    case ARG_STRIDE: return arg->tensor < TENSOR_COUNT && arg->value >= 0 && arg->value < 5;
+    case ARG_INT32: return arg->value >= INT32_MIN && arg->value <= INT32_MAX;
+    case ARG_INT64:
+    case ARG_FLOAT32: return true;
+    }
+    return false;
+}
+
+static bool launch_valid(const struct launch *launch, uint64_t workspace_bytes,
+                         const struct target *target, GError **error)
+{
+    if (!memchr(launch->options, '\0', sizeof(launch->options)) ||
+        !launch_options_valid(launch->options))
+        return invalid(error, "the options of %s are none: '%.*s'", launch->entry, 200,
+                       launch->options);
+    if (launch->arg_count < 0 || launch->arg_count > LAUNCH_ARGS_MAX)
+        return invalid(error, "%s has %d arguments", launch->entry, launch->arg_count);
+    for (int i = 0; i < launch->arg_count; i++)
+        if (!arg_valid(&launch->args[i], workspace_bytes))
+            return invalid(error, "argument %d of %s is out of its range", i, launch->entry);
+    return grid_valid(launch, target, error);
+}
+
+bool solution_validate(const struct solution *solution, const struct target *target, GError **error)
+{
+    const double amounts[] = {solution->flops, solution->read_bytes, solution->write_bytes};
+
+    if (solution->launch_count < 1 || solution->launch_count > SOLUTION_LAUNCHES_MAX)
+        return invalid(error, "there are %d launches", solution->launch_count);
+    if (solution->workspace_bytes > INT64_MAX)
+        return invalid(error, "the workspace has 2^63 bytes or more");
+    for (size_t i = 0; i < G_N_ELEMENTS(amounts); i++)
+        if (!isfinite(amounts[i]) || amounts[i] < 0)
+            return invalid(error, "its operations or bytes cannot be counted");
+    for (int i = 0; i < solution->launch_count; i++)
+        if (!launch_valid(&solution->launches[i], solution->workspace_bytes, target, error))
+            return false;
+    return true;
 }

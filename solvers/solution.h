@@ -8,6 +8,7 @@
 #define SOLVERS_SOLUTION_H
 
 #include "solvers/problem.h"
+#include "solvers/target.h"
 
 /* What a launch's file is, by the end of its name (kernels/program.h builds each). */
 enum program_kind {
@@ -68,6 +69,13 @@ struct solution {
 };
 
 void solution_init(struct solution *solution);
+/* Whether it can be run at all: each launch has items, in whole workgroups that the target takes, its
+ * options are -DNAME=VALUE and nothing else, its sizes are within what can be counted, and its
+ * arguments point into its workspace. SOLVERS_ERROR_INVALID says what is wrong. */
+bool solution_validate(const struct solution *solution, const struct target *target,
+                       GError **error);
+/* Whether options are "-DNAME=VALUE ...", of letters, digits and "_.+-" alone, or "". */
+bool launch_options_valid(const char *options);
 /* Appends a launch of kernel `entry` of `file`; the caller sets grid, block, options and arguments.
  */
 struct launch *solution_add_launch(struct solution *solution, const char *file, const char *entry);

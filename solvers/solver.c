@@ -161,7 +161,12 @@ bool solver_solve(const struct solver *solver, const struct problem *p,
         return false;
     }
     solution_init(solution);
-    return solver->solve(p, context, config, solution, error);
+    if (!solver->solve(p, context, config, solution, error))
+        return false;
+    if (solution_validate(solution, context->target, error))
+        return true;
+    g_prefix_error(error, "%s: ", solver->name);
+    return false;
 }
 
 static char *solver_hash_compute(const struct solver *solver)

@@ -98,7 +98,8 @@ bool solver_config_parse(const struct solver *solver, const struct problem *p,
  * as its space (or its spare one) has parameters, each of them a value that the parameter takes. What
  * an older revision wrote often is not; the error then names solver and reason. */
 bool solver_config_possible(const struct solver *solver, const char *text, GError **error);
-/* Refuses a problem that is not applicable and a config that is not valid, then asks the solver. */
+/* Refuses a problem that is not applicable and a config that is not valid, then asks the solver, whose
+ * answer must be one that can be run (solution_validate()). */
 bool solver_solve(const struct solver *solver, const struct problem *p,
                   const struct context *context, const struct perf_config *config,
                   struct solution *solution, GError **error);

@@ -28,6 +28,11 @@ static bool compile_request_read(json_t *head, struct compile_request *request, 
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "not a compile request: %s", why.text);
         return false;
     }
+    if (!launch_options_valid(program->options)) {
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME,
+                    "not a compile request: its options are not -DNAME=VALUE alone");
+        return false;
+    }
     return target_from_json(target, &request->target, error);
 }
 

@@ -94,5 +94,10 @@ bool target_from_json(const json_t *object, struct target *target, GError **erro
         if (!field_set(&fields[i], value, (char *)target + fields[i].offset))
             return fail_field(fields[i].name, error);
     }
-    return true;
+    g_autoptr(GError) invalid = NULL;
+    if (target_validate(target, &invalid))
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "cannot read a target: %s",
+                invalid->message);
+    return false;
 }

@@ -11,8 +11,8 @@
 
 /* A new reference. */
 json_t *target_to_json(const struct target *target);
-/* Strict inverse: every field must be there, of its type and within its size. WORKER_ERROR_FRAME
- * names the field that is wrong. */
+/* Strict inverse: every field must be there, of its type and within its size, and the target valid
+ * (target_validate()). WORKER_ERROR_FRAME names the field that is wrong. */
 bool target_from_json(const json_t *object, struct target *target, GError **error);
 
 #endif

@@ -106,6 +106,101 @@ static void grid_is_rounded_up_to_whole_blocks(void)
     }
 }
 
+/* ---- what can be run ---- */
+
+static void spoil_block(struct launch *l)
+{
+    l->block[0] = 0;
+}
+static void spoil_grid(struct launch *l)
+{
+    l->grid[1] = 0;
+}
+static void spoil_multiple(struct launch *l)
+{
+    l->grid[0] = 65;
+}
+static void spoil_group(struct launch *l)
+{
+    l->grid[1] = l->block[1] = 1024;
+}
+static void spoil_items(struct launch *l)
+{
+    l->grid[0] = l->grid[1] = INT64_C(1) << 40;
+}
+static void spoil_local(struct launch *l)
+{
+    l->local_bytes = INT64_C(1) << 30;
+}
+static void spoil_negative(struct launch *l)
+{
+    l->local_bytes = -1;
+}
+static void spoil_count(struct launch *l)
+{
+    l->arg_count = LAUNCH_ARGS_MAX + 1;
+}
+static void spoil_tensor(struct launch *l)
+{
+    l->args[0].tensor = (enum tensor_role)9;
+}
+static void spoil_slice(struct launch *l)
+{
+    l->args[1].value = 100;
+}
+static void spoil_axis(struct launch *l)
+{
+    l->args[2].value = 5;
+}
+static void spoil_end(struct launch *l)
+{
+    memset(l->options, 'x', sizeof(l->options));
+}
+static void spoil_option(struct launch *l)
+{
+    g_strlcpy(l->options, "-o /etc/passwd", 20);
+}
+static void spoil_quote(struct launch *l)
+{
+    g_strlcpy(l->options, "-DA=$(id)", 20);
+}
+static void spoil_name(struct launch *l)
+{
+    g_strlcpy(l->options, "-DA=1 -D", 20);
+}
+
+static void what_cannot_be_run_is_refused(void)
+{
+    static void (*const spoils[])(struct launch *) = {
+        spoil_block, spoil_grid,     spoil_multiple, spoil_group,  spoil_items,
+        spoil_local, spoil_negative, spoil_count,    spoil_tensor, spoil_slice,
+        spoil_axis,  spoil_end,      spoil_option,   spoil_quote,  spoil_name};
+    struct target target;
+    struct solution good;
+
+    g_assert_true(target_parse("gfx90a68", &target, NULL));
+    solution_init(&good);
+    good.workspace_bytes = 100;
+    struct launch *launch = solution_add_launch(&good, "a.cl", "a");
+    launch_set_grid(launch, (const int64_t[]){100, 1, 1}, (const int[]){64, 1, 1});
+    launch_option_text(launch, "TYPE", "float");
+    launch_option_int(launch, "N", -3);
+    launch_arg_tensor(launch, TENSOR_X);
+    launch_arg_workspace(launch, 99);
+    launch_arg_stride(launch, TENSOR_Y, 4);
+    g_assert_true(solution_validate(&good, &target, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(spoils); i++) {
+        g_autoptr(GError) error = NULL;
+        struct solution bad = good;
+        spoils[i](&bad.launches[0]);
+        g_assert_false(solution_validate(&bad, &target, &error));
+        g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID);
+        g_test_message("%s", error ? error->message : "");
+    }
+    good.flops = -1;
+    g_assert_false(solution_validate(&good, &target, NULL));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -114,6 +209,7 @@ int main(int argc, char **argv)
     g_test_add_func("/solution/options/are_sorted_whatever_their_order",
                     options_are_sorted_whatever_their_order);
     g_test_add_func("/solution/options/may_be_none", options_may_be_none);
+    g_test_add_func("/solution/what_cannot_be_run_is_refused", what_cannot_be_run_is_refused);
     g_test_add_func("/solution/arguments/keep_their_order", arguments_keep_their_order);
     g_test_add_func("/solution/grid/is_rounded_up_to_whole_blocks",
                     grid_is_rounded_up_to_whole_blocks);

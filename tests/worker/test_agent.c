@@ -2,9 +2,11 @@
 #include <glib/gstdio.h>
 #include <math.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "schema/store_private.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
@@ -215,6 +217,36 @@ static void test_building_and_evaluating_may_be_two_nodes(void)
     assert_done(store, id, 2);
 }
 
+static int refused_by_check(Store *store, int64_t campaign)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(StoreRows) rows = store_read(
+        store, &error, "SELECT count(*) FROM job_ends WHERE campaign_id = $1 AND failure = $2",
+        "li", campaign, (int)FAILURE_REFUSED_BY_CHECK);
+    g_assert_no_error(error);
+    return atoi(PQgetvalue(rows, 0, 0));
+}
+
+/* A problem that nobody imports, a kernel with other options than its solver's, and a campaign that is as
+ * it should be: its jobs are done, by the same workers. */
+static void test_what_the_database_says_is_checked(void)
+{
+    static const char *const build[] = {"--eval", "none", "--build", "1", NULL};
+    static const char *const request[] = {"--solvers", "ConvDirectNaive", NULL};
+    static const char *const other[] = {"--solvers", "ConvCpuDirect", "--configs", "1", NULL};
+    g_autoptr(Store) store = scratch_store();
+    int64_t bad = live_campaign(program(), problems, request);
+    store_do(store, NULL, "UPDATE problems SET stride = '{1,0,1}' WHERE fil[2] = 3", "");
+    g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
+    g_assert_cmpint(refused_by_check(store, bad), ==, 1);
+    store_do(store, NULL, "UPDATE kernels SET options = options || ' -DN=1'", "");
+    store_do(store, NULL, "DELETE FROM problem_tags", "");
+    int64_t good = live_campaign(program(), problems, other);
+    g_assert_cmpint(live_wait(live_worker(program(), quick), 60), ==, 0);
+    g_assert_cmpint(refused_by_check(store, bad), ==, 2);
+    assert_done(store, good, 2);
+}
+
 /* Compilers need no device; where none serves the target, the jobs stay for another node. */
 static void test_kernels_of_a_gpu_are_built_without_one(void)
 {
@@ -330,6 +362,8 @@ int main(int argc, char **argv)
     g_test_add_func("/agent/cores_stay_free_beside_gpus", test_cores_stay_free_beside_gpus);
     g_test_add_func("/agent/building_and_evaluating_may_be_two_nodes",
                     test_building_and_evaluating_may_be_two_nodes);
+    g_test_add_func("/agent/what_the_database_says_is_checked",
+                    test_what_the_database_says_is_checked);
     g_test_add_func("/agent/kernels_of_a_gpu_are_built_without_one",
                     test_kernels_of_a_gpu_are_built_without_one);
     g_test_add_func("/agent/a_compiler_that_died_is_asked_once_more",

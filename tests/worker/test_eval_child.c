@@ -336,7 +336,7 @@ static void test_refused_requests(void)
     struct answers answers;
     if (!start_or_skip(&peer))
         return;
-    g_strlcpy(peer.target.id, "gfx90a68", sizeof(peer.target.id));
+    g_assert_true(target_parse("gfx90a68", &peer.target, NULL));
     send_evaluate(&peer, 4, (const char *const[]){"any", NULL});
     take_answers(&peer, 4, &answers);
     g_assert_nonnull(answers.failed);

@@ -117,6 +117,8 @@ static void test_target(void)
     target.local_bytes = 1ll << 40;
     target.peak_flops = 1.5e12;
     target.compute_units = 2;
+    target.max_workgroup = 4096;
+    target.wave_size = 1;
     json_t *object = target_to_json(&target);
     g_assert_true(target_from_json(object, &back, &error));
     g_assert_cmpmem(&target, sizeof(target), &back, sizeof(back));

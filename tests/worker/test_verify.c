@@ -238,12 +238,26 @@ static void test_copies(void)
     g_assert_true(bench.copies >= 2);
     invocation_clear(&invocation);
     workbench_close(&bench);
-    kernel.fake.info.memory_bytes = 1; /* no room to rotate in */
+    kernel.fake.info.memory_bytes = 20000; /* room for one set, and none to rotate in */
     prepare(&kernel, &bench, &invocation);
     g_assert_cmpint(bench.copies, ==, 1);
     g_assert_false(bench.cold_caches);
     invocation_clear(&invocation);
     workbench_close(&bench);
+}
+
+static void test_tensors_that_do_not_fit(void)
+{
+    struct kernel kernel;
+    struct workbench bench;
+    g_autoptr(GError) error = NULL;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    /* 2^61 bytes: refused before a byte is asked for. */
+    kernel.problem.n = 1 << 30;
+    kernel.problem.c = kernel.problem.k = 1 << 20;
+    g_assert_false(
+        workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
 }
 
 static void test_refused_launch(void)
@@ -315,6 +329,7 @@ int main(int argc, char **argv)
     g_test_add_func("/verify/tensors_with_gaps_are_judged", test_strides);
     g_test_add_func("/verify/write_into_a_gap_is_found", test_holes);
     g_test_add_func("/verify/copies_exceed_the_cache_where_memory_allows", test_copies);
+    g_test_add_func("/verify/tensors_that_do_not_fit_are_refused", test_tensors_that_do_not_fit);
     g_test_add_func("/verify/refused_launch_is_an_error", test_refused_launch);
     g_test_add_func("/verify/inputs_follow_from_the_seed", test_random);
     g_test_add_func("/verify/tolerance_follows_its_formula", test_tolerance);

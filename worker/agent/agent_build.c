@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "worker/agent/work_check.h"
+
 /* ---- a job's end in this pool ---- */
 
 static void build_job_gone(struct agent *agent, void *data, const GError *error)
@@ -54,6 +56,17 @@ static void build_job_without_round(struct build_job *job)
                       "every config of its space is quarantined", build_job_gone, job);
 }
 
+/* What the database says of it cannot be: the job ends with the reason, and the worker goes on. */
+static void build_job_refuse(struct build_job *job)
+{
+    struct agent *agent = job->builder->agent;
+    agent_log("%s: refused by check: %s", job->work.name, job->work.refusal);
+    call_event(agent, "job refused", &job->work, job->work.refusal);
+    job->leaving = true;
+    call_fail_job(agent, &job->work, FAILURE_REFUSED_BY_CHECK, job->work.refusal, build_job_gone,
+                  job);
+}
+
 /* ---- from a job to its kernels ---- */
 
 /* The launches of a config whose kernels are distinct, with their keys. */
@@ -95,6 +108,21 @@ static char *recipe_keys(const struct recipe *recipe)
     return g_string_free(joined, FALSE);
 }
 
+/* What others say they have built is another kernel: none is built over it, and the config ends. */
+static bool recipe_check(struct build_job *job, int index, const struct recipe *recipe,
+                         GHashTable *known)
+{
+    for (int i = 0; i < recipe->count; i++) {
+        g_autoptr(GError) error = NULL;
+        const struct kernel_row *row = g_hash_table_lookup(known, recipe->keys[i]);
+        if (!row || work_check_kernel(recipe->launches[i], &job->recipient->target, row, &error))
+            continue;
+        work_fail_config(&job->work, index, FAILURE_REFUSED_BY_CHECK, error->message);
+        return false;
+    }
+    return true;
+}
+
 static void config_compile(struct build_job *job, int index, const struct recipe *recipe,
                            GHashTable *known)
 {
@@ -125,7 +153,8 @@ static void build_job_known(void *data, GHashTable *known)
     /* Held open by one, so that the job is not complete before its last config was looked at. */
     job->missing = 1;
     for (int i = 0; i < job->work.round->config_count; i++)
-        if (job->work.round->outcomes[i].failure == FAILURE_PENDING && recipe_make(job, i, &recipe))
+        if (job->work.round->outcomes[i].failure == FAILURE_PENDING &&
+            recipe_make(job, i, &recipe) && recipe_check(job, i, &recipe, known))
             config_compile(job, i, &recipe, known);
     if (--job->missing == 0)
         build_job_complete(job);
@@ -179,6 +208,10 @@ static void build_claimed(void *data, struct claimed *claimed)
         job->builder = builder;
         work_init(&job->work, stored, target, POOL_BUILD, claimed->quarantine);
         g_ptr_array_add(builder->jobs, job);
+        if (job->work.refusal) {
+            build_job_refuse(job);
+            continue;
+        }
         job->recipient = recipient_get(builder, target);
         if (job->recipient->refusal || builder->agent->state != AGENT_WORKING)
             build_job_release(job);

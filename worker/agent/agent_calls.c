@@ -234,12 +234,20 @@ struct claim_call {
 static bool load_targets(struct claimed *claimed, Store *store, GError **error)
 {
     for (guint i = 0; i < claimed->jobs->len; i++) {
-        const struct job *job = g_ptr_array_index(claimed->jobs, i);
+        struct job *job = g_ptr_array_index(claimed->jobs, i);
         struct target target;
         if (g_hash_table_contains(claimed->targets, job->target))
             continue;
-        if (!store_get_target(store, job->target, &target, error))
-            return false;
+        g_autoptr(GError) damaged = NULL;
+        if (!store_get_target(store, job->target, &target, &damaged)) {
+            if (!g_error_matches(damaged, STORE_ERROR, STORE_ERROR_DAMAGED)) {
+                g_propagate_error(error, g_steal_pointer(&damaged));
+                return false;
+            }
+            if (!job->damage)
+                job->damage = g_strdup(damaged->message);
+            continue;
+        }
         g_hash_table_insert(claimed->targets, g_strdup(job->target),
                             g_memdup2(&target, sizeof(target)));
     }

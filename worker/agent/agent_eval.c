@@ -164,7 +164,8 @@ static struct eval_job *eval_job_new(struct evaluator *evaluator, struct claimed
     work_init(&job->work, stored, g_hash_table_lookup(claimed->targets, stored->target), POOL_EVAL,
               claimed->quarantine);
     struct round *round = job->work.round;
-    g_assert(round); /* a built job has an open round */
+    if (job->work.refusal)
+        return job;
     char *stack = agent_join_stacks(round->stack ? round->stack : "", evaluator->stack);
     g_free(round->stack);
     round->stack = stack;
@@ -181,6 +182,8 @@ static void eval_claimed(void *data, struct claimed *claimed)
         struct eval_job *job = eval_job_new(evaluator, claimed);
         if (evaluator->stopping)
             eval_job_release(job);
+        else if (job->work.refusal)
+            eval_job_fail(job, FAILURE_REFUSED_BY_CHECK, job->work.refusal);
         else
             g_queue_push_tail(&evaluator->jobs, job);
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "solvers/problem_key.h"
+#include "worker/agent/work_check.h"
 #include "worker/target_json.h"
 
 #define RUNS_AT_LEAST 8 /* of a config: warm-up, repeats, verification */
@@ -62,16 +63,29 @@ static int suspect(const struct eval_job *job)
     return -1;
 }
 
-static json_t *launch_keys(const struct eval_job *job, int index, const struct solution *solution)
+/* The key of each launch's kernel; NULL where the config's outcome says why there is none. */
+static json_t *launch_keys(struct eval_job *job, int index, const struct solution *solution)
 {
     int kernel_of[SOLUTION_LAUNCHES_MAX], count;
+    g_autoptr(GError) error = NULL;
     g_auto(GStrv) keys = g_strsplit(job->work.round->kernel_keys[index], ",", -1);
     work_launch_kernels(solution, kernel_of, &count);
-    if ((int)g_strv_length(keys) != count)
+    if ((int)g_strv_length(keys) != count) {
+        work_fail_config(&job->work, index, FAILURE_LOAD_ERROR,
+                         "it was built by another recipe than this program's");
         return NULL;
+    }
     json_t *list = json_array();
-    for (int i = 0; i < solution->launch_count; i++)
-        json_array_append_new(list, json_string(keys[kernel_of[i]]));
+    for (int i = 0; i < solution->launch_count; i++) {
+        const char *key = keys[kernel_of[i]];
+        if (!work_check_kernel(&solution->launches[i], &job->work.target,
+                               g_hash_table_lookup(job->kernels, key), &error)) {
+            work_fail_config(&job->work, index, FAILURE_REFUSED_BY_CHECK, error->message);
+            json_decref(list);
+            return NULL;
+        }
+        json_array_append_new(list, json_string(key));
+    }
     return list;
 }
 
@@ -105,11 +119,8 @@ static json_t *config_request(struct eval_job *job, int index)
     if (!work_solve(&job->work, index, &solution))
         return NULL;
     json_t *keys = launch_keys(job, index, &solution);
-    if (!keys) {
-        work_fail_config(&job->work, index, FAILURE_LOAD_ERROR,
-                         "it was built by another recipe than this program's");
+    if (!keys)
         return NULL;
-    }
     send_kernels(job, keys);
     job->slowest_seconds = MAX(job->slowest_seconds, config_deadline(job, &solution));
     const struct perf_config *config = &job->work.round->configs[index];

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "solvers/problem_key.h"
+#include "worker/agent/work_check.h"
 
 /* A row stands for the solver as it was then: another revision's config may read as something else
  * today. */
@@ -31,11 +32,16 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
                const GPtrArray *quarantine)
 {
     char key[PROBLEM_KEY_MAX];
-    *work = (struct work){.job = job, .solver = solver_find(job->solver), .target = *target};
-    g_assert(work->solver); /* a claim names only the solvers this program carries */
+    *work = (struct work){.job = job, .solver = solver_find(job->solver)};
+    work->refusal = work_check(job, target, pool);
+    if (work->refusal) {
+        work->name = g_strdup_printf("job %" G_GINT64_FORMAT " %s", (gint64)job->id, job->solver);
+        return;
+    }
+    work->target = *target;
     context_init(&work->context, &work->target);
     work->name = g_strdup_printf("%s %s", problem_key(&job->problem, key), job->solver);
-    if (pool == POOL_EVAL && job->rounds->len > 0)
+    if (pool == POOL_EVAL)
         work->round = g_ptr_array_index(job->rounds, job->rounds->len - 1);
     for (guint i = 0; i < quarantine->len; i++)
         fail_quarantined(work, g_ptr_array_index(quarantine, i));
@@ -44,6 +50,7 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
 void work_clear(struct work *work)
 {
     g_clear_pointer(&work->name, g_free);
+    g_clear_pointer(&work->refusal, g_free);
     g_clear_pointer(&work->job, job_free);
 }
 

@@ -21,9 +21,11 @@ struct work {
     struct context context; /* points at target: a work is not copied */
     struct round *round;    /* the open one, owned by job->rounds */
     char *name;             /* "KEY SOLVER", for the log */
+    char *
+        refusal; /* why it cannot be worked on (work_check.h), and then only failed; NULL if it can */
 };
 
-/* Takes the job over. For an eval claim the last round is the open one, and its configs that were
+/* Takes the job over. target NULL where it is not known. For an eval claim the last round is the open one, and its configs that were
  * quarantined meanwhile get their outcome from quarantine (struct quarantine_row *). */
 void work_init(struct work *work, struct job *job, const struct target *target, enum pool pool,
                const GPtrArray *quarantine);

@@ -1,5 +1,6 @@
 #include "worker/eval/eval_request.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "solvers/problem_key.h"
@@ -103,6 +104,9 @@ bool eval_request_read(const json_t *head, struct eval_request *request, GError 
                        &request->best_ms, "sample_seconds", &request->sample_seconds) != 0)
         return fail_frame(why.text, error);
     request->seed = (uint64_t)seed;
+    if (!isfinite(request->best_ms) || request->best_ms < 0 || !isfinite(request->sample_seconds) ||
+        request->sample_seconds < 0)
+        return fail_frame("a time is negative", error);
     if (!read_configs(configs, baseline, request))
         return fail_frame("its configs are not what they should be", error);
     return target_from_json(target, &request->target, error) &&

@@ -105,6 +105,27 @@ static bool make_device_side(struct workbench *bench, GError **error)
     return true;
 }
 
+/* Before anything is allocated, here or there. */
+static bool fits_device(const struct workbench *bench, GError **error)
+{
+    const struct device_info *info = bench->device->row->info(bench->device);
+    int64_t all = 0, largest = 0;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        int64_t bytes = tensor_bytes(&bench->tensors[t]);
+        largest = MAX(largest, bytes);
+        if (__builtin_add_overflow(all, bytes, &all))
+            all = INT64_MAX;
+    }
+    if (all <= info->memory_bytes && largest <= info->largest_bytes)
+        return true;
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
+                "the tensors have %" G_GINT64_FORMAT " bytes, the largest %" G_GINT64_FORMAT
+                "; the device has %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " for one",
+                all, largest, info->memory_bytes, info->largest_bytes);
+    return false;
+}
+
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
                     const struct tensor *tensors, uint64_t seed, struct reference_cache *cache,
                     GError **error)
@@ -116,8 +137,8 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
         else
             tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
     }
-    if (reference_supports(p, error) && make_host_side(bench, seed, cache, error) &&
-        make_device_side(bench, error))
+    if (reference_supports(p, error) && fits_device(bench, error) &&
+        make_host_side(bench, seed, cache, error) && make_device_side(bench, error))
         return true;
     workbench_close(bench);
     return false;
