@@ -69,6 +69,11 @@ static void parameters_init(struct parameters *parameters, const char *types, va
             parameters->lengths[i] = (int)size;
             parameters->formats[i] = 1;
             parameters->types[i] = BYTEA_OID;
+        } else if (types[i] == 'a') {
+            const GByteArray *array = va_arg(*arguments, GByteArray *);
+            parameters->values[i] = (const char *)array->data;
+            parameters->lengths[i] = (int)array->len;
+            parameters->formats[i] = 1;
         } else {
             parameters->values[i] = parameters->owned[i] = parameter_text(types[i], arguments);
         }

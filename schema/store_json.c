@@ -250,22 +250,6 @@ bool config_from_json(const json_t *array, struct perf_config *config, GError **
     return true;
 }
 
-json_t *kept_to_json(const struct kept *kept, int rank)
-{
-    const struct outcome *o = &kept->outcome;
-    json_t *object = json_pack(
-        "{si so so so si so so so so so so sI so sb}", "rank", rank, "config",
-        config_to_json(&kept->config), "config_text", json_from_text(kept->config_text),
-        "kernel_keys", json_from_text(kept->kernel_keys ? kept->kernel_keys : ""), "n", o->n,
-        "min_ms", json_from_double(o->min_ms), "median_ms", json_from_double(o->median_ms),
-        "spread", json_from_double(o->spread), "error", json_from_double(o->error), "build_seconds",
-        json_from_double(o->build_seconds), "eval_seconds", json_from_double(o->eval_seconds),
-        "workspace_bytes", (json_int_t)kept->workspace_bytes, "flops",
-        json_from_double(kept->flops), "is_default", kept->is_default);
-    g_assert(object != NULL);
-    return object;
-}
-
 bool kept_from_json(const json_t *object, struct kept *kept, GError **error)
 {
     int64_t workspace_bytes = 0;

@@ -30,6 +30,9 @@ struct store {
     GHashTable *problems;  /* int64_t * -> struct problem * */
     GHashTable *solvers;   /* int64_t * -> struct claimed_solver * */
     GHashTable *campaigns; /* int64_t * -> struct campaign *, without its counts and budget */
+    /* The numbers of our tables' row types, as the server of this connection has them. */
+    unsigned rounds_type, outcomes_type, results_type;
+    int types_of; /* the server's process that told them, 0 for none */
     /* Stores of code objects, opened when one is first needed. */
     GHashTable *blob_stores; /* their URL -> BlobStore * */
 };
@@ -40,8 +43,9 @@ typedef json_t StoreJson;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StoreJson, json_decref)
 
 /* Runs one statement. types has a letter for each parameter that follows: s a string or NULL, l an
- * int64_t, i an int, d a double, b a bool, j a json_t * (borrowed), y a GBytes * or NULL (bytea). NULL
- * with a set error when it fails. store_read() is for statements without effect: where the connection
+ * int64_t, i an int, d a double, b a bool, j a json_t * (borrowed), y a GBytes * or NULL (bytea), a a
+ * GByteArray * (borrowed): an array of store_rows.h, of the type that the statement expects. NULL with
+ * a set error when it fails. store_read() is for statements without effect: where the connection
  * is lost it tries once more. */
 PGresult *store_run(Store *store, GError **error, const char *sql, const char *types, ...);
 PGresult *store_read(Store *store, GError **error, const char *sql, const char *types, ...);
@@ -96,13 +100,16 @@ json_t *problem_to_json(const struct problem *p);
 bool problem_from_json(const json_t *object, struct problem *p, GError **error);
 json_t *config_to_json(const struct perf_config *config);
 bool config_from_json(const json_t *array, struct perf_config *config, GError **error);
-json_t *built_to_json(const struct round *round);
-json_t *outcomes_to_json(const struct round *round);
 struct round *round_from_json(const json_t *object, GError **error);
-json_t *kept_to_json(const struct kept *kept, int rank);
 /* To be cleared also where it fails. */
 bool kept_from_json(const json_t *object, struct kept *kept, GError **error);
 void kept_clear(struct kept *kept);
+
+/* The other way they are rows of rounds, outcomes and results, elements of an array of store_rows.h. */
+void built_to_row(GByteArray *out, const struct job *job, const struct round *round);
+void outcomes_to_row(GByteArray *out, const struct job *job, const struct round *round, bool open);
+void kept_to_row(GByteArray *out, const struct job *job, const struct round *round,
+                 const struct kept *kept, int rank);
 
 /* A struct campaign * from its row, with as much as the row has. */
 gpointer store_read_campaign(const json_t *object);

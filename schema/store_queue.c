@@ -1,5 +1,6 @@
 /* Claiming jobs and handing in what became of them. */
 #include "schema/store_private.h"
+#include "schema/store_rows.h"
 
 #include <stdlib.h>
 
@@ -313,33 +314,89 @@ GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error)
 
 /* ---- handing in ---- */
 
-static const char built_sql[] = "SELECT store_built($1, $2)";
-static const char partial_sql[] = "SELECT store_partial($1, $2)";
-static const char rounds_sql[] = "SELECT store_rounds($1, $2)";
-
-static json_t *handed_to_json(const struct handed *handed, bool evaluated)
+/* What the arrays that hand in are made of. It changes only with the server (one that was restored), and
+ * then the connection is another. */
+static bool know_row_types(Store *store, GError **error)
 {
-    json_t *item =
-        json_pack("{sI sI so sb so}", "job", (json_int_t)handed->job->id, "fence",
-                  (json_int_t)handed->job->fence, "round",
-                  evaluated ? outcomes_to_json(handed->round) : built_to_json(handed->round),
-                  "more", handed->more, "seconds", json_from_double(handed->seconds));
-    json_t *kept = json_array();
-    g_assert(item != NULL);
-    for (int i = 0; i < handed->kept_count; i++)
-        json_array_append_new(kept, kept_to_json(&handed->kept[i], i));
-    json_object_set_new(item, "kept", kept);
-    return item;
+    if (PQstatus(store->connection) == CONNECTION_OK && store->types_of != 0 &&
+        store->types_of == PQbackendPID(store->connection))
+        return true;
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT 'rounds'::regtype::oid, 'outcomes'::regtype::oid,"
+                   " 'results'::regtype::oid",
+                   "");
+    if (rows == NULL)
+        return false;
+    store->rounds_type = (unsigned)strtoul(PQgetvalue(rows, 0, 0), NULL, 10);
+    store->outcomes_type = (unsigned)strtoul(PQgetvalue(rows, 0, 1), NULL, 10);
+    store->results_type = (unsigned)strtoul(PQgetvalue(rows, 0, 2), NULL, 10);
+    store->types_of = PQbackendPID(store->connection);
+    return true;
 }
 
-/* Items of one campaign. */
-static bool hand_in(Store *store, const char *sql, const struct handed *items, int count,
-                    GError **error)
+/* Each of these hands in items of one campaign. */
+typedef bool (*hand_in_function)(Store *store, const struct handed *items, int count,
+                                 GError **error);
+
+static bool hand_in_built(Store *store, const struct handed *items, int count, GError **error)
 {
-    g_autoptr(StoreJson) list = json_array();
+    if (!know_row_types(store, error))
+        return false;
+    g_autoptr(GByteArray) rounds = g_byte_array_new();
+    rows_array(rounds, store->rounds_type, count);
     for (int i = 0; i < count; i++)
-        json_array_append_new(list, handed_to_json(&items[i], sql != built_sql));
-    return store_do(store, error, sql, "lj", items->job->campaign, list);
+        built_to_row(rounds, items[i].job, items[i].round);
+    return store_do(store, error, "SELECT store_built($1, $2)", "la", items->job->campaign, rounds);
+}
+
+static GByteArray *outcomes_of(const Store *store, const struct handed *items, int count, bool open)
+{
+    GByteArray *outcomes = g_byte_array_new();
+    rows_array(outcomes, store->outcomes_type, count);
+    for (int i = 0; i < count; i++)
+        outcomes_to_row(outcomes, items[i].job, items[i].round, open);
+    return outcomes;
+}
+
+static GByteArray *results_of(const Store *store, const struct handed *items, int count)
+{
+    int kept_count = 0;
+    GByteArray *results = g_byte_array_new();
+    for (int i = 0; i < count; i++)
+        kept_count += items[i].kept_count;
+    rows_array(results, store->results_type, kept_count);
+    for (int i = 0; i < count; i++)
+        for (int rank = 0; rank < items[i].kept_count; rank++)
+            kept_to_row(results, items[i].job, items[i].round, &items[i].kept[rank], rank);
+    return results;
+}
+
+static bool hand_in_partial(Store *store, const struct handed *items, int count, GError **error)
+{
+    if (!know_row_types(store, error))
+        return false;
+    g_autoptr(GByteArray) outcomes = outcomes_of(store, items, count, true);
+    return store_do(store, error, "SELECT store_partial($1, $2)", "la", items->job->campaign,
+                    outcomes);
+}
+
+static bool hand_in_rounds(Store *store, const struct handed *items, int count, GError **error)
+{
+    if (!know_row_types(store, error))
+        return false;
+    g_autoptr(GByteArray) outcomes = outcomes_of(store, items, count, false);
+    g_autoptr(GByteArray) results = results_of(store, items, count);
+    g_autoptr(GByteArray) more = g_byte_array_new();
+    g_autoptr(GByteArray) seconds = g_byte_array_new();
+    rows_array(more, ROW_BOOL, count);
+    rows_array(seconds, ROW_DOUBLE, count);
+    for (int i = 0; i < count; i++) {
+        rows_bool(more, items[i].more);
+        rows_double(seconds, items[i].seconds);
+    }
+    return store_do(store, error, "SELECT store_rounds($1, $2, $3, $4, $5)", "laaaa",
+                    items->job->campaign, outcomes, results, more, seconds);
 }
 
 static bool is_refusal(const GError *error)
@@ -350,11 +407,11 @@ static bool is_refusal(const GError *error)
 }
 
 /* One that is refused has the others of its campaign handed in one by one. */
-static bool hand_in_or_split(Store *store, const char *sql, const struct handed *items, int count,
-                             GError **refused, GError **error)
+static bool hand_in_or_split(Store *store, hand_in_function hand_in, const struct handed *items,
+                             int count, GError **refused, GError **error)
 {
     g_autoptr(GError) failure = NULL;
-    if (hand_in(store, sql, items, count, &failure))
+    if (hand_in(store, items, count, &failure))
         return true;
     if (!is_refusal(failure)) {
         g_propagate_error(error, g_steal_pointer(&failure));
@@ -365,19 +422,19 @@ static bool hand_in_or_split(Store *store, const char *sql, const struct handed 
         return true;
     }
     for (int i = 0; i < count; i++)
-        if (!hand_in_or_split(store, sql, &items[i], 1, &refused[i], error))
+        if (!hand_in_or_split(store, hand_in, &items[i], 1, &refused[i], error))
             return false;
     return true;
 }
 
-static bool hand_in_all(Store *store, const char *sql, const struct handed *items, int count,
-                        GError **refused, GError **error)
+static bool hand_in_all(Store *store, hand_in_function hand_in, const struct handed *items,
+                        int count, GError **refused, GError **error)
 {
     for (int first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count; end++)
             if (items[end].job->campaign != items[first].job->campaign)
                 break;
-        if (!hand_in_or_split(store, sql, &items[first], end - first, &refused[first], error))
+        if (!hand_in_or_split(store, hand_in, &items[first], end - first, &refused[first], error))
             return false;
     }
     return true;
@@ -386,23 +443,23 @@ static bool hand_in_all(Store *store, const char *sql, const struct handed *item
 bool store_built_many(Store *store, const struct handed *items, int count, GError **refused,
                       GError **error)
 {
-    return hand_in_all(store, built_sql, items, count, refused, error);
+    return hand_in_all(store, hand_in_built, items, count, refused, error);
 }
 
 bool store_round_many(Store *store, const struct handed *items, int count, GError **refused,
                       GError **error)
 {
-    return hand_in_all(store, rounds_sql, items, count, refused, error);
+    return hand_in_all(store, hand_in_rounds, items, count, refused, error);
 }
 
 bool store_built(Store *store, const struct job *job, const struct round *round, GError **error)
 {
-    return hand_in(store, built_sql, &(struct handed){.job = job, .round = round}, 1, error);
+    return hand_in_built(store, &(struct handed){.job = job, .round = round}, 1, error);
 }
 
 bool store_partial(Store *store, const struct job *job, const struct round *round, GError **error)
 {
-    return hand_in(store, partial_sql, &(struct handed){.job = job, .round = round}, 1, error);
+    return hand_in_partial(store, &(struct handed){.job = job, .round = round}, 1, error);
 }
 
 bool store_round(Store *store, const struct job *job, const struct round *round,
@@ -414,7 +471,7 @@ bool store_round(Store *store, const struct job *job, const struct round *round,
                             .kept_count = kept_count,
                             .more = more,
                             .seconds = seconds};
-    return hand_in(store, rounds_sql, &handed, 1, error);
+    return hand_in_rounds(store, &handed, 1, error);
 }
 
 bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,

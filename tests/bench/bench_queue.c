@@ -196,11 +196,11 @@ static void measure(Store *store, int64_t campaign, int nodes, int jobs)
     struct crowd crowd;
     double seconds;
     int64_t wal = bench_wal_bytes(store);
-    double cpu = bench_server_cpu_seconds(store);
+    double cpu = bench_server_cpu_seconds();
     crowd_start(&crowd, store, campaign, nodes, jobs);
     int done = crowd_wait(&crowd, &seconds);
     wal = bench_wal_bytes(store) - wal;
-    cpu = bench_server_cpu_seconds(store) - cpu;
+    cpu = bench_server_cpu_seconds() - cpu;
     printf("%5d %8d %8.0f %7.1f %7.1f %7.1f %7.1f %7.1f %7.1f %8.0f %8.0f\n", nodes, done,
            done / seconds, latency(&crowd, CLAIM_BUILD, 0.5), latency(&crowd, CLAIM_BUILD, 0.99),
            latency(&crowd, STORE_BUILT, 0.5), latency(&crowd, CLAIM_EVAL, 0.5),

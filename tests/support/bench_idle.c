@@ -158,14 +158,14 @@ static void print_wakes(struct node *nodes, int count, gint64 since)
     printf("; at the end %d of %d\n", working, count);
 }
 
-static void measure(Store *store, struct part *parts, int nodes)
+static void measure(struct part *parts, int nodes)
 {
-    double cpu = bench_server_cpu_seconds(store);
+    double cpu = bench_server_cpu_seconds();
     gint64 queries = 0;
     g_usleep((gulong)IDLE_SECONDS * G_USEC_PER_SEC);
     for (int i = 0; i < CONNECTIONS; i++)
         queries += parts[i].queries;
-    cpu = bench_server_cpu_seconds(store) - cpu;
+    cpu = bench_server_cpu_seconds() - cpu;
     printf(
         "%.1f queries/s, %.2f %% of one processor (looking each second: %d queries/s and more)\n",
         (double)queries / IDLE_SECONDS, cpu / IDLE_SECONDS * 100, 2 * nodes);
@@ -184,7 +184,7 @@ void bench_idle(Store *store, int nodes)
         part_init(&parts[i], &all[i * each], each);
     for (int i = 0; i < CONNECTIONS; i++)
         threads[i] = g_thread_new("idle", live, &parts[i]);
-    measure(store, parts, each * CONNECTIONS);
+    measure(parts, each * CONNECTIONS);
     bench_campaign(store, JOBS);
     gint64 since = g_get_monotonic_time();
     while (at_work(all, each * CONNECTIONS) < each * CONNECTIONS &&

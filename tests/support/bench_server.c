@@ -40,37 +40,54 @@ int64_t bench_table_bytes(Store *store, const char *table)
                table);
 }
 
-/* User and system time of a process, of its ended children too where wanted: fields 14 to 17 of its
- * stat, which come after the name in parentheses. */
-static double process_seconds(int64_t pid, bool children)
+/* What /proc says of a process: its parent, and its user and system time with that of its ended
+ * children; fields 4 and 14 to 17 of its stat, which come after the name in parentheses. */
+static bool read_process(const char *pid, int64_t *parent, double *own, double *ended)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%" G_GINT64_FORMAT "/stat", (gint64)pid);
+    g_autofree char *path = g_build_filename("/proc", pid, "stat", NULL);
     g_autofree char *stat = NULL;
-    long long ticks[4] = {0};
+    long long ppid, ticks[4];
     if (!g_file_get_contents(path, &stat, NULL, NULL) || strrchr(stat, ')') == NULL)
-        return 0;
+        return false;
     if (sscanf(strrchr(stat, ')') + 1,
-               " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld %lld %lld %lld", &ticks[0],
-               &ticks[1], &ticks[2], &ticks[3]) != 4)
-        return 0;
-    return (double)(ticks[0] + ticks[1] + (children ? ticks[2] + ticks[3] : 0)) /
-           (double)sysconf(_SC_CLK_TCK);
+               " %*s %lld %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld %lld %lld %lld", &ppid,
+               &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 5)
+        return false;
+    double second = (double)sysconf(_SC_CLK_TCK);
+    *parent = ppid;
+    *own = (double)(ticks[0] + ticks[1]) / second;
+    *ended = (double)(ticks[2] + ticks[3]) / second;
+    return true;
 }
 
-double bench_server_cpu_seconds(Store *store)
+static int64_t postmaster(void)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(StoreRows) rows = store_read(store, &error, "SELECT pid FROM pg_stat_activity", "");
-    g_assert_no_error(error);
-    /* The postmaster is the parent of all: the time of those that ended is among its own. */
     g_autofree char *file =
         g_build_filename(scratch_home(), "postgres", "data", "postmaster.pid", NULL);
     g_autofree char *text = NULL;
-    double seconds = 0;
-    if (g_file_get_contents(file, &text, NULL, NULL))
-        seconds += process_seconds(strtoll(text, NULL, 10), true);
-    for (int i = 0; i < PQntuples(rows); i++)
-        seconds += process_seconds(strtoll(PQgetvalue(rows, i, 0), NULL, 10), false);
+    g_autoptr(GError) error = NULL;
+    g_file_get_contents(file, &text, NULL, &error);
+    g_assert_no_error(error);
+    return strtoll(text, NULL, 10);
+}
+
+/* The postmaster is the parent of all: the time of those that ended is among its own, and those that
+ * end now have theirs until it has seen it. */
+double bench_server_cpu_seconds(void)
+{
+    int64_t server = postmaster(), parent;
+    double seconds = 0, own, ended;
+    const char *name;
+    g_autoptr(GDir) processes = g_dir_open("/proc", 0, NULL);
+    g_assert_nonnull(processes);
+    while ((name = g_dir_read_name(processes)) != NULL) {
+        if (!g_ascii_isdigit(*name) || !read_process(name, &parent, &own, &ended))
+            continue;
+        if (strtoll(name, NULL, 10) == server)
+            seconds += own + ended;
+        else if (parent == server)
+            seconds += own;
+    }
     return seconds;
 }
 
@@ -117,35 +134,35 @@ int64_t bench_campaign(Store *store, int jobs)
 
 /* ---- pgbench ---- */
 
-/* One batch: what is claimed becomes the items of the next call, all by the server. */
+/* One batch by the store's own statements; rows like those of farm_make_round() are made of what was
+ * claimed by the server. */
 static const char script_format[] =
-    "SELECT coalesce(jsonb_agg(jsonb_build_object('job', j.job_id, 'fence', b.fence, 'round',"
-    " '%s'::jsonb, 'more', false, 'seconds', 0.1, 'kept', '[]'::jsonb)), '[]')::text AS built"
-    " FROM claim_jobs(:worker, true, %" G_GINT64_FORMAT ", 'gfx90a68', NULL, %d, 600, 1, 0, 0, 0)"
+    "\\set worker :first_worker + :client_id\n"
+    "SELECT coalesce(array_agg(j.job_id), '{}') AS jobs, coalesce(array_agg(b.fence), '{}') AS fences"
+    " FROM claim_jobs(:worker, true, %1$s, 'gfx90a68', NULL, %2$d, 600, 1, 0, 0, 0)"
     " AS b CROSS JOIN LATERAL claimed_jobs(b, true) AS j \\gset\n"
-    "SELECT store_built(%" G_GINT64_FORMAT ", $items$:built$items$);\n"
-    "SELECT coalesce(jsonb_agg(jsonb_build_object('job', j.job_id, 'fence', b.fence, 'round',"
-    " '%s'::jsonb, 'more', false, 'seconds', 0.1, 'kept', '%s'::jsonb)), '[]')::text AS rounds"
-    " FROM claim_jobs(:worker, false, %" G_GINT64_FORMAT ", 'gfx90a68', NULL, %d, 600, 1, 0, 0, 0)"
+    "SELECT store_built(%1$s, ARRAY("
+    "SELECT ROW(%1$s, h.job, 0, h.fence, 'clang 15.0.6', '{2,2}', '{0,0,0,1}', '{\"%3$s,%3$s\","
+    "\"%3$s,%4$s\"}', '{15,15}', '{NULL,NULL}', '{0.5,0.5}', 3, 0, 2, 1)::rounds"
+    " FROM unnest(:jobs::bigint[], :fences::bigint[]) AS h(job, fence)));\n"
+    "SELECT coalesce(array_agg(j.job_id), '{}') AS jobs, coalesce(array_agg(b.fence), '{}') AS fences"
+    " FROM claim_jobs(:worker, false, %1$s, 'gfx90a68', NULL, %2$d, 600, 1, 0, 0, 0)"
     " AS b CROSS JOIN LATERAL claimed_jobs(b, false) AS j \\gset\n"
-    "SELECT store_rounds(%" G_GINT64_FORMAT ", $items$:rounds$items$);\n";
+    "SELECT store_rounds(%1$s, ARRAY("
+    "SELECT ROW(%1$s, h.job, 0, false, h.fence, 'clang 15.0.6', 0, '{0,8}', '{NULL,differs}', '{10,0}',"
+    " '{1.8,0}', '{2,0}', '{0.01,0}', '{0.3,0}', '{1.5,0}', 2, 0, 1.5)::outcomes"
+    " FROM unnest(:jobs::bigint[], :fences::bigint[]) AS h(job, fence)), ARRAY("
+    "SELECT ROW(%1$s, h.job, 0, '{0,0}', '0,0', 'k', 'clang 15.0.6', 10, 1.8, 2, 0.01, 0.3, 0.5, 1.5,"
+    " 4096, 1e9, true)::results FROM unnest(:jobs::bigint[]) AS h(job)),"
+    " ARRAY(SELECT false FROM unnest(:jobs::bigint[])),"
+    " ARRAY(SELECT 0.1 FROM unnest(:jobs::bigint[]))::double precision[]);\n";
 
 static char *make_script(int64_t campaign, int batch)
 {
-    struct round *round = farm_make_round(0);
-    g_autoptr(StoreJson) built = built_to_json(round);
-    farm_evaluate(round, 2.0);
-    struct kept kept = farm_make_kept(round);
-    g_autoptr(StoreJson) outcomes = outcomes_to_json(round);
-    g_autoptr(StoreJson) results = json_pack("[o]", kept_to_json(&kept, 0));
-    g_autofree char *built_text = json_dumps(built, JSON_COMPACT);
-    g_autofree char *outcomes_text = json_dumps(outcomes, JSON_COMPACT);
-    g_autofree char *results_text = json_dumps(results, JSON_COMPACT);
-    round_free(round);
-    g_autofree char *body =
-        g_strdup_printf(script_format, built_text, (gint64)campaign, batch, (gint64)campaign,
-                        outcomes_text, results_text, (gint64)campaign, batch, (gint64)campaign);
-    return g_strdup_printf("\\set worker :first_worker + :client_id\n%s", body);
+    g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)campaign);
+    g_autofree char *key = g_strdup_printf("%064d", 0);
+    g_autofree char *other = g_strdup_printf("%064d", 1);
+    return g_strdup_printf(script_format, id, batch, key, other);
 }
 
 double bench_pgbench(Store *store, int64_t campaign, int jobs, int batch, int clients)
@@ -168,8 +185,9 @@ double bench_pgbench(Store *store, int64_t campaign, int jobs, int batch, int cl
     g_autofree char *client_text = g_strdup_printf("%d", clients);
     g_autofree char *turns = g_strdup_printf("%d", jobs / batch / clients);
     g_autofree char *first_text = g_strdup_printf("first_worker=%" G_GINT64_FORMAT, (gint64)first);
-    const char *argv[] = {program,    "-n", "-c", client_text,      "-j", "2", "-t", turns, "-D",
-                          first_text, "-f", path, scratch_db_url(), NULL};
+    const char *argv[] = {
+        program, "-n", "-M",       "extended", "-c", client_text,      "-j", "2", "-t",
+        turns,   "-D", first_text, "-f",       path, scratch_db_url(), NULL};
     g_autofree char *output = NULL;
     g_autofree char *words = NULL;
     int status;
