@@ -11,12 +11,23 @@
 #define LOCK_SQL   "SELECT pg_advisory_lock(7453010313431182187)"
 #define UNLOCK_SQL "SELECT pg_advisory_unlock(7453010313431182187)"
 
-static const char ledger_sql[] = "SET client_min_messages = warning;"
-                                 "CREATE SCHEMA IF NOT EXISTS skipjack;"
-                                 "CREATE TABLE IF NOT EXISTS skipjack.schema_migrations ("
-                                 " number integer PRIMARY KEY, name text NOT NULL,"
-                                 " sha256 text NOT NULL,"
-                                 " applied_at timestamptz NOT NULL DEFAULT now())";
+static const char ledger_sql[] =
+    "SET client_min_messages = warning;"
+    "CREATE SCHEMA IF NOT EXISTS skipjack;"
+    "CREATE TABLE IF NOT EXISTS skipjack.schema_migrations ("
+    " number integer PRIMARY KEY, name text NOT NULL,"
+    " sha256 text NOT NULL,"
+    " applied_at timestamptz NOT NULL DEFAULT now(),"
+    " oldest integer);"
+    /* Ledgers of the first programs have no such column. */
+    "DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_attribute"
+    " WHERE attrelid = 'skipjack.schema_migrations'::regclass"
+    " AND attname = 'oldest' AND NOT attisdropped) THEN"
+    " ALTER TABLE skipjack.schema_migrations ADD COLUMN oldest integer;"
+    " END IF; END $$";
+
+/* A line of a migration that says which programs may go on beside it. */
+#define OLDEST_LINE "-- oldest program: "
 
 static PGresult *execute(PGconn *connection, const char *sql, GError **error)
 {
@@ -50,21 +61,45 @@ static const struct migration *find(const struct migration *list, size_t count, 
     return NULL;
 }
 
-/* Everything that was applied must be among ours, unchanged. */
+/* The number of the last migration of the oldest program that may use a database with this one. */
+static int oldest_program(const struct migration *migration)
+{
+    const char *line = strstr(migration->sql, OLDEST_LINE);
+    bool stated = line != NULL && (line == migration->sql || line[-1] == '\n');
+    return stated ? atoi(line + strlen(OLDEST_LINE)) : migration->number;
+}
+
+/* One that we do not know is of a newer program, which says whether older ones may go on. */
+static bool check_unknown(const char *name, int number, int oldest, int newest, GError **error)
+{
+    if (number > newest && oldest <= newest)
+        return true;
+    if (number > newest)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
+                    "the database has migration %s, which ends programs before schema %04d, and "
+                    "this one has %04d: it is of a newer skipjack; use that one",
+                    name, oldest, newest);
+    else
+        g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
+                    "the database has migration %s, which this program with schema %04d should "
+                    "have but lacks; use the program that made it, or a new database",
+                    name, newest);
+    return false;
+}
+
+/* What was applied must be ours, unchanged, or of newer programs that let us go on. */
 static bool check_ledger(const PGresult *rows, const struct migration *list, size_t count,
                          GError **error)
 {
+    int newest = count > 0 ? list[count - 1].number : 0;
     for (int i = 0; i < PQntuples(rows); i++) {
+        int number = atoi(PQgetvalue(rows, i, 0));
         const char *name = PQgetvalue(rows, i, 1);
-        const struct migration *ours = find(list, count, atoi(PQgetvalue(rows, i, 0)));
+        const struct migration *ours = find(list, count, number);
         if (ours == NULL) {
-            g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
-                        "the database has migration %s, which this program does not know: it is "
-                        "of a newer skipjack; use that one",
-                        name);
-            return false;
-        }
-        if (strcmp(ours->sha256, PQgetvalue(rows, i, 2)) != 0) {
+            if (!check_unknown(name, number, atoi(PQgetvalue(rows, i, 3)), newest, error))
+                return false;
+        } else if (strcmp(ours->sha256, PQgetvalue(rows, i, 2)) != 0) {
             g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
                         "migration %s of this program differs from the %s that the database was "
                         "made with; use the program that made it, or a new database",
@@ -75,8 +110,18 @@ static bool check_ledger(const PGresult *rows, const struct migration *list, siz
     return true;
 }
 
+static bool is_applied(const PGresult *ledger, int number)
+{
+    for (int i = 0; ledger != NULL && i < PQntuples(ledger); i++) {
+        if (atoi(PQgetvalue(ledger, i, 0)) == number)
+            return true;
+    }
+    return false;
+}
+
 static const char select_ledger[] =
-    "SELECT number, name, sha256 FROM skipjack.schema_migrations ORDER BY number";
+    "SELECT number, name, sha256, coalesce((to_jsonb(m)->>'oldest')::integer, number)"
+    " FROM skipjack.schema_migrations m ORDER BY number";
 
 bool migrations_check(PGconn *connection, GError **error)
 {
@@ -90,23 +135,27 @@ bool migrations_check(PGconn *connection, GError **error)
         if (ledger == NULL || !check_ledger(ledger, migrations, migrations_count, error))
             return false;
     }
-    if (ledger != NULL && (size_t)PQntuples(ledger) == migrations_count)
+    size_t missing = 0;
+    for (size_t i = 0; i < migrations_count; i++)
+        missing += !is_applied(ledger, migrations[i].number);
+    if (missing == 0)
         return true;
     g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
                 "the database lacks %zu of %zu migrations; apply them with: skipjack db migrate",
-                migrations_count - (ledger == NULL ? 0 : (size_t)PQntuples(ledger)),
-                migrations_count);
+                missing, migrations_count);
     return false;
 }
 
 static bool record(PGconn *connection, const struct migration *migration, GError **error)
 {
     g_autofree char *number = g_strdup_printf("%d", migration->number);
-    const char *values[] = {number, migration->name, migration->sha256};
-    g_autoptr(StoreRows) rows = PQexecParams(
-        connection,
-        "INSERT INTO skipjack.schema_migrations (number, name, sha256) VALUES ($1, $2, $3)", 3,
-        NULL, values, NULL, NULL, 0);
+    g_autofree char *oldest = g_strdup_printf("%d", oldest_program(migration));
+    const char *values[] = {number, migration->name, migration->sha256, oldest};
+    g_autoptr(StoreRows) rows =
+        PQexecParams(connection,
+                     "INSERT INTO skipjack.schema_migrations (number, name, sha256, oldest)"
+                     " VALUES ($1, $2, $3, $4)",
+                     4, NULL, values, NULL, NULL, 0);
     if (PQresultStatus(rows) == PGRES_COMMAND_OK)
         return true;
     store_set_error(connection, rows, error);
@@ -133,7 +182,9 @@ static bool apply_missing(PGconn *connection, const struct migration *list, size
     g_autoptr(StoreRows) ledger = execute(connection, select_ledger, error);
     if (ledger == NULL || !check_ledger(ledger, list, count, error))
         return false;
-    for (size_t i = (size_t)PQntuples(ledger); i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
+        if (is_applied(ledger, list[i].number))
+            continue;
         if (!apply_one(connection, &list[i], error))
             return false;
         (*applied)++;

@@ -163,7 +163,8 @@ static bool store_ready(Store *store, GError **error)
             store_set_error(store->connection, NULL, error);
             return false;
         }
-        if (!set_up_session(store, error))
+        /* The server may have been migrated meanwhile, or be another. */
+        if (!set_up_session(store, error) || !migrations_check(store->connection, error))
             return false;
     }
     return release_doubtful_claim(store, error);

@@ -1,6 +1,7 @@
 -- What nobody needs any more is found and dropped in short steps, each a
 -- transaction of its own that locks a few hundred rows and waits for nobody.
 -- Functions with `really` only count where it is false.
+-- oldest program: 0011
 
 -- Only what has code is looked through; what has none, by age.
 CREATE INDEX kernels_with_code ON kernels (key) WHERE code_place IS NOT NULL;

@@ -3,6 +3,7 @@
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>
+#include <stdio.h>
 #include <string.h>
 
 #define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -105,6 +106,96 @@ static void test_store_refuses_an_older_and_a_newer_database(void)
     g_assert_null(store_open(url, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_SCHEMA);
     PQfinish(connection);
+}
+
+/* What a program whose last migration is 0002 meets after a newer one migrated. */
+static const struct {
+    const char *newer; /* the text of migration 0003 */
+    const char *refusal;
+} newer_programs[] = {
+    {"-- oldest program: 0001\nALTER TABLE two ADD COLUMN m integer;", NULL},
+    {"SELECT 1;\n-- oldest program: 0002\n", NULL},
+    {"-- oldest program: 0003\nDROP TABLE two;", "ends programs before schema 0003"},
+    {"DROP TABLE two; -- oldest program: 0001", "this one has 0002"},
+};
+
+static void test_older_program_goes_on_where_newer_ones_let_it(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(newer_programs); i++) {
+        const struct migration newer[] = {
+            list[0], list[1], {3, "0003_three", newer_programs[i].newer, HASH_A}};
+        g_autoptr(GError) error = NULL;
+        PGconn *connection = connect_empty();
+        int applied = -1;
+        g_assert_true(migrations_apply(connection, newer, 3, &applied, &error));
+        g_assert_no_error(error);
+        bool let_in = migrations_apply(connection, list, 2, &applied, &error);
+        g_assert_true(let_in == (newer_programs[i].refusal == NULL));
+        g_assert_cmpint(applied, ==, 0);
+        if (newer_programs[i].refusal != NULL) {
+            g_assert_error(error, STORE_ERROR, STORE_ERROR_SCHEMA);
+            g_assert_nonnull(strstr(error->message, newer_programs[i].refusal));
+        }
+        PQfinish(connection);
+    }
+}
+
+/* A ledger of the first programs, which knew of no such rule. */
+static void test_ledger_without_the_rule_gets_it(void)
+{
+    g_autoptr(GError) error = NULL;
+    PGconn *connection = connect_empty();
+    int applied = -1;
+    g_assert_true(migrations_apply(connection, list, 1, &applied, &error));
+    execute(connection, "ALTER TABLE skipjack.schema_migrations DROP COLUMN oldest", NULL);
+    g_assert_true(migrations_apply(connection, list, 2, &applied, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(applied, ==, 1);
+    execute(connection,
+            "SELECT string_agg(coalesce(oldest, 0)::text, ' ' ORDER BY number)"
+            " FROM skipjack.schema_migrations",
+            "0 2");
+    PQfinish(connection);
+}
+
+/* A program that works while a newer one migrates goes on, and comes in again, or is refused. */
+static void test_store_that_connects_again_looks_at_the_ledger(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *url = scratch_db_new();
+    g_autoptr(Store) store = store_open(url, &error);
+    g_assert_no_error(error);
+    PGconn *connection = PQconnectdb(url);
+    for (int i = 0; i < 2; i++) {
+        execute(connection,
+                i == 0 ? "INSERT INTO skipjack.schema_migrations"
+                         " VALUES (9998, '9998_kind', 'x', now(), 16)"
+                       : "INSERT INTO skipjack.schema_migrations"
+                         " VALUES (9999, '9999_unkind', 'x', now(), 9999)",
+                NULL);
+        execute(connection,
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+                "1");
+        g_autoptr(GPtrArray) campaigns = store_list_campaigns(store, &error);
+        g_assert_true((campaigns != NULL) == (i == 0));
+    }
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_SCHEMA);
+    g_assert_nonnull(strstr(error->message, "9999_unkind"));
+    PQfinish(connection);
+}
+
+static void test_no_migration_of_ours_lets_in_what_is_newer(void)
+{
+    for (size_t i = 0; i < migrations_count; i++) {
+        const char *line = strstr(migrations[i].sql, "-- oldest program:");
+        if (line == NULL)
+            continue;
+        int oldest = -1;
+        g_assert_cmpint(sscanf(line, "-- oldest program: %4d\n", &oldest), ==, 1);
+        g_assert_cmpint(oldest, >, 0);
+        g_assert_cmpint(oldest, <=, migrations[i].number);
+    }
 }
 
 static gpointer migrate_thread(gpointer url)
@@ -237,6 +328,14 @@ int main(int argc, char **argv)
     g_test_add_func("/migrations/changed_one_is_refused", test_changed_one_is_refused);
     g_test_add_func("/migrations/store_refuses_an_older_and_a_newer_database",
                     test_store_refuses_an_older_and_a_newer_database);
+    g_test_add_func("/migrations/older_program_goes_on_where_newer_ones_let_it",
+                    test_older_program_goes_on_where_newer_ones_let_it);
+    g_test_add_func("/migrations/ledger_without_the_rule_gets_it",
+                    test_ledger_without_the_rule_gets_it);
+    g_test_add_func("/migrations/store_that_connects_again_looks_at_the_ledger",
+                    test_store_that_connects_again_looks_at_the_ledger);
+    g_test_add_func("/migrations/no_migration_of_ours_lets_in_what_is_newer",
+                    test_no_migration_of_ours_lets_in_what_is_newer);
     g_test_add_func("/migrations/two_programs_at_once_apply_each_once",
                     test_two_programs_at_once_apply_each_once);
     g_test_add_func("/migrations/functions_are_closed_to_public",
