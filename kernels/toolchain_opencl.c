@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/opencl.h"
+#include "kernels/opencl_binary.h"
 #include "kernels/toolchain_rows.h"
 
 /* This machine's CPU as OpenCL shows it, found at first use and kept for the process's life. */
@@ -130,6 +131,40 @@ static bool take_entry(const struct opencl *cl, const struct host *host, cl_prog
     return true;
 }
 
+/* Whether the platform makes a program of it again, as the process that launches will ask of it. */
+static bool loads(const struct opencl *cl, const struct host *host, GBytes *code, const char *entry,
+                  struct code_object *object, GError **error)
+{
+    gsize size;
+    const unsigned char *bytes = g_bytes_get_data(code, &size);
+    cl_int status = CL_SUCCESS, accepted = CL_SUCCESS;
+    cl_program program = cl->CreateProgramWithBinary(host->context, 1, &host->device, &size, &bytes,
+                                                     &accepted, &status);
+    if (status == CL_SUCCESS)
+        status = cl->BuildProgram(program, 1, &host->device, "", NULL, NULL);
+    bool loaded = status == CL_SUCCESS && take_entry(cl, host, program, entry, object, error);
+    if (status != CL_SUCCESS)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT,
+                    "the program's binary does not load again: %s", opencl_error_name(status));
+    if (program)
+        cl->ReleaseProgram(program);
+    return loaded;
+}
+
+/* The compiler said that all is well and left what is not: it is asked once more, as after a crash. */
+static bool check_binary(const struct opencl *cl, const struct host *host, const char *entry,
+                         struct code_object *object, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+
+    if (opencl_binary_check(object->code, &why) &&
+        loads(cl, host, object->code, entry, object, &why))
+        return true;
+    g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_CRASH, "PoCL compiled the kernel '%s', but %s",
+                entry, why->message);
+    return false;
+}
+
 static bool build(const struct opencl *cl, const struct host *host, cl_program program,
                   const char *options, const char *entry, struct code_object *object,
                   GError **error)
@@ -146,7 +181,8 @@ static bool build(const struct opencl *cl, const struct host *host, cl_program p
         return false;
     }
     object->code = take_binary(cl, program, error);
-    return object->code && take_entry(cl, host, program, entry, object, error);
+    return object->code && take_entry(cl, host, program, entry, object, error) &&
+           check_binary(cl, host, entry, object, error);
 }
 
 static bool opencl_compile(const char *source, const char *options, const char *entry,

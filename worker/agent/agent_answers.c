@@ -257,6 +257,7 @@ static void evaluator_died(Child *child, const struct child_death *death, void *
     bool was_open = evaluator->open;
     (void)child;
     evaluator->open = false;
+    evaluator->spoiled = true;
     g_hash_table_remove_all(evaluator->sent);
     if (evaluator->asked)
         request_died(evaluator->current, death);

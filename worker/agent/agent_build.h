@@ -51,7 +51,7 @@ struct slot {
     struct compilation *compilation; /* in flight, or NULL */
     struct recipient *recipient;     /* asked for its toolchain's version, or NULL */
     bool asked_stack;
-    bool spoiled; /* its folder may hold what a full disk left */
+    bool spoiled; /* its folder may hold half a file, of a full disk or a death */
     char *folder; /* its name under the agent's scratch */
 };
 

@@ -216,6 +216,8 @@ static void compiled(struct slot *slot, const struct frame *frame)
      * child's death does. */
     if (failure == FAILURE_COMPILER_CRASH && ++compilation->deaths < COMPILE_LIVES) {
         agent_log("a compiler crashed, compiling %s; trying it once more", row->file);
+        slot->spoiled = true;
+        child_end(slot->child, 0);
         g_queue_push_head(&slot->builder->ready, compilation);
         return;
     }
@@ -286,6 +288,7 @@ static void slot_died(Child *child, const struct child_death *death, void *data)
     struct agent *agent = slot->builder->agent;
     struct compilation *compilation = slot->compilation;
     (void)child;
+    slot->spoiled = true;
     g_autofree char *detail =
         g_strdup_printf("%s%s%s %s", death->text, compilation ? ", compiling " : "",
                         compilation ? compilation->row.file : "", death->words);
@@ -353,6 +356,8 @@ void slot_pump(struct slot *slot)
     struct builder *builder = slot->builder;
     if (slot->compilation || slot->recipient || slot->asked_stack)
         return;
+    if (slot->spoiled && !child_is_down(slot->child))
+        return; /* it is ending */
     if (builder->stack && !builder->unknown.head && !builder->ready.head)
         return;
     if (!agent_has_room(builder->agent))

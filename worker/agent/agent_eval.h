@@ -32,7 +32,7 @@ struct evaluator {
     struct target target;
     char *stack;
     int failed_opens;
-    bool spoiled; /* its folder may hold what a full disk left */
+    bool spoiled; /* its folder may hold half a file, of a full disk or a death */
     char *folder; /* its name under the agent's scratch */
     GQueue jobs;  /* struct eval_job *: claimed, waiting */
     struct eval_job *current;
