@@ -82,7 +82,7 @@ static void test_bytes_that_nobody_takes_are_not_waited_for(void)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(Store) store = open_store(farm.proxy_url);
-    g_autoptr(GBytes) much = g_bytes_new_take(g_malloc0(64 << 20), 64 << 20);
+    g_autoptr(GBytes) much = g_bytes_new_take(g_malloc0(32 << 20), 32 << 20);
     store_set_patience(store, 0.3);
     kill(farm.proxy, SIGSTOP);
     g_assert_false(store_do(store, &error, "SELECT length($1)", "y", much));
@@ -104,27 +104,23 @@ static void test_a_slow_answer_is_waited_for(void)
 
 /* ---- agents ---- */
 
-static pid_t start_agent(const char *url, const char *node, const char *log)
+/* With one more option. */
+static pid_t start_agent_with(const char *option, const char *value, const char *url,
+                              const char *node, const char *log)
 {
     g_autofree char *database = g_strconcat("SKIPJACK_DB=", url, NULL);
     g_autofree char *name = g_strconcat("SKIPJACK_NODE=", node, NULL);
     g_autofree char *scratch = g_strconcat("TMPDIR=", room_folder(), NULL);
-    const char *const argv[] = {farm.skipjack,
-                                "worker",
-                                "--build",
-                                "1",
-                                "--lease",
-                                "2",
-                                "--run-timeout",
-                                "1",
-                                "--sample-seconds",
-                                "0.02",
-                                "--compile-timeout",
-                                "1.5",
-                                NULL};
+    const char *const argv[] = {farm.skipjack,      "worker", "--build", "1",   "--lease", "2",
+                                "--sample-seconds", "0.02",   option,    value, NULL};
     const char *const environment[] = {database, name, scratch, NULL};
     return room_start(
         &(struct room_process){.argv = argv, .environment = environment, .host = -1, .log = log});
+}
+
+static pid_t start_agent(const char *url, const char *node, const char *log)
+{
+    return start_agent_with(NULL, NULL, url, node, log);
 }
 
 static void end_agent(pid_t agent)
@@ -310,7 +306,7 @@ static bool was_lost(int64_t campaign)
 static void test_a_stopped_eval_child_is_ended_by_its_deadline(void)
 {
     g_autofree char *log = log_of("patient");
-    pid_t agent = start_agent(farm.url, "patient", log);
+    pid_t agent = start_agent_with("--run-timeout", "1", farm.url, "patient", log);
     kill(child_of(agent, "patient", "child eval"), SIGSTOP);
     int64_t campaign = make_campaign("ConvDirectNaive", 6);
     await(is_done, campaign);
@@ -323,7 +319,7 @@ static void test_a_stopped_eval_child_is_ended_by_its_deadline(void)
 static void test_a_stopped_build_child_is_ended_by_its_deadline(void)
 {
     g_autofree char *log = log_of("builder");
-    pid_t agent = start_agent(farm.url, "builder", log);
+    pid_t agent = start_agent_with("--compile-timeout", "3", farm.url, "builder", log);
     await(is_done, make_campaign("ConvDirectNaive", 7));
     kill(child_of(agent, "builder", "child build"), SIGSTOP);
     int64_t campaign = make_campaign("ConvCpuDirect", 8);
@@ -332,6 +328,24 @@ static void test_a_stopped_build_child_is_ended_by_its_deadline(void)
     g_assert_cmpint(ask("SELECT failure FROM job_ends WHERE campaign_id = $1", campaign), ==,
                     FAILURE_COMPILE_TIMEOUT);
     g_assert_false(was_lost(campaign));
+    end_agent(agent);
+}
+
+/* A worker that is started over and over would else build, and never hand a result in. */
+static void test_what_is_built_already_is_evaluated_first(void)
+{
+    g_autofree char *building_log = log_of("ahead");
+    pid_t building = start_agent_with("--eval", "none", farm.url, "ahead", building_log);
+    int64_t campaign = make_campaign("ConvDirectNaive", 9);
+    await("SELECT count(*) FROM bundles WHERE campaign_id = $1 AND state = 'built'", campaign);
+    end_agent(building);
+    int64_t next = make_campaign("ConvDirectNaive", 10);
+    g_autofree char *log = log_of("starter");
+    pid_t agent = start_agent(farm.url, "starter", log);
+    await(is_done, campaign);
+    await(is_done, next);
+    g_assert_cmpint(ask(stored_fence, campaign), <,
+                    ask("SELECT fence FROM rounds WHERE campaign_id = $1", next));
     end_agent(agent);
 }
 
@@ -352,6 +366,8 @@ static void furnish(const char *argv0)
     farm.store = open_store(farm.url);
     g_assert_true(
         store_do(farm.store, NULL, "ALTER DATABASE outage SET log_statement = 'all'", ""));
+    g_assert_true(
+        store_do(farm.store, NULL, "ALTER DATABASE outage SET log_parameter_max_length = 0", ""));
     g_setenv("SKIPJACK_DB", farm.url, TRUE);
 }
 
@@ -377,6 +393,8 @@ int main(int argc, char **argv)
                     test_a_stopped_eval_child_is_ended_by_its_deadline);
     g_test_add_func("/outage/a_stopped_build_child_is_ended_by_its_deadline",
                     test_a_stopped_build_child_is_ended_by_its_deadline);
+    g_test_add_func("/outage/what_is_built_already_is_evaluated_first",
+                    test_what_is_built_already_is_evaluated_first);
     int failed = g_test_run();
     store_close(farm.store);
     server_stop(SERVER_FAST);

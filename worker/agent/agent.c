@@ -84,7 +84,8 @@ void agent_changed(struct agent *agent)
     agent_kick(agent);
 }
 
-/* A turn ends when its pool has nothing left, or has built far enough ahead. */
+/* A turn ends when its pool has nothing left, or has built far enough ahead. What is built already comes
+ * first, so that also a worker that is started over and over hands results in. */
 static void agent_take_turns(struct agent *agent)
 {
     if (!agent->take_turns || agent_idle(agent))
@@ -290,8 +291,7 @@ static void schedule_working(struct agent *agent)
     } else if (!agent->asking_others) {
         agent_ask_others(agent);
     }
-    agent->phase = PHASE_BUILD;
-    builder_turn(agent->builder);
+    agent->phase = PHASE_EVAL;
     agent_rest(agent);
 }
 

@@ -22,7 +22,8 @@ enum agent_state {
     AGENT_ENDED,    /* children and lanes are gone, handles close */
 };
 
-enum agent_phase { PHASE_BUILD, PHASE_EVAL };
+/* The first one begins. */
+enum agent_phase { PHASE_EVAL, PHASE_BUILD };
 
 typedef struct builder Builder;
 typedef struct evaluator Evaluator;
