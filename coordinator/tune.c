@@ -7,6 +7,7 @@
 #include "coordinator/report.h"
 #include "coordinator/supervise.h"
 #include "schema/database.h"
+#include "schema/upkeep.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ struct tune {
     Store *store;
     struct entered entered;
     struct progress before; /* of the campaign, when this run began */
+    struct upkeep_report freed;
 };
 
 static void tune_clear(struct tune *tune)
@@ -264,6 +266,30 @@ static bool export_results(const struct tune *tune)
     return ok;
 }
 
+/* A laptop's disk must not fill with the code of configs that lost; a farm's coordinator cares for its
+ * own database. What fails here fails again, and is seen, in `db collect`. */
+static void collect(struct tune *tune)
+{
+    struct upkeep_options options = UPKEEP_DEFAULTS;
+    g_autoptr(GError) error = NULL;
+    bool embedded;
+    g_autofree char *url = database_url(&embedded, &error);
+    options.code_hours = 0;
+    if (url && embedded && !upkeep_run(tune->store, &options, &tune->freed, &error))
+        fprintf(stderr, "skipjack tune: not all that nobody needs was dropped: %s\n",
+                error->message);
+}
+
+static void print_freed(const struct upkeep_report *freed, FILE *out)
+{
+    int64_t count = freed->parts[UPKEEP_CODE].count;
+    if (count > 0)
+        fprintf(out,
+                "Of the code objects %" G_GINT64_FORMAT
+                " (%.1f MB) lost or were in nobody's use, and were dropped.\n",
+                count, (double)freed->parts[UPKEEP_CODE].bytes / 1e6);
+}
+
 static void print_this_run(const struct tune *tune, const struct progress *after, FILE *out)
 {
     int64_t kernels = after->kernels_built - tune->before.kernels_built;
@@ -280,6 +306,7 @@ static void print_this_run(const struct tune *tune, const struct progress *after
                 "This run: compiled %" G_GINT64_FORMAT " kernels, measured %" G_GINT64_FORMAT
                 " configs; the results of %d jobs were there already.\n",
                 MAX(kernels, 0), MAX(configs, 0), done);
+    print_freed(&tune->freed, out);
 }
 
 /* More of the same: longer where the budget ended the search, else with more configs. NULL where
@@ -342,9 +369,10 @@ static json_t *tune_json(const struct tune *tune, const struct report *report)
     json_object_set_new(json, "folder", json_string(tune->folder));
     json_object_set_new(
         json, "this_run",
-        json_pack("{s:b, s:I, s:I}", "existed", tune->entered.existed, "kernels_built",
+        json_pack("{s:b, s:I, s:I, s:I}", "existed", tune->entered.existed, "kernels_built",
                   (json_int_t)(after->kernels_built - tune->before.kernels_built), "configs_done",
-                  (json_int_t)(after->configs_done - tune->before.configs_done)));
+                  (json_int_t)(after->configs_done - tune->before.configs_done), "freed_bytes",
+                  (json_int_t)tune->freed.parts[UPKEEP_CODE].bytes));
     return json;
 }
 
@@ -375,6 +403,7 @@ static int finish(struct tune *tune)
 {
     GError *error = NULL;
     bool exported = export_results(tune);
+    collect(tune);
     struct report *report = report_new(tune->store, tune->entered.campaign->id, &error);
     if (!report)
         return cli_fail("tune", error);

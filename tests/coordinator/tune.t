@@ -105,6 +105,10 @@ for my $ending ('.HIP.fdb.txt', '.db', '.db.txt') {
     cmp_ok scalar(@files), '>=', 1, "a file *$ending is there";
 }
 
+like $report, qr/^Of the code objects [1-9]\d* \(.* were dropped/m, 'code of configs that lost is dropped';
+is run('check', 'export', '--campaign', '1', '--kernels', '-o', "$folder/kernels"), 0,
+    'and all that was kept can still be exported';
+
 is run('again', @tune), 0, 'the same again ends with 0';
 like read_file("$folder/again.err"), qr/is done already/, 'says that it is done';
 like read_file("$folder/again.out"), qr/nothing was compiled or measured again/, 'and cost nothing';
