@@ -279,6 +279,35 @@ static void test_beat_renews_every_lease(void)
     farm_clear(&farm);
 }
 
+/* As an agent whose work hangs in a way that its beats do not show. */
+static void test_beats_without_progress_end(void)
+{
+    static const char hours_pass[] =
+        "UPDATE bundles SET progress_at = progress_at - make_interval(hours => $1)"
+        " WHERE worker_id IS NOT NULL";
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    struct job *job = farm_claim_one(&farm, 1, POOL_BUILD);
+    g_assert_true(store_do(farm.store, &error, hours_pass, "i", 3));
+    farm_look_at_leases(&farm); /* it is the holder who beats */
+    farm_expect_job(&farm, "building", 0, FAILURE_NONE);
+    g_assert_true(store_do(farm.store, &error, hours_pass, "i", 1));
+    farm_look_at_leases(&farm);
+    farm_expect_job(&farm, "ready", 1, FAILURE_NONE);
+    /* What is flushed is progress. */
+    farm_built(&farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&farm, 1, POOL_EVAL);
+    g_assert_true(store_do(farm.store, &error, hours_pass, "i", 5));
+    g_assert_true(store_partial(farm.store, job, job->rounds->pdata[0], &error));
+    farm_look_at_leases(&farm);
+    farm_expect_job(&farm, "evaluating", 1, FAILURE_NONE);
+    g_assert_no_error(error);
+    job_free(job);
+    farm_clear(&farm);
+}
+
 static void test_release_costs_no_strike(void)
 {
     struct farm farm;
@@ -433,6 +462,7 @@ static const struct {
     {"/queue/lease/late_round_opens_the_campaign_again", test_late_round_opens_the_campaign_again},
     {"/queue/lease/begins_anew_with_the_server", test_lease_begins_anew_with_the_server},
     {"/queue/lease/beat_renews_every_lease", test_beat_renews_every_lease},
+    {"/queue/lease/beats_without_progress_end", test_beats_without_progress_end},
     {"/queue/lease/release_costs_no_strike", test_release_costs_no_strike},
     {"/queue/lease/partial_outcomes_survive_its_loss", test_partial_outcomes_survive_a_lost_lease},
 };
