@@ -177,8 +177,8 @@ struct refusal_row {
 };
 GPtrArray *store_list_refusals(Store *store, int64_t worker, int64_t campaign, GError **error);
 /* From now on this connection hears when work appears for an idle worker: claims that find nothing leave
- * it idle, and a few idle ones that suit are woken at once. A connection that was opened again hears
- * again. */
+ * it idle, and a few idle ones that suit are woken at once; and when the worker is asked to drain. A
+ * connection that was opened again hears again. */
 bool store_listen(Store *store, int64_t worker, GError **error);
 /* The socket on which that is heard, -1 while there is no connection. Any call may close it: whoever
  * waits for it stops before. */
@@ -189,7 +189,7 @@ bool store_woken(Store *store, bool *lost);
 /* Renews every lease of the worker in one statement, which is waited for no longer than half a minute; also returns leases of others that ran out (to
  * ready or built, with a strike; the third strike fails the job as worker lost). */
 bool store_heartbeat(Store *store, int64_t worker, GError **error);
-/* Whether the last heartbeat told that its worker was asked to drain. */
+/* Whether the last heartbeat, or what woke the worker since, told that it was asked to drain. */
 bool store_drains(const Store *store);
 /* Asks the running workers of a node to drain; *asked is how many there are. */
 bool store_drain_node(Store *store, const char *node, int *asked, GError **error);

@@ -2,6 +2,7 @@
 #include "schema/store_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* NULL is an empty list. */
 static json_t *texts_to_json(const char *const *texts)
@@ -119,6 +120,8 @@ bool store_woken(Store *store, bool *lost)
     *lost = PQconsumeInput(store->connection) == 0;
     while ((notice = PQnotifies(store->connection)) != NULL) {
         woken = true;
+        if (strcmp(notice->extra, "drain") == 0)
+            store->drains = true;
         PQfreemem(notice);
     }
     return woken;

@@ -197,11 +197,55 @@ static void test_priority_comes_first_then_the_share(void)
     g_assert_true(store_share_campaign(farm.store, two, &urgent, NULL, NULL, &error));
     g_assert_cmpint(next_campaign(&farm), ==, two);
     g_assert_true(store_share_campaign(farm.store, one, &urgent, &half, NULL, &error));
+    spend(&farm, one, 11);
+    spend(&farm, two, 43);
     g_assert_cmpint(next_campaign(&farm), ==, two);
-    spend(&farm, two, 40);
+    spend(&farm, two, 2);
     g_assert_cmpint(next_campaign(&farm), ==, one);
     g_assert_false(store_share_campaign(farm.store, 99, &urgent, NULL, NULL, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
+    farm_clear(&farm);
+}
+
+/* Else the later one had all workers until it has worked as long. */
+static void test_who_comes_later_shares_from_then_on(void)
+{
+    struct farm farm;
+    farm_init(&farm, NULL);
+    int64_t one = add(&farm, (struct campaign){.share = 1});
+    spend(&farm, one, 1000);
+    farm.campaign = add(&farm, (struct campaign){.share = 1});
+    spend(&farm, farm.campaign, 2);
+    g_assert_cmpint(next_campaign(&farm), ==, one);
+    spend(&farm, one, 3);
+    g_assert_cmpint(next_campaign(&farm), ==, farm.campaign);
+
+    farm_change(&farm, "pause");
+    spend(&farm, one, 1000);
+    farm_change(&farm, "resume");
+    spend(&farm, farm.campaign, 2);
+    g_assert_cmpint(next_campaign(&farm), ==, one);
+    spend(&farm, one, 3);
+    g_assert_cmpint(next_campaign(&farm), ==, farm.campaign);
+    farm_clear(&farm);
+}
+
+static void test_another_share_counts_from_then_on(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    double more = 100;
+    farm_init(&farm, NULL);
+    int64_t one = add(&farm, (struct campaign){.share = 1});
+    int64_t two = add(&farm, (struct campaign){.share = 1});
+    spend(&farm, one, 12);
+    spend(&farm, two, 10);
+    g_assert_true(store_share_campaign(farm.store, one, NULL, &more, NULL, &error));
+    g_assert_cmpint(next_campaign(&farm), ==, two);
+    spend(&farm, two, 3);
+    g_assert_cmpint(next_campaign(&farm), ==, one);
+    spend(&farm, one, 90);
+    g_assert_cmpint(next_campaign(&farm), ==, one);
     farm_clear(&farm);
 }
 
@@ -219,5 +263,9 @@ int main(int argc, char **argv)
     g_test_add_func("/admission/refusals_say_why", test_refusals_say_why);
     g_test_add_func("/admission/priority_comes_first_then_the_share",
                     test_priority_comes_first_then_the_share);
+    g_test_add_func("/admission/who_comes_later_shares_from_then_on",
+                    test_who_comes_later_shares_from_then_on);
+    g_test_add_func("/admission/another_share_counts_from_then_on",
+                    test_another_share_counts_from_then_on);
     return g_test_run();
 }

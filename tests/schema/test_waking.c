@@ -164,6 +164,27 @@ static void test_what_comes_back_wakes_somebody(void)
     farm_clear(&farm);
 }
 
+static void test_who_is_asked_to_drain_hears_it_at_once(void)
+{
+    struct farm farm;
+    struct crowd crowd;
+    g_autoptr(GError) error = NULL;
+    int asked = 0;
+    bool lost;
+    farm_init(&farm, NULL);
+    crowd_init(&crowd, POOL_BUILD);
+    g_assert_true(store_drain_node(farm.store, "crowd", &asked, &error));
+    g_assert_cmpint(asked, ==, CROWD);
+    for (int i = 0; i < CROWD; i++) {
+        struct pollfd ready = {.fd = store_socket(crowd.stores[i]), .events = POLLIN};
+        g_assert_cmpint(poll(&ready, 1, 10000), ==, 1);
+        g_assert_true(store_woken(crowd.stores[i], &lost));
+        g_assert_true(store_drains(crowd.stores[i]));
+    }
+    crowd_clear(&crowd);
+    farm_clear(&farm);
+}
+
 static void test_a_new_connection_hears_again(void)
 {
     struct farm farm;
@@ -205,6 +226,8 @@ int main(int argc, char **argv)
     g_test_add_func("/waking/what_is_built_wakes_who_evaluates",
                     test_what_is_built_wakes_who_evaluates);
     g_test_add_func("/waking/what_comes_back_wakes_somebody", test_what_comes_back_wakes_somebody);
+    g_test_add_func("/waking/who_is_asked_to_drain_hears_it_at_once",
+                    test_who_is_asked_to_drain_hears_it_at_once);
     g_test_add_func("/waking/a_new_connection_hears_again", test_a_new_connection_hears_again);
     return g_test_run();
 }

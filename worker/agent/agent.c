@@ -265,11 +265,15 @@ static void agent_rest(struct agent *agent)
     uv_timer_start(&agent->poll, poll_due, ms, 0);
 }
 
-void agent_woken(void *data)
+void agent_woken(void *data, bool drains)
 {
     struct agent *agent = data;
     if (agent->state != AGENT_WORKING)
         return;
+    if (drains) {
+        agent_drain(agent, DRAIN_ASKED);
+        return;
+    }
     agent->pause_ms = 0;
     uv_timer_stop(&agent->poll);
     agent_changed(agent);
@@ -285,12 +289,10 @@ static void schedule_working(struct agent *agent)
         evaluator_pump(g_ptr_array_index(agent->evaluators, i));
     if (!agent_idle(agent) || uv_is_active((uv_handle_t *)&agent->poll))
         return;
-    if (!agent->options->until_empty) {
-        agent_listen(agent);
+    if (!agent->options->until_empty)
         agent_ask_refusals(agent);
-    } else if (!agent->asking_others) {
+    else if (!agent->asking_others)
         agent_ask_others(agent);
-    }
     agent->phase = PHASE_EVAL;
     agent_rest(agent);
 }

@@ -62,6 +62,31 @@ static bool bury_dead(struct worker_call *call, Store *store, GError **error)
     return true;
 }
 
+static bool run_listen(struct lane_call *base, Store *store, GError **error)
+{
+    return store_listen(store, ((struct worker_call *)base)->worker, error);
+}
+
+static void listens(struct lane_call *base, const GError *error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    if (error)
+        agent_log("cannot listen for work, so it is looked for now and then: %s", error->message);
+    else
+        lane_watch(call->agent->control, agent_woken, call->agent);
+    agent_kick(call->agent);
+    worker_call_free(call);
+}
+
+/* From the first moment on: also who is busy is asked to drain. */
+static void agent_listen(struct agent *agent)
+{
+    struct worker_call *call = worker_call_new(agent);
+    call->call.run = run_listen;
+    call->call.done = listens;
+    lane_push(agent->control, &call->call);
+}
+
 static bool run_register(struct lane_call *base, Store *store, GError **error)
 {
     struct worker_call *call = (struct worker_call *)base;
@@ -79,6 +104,8 @@ static void registered(struct lane_call *base, const GError *error)
         agent_give_up(agent, "cannot register this worker: %s", error->message);
     else if (agent->state == AGENT_STARTING)
         agent->state = AGENT_WORKING;
+    if (agent->state == AGENT_WORKING)
+        agent_listen(agent);
     worker_call_free(call);
     agent_changed(agent);
 }
@@ -118,33 +145,6 @@ void agent_sign_off(struct agent *agent)
     lane_push(agent->data, &call->call);
 }
 
-static bool run_listen(struct lane_call *base, Store *store, GError **error)
-{
-    return store_listen(store, ((struct worker_call *)base)->worker, error);
-}
-
-static void listens(struct lane_call *base, const GError *error)
-{
-    struct worker_call *call = (struct worker_call *)base;
-    if (error)
-        agent_log("cannot listen for work, so it is looked for now and then: %s", error->message);
-    else
-        lane_watch(call->agent->control, agent_woken, call->agent);
-    agent_kick(call->agent);
-    worker_call_free(call);
-}
-
-void agent_listen(struct agent *agent)
-{
-    if (agent->listening)
-        return;
-    agent->listening = true;
-    struct worker_call *call = worker_call_new(agent);
-    call->call.run = run_listen;
-    call->call.done = listens;
-    lane_push(agent->control, &call->call);
-}
-
 static bool run_beat(struct lane_call *base, Store *store, GError **error)
 {
     struct worker_call *call = (struct worker_call *)base;
@@ -160,7 +160,7 @@ static void beaten(struct lane_call *base, const GError *error)
     if (error)
         agent_log("heartbeat: %s", error->message);
     if (call->drains)
-        agent_drain(call->agent, "this node was asked to drain");
+        agent_drain(call->agent, DRAIN_ASKED);
     agent_kick(call->agent);
     worker_call_free(call);
 }
@@ -250,8 +250,6 @@ static void others_known(struct lane_call *base, const GError *error)
         agent_give_up(agent, "cannot list the workers: %s", error->message);
     else if (!call->others_work && agent_idle(agent))
         agent_stop(agent);
-    else
-        agent_listen(agent);
     worker_call_free(call);
 }
 

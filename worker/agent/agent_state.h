@@ -12,6 +12,8 @@
 #include "worker/agent/lane.h"
 #include "worker/agent/work.h"
 
+#define DRAIN_ASKED "this node was asked to drain"
+
 /* Jobs built ahead before a node whose building and measuring take turns goes over to measuring. */
 #define AGENT_BUILD_AHEAD 32
 
@@ -42,7 +44,6 @@ struct agent {
     bool take_turns; /* building would disturb measuring: a CPU target */
     enum agent_phase phase;
     bool registering, asking_others;
-    bool listening;       /* the control lane hears when work appears */
     unsigned pause_ms;    /* of the last rest, 0 after a claim that found something */
     gint64 beat_us;       /* when the last beat began */
     GHashTable *refusals; /* reasons of campaigns that do not admit this worker, said already */
@@ -82,8 +83,8 @@ void agent_clear_scratch(const struct agent *agent, const char *name);
 
 /* Nothing is under way and the last claims found nothing. */
 bool agent_idle(const struct agent *agent);
-/* Claims at once: work appeared. */
-void agent_woken(void *agent);
+/* The database woke this worker: it claims at once, or ends where it was asked to drain. */
+void agent_woken(void *agent, bool drains);
 /* Ends the agent in good order, and says why it does. */
 void agent_drain(struct agent *agent, const char *why);
 /* Ends the agent in good order. */
@@ -94,8 +95,6 @@ void agent_stop(struct agent *agent);
 /* Enters this worker and gives back what dead workers of this node held; the agent then works. */
 void agent_register(struct agent *agent);
 void agent_sign_off(struct agent *agent);
-/* Has the database wake this worker when work appears; done once. */
-void agent_listen(struct agent *agent);
 /* Renews the leases; a timer's callback. One that holds nothing beats more seldom. */
 void agent_beat_due(uv_timer_t *timer);
 /* Says why campaigns do not admit this worker, each reason once. */

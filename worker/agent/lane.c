@@ -63,7 +63,7 @@ static void lane_hear(Lane *lane)
     if (lost)
         lane_unwatch_socket(lane);
     if (woken)
-        lane->woken(lane->woken_data);
+        lane->woken(lane->woken_data, store_drains(lane->store));
 }
 
 static void lane_readable(uv_poll_t *poll, int status, int events)

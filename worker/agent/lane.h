@@ -14,8 +14,8 @@
 
 typedef struct lane Lane;
 
-/* On the loop: the database woke this worker. */
-typedef void lane_woken_fn(void *data);
+/* On the loop: the database woke this worker; drains: it is asked to end. */
+typedef void lane_woken_fn(void *data, bool drains);
 
 /* Embedded as the first member of a call's own struct. */
 struct lane_call {
