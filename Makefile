@@ -27,7 +27,7 @@ comma := ,
 variant = $(addprefix /,$(filter clang%,$(notdir $(CC))) $(subst $(comma),-,$(SANITIZE)))
 BUILD ?= build$(subst $() ,,$(variant))
 
-packages := glib-2.0 libuv libpq jansson sqlite3 libcurl
+packages := glib-2.0 libuv libpq jansson sqlite3 libcurl libmicrohttpd
 CFLAGS := -std=c17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes \
 	-Wstrict-prototypes -Wvla -Wformat=2 -Wwrite-strings -I. -I$(BUILD)/gen \
 	$(shell pkg-config --cflags $(packages) 2>/dev/null) $(EXTRA_CFLAGS)
@@ -139,9 +139,6 @@ $(call programs_of,$(1)): $(BUILD)/%: $(BUILD)/obj/%.o $(call archives,support $
 endef
 $(foreach room,$(rooms) faults chaos bench,$(eval $(call test_program,$(room))))
 $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
-
-# A server of objects, in tests/support.
-$(addprefix $(BUILD)/tests/,schema/% coordinator/% bench/%): private LIBS += -lmicrohttpd
 
 # Assembly is among the fault tests' device code alone.
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)

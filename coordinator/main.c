@@ -6,6 +6,7 @@
 #include "coordinator/commands.h"
 #include "export/commands.h"
 #include "schema/commands.h"
+#include "schema/monitor/version.h"
 #include "worker/commands.h"
 
 #include <errno.h>
@@ -18,8 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define SKIPJACK_VERSION "0.1"
 
 struct command {
     const char *name;

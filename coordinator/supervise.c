@@ -26,7 +26,10 @@ struct supervisor {
 static bool start_worker(struct supervisor *supervisor, GError **error)
 {
     g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, supervisor->watch->campaign);
-    const char *const args[] = {"worker", "--until-empty", "--campaign", id, "--embedded", NULL};
+    /* Its log is for people, unless the settings ask for something else. */
+    const char *form = g_getenv("SKIPJACK_LOG") ? NULL : "--log";
+    const char *const args[] = {"worker", "--until-empty", "--campaign", id, "--embedded",
+                                form,     "text",          NULL};
     supervisor->worker = process_start(args, supervisor->log_path, -1, error);
     return supervisor->worker > 0;
 }

@@ -3,6 +3,7 @@
 
 #include "schema/embedded.h"
 #include "schema/migrate.h"
+#include "schema/monitor/log.h"
 #include "schema/store_private.h"
 
 #include <errno.h>
@@ -410,7 +411,8 @@ Store *database_open(bool quiet, GError **error)
     if (embedded && !quiet) {
         struct database_status status;
         if (database_status(&status, NULL))
-            fprintf(stderr, "skipjack: using the embedded database under %s\n", status.home);
+            log_write(LEVEL_INFO, "embedded_database", NULL, "using the embedded database under %s",
+                      status.home);
         database_status_clear(&status);
     }
     return store_open(url, error);

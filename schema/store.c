@@ -2,6 +2,7 @@
 
 #include "schema/connection.h"
 #include "schema/migrate.h"
+#include "schema/monitor/log.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -262,11 +263,20 @@ GPtrArray *store_list_checked(const PGresult *rows, store_read_checked read, GDe
     return list;
 }
 
+/* What the server says unasked, its last words among them. */
+static void hear_notice(void *data, const char *words)
+{
+    (void)data;
+    log_write(LEVEL_INFO, "database_said", NULL, "database: %s", words);
+}
+
 Store *store_open(const char *url, GError **error)
 {
     Store *store = g_new0(Store, 1);
     store->patience_seconds = STORE_OPEN_SECONDS;
     store->connection = connection_open(url, "skipjack", error);
+    if (store->connection != NULL)
+        PQsetNoticeProcessor(store->connection, hear_notice, NULL);
     if (store->connection != NULL && set_up_session(store, error) &&
         migrations_check(store->connection, error)) {
         store->patience_seconds = PATIENCE_SECONDS;

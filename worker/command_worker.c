@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "schema/database.h"
+#include "schema/monitor/log.h"
 #include "worker/agent/agent.h"
 
 /* What options hold that were not given; no value of theirs. */
@@ -14,7 +15,7 @@
 
 struct arguments {
     int build, batch;
-    char *eval, *cold, *drain, *drain_at;
+    char *eval, *cold, *drain, *drain_at, *log, *log_level, *metrics;
     int64_t drain_unix;
     bool spare_cores;
     char **labels;
@@ -62,6 +63,16 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
          "SECONDS"},
         {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &a->sample_seconds,
          "Time a config's repeats may take (default: 0.3)", "SECONDS"},
+        {"log", 0, 0, G_OPTION_ARG_STRING, &a->log,
+         "What it says on stderr: text, or json, an object a line (default: SKIPJACK_LOG; text on a "
+         "terminal, json elsewhere)",
+         "FORM"},
+        {"log-level", 0, 0, G_OPTION_ARG_STRING, &a->log_level,
+         "From which level on: debug, info, warning, error (default: SKIPJACK_LOG_LEVEL; info)",
+         "LEVEL"},
+        {"metrics", 0, 0, G_OPTION_ARG_STRING, &a->metrics,
+         "Serve /metrics (for Prometheus) and /health there; without an address on 127.0.0.1",
+         "[ADDRESS:]PORT"},
         {"probe", 0, 0, G_OPTION_ARG_NONE, &a->probe,
          "Print this node's device as JSON and end; needs no database; takes --eval", NULL},
         {"cold", 0, 0, G_OPTION_ARG_FILENAME, &a->cold,
@@ -122,6 +133,9 @@ static const char *meaningless_option(const struct arguments *a)
         {"--drain-at", a->drain_at != NULL},
         {"--probe", a->drain && a->probe},
         {"--eval", a->drain && a->eval},
+        {"--log", a->drain && a->log},
+        {"--log-level", a->drain && a->log_level},
+        {"--metrics", a->metrics != NULL},
         {"--embedded", a->embedded},
         {"--lease", a->lease_seconds > NO_DOUBLE},
         {"--sample-seconds", a->sample_seconds > NO_DOUBLE},
@@ -179,13 +193,13 @@ static int work(const struct arguments *a, char **devices)
     /* Opened once here, so that a wrong address or an old schema is said at once. */
     Store *store = url ? database_open(false, &error) : NULL;
     if (!store) {
-        fprintf(stderr, "worker: %s\n", error->message);
+        log_write(LEVEL_ERROR, "worker_failed", NULL, "%s", error->message);
         return 1;
     }
     struct campaign *campaign = a->campaign ? store_get_campaign(store, a->campaign, &error) : NULL;
     store_close(store);
     if (a->campaign && !campaign) {
-        fprintf(stderr, "worker: %s\n", error->message);
+        log_write(LEVEL_ERROR, "worker_failed", NULL, "%s", error->message);
         return 1;
     }
     if (campaign)
@@ -203,6 +217,7 @@ static int work(const struct arguments *a, char **devices)
         .compile_timeout_seconds = a->compile_timeout_seconds,
         .run_timeout_seconds = a->run_timeout_seconds,
         .sample_seconds = a->sample_seconds,
+        .metrics = a->metrics,
     };
     return agent_run(&options, url, embedded);
 }
@@ -277,6 +292,11 @@ static int run(struct arguments *a)
     g_auto(GStrv) devices = devices_parse(a->eval ? a->eval : "local");
     if (!devices)
         return usage("--eval takes local, none, or indices joined by commas");
+    g_autoptr(GError) error = NULL;
+    /* What --probe and --cold say is for people, or for the command that runs them. */
+    const char *form = a->log || !(a->probe || a->cold) ? a->log : "text";
+    if (!log_open("worker", form, a->log_level, &error))
+        return usage(error->message);
     if (a->probe || a->cold)
         return ask_device(a, devices);
     if (a->build == 0 && !devices[0])
@@ -301,5 +321,8 @@ int command_worker(int argc, char **argv)
     g_strfreev(a.labels);
     g_free(a.drain);
     g_free(a.drain_at);
+    g_free(a.log);
+    g_free(a.log_level);
+    g_free(a.metrics);
     return status;
 }

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,15 +22,6 @@
 #define DATA_PATIENCE_SECONDS 120
 #define BEAT_PATIENCE_MAX     30
 #define PATIENCE_MS           60000 /* for an orderly end while the database is away */
-
-void agent_log(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "worker: %s\n", text);
-}
 
 /* ---- who may do what ---- */
 
@@ -157,26 +147,29 @@ void agent_give_up(struct agent *agent, const char *format, ...)
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     if (agent->exit_status == 0)
-        agent_log("%s", text);
+        log_write(LEVEL_ERROR, "worker_failed", NULL, "%s", text);
     agent->exit_status = 1;
     agent_kick(agent);
 }
 
-void agent_refused(struct agent *agent, const char *name, const GError *error)
+void agent_refused(struct agent *agent, const struct work *work, const GError *error)
 {
+    struct log_about about = work ? work_about(work) : (struct log_about){0};
     if (g_error_matches(error, STORE_ERROR, STORE_ERROR_FENCE) ||
         g_error_matches(error, STORE_ERROR, STORE_ERROR_STATE) ||
         g_error_matches(error, STORE_ERROR, STORE_ERROR_NOT_FOUND))
-        agent_log("%s: its result is not wanted any more: %s", name, error->message);
+        log_write(LEVEL_WARNING, "result_refused", &about, "its result is not wanted any more: %s",
+                  error->message);
     else
-        agent_give_up(agent, "%s: %s", name, error->message);
+        agent_give_up(agent, "%s: %s", work ? work->job->solver : "a kernel", error->message);
 }
 
 void agent_drain(struct agent *agent, const char *why)
 {
     if (agent->state >= AGENT_STOPPING)
         return;
-    agent_log("%s: what is being measured is finished, the rest released", why);
+    log_write(LEVEL_INFO, "drain", NULL,
+              "%s: what is being measured is finished, the rest released", why);
     agent_stop(agent);
 }
 
@@ -199,6 +192,7 @@ static void agent_close(struct agent *agent)
     close_timer(&agent->patience);
     close_timer(&agent->window);
     close_timer(&agent->room);
+    g_clear_pointer(&agent->monitor, monitor_close);
     uv_close((uv_handle_t *)&agent->interrupt, NULL);
     uv_close((uv_handle_t *)&agent->terminate, NULL);
 }
@@ -208,9 +202,17 @@ static void patience_over(uv_timer_t *timer)
     struct agent *agent = timer->data;
     if (!lane_lost(agent->data) && !lane_lost(agent->control))
         return;
-    agent_log("the database did not come back: this worker's leases will run out by themselves");
+    log_write(LEVEL_ERROR, "database_given_up", NULL,
+              "the database did not come back: this worker's leases will run out by themselves");
     identity_remove_scratch(agent->scratch);
     _exit(1);
+}
+
+void agent_count_death(struct agent *agent, enum pool pool, const struct child_death *death)
+{
+    bool well = death->end == CHILD_EXITED && death->code == 0;
+    if (agent->state < AGENT_STOPPING && !well)
+        agent->counts.child_ends[pool][death->end]++;
 }
 
 /* ---- the scheduler ---- */
@@ -332,7 +334,7 @@ static void signalled(uv_signal_t *handle, int number)
 {
     struct agent *agent = handle->data;
     if (agent->state >= AGENT_STOPPING) {
-        agent_log("ending at once");
+        log_write(LEVEL_WARNING, "end_at_once", NULL, "ending at once");
         identity_remove_scratch(agent->scratch);
         _exit(128 + number);
     }
@@ -381,14 +383,18 @@ static void timer_init(struct agent *agent, uv_timer_t *timer)
     timer->data = agent;
 }
 
+double agent_beat_seconds(const struct agent *agent)
+{
+    return MIN(agent->options->lease_seconds / 4, BEAT_MAX_SECONDS);
+}
+
 static void agent_init_handles(struct agent *agent)
 {
     uv_timer_t *timers[] = {&agent->wake,     &agent->poll,   &agent->beat,
                             &agent->patience, &agent->window, &agent->room};
-    double beat_seconds = MIN(agent->options->lease_seconds / 4, BEAT_MAX_SECONDS);
     for (size_t i = 0; i < G_N_ELEMENTS(timers); i++)
         timer_init(agent, timers[i]);
-    uint64_t beat_ms = (uint64_t)(beat_seconds * 1000);
+    uint64_t beat_ms = (uint64_t)(agent_beat_seconds(agent) * 1000);
     uv_timer_start(&agent->beat, agent_beat_due, beat_ms, beat_ms);
     agent_open_window(agent);
     uv_signal_init(&agent->loop, &agent->interrupt);
@@ -436,13 +442,14 @@ static void agent_clear(struct agent *agent)
 int agent_run(const struct agent_options *options, const char *url, bool embedded)
 {
     g_autoptr(GError) error = NULL;
-    struct agent agent = {.options = options};
+    struct agent agent = {.options = options, .began_us = g_get_real_time()};
     agent.scratch = identity_make_scratch(&error);
     if (!agent.scratch) {
-        agent_log("%s", error->message);
+        log_write(LEVEL_ERROR, "worker_failed", NULL, "%s", error->message);
         return 1;
     }
     agent.node = identity_node();
+    log_name_node(agent.node);
     agent.process = identity_process();
     agent.solvers = carried_solvers();
     agent.refusals = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -451,8 +458,12 @@ int agent_run(const struct agent_options *options, const char *url, bool embedde
     uv_loop_init(&agent.loop);
     agent_init_handles(&agent);
     agent_init_pools(&agent, url, embedded);
-    for (guint i = 0; i < agent.evaluators->len; i++)
-        evaluator_open(g_ptr_array_index(agent.evaluators, i));
+    if (agent_open_monitor(&agent, &error)) {
+        for (guint i = 0; i < agent.evaluators->len; i++)
+            evaluator_open(g_ptr_array_index(agent.evaluators, i));
+    } else {
+        agent_give_up(&agent, "%s", error->message);
+    }
     agent_kick(&agent);
     uv_run(&agent.loop, UV_RUN_DEFAULT);
     uv_loop_close(&agent.loop);

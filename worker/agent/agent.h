@@ -24,6 +24,7 @@ struct agent_options {
     double compile_timeout_seconds; /* a kernel */
     double run_timeout_seconds;     /* a config, beside what its operations need */
     double sample_seconds;          /* a config's repeats */
+    const char *metrics; /* where to serve metrics and health (monitor.h), NULL for nowhere */
 };
 
 /* Of so many build children, those that leave cores free beside timed GPUs: one for each, whose launches

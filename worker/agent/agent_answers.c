@@ -22,6 +22,7 @@ static void config_condemn(struct eval_job *job, int index, enum failure failure
 {
     work_fail_config(&job->work, index, failure, detail);
     work_quarantine(&job->work, index);
+    job->evaluator->agent->counts.quarantined++;
     job->dirty = true;
     eval_job_flush(job);
     call_quarantine(job->evaluator->agent, &job->work, index);
@@ -103,6 +104,7 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     job->dirty = true;
     outcome_read(job, index, frame->head);
     const struct outcome *outcome = &job->work.round->outcomes[index];
+    evaluator->agent->counts.eval_seconds += outcome->eval_seconds;
     if (outcome->failure == FAILURE_NONE)
         agent_note_best(evaluator->agent, &job->work, outcome->median_ms);
     if (outcome->failure == FAILURE_DEVICE_FAULT || outcome->failure == FAILURE_RUN_TIMEOUT) {
@@ -256,6 +258,8 @@ static void evaluator_died(Child *child, const struct child_death *death, void *
     struct evaluator *evaluator = data;
     bool was_open = evaluator->open;
     (void)child;
+    if (!evaluator->spoiled)
+        agent_count_death(evaluator->agent, POOL_EVAL, death);
     evaluator->open = false;
     evaluator->spoiled = true;
     g_hash_table_remove_all(evaluator->sent);

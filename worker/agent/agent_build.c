@@ -14,7 +14,7 @@ static void build_job_gone(struct agent *agent, void *data, const GError *error)
 {
     struct build_job *job = data;
     if (error)
-        agent_refused(agent, job->work.name, error);
+        agent_refused(agent, &job->work, error);
     g_ptr_array_remove_fast(job->builder->jobs, job);
     work_clear(&job->work);
     g_free(job);
@@ -60,7 +60,10 @@ static void build_job_without_round(struct build_job *job)
 static void build_job_refuse(struct build_job *job)
 {
     struct agent *agent = job->builder->agent;
-    agent_log("%s: refused by check: %s", job->work.name, job->work.refusal);
+    struct log_about about = work_about(&job->work);
+    log_write(LEVEL_ERROR, "job_refused", &about,
+              "job %" G_GINT64_FORMAT " of %s: refused by check: %s", (gint64)about.job,
+              about.solver, job->work.refusal);
     call_event(agent, "job refused", &job->work, job->work.refusal);
     job->leaving = true;
     call_fail_job(agent, &job->work, FAILURE_REFUSED_BY_CHECK, job->work.refusal, build_job_gone,
@@ -269,6 +272,11 @@ bool builder_busy(const Builder *builder)
 {
     return builder->claiming || builder->jobs->len > 0 ||
            g_hash_table_size(builder->compilations) > 0;
+}
+
+unsigned builder_jobs(const Builder *builder)
+{
+    return builder->jobs->len;
 }
 
 bool builder_full(const Builder *builder)

@@ -2,17 +2,21 @@
 
 /* ---- calls about one job, or none ---- */
 
+/* What a call does with its job. */
+enum job_fate { FATE_GOES_ON, FATE_STORED, FATE_ENDED, FATE_RELEASED };
+
 struct job_call {
     struct lane_call call;
     struct agent *agent;
     call_done_fn *done;
     void *data;
-    char *name; /* of the work, for the log */
+    const struct work *work; /* NULL where it is about none */
     const struct job *job;
     struct round *round;      /* owned copy, or NULL */
     const struct round *open; /* the job's own */
     GArray *kept;
-    bool more;
+    enum job_fate fate;
+    bool stores_round, more;
     double seconds;
     int64_t campaign, worker;
     enum failure failure;
@@ -21,18 +25,45 @@ struct job_call {
     const struct kernel_row *kernel;
 };
 
+/* The outcomes that its pool knows: configs without kernels came to their end in building. */
+static void count_configs(struct agent_counts *counts, const struct work *work)
+{
+    for (int i = 0; i < work->round->config_count; i++) {
+        enum failure failure = work->round->outcomes[i].failure;
+        bool built = *work->round->kernel_keys[i] != '\0';
+        if (failure != FAILURE_PENDING && built == (work->pool == POOL_EVAL))
+            counts->configs[failure]++;
+    }
+}
+
+static void count_job(const struct job_call *call, const GError *error)
+{
+    struct agent_counts *counts = &call->agent->counts;
+    if (call->fate == FATE_GOES_ON)
+        return;
+    if (error)
+        counts->refused[call->work->pool]++;
+    else if (call->fate == FATE_RELEASED)
+        counts->released[call->work->pool]++;
+    else
+        counts->stored[call->work->pool]++;
+    counts->jobs_ended += !error && call->fate == FATE_ENDED;
+    if (!error && call->stores_round)
+        count_configs(counts, call->work);
+}
+
 static void job_call_done(struct lane_call *base, const GError *error)
 {
     struct job_call *call = (struct job_call *)base;
+    count_job(call, error);
     if (call->done)
         call->done(call->agent, call->data, error);
     else if (error)
-        agent_refused(call->agent, call->name ? call->name : "a kernel", error);
+        agent_refused(call->agent, call->work, error);
     if (call->round)
         round_free(call->round);
     if (call->kept)
         g_array_unref(call->kept);
-    g_free(call->name);
     g_free(call->kind);
     g_free(call->detail);
     g_free(call);
@@ -48,7 +79,7 @@ static struct job_call *job_call_new(struct agent *agent, run_fn *run, struct wo
     call->agent = agent;
     call->worker = agent->worker;
     if (work) {
-        call->name = g_strdup(work->name);
+        call->work = work;
         call->job = work->job;
         call->open = work->round;
         call->campaign = work->job->campaign;
@@ -71,7 +102,10 @@ static bool run_built(struct lane_call *base, Store *store, GError **error)
 
 void call_built(struct agent *agent, struct work *work, call_done_fn *done, void *data)
 {
-    job_call_push(job_call_new(agent, run_built, work), done, data);
+    struct job_call *call = job_call_new(agent, run_built, work);
+    call->fate = work->job->build_only ? FATE_ENDED : FATE_STORED;
+    call->stores_round = true;
+    job_call_push(call, done, data);
 }
 
 static bool run_partial(struct lane_call *base, Store *store, GError **error)
@@ -101,6 +135,8 @@ void call_round(struct agent *agent, struct work *work, GArray *kept, bool more,
     struct job_call *call = job_call_new(agent, run_round, work);
     call->kept = kept;
     call->more = more;
+    call->fate = more ? FATE_STORED : FATE_ENDED;
+    call->stores_round = true;
     call->seconds = seconds;
     job_call_push(call, done, data);
 }
@@ -116,6 +152,7 @@ void call_fail_job(struct agent *agent, struct work *work, enum failure failure,
 {
     struct job_call *call = job_call_new(agent, run_fail_job, work);
     call->failure = failure;
+    call->fate = FATE_ENDED;
     call->detail = g_strdup(detail);
     job_call_push(call, done, data);
 }
@@ -127,7 +164,9 @@ static bool run_finish_job(struct lane_call *base, Store *store, GError **error)
 
 void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data)
 {
-    job_call_push(job_call_new(agent, run_finish_job, work), done, data);
+    struct job_call *call = job_call_new(agent, run_finish_job, work);
+    call->fate = FATE_ENDED;
+    job_call_push(call, done, data);
 }
 
 static bool run_release_job(struct lane_call *base, Store *store, GError **error)
@@ -137,7 +176,9 @@ static bool run_release_job(struct lane_call *base, Store *store, GError **error
 
 void call_release_job(struct agent *agent, struct work *work, call_done_fn *done, void *data)
 {
-    job_call_push(job_call_new(agent, run_release_job, work), done, data);
+    struct job_call *call = job_call_new(agent, run_release_job, work);
+    call->fate = FATE_RELEASED;
+    job_call_push(call, done, data);
 }
 
 static bool run_quarantine(struct lane_call *base, Store *store, GError **error)
@@ -289,6 +330,7 @@ static void claim_call_done(struct lane_call *base, const GError *error)
         claimed->quarantine = g_ptr_array_new();
     if (error)
         g_ptr_array_set_size(claimed->jobs, 0);
+    call->agent->counts.claimed[call->claim.pool] += claimed->jobs->len;
     if (claimed->jobs->len > 0)
         call->agent->pause_ms = 0;
     call->done(call->data, claimed);
@@ -358,7 +400,8 @@ static bool run_load(struct lane_call *base, Store *store, GError **error)
         if (kernel) {
             g_hash_table_replace(call->kernels, g_strdup(key), kernel);
         } else if (g_error_matches(missing, STORE_ERROR, STORE_ERROR_DAMAGED)) {
-            agent_log("%s", missing->message); /* its configs fail, and the job goes on */
+            /* its configs fail, and the job goes on */
+            log_write(LEVEL_WARNING, "kernel_damaged", NULL, "%s", missing->message);
         } else if (!g_error_matches(missing, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
             g_propagate_error(error, g_steal_pointer(&missing));
             return wait_where_refused(false, error);

@@ -74,7 +74,7 @@ static void cold_fail(struct cold *cold, const char *format, ...)
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     if (!cold->failed)
-        fprintf(stderr, "worker: %s\n", text);
+        log_write(LEVEL_ERROR, "cold_failed", NULL, "%s", text);
     cold->failed = true;
     cold_end(cold);
 }
@@ -232,8 +232,8 @@ static void say_progress(struct cold *cold)
     if (cold->compiled < cold->kernels->len && seconds_since(cold->said_us) < PROGRESS_SECONDS)
         return;
     cold->said_us = g_get_monotonic_time();
-    fprintf(stderr, "compiled %u of %u kernels in %.1f s\n", cold->compiled, cold->kernels->len,
-            seconds_since(cold->began_us));
+    log_write(LEVEL_INFO, "cold_progress", NULL, "compiled %u of %u kernels in %.1f s",
+              cold->compiled, cold->kernels->len, seconds_since(cold->began_us));
 }
 
 static void run_network(struct cold *cold)
@@ -421,9 +421,10 @@ static json_t *read_file(const char *path)
     json_error_t why;
     json_t *file = json_load_file(path, 0, &why);
     if (!file && why.line < 1)
-        fprintf(stderr, "worker: cannot read '%s': %s\n", path, why.text);
+        log_write(LEVEL_ERROR, "cold_failed", NULL, "cannot read '%s': %s", path, why.text);
     else if (!file)
-        fprintf(stderr, "worker: cannot read '%s', line %d: %s\n", path, why.line, why.text);
+        log_write(LEVEL_ERROR, "cold_failed", NULL, "cannot read '%s', line %d: %s", path, why.line,
+                  why.text);
     return file;
 }
 
@@ -442,7 +443,7 @@ int agent_cold(const struct cold_options *options)
         return 1;
     g_autofree char *scratch = identity_make_scratch(&error);
     if (!scratch) {
-        fprintf(stderr, "worker: %s\n", error->message);
+        log_write(LEVEL_ERROR, "cold_failed", NULL, "%s", error->message);
         json_decref(cold.file);
         return 1;
     }

@@ -57,7 +57,7 @@ static void compilation_stored(struct agent *agent, void *data, const GError *er
 {
     struct compilation *compilation = data;
     if (error)
-        agent_refused(agent, compilation->row.key, error);
+        agent_refused(agent, NULL, error);
     g_hash_table_remove(compilation->builder->compilations, compilation->row.key);
     agent_kick(agent);
 }
@@ -66,7 +66,10 @@ static void compilation_stored(struct agent *agent, void *data, const GError *er
 static void compilation_finish(struct compilation *compilation)
 {
     struct kernel_row *row = &compilation->row;
+    struct agent_counts *counts = &compilation->builder->agent->counts;
     compilation->over = true;
+    counts->kernels[row->failure]++;
+    counts->compile_seconds += row->seconds;
     if (row->code)
         row->code_sha256 = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, row->code);
     else
@@ -115,7 +118,8 @@ static void recipient_refuse(struct builder *builder, struct recipient *recipien
 {
     struct agent *agent = builder->agent;
     recipient->refusal = g_strdup(why);
-    agent_log("cannot build for %s here: %s", recipient->target.id, why);
+    log_write(LEVEL_ERROR, "toolchain_missing", NULL, "cannot build for %s here: %s",
+              recipient->target.id, why);
     const struct evaluator *first = agent->evaluators->len ? agent->evaluators->pdata[0] : NULL;
     const struct target *own = first ? evaluator_target(first) : NULL;
     /* A claim takes any target or one: after a refusal only our own is left. */
@@ -215,7 +219,8 @@ static void compiled(struct slot *slot, const struct frame *frame)
     /* A compiler in a process of its own dies alone, and its child lives to tell: it counts as the
      * child's death does. */
     if (failure == FAILURE_COMPILER_CRASH && ++compilation->deaths < COMPILE_LIVES) {
-        agent_log("a compiler crashed, compiling %s; trying it once more", row->file);
+        log_write(LEVEL_WARNING, "compiler_crash", NULL,
+                  "a compiler crashed, compiling %s; trying it once more", row->file);
         slot->spoiled = true;
         child_end(slot->child, 0);
         g_queue_push_head(&slot->builder->ready, compilation);
@@ -288,12 +293,14 @@ static void slot_died(Child *child, const struct child_death *death, void *data)
     struct agent *agent = slot->builder->agent;
     struct compilation *compilation = slot->compilation;
     (void)child;
+    if (!slot->spoiled)
+        agent_count_death(agent, POOL_BUILD, death);
     slot->spoiled = true;
     g_autofree char *detail =
         g_strdup_printf("%s%s%s %s", death->text, compilation ? ", compiling " : "",
                         compilation ? compilation->row.file : "", death->words);
     if (agent->state == AGENT_WORKING && death->end != CHILD_UNBORN) {
-        agent_log("%s", detail);
+        log_write(LEVEL_WARNING, "build_child_died", NULL, "%s", detail);
         call_event(agent, "build child died", NULL, detail);
     }
     if (compilation && death->end != CHILD_UNBORN)
@@ -380,6 +387,7 @@ struct slot *slot_new(struct builder *builder, guint number)
     g_auto(GStrv) environment = agent_child_environment(builder->agent, name);
     struct child_spec spec = {
         .role = "build",
+        .logged = true,
         .memory_bytes = BUILD_MEMORY_BYTES,
         .environment = environment,
     };

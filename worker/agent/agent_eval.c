@@ -10,7 +10,10 @@
 
 void eval_job_event(struct eval_job *job, const char *kind, const char *detail)
 {
-    agent_log("%s: %s: %s", job->work.name, kind, detail);
+    struct log_about about = work_about(&job->work);
+    g_autofree char *event = g_strdelimit(g_strdup(kind), " ", '_');
+    about.device = job->evaluator->device;
+    log_write(LEVEL_WARNING, event, &about, "%s: %s", kind, detail);
     call_event(job->evaluator->agent, kind, &job->work, detail);
 }
 
@@ -20,7 +23,7 @@ static void eval_job_gone(struct agent *agent, void *data, const GError *error)
 {
     struct eval_job *job = data;
     if (error && !job->lost)
-        agent_refused(agent, job->work.name, error);
+        agent_refused(agent, &job->work, error);
     job->evaluator->leaving--;
     g_clear_pointer(&job->kernels, g_hash_table_unref);
     work_clear(&job->work);
@@ -63,7 +66,9 @@ void eval_job_finish(struct eval_job *job)
         call_barrier(agent, eval_job_gone, job);
         return;
     }
-    agent_log("%s: round %d: %s", job->work.name, job->work.round->number, summary);
+    struct log_about about = work_about(&job->work);
+    about.device = job->evaluator->device;
+    log_write(LEVEL_INFO, "round_done", &about, "round %d: %s", job->work.round->number, summary);
     call_round(agent, &job->work, work_kept(&job->work), work_more(&job->work),
                eval_job_seconds(job), eval_job_gone, job);
 }
@@ -96,7 +101,7 @@ static void partial_stored(struct agent *agent, void *data, const GError *error)
     job->flushing--;
     if (!error)
         return;
-    agent_refused(agent, job->work.name, error);
+    agent_refused(agent, &job->work, error);
     job->lost = true;
     if (job->evaluator->current == job)
         evaluator_send_stop(job->evaluator);
@@ -244,6 +249,11 @@ bool evaluator_busy(const Evaluator *evaluator)
            evaluator->leaving > 0;
 }
 
+unsigned evaluator_jobs(const Evaluator *evaluator)
+{
+    return evaluator->jobs.length + (evaluator->current != NULL) + (unsigned)evaluator->leaving;
+}
+
 void evaluator_stop(Evaluator *evaluator)
 {
     struct eval_job *job;
@@ -266,7 +276,8 @@ Evaluator *evaluator_new(struct agent *agent, const char *device)
     Evaluator *evaluator = g_new0(struct evaluator, 1);
     g_autofree char *name = g_strdup_printf("eval-%u", agent->evaluators->len);
     g_auto(GStrv) environment = agent_child_environment(agent, name);
-    struct child_spec spec = {.role = "eval", .argument = device, .environment = environment};
+    struct child_spec spec = {
+        .role = "eval", .argument = device, .logged = true, .environment = environment};
     evaluator->agent = agent;
     evaluator->device = g_strdup(device);
     evaluator->folder = g_strdup(name);

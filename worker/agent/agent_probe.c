@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/monitor/log.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/child.h"
 #include "worker/agent/identity.h"
@@ -43,7 +44,8 @@ static void probe_died(Child *child, const struct child_death *death, void *data
 {
     struct probe *probe = data;
     if (!probe->answered)
-        fprintf(stderr, "worker: cannot open the device: %s: %s\n", death->text, death->words);
+        log_write(LEVEL_ERROR, "device_failed", NULL, "cannot open the device: %s: %s", death->text,
+                  death->words);
     probe->child = NULL;
     child_free(child);
 }
@@ -56,7 +58,7 @@ int agent_probe(const char *device)
     uv_loop_t loop;
     struct probe probe = {0};
     if (!scratch) {
-        fprintf(stderr, "worker: %s\n", error->message);
+        log_write(LEVEL_ERROR, "worker_failed", NULL, "%s", error->message);
         return 1;
     }
     g_autofree char *setting = g_strdup_printf("SKIPJACK_SCRATCH=%s/probe", scratch);

@@ -32,7 +32,8 @@ bool agent_has_room(struct agent *agent)
                  : g_strdup_printf("the disk is full: less than %d MiB are free under '%s'; work "
                                    "waits until there is room",
                                    ROOM_MIB, agent->scratch);
-    agent_log("%s", words);
+    log_write(has_room ? LEVEL_INFO : LEVEL_ERROR, has_room ? "disk_room" : "disk_full", NULL, "%s",
+              words);
     call_event(agent, has_room ? "disk has room" : "disk full", NULL, words);
     return has_room;
 }

@@ -46,6 +46,17 @@ static void worker_call_free(struct worker_call *call)
     g_free(call);
 }
 
+/* Such a call comes again and again, and so would its line. */
+static void say_failure(struct agent *agent, const char *what, const GError *error)
+{
+    unsigned left_out;
+    if (!log_due(&agent->failures, &left_out))
+        return;
+    g_autofree char *more =
+        left_out ? g_strdup_printf(" (and %u more such failures)", left_out) : g_strdup("");
+    log_write(LEVEL_WARNING, "call_failed", NULL, "%s: %s%s", what, error->message, more);
+}
+
 /* What workers of this node that are dead held goes back at once. */
 static bool bury_dead(struct worker_call *call, Store *store, GError **error)
 {
@@ -71,7 +82,8 @@ static void listens(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     if (error)
-        agent_log("cannot listen for work, so it is looked for now and then: %s", error->message);
+        log_write(LEVEL_WARNING, "listen_failed", NULL,
+                  "cannot listen for work, so it is looked for now and then: %s", error->message);
     else
         lane_watch(call->agent->control, agent_woken, call->agent);
     agent_kick(call->agent);
@@ -100,6 +112,12 @@ static void registered(struct lane_call *base, const GError *error)
     struct agent *agent = call->agent;
     agent->registering = false;
     agent->worker = call->worker;
+    agent->beaten_us = g_get_monotonic_time();
+    log_name_worker(call->worker);
+    if (!error)
+        log_write(LEVEL_INFO, "registered", NULL,
+                  "worker %" G_GINT64_FORMAT " on %s: target %s, stack %s", (gint64)call->worker,
+                  call->node, *call->target ? call->target : "none, it only builds", call->stack);
     if (error)
         agent_give_up(agent, "cannot register this worker: %s", error->message);
     else if (agent->state == AGENT_STARTING)
@@ -129,7 +147,7 @@ static void ended(struct lane_call *base, const GError *error)
     struct worker_call *call = (struct worker_call *)base;
     struct agent *agent = call->agent;
     if (error)
-        agent_log("cannot sign off: %s", error->message);
+        log_write(LEVEL_WARNING, "sign_off_failed", NULL, "cannot sign off: %s", error->message);
     agent->worker = 0;
     agent->registering = false;
     worker_call_free(call);
@@ -157,8 +175,12 @@ static bool run_beat(struct lane_call *base, Store *store, GError **error)
 static void beaten(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
-    if (error)
-        agent_log("heartbeat: %s", error->message);
+    if (error) {
+        say_failure(call->agent, "heartbeat", error);
+    } else {
+        call->agent->counts.heartbeats++;
+        call->agent->beaten_us = g_get_monotonic_time();
+    }
     if (call->drains)
         agent_drain(call->agent, DRAIN_ASKED);
     agent_kick(call->agent);
@@ -198,11 +220,12 @@ static void say_refusals(struct worker_call *call)
 {
     for (guint i = 0; call->refusals && i < call->refusals->len; i++) {
         const struct refusal_row *row = g_ptr_array_index(call->refusals, i);
+        const struct log_about about = {.campaign = row->campaign};
         g_autofree char *text =
             g_strdup_printf("campaign %" G_GINT64_FORMAT " does not admit this worker: %s",
                             (gint64)row->campaign, row->reason);
         if (g_hash_table_add(call->agent->refusals, g_strdup(text)))
-            agent_log("%s", text);
+            log_write(LEVEL_WARNING, "not_admitted", &about, "%s", text);
     }
 }
 
@@ -210,7 +233,7 @@ static void refusals_known(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     if (error)
-        agent_log("cannot ask which campaigns admit this worker: %s", error->message);
+        say_failure(call->agent, "cannot ask which campaigns admit this worker", error);
     say_refusals(call);
     agent_kick(call->agent);
     worker_call_free(call);

@@ -7,8 +7,9 @@
 #ifndef WORKER_AGENT_STATE_H
 #define WORKER_AGENT_STATE_H
 
+#include "schema/monitor/monitor.h"
 #include "worker/agent/agent.h"
-#include "worker/agent/child.h"
+#include "worker/agent/agent_counts.h"
 #include "worker/agent/lane.h"
 #include "worker/agent/work.h"
 
@@ -47,14 +48,17 @@ struct agent {
     unsigned pause_ms;    /* of the last rest, 0 after a claim that found something */
     gint64 beat_us;       /* when the last beat began */
     GHashTable *refusals; /* reasons of campaigns that do not admit this worker, said already */
-    bool no_room;         /* agent_has_room() said so last */
-    GHashTable *best_ms;  /* "campaign problem" -> double *, best verified so far */
+    struct log_limit failures; /* of calls that come again and again */
+    bool no_room;              /* agent_has_room() said so last */
+    Monitor *monitor;          /* NULL where none is asked for */
+    struct agent_counts counts;
+    gint64 began_us;     /* of the real clock */
+    gint64 beaten_us;    /* when the last beat got through */
+    GHashTable *best_ms; /* "campaign problem" -> double *, best verified so far */
     uv_timer_t wake, poll, beat, patience, window, room;
     uv_signal_t interrupt, terminate;
 };
 
-G_GNUC_PRINTF(1, 2)
-void agent_log(const char *format, ...);
 /* Has the scheduler run soon; call after every change. */
 void agent_kick(struct agent *agent);
 /* Something was stored that may make jobs claimable. */
@@ -62,9 +66,9 @@ void agent_changed(struct agent *agent);
 /* Ends the agent in good order with exit status 1. */
 G_GNUC_PRINTF(2, 3)
 void agent_give_up(struct agent *agent, const char *format, ...);
-/* A call about a job failed. Jobs that another worker took over or that were cancelled are dropped with a
+/* A call about a job (or a kernel: NULL) failed. Jobs that another worker took over or that were cancelled are dropped with a
  * line in the log; anything else ends the agent. */
-void agent_refused(struct agent *agent, const char *name, const GError *error);
+void agent_refused(struct agent *agent, const struct work *work, const GError *error);
 bool agent_may_build(const struct agent *agent);
 bool agent_may_eval(const struct agent *agent);
 /* Both stacks joined by "; ", said once where one holds the other. Free with g_free(). */
@@ -80,6 +84,11 @@ char **agent_child_environment(const struct agent *agent, const char *name);
 bool agent_has_room(struct agent *agent);
 /* Empties a child's folder, where a full disk may have left half of a file. The child must be down. */
 void agent_clear_scratch(const struct agent *agent, const char *name);
+
+/* Seconds between two beats while it works. */
+double agent_beat_seconds(const struct agent *agent);
+/* A child ended: counted, unless it was asked to. */
+void agent_count_death(struct agent *agent, enum pool pool, const struct child_death *death);
 
 /* Nothing is under way and the last claims found nothing. */
 bool agent_idle(const struct agent *agent);
@@ -102,6 +111,11 @@ void agent_ask_refusals(struct agent *agent);
 /* Stops an idle agent unless another worker holds jobs, which may still come back. */
 void agent_ask_others(struct agent *agent);
 
+/* ---- agent_metrics.c ---- */
+
+/* Serves metrics and health where that was asked for. */
+bool agent_open_monitor(struct agent *agent, GError **error);
+
 /* ---- agent_build.c ---- */
 
 /* Compiles at most so many kernels at once from now on; called before anything is claimed. */
@@ -115,7 +129,8 @@ void builder_pump(Builder *builder);
 /* Claims may find something again. */
 void builder_wake(Builder *builder);
 bool builder_empty(const Builder *builder); /* the last claim found nothing */
-bool builder_busy(const Builder *builder);  /* jobs, or a claim under way */
+unsigned builder_jobs(const Builder *builder);
+bool builder_busy(const Builder *builder); /* jobs, or a claim under way */
 /* It claimed as many jobs as it may before the other pool's turn. */
 bool builder_full(const Builder *builder);
 void builder_turn(Builder *builder);
@@ -135,6 +150,7 @@ void evaluator_pump(Evaluator *evaluator);
 void evaluator_wake(Evaluator *evaluator);
 bool evaluator_empty(const Evaluator *evaluator);
 bool evaluator_busy(const Evaluator *evaluator);
+unsigned evaluator_jobs(const Evaluator *evaluator);
 /* Lets the config under way finish, stores what is measured, releases the rest. */
 void evaluator_stop(Evaluator *evaluator);
 

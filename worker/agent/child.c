@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "worker/agent/child_words.h"
 #include "worker/protocol.h"
 
-#define WORDS_MAX      4096 /* bytes kept of standard error */
 #define DRAIN_MS       500 /* pipes may stay open this long after the end: a grandchild holds them */
 #define PAUSE_FIRST_MS 100 /* doubled with each death without an answer */
 #define PAUSE_MAX_MS   10000
@@ -30,7 +30,7 @@ struct process {
     int signal;
     enum child_end end; /* CHILD_EXITED until it is known better */
     GByteArray *frames;
-    GByteArray *words;
+    struct child_words words;
 };
 
 struct child {
@@ -38,6 +38,7 @@ struct child {
     struct child_callbacks callbacks;
     void *data;
     char *role, *argument;
+    struct child_speaker speaker;
     uint64_t memory_bytes;
     char **environment;
     enum child_state state;
@@ -62,7 +63,7 @@ static void process_closed(uv_handle_t *handle)
     if (--process->open_handles > 0)
         return;
     g_byte_array_unref(process->frames);
-    g_byte_array_unref(process->words);
+    child_words_clear(&process->words);
     g_free(process);
 }
 
@@ -138,9 +139,8 @@ static void stream_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buffe
 
 static void words_keep(struct process *process, const char *bytes, size_t length)
 {
-    g_byte_array_append(process->words, (const guint8 *)bytes, (guint)length);
-    if (process->words->len > WORDS_MAX)
-        g_byte_array_remove_range(process->words, 0, process->words->len - WORDS_MAX);
+    if (process->child)
+        child_words_hear(&process->words, &process->child->speaker, bytes, length);
 }
 
 static void stream_words(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
@@ -197,7 +197,7 @@ static struct process *process_new(Child *child)
     struct process *process = g_new0(struct process, 1);
     process->child = child;
     process->frames = g_byte_array_new();
-    process->words = g_byte_array_new();
+    child_words_init(&process->words);
     uv_pipe_init(child->loop, &process->in, 0);
     uv_pipe_init(child->loop, &process->out, 0);
     uv_pipe_init(child->loop, &process->err, 0);
@@ -302,7 +302,8 @@ static char *death_text(const Child *child, const struct process *process)
     case CHILD_CRASHED:
         return g_strdup_printf("the %s child was ended by SIG%s", child->role,
                                sigabbrev_np(process->signal) ? sigabbrev_np(process->signal) : "?");
-    case CHILD_EXITED: break;
+    case CHILD_EXITED:
+    case CHILD_ENDS: break;
     }
     return g_strdup_printf("the %s child exited with status %d", child->role, (int)process->status);
 }
@@ -312,8 +313,8 @@ static void child_die(Child *child)
     struct process *process = child->process;
     if (process->end == CHILD_EXITED && process->signal != 0)
         process->end = CHILD_CRASHED;
-    g_byte_array_append(process->words, (const guint8 *)"", 1);
-    g_autofree char *words = g_utf8_make_valid((const char *)process->words->data, -1);
+    child_words_end(&process->words, &child->speaker);
+    g_autofree char *words = child_words_last(&process->words);
     g_autofree char *text = death_text(child, process);
     struct child_death death = {
         .end = process->end,
@@ -397,6 +398,7 @@ Child *child_new(uv_loop_t *loop, const struct child_spec *spec,
     child->data = data;
     child->role = g_strdup(spec->role);
     child->argument = g_strdup(spec->argument);
+    child->speaker = (struct child_speaker){child->role, child->argument, spec->logged};
     child->memory_bytes = spec->memory_bytes;
     child->environment = g_strdupv((char **)(uintptr_t)spec->environment);
     child->timer = g_new0(uv_timer_t, 1);

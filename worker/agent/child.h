@@ -23,6 +23,7 @@ enum child_end {
     CHILD_TIMEOUT,  /* Its deadline passed and it was killed. */
     CHILD_PROTOCOL, /* It wrote what is no frame and was killed. */
     CHILD_UNBORN,   /* It could not be started. */
+    CHILD_ENDS
 };
 
 struct child_death {
@@ -45,6 +46,7 @@ struct child_callbacks {
 struct child_spec {
     const char *role;      /* "build", "eval" */
     const char *argument;  /* passed on to the child's main, may be NULL */
+    bool logged;           /* what it says becomes lines of the log */
     uint64_t memory_bytes; /* limit of its private memory, 0 for none */
     char *const
         *environment; /* "NAME=VALUE" beside the inherited ones, NULL-terminated; may be NULL */

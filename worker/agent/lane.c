@@ -1,8 +1,7 @@
 #include "worker/agent/lane.h"
 
-#include <stdio.h>
-
 #include "schema/database.h"
+#include "schema/monitor/log.h"
 
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS   5000
@@ -16,6 +15,9 @@ struct lane {
     GQueue calls;              /* the head runs or waits for its next run */
     struct lane_call *current; /* the head while it runs */
     bool running, lost;
+    gint64 lost_us, began_us; /* the loss, the run */
+    struct lane_stats stats;
+    struct log_limit away; /* what is said of the loss */
     uint64_t pause_ms;
     uv_work_t work;
     uv_timer_t *timer;
@@ -114,12 +116,28 @@ static void lane_timer(uv_timer_t *timer)
     lane_next(timer->data);
 }
 
+/* At once, then each minute. */
+static void lane_say_away(Lane *lane)
+{
+    unsigned tries;
+    if (!lane->lost)
+        lane->away = (struct log_limit){0};
+    if (!lane->speaks || !log_due(&lane->away, &tries))
+        return;
+    g_strdelimit(lane->error->message, "\n\t", ' ');
+    g_autofree char *again =
+        lane->lost ? g_strdup_printf(" still, after %u more tries", tries) : NULL;
+    log_write(LEVEL_WARNING, "database_away", NULL,
+              "the store is away%s (%s); results are kept until it is back", again ? again : "",
+              lane->error->message);
+}
+
 static void lane_wait(Lane *lane)
 {
-    if (!lane->lost && lane->speaks) {
-        g_strdelimit(lane->error->message, "\n\t", ' ');
-        fprintf(stderr, "worker: the store is away (%s); results are kept until it is back\n",
-                lane->error->message);
+    lane_say_away(lane);
+    if (!lane->lost) {
+        lane->lost_us = g_get_monotonic_time();
+        lane->stats.losses++;
     }
     lane->lost = true;
     lane->pause_ms = CLAMP(lane->pause_ms * 2, PAUSE_FIRST_MS, PAUSE_MAX_MS);
@@ -132,12 +150,13 @@ static void lane_ran(uv_work_t *work, int status)
     Lane *lane = work->data;
     (void)status; /* nothing cancels the work */
     lane->running = false;
+    histogram_add(&lane->stats.seconds, (double)(g_get_monotonic_time() - lane->began_us) / 1e6);
     if (g_error_matches(lane->error, STORE_ERROR, STORE_ERROR_CONNECTION)) {
         lane_wait(lane);
         return;
     }
     if (lane->lost && lane->speaks)
-        fputs("worker: the store is back\n", stderr);
+        log_write(LEVEL_INFO, "database_back", NULL, "the store is back");
     lane->lost = false;
     lane->pause_ms = 0;
     g_autoptr(GError) error = g_steal_pointer(&lane->error);
@@ -153,6 +172,7 @@ static void lane_next(Lane *lane)
         return;
     lane_unwatch_socket(lane);
     lane->running = true;
+    lane->began_us = g_get_monotonic_time();
     lane->current = g_queue_peek_head(&lane->calls);
     uv_queue_work(lane->loop, &lane->work, lane_run, lane_ran);
 }
@@ -199,4 +219,19 @@ bool lane_idle(const Lane *lane)
 bool lane_lost(const Lane *lane)
 {
     return lane->lost;
+}
+
+gint64 lane_lost_us(const Lane *lane)
+{
+    return lane->lost ? lane->lost_us : 0;
+}
+
+unsigned lane_waiting(const Lane *lane)
+{
+    return lane->calls.length;
+}
+
+const struct lane_stats *lane_stats(const Lane *lane)
+{
+    return &lane->stats;
 }

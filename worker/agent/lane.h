@@ -10,6 +10,7 @@
 
 #include <uv.h>
 
+#include "schema/monitor/metrics.h"
 #include "schema/store.h"
 
 typedef struct lane Lane;
@@ -45,5 +46,15 @@ void lane_push(Lane *lane, struct lane_call *call);
 bool lane_idle(const Lane *lane);
 /* The database is away at the moment. */
 bool lane_lost(const Lane *lane);
+/* Since when, of the monotonic clock; 0 while it is there. */
+gint64 lane_lost_us(const Lane *lane);
+/* Calls that have not come to their end. */
+unsigned lane_waiting(const Lane *lane);
+
+struct lane_stats {
+    uint64_t losses;          /* how often the database went away */
+    struct histogram seconds; /* of calls, failed ones too */
+};
+const struct lane_stats *lane_stats(const Lane *lane);
 
 #endif

@@ -32,15 +32,13 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
                const GPtrArray *quarantine)
 {
     char key[PROBLEM_KEY_MAX];
-    *work = (struct work){.job = job, .solver = solver_find(job->solver)};
+    *work = (struct work){.job = job, .solver = solver_find(job->solver), .pool = pool};
     work->refusal = work_check(job, target, pool);
-    if (work->refusal) {
-        work->name = g_strdup_printf("job %" G_GINT64_FORMAT " %s", (gint64)job->id, job->solver);
+    if (work->refusal)
         return;
-    }
     work->target = *target;
     context_init(&work->context, &work->target);
-    work->name = g_strdup_printf("%s %s", problem_key(&job->problem, key), job->solver);
+    work->key = g_strdup(problem_key(&job->problem, key));
     if (pool == POOL_EVAL)
         work->round = g_ptr_array_index(job->rounds, job->rounds->len - 1);
     for (guint i = 0; i < quarantine->len; i++)
@@ -49,9 +47,22 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
 
 void work_clear(struct work *work)
 {
-    g_clear_pointer(&work->name, g_free);
+    g_clear_pointer(&work->key, g_free);
     g_clear_pointer(&work->refusal, g_free);
     g_clear_pointer(&work->job, job_free);
+}
+
+struct log_about work_about(const struct work *work)
+{
+    return (struct log_about){
+        .campaign = work->job->campaign,
+        .job = work->job->id,
+        .attempt = work->job->fence,
+        .in_round = work->round != NULL,
+        .round = work->round ? work->round->number : 0,
+        .problem = work->key,
+        .solver = work->job->solver,
+    };
 }
 
 /* ---- search ---- */

@@ -7,6 +7,7 @@
 #define WORKER_WORK_H
 
 #include "kernels/toolchain.h"
+#include "schema/monitor/log.h"
 #include "schema/store.h"
 #include "solvers/solver.h"
 #include "worker/agent/search.h"
@@ -20,7 +21,8 @@ struct work {
     struct target target;
     struct context context; /* points at target: a work is not copied */
     struct round *round;    /* the open one, owned by job->rounds */
-    char *name;             /* "KEY SOLVER", for the log */
+    enum pool pool;         /* that claimed it */
+    char *key;              /* of the problem, NULL where the work is refused */
     char *
         refusal; /* why it cannot be worked on (work_check.h), and then only failed; NULL if it can */
 };
@@ -30,6 +32,8 @@ struct work {
 void work_init(struct work *work, struct job *job, const struct target *target, enum pool pool,
                const GPtrArray *quarantine);
 void work_clear(struct work *work);
+/* What a line of the log about it names. */
+struct log_about work_about(const struct work *work);
 
 /* Proposes the next round and appends it to the job's rounds as the open one, no config built yet.
  * False when nothing is left to propose. */
