@@ -31,6 +31,7 @@ bool store_use_blob_place(Store *store, const char *url, GError **error);
 /* One of several that move, each with a store and a share of its own. */
 struct blob_move {
     int share, shares; /* 0 to shares - 1 */
+    bool check;        /* only reads and verifies, all code objects that are outside the database */
     bool drop_damaged; /* code that cannot be read is forgotten: its kernel is as if collected */
     const volatile gint *stop;        /* ends between two objects when it is not 0 */
     volatile gint *moved, *kilobytes; /* counted up; may be read meanwhile */
@@ -40,6 +41,8 @@ struct blob_move {
 /* Moves the code objects of its share that are elsewhere to the current place: read and verified, put,
  * read back, and only then is the kernel's row changed. May be ended at any point and called again. */
 bool store_move_blobs(Store *store, const struct blob_move *move, GError **error);
+/* Rounds that wait for their evaluation and whose code was forgotten are built again. *jobs counts. */
+bool store_rebuild_rounds(Store *store, int *jobs, GError **error);
 
 /* Removes objects without a kernel, those of uploads after a day alone. *removed counts; on failure it
  * may be called again. */

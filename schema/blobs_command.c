@@ -17,12 +17,13 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 struct request {
-    bool json, drop_damaged;
+    bool json, drop_damaged, check;
     const char *to; /* or NULL */
 };
 
 /* What movers count, and what ends them. */
 static volatile gint stop, moved, kilobytes, running;
+static const char *done_word; /* what was done to an object */
 
 struct mover {
     GThread *thread;
@@ -79,14 +80,15 @@ static bool show(Store *store, bool json, GError **error)
     return true;
 }
 
-/* Code objects that are elsewhere than where new ones go. */
-static bool count_misplaced(Store *store, int64_t *count, GError **error)
+/* Code objects that are to be looked at: those elsewhere than where new ones go, or all outside. */
+static bool count_objects(Store *store, bool check, int64_t *count, GError **error)
 {
     g_autoptr(GPtrArray) places = store_list_blob_places(store, error);
     *count = 0;
     for (guint i = 0; places != NULL && i < places->len; i++) {
         const struct blob_place *place = places->pdata[i];
-        *count += place->current ? 0 : place->objects;
+        bool counts = check ? strcmp(place->url, BLOBS_IN_DATABASE) != 0 : !place->current;
+        *count += counts ? place->objects : 0;
     }
     return places != NULL;
 }
@@ -113,9 +115,9 @@ static void print_progress(int64_t total, gint64 since, bool terminal)
     double seconds = (double)(g_get_monotonic_time() - since) / G_USEC_PER_SEC;
     int done = g_atomic_int_get(&moved);
     double rest = done > 0 ? seconds / done * (double)(total - done) : 0;
-    fprintf(stderr, "%s%d of %" G_GINT64_FORMAT " code objects moved, %.1f MB, about %.0f s left%s",
-            terminal ? "\r" : "", done, (gint64)total, g_atomic_int_get(&kilobytes) / 1e3,
-            MAX(rest, 0), terminal ? "\033[K" : "\n");
+    fprintf(stderr, "%s%d of %" G_GINT64_FORMAT " code objects %s, %.1f MB, about %.0f s left%s",
+            terminal ? "\r" : "", done, (gint64)total, done_word,
+            g_atomic_int_get(&kilobytes) / 1e3, MAX(rest, 0), terminal ? "\033[K" : "\n");
 }
 
 static void watch(int64_t total)
@@ -135,7 +137,8 @@ static void watch(int64_t total)
 }
 
 /* Opens a connection for each, so that a database that has no more is known before anything moves. */
-static bool start_movers(struct mover *movers, const char *url, bool drop_damaged, GError **error)
+static bool start_movers(struct mover *movers, const char *url, const struct request *request,
+                         GError **error)
 {
     for (int i = 0; i < MOVERS; i++) {
         movers[i].store = store_open(url, error);
@@ -143,7 +146,8 @@ static bool start_movers(struct mover *movers, const char *url, bool drop_damage
             return false;
         movers[i].move = (struct blob_move){.share = i,
                                             .shares = MOVERS,
-                                            .drop_damaged = drop_damaged,
+                                            .check = request->check,
+                                            .drop_damaged = request->drop_damaged,
                                             .stop = &stop,
                                             .moved = &moved,
                                             .kilobytes = &kilobytes,
@@ -173,7 +177,7 @@ static int report_damaged(const struct mover *movers, bool dropped)
     else if (count > 0)
         fprintf(stderr,
                 "skipjack db blobs: %d code objects are damaged and stay where they are; restore "
-                "them there, or let them be compiled again: db blobs --move URL --drop-damaged\n",
+                "them there, or let them be compiled again: db blobs --check --drop-damaged\n",
                 count);
     return count;
 }
@@ -203,24 +207,22 @@ static void sweep(Store *store)
                 error->message);
 }
 
-static int move_all(Store *store, const struct request *request, const char *url)
+/* Rounds that wait for what was dropped would fail. */
+static bool rebuild(Store *store, GError **error)
 {
-    struct mover movers[MOVERS] = {0};
-    GError *error = NULL;
-    int64_t total = 0;
-    int damaged = 0;
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
-    if (!store_use_blob_place(store, request->to, &error) ||
-        !count_misplaced(store, &total, &error))
-        return fail(error);
-    if (start_movers(movers, url, request->drop_damaged, &error)) {
-        watch(total);
-        damaged = report_damaged(movers, request->drop_damaged);
-    }
-    end_movers(movers, &error);
-    fprintf(stderr, "%d code objects moved, %.1f MB\n", g_atomic_int_get(&moved),
-            g_atomic_int_get(&kilobytes) / 1e3);
+    int jobs = 0;
+    if (!store_rebuild_rounds(store, &jobs, error))
+        return false;
+    if (jobs > 0)
+        fprintf(stderr, "skipjack db blobs: rounds of %d jobs had lost code and are built again\n",
+                jobs);
+    return true;
+}
+
+static int finish_move(Store *store, const struct request *request, int damaged, GError *error)
+{
+    if (error == NULL && request->drop_damaged)
+        rebuild(store, &error);
     if (error != NULL) {
         g_prefix_error(&error, "stopped, the same command goes on: ");
         return fail(error);
@@ -229,8 +231,31 @@ static int move_all(Store *store, const struct request *request, const char *url
         fprintf(stderr, "stopped, the same command goes on\n");
         return EXIT_INTERRUPTED;
     }
-    sweep(store);
+    if (!request->check)
+        sweep(store);
     return damaged > 0 && !request->drop_damaged ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int move_all(Store *store, const struct request *request, const char *url)
+{
+    struct mover movers[MOVERS] = {0};
+    GError *error = NULL;
+    int64_t total = 0;
+    int damaged = 0;
+    done_word = request->check ? "read" : "moved";
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    if ((!request->check && !store_use_blob_place(store, request->to, &error)) ||
+        !count_objects(store, request->check, &total, &error))
+        return fail(error);
+    if (start_movers(movers, url, request, &error)) {
+        watch(total);
+        damaged = report_damaged(movers, request->drop_damaged);
+    }
+    end_movers(movers, &error);
+    fprintf(stderr, "%d code objects %s, %.1f MB\n", g_atomic_int_get(&moved), done_word,
+            g_atomic_int_get(&kilobytes) / 1e3);
+    return finish_move(store, request, damaged, error);
 }
 
 /* ---- the command ---- */
@@ -242,6 +267,8 @@ static bool parse(int argc, char **argv, struct request *request)
             request->json = true;
         } else if (strcmp(argv[i], "--drop-damaged") == 0) {
             request->drop_damaged = true;
+        } else if (strcmp(argv[i], "--check") == 0) {
+            request->check = true;
         } else if (strcmp(argv[i], "--move") == 0 && i + 1 < argc) {
             request->to = argv[++i];
         } else {
@@ -251,15 +278,19 @@ static bool parse(int argc, char **argv, struct request *request)
             return false;
         }
     }
-    if (request->drop_damaged && request->to == NULL)
-        fprintf(stderr, "skipjack db blobs: --drop-damaged goes with --move\n");
-    return !request->drop_damaged || request->to != NULL;
+    if (request->check && request->to != NULL)
+        fprintf(stderr, "skipjack db blobs: --check and --move are two commands\n");
+    else if (request->drop_damaged && request->to == NULL && !request->check)
+        fprintf(stderr, "skipjack db blobs: --drop-damaged goes with --check or --move\n");
+    else
+        return true;
+    return false;
 }
 
 static void print_help(void)
 {
     printf(
-        "usage: skipjack db blobs [--json] [--move URL [--drop-damaged]]\n\n"
+        "usage: skipjack db blobs [--json] [--check | --move URL] [--drop-damaged]\n\n"
         "Shows where code objects are and how much they are. With --move new ones go to\n"
         "the URL from then on, and all others are moved there while workers go on. It may\n"
         "be stopped at any time; called again it goes on. URL is one of\n\n"
@@ -269,6 +300,8 @@ static void print_help(void)
         "Each node needs credentials of its own: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n"
         "or ~/.aws/credentials; SKIPJACK_WEBDAV_USER and _PASSWORD or ~/.netrc.\n\n"
         "  --json           the table as JSON\n"
+        "  --check          read every code object that is outside the database, and name\n"
+        "                   those that are missing or damaged\n"
         "  --drop-damaged   forget code that cannot be read: it is compiled again when needed\n\n"
         "example: skipjack db blobs --move s3://tuning/kernels?region=eu-north-1\n");
 }
@@ -290,7 +323,7 @@ int command_db_blobs(int argc, char **argv)
     g_autoptr(Store) store = url != NULL ? database_open(false, &error) : NULL;
     if (store == NULL)
         return fail(error);
-    int status = request.to != NULL ? move_all(store, &request, url) : EXIT_DONE;
+    int status = request.to != NULL || request.check ? move_all(store, &request, url) : EXIT_DONE;
     if (!show(store, request.json, &error))
         return fail(error);
     return status;

@@ -1,5 +1,5 @@
 /*
- * skipjack db blobs [--json] [--move URL [--drop-damaged]]. Internal to the
+ * skipjack db blobs [--json] [--check | --move URL] [--drop-damaged]. Internal to the
  * room: `db` is its command.
  */
 #ifndef SCHEMA_BLOBS_COMMAND_H

@@ -195,6 +195,23 @@ static int db_collect(bool json, int argc, char **argv)
     return command_db_collect(argc, argv);
 }
 
+/* A store restored from a copy of its files looks as it did: only people know. */
+static int db_restored(bool json, int argc, char **argv)
+{
+    (void)json;
+    (void)argc;
+    (void)argv;
+    GError *error = NULL;
+    int epoch = 0;
+    g_autoptr(Store) store = database_open(false, &error);
+    if (store == NULL || !store_begin_epoch(store, &epoch, &error))
+        return fail("restored", error);
+    printf("epoch %d: no number is given out twice, and nobody holds a job; code objects that are "
+           "outside the database: skipjack db blobs --check --drop-damaged\n",
+           epoch);
+    return EXIT_DONE;
+}
+
 static const struct verb {
     const char *name, *summary;
     bool takes_arguments;
@@ -205,8 +222,9 @@ static const struct verb {
     {"status", "whether it exists and runs, and where (--json)", false, db_status},
     {"migrate", "bring the database in use to this program's schema", false, db_migrate},
     {"url", "print the URL of the database in use, without its password", false, db_url},
-    {"blobs", "where code objects are; --move URL: move them elsewhere", true, db_blobs},
+    {"blobs", "where code objects are; --move URL, --check", true, db_blobs},
     {"collect", "drop what nobody needs any more (--dry-run: only count)", true, db_collect},
+    {"restored", "after a restore: give out no number twice, end all leases", false, db_restored},
     {"psql", "open psql on it; further arguments are psql's", true, db_psql},
 };
 
@@ -216,7 +234,7 @@ static void print_help(FILE *stream)
                     "The database in use is the one that SKIPJACK_DB names, else an embedded\n"
                     "PostgreSQL under SKIPJACK_HOME that commands start on demand.\n\n");
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
-        fprintf(stream, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
+        fprintf(stream, "  %-9s %s\n", verbs[i].name, verbs[i].summary);
     fprintf(stream, "\nexample: skipjack db psql -c 'SELECT id, name, state FROM campaigns'\n");
 }
 

@@ -197,6 +197,10 @@ bool store_drain_node(Store *store, const char *node, int *asked, GError **error
 bool store_worker_lost(Store *store, int64_t worker, GError **error);
 /* A worker that ends in good order: its leases return without a strike. */
 bool store_worker_ended(Store *store, int64_t worker, GError **error);
+/* After the database was restored from a backup: numbers (fences, ids) go on beyond all that were ever
+ * given out, and all jobs are given back. A database that pg_restore made, and one whose server was
+ * recovered to a time or took over from another, does so itself when it is first used. *epoch counts. */
+bool store_begin_epoch(Store *store, int *epoch, GError **error);
 
 /* A config's outcome inside a round. */
 struct outcome {

@@ -179,9 +179,10 @@ static GPtrArray *next_page(Store *store, const struct blob_move *move, const ch
         "SELECT jsonb_build_object('key', k.key, 'url', p.url, 'code_name', k.code_name,"
         " 'code_place', k.code_place, 'code_bytes', k.code_bytes, 'code_sha256', k.code_sha256)"
         " FROM kernels k JOIN blob_places p ON p.id = k.code_place"
-        " WHERE k.key > $1 AND NOT p.is_current AND abs(hashtext(k.key)::bigint) % $2 = $3"
-        " ORDER BY k.key LIMIT $4",
-        "siii", after, move->shares, move->share, PAGE_ROWS);
+        " WHERE k.key > $1 AND k.code_place IS NOT NULL"
+        " AND CASE WHEN $5 THEN p.id > 0 ELSE NOT p.is_current END"
+        " AND abs(hashtext(k.key)::bigint) % $2 = $3 ORDER BY k.key LIMIT $4",
+        "siiib", after, move->shares, move->share, PAGE_ROWS, move->check);
     return rows != NULL ? store_list(rows, read_misplaced, misplaced_free) : NULL;
 }
 
@@ -211,6 +212,21 @@ static bool forget_code(Store *store, const struct misplaced *kernel, GError **e
                     kernel->key, kernel->from.place, kernel->from.name);
 }
 
+static void count_moved(const struct blob_move *move, const struct misplaced *kernel)
+{
+    g_atomic_int_inc(move->moved);
+    g_atomic_int_add(move->kilobytes, (gint)((kernel->from.bytes + 1023) / 1024));
+}
+
+/* Whether code that cannot be read is still what the row says: it may have been collected since. */
+static bool is_gone_on_purpose(Store *store, const struct misplaced *kernel)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, NULL, "SELECT 1 FROM kernels WHERE key = $1 AND code_place = $2 AND code_name = $3",
+        "sis", kernel->key, kernel->from.place, kernel->from.name);
+    return rows != NULL && PQntuples(rows) == 0;
+}
+
 /* Where the row changed since the page was read, somebody else moved or collected it. */
 static bool move_one(Store *store, const struct blob_move *move, const struct misplaced *kernel,
                      GError **error)
@@ -221,6 +237,8 @@ static bool move_one(Store *store, const struct blob_move *move, const struct mi
     g_autoptr(GBytes) code = blob_download(store, kernel->key, &kernel->from, &bad);
     if (code == NULL && (g_error_matches(bad, STORE_ERROR, STORE_ERROR_DAMAGED) ||
                          g_error_matches(bad, STORE_ERROR, STORE_ERROR_NOT_FOUND))) {
+        if (move->check && is_gone_on_purpose(store, kernel))
+            return true;
         g_ptr_array_add(move->damaged, g_strdup(bad->message));
         return !move->drop_damaged || forget_code(store, kernel, error);
     }
@@ -228,13 +246,15 @@ static bool move_one(Store *store, const struct blob_move *move, const struct mi
         g_propagate_error(error, g_steal_pointer(&bad));
         return false;
     }
+    if (move->check) {
+        count_moved(move, kernel);
+        return true;
+    }
     if (!blob_upload(store, code, &to, error) || !read_back(store, kernel->key, &to, error) ||
         !rewrite_row(store, kernel, &to, code, &moved, error))
         return false;
-    if (moved) {
-        g_atomic_int_inc(move->moved);
-        g_atomic_int_add(move->kilobytes, (gint)((kernel->from.bytes + 1023) / 1024));
-    }
+    if (moved)
+        count_moved(move, kernel);
     return true;
 }
 
@@ -256,6 +276,14 @@ bool store_move_blobs(Store *store, const struct blob_move *move, GError **error
         }
     }
     return true;
+}
+
+bool store_rebuild_rounds(Store *store, int *jobs, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT rebuild_rounds()", "");
+    if (rows != NULL)
+        *jobs = atoi(PQgetvalue(rows, 0, 0));
+    return rows != NULL;
 }
 
 /* ---- what no kernel names ---- */

@@ -165,3 +165,11 @@ bool store_worker_ended(Store *store, int64_t worker, GError **error)
 {
     return store_do(store, error, "SELECT end_worker($1, false)", "l", worker);
 }
+
+bool store_begin_epoch(Store *store, int *epoch, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT begin_epoch()", "");
+    if (rows != NULL)
+        *epoch = atoi(PQgetvalue(rows, 0, 0));
+    return rows != NULL;
+}

@@ -53,8 +53,13 @@ int64_t farm_create(Store *store, const struct order *order, int *reused)
 
 void farm_init(struct farm *farm, const struct order *order)
 {
+    farm_init_at(farm, scratch_store(), order);
+}
+
+void farm_init_at(struct farm *farm, Store *store, const struct order *order)
+{
     GError *error = NULL;
-    farm->store = scratch_store();
+    farm->store = store;
     farm->campaign = order == NULL ? 0 : farm_create(farm->store, order, NULL);
     for (int i = 0; i < 2; i++) {
         struct worker_info info = {.node = i == 0 ? "one" : "two",

@@ -30,6 +30,8 @@ extern const char *const farm_carried[];
 
 /* Empties the scratch database. order NULL: no campaign yet. */
 void farm_init(struct farm *farm, const struct order *order);
+/* Takes the store, which is on a database of its own, as it is. */
+void farm_init_at(struct farm *farm, Store *store, const struct order *order);
 void farm_clear(struct farm *farm);
 
 /* Problem number i of a campaign has 8 * (i + 1) channels and priority 1 / (i + 1). */
