@@ -6,6 +6,7 @@
 #include "schema/connection.h"
 #include "schema/database.h"
 #include "schema/embedded.h"
+#include "schema/roles_command.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -106,6 +107,13 @@ static int db_status(bool json, int argc, char **argv)
     return EXIT_DONE;
 }
 
+/* Who is not the owner can drop a campaign, but not its tables. */
+static bool finish_drops(const char *url, GError **error)
+{
+    g_autoptr(Store) store = store_open(url, error);
+    return store != NULL && store_drop_partitions(store, error);
+}
+
 static int db_migrate(bool json, int argc, char **argv)
 {
     (void)json;
@@ -117,7 +125,8 @@ static int db_migrate(bool json, int argc, char **argv)
     g_autofree char *url = database_url(&embedded, &error);
     if (url == NULL)
         return fail("migrate", error);
-    if (embedded ? !database_start(&error) : !database_migrate(url, &applied, &error))
+    if ((embedded ? !database_start(&error) : !database_migrate(url, &applied, &error)) ||
+        !finish_drops(url, &error))
         return fail("migrate", error);
     if (applied == 0)
         printf("the database has all migrations\n");
@@ -212,6 +221,12 @@ static int db_restored(bool json, int argc, char **argv)
     return EXIT_DONE;
 }
 
+static int db_roles(bool json, int argc, char **argv)
+{
+    (void)json; /* reads its own arguments */
+    return command_db_roles(argc, argv);
+}
+
 static const struct verb {
     const char *name, *summary;
     bool takes_arguments;
@@ -221,6 +236,7 @@ static const struct verb {
     {"stop", "stop the embedded database; nothing is lost", false, db_stop},
     {"status", "whether it exists and runs, and where (--json)", false, db_status},
     {"migrate", "bring the database in use to this program's schema", false, db_migrate},
+    {"roles", "create the roles of a farm's database, and logins in them", true, db_roles},
     {"url", "print the URL of the database in use, without its password", false, db_url},
     {"blobs", "where code objects are; --move URL, --check", true, db_blobs},
     {"collect", "drop what nobody needs any more (--dry-run: only count)", true, db_collect},

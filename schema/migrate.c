@@ -123,18 +123,46 @@ static const char select_ledger[] =
     "SELECT number, name, sha256, coalesce((to_jsonb(m)->>'oldest')::integer, number)"
     " FROM skipjack.schema_migrations m ORDER BY number";
 
+/* Which of our schemas there are and which of them the login may use: a worker has the second alone. */
+static const char select_schemas[] =
+    "SELECT count(*) > 0,"
+    " coalesce(bool_or(nspname = 'skipjack' AND has_schema_privilege(oid, 'USAGE')), false),"
+    " coalesce(bool_or(nspname = 'skipjack_work' AND has_schema_privilege(oid, 'USAGE')), false)"
+    " FROM pg_namespace WHERE nspname IN ('skipjack', 'skipjack_work')";
+
+/* The ledger as far as there is one: *ledger stays NULL in a database that has none. */
+static bool find_ledger(PGconn *connection, PGresult **ledger, GError **error)
+{
+    g_autoptr(StoreRows) schemas = ask(connection, select_schemas, error);
+    if (schemas == NULL)
+        return false;
+    const char *sql = select_ledger;
+    if (PQgetvalue(schemas, 0, 0)[0] == 'f')
+        return true;
+    if (PQgetvalue(schemas, 0, 1)[0] == 't') {
+        g_autoptr(StoreRows) exists =
+            ask(connection, "SELECT to_regclass('skipjack.schema_migrations') IS NOT NULL", error);
+        if (exists == NULL || PQgetvalue(exists, 0, 0)[0] == 'f')
+            return exists != NULL;
+    } else if (PQgetvalue(schemas, 0, 2)[0] == 't') {
+        sql = "SELECT number, name, sha256, oldest FROM skipjack_work.migrations()";
+    } else {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_ACCESS,
+                    "the login '%s' has no role in this database; its owner gives it one: skipjack "
+                    "db roles --login %s --role skipjack_worker",
+                    PQuser(connection), PQuser(connection));
+        return false;
+    }
+    *ledger = ask(connection, sql, error);
+    return *ledger != NULL;
+}
+
 bool migrations_check(PGconn *connection, GError **error)
 {
-    g_autoptr(StoreRows) exists =
-        ask(connection, "SELECT to_regclass('skipjack.schema_migrations') IS NOT NULL", error);
-    if (exists == NULL)
-        return false;
     g_autoptr(StoreRows) ledger = NULL;
-    if (PQgetvalue(exists, 0, 0)[0] == 't') {
-        ledger = ask(connection, select_ledger, error);
-        if (ledger == NULL || !check_ledger(ledger, migrations, migrations_count, error))
-            return false;
-    }
+    if (!find_ledger(connection, &ledger, error) ||
+        (ledger != NULL && !check_ledger(ledger, migrations, migrations_count, error)))
+        return false;
     size_t missing = 0;
     for (size_t i = 0; i < migrations_count; i++)
         missing += !is_applied(ledger, migrations[i].number);
@@ -162,10 +190,17 @@ static bool record(PGconn *connection, const struct migration *migration, GError
     return false;
 }
 
+/* What a migration made is closed to PUBLIC and open to its roles in the same transaction; before
+ * 0013_roles there is nothing to call. */
+static const char privileges_sql[] =
+    "DO $$ BEGIN IF to_regproc('skipjack.set_privileges') IS NOT NULL"
+    " THEN PERFORM skipjack.set_privileges(); END IF; END $$";
+
 static bool apply_one(PGconn *connection, const struct migration *migration, GError **error)
 {
     if (execute_all(connection, "BEGIN; SET LOCAL search_path = skipjack, pg_temp", error) &&
-        execute_all(connection, migration->sql, error) && record(connection, migration, error) &&
+        execute_all(connection, migration->sql, error) &&
+        execute_all(connection, privileges_sql, error) && record(connection, migration, error) &&
         execute_all(connection, "COMMIT", error))
         return true;
     g_prefix_error(error, "migration %s: ", migration->name);

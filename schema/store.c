@@ -116,6 +116,16 @@ static enum store_error error_of_state(PGconn *connection, const char *state)
     return STORE_ERROR_QUERY;
 }
 
+static void add_roles(const char *login, GError **error)
+{
+    g_autofree char *words = g_steal_pointer(&(*error)->message);
+    (*error)->message = g_strdup_printf(
+        "%s; the login '%s' has not the role for this: skipjack_reader reads, skipjack_worker "
+        "works, skipjack_coordinator does both and changes campaigns, only the owner migrates "
+        "(skipjack db roles)",
+        words, login);
+}
+
 void store_set_error(PGconn *connection, const PGresult *rows, GError **error)
 {
     const char *state = rows == NULL ? NULL : PQresultErrorField(rows, PG_DIAG_SQLSTATE);
@@ -125,6 +135,31 @@ void store_set_error(PGconn *connection, const PGresult *rows, GError **error)
     g_strchomp(message);
     g_set_error(error, STORE_ERROR, error_of_state(connection, state), "database: %s%s%s", message,
                 detail == NULL ? "" : ": ", detail == NULL ? "" : detail);
+    if (error != NULL && g_str_has_prefix(message, "permission denied"))
+        add_roles(PQuser(connection), error);
+}
+
+/* As a parameter: the text of a session's last statement can be seen by other sessions of its login. */
+static bool present_secret(Store *store, GError **error)
+{
+    static const char present_sql[] =
+        "SELECT set_config('skipjack.secret', $1, false),"
+        " (SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = 'skipjack')";
+    const char *values[] = {store_secret(store)};
+    bool sent =
+        PQsendQueryParams(store->connection, present_sql, 1, NULL, values, NULL, NULL, 0) != 0;
+    g_autoptr(StoreRows) rows =
+        store_await(store->connection, sent, store->patience_seconds, error);
+    if (rows != NULL)
+        store->is_workers = PQgetvalue(rows, 0, 1)[0] == 'f';
+    return rows != NULL;
+}
+
+bool store_act_as(Store *store, const char *secret, GError **error)
+{
+    g_free(store->secret);
+    store->secret = g_strdup(secret);
+    return present_secret(store, error);
 }
 
 static bool set_up_session(Store *store, GError **error)
@@ -136,7 +171,7 @@ static bool set_up_session(Store *store, GError **error)
     g_autofree char *setup = g_strconcat(session_setup, listen, NULL);
     g_autoptr(StoreRows) rows = store_await(
         store->connection, PQsendQuery(store->connection, setup), store->patience_seconds, error);
-    return rows != NULL;
+    return rows != NULL && present_secret(store, error);
 }
 
 /* Jobs of a claim whose answer never came would stay leased as long as this worker beats. */
@@ -147,8 +182,8 @@ static bool release_doubtful_claim(Store *store, GError **error)
     g_autofree char *worker = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_worker);
     g_autofree char *token = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)store->doubtful_token);
     const char *values[] = {worker, token};
-    bool sent = PQsendQueryParams(store->connection, "SELECT release_claim($1, $2)", 2, NULL,
-                                  values, NULL, NULL, 0);
+    bool sent = PQsendQueryParams(store->connection, "SELECT skipjack_work.release_claim($1, $2)",
+                                  2, NULL, values, NULL, NULL, 0);
     g_autoptr(StoreRows) rows =
         store_await(store->connection, sent, store->patience_seconds, error);
     if (rows != NULL)
@@ -181,7 +216,14 @@ static PGresult *run_once(Store *store, const char *sql, const struct parameters
                 PQsendQueryParams(store->connection, sql, parameters->count, parameters->types,
                                   parameters->values, parameters->lengths, parameters->formats,
                                   result_format);
-    return store_await(store->connection, sent, store->patience_seconds, error);
+    PGresult *rows = store_await(store->connection, sent, store->patience_seconds, error);
+    /* Where migrations are complete, what a worker does not find is what it may not see. */
+    if (rows == NULL && store->is_workers && error != NULL &&
+        g_error_matches(*error, STORE_ERROR, STORE_ERROR_SCHEMA)) {
+        (*error)->code = STORE_ERROR_ACCESS;
+        add_roles(PQuser(store->connection), error);
+    }
+    return rows;
 }
 
 static PGresult *run(Store *store, GError **error, bool repeat, int result_format, const char *sql,
@@ -297,6 +339,7 @@ void store_close(Store *store)
         return;
     PQfinish(store->connection);
     store_known_clear(store);
+    g_free(store->secret);
     g_clear_pointer(&store->blob_stores, g_hash_table_unref);
     g_free(store);
 }

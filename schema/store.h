@@ -158,8 +158,13 @@ struct worker_info {
         *labels; /* pools it works for beside what is for any; NULL-terminated or NULL */
     const char *const *solvers; /* as in struct claim; NULL for any */
 };
+/* The worker belongs to whoever presents its secret: this process makes one up and all of its stores
+ * present it. Under a worker's login nothing but it may act for the worker. */
 bool store_register_worker(Store *store, const struct worker_info *info, int64_t *worker,
                            GError **error);
+/* For a process that is several workers: from now on this store presents that secret, of at least 32
+ * characters. */
+bool store_act_as(Store *store, const char *secret, GError **error);
 struct worker_row {
     int64_t id;
     char *node, *process, *target;
@@ -193,7 +198,8 @@ bool store_heartbeat(Store *store, int64_t worker, GError **error);
 bool store_drains(const Store *store);
 /* Asks the running workers of a node to drain; *asked is how many there are. */
 bool store_drain_node(Store *store, const char *node, int *asked, GError **error);
-/* A worker known to be dead: its leases return at once, each with a strike. */
+/* A worker known to be dead: its leases return at once, each with a strike. A worker may say so of those
+ * of its own node and login. */
 bool store_worker_lost(Store *store, int64_t worker, GError **error);
 /* A worker that ends in good order: its leases return without a strike. */
 bool store_worker_ended(Store *store, int64_t worker, GError **error);

@@ -47,7 +47,7 @@ bool blob_upload(Store *store, GBytes *code, struct blob_ref *ref, GError **erro
         return false;
     }
     g_autoptr(StoreRows) rows =
-        store_run(store, error, "SELECT begin_upload($1)", "s", ref->sha256);
+        store_run(store, error, "SELECT skipjack_work.begin_upload($1)", "s", ref->sha256);
     if (rows == NULL)
         return false;
     g_autoptr(StoreJson) here = store_row_json(rows, 0);
@@ -60,15 +60,15 @@ bool blob_upload(Store *store, GBytes *code, struct blob_ref *ref, GError **erro
     if (blobs != NULL && blob_store_put(blobs, ref->name, code, error))
         return true;
     /* What may have arrived of it is for the next sweep; where not even this can be said, in a day. */
-    store_do(store, NULL, "UPDATE blob_loose SET is_upload = false WHERE place = $1 AND name = $2",
-             "is", ref->place, ref->name);
+    store_do(store, NULL, "SELECT skipjack_work.give_up_upload($1, $2)", "is", ref->place,
+             ref->name);
     return false;
 }
 
 static GBytes *code_in_row(Store *store, const char *key, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read_binary(
-        store, error, "SELECT code FROM kernels WHERE key = $1 AND code IS NOT NULL", "s", key);
+    g_autoptr(StoreRows) rows =
+        store_read_binary(store, error, "SELECT skipjack_work.kernel_code($1)", "s", key);
     if (rows == NULL)
         return NULL;
     if (PQntuples(rows) == 1)
@@ -288,15 +288,6 @@ bool store_rebuild_rounds(Store *store, int *jobs, GError **error)
 
 /* ---- what no kernel names ---- */
 
-/* An upload that has not ended after a day belongs to a process that died. From here on it cannot end. */
-static bool give_up_uploads(Store *store, GError **error)
-{
-    return store_do(store, error,
-                    "UPDATE blob_loose SET is_upload = false"
-                    " WHERE is_upload AND since < now() - interval '1 day'",
-                    "");
-}
-
 static bool remove_loose(Store *store, const json_t *object, GError **error)
 {
     g_autofree char *url = json_member_text(object, "url");
@@ -304,7 +295,7 @@ static bool remove_loose(Store *store, const json_t *object, GError **error)
     BlobStore *blobs = find_store(store, url, error);
     /* The name is forgotten only when its object is gone. */
     return blobs != NULL && blob_store_remove(blobs, name, error) &&
-           store_do(store, error, "DELETE FROM blob_loose WHERE place = $1 AND name = $2", "is",
+           store_do(store, error, "SELECT forget_blob($1, $2)", "is",
                     (int)json_member_int(object, "place"), name);
 }
 
@@ -312,7 +303,7 @@ bool store_sweep_blobs(Store *store, int *removed, GError **error)
 {
     int count;
     *removed = 0;
-    if (!give_up_uploads(store, error))
+    if (!store_do(store, error, "SELECT give_up_uploads()", ""))
         return false;
     do {
         g_autoptr(StoreRows) rows =

@@ -127,15 +127,7 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
     return false;
 }
 
-#define SELECT_CAMPAIGN                                                                             \
-    "SELECT to_jsonb(c) || jsonb_build_object('created', extract(epoch FROM c.created_at)::bigint," \
-    " 'spent_seconds', spent_seconds(c.id),"                                                        \
-    " 'jobs', n.jobs, 'done', n.done, 'failed', n.failed, 'open', n.open)"                          \
-    " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"                                \
-    "  count(*) FILTER (WHERE j.state = 'done') AS done,"                                           \
-    "  count(*) FILTER (WHERE j.state = 'failed') AS failed,"                                       \
-    "  count(*) FILTER (WHERE j.state IN ('ready', 'building', 'built', 'evaluating')) AS open"     \
-    "  FROM job_rows j WHERE j.campaign_id = c.id) AS n "
+#define SELECT_CAMPAIGN "SELECT to_jsonb(c) FROM campaign_rows c "
 
 gpointer store_read_campaign(const json_t *object)
 {
@@ -172,7 +164,7 @@ static void free_campaign(gpointer data)
 struct campaign *store_get_campaign(Store *store, int64_t id, GError **error)
 {
     g_autoptr(StoreRows) rows =
-        store_read(store, error, SELECT_CAMPAIGN "WHERE c.id = $1", "l", id);
+        store_read(store, error, "SELECT skipjack_work.campaign($1)", "l", id);
     if (rows == NULL)
         return NULL;
     if (PQntuples(rows) == 0) {
@@ -227,7 +219,8 @@ bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GErr
 
 bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **error)
 {
-    return store_do(store, error, "SELECT add_spent($1, $2)", "ld", campaign, seconds);
+    return store_do(store, error, "SELECT skipjack_work.add_spent($1, $2)", "ld", campaign,
+                    seconds);
 }
 
 static void read_progress(const json_t *object, struct progress *progress)

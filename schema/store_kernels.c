@@ -46,7 +46,7 @@ static bool put_once(Store *store, const struct kernel_row *kernel, bool *stored
     }
     g_autoptr(StoreRows) rows = store_run(
         store, error,
-        "SELECT put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+        "SELECT skipjack_work.put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
         "sssssssisdyslsss", kernel->key, or_empty(kernel->file), or_empty(kernel->entry),
         or_empty(kernel->options), or_empty(kernel->arch), or_empty(kernel->toolchain),
         or_empty(kernel->toolchain_version), (int)kernel->failure, or_empty(kernel->log),
@@ -88,23 +88,13 @@ static gpointer read_kernel(const json_t *object)
     return kernel;
 }
 
-#define KERNEL_JSON                                                                                \
-    "jsonb_build_object('key', key, 'file', file, 'entry', entry, 'options', options,"             \
-    " 'arch', arch, 'toolchain', toolchain, 'toolchain_version', toolchain_version,"               \
-    " 'failure', failure, 'log', log, 'seconds', seconds, 'code_sha256', code_sha256,"             \
-    " 'built_by', built_by)"
-
 GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error)
 {
     g_autoptr(StoreJson) wanted = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(wanted, json_string(keys[i]));
     g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "UPDATE kernels SET used_at = clock_timestamp()"
-                   " WHERE key = ANY (ARRAY(SELECT jsonb_array_elements_text($1)))"
-                   " AND (code_place IS NOT NULL OR failure = 2) RETURNING " KERNEL_JSON,
-                   "j", wanted);
+        store_read(store, error, "SELECT skipjack_work.known_kernels($1)", "j", wanted);
     if (rows == NULL)
         return NULL;
     GHashTable *known = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
@@ -151,12 +141,8 @@ GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count,
 static bool read_row(Store *store, const char *key, struct kernel_row **kernel,
                      struct blob_ref *ref, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(
-        store, error,
-        "SELECT " KERNEL_JSON " || jsonb_build_object('url', (SELECT url FROM blob_places p"
-        " WHERE p.id = code_place), 'code_name', code_name, 'code_place', code_place,"
-        " 'code_bytes', code_bytes) FROM kernels WHERE key = $1",
-        "s", key);
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT skipjack_work.kernel($1)", "s", key);
     if (rows == NULL)
         return false;
     if (PQntuples(rows) == 0) {

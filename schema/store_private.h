@@ -25,6 +25,8 @@ struct store {
     int64_t doubtful_worker, doubtful_token;
     struct claim_place places[2]; /* by enum pool */
     bool drains;                  /* as the last beat told */
+    bool is_workers;              /* its login sees the functions of workers alone */
+    char *secret;                 /* what it presents instead of the process's, or NULL */
     int64_t listener;             /* the worker whose channel is listened to, 0 for none */
     /* Rows that never change, by id, read when a claim first names them. */
     GHashTable *problems;  /* int64_t * -> struct problem * */
@@ -60,6 +62,9 @@ PGresult *store_read_binary(Store *store, GError **error, const char *sql, const
 /* The answer to what was sent (PQsendQuery() and its kin, whose result is `sent`). NULL with a set error where
  * it failed; also where it is not here in that time, which closes the connection. */
 PGresult *store_await(PGconn *connection, bool sent, double seconds, GError **error);
+
+/* What the session presents, so that the server knows whose leases it may touch. Borrowed. */
+const char *store_secret(const Store *store);
 
 /* Turns a failed answer (or a lost connection) into an error. */
 void store_set_error(PGconn *connection, const PGresult *rows, GError **error);

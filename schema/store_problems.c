@@ -11,13 +11,7 @@ bool store_put_problems(Store *store, const struct problem *problems, int count,
     for (int i = 0; i < count; i++)
         json_array_append_new(items, problem_to_json(&problems[i]));
     g_autoptr(StoreRows) rows =
-        store_run(store, error,
-                  "WITH put AS MATERIALIZED (SELECT * FROM put_problems($1)), tagged AS ("
-                  " INSERT INTO problem_tags (tag, problem_id)"
-                  " SELECT DISTINCT $2::text, problem_id FROM put WHERE $2::text IS NOT NULL"
-                  " ORDER BY problem_id ON CONFLICT DO NOTHING)"
-                  "SELECT problem_id FROM put ORDER BY ord",
-                  "js", items, tag);
+        store_run(store, error, "SELECT put_tagged_problems($1, $2)", "js", items, tag);
     if (rows == NULL)
         return false;
     g_assert(PQntuples(rows) == count);

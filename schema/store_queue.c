@@ -136,11 +136,7 @@ enum claim_column {
 };
 
 static const char claim_sql[] =
-    "SELECT b.campaign_id, b.solver_id, b.round_no, b.position, b.strikes, b.fence,"
-    " j.job_id, j.problem_id, j.best_ms, j.quarantined, j.rounds"
-    " FROM claim_jobs($1, $2, $3, $4, ARRAY(SELECT jsonb_array_elements_text($5)), $6, $7, $8,"
-    "                 $9, $10, $11) AS b"
-    " CROSS JOIN LATERAL claimed_jobs(b, $2) AS j";
+    "SELECT * FROM skipjack_work.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
 static int64_t claimed_id(const StoreRows *rows, int row, enum claim_column column)
 {
@@ -161,21 +157,18 @@ static json_t *unknown_ids(const StoreRows *rows, enum claim_column column, GHas
     return ids;
 }
 
-#define IDS "(ARRAY(SELECT e::bigint FROM jsonb_array_elements_text($1) AS e))"
-
 static bool learn_claimed(Store *store, const StoreRows *rows, GError **error)
 {
     known_ready(store);
     g_autoptr(StoreJson) problems = unknown_ids(rows, PROBLEM, store->problems);
     g_autoptr(StoreJson) solvers = unknown_ids(rows, SOLVER, store->solvers);
     g_autoptr(StoreJson) campaigns = unknown_ids(rows, CAMPAIGN, store->campaigns);
-    return learn(store, store->problems, problems,
-                 "SELECT to_jsonb(p) FROM problems p WHERE id = ANY " IDS, read_problem, error) &&
-           learn(store, store->solvers, solvers,
-                 "SELECT to_jsonb(s) FROM solvers s WHERE id = ANY " IDS, read_solver, error) &&
-           learn(store, store->campaigns, campaigns,
-                 "SELECT to_jsonb(c) FROM campaigns c WHERE id = ANY " IDS, store_read_campaign,
-                 error);
+    return learn(store, store->problems, problems, "SELECT skipjack_work.problems($1)",
+                 read_problem, error) &&
+           learn(store, store->solvers, solvers, "SELECT skipjack_work.solvers($1)", read_solver,
+                 error) &&
+           learn(store, store->campaigns, campaigns, "SELECT skipjack_work.campaigns($1)",
+                 store_read_campaign, error);
 }
 
 /* An array of the row; *array is NULL for none. */
@@ -321,11 +314,8 @@ static bool know_row_types(Store *store, GError **error)
     if (PQstatus(store->connection) == CONNECTION_OK && store->types_of != 0 &&
         store->types_of == PQbackendPID(store->connection))
         return true;
-    g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "SELECT 'rounds'::regtype::oid, 'outcomes'::regtype::oid,"
-                   " 'results'::regtype::oid",
-                   "");
+    g_autoptr(StoreRows) rows = store_read(
+        store, error, "SELECT rounds, outcomes, results FROM skipjack_work.row_types()", "");
     if (rows == NULL)
         return false;
     store->rounds_type = (unsigned)strtoul(PQgetvalue(rows, 0, 0), NULL, 10);
@@ -347,7 +337,8 @@ static bool hand_in_built(Store *store, const struct handed *items, int count, G
     rows_array(rounds, store->rounds_type, count);
     for (int i = 0; i < count; i++)
         built_to_row(rounds, items[i].job, items[i].round);
-    return store_do(store, error, "SELECT store_built($1, $2)", "la", items->job->campaign, rounds);
+    return store_do(store, error, "SELECT skipjack_work.store_built($1, $2)", "la",
+                    items->job->campaign, rounds);
 }
 
 static GByteArray *outcomes_of(const Store *store, const struct handed *items, int count, bool open)
@@ -377,8 +368,8 @@ static bool hand_in_partial(Store *store, const struct handed *items, int count,
     if (!know_row_types(store, error))
         return false;
     g_autoptr(GByteArray) outcomes = outcomes_of(store, items, count, true);
-    return store_do(store, error, "SELECT store_partial($1, $2)", "la", items->job->campaign,
-                    outcomes);
+    return store_do(store, error, "SELECT skipjack_work.store_partial($1, $2)", "la",
+                    items->job->campaign, outcomes);
 }
 
 static bool hand_in_rounds(Store *store, const struct handed *items, int count, GError **error)
@@ -395,7 +386,7 @@ static bool hand_in_rounds(Store *store, const struct handed *items, int count, 
         rows_bool(more, items[i].more);
         rows_double(seconds, items[i].seconds);
     }
-    return store_do(store, error, "SELECT store_rounds($1, $2, $3, $4, $5)", "laaaa",
+    return store_do(store, error, "SELECT skipjack_work.store_rounds($1, $2, $3, $4, $5)", "laaaa",
                     items->job->campaign, outcomes, results, more, seconds);
 }
 
@@ -478,18 +469,18 @@ bool store_fail_job(Store *store, const struct job *job, enum failure failure, c
                     GError **error)
 {
     g_assert(failure != FAILURE_NONE);
-    return store_do(store, error, "SELECT fail_job($1, $2, $3, $4, $5)", "lllis", job->campaign,
-                    job->id, job->fence, (int)failure, detail);
+    return store_do(store, error, "SELECT skipjack_work.fail_job($1, $2, $3, $4, $5)", "lllis",
+                    job->campaign, job->id, job->fence, (int)failure, detail);
 }
 
 bool store_finish_job(Store *store, const struct job *job, GError **error)
 {
-    return store_do(store, error, "SELECT finish_job($1, $2, $3)", "lll", job->campaign, job->id,
-                    job->fence);
+    return store_do(store, error, "SELECT skipjack_work.finish_job($1, $2, $3)", "lll",
+                    job->campaign, job->id, job->fence);
 }
 
 bool store_release_job(Store *store, const struct job *job, GError **error)
 {
-    return store_do(store, error, "SELECT release_job($1, $2, $3)", "lll", job->campaign, job->id,
-                    job->fence);
+    return store_do(store, error, "SELECT skipjack_work.release_job($1, $2, $3)", "lll",
+                    job->campaign, job->id, job->fence);
 }

@@ -252,15 +252,8 @@ bool store_quarantine(Store *store, const struct job *job, const struct perf_con
                       enum failure failure, const char *detail, GError **error)
 {
     g_autoptr(StoreJson) values = config_to_json(config);
-    return store_do(
-        store, error,
-        "INSERT INTO quarantine (solver_id, problem_id, target, config, failure, detail)"
-        " SELECT j.solver_id, j.problem_id, c.target,"
-        "  ARRAY(SELECT v::integer FROM jsonb_array_elements_text($2)"
-        "        WITH ORDINALITY AS e(v, n) ORDER BY n), $3, $4"
-        " FROM jobs j JOIN campaigns c ON c.id = j.campaign_id"
-        " WHERE j.campaign_id = $5 AND j.id = $1 ON CONFLICT DO NOTHING",
-        "ljisl", job->id, values, (int)failure, detail != NULL ? detail : "", job->campaign);
+    return store_do(store, error, "SELECT skipjack_work.quarantine($1, $2, $3, $4, $5)", "lljis",
+                    job->campaign, job->id, values, (int)failure, detail != NULL ? detail : "");
 }
 
 static void quarantine_row_free(gpointer data)
@@ -297,37 +290,27 @@ static gpointer read_quarantine(const json_t *object, GError **error)
 
 GPtrArray *store_list_quarantine(Store *store, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(
-        store, error,
-        "SELECT to_jsonb(q) || jsonb_build_object('problem', to_jsonb(p),"
-        " 'solver', s.name, 'revision', s.revision, 'hash', s.hash, 'since_unix', extract(epoch FROM q.since)::bigint)"
-        " FROM quarantine q JOIN problems p ON p.id = q.problem_id"
-        " JOIN solvers s ON s.id = q.solver_id"
-        " ORDER BY q.target, s.name, q.problem_id, q.config",
-        "");
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT skipjack_work.list_quarantine()", "");
     return rows == NULL ? NULL
                         : store_list_checked(rows, read_quarantine, quarantine_row_free, error);
 }
 
 bool store_clear_quarantine(Store *store, const char *target, int *cleared, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_run(
-        store, error, "DELETE FROM quarantine WHERE $1::text IS NULL OR target = $1", "s", target);
+    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT clear_quarantine($1)", "s", target);
     if (rows == NULL)
         return false;
     if (cleared != NULL)
-        *cleared = atoi(PQcmdTuples(rows));
+        *cleared = atoi(PQgetvalue(rows, 0, 0));
     return true;
 }
 
 bool store_event(Store *store, const char *kind, int64_t campaign, int64_t job, int64_t worker,
                  const char *detail, GError **error)
 {
-    return store_do(
-        store, error,
-        "INSERT INTO events (kind, campaign_id, job_id, worker_id, detail) VALUES"
-        " ($1, nullif($2::bigint, 0), nullif($3::bigint, 0), nullif($4::bigint, 0), $5)",
-        "sllls", kind, campaign, job, worker, detail != NULL ? detail : "");
+    return store_do(store, error, "SELECT skipjack_work.add_event($1, $2, $3, $4, $5)", "sllls",
+                    kind, campaign, job, worker, detail != NULL ? detail : "");
 }
 
 static void event_row_free(gpointer data)

@@ -64,19 +64,13 @@ static bool target_from_row(const json_t *object, struct target *t, GError **err
 bool store_put_target(Store *store, const struct target *target, GError **error)
 {
     g_autoptr(StoreJson) row = target_to_row(target);
-    return store_do(store, error,
-                    "INSERT INTO targets SELECT * FROM jsonb_populate_record(NULL::targets, $1)"
-                    " ON CONFLICT (id) DO UPDATE SET local_bytes = EXCLUDED.local_bytes,"
-                    " max_workgroup = EXCLUDED.max_workgroup, wave_size = EXCLUDED.wave_size,"
-                    " vector_bytes = EXCLUDED.vector_bytes, peak_flops = EXCLUDED.peak_flops,"
-                    " peak_bytes = EXCLUDED.peak_bytes",
-                    "j", row);
+    return store_do(store, error, "SELECT put_target($1)", "j", row);
 }
 
 bool store_get_target(Store *store, const char *id, struct target *target, GError **error)
 {
     g_autoptr(StoreRows) rows =
-        store_read(store, error, "SELECT to_jsonb(t) FROM targets t WHERE id = $1", "s", id);
+        store_read(store, error, "SELECT skipjack_work.target($1)", "s", id);
     if (rows == NULL)
         return false;
     if (PQntuples(rows) == 0) {

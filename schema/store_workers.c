@@ -1,8 +1,10 @@
 /* Workers and their beats. */
 #include "schema/store_private.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* NULL is an empty list. */
 static json_t *texts_to_json(const char *const *texts)
@@ -13,21 +15,33 @@ static json_t *texts_to_json(const char *const *texts)
     return array;
 }
 
+#define SECRET_BYTES 32
+
+static gpointer make_secret(gpointer data)
+{
+    unsigned char bytes[SECRET_BYTES];
+    GString *text = g_string_new(NULL);
+    (void)data;
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        g_error("the kernel gives no random bytes: %s", g_strerror(errno));
+    for (gsize i = 0; i < sizeof bytes; i++)
+        g_string_append_printf(text, "%02x", bytes[i]);
+    return g_string_free(text, FALSE);
+}
+
+const char *store_secret(const Store *store)
+{
+    static GOnce once = G_ONCE_INIT;
+    return store->secret != NULL ? store->secret : g_once(&once, make_secret, NULL);
+}
+
 bool store_register_worker(Store *store, const struct worker_info *info, int64_t *worker,
                            GError **error)
 {
     g_autoptr(StoreJson) labels = texts_to_json(info->labels);
     g_autoptr(StoreJson) carried = info->solvers ? texts_to_json(info->solvers) : json_null();
     g_autoptr(StoreRows) rows =
-        store_run(store, error,
-                  "INSERT INTO workers (node, process, target, stack, builds, labels, carried)"
-                  " VALUES ($1, $2, $3, $4, $5, ARRAY(SELECT jsonb_array_elements_text($6)),"
-                  "  CASE jsonb_typeof($7) WHEN 'array'"
-                  "       THEN ARRAY(SELECT jsonb_array_elements_text($7)) END)"
-                  " ON CONFLICT (node, process) DO UPDATE SET target = EXCLUDED.target,"
-                  " stack = EXCLUDED.stack, builds = EXCLUDED.builds, labels = EXCLUDED.labels,"
-                  " carried = EXCLUDED.carried, beat_at = clock_timestamp(), ended_at = NULL"
-                  " RETURNING id",
+        store_run(store, error, "SELECT skipjack_work.register_worker($1, $2, $3, $4, $5, $6, $7)",
                   "ssssbjj", info->node, info->process, info->target ? info->target : "",
                   info->stack ? info->stack : "", !info->eval_only, labels, carried);
     if (rows == NULL)
@@ -61,14 +75,7 @@ static gpointer read_worker(const json_t *object)
 GPtrArray *store_list_workers(Store *store, const char *node, GError **error)
 {
     g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "SELECT to_jsonb(w) || jsonb_build_object('ended', w.ended_at IS NOT NULL,"
-                   " 'age', greatest(extract(epoch FROM clock_timestamp() - w.beat_at), 0)::float8,"
-                   " 'leases', (SELECT coalesce(sum(cardinality(b.job_ids)), 0) FROM bundles b"
-                   "  WHERE b.worker_id = w.id))"
-                   " FROM workers w WHERE $1::text IS NULL OR w.node = $1"
-                   " ORDER BY w.ended_at IS NOT NULL, w.node, w.id DESC",
-                   "s", node);
+        store_read(store, error, "SELECT skipjack_work.list_workers($1)", "s", node);
     return rows == NULL ? NULL : store_list(rows, read_worker, worker_row_free);
 }
 
@@ -92,10 +99,12 @@ static gpointer read_refusal(const json_t *object)
 
 GPtrArray *store_list_refusals(Store *store, int64_t worker, int64_t campaign, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(store, error,
-                                           "SELECT to_jsonb(r) FROM refusals($1, $2) AS r"
-                                           " ORDER BY r.campaign_id, r.reason, r.node, r.worker_id",
-                                           "ll", worker, campaign);
+    /* A worker asks for itself alone, a reader for all of them. */
+    static const char of_worker[] = "SELECT skipjack_work.refusals($1, $2)";
+    static const char of_all[] = "SELECT to_jsonb(r) FROM refusals($1, $2) AS r"
+                                 " ORDER BY r.campaign_id, r.reason, r.node, r.worker_id";
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, worker != 0 ? of_worker : of_all, "ll", worker, campaign);
     return rows == NULL ? NULL : store_list(rows, read_refusal, refusal_row_free);
 }
 
@@ -134,7 +143,8 @@ bool store_heartbeat(Store *store, int64_t worker, GError **error)
 {
     double patience_seconds = store->patience_seconds;
     store_set_patience(store, MIN(patience_seconds, BEAT_PATIENCE_SECONDS));
-    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT heartbeat($1)", "l", worker);
+    g_autoptr(StoreRows) rows =
+        store_run(store, error, "SELECT skipjack_work.heartbeat($1)", "l", worker);
     store_set_patience(store, patience_seconds);
     if (rows == NULL)
         return false;
@@ -158,12 +168,12 @@ bool store_drain_node(Store *store, const char *node, int *asked, GError **error
 
 bool store_worker_lost(Store *store, int64_t worker, GError **error)
 {
-    return store_do(store, error, "SELECT end_worker($1, true)", "l", worker);
+    return store_do(store, error, "SELECT skipjack_work.end_worker($1, true)", "l", worker);
 }
 
 bool store_worker_ended(Store *store, int64_t worker, GError **error)
 {
-    return store_do(store, error, "SELECT end_worker($1, false)", "l", worker);
+    return store_do(store, error, "SELECT skipjack_work.end_worker($1, false)", "l", worker);
 }
 
 bool store_begin_epoch(Store *store, int *epoch, GError **error)

@@ -203,14 +203,15 @@ static void await_loaded(int64_t campaign, gsize log_before)
     for (gint64 limit = limit_us();; g_usleep(5000)) {
         g_autofree char *text = NULL;
         g_file_get_contents(path, &text, NULL, NULL);
-        if (text != NULL && strstr(text + log_before, "SELECT code FROM kernels") != NULL)
+        if (text != NULL && strstr(text + log_before, "skipjack_work.kernel_code") != NULL)
             break;
         if (g_get_monotonic_time() > limit)
             g_error("the worker never read a kernel");
     }
-    await("SELECT count(*) FROM (SELECT count(*) FROM pg_stat_activity WHERE state = 'active'"
-          " AND query LIKE 'SELECT code%' AND $1 > 0) AS a(reading) WHERE reading = 0",
-          campaign);
+    await(
+        "SELECT count(*) FROM (SELECT count(*) FROM pg_stat_activity WHERE state = 'active'"
+        " AND query LIKE 'SELECT skipjack_work.kernel_code%' AND $1 > 0) AS a(reading) WHERE reading = 0",
+        campaign);
 }
 
 static gsize log_length(void)

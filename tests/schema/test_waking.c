@@ -194,7 +194,7 @@ static void test_a_new_connection_hears_again(void)
     crowd_init(&crowd, POOL_BUILD);
     store_do(farm.store, &error,
              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-             " WHERE pid <> pg_backend_pid() AND query LIKE '%claim_jobs%'",
+             " WHERE pid <> pg_backend_pid() AND query LIKE '%skipjack_work.claim(%'",
              "");
     g_assert_no_error(error);
     for (int i = 0; i < CROWD; i++) {

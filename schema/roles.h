@@ -1,0 +1,32 @@
+/*
+ * The roles of a farm's database. They belong to the whole server; what each
+ * may do in one database is written there (migrations/0013_roles.sql), and
+ * given to those roles that there are by every migration and by
+ * roles_create(). Internal to the room.
+ */
+#ifndef SCHEMA_ROLES_H
+#define SCHEMA_ROLES_H
+
+#include "schema/store.h"
+
+#include <libpq-fe.h>
+
+struct role {
+    const char *name, *may;
+};
+extern const struct role roles[];
+extern const gsize roles_count;
+
+/* NULL where there is none of that name, which may leave out "skipjack_". */
+const struct role *role_find(const char *name);
+
+/* Creates the roles that are missing, gives all of them what they may in this database, and says on
+ * stdout what it did. May be repeated. STORE_ERROR_ACCESS where the login may not: the message says who
+ * may. */
+bool roles_create(PGconn *connection, GError **error);
+/* Creates a login in a role, or puts one that there is into it. password NULL leaves it as it is; it
+ * reaches the server as its verifier alone. */
+bool roles_login(PGconn *connection, const char *login, const struct role *role,
+                 const char *password, GError **error);
+
+#endif

@@ -1,0 +1,313 @@
+#include "schema/store_private.h"
+#include "tests/support/role_farm.h"
+#include "tests/support/scratch_db.h"
+
+#include <locale.h>
+#include <string.h>
+
+#define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+/* ---- overreaching: statements ---- */
+
+static PGconn *connect_as(const char *login)
+{
+    g_autofree char *url = role_url(login);
+    PGconn *connection = PQconnectdb(url);
+    g_assert_cmpint(PQstatus(connection), ==, CONNECTION_OK);
+    return connection;
+}
+
+static const struct overreach {
+    const char *login, *sql;
+} overreaches[] = {
+    /* No table, and no inner function, for a worker. */
+    {"node1", "SELECT * FROM skipjack.workers"},
+    {"node1", "SELECT * FROM skipjack.worker_secrets"},
+    {"node1", "SELECT * FROM skipjack.jobs"},
+    {"node1", "SELECT skipjack.claim_jobs(1, true, 0, NULL, NULL, 1, 1, 1, 0, 0, 0)"},
+    {"node1", "SELECT skipjack.store_rounds(1, '{}', '{}', '{}', '{}')"},
+    {"node1", "SELECT skipjack.end_worker(1, true)"},
+    {"node1", "SELECT skipjack.change_campaign(1, 'cancel')"},
+    {"node1", "SELECT skipjack.extend_campaign(1, 0)"},
+    {"node1", "SELECT skipjack.drain_node('two')"},
+    {"node1", "SELECT skipjack.put_target('{}')"},
+    {"node1", "SELECT skipjack.clear_quarantine(NULL)"},
+    {"node1", "SELECT skipjack.my_workers()"},
+    {"node1", "SELECT skipjack.set_privileges()"},
+    {"node1", "SELECT skipjack.heartbeat(1)"},
+    {"node1", "CREATE FUNCTION skipjack_work.my() RETURNS int LANGUAGE sql AS 'SELECT 1'"},
+    {"node1", "CREATE TABLE skipjack_work.workers (id bigint)"},
+    {"node1", "CREATE TABLE skipjack.mine (id bigint)"},
+    {"node1", "CREATE SCHEMA mine"},
+    {"node1", "ALTER FUNCTION skipjack_work.heartbeat(bigint) SECURITY INVOKER"},
+    {"node1", "SET ROLE skipjack_coordinator"},
+    {"node1", "SET SESSION AUTHORIZATION skipjack"},
+    {"node1", "GRANT skipjack_coordinator TO node1"},
+    /* Without a secret nobody's. */
+    {"node1", "SELECT skipjack_work.register_worker('n', 'p', '', '', true, '[]', NULL)"},
+    {"node1", "SET skipjack.secret = 'short';"
+              "SELECT skipjack_work.register_worker('n', 'p', '', '', true, '[]', NULL)"},
+    {"node1", "SELECT skipjack_work.heartbeat(id) FROM generate_series(1, 500) AS id"},
+    {"node1", "SELECT skipjack_work.heartbeat(NULL)"},
+    {"node1", "SELECT skipjack_work.end_worker(NULL, true)"},
+    {"node1", "SELECT skipjack_work.refusals(0, 0)"},
+    /* A reader reads. */
+    {"guest", "SELECT * FROM skipjack.worker_secrets"},
+    {"guest", "UPDATE skipjack.campaigns SET state = 'done'"},
+    {"guest", "INSERT INTO skipjack.events (kind, detail) VALUES ('x', 'y')"},
+    {"guest", "DELETE FROM skipjack.results"},
+    {"guest", "SELECT skipjack.change_campaign(1, 'cancel')"},
+    {"guest", "SELECT skipjack.put_problems('[]')"},
+    {"guest", "SELECT skipjack_work.register_worker('n', 'p', '', '', true, '[]', NULL)"},
+    {"guest", "SELECT skipjack_work.known_kernels('[]')"},
+    {"guest", "SELECT skipjack_work.add_event('x', 0, 0, 0, 'y')"},
+    {"guest", "SELECT nextval('skipjack.fences')"},
+    {"guest", "SELECT skipjack.collect_kernels()"},
+    {"guest", "BEGIN; LOCK TABLE skipjack.bundles IN EXCLUSIVE MODE"},
+    /* A coordinator changes campaigns by functions, and nothing of the schema. */
+    {"boss", "SELECT * FROM skipjack.worker_secrets"},
+    {"boss", "UPDATE skipjack.campaigns SET state = 'done'"},
+    {"boss", "UPDATE skipjack.kernels SET key = ''"},
+    {"boss", "INSERT INTO skipjack.results SELECT * FROM skipjack.results"},
+    {"boss", "DELETE FROM skipjack.jobs"},
+    {"boss", "INSERT INTO skipjack.schema_migrations VALUES (99, 'x', 'y')"},
+    {"boss", "ALTER TABLE skipjack.jobs ADD COLUMN mine int"},
+    {"boss", "DROP TABLE skipjack.events"},
+    {"boss", "TRUNCATE skipjack.events"},
+    {"boss", "CREATE TABLE skipjack.mine (id bigint)"},
+    {"boss", "SELECT skipjack.set_privileges()"},
+    {"boss", "SELECT skipjack.add_partitions(1)"},
+    {"boss", "SELECT skipjack.write_outcomes(NULL, NULL, false)"},
+    {"boss", "INSERT INTO skipjack.entry_points VALUES ('skipjack_reader', 'x')"},
+    {"boss", "CREATE TRIGGER t AFTER INSERT ON skipjack.events EXECUTE FUNCTION pg_temp.f()"},
+    /* Whoever is in none of the roles. */
+    {"stranger", "SELECT * FROM skipjack.campaigns"},
+    {"stranger", "SELECT skipjack_work.migrations()"},
+    {"stranger", "SELECT skipjack_work.list_workers(NULL)"},
+};
+
+static void test_overreaching_statements_are_refused(void)
+{
+    struct role_farm f;
+    role_farm_init(&f, 1);
+    for (gsize i = 0; i < G_N_ELEMENTS(overreaches); i++) {
+        const struct overreach *o = &overreaches[i];
+        PGconn *connection = connect_as(o->login);
+        PGresult *rows = PQexec(connection, o->sql);
+        const char *state = PQresultErrorField(rows, PG_DIAG_SQLSTATE);
+        if (g_strcmp0(state, "42501") != 0)
+            g_test_fail_printf("%s: %s: %s", o->login, o->sql, state ? state : "done");
+        PQclear(rows);
+        PQfinish(connection);
+    }
+    role_farm_clear(&f);
+}
+
+/* ---- overreaching: what is another's ---- */
+
+/* Node two knows the job and its fence. */
+static void expect_foreign(struct role_farm *f, const struct job *job, GError **error)
+{
+    static const char *const words = "claimed by another worker";
+    struct perf_config config = {.count = 1};
+    struct round *round = farm_make_round(0);
+    farm_evaluate(round, 1);
+    struct kept kept = farm_make_kept(round);
+    role_expect_refused(store_built(f->two, job, round, error), error, STORE_ERROR_FENCE, words);
+    role_expect_refused(store_partial(f->two, job, round, error), error, STORE_ERROR_FENCE, words);
+    role_expect_refused(store_round(f->two, job, round, &kept, 1, false, 1, error), error,
+                        STORE_ERROR_FENCE, words);
+    role_expect_refused(store_fail_job(f->two, job, FAILURE_RUN_TIMEOUT, "", error), error,
+                        STORE_ERROR_FENCE, words);
+    role_expect_refused(store_finish_job(f->two, job, error), error, STORE_ERROR_FENCE, words);
+    role_expect_refused(store_release_job(f->two, job, error), error, STORE_ERROR_FENCE, words);
+    role_expect_refused(store_quarantine(f->two, job, &config, FAILURE_DEVICE_FAULT, "", error),
+                        error, STORE_ERROR_FENCE, words);
+    round_free(round);
+}
+
+static void test_results_of_anothers_claim_are_refused(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    expect_foreign(&f, job, &error);
+    farm_built(&f.farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&f.farm, 0, POOL_EVAL);
+    expect_foreign(&f, job, &error);
+    /* Lost, nobody holds it; the fence is the first node's still, and nobody else's. */
+    g_assert_true(store_worker_lost(f.farm.store, f.farm.workers[0], &error));
+    expect_foreign(&f, job, &error);
+    farm_round(&f.farm, job, 0, false, 1);
+    job_free(job);
+    role_farm_clear(&f);
+}
+
+static void test_late_result_of_a_job_given_up_is_its_workers(void)
+{
+    struct role_farm f;
+    struct job *job = NULL;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    for (int strike = 0; strike < 3; strike++) {
+        job_free(job);
+        job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+        g_assert_true(store_worker_lost(f.farm.store, f.farm.workers[0], &error));
+    }
+    role_expect_count(f.guest, "SELECT failure FROM job_ends", "13");
+    expect_foreign(&f, job, &error);
+    role_expect_count(f.guest, "SELECT failure FROM job_ends", "13");
+    farm_built(&f.farm, job, 0);
+    role_expect_count(f.guest, "SELECT state FROM bundles", "built");
+    job_free(job);
+    role_farm_clear(&f);
+}
+
+static void test_nobody_acts_as_another_worker(void)
+{
+    static const char *const words = "does not act for worker";
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    int64_t one = f.farm.workers[0];
+    char key[] = KEY;
+    struct claim claim = {.worker = one,
+                          .pool = POOL_BUILD,
+                          .solvers = farm_carried,
+                          .batch = 1,
+                          .lease_seconds = 60};
+    struct kernel_row kernel = {.key = key, .failure = FAILURE_COMPILE_ERROR, .built_by = one};
+    role_expect_refused(store_claim(f.two, &claim, &error) != NULL, &error, STORE_ERROR_ACCESS,
+                        words);
+    role_expect_refused(store_heartbeat(f.two, one, &error), &error, STORE_ERROR_ACCESS, words);
+    role_expect_refused(store_worker_ended(f.two, one, &error), &error, STORE_ERROR_ACCESS, words);
+    role_expect_refused(store_worker_lost(f.two, one, &error), &error, STORE_ERROR_ACCESS, words);
+    role_expect_refused(store_put_kernel(f.two, &kernel, &error), &error, STORE_ERROR_ACCESS,
+                        words);
+    role_expect_refused(store_event(f.two, "x", 0, 0, one, "", &error), &error, STORE_ERROR_ACCESS,
+                        words);
+    role_expect_refused(store_list_refusals(f.two, one, 0, &error) != NULL, &error,
+                        STORE_ERROR_ACCESS, words);
+    /* Nor spends the time, or fills the diary, of campaigns that it never worked on. */
+    role_expect_refused(store_add_spent(f.two, f.farm.campaign, 1e6, &error), &error,
+                        STORE_ERROR_ACCESS, "never had a job");
+    role_expect_refused(store_event(f.two, "x", f.farm.campaign, 0, f.farm.workers[1], "", &error),
+                        &error, STORE_ERROR_ACCESS, "never had a job");
+    role_farm_clear(&f);
+}
+
+static void test_registering_again_takes_the_same_secret(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    int64_t worker;
+    struct worker_info info = {.node = "one", .process = "p1"};
+    g_assert_cmpint(role_enter(f.farm.store, "one", "p1"), ==, f.farm.workers[0]);
+    role_expect_refused(store_register_worker(f.two, &info, &worker, &error), &error,
+                        STORE_ERROR_ACCESS, "another secret");
+    g_assert_true(store_heartbeat(f.farm.store, f.farm.workers[0], &error));
+    role_farm_clear(&f);
+}
+
+static void test_only_the_dead_of_the_same_node_and_login_are_buried(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    Store *next = role_open("node1");
+    store_act_as(next, "nextnextnextnextnextnextnextnextnext", &error);
+    int64_t after = role_enter(next, "one", "p9");
+    g_assert_cmpint(after, >, 0);
+    g_assert_true(store_worker_lost(next, f.farm.workers[0], &error));
+    g_assert_no_error(error);
+    role_expect_refused(store_worker_ended(next, f.farm.workers[0], &error), &error,
+                        STORE_ERROR_ACCESS, "does not act");
+    /* Who only says that it is the same node. */
+    role_enter(f.two, "one", "p10");
+    role_expect_refused(store_worker_lost(f.two, f.farm.workers[0], &error), &error,
+                        STORE_ERROR_ACCESS, "does not act");
+    store_close(next);
+    role_farm_clear(&f);
+}
+
+/* ---- overreaching: what a session makes of its own ---- */
+
+static void test_objects_of_the_session_are_not_looked_at(void)
+{
+    static const char traps[] =
+        "SET search_path = pg_temp, skipjack, public;"
+        "CREATE TEMP TABLE workers (id bigint, node text); INSERT INTO workers VALUES (1, 'x');"
+        "CREATE TEMP TABLE worker_secrets (worker_id bigint, sha256 bytea);"
+        "INSERT INTO worker_secrets SELECT i, sha256('me') FROM generate_series(1, 500) AS i;"
+        "CREATE FUNCTION pg_temp.my_workers() RETURNS bigint[] LANGUAGE sql AS 'SELECT NULL::bigint[]';"
+        "CREATE FUNCTION pg_temp.acts_for_all() RETURNS boolean LANGUAGE sql AS 'SELECT true';"
+        "CREATE FUNCTION pg_temp.check_worker(bigint) RETURNS void LANGUAGE sql AS 'SELECT';"
+        "CREATE FUNCTION pg_temp.same(bigint, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true';"
+        "CREATE OPERATOR pg_temp.= (FUNCTION = pg_temp.same, LEFTARG = bigint, RIGHTARG = bigint);"
+        "SET skipjack.secret = 'me'";
+    struct role_farm f;
+    role_farm_init(&f, 1);
+    PGconn *connection = connect_as("node2");
+    PGresult *rows = PQexec(connection, traps);
+    g_assert_cmpstr(PQresultErrorMessage(rows), ==, "");
+    PQclear(rows);
+    g_autofree char *beat = g_strdup_printf("SELECT skipjack_work.heartbeat(%" G_GINT64_FORMAT ")",
+                                            (gint64)f.farm.workers[0]);
+    rows = PQexec(connection, beat);
+    g_assert_cmpstr(PQresultErrorField(rows, PG_DIAG_SQLSTATE), ==, "42501");
+    PQclear(rows);
+    PQfinish(connection);
+    role_farm_clear(&f);
+}
+
+static void test_what_runs_as_the_owner_is_fixed_and_closed(void)
+{
+    struct role_farm f;
+    role_farm_init(&f, 1);
+    role_expect_count(
+        f.guest,
+        "SELECT count(*) FROM pg_proc p WHERE p.prosecdef AND p.pronamespace IN"
+        " ('skipjack'::regnamespace, 'skipjack_work'::regnamespace)"
+        " AND (p.proacl IS NULL OR NOT 'search_path=skipjack, pg_temp' = ANY (p.proconfig)"
+        "      OR EXISTS (SELECT 1 FROM aclexplode(p.proacl) a WHERE a.grantee = 0))",
+        "0");
+    role_expect_count(f.guest,
+                      "SELECT count(*) FROM pg_proc WHERE NOT prosecdef"
+                      " AND pronamespace = 'skipjack_work'::regnamespace",
+                      "0");
+    /* Every name of entry_points is a function's. */
+    role_expect_count(f.guest,
+                      "SELECT string_agg(name, ' ') FROM entry_points e WHERE NOT EXISTS (SELECT 1"
+                      " FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+                      " WHERE e.name IN (p.proname, n.nspname || '.' || p.proname)"
+                      " AND n.nspname IN ('skipjack', 'skipjack_work'))",
+                      "");
+    /* Nothing but the upkeep's functions runs with a coordinator's own rights. */
+    role_expect_count(f.guest,
+                      "SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+                      " WHERE n.nspname = 'skipjack' AND NOT p.prosecdef"
+                      " AND has_function_privilege('boss', p.oid, 'EXECUTE')",
+                      "7");
+    role_farm_clear(&f);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_ALL, "C");
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    role_farm_make_logins();
+#define TEST(name) g_test_add_func("/overreach/" #name, test_##name)
+    TEST(overreaching_statements_are_refused);
+    TEST(results_of_anothers_claim_are_refused);
+    TEST(late_result_of_a_job_given_up_is_its_workers);
+    TEST(nobody_acts_as_another_worker);
+    TEST(registering_again_takes_the_same_secret);
+    TEST(only_the_dead_of_the_same_node_and_login_are_buried);
+    TEST(objects_of_the_session_are_not_looked_at);
+    TEST(what_runs_as_the_owner_is_fixed_and_closed);
+    return g_test_run();
+}
