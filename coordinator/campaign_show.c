@@ -33,7 +33,7 @@ static const struct table_column campaign_columns[] = {
     {NULL, "created_unix", TABLE_INT, 0},
 };
 
-Table *list_campaigns(Store *store, bool active_only, GError **error)
+static Table *list_campaigns(Store *store, GError **error)
 {
     g_autoptr(GPtrArray) campaigns = store_list_campaigns(store, error);
     if (!campaigns)
@@ -41,9 +41,6 @@ Table *list_campaigns(Store *store, bool active_only, GError **error)
     Table *table = table_new(campaign_columns, G_N_ELEMENTS(campaign_columns));
     for (guint i = 0; i < campaigns->len; i++) {
         const struct campaign *campaign = g_ptr_array_index(campaigns, i);
-        if (active_only && g_strcmp0(campaign->state, "active") != 0 &&
-            g_strcmp0(campaign->state, "paused") != 0)
-            continue;
         table_int(table, campaign->id);
         table_text(table, campaign->name);
         table_text(table, campaign->target);
@@ -67,11 +64,6 @@ Table *list_campaigns(Store *store, bool active_only, GError **error)
     return table;
 }
 
-static Table *list_all_campaigns(Store *store, GError **error)
-{
-    return list_campaigns(store, false, error);
-}
-
 int campaign_verb_list(int argc, char **argv)
 {
     const struct cli cli = {
@@ -79,7 +71,7 @@ int campaign_verb_list(int argc, char **argv)
         .summary = "All campaigns that were not dropped.",
         .example = "skipjack campaign list",
     };
-    return list_command(&cli, list_all_campaigns, argc, argv);
+    return list_command(&cli, list_campaigns, argc, argv);
 }
 
 /* ---- show ---- */

@@ -12,6 +12,7 @@ int command_campaign(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_status(int argc, char **argv);
+int command_serve(int argc, char **argv);
 int command_problems(int argc, char **argv);
 int command_networks(int argc, char **argv);
 int command_targets(int argc, char **argv);

@@ -15,9 +15,7 @@
     }
 
 /* NULL and a set error when the database refuses. Free with table_free(). */
-Table *list_campaigns(Store *store, bool active_only, GError **error);
 Table *list_job_states(const struct progress *progress);
-Table *list_workers(Store *store, GError **error);
 Table *list_events(Store *store, int64_t campaign, int limit, GError **error); /* campaign 0: all */
 
 /* Shows and frees the table, or reports error where it is NULL; the exit status. */

@@ -83,6 +83,28 @@ double progress_eta(const struct progress *progress, const struct progress_goal 
     return time_left(progress, goal, progress->spent_seconds / done);
 }
 
+double progress_farm_eta(const struct farm_campaign *c)
+{
+    int64_t rounds = c->configs_limit > 0
+                         ? (c->configs_limit + c->round_configs - 1) / MAX(c->round_configs, 1)
+                         : c->highest_round + 1;
+    rounds = MAX(rounds, c->highest_round + 1);
+    const struct progress progress = {
+        .jobs = (int)c->jobs,
+        .done = (int)c->done,
+        .failed = (int)c->failed,
+        .configs_done = ((c->done + c->failed) * rounds + c->rounds_behind) * c->round_configs,
+        .spent_seconds = c->spent_seconds,
+        .budget_seconds = c->budget_seconds,
+    };
+    const struct progress_goal goal = {
+        .configs = c->jobs * rounds * c->round_configs,
+        .first_configs = c->jobs * c->round_configs,
+    };
+    return strcmp(c->state, "active") == 0 ? progress_eta(&progress, &goal) / MAX(c->workers, 1)
+                                           : NAN;
+}
+
 char *progress_duration(double seconds)
 {
     if (!isfinite(seconds))

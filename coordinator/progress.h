@@ -6,7 +6,7 @@
 #ifndef COORDINATOR_PROGRESS_H
 #define COORDINATOR_PROGRESS_H
 
-#include "schema/store.h"
+#include "schema/farm.h"
 
 /* What a config costs: taken from the newest campaign of the same target, else a documented
  * guess. */
@@ -31,6 +31,11 @@ double progress_estimate(const struct progress *progress, const struct progress_
 
 /* The same from what this campaign's own configs took so far; NAN before the first one. */
 double progress_eta(const struct progress *progress, const struct progress_goal *goal);
+
+/* The same of a farm's campaign, by the rounds of its jobs and shared among the workers that are at it:
+ * seconds on the wall. Where it has no limit of configs, what is known of its jobs' rounds so far counts
+ * as all, unless its budget ends it. NAN while it is paused or nothing was evaluated. */
+double progress_farm_eta(const struct farm_campaign *campaign);
 
 /* "45 s", "3 min 20 s", "2 h 10 min". Free with g_free(). */
 char *progress_duration(double seconds);

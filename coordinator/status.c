@@ -1,42 +1,16 @@
 /* `skipjack status`: the farm at a glance. */
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
+#include "coordinator/farm_tables.h"
 #include "coordinator/lists.h"
+#include "coordinator/progress.h"
 #include "schema/database.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SHOWN_EVENTS 8
-
-static const struct table_column worker_columns[] = {
-    {"worker", "id", TABLE_INT, 0},
-    {"node", "node", TABLE_TEXT, 0},
-    {"target", "target", TABLE_TEXT, 0},
-    {"leases", "leases", TABLE_INT, 0},
-    {"last beat s", "beat_age_seconds", TABLE_NUMBER, 0},
-    {NULL, "process", TABLE_TEXT, 0},
-};
-
-Table *list_workers(Store *store, GError **error)
-{
-    g_autoptr(GPtrArray) workers = store_list_workers(store, NULL, error);
-    if (!workers)
-        return NULL;
-    Table *table = table_new(worker_columns, G_N_ELEMENTS(worker_columns));
-    for (guint i = 0; i < workers->len; i++) {
-        const struct worker_row *worker = g_ptr_array_index(workers, i);
-        if (worker->ended)
-            continue;
-        table_int(table, worker->id);
-        table_text(table, worker->node);
-        table_text(table, worker->target[0] ? worker->target : "builds only");
-        table_int(table, worker->leases);
-        table_number(table, worker->beat_age_seconds);
-        table_text(table, worker->process);
-    }
-    return table;
-}
 
 static const struct table_column event_columns[] = {
     {"when", "when", TABLE_TEXT, 0},        {NULL, "at_unix", TABLE_INT, 0},
@@ -65,110 +39,105 @@ Table *list_events(Store *store, int64_t campaign, int limit, GError **error)
     return table;
 }
 
-static const struct table_column refusal_columns[] = {
-    {"campaign", "campaign", TABLE_INT, 0},
-    {"workers", "workers", TABLE_INT, 0},
-    {"one of them", "node", TABLE_TEXT, 0},
-    {"is not admitted, for", "reason", TABLE_TEXT, 0},
-};
-
-/* A row for each reason of a campaign: they stand next to each other. */
-static Table *list_refusals(Store *store, GError **error)
-{
-    g_autoptr(GPtrArray) refusals = store_list_refusals(store, 0, 0, error);
-    if (!refusals)
-        return NULL;
-    Table *table = table_new(refusal_columns, G_N_ELEMENTS(refusal_columns));
-    for (guint i = 0, same; i < refusals->len; i += same) {
-        const struct refusal_row *first = g_ptr_array_index(refusals, i);
-        for (same = 1; i + same < refusals->len; same++) {
-            const struct refusal_row *next = g_ptr_array_index(refusals, i + same);
-            if (next->campaign != first->campaign || strcmp(next->reason, first->reason) != 0)
-                break;
-        }
-        table_int(table, first->campaign);
-        table_int(table, same);
-        table_text(table, first->node);
-        table_text(table, first->reason);
-    }
-    return table;
-}
-
 /* ---- status ---- */
 
-struct farm {
-    char *database;
-    bool embedded;
-    struct progress sum; /* over the campaigns that are active or paused */
-    Table *campaigns, *workers, *refusals, *events;
+/* The sections, in their order. */
+static const struct section {
+    const char *key, *title;
+    Table *(*make)(const struct farm *farm);
+} sections[] = {
+    {"campaigns", "Campaigns", farm_campaigns},
+    {"jobs", "Their jobs", farm_jobs},
+    {"failures", "Failures", farm_failures},
+    {"workers", "Workers", farm_workers},
+    {"rates", "Over the last five minutes", farm_rates},
+    {"refused", "Refused", farm_refusals},
+    {"out_of_service", "Out of service", farm_out_of_service},
+    {"health", "Database", farm_database},
 };
 
-static void farm_clear(struct farm *farm)
+struct status {
+    char *database; /* its URL as it may be shown */
+    bool embedded;
+    struct farm *farm;
+    Table *events;
+};
+
+static bool status_read(Store *store, struct status *status, GError **error)
 {
-    g_free(farm->database);
-    table_free(farm->campaigns);
-    table_free(farm->workers);
-    table_free(farm->refusals);
-    table_free(farm->events);
+    g_autofree char *url = database_url(&status->embedded, error);
+    status->database = url ? cli_hide_password(url) : NULL;
+    return url && (status->farm = farm_read(store, error)) &&
+           (status->events = list_events(store, 0, SHOWN_EVENTS, error));
 }
 
-static bool sum_jobs(Store *store, struct progress *sum, GError **error)
+/* Sections that say nothing without a campaign or a worker are left out then. */
+static bool is_shown(const struct status *status, const struct section *section)
 {
-    g_autoptr(GPtrArray) campaigns = store_list_campaigns(store, error);
-    for (guint i = 0; campaigns && i < campaigns->len; i++) {
-        const struct campaign *campaign = g_ptr_array_index(campaigns, i);
-        struct progress one = {0};
-        if (campaign->jobs_open == 0)
-            continue;
-        if (!store_progress(store, campaign->id, &one, error))
-            return false;
-        sum->ready += one.ready;
-        sum->building += one.building;
-        sum->built += one.built;
-        sum->evaluating += one.evaluating;
-        sum->done += one.done;
-        sum->failed += one.failed;
-    }
-    return campaigns != NULL;
+    if (section->make == farm_jobs)
+        return status->farm->campaigns->len > 0;
+    return section->make != farm_rates || status->farm->workers->len > 0;
 }
 
-static bool farm_read(Store *store, struct farm *farm, GError **error)
+static void status_print(const struct status *status)
 {
-    farm->database = database_url(&farm->embedded, error);
-    return farm->database && sum_jobs(store, &farm->sum, error) &&
-           (farm->campaigns = list_campaigns(store, true, error)) &&
-           (farm->workers = list_workers(store, error)) &&
-           (farm->refusals = list_refusals(store, error)) &&
-           (farm->events = list_events(store, 0, SHOWN_EVENTS, error));
-}
-
-static void farm_print(const struct farm *farm, const char *database)
-{
-    printf("Database: %s%s\n", database, farm->embedded ? " (embedded)" : "");
-    if (table_rows(farm->campaigns) == 0)
+    const struct farm *farm = status->farm;
+    double eta = farm_eta(farm);
+    g_autofree char *left = progress_duration(eta);
+    printf("Database: %s%s\n", status->database, status->embedded ? " (embedded)" : "");
+    if (farm->campaigns->len == 0)
         printf("\nNo campaign is active.\n");
-    list_section("Campaigns", farm->campaigns);
-    if (table_rows(farm->campaigns) > 0) {
-        Table *states = list_job_states(&farm->sum);
-        list_section("Their jobs", states);
-        table_free(states);
-    }
-    if (table_rows(farm->workers) == 0)
+    else if (!isnan(eta))
+        printf("\nAbout %s left.\n", left);
+    if (farm->workers->len == 0)
         printf("\nNo worker is running; skipjack worker starts one.\n");
-    list_section("Workers", farm->workers);
-    list_section("Refused", farm->refusals);
-    list_section("Latest events", farm->events);
+    for (size_t i = 0; i < G_N_ELEMENTS(sections); i++) {
+        Table *table = sections[i].make(farm);
+        if (is_shown(status, &sections[i]))
+            list_section(sections[i].title, table);
+        table_free(table);
+    }
+    list_section("Latest events", status->events);
 }
 
-static void farm_show_json(const struct farm *farm, const char *database)
+static json_t *number_or_null(double value)
 {
-    Table *states = list_job_states(&farm->sum);
-    table_show_json(json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "database", database,
-                              "embedded", farm->embedded, "campaigns", table_json(farm->campaigns),
-                              "jobs", table_json(states), "workers", table_json(farm->workers),
-                              "refused", table_json(farm->refusals), "events",
-                              table_json(farm->events)));
-    table_free(states);
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *health_json(const struct farm_database *d)
+{
+    return json_pack("{s:f, s:f, s:s, s:I, s:i, s:i, s:f, s:f, s:o, s:f}", "bytes", d->bytes,
+                     "kernels_bytes", d->kernels_bytes, "blob_place", d->blob_place, "blobs_loose",
+                     (json_int_t)d->blobs_loose, "connections", d->connections, "connections_limit",
+                     d->connections_limit, "oldest_transaction_seconds",
+                     d->oldest_transaction_seconds, "dead_bundles", d->dead_bundles,
+                     "upkeep_age_seconds",
+                     number_or_null(d->upkeep_age_seconds < 0 ? NAN : d->upkeep_age_seconds),
+                     "oldest_claim_seconds", d->oldest_claim_seconds);
+}
+
+static void status_show_json(const struct status *status)
+{
+    json_t *all =
+        json_pack("{s:s, s:b, s:o}", "database", status->database, "embedded", status->embedded,
+                  "eta_seconds", number_or_null(farm_eta(status->farm)));
+    for (size_t i = 0; i < G_N_ELEMENTS(sections); i++) {
+        Table *table = sections[i].make(status->farm);
+        json_object_set_new(all, sections[i].key,
+                            sections[i].make == farm_database ? health_json(&status->farm->database)
+                                                              : table_json(table));
+        table_free(table);
+    }
+    json_object_set_new(all, "events", table_json(status->events));
+    table_show_json(all);
+}
+
+static void status_clear(struct status *status)
+{
+    g_free(status->database);
+    farm_free(status->farm);
+    table_free(status->events);
 }
 
 int command_status(int argc, char **argv)
@@ -178,24 +147,22 @@ int command_status(int argc, char **argv)
     const struct cli cli = {
         .command = "status",
         .summary =
-            "The farm at a glance: database, active campaigns, their jobs, workers, which of them a "
-            "campaign does not admit and why, events.",
+            "The farm at a glance: active campaigns and how long they still take, failures by "
+            "reason, workers and what they work on, rates, which workers a campaign does not "
+            "admit and why, what is out of service, how the database is, events.",
         .example = "skipjack status",
         .options = options,
     };
     if (!cli_parse(&cli, &argc, &argv))
         return CLI_USAGE;
     GError *error = NULL;
-    struct farm farm = {0};
+    struct status status = {0};
     g_autoptr(Store) store = database_open(true, &error);
-    bool ok = store && farm_read(store, &farm, &error);
-    if (ok) {
-        g_autofree char *database = cli_hide_password(farm.database);
-        if (as_json)
-            farm_show_json(&farm, database);
-        else
-            farm_print(&farm, database);
-    }
-    farm_clear(&farm);
+    bool ok = store && status_read(store, &status, &error);
+    if (ok && as_json)
+        status_show_json(&status);
+    else if (ok)
+        status_print(&status);
+    status_clear(&status);
     return ok ? CLI_DONE : cli_fail("status", error);
 }

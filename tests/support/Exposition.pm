@@ -7,7 +7,7 @@ use Exporter 'import';
 use IO::Select;
 use IO::Socket::INET;
 use Time::HiRes qw(sleep time);
-our @EXPORT_OK = qw(get faults samples documented wait_for);
+our @EXPORT_OK = qw(get faults samples told documented wait_for);
 
 # (status, body) of a request of a "http://ADDRESS:PORT"; () where nobody answers.
 sub get {
@@ -80,7 +80,20 @@ sub samples {
     return \%samples;
 }
 
-# {name => "type label label"} of a section of deploy/metrics.md.
+# {name => "type label label"} of a text, a histogram's without its own label.
+sub told {
+    my ($text) = @_;
+    my %told = $text =~ /^# TYPE ($name) (\w+)$/mg;
+    for my $series ($text =~ /^($name\{.*\}) \S+$/mg) {
+        my ($of, $labels) = $series =~ /^(\w+)\{(.*)\}$/;
+        $of =~ s/_(bucket|sum|count)$// if !$told{$of};
+        my ($type) = $told{$of} =~ /^(\w+)/;
+        $told{$of} = join ' ', $type, sort grep { $_ ne 'le' } $labels =~ /(\w+)="/g;
+    }
+    return \%told;
+}
+
+# The same of a section of deploy/metrics.md.
 sub documented {
     my ($section) = @_;
     open my $file, '<', 'deploy/metrics.md' or die $!;

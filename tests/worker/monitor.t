@@ -9,7 +9,7 @@ use IO::Socket::INET;
 use JSON::PP;
 use Test::More;
 use lib 'tests/support';
-use Exposition qw(get faults samples documented wait_for);
+use Exposition qw(get faults samples told documented wait_for);
 
 my $program = abs_path($ENV{SKIPJACK} // 'build/skipjack');
 -x $program or plan skip_all => "$program is not built";
@@ -80,14 +80,7 @@ $configs += $now->{$_} for grep { /^skipjack_worker_configs_total/ } keys %$now;
 is $configs, 4, 'four configs have an outcome';
 cmp_ok $now->{'skipjack_worker_kernels_total{result="ok"}'}, '>=', 2, 'kernels are counted';
 cmp_ok $now->{skipjack_worker_compile_seconds_total}, '>', 0, 'and their time';
-my %told;
-for my $line (split /\n/, $text) {
-    $told{$1} = $2 if $line =~ /^# TYPE (\w+) (\w+)/;
-    next if $line !~ /^(\w+?)(?:_bucket|_sum|_count)?\{(.*)\}/ || $line =~ /_bucket|_sum\{/;
-    my ($row, $labels) = ($1, $2);
-    $told{$row} = join ' ', $told{$row} =~ /^(\w+)/, sort $labels =~ /(\w+)="/g;
-}
-is_deeply \%told, documented('A worker'), 'deploy/metrics.md lists just these, with type and labels';
+is_deeply told($text), documented('A worker'), 'deploy/metrics.md lists just these, with type and labels';
 
 # ---- Strangers.
 

@@ -148,6 +148,8 @@ void agent_give_up(struct agent *agent, const char *format, ...)
     va_end(arguments);
     if (agent->exit_status == 0)
         log_write(LEVEL_ERROR, "worker_failed", NULL, "%s", text);
+    if (agent->exit_status == 0 && agent->worker && agent->data)
+        call_event(agent, "worker failed", NULL, text);
     agent->exit_status = 1;
     agent_kick(agent);
 }

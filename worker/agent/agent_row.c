@@ -1,4 +1,5 @@
 /* The agent's row among the workers: entered, kept alive, signed off, and compared with the others'. */
+#include "schema/farm.h"
 #include "worker/agent/agent_state.h"
 #include "worker/agent/identity.h"
 
@@ -9,6 +10,8 @@ struct worker_call {
     char *node, *process, *target, *stack;
     int64_t worker;
     bool others_work, drains;
+    bool reports; /* with the counts of then */
+    struct farm_counts counts;
     GPtrArray *refusals; /* struct refusal_row * */
 };
 
@@ -137,9 +140,34 @@ void agent_register(struct agent *agent)
     lane_push(agent->data, &call->call);
 }
 
+/* The farm's rates live on what workers have done: told where it changed, and not with each beat. */
+#define REPORT_US (10 * G_USEC_PER_SEC)
+
+static void add_report(struct worker_call *call, bool at_last)
+{
+    struct agent *agent = call->agent;
+    struct farm_counts *counts = &call->counts;
+    counts->jobs = (int64_t)agent->counts.jobs_ended;
+    for (int i = 0; i < FAILURE_COUNT; i++) {
+        counts->configs += (int64_t)agent->counts.configs[i];
+        counts->failures[i] = (int64_t)agent->counts.configs[i];
+        counts->kernels += (int64_t)agent->counts.kernels[i];
+    }
+    int64_t sum = counts->jobs + counts->configs + counts->kernels;
+    gint64 now = g_get_monotonic_time();
+    if (sum == agent->reported || (!at_last && now - agent->reported_us < REPORT_US))
+        return;
+    call->reports = true;
+    agent->reported = sum;
+    agent->reported_us = now;
+}
+
 static bool run_ended(struct lane_call *base, Store *store, GError **error)
 {
-    return store_worker_ended(store, ((struct worker_call *)base)->worker, error);
+    struct worker_call *call = (struct worker_call *)base;
+    if (call->reports && !farm_report_worker(store, call->worker, &call->counts, error))
+        return false;
+    return store_worker_ended(store, call->worker, error);
 }
 
 static void ended(struct lane_call *base, const GError *error)
@@ -157,6 +185,7 @@ static void ended(struct lane_call *base, const GError *error)
 void agent_sign_off(struct agent *agent)
 {
     struct worker_call *call = worker_call_new(agent);
+    add_report(call, true);
     call->call.run = run_ended;
     call->call.done = ended;
     agent->registering = true;
@@ -166,7 +195,8 @@ void agent_sign_off(struct agent *agent)
 static bool run_beat(struct lane_call *base, Store *store, GError **error)
 {
     struct worker_call *call = (struct worker_call *)base;
-    if (!store_heartbeat(store, call->worker, error))
+    if (!store_heartbeat(store, call->worker, error) ||
+        (call->reports && !farm_report_worker(store, call->worker, &call->counts, error)))
         return false;
     call->drains = store_drains(store);
     return true;
@@ -201,6 +231,7 @@ void agent_beat_due(uv_timer_t *timer)
         return;
     agent->beat_us = now;
     struct worker_call *call = worker_call_new(agent);
+    add_report(call, false);
     call->call.run = run_beat;
     call->call.done = beaten;
     lane_push(agent->control, &call->call);

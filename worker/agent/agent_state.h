@@ -52,6 +52,8 @@ struct agent {
     bool no_room;              /* agent_has_room() said so last */
     Monitor *monitor;          /* NULL where none is asked for */
     struct agent_counts counts;
+    int64_t reported; /* what was told of the counts to the database, as one sum */
+    gint64 reported_us;
     gint64 began_us;     /* of the real clock */
     gint64 beaten_us;    /* when the last beat got through */
     GHashTable *best_ms; /* "campaign problem" -> double *, best verified so far */

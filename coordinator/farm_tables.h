@@ -1,0 +1,21 @@
+/* The farm at a glance, as tables: what `skipjack status` shows. Each is freed with table_free(). */
+#ifndef COORDINATOR_FARM_TABLES_H
+#define COORDINATOR_FARM_TABLES_H
+
+#include "coordinator/table.h"
+#include "schema/farm.h"
+
+Table *farm_campaigns(const struct farm *farm); /* active and paused ones, with their forecast */
+Table *farm_jobs(const struct farm *farm);      /* their jobs by state */
+Table *farm_failures(const struct farm *farm);  /* jobs of these, and configs of running workers */
+Table *farm_workers(const struct farm *farm);
+Table *farm_refusals(const struct farm *farm);
+Table *farm_rates(const struct farm *farm);
+/* Quarantined configs, workers that failed or are lost, trouble with stores of code. */
+Table *farm_out_of_service(const struct farm *farm);
+Table *farm_database(const struct farm *farm);
+
+/* The longest of the campaigns' forecasts; NAN where there is none. */
+double farm_eta(const struct farm *farm);
+
+#endif
