@@ -188,22 +188,27 @@ static GHashTable *verified_jobs(struct chaos *chaos)
     return ids;
 }
 
+static void check_real_job(struct chaos_check *check, struct chaos *chaos, GHashTable *verified,
+                           const struct job_row *job)
+{
+    bool done = strcmp(job->state, "done") == 0;
+    *(done ? &check->real_done : &check->real_failed) += 1;
+    if (done && !g_hash_table_contains(verified, &job->id))
+        note(check, FALSELY_SUCCESSFUL, job->id, "done without a verified config");
+    else if (job->failure == FAILURE_WORKER_LOST)
+        check_worker_lost(check, chaos, job);
+    else if (!done && !is_true_reason(job->failure))
+        note(check, FALSELY_FAILED, job->id, "a good job %s: %s (%s)", job->state,
+             failure_name(job->failure), job->detail ? job->detail : "");
+}
+
 static void check_real(struct chaos_check *check, struct chaos *chaos)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(GHashTable) verified = verified_jobs(chaos);
-    g_autoptr(GPtrArray) jobs = store_list_jobs(chaos->store, chaos->real_campaign, &error);
-    for (guint i = 0; jobs && i < jobs->len; i++) {
-        const struct job_row *job = jobs->pdata[i];
-        bool done = strcmp(job->state, "done") == 0;
-        *(done ? &check->real_done : &check->real_failed) += 1;
-        if (done && !g_hash_table_contains(verified, &job->id))
-            note(check, FALSELY_SUCCESSFUL, job->id, "done without a verified config");
-        else if (job->failure == FAILURE_WORKER_LOST)
-            check_worker_lost(check, chaos, job);
-        else if (!done && !is_true_reason(job->failure))
-            note(check, FALSELY_FAILED, job->id, "a good job %s: %s (%s)", job->state,
-                 failure_name(job->failure), job->detail ? job->detail : "");
+    for (int c = 0; c < 2 && chaos->real_campaigns[c] != 0; c++) {
+        g_autoptr(GPtrArray) jobs = store_list_jobs(chaos->store, chaos->real_campaigns[c], NULL);
+        for (guint i = 0; jobs && i < jobs->len; i++)
+            check_real_job(check, chaos, verified, jobs->pdata[i]);
     }
 }
 

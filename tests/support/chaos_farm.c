@@ -125,8 +125,20 @@ static bool has_passed(gint64 *until, bool now)
     return true;
 }
 
+static void resume_children(struct chaos *chaos, bool now)
+{
+    for (guint i = chaos->stopped->len; i-- > 0;) {
+        struct stopped_child *child = &g_array_index(chaos->stopped, struct stopped_child, i);
+        if (!has_passed(&child->resume_at, now))
+            continue;
+        kill(child->pid, SIGCONT);
+        g_array_remove_index_fast(chaos->stopped, i);
+    }
+}
+
 void chaos_heal(struct chaos *chaos, bool now)
 {
+    resume_children(chaos, now);
     for (int i = 0; i < CHAOS_ACTORS; i++)
         if (has_passed(&chaos->actors[i].resume_at, now))
             kill(chaos->actors[i].pid, SIGCONT);
@@ -211,16 +223,26 @@ static void run_calm(struct chaos *chaos)
     chaos->calm = sim_results(store, campaign);
 }
 
-static void make_real_campaign(struct chaos *chaos)
+static int64_t make_real_campaign(struct chaos *chaos, int problem_count,
+                                  const char *const *arguments)
 {
-    static const char *const arguments[] = {
-        "--configs", "3", "--seed", "3", "--solvers", "ConvCpuDirect,ConvDirectNaive", NULL};
     g_autoptr(GString) problems = g_string_new("");
-    for (int i = 0; i < chaos->size.real_problems; i++)
+    for (int i = 0; i < problem_count; i++)
         g_string_append_printf(problems, "%d-6-6-1x1-%d-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n",
                                4 + i % 8, 4 + i / 8);
+    return live_campaign(chaos->skipjack, problems->str, arguments);
+}
+
+static void make_real_campaigns(struct chaos *chaos)
+{
+    static const char *const several[] = {
+        "--configs", "3", "--seed", "3", "--solvers", "ConvCpuDirect,ConvDirectNaive", NULL};
+    static const char *const one[] = {"--configs",       "1", "--seed", "4", "--solvers",
+                                      "ConvDirectNaive", NULL};
     g_setenv("SKIPJACK_DB", chaos->url, TRUE);
-    chaos->real_campaign = live_campaign(chaos->skipjack, problems->str, arguments);
+    chaos->real_campaigns[0] = make_real_campaign(chaos, chaos->size.real_problems, several);
+    if (chaos->size.tiny_problems > 0)
+        chaos->real_campaigns[1] = make_real_campaign(chaos, chaos->size.tiny_problems, one);
 }
 
 void chaos_init(struct chaos *chaos, const char *argv0, guint32 seed, const struct chaos_size *size)
@@ -229,6 +251,7 @@ void chaos_init(struct chaos *chaos, const char *argv0, guint32 seed, const stru
     const char *skipjack = g_getenv("SKIPJACK");
     *chaos = (struct chaos){.size = *size, .seed = seed};
     chaos->random = g_rand_new_with_seed(seed);
+    chaos->stopped = g_array_new(FALSE, FALSE, sizeof(struct stopped_child));
     chaos->programs = realpath(folder, NULL);
     chaos->skipjack = realpath(skipjack ? skipjack : "build/skipjack", NULL);
     if (chaos->skipjack == NULL)
@@ -242,7 +265,7 @@ void chaos_init(struct chaos *chaos, const char *argv0, guint32 seed, const stru
     chaos->url = server_add_database("chaos");
     chaos->store = open_store(chaos->url);
     chaos->sim_campaign = sim_campaign(chaos->store, size->sim_jobs);
-    make_real_campaign(chaos);
+    make_real_campaigns(chaos);
     for (int i = 0; i < CHAOS_HOSTS; i++)
         make_host(chaos, i);
     name_actors(chaos);
@@ -262,8 +285,10 @@ bool chaos_finish(struct chaos *chaos, int seconds)
         actor->pid = 0;
     }
     chaos_fill(chaos);
-    return await_done(chaos->store, chaos->sim_campaign, seconds) &&
-           await_done(chaos->store, chaos->real_campaign, seconds);
+    bool done = await_done(chaos->store, chaos->sim_campaign, seconds);
+    for (int i = 0; i < 2 && chaos->real_campaigns[i] != 0; i++)
+        done = done && await_done(chaos->store, chaos->real_campaigns[i], seconds);
+    return done;
 }
 
 static bool end_agent(pid_t agent)

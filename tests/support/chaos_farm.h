@@ -17,6 +17,7 @@
 struct chaos_size {
     int seconds; /* of chaos */
     int sim_jobs, real_problems;
+    int tiny_problems; /* of a further campaign, one config each, or 0 */
 };
 
 struct actor {
@@ -25,6 +26,13 @@ struct actor {
     pid_t pid;
     gint64 resume_at; /* stopped until then, in monotonic microseconds; 0: it runs */
     char *node, *log;
+};
+
+/* A child of an agent, stopped until then. It may be dead by then, and nobody has its number: ids are
+ * not used again within a minute. */
+struct stopped_child {
+    pid_t pid;
+    gint64 resume_at;
 };
 
 struct host {
@@ -47,12 +55,14 @@ struct chaos {
     const char *skipjack;
     char *url; /* past the proxies */
     Store *store;
-    int64_t sim_campaign, real_campaign;
-    GHashTable *calm; /* what the simulated campaign comes to undisturbed */
+    int64_t sim_campaign;
+    int64_t real_campaigns[2]; /* the second one has the tiny problems, or is 0 */
+    GHashTable *calm;          /* what the simulated campaign comes to undisturbed */
     struct host hosts[CHAOS_HOSTS];
     struct actor actors[CHAOS_ACTORS];
-    int started; /* processes so far: seeds of simulated workers */
-    bool over;   /* what starts now works without pauses */
+    GArray *stopped; /* struct stopped_child, those that go on later */
+    int started;     /* processes so far: seeds of simulated workers */
+    bool over;       /* what starts now works without pauses */
 };
 
 /* Makes room, server, campaigns and hosts, and finds out what an undisturbed farm comes to. argv0 is
@@ -65,7 +75,7 @@ void chaos_fill(struct chaos *chaos);
 void chaos_heal(struct chaos *chaos, bool now);
 /* Commands the host's proxy. */
 void chaos_tell(struct chaos *chaos, int host, const char *command);
-/* Ends chaos and waits until both campaigns are done; false where they are not within the time. */
+/* Ends chaos and waits until all campaigns are done; false where they are not within the time. */
 bool chaos_finish(struct chaos *chaos, int seconds);
 /* Ends all workers, agents in good order; whether all of these did. */
 bool chaos_dismiss(struct chaos *chaos);

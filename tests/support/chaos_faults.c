@@ -78,32 +78,57 @@ static const char *stop_agent(struct chaos *chaos)
     return stop_actor(chaos, true);
 }
 
-static const char *signal_child(struct chaos *chaos, const char *words, int number)
+/* A child of an agent that runs, 0 where there is none now. */
+static pid_t any_child(struct chaos *chaos, const char *words, const char **node)
 {
-    struct actor *actor = any_actor(chaos, true);
+    const struct actor *actor = any_actor(chaos, true);
     if (actor == NULL)
-        return NULL;
+        return 0;
     g_autoptr(GArray) children = room_children(actor->pid, words);
     if (children->len == 0)
+        return 0;
+    *node = actor->node;
+    return g_array_index(children, pid_t,
+                         (guint)g_rand_int_range(chaos->random, 0, (gint32)children->len));
+}
+
+static const char *kill_child(struct chaos *chaos, const char *words)
+{
+    const char *node;
+    pid_t child = any_child(chaos, words, &node);
+    return child != 0 && kill(child, SIGKILL) == 0 ? node : NULL;
+}
+
+/* Beyond the lease, for which its agent beats on; at its deadline the agent ends it. */
+static const char *stop_child(struct chaos *chaos, const char *words)
+{
+    const char *node;
+    struct stopped_child stopped = {.pid = any_child(chaos, words, &node)};
+    if (stopped.pid == 0 || kill(stopped.pid, SIGSTOP) != 0)
         return NULL;
-    int place = g_rand_int_range(chaos->random, 0, (gint32)children->len);
-    return kill(g_array_index(children, pid_t, (guint)place), number) == 0 ? actor->node : NULL;
+    stopped.resume_at = later(chaos, CHAOS_LEASE_SECONDS + 1, CHAOS_LEASE_SECONDS + 3);
+    g_array_append_val(chaos->stopped, stopped);
+    return node;
 }
 
 static const char *kill_build(struct chaos *chaos)
 {
-    return signal_child(chaos, "child build", SIGKILL);
+    return kill_child(chaos, "child build");
+}
+
+static const char *stop_build(struct chaos *chaos)
+{
+    return stop_child(chaos, "child build");
 }
 
 static const char *kill_eval(struct chaos *chaos)
 {
-    return signal_child(chaos, "child eval", SIGKILL);
+    return kill_child(chaos, "child eval");
 }
 
-/* The agent ends it at its deadline. */
 static const char *stop_eval(struct chaos *chaos)
 {
-    return signal_child(chaos, "child eval", SIGSTOP);
+    return stop_child(chaos, "child eval");
 }
 
 /* ---- PostgreSQL ---- */
@@ -254,8 +279,9 @@ static const struct fault_row rows[] = {
     {"agent killed", always, kill_agent},
     {"agent stopped past its lease", always, stop_agent},
     {"build child killed", always, kill_build},
+    {"build child stopped past the lease", always, stop_build},
     {"eval child killed", always, kill_eval},
-    {"eval child stopped", always, stop_eval},
+    {"eval child stopped past the lease", always, stop_eval},
     {"PostgreSQL stopped (fast)", always, stop_server_fast},
     {"PostgreSQL stopped (immediate)", always, stop_server_immediately},
     {"PostgreSQL killed", always, kill_server},
