@@ -18,6 +18,7 @@ struct lane {
     gint64 lost_us, began_us; /* the loss, the run */
     struct lane_stats stats;
     struct log_limit away; /* what is said of the loss */
+    bool deaf; /* there was no connection for a while: somebody may have woken this worker */
     uint64_t pause_ms;
     uv_work_t work;
     uv_timer_t *timer;
@@ -62,6 +63,7 @@ static void lane_hear(Lane *lane)
 {
     bool lost = false;
     bool woken = store_woken(lane->store, &lost);
+    lane->deaf |= lost;
     if (lost)
         lane_unwatch_socket(lane);
     if (woken)
@@ -72,6 +74,7 @@ static void lane_readable(uv_poll_t *poll, int status, int events)
 {
     Lane *lane = poll->data;
     (void)events;
+    lane->deaf |= status < 0;
     if (status < 0)
         lane_unwatch_socket(lane);
     else
@@ -139,10 +142,18 @@ static void lane_wait(Lane *lane)
         lane->lost_us = g_get_monotonic_time();
         lane->stats.losses++;
     }
-    lane->lost = true;
+    lane->lost = lane->deaf = true;
     lane->pause_ms = CLAMP(lane->pause_ms * 2, PAUSE_FIRST_MS, PAUSE_MAX_MS);
     uv_timer_start(lane->timer, lane_timer, lane->pause_ms, 0);
     g_clear_error(&lane->error);
+}
+
+/* What was said meanwhile is not said again. */
+static void lane_make_good(Lane *lane)
+{
+    if (lane->deaf && lane->woken)
+        lane->woken(lane->woken_data, store_drains(lane->store));
+    lane->deaf = false;
 }
 
 static void lane_ran(uv_work_t *work, int status)
@@ -162,6 +173,7 @@ static void lane_ran(uv_work_t *work, int status)
     g_autoptr(GError) error = g_steal_pointer(&lane->error);
     struct lane_call *call = g_queue_pop_head(&lane->calls);
     call->done(call, error);
+    lane_make_good(lane);
     lane_next(lane);
     lane_watch_socket(lane);
 }

@@ -37,7 +37,7 @@ struct lane_spec {
 /* Opens nothing yet. */
 Lane *lane_new(uv_loop_t *loop, const struct lane_spec *spec);
 /* Between calls the connection is watched: woken is called when the database speaks, once a call has had
- * store_listen(). */
+ * store_listen(), and when there is a connection again. */
 void lane_watch(Lane *lane, lane_woken_fn *woken, void *data);
 /* No call may be under way. The loop must run on until its handles are closed. */
 void lane_free(Lane *lane);
