@@ -35,6 +35,13 @@ static void tell(struct tests *tests, bool passed, const char *name)
     fflush(stdout);
 }
 
+static void tell_time(gint64 start_us, const char *what)
+{
+    double seconds = (double)(g_get_monotonic_time() - start_us) / G_USEC_PER_SEC;
+    printf("# after %.0f s: %s\n", seconds, what);
+    fflush(stdout);
+}
+
 static void tell_skipped(struct tests *tests, const char *name, const char *reason)
 {
     printf("ok %d - /chaos/%s # SKIP %s\n", ++tests->count, name, reason);
@@ -139,11 +146,12 @@ static int run(const struct options *options, const char *argv0)
 {
     struct chaos_size size = {.seconds = options->seconds,
                               .sim_jobs = options->jobs,
-                              .real_problems = options->is_long ? 60 : 8,
+                              .real_problems = options->is_long ? 60 : 6,
                               .tiny_problems = options->is_long ? 1000 : 0};
     struct tests tests = {0};
     struct chaos chaos;
     struct chaos_check check;
+    gint64 start_us = g_get_monotonic_time();
     struct fault_tally *tallies = g_new0(struct fault_tally, (gsize)fault_count());
     for (int i = 0; i < fault_count(); i++)
         tallies[i].touched = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
@@ -151,10 +159,13 @@ static int run(const struct options *options, const char *argv0)
     printf("# seed %d, %s\n", options->seed,
            chaos.namespaces ? "hosts in network namespaces" : chaos.only_loopback);
     chaos_fill(&chaos);
+    tell_time(start_us, "chaos begins");
     wreak(&chaos, tallies);
+    tell_time(start_us, "chaos is over, the rest of the work is done");
     bool done = chaos_finish(&chaos, options->is_long ? 600 : 120);
     tell(&tests, done, "all_campaigns_are_done");
     tell(&tests, chaos_dismiss(&chaos), "agents_end_in_good_order");
+    tell_time(start_us, "what came of it is looked at");
     chaos_check_init(&check, &chaos);
     tell_findings(&tests, &chaos, &check, tallies);
     print_table(&check, tallies);
@@ -178,7 +189,7 @@ static bool parse(struct options *options, int *argc, char ***argv)
         {"long", 0, 0, G_OPTION_ARG_NONE, &options->is_long, "Minutes, thousands of jobs", NULL},
         {"seed", 0, 0, G_OPTION_ARG_INT, &options->seed, "What is done, and when (1)", "N"},
         {"seconds", 0, 0, G_OPTION_ARG_INT, &options->seconds, "Of chaos (20; long 240)", "S"},
-        {"jobs", 0, 0, G_OPTION_ARG_INT, &options->jobs, "Simulated (1200; long 10000)", "N"},
+        {"jobs", 0, 0, G_OPTION_ARG_INT, &options->jobs, "Simulated (600; long 10000)", "N"},
         {"keep", 0, 0, G_OPTION_ARG_FILENAME, &options->keep,
          "Leave the database there, for skipjack with that SKIPJACK_HOME", "FOLDER"},
         {NULL}};
@@ -190,7 +201,7 @@ static bool parse(struct options *options, int *argc, char ***argv)
     if (options->seconds == 0)
         options->seconds = options->is_long ? 240 : 20;
     if (options->jobs == 0)
-        options->jobs = options->is_long ? 10000 : 1200;
+        options->jobs = options->is_long ? 10000 : 600;
     if (options->seconds > 0 && options->jobs >= 100 && options->jobs <= 1000000)
         return true;
     fputs("test_chaos: --seconds takes 1 or more, --jobs 100 to 1000000\n", stderr);

@@ -243,7 +243,7 @@ static void outage_begin(struct outage *outage, const char *node, int channels)
     outage->fence = ask("SELECT fence FROM bundles WHERE campaign_id = $1", outage->campaign);
     proxy_tell("blackhole");
     kill(child, SIGCONT);
-    await_log(outage->log, ": round 0: ");
+    await_log(outage->log, "round 0: ");
     await("SELECT count(*) FROM (SELECT lose_expired()) AS l, events"
           " WHERE kind = 'lease lost' AND campaign_id = $1",
           outage->campaign);

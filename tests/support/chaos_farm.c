@@ -279,7 +279,7 @@ bool chaos_finish(struct chaos *chaos, int seconds)
     chaos->over = true;
     for (int i = 0; i < CHAOS_ACTORS; i++) {
         struct actor *actor = &chaos->actors[i];
-        if (actor->agent)
+        if (actor->agent || actor->pid == 0)
             continue;
         room_kill(actor->pid);
         actor->pid = 0;

@@ -248,6 +248,7 @@ bool room_run(const char *const *argv, uid_t uid, gid_t gid, const char *log)
 
 void room_kill(pid_t pid)
 {
+    g_assert(pid > 0); /* 0 is everybody of the group */
     kill(pid, SIGKILL);
     wait_status(pid);
 }
