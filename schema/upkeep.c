@@ -133,23 +133,19 @@ static bool forget_kernels(struct upkeep *upkeep, GError **error)
     if (!search_needed(upkeep, error))
         return false;
     g_autofree char *last = g_strdup("-infinity");
-    g_autofree char *last_key = g_strdup("");
     int64_t looked = BATCH_ROWS;
     while (upkeep->searched && looked == BATCH_ROWS && !stopped(upkeep)) {
-        g_autoptr(StoreJson) row =
-            STEP(upkeep, error,
-                 "forget_kernels($1, $2, least($3::timestamptz, now() - $4 * interval '1 day'),"
-                 " $5, $6)",
-                 "sssdib", last, last_key, upkeep->asked_before, upkeep->options->kernel_days,
-                 BATCH_ROWS, !upkeep->options->dry_run);
+        g_autoptr(StoreJson) row = STEP(
+            upkeep, error,
+            "forget_kernels($1, least($2::timestamptz, now() - $3 * interval '1 day'), $4, $5)",
+            "ssdib", last, upkeep->asked_before, upkeep->options->kernel_days, BATCH_ROWS,
+            !upkeep->options->dry_run);
         if (row == NULL)
             return false;
         add_found(upkeep, UPKEEP_KERNELS, row);
         looked = json_member_int(row, "looked");
         g_free(last);
-        g_free(last_key);
         last = json_member_text(row, "last");
-        last_key = json_member_text(row, "last_key");
     }
     return true;
 }

@@ -62,7 +62,7 @@ BEGIN
     INSERT INTO pg_temp.kernel_search_tables VALUES (child.oid);
     BEGIN
         EXECUTE format('INSERT INTO pg_temp.kernel_search_needed'
-                       ' SELECT unnest(string_to_array(kernel_keys, '','')) FROM %I'
+                       ' SELECT DISTINCT unnest(string_to_array(kernel_keys, '','')) FROM %I'
                        ' ON CONFLICT DO NOTHING', child.relname);
     EXCEPTION WHEN undefined_table THEN
         NULL; -- it was dropped meanwhile
@@ -76,15 +76,16 @@ END $$;
 CREATE FUNCTION drop_code(after text, used_before timestamptz, batch integer, really boolean,
                           OUT looked bigint, OUT looked_bytes bigint, OUT last text,
                           OUT freed bigint, OUT bytes bigint)
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     keys text[];
 BEGIN
     SELECT count(*), coalesce(sum(p.code_bytes), 0), max(p.key),
-           array_agg(p.key) FILTER (WHERE p.used_at < used_before AND NOT EXISTS (
-               SELECT 1 FROM pg_temp.kernel_search_needed n WHERE n.key = p.key))
+           array_agg(p.key) FILTER (WHERE p.used_at < used_before AND p.needed IS NULL)
     INTO looked, looked_bytes, last, keys
-    FROM (SELECT k.key, k.code_bytes, k.used_at FROM kernels k
+    FROM (SELECT k.key, k.code_bytes, k.used_at,
+                 (SELECT n.key FROM pg_temp.kernel_search_needed n WHERE n.key = k.key) AS needed
+          FROM kernels k
           WHERE k.code_place IS NOT NULL AND k.key > after ORDER BY k.key LIMIT batch) AS p;
     IF NOT really THEN
         SELECT count(*), coalesce(sum(k.code_bytes), 0) INTO freed, bytes
@@ -107,26 +108,24 @@ END $$;
 
 -- Forgets kernels without code that no list has and nobody asked for since:
 -- what is left of them is how long they took to compile, or why they did not.
-CREATE FUNCTION forget_kernels(after timestamptz, after_key text, used_before timestamptz,
-                               batch integer, really boolean, OUT looked bigint,
-                               OUT last timestamptz, OUT last_key text, OUT freed bigint,
-                               OUT bytes bigint)
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+-- Those of one moment beyond a batch are left to the next search.
+CREATE FUNCTION forget_kernels(after timestamptz, used_before timestamptz, batch integer,
+                               really boolean, OUT looked bigint, OUT last timestamptz,
+                               OUT freed bigint, OUT bytes bigint)
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     keys text[];
 BEGIN
-    SELECT count(*), max(p.built_at), (array_agg(p.key ORDER BY p.built_at DESC, p.key DESC))[1],
-           array_agg(p.key) FILTER (WHERE p.used_at < used_before AND NOT EXISTS (
-               SELECT 1 FROM pg_temp.kernel_search_needed n WHERE n.key = p.key)),
-           count(*) FILTER (WHERE p.used_at < used_before AND NOT EXISTS (
-               SELECT 1 FROM pg_temp.kernel_search_needed n WHERE n.key = p.key)),
-           coalesce(sum(p.bytes) FILTER (WHERE p.used_at < used_before AND NOT EXISTS (
-               SELECT 1 FROM pg_temp.kernel_search_needed n WHERE n.key = p.key)), 0)
-    INTO looked, last, last_key, keys, freed, bytes
-    FROM (SELECT k.key, k.built_at, k.used_at, pg_column_size(k) AS bytes FROM kernels k
-          WHERE k.code_place IS NULL AND k.built_at < used_before
-            AND (k.built_at, k.key) > (after, after_key)
-          ORDER BY k.built_at, k.key LIMIT batch) AS p;
+    SELECT count(*), max(p.built_at), array_agg(p.key) FILTER (WHERE p.is_old),
+           count(*) FILTER (WHERE p.is_old), coalesce(sum(p.bytes) FILTER (WHERE p.is_old), 0)
+    INTO looked, last, keys, freed, bytes
+    FROM (SELECT k.key, k.built_at, pg_column_size(k) AS bytes,
+                 k.used_at < used_before
+                 AND (SELECT n.key FROM pg_temp.kernel_search_needed n
+                      WHERE n.key = k.key) IS NULL AS is_old
+          FROM kernels k
+          WHERE k.code_place IS NULL AND k.built_at < used_before AND k.built_at > after
+          ORDER BY k.built_at LIMIT batch) AS p;
     IF really THEN
         DELETE FROM kernels k
         WHERE k.key IN (SELECT h.key FROM kernels h
