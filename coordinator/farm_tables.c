@@ -30,7 +30,7 @@ static const struct table_column campaign_columns[] = {
     {NULL, "age_seconds", TABLE_NUMBER, 0},
 };
 
-Table *farm_campaigns(const struct farm *farm)
+Table *farm_campaigns(const struct farm_state *farm)
 {
     Table *table = table_new(campaign_columns, G_N_ELEMENTS(campaign_columns));
     for (guint i = 0; i < farm->campaigns->len; i++) {
@@ -54,7 +54,7 @@ Table *farm_campaigns(const struct farm *farm)
     return table;
 }
 
-double farm_eta(const struct farm *farm)
+double farm_eta(const struct farm_state *farm)
 {
     double longest = NAN;
     for (guint i = 0; i < farm->campaigns->len; i++)
@@ -67,7 +67,7 @@ static const struct table_column job_columns[] = {
     {"jobs", "jobs", TABLE_INT, 0},
 };
 
-Table *farm_jobs(const struct farm *farm)
+Table *farm_jobs(const struct farm_state *farm)
 {
     static const char *const names[] = {"ready",      "building", "built",
                                         "evaluating", "done",     "failed"};
@@ -94,7 +94,7 @@ static const struct table_column failure_columns[] = {
 };
 
 /* Slow and pending configs did not fail. */
-Table *farm_failures(const struct farm *farm)
+Table *farm_failures(const struct farm_state *farm)
 {
     Table *table = table_new(failure_columns, G_N_ELEMENTS(failure_columns));
     for (int f = FAILURE_NONE + 1; f < FAILURE_COUNT; f++) {
@@ -123,7 +123,7 @@ static const struct table_column worker_columns[] = {
     {"jobs", "leases", TABLE_INT, 0},   {"last beat s", "beat_age_seconds", TABLE_NUMBER, 0},
 };
 
-Table *farm_workers(const struct farm *farm)
+Table *farm_workers(const struct farm_state *farm)
 {
     Table *table = table_new(worker_columns, G_N_ELEMENTS(worker_columns));
     for (guint i = 0; i < farm->workers->len; i++) {
@@ -148,7 +148,7 @@ static const struct table_column refusal_columns[] = {
 };
 
 /* A row for each reason of a campaign: they stand next to each other. */
-Table *farm_refusals(const struct farm *farm)
+Table *farm_refusals(const struct farm_state *farm)
 {
     const GPtrArray *refusals = farm->refusals;
     Table *table = table_new(refusal_columns, G_N_ELEMENTS(refusal_columns));
@@ -172,7 +172,7 @@ static const struct table_column rate_columns[] = {
     {"rate", "per_minute", TABLE_NUMBER, 1},
 };
 
-Table *farm_rates(const struct farm *farm)
+Table *farm_rates(const struct farm_state *farm)
 {
     const struct {
         const char *what;
@@ -209,7 +209,7 @@ static void add_trouble(Table *table, const char *what, const char *which, int64
     table_text(table, why);
 }
 
-Table *farm_out_of_service(const struct farm *farm)
+Table *farm_out_of_service(const struct farm_state *farm)
 {
     Table *table = table_new(service_columns, G_N_ELEMENTS(service_columns));
     for (guint i = 0; i < farm->quarantine->len; i++) {
@@ -242,7 +242,7 @@ static void add_fact(Table *table, const char *what, char *value)
     g_free(value);
 }
 
-Table *farm_database(const struct farm *farm)
+Table *farm_database(const struct farm_state *farm)
 {
     const struct farm_database *database = &farm->database;
     Table *table = table_new(database_columns, G_N_ELEMENTS(database_columns));

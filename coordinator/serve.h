@@ -36,9 +36,9 @@ struct serve {
     Store *store; /* the asking thread's while it asks */
     Monitor *monitor;
     char *node;
-    struct farm *farm;   /* of the last answer, or NULL */
-    struct farm *answer; /* of the question under way */
-    GError *error;       /* of the last question, NULL where it was answered */
+    struct farm_state *farm;   /* of the last answer, or NULL */
+    struct farm_state *answer; /* of the question under way */
+    GError *error;             /* of the last question, NULL where it was answered */
     GError *new_error;
     gint64 asked_us, answered_us; /* of the monotonic clock; 0 for never */
     double ask_seconds;

@@ -44,7 +44,7 @@ Table *list_events(Store *store, int64_t campaign, int limit, GError **error)
 /* The sections, in their order. */
 static const struct section {
     const char *key, *title;
-    Table *(*make)(const struct farm *farm);
+    Table *(*make)(const struct farm_state *farm);
 } sections[] = {
     {"campaigns", "Campaigns", farm_campaigns},
     {"jobs", "Their jobs", farm_jobs},
@@ -59,7 +59,7 @@ static const struct section {
 struct status {
     char *database; /* its URL as it may be shown */
     bool embedded;
-    struct farm *farm;
+    struct farm_state *farm;
     Table *events;
 };
 
@@ -81,7 +81,7 @@ static bool is_shown(const struct status *status, const struct section *section)
 
 static void status_print(const struct status *status)
 {
-    const struct farm *farm = status->farm;
+    const struct farm_state *farm = status->farm;
     double eta = farm_eta(farm);
     g_autofree char *left = progress_duration(eta);
     printf("Database: %s%s\n", status->database, status->embedded ? " (embedded)" : "");

@@ -211,9 +211,9 @@ static bool read_database(Store *store, struct farm_database *database, GError *
     return true;
 }
 
-struct farm *farm_read(Store *store, GError **error)
+struct farm_state *farm_read(Store *store, GError **error)
 {
-    struct farm *farm = g_new0(struct farm, 1);
+    struct farm_state *farm = g_new0(struct farm_state, 1);
     if ((farm->campaigns = ask(store, campaigns_sql, read_campaign, campaign_row_free, error)) &&
         (farm->workers = ask(store, workers_sql, read_worker, worker_row_free, error)) &&
         (farm->quarantine = ask(store, quarantine_sql, read_trouble, trouble_free, error)) &&
@@ -226,7 +226,7 @@ struct farm *farm_read(Store *store, GError **error)
     return NULL;
 }
 
-void farm_free(struct farm *farm)
+void farm_free(struct farm_state *farm)
 {
     if (!farm)
         return;
@@ -253,7 +253,8 @@ bool farm_report_worker(Store *store, int64_t worker, const struct farm_counts *
     g_autoptr(StoreJson) object = json_pack("{sI sI sI sO}", "jobs", (json_int_t)counts->jobs,
                                             "configs", (json_int_t)counts->configs, "kernels",
                                             (json_int_t)counts->kernels, "failures", failures);
-    return store_do(store, error, "SELECT report_worker($1, $2)", "lj", worker, object);
+    return store_do(store, error, "SELECT skipjack_work.report_worker($1, $2)", "lj", worker,
+                    object);
 }
 
 bool farm_begin_upkeep(Store *store, double period_seconds, bool *begun, GError **error)

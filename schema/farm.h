@@ -49,7 +49,7 @@ struct farm_database {
     double jobs_rate, configs_rate, kernels_rate; /* a second, over the last five minutes */
 };
 
-struct farm {
+struct farm_state {
     GPtrArray *campaigns;      /* struct farm_campaign * */
     GPtrArray *workers;        /* struct farm_worker * */
     GPtrArray *quarantine;     /* struct farm_trouble *, by solver */
@@ -59,8 +59,8 @@ struct farm {
 };
 
 /* All of it; farm_free(). */
-struct farm *farm_read(Store *store, GError **error);
-void farm_free(struct farm *farm);
+struct farm_state *farm_read(Store *store, GError **error);
+void farm_free(struct farm_state *farm);
 
 /* What a worker has done since it began, for the farm's rates: with a beat now and then. */
 struct farm_counts {

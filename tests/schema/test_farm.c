@@ -1,0 +1,125 @@
+/* The farm at a glance, as each role may ask for it, and what workers tell of themselves. */
+#include "schema/farm.h"
+
+#include <locale.h>
+
+#include "tests/support/role_farm.h"
+#include "tests/support/scratch_db.h"
+
+static const struct farm_campaign *only_campaign(const struct farm_state *farm)
+{
+    g_assert_cmpuint(farm->campaigns->len, ==, 1);
+    return g_ptr_array_index(farm->campaigns, 0);
+}
+
+static void test_jobs_are_counted_where_they_stand(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 3);
+    farm_work(&f.farm, 0, false, 1);
+    job_free(farm_claim_one(&f.farm, 0, POOL_BUILD));
+    struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    g_assert_true(store_fail_job(f.farm.store, job, FAILURE_REFUSED_BY_CHECK, "words", &error));
+    job_free(job);
+    struct farm_state *farm = farm_read(f.guest, &error);
+    g_assert_no_error(error);
+    const struct farm_campaign *campaign = only_campaign(farm);
+    g_assert_cmpint(campaign->jobs, ==, 3);
+    g_assert_cmpint(campaign->done, ==, 1);
+    g_assert_cmpint(campaign->building, ==, 1);
+    g_assert_cmpint(campaign->failed, ==, 1);
+    g_assert_cmpint(campaign->failures[FAILURE_REFUSED_BY_CHECK], ==, 1);
+    g_assert_cmpint(campaign->workers, ==, 1);
+    g_assert_cmpuint(farm->workers->len, ==, 2);
+    const struct farm_worker *worker = g_ptr_array_index(farm->workers, 0);
+    g_assert_cmpstr(worker->state, ==, "working");
+    g_assert_cmpint(worker->jobs, ==, 1);
+    worker = g_ptr_array_index(farm->workers, 1);
+    g_assert_cmpstr(worker->state, ==, "idle");
+    g_assert_cmpfloat(farm->database.oldest_claim_seconds, >, 0);
+    g_assert_cmpint(farm->database.connections, >=, 3);
+    farm_free(farm);
+    role_farm_clear(&f);
+}
+
+static void test_workers_tell_what_they_did(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    const struct farm_counts counts = {
+        .jobs = 3, .configs = 12, .kernels = 7, .failures = {[FAILURE_WRONG_RESULT] = 2}};
+    role_farm_init(&f, 1);
+    g_assert_true(farm_report_worker(f.farm.store, f.farm.workers[0], &counts, &error));
+    g_assert_true(farm_report_worker(f.farm.store, f.farm.workers[0], &counts, &error));
+    g_assert_no_error(error);
+    role_expect_count(f.boss,
+                      "SELECT sum(jobs + configs + kernels) FROM farm_samples WHERE"
+                      " at = (SELECT max(at) FROM farm_samples)",
+                      "22");
+    struct farm_state *farm = farm_read(f.boss, &error);
+    g_assert_no_error(error);
+    const struct farm_worker *worker = g_ptr_array_index(farm->workers, 0);
+    g_assert_cmpint(worker->failures[FAILURE_WRONG_RESULT], ==, 2);
+    farm_free(farm);
+    role_expect_refused(farm_report_worker(f.farm.store, f.farm.workers[1], &counts, &error),
+                        &error, STORE_ERROR_ACCESS, "has not its secret");
+    role_farm_clear(&f);
+}
+
+/* One worker's nonsense would spoil the sums of all. */
+static void test_what_is_no_count_is_refused(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    const struct farm_counts negative = {.jobs = -1};
+    const struct farm_counts huge = {.jobs = 1, .kernels = G_MAXINT64};
+    role_farm_init(&f, 1);
+    int64_t worker = f.farm.workers[0];
+    role_expect_refused(farm_report_worker(f.farm.store, worker, &negative, &error), &error,
+                        STORE_ERROR_QUERY, "tells no counts");
+    role_expect_refused(farm_report_worker(f.farm.store, worker, &huge, &error), &error,
+                        STORE_ERROR_QUERY, "tells no counts");
+    role_expect_count(f.boss, "SELECT count(*) FROM workers WHERE counts <> '{}'", "0");
+    role_farm_clear(&f);
+}
+
+static void test_upkeep_is_one_at_a_time(void)
+{
+    struct role_farm f;
+    bool begun = false;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    g_autoptr(Store) other = role_open("boss");
+    g_assert_true(farm_begin_upkeep(f.boss, 60, &begun, &error));
+    g_assert_true(begun);
+    g_assert_true(farm_begin_upkeep(other, 60, &begun, &error));
+    g_assert_false(begun);
+    g_assert_true(farm_end_upkeep(f.boss, 1, "all", &error));
+    g_assert_true(farm_begin_upkeep(other, 60, &begun, &error));
+    g_assert_false(begun); /* it was done just now */
+    g_assert_true(farm_begin_upkeep(other, 0, &begun, &error));
+    g_assert_true(begun);
+    g_clear_pointer(&other, store_close); /* killed in the middle */
+    for (int i = 0; i < 200 && !(farm_begin_upkeep(f.boss, 0, &begun, &error) && begun); i++)
+        g_usleep(10000);
+    g_assert_true(begun);
+    g_assert_no_error(error);
+    role_expect_refused(farm_begin_upkeep(f.guest, 0, &begun, &error), &error, STORE_ERROR_ACCESS,
+                        "begin_upkeep");
+    role_farm_clear(&f);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_ALL, "C");
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    role_farm_make_logins();
+    g_test_add_func("/farm/jobs_are_counted_where_they_stand",
+                    test_jobs_are_counted_where_they_stand);
+    g_test_add_func("/farm/workers_tell_what_they_did", test_workers_tell_what_they_did);
+    g_test_add_func("/farm/what_is_no_count_is_refused", test_what_is_no_count_is_refused);
+    g_test_add_func("/farm/upkeep_is_one_at_a_time", test_upkeep_is_one_at_a_time);
+    return g_test_run();
+}
