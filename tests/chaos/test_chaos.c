@@ -146,8 +146,8 @@ static int run(const struct options *options, const char *argv0)
 {
     struct chaos_size size = {.seconds = options->seconds,
                               .sim_jobs = options->jobs,
-                              .real_problems = options->is_long ? 60 : 6,
-                              .tiny_problems = options->is_long ? 1000 : 0};
+                              .real_problems = options->is_long ? 60 : 3,
+                              .tiny_problems = options->is_long ? 1000 : 12};
     struct tests tests = {0};
     struct chaos chaos;
     struct chaos_check check;
