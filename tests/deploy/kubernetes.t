@@ -27,13 +27,16 @@ my %fields = (
     env => {name => qr/^[A-Z_]+$/, value => $text, valueFrom => 'source'},
     mount => {name => $name, mountPath => qr{^/}, readOnly => $flag},
     exec => {command => [$text]},
-    probe => {exec => 'exec', periodSeconds => $number, timeoutSeconds => $number,
+    get => {path => qr{^/(health|metrics)$}, port => $name},
+    port => {name => $name, containerPort => $number},
+    probe => {exec => 'exec', httpGet => 'get', periodSeconds => $number, timeoutSeconds => $number,
         failureThreshold => $number},
     resources => {requests => {map => $quantity}, limits => {map => $quantity}},
     confined => {allowPrivilegeEscalation => $flag, readOnlyRootFilesystem => $flag,
         capabilities => {drop => [$text]}},
     container => {name => $name, image => $text, command => [$text], args => [$text], env => ['env'],
-        volumeMounts => ['mount'], startupProbe => 'probe', resources => 'resources',
+        volumeMounts => ['mount'], ports => ['port'], startupProbe => 'probe',
+        livenessProbe => 'probe', readinessProbe => 'probe', resources => 'resources',
         securityContext => 'confined'},
     volume => {name => $name, emptyDir => {}, configMap => {name => $name}},
     pod => {automountServiceAccountToken => $flag, terminationGracePeriodSeconds => $number,
@@ -130,8 +133,12 @@ for my $entry (@objects) {
             push @missing, $reference->{key} if !defined $secrets{$reference->{name}}{$reference->{key}};
         }
         is "@missing", '', "$file: what it refers to is there";
-        for my $command (commands($container), $container->{startupProbe} ?
-            [@{$container->{startupProbe}{exec}{command}}[1 .. 2]] : ()) {
+        my %ports = map { $_->{name} => $_->{containerPort} } @{$container->{ports} // []};
+        for my $probe (grep { $_ } @$container{qw(startupProbe readinessProbe livenessProbe)}) {
+            my $at = $ports{$probe->{httpGet}{port}} // 'nowhere';
+            ok scalar(grep { /^0\.0\.0\.0:$at$/ } @{$container->{args}}), "$file: it serves what probes ask for at $at";
+        }
+        for my $command (commands($container)) {
             my @words = grep { /^[a-z]+$/ } @$command[0 .. ($command->[0] =~ /^(campaign|db)$/ ? 1 : 0)];
             my %known = options($command->[0] eq 'db' ? 'db' : @words);
             is join(' ', grep { /^--/ && !$known{$_} } @$command), '', "$file: skipjack @words takes its options";
