@@ -6,8 +6,11 @@
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const struct upkeep_options at_once = {
     .kernel_days = -1, .event_days = -1, .worker_days = -1};
@@ -180,6 +183,22 @@ static void test_old_rows_go_and_young_ones_stay(void)
 
 /* ---- while the farm works ---- */
 
+enum { KERNELS = 5000 };
+
+static void put_many(Store *store)
+{
+    do_sql(store,
+           "INSERT INTO kernels (key, file, entry, options, arch, toolchain, toolchain_version,"
+           " failure, log, seconds, code, code_sha256, built_by, code_place, code_bytes)"
+           " SELECT lpad(i::text, 64, 'e'), '', '', '', '', '', '', 0, '', 0, 'code', '', 0, 0, 4"
+           " FROM generate_series(1, 5000) AS i");
+}
+
+static int64_t count_code(Store *store)
+{
+    return ask(store, "SELECT count(*) FROM kernels WHERE code_place IS NOT NULL");
+}
+
 static gpointer collect_in_a_thread(gpointer data)
 {
     struct upkeep_options options = at_once;
@@ -198,16 +217,12 @@ static gpointer collect_in_a_thread(gpointer data)
 
 static void test_several_at_once_free_each_object_once_while_jobs_go_on(void)
 {
-    enum { KERNELS = 5000, JOBS = 12 };
+    enum { JOBS = 12 };
     struct farm farm;
     GThread *threads[3];
     int freed = 0;
     farm_init(&farm, &(struct order){.jobs = JOBS});
-    do_sql(farm.store,
-           "INSERT INTO kernels (key, file, entry, options, arch, toolchain, toolchain_version,"
-           " failure, log, seconds, code, code_sha256, built_by, code_place, code_bytes)"
-           " SELECT lpad(i::text, 64, 'e'), '', '', '', '', '', '', 0, '', 0, 'code', '', 0, 0, 4"
-           " FROM generate_series(1, 5000) AS i");
+    put_many(farm.store);
     put_kernel(farm.store, 0, "code");
     for (int i = 0; i < 3; i++)
         threads[i] =
@@ -249,6 +264,30 @@ static void test_row_that_is_held_is_not_waited_for(void)
     farm_clear(&farm);
 }
 
+static void test_one_that_is_killed_leaves_the_rest_to_the_next(void)
+{
+    struct farm farm;
+    farm_init(&farm, NULL);
+    put_many(farm.store);
+    pid_t child = fork();
+    if (child == 0) {
+        struct upkeep_report report;
+        struct upkeep_options options = at_once;
+        Store *store = store_open(scratch_db_url(), NULL);
+        while (store != NULL && upkeep_run(store, &options, &report, NULL))
+            continue;
+        _exit(1);
+    }
+    while (count_code(farm.store) == KERNELS)
+        g_usleep(1000);
+    kill(child, SIGKILL);
+    g_assert_cmpint(waitpid(child, NULL, 0), ==, child);
+    collect(farm.store, &at_once);
+    g_assert_cmpint(count_code(farm.store), ==, 0);
+    g_assert_cmpint(ask(farm.store, "SELECT count(*) FROM kernels WHERE code IS NOT NULL"), ==, 0);
+    farm_clear(&farm);
+}
+
 static void test_one_that_is_stopped_leaves_the_rest(void)
 {
     struct farm farm;
@@ -273,6 +312,8 @@ static const struct {
     {"/upkeep/several_at_once_free_each_object_once_while_jobs_go_on",
      test_several_at_once_free_each_object_once_while_jobs_go_on},
     {"/upkeep/row_that_is_held_is_not_waited_for", test_row_that_is_held_is_not_waited_for},
+    {"/upkeep/one_that_is_killed_leaves_the_rest_to_the_next",
+     test_one_that_is_killed_leaves_the_rest_to_the_next},
     {"/upkeep/one_that_is_stopped_leaves_the_rest", test_one_that_is_stopped_leaves_the_rest},
 };
 
