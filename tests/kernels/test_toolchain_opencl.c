@@ -1,4 +1,5 @@
 /* The real PoCL: what it compiles, refuses and gives to another process. */
+#include <ftw.h>
 #include <string.h>
 
 #include "kernels/kernel_source.h"
@@ -54,6 +55,39 @@ static void compile_launches(const struct solution *solution)
                        g_bytes_get_size(object.code));
         code_object_clear(&object);
     }
+}
+
+static const char *cache; /* PoCL's folder */
+
+static int halve_objects(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    g_autofree char *bytes = NULL;
+    gsize size;
+    (void)status;
+    (void)place;
+    if (type != FTW_F || !g_str_has_suffix(path, ".so"))
+        return 0;
+    g_assert_true(g_file_get_contents(path, &bytes, &size, NULL));
+    g_assert_true(g_file_set_contents(path, bytes, (gssize)(size / 2), NULL));
+    return 0;
+}
+
+/* As a full disk leaves it: PoCL takes its own files for whole. */
+static void compile_gives_no_half_of_a_binary(void)
+{
+    static const char source[] = "__kernel __attribute__((reqd_work_group_size(16, 1, 1)))"
+                                 "  void hollow(__global int *x) { x[get_global_id(0)] = 16; }";
+    g_autoptr(GError) error = NULL;
+    struct code_object object;
+
+    g_assert_true(toolchain->compile(source, "", "hollow", &host, &object, &error));
+    code_object_clear(&object);
+    g_assert_cmpint(nftw(cache, halve_objects, 16, FTW_PHYS), ==, 0);
+    g_assert_false(toolchain->compile(source, "", "hollow", &host, &object, &error));
+    g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_CRASH);
+    g_assert_nonnull(strstr(error->message, "cut off"));
+    g_assert_null(object.code);
+    code_object_clear(&object);
 }
 
 /* Those that were `seen` at another problem are not compiled again. */
@@ -206,7 +240,8 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    opencl_environment(temp_folder_path(folder, "pocl"));
+    cache = temp_folder_path(folder, "pocl");
+    opencl_environment(cache);
     if (!opencl_host_device(&device, &host, &error)) {
         g_print("1..0 # SKIP %s\n", error->message);
         return 0;
@@ -216,6 +251,8 @@ int main(int argc, char **argv)
     g_test_add_func("/toolchain/opencl/compile_fails_with_a_log", compile_fails_with_a_log);
     g_test_add_func("/toolchain/opencl/compile_refuses_an_entry_that_is_not_there",
                     compile_refuses_an_entry_that_is_not_there);
+    g_test_add_func("/toolchain/opencl/compile_gives_no_half_of_a_binary",
+                    compile_gives_no_half_of_a_binary);
     g_test_add_func("/toolchain/opencl/every_default_compiles_without_a_warning",
                     every_default_compiles_without_a_warning);
     g_test_add_func("/toolchain/opencl/other_targets_are_refused_with_the_reason",
