@@ -123,7 +123,7 @@ static char *dump_and_restore(const char *from, const char *file, bool restore)
     store_do(store, &error, "DROP SCHEMA skipjack CASCADE", "");
     store_do(store, NULL, "DROP SCHEMA IF EXISTS skipjack_work CASCADE", "");
     g_assert_no_error(error);
-    run((const char *[]){"pg_restore", "--no-owner", "-d", to, file, NULL});
+    run((const char *[]){"pg_restore", "--no-owner", "--no-privileges", "-d", to, file, NULL});
     return to;
 }
 
