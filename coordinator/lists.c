@@ -30,7 +30,8 @@ int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **er
         return CLI_USAGE;
     GError *error = NULL;
     g_autoptr(Store) store = database_open(as_json, &error);
-    return list_finish(cli->command, store ? make(store, &error) : NULL, as_json, error);
+    Table *table = store ? make(store, &error) : NULL;
+    return list_finish(cli->command, table, as_json, error);
 }
 
 void list_section(const char *title, const Table *table)
@@ -143,7 +144,8 @@ int command_problems(int argc, char **argv)
         return cli_fail("problems", error);
     if (keys)
         return show_keys(store, &filter);
-    return list_finish("problems", list_problems(store, &filter, &error), as_json, error);
+    Table *table = list_problems(store, &filter, &error);
+    return list_finish("problems", table, as_json, error);
 }
 
 /* ---- networks ---- */

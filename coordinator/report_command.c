@@ -123,7 +123,8 @@ static int show_campaign(const struct report_arguments *a)
         return cli_fail("report", error);
     if (!a->rejected)
         return show_report(store, id, a->as_json);
-    return list_finish("report", list_rejections(store, id, &error), a->as_json, error);
+    Table *table = list_rejections(store, id, &error);
+    return list_finish("report", table, a->as_json, error);
 }
 
 int command_report(int argc, char **argv)

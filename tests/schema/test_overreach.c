@@ -59,7 +59,6 @@ static const struct overreach {
     {"guest", "SELECT skipjack.change_campaign(1, 'cancel')"},
     {"guest", "SELECT skipjack.put_problems('[]')"},
     {"guest", "SELECT skipjack_work.register_worker('n', 'p', '', '', true, '[]', NULL)"},
-    {"guest", "SELECT skipjack_work.known_kernels('[]')"},
     {"guest", "SELECT skipjack_work.add_event('x', 0, 0, 0, 'y')"},
     {"guest", "SELECT nextval('skipjack.fences')"},
     {"guest", "SELECT skipjack.collect_kernels()"},
