@@ -6,12 +6,16 @@
  * Beside it pgbench runs the same statements bare: what the server alone does.
  * At the end a thousand nodes that find nothing, and what wakes them.
  *
- * usage: bench_queue [JOBS]   of the first campaign, by default 1000000;
- *        bench_queue idle     the idle nodes alone
+ * Code objects are put and got, in the database and in an S3 server, and a job
+ * of a large space is tried to the end.
+ *
+ * usage: bench_queue [JOBS]   of the first campaign, by default 1000000
+ *        bench_queue PART     one part alone: idle, blobs, retention, peer, snapshot
  *
  * A node is a thread with a connection of its own, as an agent's data lane.
  */
 #include "schema/store_private.h"
+#include "tests/support/bench_blobs.h"
 #include "tests/support/bench_idle.h"
 #include "tests/support/bench_server.h"
 #include "tests/support/queue_farm.h"
@@ -22,23 +26,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
-#define JOBS          1000000
+#define DEFAULT_JOBS  "1000000"
 #define BATCH         50
 #define SNAPSHOT_JOBS 200000
 #define FLOOR_JOBS    100000
 #define IDLE_NODES    1000
+#define SPACE         9000 /* configs */
+/* PostgreSQL plans a statement anew five times before it keeps a plan. */
+#define WARM_BATCHES  6
+#define WARM_BATCH    5
+#define CONNECTIONS   20
 
 /* ---- a node ---- */
 
 enum call { CLAIM_BUILD, STORE_BUILT, CLAIM_EVAL, STORE_ROUNDS, CALLS };
 
 struct node {
-    const char *url;
-    int64_t worker, campaign;
-    gint *quota; /* jobs that may still be evaluated, all nodes together; NULL for no end */
-    int jobs;    /* evaluated */
+    struct crowd *crowd;
+    Store *store; /* closed after the server's time was read: its end is no work */
+    int64_t worker;
+    int jobs;               /* evaluated, since all were ready */
     GArray *seconds[CALLS]; /* double, of each call */
+};
+
+/* Nodes at work together. They begin when all have connected, and where wanted have had each call
+ * often enough for the server to have planned it for good. */
+struct crowd {
+    struct node *nodes;
+    GThread **threads;
+    int64_t campaign;
+    int count;
+    bool warm;
+    gint ready, go;
+    gint quota; /* jobs that may still be evaluated, all nodes together */
+    gint64 started;
 };
 
 static gint64 note(struct node *node, enum call call, gint64 since)
@@ -80,81 +103,99 @@ static void hand_in(Store *store, const GPtrArray *jobs, bool evaluated)
     }
 }
 
-static GPtrArray *claim(Store *store, const struct node *node, enum pool pool)
+static GPtrArray *claim(const struct node *node, enum pool pool, int batch)
 {
     g_autoptr(GError) error = NULL;
     struct claim claim = {.worker = node->worker,
                           .pool = pool,
-                          .campaign = node->campaign,
+                          .campaign = node->crowd->campaign,
                           .target = "gfx90a68",
                           .solvers = bench_carried,
-                          .batch = BATCH,
+                          .batch = batch,
                           .lease_seconds = 600};
-    GPtrArray *jobs = store_claim(store, &claim, &error);
+    GPtrArray *jobs = store_claim(node->store, &claim, &error);
     g_assert_no_error(error);
     return jobs;
+}
+
+/* A batch through one pool; how many jobs that were. */
+static int work_in_pool(struct node *node, enum pool pool, int batch)
+{
+    gint64 at = g_get_monotonic_time();
+    g_autoptr(GPtrArray) jobs = claim(node, pool, batch);
+    at = note(node, pool == POOL_BUILD ? CLAIM_BUILD : CLAIM_EVAL, at);
+    if (jobs->len == 0)
+        return 0;
+    hand_in(node->store, jobs, pool == POOL_EVAL);
+    note(node, pool == POOL_BUILD ? STORE_BUILT : STORE_ROUNDS, at);
+    return (int)jobs->len;
+}
+
+static void get_ready(struct node *node)
+{
+    struct crowd *crowd = node->crowd;
+    for (int i = 0; crowd->warm && i < WARM_BATCHES; i++)
+        for (enum pool pool = POOL_BUILD; pool <= POOL_EVAL; pool++)
+            work_in_pool(node, pool, WARM_BATCH);
+    for (int c = 0; c < CALLS; c++)
+        g_array_set_size(node->seconds[c], 0);
+    g_atomic_int_inc(&crowd->ready);
+    while (!g_atomic_int_get(&crowd->go))
+        g_usleep(1000);
 }
 
 static gpointer work(gpointer data)
 {
     struct node *node = data;
-    g_autoptr(Store) store = store_open(node->url, NULL);
-    bool idle = false;
-    while (!idle && g_atomic_int_get(node->quota) > 0) {
-        idle = true;
-        for (enum pool pool = POOL_BUILD; pool <= POOL_EVAL; pool++) {
-            gint64 at = g_get_monotonic_time();
-            g_autoptr(GPtrArray) jobs = claim(store, node, pool);
-            at = note(node, pool == POOL_BUILD ? CLAIM_BUILD : CLAIM_EVAL, at);
-            if (jobs->len == 0)
-                continue;
-            idle = false;
-            hand_in(store, jobs, pool == POOL_EVAL);
-            note(node, pool == POOL_BUILD ? STORE_BUILT : STORE_ROUNDS, at);
-            if (pool == POOL_EVAL) {
-                node->jobs += (int)jobs->len;
-                g_atomic_int_add(node->quota, -(gint)jobs->len);
-            }
-        }
+    gint *quota = &node->crowd->quota;
+    node->store = store_open(scratch_db_url(), NULL);
+    g_assert_nonnull(node->store);
+    get_ready(node);
+    for (bool idle = false; !idle && g_atomic_int_get(quota) > 0;) {
+        int built = work_in_pool(node, POOL_BUILD, BATCH);
+        int evaluated = work_in_pool(node, POOL_EVAL, BATCH);
+        node->jobs += evaluated;
+        g_atomic_int_add(quota, -evaluated);
+        idle = built + evaluated == 0;
     }
     return NULL;
 }
 
 /* ---- many nodes ---- */
 
-struct crowd {
-    struct node *nodes;
-    GThread **threads;
-    int count;
-    gint quota;
-    gint64 started;
-};
+static void node_init(struct node *node, struct crowd *crowd, Store *store, int number)
+{
+    g_autofree char *process = g_strdup_printf("p%d", number);
+    struct worker_info info = {.node = "bench", .process = process, .target = "gfx90a68"};
+    *node = (struct node){.crowd = crowd};
+    for (int c = 0; c < CALLS; c++)
+        node->seconds[c] = g_array_new(FALSE, FALSE, sizeof(double));
+    g_assert_true(store_register_worker(store, &info, &node->worker, NULL));
+}
 
-static void crowd_start(struct crowd *crowd, Store *store, int64_t campaign, int count, int jobs)
+/* When it returns all are ready, and wait for crowd_wait(). */
+static void crowd_start(struct crowd *crowd, Store *store, int64_t campaign, int count, bool warm)
 {
     *crowd = (struct crowd){.nodes = g_new0(struct node, (gsize)count),
                             .threads = g_new0(GThread *, (gsize)count),
+                            .campaign = campaign,
                             .count = count,
-                            .quota = jobs};
-    for (int i = 0; i < count; i++) {
-        g_autofree char *process = g_strdup_printf("p%d", i);
-        struct worker_info info = {.node = "bench", .process = process, .target = "gfx90a68"};
-        struct node *node = &crowd->nodes[i];
-        *node =
-            (struct node){.url = scratch_db_url(), .campaign = campaign, .quota = &crowd->quota};
-        for (int c = 0; c < CALLS; c++)
-            node->seconds[c] = g_array_new(FALSE, FALSE, sizeof(double));
-        g_assert_true(store_register_worker(store, &info, &node->worker, NULL));
-    }
-    crowd->started = g_get_monotonic_time();
+                            .warm = warm};
+    for (int i = 0; i < count; i++)
+        node_init(&crowd->nodes[i], crowd, store, i);
     for (int i = 0; i < count; i++)
         crowd->threads[i] = g_thread_new("node", work, &crowd->nodes[i]);
+    while (g_atomic_int_get(&crowd->ready) < count)
+        g_usleep(1000);
 }
 
-/* Jobs done, and the seconds that took. */
-static int crowd_wait(struct crowd *crowd, double *seconds)
+/* Lets them do so many jobs: how many it were, and the seconds that took. */
+static int crowd_wait(struct crowd *crowd, int quota, double *seconds)
 {
     int jobs = 0;
+    g_atomic_int_set(&crowd->quota, quota);
+    crowd->started = g_get_monotonic_time();
+    g_atomic_int_set(&crowd->go, 1);
     for (int i = 0; i < crowd->count; i++) {
         g_thread_join(crowd->threads[i]);
         jobs += crowd->nodes[i].jobs;
@@ -184,30 +225,57 @@ static double latency(const struct crowd *crowd, enum call call, double share)
 
 static void crowd_clear(struct crowd *crowd)
 {
-    for (int i = 0; i < crowd->count; i++)
+    for (int i = 0; i < crowd->count; i++) {
+        store_close(crowd->nodes[i].store);
         for (int c = 0; c < CALLS; c++)
             g_array_unref(crowd->nodes[i].seconds[c]);
+    }
     g_free(crowd->nodes);
     g_free(crowd->threads);
+}
+
+/* Processor time of this program. */
+static double own_cpu_seconds(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / G_USEC_PER_SEC;
 }
 
 static void measure(Store *store, int64_t campaign, int nodes, int jobs)
 {
     struct crowd crowd;
     double seconds;
+    crowd_start(&crowd, store, campaign, nodes, true);
+    int connections = bench_connections(store);
     int64_t wal = bench_wal_bytes(store);
-    double cpu = bench_server_cpu_seconds();
-    crowd_start(&crowd, store, campaign, nodes, jobs);
-    int done = crowd_wait(&crowd, &seconds);
+    double server = bench_server_cpu_seconds(), own = own_cpu_seconds();
+    int done = crowd_wait(&crowd, jobs, &seconds);
     wal = bench_wal_bytes(store) - wal;
-    cpu = bench_server_cpu_seconds() - cpu;
-    printf("%5d %8d %8.0f %7.1f %7.1f %7.1f %7.1f %7.1f %7.1f %8.0f %8.0f\n", nodes, done,
-           done / seconds, latency(&crowd, CLAIM_BUILD, 0.5), latency(&crowd, CLAIM_BUILD, 0.99),
-           latency(&crowd, STORE_BUILT, 0.5), latency(&crowd, CLAIM_EVAL, 0.5),
-           latency(&crowd, STORE_ROUNDS, 0.5), latency(&crowd, STORE_ROUNDS, 0.99),
-           (double)wal / done, cpu / done * 1e6);
+    server = bench_server_cpu_seconds() - server;
+    own = own_cpu_seconds() - own;
+    printf("%5d %5d %7d %7.0f %6.1f %6.1f %6.1f %6.1f %6.1f %6.1f %6.0f %6.0f %6.0f\n", nodes,
+           connections, done, done / seconds, latency(&crowd, CLAIM_BUILD, 0.5),
+           latency(&crowd, CLAIM_BUILD, 0.99), latency(&crowd, STORE_BUILT, 0.5),
+           latency(&crowd, CLAIM_EVAL, 0.5), latency(&crowd, STORE_ROUNDS, 0.5),
+           latency(&crowd, STORE_ROUNDS, 0.99), (double)wal / done, server / done * 1e6,
+           own / done * 1e6);
     fflush(stdout);
     crowd_clear(&crowd);
+}
+
+/* What the server does for a connection before it is as fast as it gets. */
+static void measure_connections(Store *store, int64_t campaign)
+{
+    struct crowd crowd;
+    double seconds, server = bench_server_cpu_seconds();
+    crowd_start(&crowd, store, campaign, CONNECTIONS, true);
+    server = bench_server_cpu_seconds() - server;
+    crowd_wait(&crowd, 0, &seconds);
+    crowd_clear(&crowd);
+    printf("a connection with its first %d small batches costs the server %.0f ms, once\n",
+           WARM_BATCHES, server / CONNECTIONS * 1e3);
 }
 
 static void measure_load(Store *store, int64_t campaign, int jobs)
@@ -215,14 +283,26 @@ static void measure_load(Store *store, int64_t campaign, int jobs)
     static const struct {
         int nodes;
         double share;
-    } turns[] = {{1, 0.1}, {8, 0.3}, {64, 0.3}, {256, 0.3}};
-    printf("\n%d jobs through both pools in batches of %d, durable commits\n", jobs, BATCH);
-    printf("nodes     jobs   jobs/s   claim  p99 ms   built   claim  rounds  p99 ms    WAL B"
-           "   server\n"
-           "                          ms                 ms      ms      ms             a job"
-           " us a job\n");
+    } turns[] = {{1, 0.1}, {8, 0.3}, {64, 0.3}, {256, 0.25}};
+    printf("\n%d jobs through both pools in batches of %d, durable commits; us: processor time\n",
+           jobs, BATCH);
+    printf("nodes conns    jobs  jobs/s  claim p99 ms  built  claim rounds p99 ms  WAL B server"
+           " client\n"
+           "                                ms            ms     ms     ms         a job us/job"
+           " us/job\n");
     for (gsize i = 0; i < G_N_ELEMENTS(turns); i++)
         measure(store, campaign, turns[i].nodes, (int)(turns[i].share * jobs));
+    measure_connections(store, campaign);
+}
+
+/* What is left of it would be found by the nodes that should idle. */
+static double drop(Store *store, int64_t campaign)
+{
+    g_autoptr(GError) error = NULL;
+    gint64 start = g_get_monotonic_time();
+    store_change_campaign(store, campaign, "drop", &error);
+    g_assert_no_error(error);
+    return (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
 }
 
 /* ---- with a snapshot held open ---- */
@@ -240,8 +320,8 @@ static void measure_snapshot(Store *store)
            SNAPSHOT_JOBS);
     double first = 0, last = 0;
     for (int tenth = 0; tenth < 10; tenth++) {
-        crowd_start(&crowd, store, campaign, 8, SNAPSHOT_JOBS / 10);
-        last = crowd_wait(&crowd, &seconds) / seconds;
+        crowd_start(&crowd, store, campaign, 8, false);
+        last = crowd_wait(&crowd, SNAPSHOT_JOBS / 10, &seconds) / seconds;
         first = tenth == 0 ? last : first;
         printf(" %.0f", last);
         fflush(stdout);
@@ -249,33 +329,46 @@ static void measure_snapshot(Store *store)
     }
     printf("\nthe end runs at %.2f of the beginning's rate (the goal: 0.5)\n", last / first);
     store_do(holder, NULL, "COMMIT", "");
+    drop(store, campaign);
 }
 
 /* ---- how it grows, and goes ---- */
 
-static void measure_growth(Store *store, int jobs)
+/* What grows with jobs: bytes of each, with indexes. */
+struct slopes {
+    double job, problem, jobs_a_problem;
+};
+
+static struct slopes measure_slopes(Store *store, int jobs)
 {
     static const char *const tables[] = {"jobs", "job_ends", "rounds", "outcomes", "results"};
-    double total = 0;
+    int64_t problems = bench_count(store, "problems");
+    struct slopes slopes = {.problem =
+                                (double)bench_table_bytes(store, "problems") / (double)problems,
+                            .jobs_a_problem = (double)jobs / (double)problems};
     printf("\nbytes a job, with indexes:");
     for (gsize i = 0; i < G_N_ELEMENTS(tables); i++) {
         double bytes = (double)bench_table_bytes(store, tables[i]) / jobs;
         printf(" %s %.0f", tables[i], bytes);
-        total += bytes;
+        slopes.job += bytes;
     }
     printf(", bundles %.1f\n", (double)bench_table_bytes(store, "bundles") / jobs);
-    for (double size = 1e6; size <= 1e9; size *= size < 1e7 ? 100 : 10)
-        printf("%.0e jobs take %.1f GB\n", size, size * total / 1e9);
+    return slopes;
 }
 
-static void measure_drop(Store *store, int64_t campaign, int jobs)
+/* Kernels: two a job, as here, of which one is kept with its code. */
+static void print_growth(const struct slopes *slopes, const struct bench_kernels *kernels)
 {
-    g_autoptr(GError) error = NULL;
-    gint64 start = g_get_monotonic_time();
-    store_change_campaign(store, campaign, "drop", &error);
-    g_assert_no_error(error);
-    printf("dropping the campaign of %d jobs: %.3f s\n", jobs,
-           (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC);
+    printf(
+        "\n    jobs    GB  problems    GB  kernels known      GB with code      GB (%.0f kB each)\n",
+        kernels->bytes_with_code / 1024);
+    for (double jobs = 1e6; jobs <= 1e9; jobs *= jobs < 1e7 ? 100 : 10) {
+        double problems = jobs / slopes->jobs_a_problem;
+        printf("%8.0e %5.0f %9.1e %5.1f %14.0e %7.0f %9.0e %7.0f\n", jobs, jobs * slopes->job / 1e9,
+               problems, problems * slopes->problem / 1e9, jobs,
+               jobs * kernels->bytes_without_code / 1e9, jobs,
+               jobs * kernels->bytes_with_code / 1e9);
+    }
 }
 
 /* ---- the floor ---- */
@@ -289,38 +382,71 @@ static void measure_floor(Store *store)
     printf("\n%d jobs by 8 clients: the same statements by pgbench, and by our store\n",
            FLOOR_JOBS);
     fflush(stdout);
+    double server = bench_server_cpu_seconds();
     double floor_rate = bench_pgbench(store, bare, FLOOR_JOBS, BATCH, 8);
-    crowd_start(&crowd, store, ours, 8, FLOOR_JOBS);
-    double rate = crowd_wait(&crowd, &seconds) / seconds;
+    double floor_server = bench_server_cpu_seconds() - server;
+    crowd_start(&crowd, store, ours, 8, false);
+    server = bench_server_cpu_seconds();
+    double rate = crowd_wait(&crowd, FLOOR_JOBS, &seconds) / seconds;
+    server = bench_server_cpu_seconds() - server;
     crowd_clear(&crowd);
-    printf("pgbench %.0f jobs/s, ours %.0f jobs/s: %.2f of it (the goal: 0.7)\n", floor_rate, rate,
-           rate / floor_rate);
+    printf(
+        "pgbench %.0f jobs/s, ours %.0f jobs/s: %.2f of it (the goal: 0.7); the server's time: %.0f"
+        " and %.0f us a job\n",
+        floor_rate, rate, rate / floor_rate, floor_server / FLOOR_JOBS * 1e6,
+        server / FLOOR_JOBS * 1e6);
+}
+
+/* One part alone, or none of that name. */
+static bool measure_part(Store *store, const char *name)
+{
+    if (strcmp(name, "idle") == 0)
+        bench_idle(store, IDLE_NODES);
+    else if (strcmp(name, "blobs") == 0)
+        bench_blobs(store);
+    else if (strcmp(name, "retention") == 0)
+        bench_retention(SPACE);
+    else if (strcmp(name, "peer") == 0)
+        measure_floor(store);
+    else if (strcmp(name, "snapshot") == 0)
+        measure_snapshot(store);
+    else
+        return false;
+    return true;
+}
+
+static void measure_all(Store *store, int jobs)
+{
+    gint64 start = g_get_monotonic_time();
+    int64_t campaign = bench_campaign(store, jobs);
+    printf("planning %d jobs: %.1f s\n", jobs,
+           (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC);
+    fflush(stdout);
+    measure_load(store, campaign, jobs);
+    struct slopes slopes = measure_slopes(store, jobs);
+    printf("dropping the campaign of %d jobs: %.3f s\n", jobs, drop(store, campaign));
+    measure_floor(store);
+    measure_snapshot(store);
+    struct bench_kernels kernels = bench_retention(SPACE);
+    print_growth(&slopes, &kernels);
+    bench_blobs(store);
+    bench_idle(store, IDLE_NODES);
+    printf("\nall of it took %.0f s\n", (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC);
 }
 
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "C");
-    bool idle_only = argc > 1 && strcmp(argv[1], "idle") == 0;
-    int jobs = argc > 1 && !idle_only ? atoi(argv[1]) : JOBS;
-    if (jobs < 1000 || jobs > 100000000) {
-        fprintf(stderr, "usage: bench_queue [JOBS | idle]   1000 to 100000000\n");
-        return 2;
-    }
+    const char *wish = argc > 1 ? argv[1] : DEFAULT_JOBS;
+    int jobs = atoi(wish);
     bench_server_prepare(300);
     g_autoptr(Store) store = scratch_store();
-    if (idle_only) {
-        bench_idle(store, IDLE_NODES);
-        return 0;
+    if (argc <= 2 && jobs >= 100000 && jobs <= 100000000)
+        measure_all(store, jobs);
+    else if (argc != 2 || !measure_part(store, wish)) {
+        fprintf(stderr, "usage: bench_queue [JOBS | idle | blobs | retention | peer | snapshot]\n"
+                        "JOBS: 100000 to 100000000, by default " DEFAULT_JOBS "\n");
+        return 2;
     }
-    gint64 start = g_get_monotonic_time();
-    int64_t campaign = bench_campaign(store, jobs);
-    printf("planning %d jobs: %.1f s\n", jobs,
-           (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC);
-    measure_load(store, campaign, jobs);
-    measure_growth(store, jobs);
-    measure_drop(store, campaign, jobs);
-    measure_floor(store);
-    measure_snapshot(store);
-    bench_idle(store, IDLE_NODES);
     return 0;
 }

@@ -151,6 +151,9 @@ static void print_wakes(struct node *nodes, int count, gint64 since)
 {
     int working = at_work(nodes, count);
     qsort(nodes, (size_t)count, sizeof *nodes, compare_times);
+    /* The first may be at work before we hear that the campaign is there. */
+    if (working > 0)
+        since = MIN(since, nodes[count - working].works_us);
     printf("a campaign appears; nodes at work after:");
     for (int n = 1; n <= working; n *= 10)
         printf(" %d: %.2f s", n,

@@ -33,10 +33,23 @@ int64_t bench_wal_bytes(Store *store)
                NULL);
 }
 
+int64_t bench_count(Store *store, const char *table)
+{
+    g_autofree char *sql = g_strdup_printf("SELECT count(*) FROM %s WHERE $1::text IS NULL", table);
+    return ask(store, sql, NULL);
+}
+
+int bench_connections(Store *store)
+{
+    return (int)ask(store, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = $1",
+                    "client backend");
+}
+
 int64_t bench_table_bytes(Store *store, const char *table)
 {
     return ask(store,
-               "SELECT sum(pg_total_relation_size(relid))::bigint FROM pg_partition_tree($1)",
+               "SELECT coalesce(sum(pg_total_relation_size(relid))::bigint,"
+               " pg_total_relation_size($1)) FROM pg_partition_tree($1)",
                table);
 }
 
@@ -138,17 +151,17 @@ int64_t bench_campaign(Store *store, int jobs)
  * claimed by the server. */
 static const char script_format[] =
     "\\set worker :first_worker + :client_id\n"
-    "SELECT coalesce(array_agg(j.job_id), '{}') AS jobs, coalesce(array_agg(b.fence), '{}') AS fences"
-    " FROM claim_jobs(:worker, true, %1$s, 'gfx90a68', NULL, %2$d, 600, 1, 0, 0, 0)"
-    " AS b CROSS JOIN LATERAL claimed_jobs(b, true) AS j \\gset\n"
-    "SELECT store_built(%1$s, ARRAY("
+    "SELECT coalesce(array_agg(j.job_id), '{}') AS jobs, coalesce(array_agg(j.fence), '{}') AS fences"
+    " FROM skipjack_work.claim(:worker, true, %1$s, 'gfx90a68', '%5$s', %2$d, 600, 1, 0, 0, 0)"
+    " AS j \\gset\n"
+    "SELECT skipjack_work.store_built(%1$s, ARRAY("
     "SELECT ROW(%1$s, h.job, 0, h.fence, 'clang 15.0.6', '{2,2}', '{0,0,0,1}', '{\"%3$s,%3$s\","
     "\"%3$s,%4$s\"}', '{15,15}', '{NULL,NULL}', '{0.5,0.5}', 3, 0, 2, 1)::rounds"
     " FROM unnest(:jobs::bigint[], :fences::bigint[]) AS h(job, fence)));\n"
-    "SELECT coalesce(array_agg(j.job_id), '{}') AS jobs, coalesce(array_agg(b.fence), '{}') AS fences"
-    " FROM claim_jobs(:worker, false, %1$s, 'gfx90a68', NULL, %2$d, 600, 1, 0, 0, 0)"
-    " AS b CROSS JOIN LATERAL claimed_jobs(b, false) AS j \\gset\n"
-    "SELECT store_rounds(%1$s, ARRAY("
+    "SELECT coalesce(array_agg(j.job_id), '{}') AS jobs, coalesce(array_agg(j.fence), '{}') AS fences"
+    " FROM skipjack_work.claim(:worker, false, %1$s, 'gfx90a68', '%5$s', %2$d, 600, 1, 0, 0, 0)"
+    " AS j \\gset\n"
+    "SELECT skipjack_work.store_rounds(%1$s, ARRAY("
     "SELECT ROW(%1$s, h.job, 0, false, h.fence, 'clang 15.0.6', 0, '{0,8}', '{NULL,differs}', '{10,0}',"
     " '{1.8,0}', '{2,0}', '{0.01,0}', '{0.3,0}', '{1.5,0}', 2, 0, 1.5)::outcomes"
     " FROM unnest(:jobs::bigint[], :fences::bigint[]) AS h(job, fence)), ARRAY("
@@ -162,7 +175,12 @@ static char *make_script(int64_t campaign, int batch)
     g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)campaign);
     g_autofree char *key = g_strdup_printf("%064d", 0);
     g_autofree char *other = g_strdup_printf("%064d", 1);
-    return g_strdup_printf(script_format, id, batch, key, other);
+    g_autofree char *list = g_strjoinv("\", \"", (char **)(gpointer)bench_carried);
+    /* To pgbench a colon begins a variable's name. */
+    g_auto(GStrv) parts = g_strsplit(list, ":", -1);
+    g_autofree char *words = g_strjoinv("\\u003a", parts);
+    g_autofree char *carried = g_strdup_printf("[\"%s\"]", words);
+    return g_strdup_printf(script_format, id, batch, key, other, carried);
 }
 
 double bench_pgbench(Store *store, int64_t campaign, int jobs, int batch, int clients)
@@ -200,5 +218,6 @@ double bench_pgbench(Store *store, int64_t campaign, int jobs, int batch, int cl
     g_assert_no_error(error);
     if (!g_spawn_check_wait_status(status, &error))
         g_error("pgbench: %s: %s", error->message, words);
-    return jobs / seconds;
+    g_autofree char *ended = g_strdup_printf("job_ends_%" G_GINT64_FORMAT, (gint64)campaign);
+    return (double)bench_count(store, ended) / seconds;
 }

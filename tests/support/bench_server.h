@@ -14,8 +14,12 @@ void bench_server_prepare(int connections);
 
 /* WAL written since the cluster was made. */
 int64_t bench_wal_bytes(Store *store);
+/* Connections that are open now. */
+int bench_connections(Store *store);
 /* Processor time of all of the server's processes so far, of ended ones too. */
 double bench_server_cpu_seconds(void);
+/* Rows of a table. */
+int64_t bench_count(Store *store, const char *table);
 /* Of a table with all of its partitions, indexes and TOAST. */
 int64_t bench_table_bytes(Store *store, const char *table);
 
