@@ -2,7 +2,7 @@
  * The farm at a glance, as `skipjack status` and `skipjack serve` tell it. What
  * it costs does not grow with what was measured: bundles, workers and the ends
  * of active campaigns' jobs are read, rounds and results are not (a campaign
- * of a million jobs takes a tenth of a second).
+ * of a million jobs takes a quarter of a second).
  */
 #ifndef SCHEMA_FARM_H
 #define SCHEMA_FARM_H
