@@ -60,14 +60,26 @@ static bool is_mixed(const struct conv_cell *cell)
            cell->layout[TENSOR_X] != cell->layout[TENSOR_Y];
 }
 
-/* A kernel that is compiled already costs little to run: it has a problem of each kind in FP32. */
+static bool is_usual_layout(enum layout layout)
+{
+    return layout == LAYOUT_NCHW || layout == LAYOUT_NHWC || layout == LAYOUT_NCDHW;
+}
+
+/* A kernel that is compiled already costs little to run: it has a problem of each kind in FP32. What
+ * PoCL has to compile for each problem has fewer in rare layouts and in other types, and one in both. */
 static int problems_of(const struct claim *claim)
 {
+    bool is_slow = context_is_cpu(&contexts[CONTEXT_HOST]);
+    bool is_rare = is_slow && !is_usual_layout(claim->cell.layout[TENSOR_X]);
+    bool is_fp32 = claim->cell.type[TENSOR_X] == TYPE_FP32;
+
     if (test_is_long())
         return PROBLEMS_LONG;
-    if (is_mixed(&claim->cell))
+    if (is_mixed(&claim->cell) || (is_rare && !is_fp32))
         return 1;
-    return solver->dynamic && is_plain_fp32(&claim->cell) ? conv_kind_count() : PROBLEMS;
+    if (is_plain_fp32(&claim->cell) && solver->dynamic)
+        return conv_kind_count();
+    return is_rare || (is_slow && !is_fp32 && !solver->dynamic) ? PROBLEMS - 1 : PROBLEMS;
 }
 
 /* The n-th of the kinds claimed, counted round. */
@@ -86,10 +98,8 @@ static int nth_kind(unsigned kinds, int n)
 static int drawn_context(const struct claim *claim, int i)
 {
     static const int turns[] = {CONTEXT_HOST, CONTEXT_AMD, CONTEXT_HOST, CONTEXT_NVIDIA};
-    enum layout layout = claim->cell.layout[TENSOR_X];
-    bool usual = layout == LAYOUT_NCHW || layout == LAYOUT_NHWC || layout == LAYOUT_NCDHW;
 
-    if (!usual && !test_is_long())
+    if (!is_usual_layout(claim->cell.layout[TENSOR_X]) && !test_is_long())
         return CONTEXT_HOST;
     return turns[(gsize)(claim->draws->turn + i / PROBLEMS) % G_N_ELEMENTS(turns)];
 }
