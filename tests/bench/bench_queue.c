@@ -439,7 +439,7 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "C");
     const char *wish = argc > 1 ? argv[1] : DEFAULT_JOBS;
     int jobs = atoi(wish);
-    bench_server_prepare(300);
+    bench_server_prepare(600); /* those that end go on for a moment beside their successors */
     g_autoptr(Store) store = scratch_store();
     if (argc <= 2 && jobs >= 100000 && jobs <= 100000000)
         measure_all(store, jobs);
