@@ -93,6 +93,14 @@ static void test_eval_child_is_killed(void)
     assert_whole(&farm);
 }
 
+static void test_eval_child_is_killed_while_it_opens(void)
+{
+    struct farm farm;
+    farm_start(&farm);
+    kill_child(farm.worker, "child eval");
+    assert_whole(&farm);
+}
+
 static void test_build_child_is_killed(void)
 {
     struct farm farm;
@@ -195,6 +203,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/kills/nobody_is_killed", test_nobody_is_killed);
     g_test_add_func("/kills/the_eval_child", test_eval_child_is_killed);
+    g_test_add_func("/kills/the_eval_child_while_it_opens",
+                    test_eval_child_is_killed_while_it_opens);
     g_test_add_func("/kills/a_build_child", test_build_child_is_killed);
     g_test_add_func("/kills/the_agent_which_is_started_again",
                     test_agent_is_killed_and_started_again);

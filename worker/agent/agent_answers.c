@@ -217,7 +217,7 @@ static void open_failed(struct evaluator *evaluator, const struct child_death *d
         agent_give_up(evaluator->agent, "cannot open device '%s': %s: %s", evaluator->device,
                       death->text, death->words);
     else if (evaluator->agent->state == AGENT_STARTING)
-        child_start(evaluator->child);
+        evaluator_start(evaluator);
 }
 
 static void config_died(struct eval_job *job, int index, const struct child_death *death,

@@ -125,7 +125,7 @@ static void flush_due(uv_timer_t *timer)
 
 /* ---- the next thing to do ---- */
 
-static void evaluator_start(struct evaluator *evaluator)
+void evaluator_start(struct evaluator *evaluator)
 {
     if (evaluator->spoiled)
         agent_clear_scratch(evaluator->agent, evaluator->folder);

@@ -58,6 +58,8 @@ void eval_job_flush(struct eval_job *job);
 void eval_job_event(struct eval_job *job, const char *kind, const char *detail);
 bool eval_job_pending(const struct eval_job *job, int index);
 int eval_job_pending_count(const struct eval_job *job);
+/* Starts its child, which is down; what a death or a full disk left in its folder goes before. */
+void evaluator_start(struct evaluator *evaluator);
 /* Goes on with the current job, or takes the next whose code is there. */
 void evaluator_next(Evaluator *evaluator);
 
