@@ -131,10 +131,12 @@ static void end_slow_connections(Monitor *monitor)
 
 static void timer_due(uv_timer_t *timer);
 
-/* Also without a connection: a server that was full listens again with its next run. */
+/* Also without a connection: a server that was full listens again with its next run. Whoever keeps the
+ * descriptor busy keeps the timer from its turn. */
 static void run(Monitor *monitor)
 {
     MHD_UNSIGNED_LONG_LONG left_ms;
+    end_slow_connections(monitor);
     MHD_run(monitor->daemon);
     if (MHD_get_timeout(monitor->daemon, &left_ms) != MHD_YES || left_ms > LOOK_MS)
         left_ms = LOOK_MS;
@@ -143,7 +145,6 @@ static void run(Monitor *monitor)
 
 static void timer_due(uv_timer_t *timer)
 {
-    end_slow_connections(timer->data);
     run(timer->data);
 }
 

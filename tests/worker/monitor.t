@@ -7,6 +7,7 @@ use Cwd qw(abs_path);
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
 use JSON::PP;
+use POSIX ();
 use Test::More;
 use lib 'tests/support';
 use Exposition qw(get faults samples told documented wait_for);
@@ -94,6 +95,20 @@ my @half = map { IO::Socket::INET->new(PeerAddr => $at =~ s{http://}{}r, Timeout
 syswrite $_, "GET /metrics HTTP/1.1\r\nHost" for grep { $_ } @half;
 is scalar(@half), 100, 'a hundred connections that never finish their request';
 ok wait_for(40, sub { (get($at, '/health'))[0] // 0 }), 'whoever comes after them is served in the end';
+close $_ for grep { $_ } @half;
+$SIG{PIPE} = 'IGNORE';
+@half = grep { $_ } map { IO::Socket::INET->new(PeerAddr => $at =~ s{http://}{}r, Timeout => 1) } 1 .. 64;
+syswrite $_, "GET /metrics HTTP/1.1\r\nHost: " for @half;
+my $late = fork // die $!;
+if (!$late) { # whoever comes after them
+    my $served = wait_for(40, sub { (get($at, '/health'))[0] // 0 });
+    POSIX::_exit($served ? 0 : 1);
+}
+my $ended = wait_for(45, sub {
+    syswrite $_, 'x' for @half;
+    return waitpid($late, 1) == $late; # WNOHANG
+});
+is "$ended $?", '1 0', 'and whoever comes after 64 that send a byte now and then, for ever';
 cmp_ok samples((get($at, '/metrics'))[1])->{skipjack_worker_heartbeats_total}, '>', $beats, 'the worker beats on';
 close $_ for grep { $_ } @half;
 
