@@ -119,7 +119,8 @@ static const char campaigns_sql[] =
     "        GROUP BY j.failure) AS f) AS e"
     " WHERE c.state IN ('active', 'paused') ORDER BY c.id";
 
-/* Idle workers beat each fifteen seconds, so a minute's silence is none of theirs. */
+/* Idle workers beat each fifteen seconds, so a minute's silence is none of theirs. One that was silent for a
+ * day and holds nothing will not come back, and nobody has to look for it. */
 static const char workers_sql[] =
     "SELECT jsonb_build_object('id', w.id, 'node', w.node, 'target', w.target,"
     " 'labels', array_to_string(w.labels, ','), 'campaigns', b.campaigns,"
@@ -132,7 +133,7 @@ static const char workers_sql[] =
     " LEFT JOIN LATERAL (SELECT sum(cardinality(o.job_ids)) AS jobs, max(o.lease_seconds) AS lease,"
     "  string_agg(DISTINCT o.campaign_id::text, ',') AS campaigns"
     "  FROM bundles o WHERE o.worker_id = w.id) AS b ON true"
-    " WHERE w.ended_at IS NULL ORDER BY w.node, w.id";
+    " WHERE w.ended_at IS NULL AND (a.age < 86400 OR b.jobs IS NOT NULL) ORDER BY w.node, w.id";
 
 static const char quarantine_sql[] =
     "SELECT jsonb_build_object('name', s.name, 'count', count(*),"

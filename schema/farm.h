@@ -21,7 +21,7 @@ struct farm_campaign {
     double spent_seconds, budget_seconds, age_seconds;
 };
 
-/* A worker that has not ended. */
+/* A worker that has not ended, and was heard of within a day or holds jobs. */
 struct farm_worker {
     int64_t id;
     char *node, *target, *state; /* "working", "idle", "draining", "lost" */

@@ -2,6 +2,9 @@
 #include "schema/farm.h"
 
 #include <locale.h>
+#include <string.h>
+
+#include "schema/store_private.h"
 
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"
@@ -110,6 +113,32 @@ static void test_upkeep_is_one_at_a_time(void)
     role_farm_clear(&f);
 }
 
+/* A node that was taken away ends no worker of its own. */
+static void test_who_is_silent_for_a_day_is_gone(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    g_autoptr(Store) owner = store_open(scratch_db_url(), &error);
+    g_assert_true(
+        store_do(owner, &error,
+                 "INSERT INTO workers (node, process, target, stack, beat_at)"
+                 " SELECT 'n' || h, 'p', 'cpu-znver4_2', 's', now() - h * interval '1 hour'"
+                 " FROM unnest(ARRAY[1, 23, 25]) AS h",
+                 ""));
+    struct farm_state *farm = farm_read(f.boss, &error);
+    g_assert_no_error(error);
+    int lost = 0;
+    for (guint i = 0; i < farm->workers->len; i++)
+        lost += strcmp(((const struct farm_worker *)farm->workers->pdata[i])->state, "lost") == 0;
+    g_assert_cmpint(lost, ==, 2);
+    for (guint i = 0; i < farm->refusals->len; i++)
+        g_assert_false(
+            g_str_has_prefix(((const struct refusal_row *)farm->refusals->pdata[i])->node, "n"));
+    farm_free(farm);
+    role_farm_clear(&f);
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "C");
@@ -121,5 +150,6 @@ int main(int argc, char **argv)
     g_test_add_func("/farm/workers_tell_what_they_did", test_workers_tell_what_they_did);
     g_test_add_func("/farm/what_is_no_count_is_refused", test_what_is_no_count_is_refused);
     g_test_add_func("/farm/upkeep_is_one_at_a_time", test_upkeep_is_one_at_a_time);
+    g_test_add_func("/farm/who_is_silent_for_a_day_is_gone", test_who_is_silent_for_a_day_is_gone);
     return g_test_run();
 }
