@@ -110,7 +110,7 @@ static void write_oldest_job(const struct serve *serve, const struct metric *met
 {
     double oldest = 0;
     EACH_CAMPAIGN (serve, c, id)
-        if (c->done + c->failed < c->jobs)
+        if (strcmp(c->state, "active") == 0 && c->done + c->failed < c->jobs)
             oldest = MAX(oldest, c->age_seconds);
     metric_sample(text, metric, oldest, NULL);
 }
@@ -212,7 +212,7 @@ static const struct {
      write_budget,
      true},
     {{"skipjack_campaign_eta_seconds", METRIC_GAUGE, "Forecast of what is left."}, write_eta, true},
-    {{"skipjack_oldest_open_job_seconds", METRIC_GAUGE, "Age of the oldest open campaign."},
+    {{"skipjack_oldest_open_job_seconds", METRIC_GAUGE, "Age of the oldest active campaign."},
      write_oldest_job,
      true},
     {{"skipjack_oldest_claim_seconds", METRIC_GAUGE, "Age of the oldest claim under way."},

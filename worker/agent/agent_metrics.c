@@ -166,8 +166,9 @@ static void write_devices(const struct agent *agent, const struct metric *metric
 {
     for (guint i = 0; i < agent->evaluators->len; i++) {
         const struct evaluator *evaluator = g_ptr_array_index(agent->evaluators, i);
-        metric_sample(text, metric, evaluator->failed_opens == 0, "device", evaluator->device,
-                      "target", evaluator->known ? evaluator->target.id : "", NULL);
+        metric_sample(text, metric, evaluator->known && evaluator->failed_opens == 0, "device",
+                      evaluator->device, "target", evaluator->known ? evaluator->target.id : "",
+                      NULL);
     }
 }
 
@@ -225,8 +226,7 @@ static const struct {
      write_eval},
     {{"skipjack_worker_child_ends_total", METRIC_COUNTER, "Children that ended unasked."},
      write_children},
-    {{"skipjack_worker_device_up", METRIC_GAUGE, "0 while the device cannot be opened."},
-     write_devices},
+    {{"skipjack_worker_device_up", METRIC_GAUGE, "0 while the device is not open."}, write_devices},
     {{"skipjack_worker_scratch_free_bytes", METRIC_GAUGE,
       "Room where compilers and drivers write."},
      write_room},
