@@ -4,7 +4,7 @@
 #include "schema/monitor/log.h"
 #include "schema/upkeep.h"
 
-/* After the start, and after a failure; several that start together do not ask at the same time. */
+/* After the start; several that start together do not ask at the same time. */
 #define SOON_MS 2000
 
 /* "12 code objects (1.2 MB), 3 old events in 0.4 s" */

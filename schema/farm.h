@@ -72,7 +72,7 @@ bool farm_report_worker(Store *store, int64_t worker, const struct farm_counts *
 
 /* Of several that ask, whether this one is to do upkeep: nobody else is at it, and the last one began
  * at least so many seconds ago. The right to it is the store's connection's: farm_end_upkeep() gives it
- * back. done NULL: it was not done whole. */
+ * back. done NULL: it was not done whole, and whoever asks next may begin it. */
 bool farm_begin_upkeep(Store *store, double period_seconds, bool *begun, GError **error);
 bool farm_end_upkeep(Store *store, double seconds, const char *done, GError **error);
 

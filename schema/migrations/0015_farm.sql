@@ -59,12 +59,16 @@ BEGIN
     RETURN true;
 END $$;
 
--- what: NULL where it was not done whole.
+-- what: NULL where it was not done whole; whoever asks next may begin it again.
 CREATE FUNCTION end_upkeep(took_seconds double precision, what jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    UPDATE upkeep_state SET finished_at = clock_timestamp(), seconds = took_seconds, report = what
-    WHERE what IS NOT NULL;
+    IF what IS NULL THEN
+        UPDATE upkeep_state SET begun_at = NULL;
+    ELSE
+        UPDATE upkeep_state SET finished_at = clock_timestamp(), seconds = took_seconds,
+                                report = what;
+    END IF;
     PERFORM pg_advisory_unlock(7453010313431182190);
 END $$;
 

@@ -103,6 +103,9 @@ static void test_upkeep_is_one_at_a_time(void)
     g_assert_false(begun); /* it was done just now */
     g_assert_true(farm_begin_upkeep(other, 0, &begun, &error));
     g_assert_true(begun);
+    g_assert_true(farm_end_upkeep(other, 1, NULL, &error)); /* stopped: the next one may at once */
+    g_assert_true(farm_begin_upkeep(other, 60, &begun, &error));
+    g_assert_true(begun);
     g_clear_pointer(&other, store_close); /* killed in the middle */
     for (int i = 0; i < 200 && !(farm_begin_upkeep(f.boss, 0, &begun, &error) && begun); i++)
         g_usleep(10000);
