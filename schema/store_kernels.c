@@ -70,8 +70,13 @@ bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **er
     return stored;
 }
 
-static gpointer read_kernel(const json_t *object)
+static struct kernel_row *read_kernel(const json_t *object, GError **error)
 {
+    int64_t failure;
+    if (!json_int_within(json_object_get(object, "failure"), 0, FAILURE_COUNT - 1, &failure)) {
+        store_damaged(error, "a kernel has a failure that is not known");
+        return NULL;
+    }
     struct kernel_row *kernel = g_new0(struct kernel_row, 1);
     kernel->key = json_member_text(object, "key");
     kernel->file = json_member_text(object, "file");
@@ -80,7 +85,7 @@ static gpointer read_kernel(const json_t *object)
     kernel->arch = json_member_text(object, "arch");
     kernel->toolchain = json_member_text(object, "toolchain");
     kernel->toolchain_version = json_member_text(object, "toolchain_version");
-    kernel->failure = (enum failure)json_member_int(object, "failure");
+    kernel->failure = (enum failure)failure;
     kernel->log = json_member_text(object, "log");
     kernel->seconds = json_member_double(object, "seconds");
     kernel->code_sha256 = json_member_text(object, "code_sha256");
@@ -100,8 +105,10 @@ GHashTable *store_known_kernels(Store *store, const char *const *keys, int count
     GHashTable *known = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
-        struct kernel_row *kernel = read_kernel(object);
-        g_hash_table_insert(known, kernel->key, kernel);
+        struct kernel_row *kernel = read_kernel(object, NULL);
+        /* A damaged one is as good as none: it is compiled again. */
+        if (kernel != NULL)
+            g_hash_table_insert(known, kernel->key, kernel);
     }
     return known;
 }
@@ -150,7 +157,9 @@ static bool read_row(Store *store, const char *key, struct kernel_row **kernel,
         return false;
     }
     g_autoptr(StoreJson) object = store_row_json(rows, 0);
-    *kernel = read_kernel(object);
+    *kernel = read_kernel(object, error);
+    if (*kernel == NULL)
+        return false;
     ref->url = json_member_text_or_null(object, "url");
     ref->name = json_member_text_or_null(object, "code_name");
     ref->place = (int)json_member_int(object, "code_place");

@@ -82,6 +82,82 @@ BEGIN
     END IF;
 END $$;
 
+-- ---- what a worker says ----
+
+-- Others read it, and sums are made of it: it is bounded before it is stored.
+CREATE FUNCTION refuse_value(words text) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS
+$$ BEGIN RAISE EXCEPTION USING ERRCODE = 'SJ002', MESSAGE = words; END $$;
+
+-- Working time of one call; a year is more than any.
+CREATE FUNCTION check_seconds(said double precision[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF NOT (0 <= ALL (said) AND 31536000 >= ALL (said)) THEN
+        PERFORM refuse_value('working time is from 0 to a year');
+    END IF;
+END $$;
+
+-- Why a job, a config or a kernel came to nothing: the numbers of failure.h
+-- that say so.
+CREATE FUNCTION check_failure(number integer) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF coalesce(number NOT BETWEEN 1 AND 14, true) THEN
+        PERFORM refuse_value(format('%s is no failure', number));
+    END IF;
+END $$;
+
+-- All arrays have an element a config, and failures are some that there are:
+-- 0 to 16 of failure.h.
+CREATE FUNCTION check_rounds(items rounds[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM unnest(items) AS i,
+                    LATERAL (SELECT cardinality(i.config_counts)) AS c(configs)
+               WHERE cardinality(i.kernel_keys) <> configs OR cardinality(i.failures) <> configs
+                  OR cardinality(i.details) <> configs OR cardinality(i.build_seconds) <> configs
+                  OR cardinality(i.config_values)
+                         <> (SELECT coalesce(sum(v), 0) FROM unnest(i.config_counts) AS v)
+                  OR (0 <= ALL (i.config_counts) AND 16 >= ALL (i.config_counts)
+                      AND 0 <= ALL (i.failures) AND 16 >= ALL (i.failures)
+                      AND 0 <= ALL (i.build_seconds) AND 'Infinity' > ALL (i.build_seconds)
+                      AND array_position(i.config_values, NULL) IS NULL) IS NOT TRUE) THEN
+        PERFORM refuse_value('a built round says what no round can');
+    END IF;
+END $$;
+
+CREATE FUNCTION check_outcomes(items outcomes[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM unnest(items) AS i,
+                    LATERAL (SELECT cardinality(i.failures)) AS c(configs)
+               WHERE cardinality(i.details) <> configs OR cardinality(i.n) <> configs
+                  OR cardinality(i.min_ms) <> configs OR cardinality(i.median_ms) <> configs
+                  OR cardinality(i.spread) <> configs OR cardinality(i.error) <> configs
+                  OR cardinality(i.eval_seconds) <> configs
+                  OR (0 <= ALL (i.failures) AND 16 >= ALL (i.failures) AND 0 <= ALL (i.n)
+                      AND 0 <= ALL (i.min_ms || i.median_ms || i.eval_seconds)
+                      AND 'Infinity' > ALL (i.min_ms || i.median_ms || i.spread || i.error
+                                            || i.eval_seconds || i.drift
+                                            || i.total_eval_seconds)) IS NOT TRUE) THEN
+        PERFORM refuse_value('an evaluated round says what no round can');
+    END IF;
+END $$;
+
+-- What is kept is a config that took some time.
+CREATE FUNCTION check_kept(kept results[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM unnest(kept) AS k
+               WHERE (cardinality(k.config) <= 16 AND array_position(k.config, NULL) IS NULL
+                      AND k.min_ms > 0 AND k.median_ms >= k.min_ms
+                      AND 'Infinity' > ALL (ARRAY[k.median_ms, k.spread, k.error, k.flops]))
+                     IS NOT TRUE) THEN
+        PERFORM refuse_value('a kept result has an impossible time');
+    END IF;
+END $$;
+
 -- ---- a bundle's holder ----
 
 CREATE OR REPLACE FUNCTION check_bundle_move() RETURNS trigger
@@ -246,6 +322,9 @@ BEGIN
     IF length(secret) < 32 THEN
         RAISE EXCEPTION USING ERRCODE = '42501',
             MESSAGE = 'a worker presents a secret of at least 32 characters (skipjack.secret)';
+    ELSIF length(its_node || its_process || its_target) > 1000 OR length(its_stack) > 4000
+          OR pg_column_size(its_labels) > 4000 THEN
+        PERFORM refuse_value('a worker describes itself in less words');
     END IF;
     INSERT INTO workers AS w (node, process, target, stack, builds, labels, carried, login)
     VALUES (its_node, its_process, its_target, its_stack, it_builds,
@@ -322,12 +401,14 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM check_worker(claimer);
+    -- A lease is not longer than a day, also where it is no number.
     RETURN QUERY
         SELECT b.campaign_id, b.solver_id, b.round_no, b.position, b.strikes, b.fence,
                j.job_id, j.problem_id, j.best_ms, j.quarantined, j.rounds
         FROM claim_jobs(claimer, build, wanted_campaign, wanted_target,
-                        ARRAY(SELECT jsonb_array_elements_text(carried)), batch, lease, token,
-                        known_campaign, from_round, from_position) AS b
+                        ARRAY(SELECT jsonb_array_elements_text(carried)), batch,
+                        greatest(least(lease, 86400), 0), token, known_campaign,
+                        from_round, from_position) AS b
         CROSS JOIN LATERAL claimed_jobs(b, build) AS j;
     IF NOT acts_for_all() THEN
         INSERT INTO claimed_campaigns
@@ -374,22 +455,27 @@ $$ SELECT 'rounds'::regtype::oid, 'outcomes'::regtype::oid, 'results'::regtype::
 
 CREATE FUNCTION skipjack_work.store_built(campaign bigint, items rounds[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
-$$ BEGIN PERFORM store_built(campaign, items); END $$;
+$$ BEGIN PERFORM check_rounds(items); PERFORM store_built(campaign, items); END $$;
 
 CREATE FUNCTION skipjack_work.store_partial(campaign bigint, items outcomes[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
-$$ BEGIN PERFORM store_partial(campaign, items); END $$;
+$$ BEGIN PERFORM check_outcomes(items); PERFORM store_partial(campaign, items); END $$;
 
 CREATE FUNCTION skipjack_work.store_rounds(campaign bigint, items outcomes[], kept results[],
                                            more boolean[], seconds double precision[])
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
-$$ BEGIN PERFORM store_rounds(campaign, items, kept, more, seconds); END $$;
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM check_outcomes(items);
+    PERFORM check_kept(kept);
+    PERFORM check_seconds(seconds);
+    PERFORM store_rounds(campaign, items, kept, more, seconds);
+END $$;
 
 CREATE FUNCTION skipjack_work.fail_job(campaign bigint, job bigint, held_fence bigint,
                                        why smallint, words text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
-$$ BEGIN PERFORM fail_job(campaign, job, held_fence, why, words); END $$;
+$$ BEGIN PERFORM check_failure(why); PERFORM fail_job(campaign, job, held_fence, why, words); END $$;
 
 CREATE FUNCTION skipjack_work.finish_job(campaign bigint, job bigint, held_fence bigint)
 RETURNS void
@@ -405,6 +491,7 @@ CREATE FUNCTION skipjack_work.add_spent(campaign bigint, seconds double precisio
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
     PERFORM check_claimed_campaign(campaign);
+    PERFORM check_seconds(ARRAY[seconds]);
     PERFORM add_spent(campaign, seconds);
 END $$;
 
@@ -415,6 +502,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     mine bigint[] := my_workers();
+    said integer[] := ARRAY(SELECT v::integer FROM jsonb_array_elements_text(values_of)
+                            WITH ORDINALITY AS e(v, n) ORDER BY n);
 BEGIN
     IF mine IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM bundles b
@@ -425,10 +514,12 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'SJ003',
             MESSAGE = format('job %s was claimed by another worker', job);
     END IF;
+    PERFORM check_failure(why);
+    IF cardinality(said) > 16 OR array_position(said, NULL) IS NOT NULL THEN
+        PERFORM refuse_value('a config has up to 16 values');
+    END IF;
     INSERT INTO quarantine (solver_id, problem_id, target, config, failure, detail)
-    SELECT j.solver_id, j.problem_id, c.target,
-           ARRAY(SELECT v::integer FROM jsonb_array_elements_text(values_of)
-                 WITH ORDINALITY AS e(v, n) ORDER BY n), why, words
+    SELECT j.solver_id, j.problem_id, c.target, said, why, words
     FROM jobs j JOIN campaigns c ON c.id = j.campaign_id
     WHERE j.campaign_id = campaign AND j.id = job ON CONFLICT DO NOTHING;
 END $$;
@@ -501,6 +592,9 @@ RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
     PERFORM check_worker(k_built_by);
+    IF k_failure <> 0 THEN
+        PERFORM check_failure(k_failure);
+    END IF;
     RETURN put_kernel(k_key, k_file, k_entry, k_options, k_arch, k_toolchain, k_version, k_failure,
                       k_log, k_seconds, k_code, k_sha256, k_built_by, k_place, k_name, k_bytes);
 END $$;
@@ -581,7 +675,7 @@ DECLARE
     dropped text;
 BEGIN
     FOR dropped IN SELECT d.child FROM dropped_partitions d
-                   WHERE pg_relation_size(format('skipjack.%I', d.child)::regclass) > 0
+                   WHERE pg_relation_size(to_regclass(format('skipjack.%I', d.child))) > 0
     LOOP
         BEGIN
             EXECUTE format('TRUNCATE skipjack.%I', dropped);

@@ -3,6 +3,7 @@
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>
+#include <math.h>
 #include <string.h>
 
 #define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -232,6 +233,89 @@ static void test_only_the_dead_of_the_same_node_and_login_are_buried(void)
     role_farm_clear(&f);
 }
 
+/* ---- overreaching: what a worker says ---- */
+
+static void expect_bounded(bool done, GError **error, const char *words)
+{
+    role_expect_refused(done, error, STORE_ERROR_STATE, words);
+}
+
+/* Leases are looked through by whoever beats: one that is no time would end all beats. */
+static struct job *claim_for(struct role_farm *f, double lease_seconds)
+{
+    GPtrArray *jobs = farm_claim(f->farm.store, f->farm.workers[0], POOL_BUILD, 1, lease_seconds);
+    struct job *job = g_ptr_array_steal_index(jobs, 0);
+    g_ptr_array_unref(jobs);
+    return job;
+}
+
+static void test_leases_are_bounded(void)
+{
+    static const double leases[] = {NAN, INFINITY, -INFINITY, 1e300};
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, G_N_ELEMENTS(leases));
+    for (gsize i = 0; i < G_N_ELEMENTS(leases); i++)
+        job_free(claim_for(&f, leases[i]));
+    role_expect_count(
+        f.guest, "SELECT min(lease_seconds) || ' ' || max(lease_seconds) FROM bundles", "0 86400");
+    Store *owner = store_open(scratch_db_url(), &error);
+    g_assert_no_error(error);
+    farm_look_at_leases(&(struct farm){.store = owner, .workers = {0, f.farm.workers[1]}});
+    store_close(owner);
+    role_farm_clear(&f);
+}
+
+static void test_values_that_cannot_be_are_refused(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    char key[] = KEY;
+    int64_t worker;
+    role_farm_init(&f, 1);
+    struct job *job = claim_for(&f, 60);
+    struct perf_config config = {.count = 1};
+    enum failure unknown = (enum failure)99;
+    struct kernel_row kernel = {.key = key, .failure = unknown, .built_by = f.farm.workers[0]};
+    expect_bounded(store_fail_job(f.farm.store, job, unknown, "", &error), &error, "no failure");
+    expect_bounded(store_fail_job(f.farm.store, job, FAILURE_SLOW, "", &error), &error,
+                   "no failure");
+    expect_bounded(store_quarantine(f.farm.store, job, &config, unknown, "", &error), &error,
+                   "no failure");
+    expect_bounded(store_put_kernel(f.farm.store, &kernel, &error), &error, "no failure");
+    expect_bounded(store_add_spent(f.farm.store, f.farm.campaign, NAN, &error), &error,
+                   "working time");
+    expect_bounded(store_add_spent(f.farm.store, f.farm.campaign, -1, &error), &error,
+                   "working time");
+    /* Numbers this long are none that versions are compared by. */
+    g_autofree char *digits = g_strnfill(200000, '9');
+    struct worker_info info = {.node = "one", .process = "p1", .stack = digits};
+    expect_bounded(store_register_worker(f.farm.store, &info, &worker, &error), &error, "words");
+
+    struct round *round = farm_make_round(0);
+    round->outcomes[0].failure = unknown;
+    expect_bounded(store_built(f.farm.store, job, round, &error), &error, "built round");
+    farm_built(&f.farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&f.farm, 0, POOL_EVAL);
+    expect_bounded(store_partial(f.farm.store, job, round, &error), &error, "evaluated round");
+    farm_evaluate(round, 1);
+    struct kept kept = farm_make_kept(round);
+    kept.outcome.min_ms = 0;
+    expect_bounded(store_round(f.farm.store, job, round, &kept, 1, false, 1, &error), &error,
+                   "impossible time");
+    kept.outcome.min_ms = kept.outcome.median_ms * 2;
+    expect_bounded(store_round(f.farm.store, job, round, &kept, 1, false, 1, &error), &error,
+                   "impossible time");
+    round->outcomes[0].eval_seconds = -1;
+    expect_bounded(store_round(f.farm.store, job, round, &kept, 0, false, 1, &error), &error,
+                   "evaluated round");
+    farm_round(&f.farm, job, 0, false, 1);
+    round_free(round);
+    job_free(job);
+    role_farm_clear(&f);
+}
+
 /* ---- overreaching: what a session makes of its own ---- */
 
 static void test_objects_of_the_session_are_not_looked_at(void)
@@ -306,6 +390,8 @@ int main(int argc, char **argv)
     TEST(nobody_acts_as_another_worker);
     TEST(registering_again_takes_the_same_secret);
     TEST(only_the_dead_of_the_same_node_and_login_are_buried);
+    TEST(leases_are_bounded);
+    TEST(values_that_cannot_be_are_refused);
     TEST(objects_of_the_session_are_not_looked_at);
     TEST(what_runs_as_the_owner_is_fixed_and_closed);
     return g_test_run();
