@@ -27,7 +27,8 @@ static bool drop_partition(Store *store, const json_t *row, GError **error)
     const char *parent = json_string_value(json_object_get(row, "parent"));
     const char *child = json_string_value(json_object_get(row, "child"));
     bool pending = json_member_bool(row, "pending");
-    return alter(store, pending ? " FINALIZE" : " CONCURRENTLY", parent, child, error) &&
+    return (json_member_bool(row, "detached") ||
+            alter(store, pending ? " FINALIZE" : " CONCURRENTLY", parent, child, error)) &&
            alter(store, "DROP TABLE ", child, NULL, error);
 }
 

@@ -7,6 +7,20 @@
 CREATE INDEX kernels_with_code ON kernels (key) WHERE code_place IS NOT NULL;
 CREATE INDEX kernels_without_code ON kernels (built_at) WHERE code_place IS NULL;
 
+-- Tables of campaigns that were dropped: partitions, and what was detached by
+-- somebody who did not come to drop it.
+CREATE OR REPLACE VIEW dropped_partitions AS
+    SELECT parent.relname AS parent, child.relname AS child,
+           coalesce(i.inhdetachpending, false) AS pending, i.inhrelid IS NULL AS detached
+    FROM pg_class child
+    JOIN pg_class parent ON parent.relkind = 'p' AND parent.relnamespace = child.relnamespace
+         AND parent.relname = regexp_replace(child.relname, '_[0-9]+$', '')
+    LEFT JOIN pg_inherits i ON i.inhrelid = child.oid
+    WHERE child.relkind = 'r' AND child.relnamespace = 'skipjack'::regnamespace
+      AND parent.relname IN ('jobs', 'job_ends', 'rounds', 'outcomes', 'results')
+      AND NOT EXISTS (SELECT 1 FROM campaigns c
+                      WHERE child.relname = parent.relname || '_' || c.id);
+
 -- Begins a search for kernels without a use: empties the session's lists of
 -- what was looked through and of what is needed. A kernel that was asked for
 -- after the time that it gives may be part of a round that is not stored yet:

@@ -181,6 +181,25 @@ static void test_old_rows_go_and_young_ones_stay(void)
     farm_clear(&farm);
 }
 
+/* A table that was detached by somebody who was killed before dropping it. */
+static void test_detached_tables_are_dropped_too(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    g_autofree char *detach = g_strdup_printf(
+        "ALTER TABLE rounds DETACH PARTITION rounds_%" G_GINT64_FORMAT, (gint64)farm.campaign);
+    do_sql(farm.store, "BEGIN");
+    do_sql(farm.store, detach);
+    do_sql(farm.store, "DELETE FROM bundles");
+    do_sql(farm.store, "DELETE FROM campaigns");
+    do_sql(farm.store, "COMMIT");
+    g_assert_cmpint(collect(farm.store, &at_once).parts[UPKEEP_PARTITIONS].count, ==, 5);
+    g_assert_cmpint(ask(farm.store, "SELECT count(*) FROM pg_class WHERE relkind = 'r'"
+                                    " AND relname ~ '^(jobs|job_ends|rounds|outcomes|results)_'"),
+                    ==, 0);
+    farm_clear(&farm);
+}
+
 /* ---- while the farm works ---- */
 
 enum { KERNELS = 5000 };
@@ -308,6 +327,7 @@ static const struct {
     {"/upkeep/code/that_somebody_needs_stays", test_code_that_somebody_needs_stays},
     {"/upkeep/code/that_a_later_campaign_took_over_stays",
      test_code_that_a_later_campaign_took_over_stays},
+    {"/upkeep/detached_tables_are_dropped_too", test_detached_tables_are_dropped_too},
     {"/upkeep/old_rows_go_and_young_ones_stay", test_old_rows_go_and_young_ones_stay},
     {"/upkeep/several_at_once_free_each_object_once_while_jobs_go_on",
      test_several_at_once_free_each_object_once_while_jobs_go_on},
