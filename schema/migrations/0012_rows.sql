@@ -34,6 +34,29 @@ BEGIN
                         AND o.number = i.number AND o.fence = held_fence AND NOT o.is_open);
 END $$;
 
+-- Code that a round waits for may have been dropped when its jobs were not held
+-- any more. What is there stays from here on; a round that lacks some is refused,
+-- and its jobs are built again.
+CREATE FUNCTION ask_for_code(b bundles, items rounds[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    lacking bigint;
+BEGIN
+    WITH wanted AS MATERIALIZED (
+        SELECT DISTINCT i.job_id, one.key
+        FROM unnest(items) AS i, unnest(i.kernel_keys, i.failures) AS c(keys, failure),
+             unnest(string_to_array(c.keys, ',')) AS one(key)
+        WHERE i.fence = b.fence AND i.job_id = ANY (b.job_ids) AND c.failure = 15
+    ), asked AS (
+        UPDATE kernels k SET used_at = clock_timestamp()
+        WHERE k.key IN (SELECT w.key FROM wanted w) RETURNING k.key, k.code_place)
+    SELECT w.job_id INTO lacking FROM wanted w JOIN asked a USING (key)
+    WHERE a.code_place IS NULL LIMIT 1;
+    IF FOUND THEN
+        PERFORM refuse_job(b.campaign_id, lacking, b.fence, 'store a round without its code');
+    END IF;
+END $$;
+
 -- Built rounds. Repeating it changes nothing.
 CREATE FUNCTION store_built(campaign bigint, items rounds[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -53,6 +76,9 @@ BEGIN
             CONTINUE WHEN b.state = 'built';
             IF b.state = 'evaluating' THEN
                 PERFORM refuse_job(campaign, b.job_ids[1], b.fence, 'store the built round');
+            END IF;
+            IF b.worker_id IS NULL THEN
+                PERFORM ask_for_code(b, items);
             END IF;
             INSERT INTO rounds
             SELECT campaign, i.job_id, b.round_no, b.fence, i.stack, i.config_counts,

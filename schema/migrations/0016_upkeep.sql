@@ -37,7 +37,8 @@ END $$;
 
 -- Notes the kernels whose code a campaign's rounds need: those that wait for
 -- their evaluation, also of a job that was given up and may still hand in what
--- it evaluated; and all that a build-only campaign built.
+-- it evaluated; and all that a build-only campaign built. One statement sees a
+-- job where it is, in a bundle or ended.
 CREATE FUNCTION note_kernels_of_rounds(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -47,8 +48,7 @@ BEGIN
     FROM bundles b, unnest(b.job_ids) AS member(job_id), rounds r, unnest(r.kernel_keys) AS keys
     WHERE b.campaign_id = campaign AND b.state IN ('built', 'evaluating')
       AND r.campaign_id = campaign AND r.job_id = member.job_id AND r.number = b.round_no
-    ON CONFLICT DO NOTHING;
-    INSERT INTO pg_temp.kernel_search_needed
+    UNION ALL
     SELECT unnest(string_to_array(keys, ','))
     FROM job_ends e, campaigns c, rounds r, unnest(r.kernel_keys) AS keys
     WHERE e.campaign_id = campaign AND c.id = campaign AND r.campaign_id = campaign
@@ -74,6 +74,7 @@ BEGIN
         RETURN false;
     END IF;
     INSERT INTO pg_temp.kernel_search_tables VALUES (child.oid);
+    PERFORM note_kernels_of_rounds(substring(child.relname FROM '[0-9]+$')::bigint);
     BEGIN
         EXECUTE format('INSERT INTO pg_temp.kernel_search_needed'
                        ' SELECT DISTINCT unnest(string_to_array(kernel_keys, '','')) FROM %I'
@@ -81,7 +82,6 @@ BEGIN
     EXCEPTION WHEN undefined_table THEN
         NULL; -- it was dropped meanwhile
     END;
-    PERFORM note_kernels_of_rounds(substring(child.relname FROM '[0-9]+$')::bigint);
     RETURN true;
 END $$;
 

@@ -200,7 +200,87 @@ static void test_detached_tables_are_dropped_too(void)
     farm_clear(&farm);
 }
 
+/* Cut off for hours, a builder's jobs were lost and its code collected: what it hands in then would be
+ * evaluated without code. */
+static void test_late_round_whose_code_is_gone_is_built_again(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 2});
+    put_kernel(farm.store, 0, "code");
+    put_kernel(farm.store, 1, "code");
+    struct job *lost = farm_claim_one(&farm, 0, POOL_BUILD);
+    struct job *kept = farm_claim_one(&farm, 1, POOL_BUILD);
+    g_assert_true(store_worker_lost(farm.store, farm.workers[0], &error));
+    g_assert_true(store_worker_lost(farm.store, farm.workers[1], &error));
+    farm_built(&farm, kept, 0);
+    do_sql(farm.store,
+           "UPDATE bundles SET state = 'evaluating', worker_id = 1 WHERE state = 'built'");
+    do_sql(farm.store,
+           "UPDATE bundles SET state = 'built', worker_id = NULL WHERE state = 'evaluating'");
+    do_sql(farm.store,
+           "UPDATE kernels SET code = NULL, code_place = NULL WHERE key = lpad('1', 64, '0')");
+    g_assert_false(farm_try_built(&farm, lost, 0, &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_STATE);
+    g_assert_cmpint(ask(farm.store, "SELECT count(*) FROM bundles WHERE state = 'ready'"), ==, 1);
+    job_free(lost);
+    job_free(kept);
+    farm_clear(&farm);
+}
+
 /* ---- while the farm works ---- */
+
+static gpointer collect_once_in_a_thread(gpointer data)
+{
+    struct upkeep_report report;
+    g_autoptr(GError) error = NULL;
+    Store *store = store_open(data, &error);
+    upkeep_run(store, &at_once, &report, &error);
+    g_assert_no_error(error);
+    store_close(store);
+    return NULL;
+}
+
+static void wait_for(Store *store, const char *sql)
+{
+    gint64 limit = g_get_monotonic_time() + 30 * (gint64)G_USEC_PER_SEC;
+    while (ask(store, sql) == 0 && g_get_monotonic_time() < limit)
+        g_usleep(1000);
+    g_assert_cmpint(ask(store, sql), >, 0);
+}
+
+/* The search stops before it looks at rounds until that has happened. */
+static void test_round_that_is_stored_during_the_search_keeps_its_code(void)
+{
+    static const char stop_sql[] =
+        "ALTER FUNCTION note_kernels_of_rounds(bigint) RENAME TO note_them;"
+        "CREATE FUNCTION note_kernels_of_rounds(campaign bigint) RETURNS void LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_advisory_xact_lock_shared(77); PERFORM note_them(campaign); END $$";
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *url = scratch_db_new();
+    farm_init_at(&farm, store_open(url, &error), &(struct order){.jobs = 1});
+    put_kernel(farm.store, 0, "code");
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    farm_built(&farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_EVAL);
+    PGresult *rows = PQexec(farm.store->connection, stop_sql);
+    g_assert_cmpint(PQresultStatus(rows), ==, PGRES_COMMAND_OK);
+    PQclear(rows);
+    ask(farm.store, "SELECT 1 FROM pg_advisory_lock(77)");
+    GThread *thread = g_thread_new("collect", collect_once_in_a_thread, url);
+    wait_for(farm.store,
+             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
+    farm_round(&farm, job, 0, false, 1);
+    g_autofree char *keep = g_strdup_printf("UPDATE results SET kernel_keys = '%064d'", 0);
+    do_sql(farm.store, keep);
+    ask(farm.store, "SELECT 1 FROM pg_advisory_unlock(77)");
+    g_thread_join(thread);
+    g_assert_true(has_code(farm.store, 0));
+    job_free(job);
+    farm_clear(&farm);
+}
 
 enum { KERNELS = 5000 };
 
@@ -327,6 +407,10 @@ static const struct {
     {"/upkeep/code/that_somebody_needs_stays", test_code_that_somebody_needs_stays},
     {"/upkeep/code/that_a_later_campaign_took_over_stays",
      test_code_that_a_later_campaign_took_over_stays},
+    {"/upkeep/code/of_a_round_that_is_stored_during_the_search_stays",
+     test_round_that_is_stored_during_the_search_keeps_its_code},
+    {"/upkeep/code/late_round_without_it_is_built_again",
+     test_late_round_whose_code_is_gone_is_built_again},
     {"/upkeep/detached_tables_are_dropped_too", test_detached_tables_are_dropped_too},
     {"/upkeep/old_rows_go_and_young_ones_stay", test_old_rows_go_and_young_ones_stay},
     {"/upkeep/several_at_once_free_each_object_once_while_jobs_go_on",
