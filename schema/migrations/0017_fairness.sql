@@ -5,7 +5,8 @@
 -- its share: it was fair_at when its working time was fair_from. Campaigns
 -- that compete (active, of one target and priority) are claimed from in its
 -- order. One that comes to them begins where the least of them is: what either
--- side worked before, alone, is no debt and no credit.
+-- side worked before, alone, is no debt and no credit. One that nobody works on
+-- (no node suits it) is not asked, where there is another: it stays behind.
 ALTER TABLE campaigns
     ADD COLUMN fair_at   double precision NOT NULL DEFAULT 0,
     ADD COLUMN fair_from double precision NOT NULL DEFAULT 0;
@@ -25,9 +26,15 @@ BEGIN
         END IF;
         RETURN NEW;
     END IF;
-    NEW.fair_at := coalesce((SELECT min(fair_time(c)) FROM campaigns c
-                             WHERE c.state = 'active' AND c.target = NEW.target
-                               AND c.priority = NEW.priority AND c.id <> NEW.id), 0);
+    NEW.fair_at := (
+        SELECT coalesce(min(r.at) FILTER (WHERE r.is_worked_on), min(r.at), 0)
+        FROM (SELECT fair_time(c) AS at,
+                     EXISTS (SELECT 1 FROM bundles b
+                             WHERE b.campaign_id = c.id
+                               AND b.state IN ('building', 'evaluating')) AS is_worked_on
+              FROM campaigns c
+              WHERE c.state = 'active' AND c.target = NEW.target AND c.priority = NEW.priority
+                AND c.id <> NEW.id) AS r);
     NEW.fair_from := spent_seconds(NEW.id);
     RETURN NEW;
 END $$;

@@ -230,6 +230,26 @@ static void test_who_comes_later_shares_from_then_on(void)
     farm_clear(&farm);
 }
 
+/* One that no node suits stays where it began; what comes later does not begin there. */
+static void test_who_waits_for_nodes_holds_nobody_back(void)
+{
+    struct farm farm;
+    char pool[] = "none";
+    farm_init(&farm, NULL);
+    int64_t one = add(&farm, (struct campaign){.share = 1});
+    add(&farm, (struct campaign){.share = 1, .pool = pool});
+    spend(&farm, one, 1000);
+    struct job *held = farm_claim_one(&farm, 1, POOL_BUILD);
+    g_assert_cmpint(held->campaign, ==, one);
+    int64_t later = add(&farm, (struct campaign){.share = 1});
+    spend(&farm, later, 2);
+    g_assert_cmpint(next_campaign(&farm), ==, one);
+    spend(&farm, one, 3);
+    g_assert_cmpint(next_campaign(&farm), ==, later);
+    job_free(held);
+    farm_clear(&farm);
+}
+
 static void test_another_share_counts_from_then_on(void)
 {
     struct farm farm;
@@ -265,6 +285,8 @@ int main(int argc, char **argv)
                     test_priority_comes_first_then_the_share);
     g_test_add_func("/admission/who_comes_later_shares_from_then_on",
                     test_who_comes_later_shares_from_then_on);
+    g_test_add_func("/admission/who_waits_for_nodes_holds_nobody_back",
+                    test_who_waits_for_nodes_holds_nobody_back);
     g_test_add_func("/admission/another_share_counts_from_then_on",
                     test_another_share_counts_from_then_on);
     return g_test_run();
