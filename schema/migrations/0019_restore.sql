@@ -32,7 +32,7 @@ DECLARE
     s record;
     begun integer;
 BEGIN
-    PERFORM set_config('skipjack.home_seen', 'yes', false);
+    PERFORM set_config('skipjack.home_seen', 'homes'::regclass::oid::text, false);
     LOCK TABLE homes IN EXCLUSIVE MODE;
     FOR s IN SELECT c.oid::regclass AS name,
                     CASE WHEN c.relname IN ('campaigns_id_seq', 'workers_id_seq') THEN 1000000
@@ -51,7 +51,8 @@ BEGIN
     RETURN begun;
 END $$;
 
--- Once a session, before it gives out a number or renews a lease.
+-- Once a session, before it gives out a number or renews a lease; again where
+-- the tables under it were restored meanwhile.
 CREATE FUNCTION check_home() RETURNS trigger
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -61,20 +62,24 @@ BEGIN
             PERFORM begin_epoch();
         END IF;
     END IF;
-    PERFORM set_config('skipjack.home_seen', 'yes', false);
+    PERFORM set_config('skipjack.home_seen', 'homes'::regclass::oid::text, false);
     RETURN NULL;
 END $$;
 CREATE TRIGGER check_home BEFORE INSERT OR UPDATE ON workers
-    FOR EACH STATEMENT WHEN (current_setting('skipjack.home_seen', true) IS DISTINCT FROM 'yes')
+    FOR EACH STATEMENT WHEN (current_setting('skipjack.home_seen', true)
+                             IS DISTINCT FROM 'homes'::regclass::oid::text)
     EXECUTE FUNCTION check_home();
 CREATE TRIGGER check_home BEFORE INSERT ON campaigns
-    FOR EACH STATEMENT WHEN (current_setting('skipjack.home_seen', true) IS DISTINCT FROM 'yes')
+    FOR EACH STATEMENT WHEN (current_setting('skipjack.home_seen', true)
+                             IS DISTINCT FROM 'homes'::regclass::oid::text)
     EXECUTE FUNCTION check_home();
 CREATE TRIGGER check_home BEFORE INSERT ON problems
-    FOR EACH STATEMENT WHEN (current_setting('skipjack.home_seen', true) IS DISTINCT FROM 'yes')
+    FOR EACH STATEMENT WHEN (current_setting('skipjack.home_seen', true)
+                             IS DISTINCT FROM 'homes'::regclass::oid::text)
     EXECUTE FUNCTION check_home();
 CREATE TRIGGER check_home BEFORE INSERT ON solvers
-    FOR EACH STATEMENT WHEN (current_setting('skipjack.home_seen', true) IS DISTINCT FROM 'yes')
+    FOR EACH STATEMENT WHEN (current_setting('skipjack.home_seen', true)
+                             IS DISTINCT FROM 'homes'::regclass::oid::text)
     EXECUTE FUNCTION check_home();
 
 -- Rounds that wait for their evaluation, and whose code is nowhere any more,

@@ -224,6 +224,30 @@ static void test_restored_farm_goes_on_and_nothing_is_done_twice(void)
     rmdir(folder);
 }
 
+/* Tables are restored in place, under a session that has looked before. */
+static void test_session_that_goes_on_begins_the_epoch_too(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("skipjack-restore-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(folder, "farm.dump", NULL);
+    g_autofree char *url = scratch_db_new();
+    farm_init_at(&farm, store_open(url, &error), &(struct order){.jobs = 1});
+    g_assert_true(store_heartbeat(farm.store, farm.workers[0], &error));
+    run((const char *[]){"pg_dump", "-Fc", "-f", file, url, NULL});
+    g_autoptr(Store) other = store_open(url, &error);
+    store_do(other, &error, "DROP SCHEMA skipjack, skipjack_work CASCADE", "");
+    run((const char *[]){"pg_restore", "--no-owner", "--no-privileges", "-d", url, file, NULL});
+    g_assert_true(store_heartbeat(farm.store, farm.workers[0], &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(ask(farm.store, "SELECT max(epoch) FROM homes"), ==, 1);
+    g_assert_true(store_heartbeat(farm.store, farm.workers[0], &error));
+    g_assert_cmpint(ask(farm.store, "SELECT max(epoch) FROM homes"), ==, 1);
+    farm_clear(&farm);
+    remove(file);
+    rmdir(folder);
+}
+
 /* Of a copy of a server's files only people know that it is one. */
 static void test_epoch_can_be_begun_by_hand(void)
 {
@@ -250,6 +274,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/restore/farm_goes_on_and_nothing_is_done_twice",
                     test_restored_farm_goes_on_and_nothing_is_done_twice);
+    g_test_add_func("/restore/session_that_goes_on_begins_the_epoch_too",
+                    test_session_that_goes_on_begins_the_epoch_too);
     g_test_add_func("/restore/epoch_can_be_begun_by_hand", test_epoch_can_be_begun_by_hand);
     return g_test_run();
 }
