@@ -298,7 +298,8 @@ GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error)
                   claim->lease_seconds, token, place->campaign, place->round, place->position);
     if (rows != NULL)
         jobs = read_claim(store, place, rows, &failure);
-    if (jobs == NULL && g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION))
+    if (jobs == NULL &&
+        (rows != NULL || g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION)))
         doubt_claim(store, claim->worker, token);
     if (failure != NULL)
         g_propagate_error(error, g_steal_pointer(&failure));
