@@ -194,7 +194,8 @@ bool store_woken(Store *store, bool *lost);
 /* Renews every lease of the worker in one statement, which is waited for no longer than half a minute; also returns leases of others that ran out (to
  * ready or built, with a strike; the third strike fails the job as worker lost). */
 bool store_heartbeat(Store *store, int64_t worker, GError **error);
-/* Whether the last heartbeat, or what woke the worker since, told that it was asked to drain. */
+/* Whether the last heartbeat told that the worker was asked to drain, or what woke it since: which any
+ * login may say, so that a heartbeat has to tell before it is believed. */
 bool store_drains(const Store *store);
 /* Asks the running workers of a node to drain; *asked is how many there are. */
 bool store_drain_node(Store *store, const char *node, int *asked, GError **error);

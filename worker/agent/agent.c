@@ -274,8 +274,9 @@ void agent_woken(void *data, bool drains)
     struct agent *agent = data;
     if (agent->state != AGENT_WORKING)
         return;
+    /* Any login may say so, a reader too: the answer to a beat is what counts. */
     if (drains) {
-        agent_drain(agent, DRAIN_ASKED);
+        agent_beat_soon(agent);
         return;
     }
     agent->pause_ms = 0;

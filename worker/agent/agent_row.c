@@ -217,6 +217,23 @@ static void beaten(struct lane_call *base, const GError *error)
     worker_call_free(call);
 }
 
+static void beat(struct agent *agent)
+{
+    agent->beat_us = g_get_monotonic_time();
+    struct worker_call *call = worker_call_new(agent);
+    add_report(call, false);
+    call->call.run = run_beat;
+    call->call.done = beaten;
+    lane_push(agent->control, &call->call);
+}
+
+void agent_beat_soon(struct agent *agent)
+{
+    agent->beat_us = 0;
+    if (agent->worker != 0 && !agent->registering && lane_idle(agent->control))
+        beat(agent);
+}
+
 /* Nothing has to be renewed where nothing is held: an idle node beats only to be seen. */
 #define IDLE_BEATS 3
 
@@ -227,14 +244,8 @@ void agent_beat_due(uv_timer_t *timer)
     gint64 idle_us = (gint64)uv_timer_get_repeat(timer) * 1000 * IDLE_BEATS;
     if (agent->worker == 0 || agent->registering || !lane_idle(agent->control))
         return;
-    if (agent_idle(agent) && now - agent->beat_us < idle_us - idle_us / 10)
-        return;
-    agent->beat_us = now;
-    struct worker_call *call = worker_call_new(agent);
-    add_report(call, false);
-    call->call.run = run_beat;
-    call->call.done = beaten;
-    lane_push(agent->control, &call->call);
+    if (!agent_idle(agent) || now - agent->beat_us >= idle_us - idle_us / 10)
+        beat(agent);
 }
 
 /* ---- why nothing is claimable ---- */

@@ -108,6 +108,8 @@ void agent_register(struct agent *agent);
 void agent_sign_off(struct agent *agent);
 /* Renews the leases; a timer's callback. One that holds nothing beats more seldom. */
 void agent_beat_due(uv_timer_t *timer);
+/* Now, or when it is due next where the lane is busy. */
+void agent_beat_soon(struct agent *agent);
 /* Says why campaigns do not admit this worker, each reason once. */
 void agent_ask_refusals(struct agent *agent);
 /* Stops an idle agent unless another worker holds jobs, which may still come back. */

@@ -15,7 +15,7 @@
 
 typedef struct lane Lane;
 
-/* On the loop: the database woke this worker; drains: it is asked to end. */
+/* On the loop: the database woke this worker; drains: it may have been asked to end, see store_drains(). */
 typedef void lane_woken_fn(void *data, bool drains);
 
 /* Embedded as the first member of a call's own struct. */
