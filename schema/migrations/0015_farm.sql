@@ -34,6 +34,16 @@ BEGIN
     DELETE FROM farm_samples WHERE at < bin - interval '1 hour';
 END $$;
 
+-- The age of the oldest transaction beside the caller's, in seconds; NULL
+-- without one. Who runs this must be shown those of others: a superuser, or an
+-- owner with pg_read_all_stats.
+CREATE FUNCTION oldest_transaction() RETURNS double precision
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT extract(epoch FROM clock_timestamp() - min(a.xact_start))::double precision
+    FROM pg_stat_activity a
+    WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+$$;
+
 -- The farm's last whole upkeep, whoever did it.
 CREATE TABLE upkeep_state (
     begun_at    timestamptz,

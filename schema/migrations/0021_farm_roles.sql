@@ -19,4 +19,5 @@ BEGIN
 END $$;
 
 INSERT INTO entry_points (role, name) VALUES
-    ('skipjack_coordinator', 'begin_upkeep'), ('skipjack_coordinator', 'end_upkeep');
+    ('skipjack_coordinator', 'begin_upkeep'), ('skipjack_coordinator', 'end_upkeep'),
+    ('skipjack_reader', 'oldest_transaction');

@@ -116,6 +116,25 @@ static void test_upkeep_is_one_at_a_time(void)
     role_farm_clear(&f);
 }
 
+/* Also of a login that the asking one may not look at. */
+static void test_a_snapshot_that_is_held_is_seen(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    g_autoptr(Store) owner = store_open(scratch_db_url(), &error);
+    g_assert_true(store_do(owner, &error, "BEGIN", ""));
+    g_usleep(300000);
+    Store *const askers[] = {f.boss, f.guest};
+    for (gsize i = 0; i < G_N_ELEMENTS(askers); i++) {
+        struct farm_state *farm = farm_read(askers[i], &error);
+        g_assert_no_error(error);
+        g_assert_cmpfloat(farm->database.oldest_transaction_seconds, >, 0.2);
+        farm_free(farm);
+    }
+    role_farm_clear(&f);
+}
+
 /* A node that was taken away ends no worker of its own. */
 static void test_who_is_silent_for_a_day_is_gone(void)
 {
@@ -153,6 +172,7 @@ int main(int argc, char **argv)
     g_test_add_func("/farm/workers_tell_what_they_did", test_workers_tell_what_they_did);
     g_test_add_func("/farm/what_is_no_count_is_refused", test_what_is_no_count_is_refused);
     g_test_add_func("/farm/upkeep_is_one_at_a_time", test_upkeep_is_one_at_a_time);
+    g_test_add_func("/farm/a_snapshot_that_is_held_is_seen", test_a_snapshot_that_is_held_is_seen);
     g_test_add_func("/farm/who_is_silent_for_a_day_is_gone", test_who_is_silent_for_a_day_is_gone);
     return g_test_run();
 }
