@@ -115,6 +115,10 @@ static void tell_findings(struct tests *tests, struct chaos *chaos, const struct
     for (int i = 0; i < FINDINGS; i++)
         tell(tests, g_hash_table_size(check->jobs[i]) == 0, names[i]);
     tell(tests, check->errors == 0, "workers_see_no_other_errors");
+    tell(tests, check->sim_done + check->sim_failed == chaos->size.sim_jobs && check->real_done > 0,
+         "every_job_was_looked_at");
+    tell(tests, check->acknowledged >= chaos->size.sim_jobs,
+         "what_workers_were_told_was_looked_at");
     for (guint i = 0; i < MIN(check->words->len, 20); i++)
         printf("# %s\n", (const char *)check->words->pdata[i]);
     for (int i = 0; i < fault_count(); i++) {

@@ -128,7 +128,7 @@ static void check_logs(struct chaos_check *check, struct chaos *chaos)
 
 /* ---- what came out ---- */
 
-/* Losses of a job since its last stored round that the farm's diary has. */
+/* The farm's diary has a line for each loss of a job. */
 static bool was_lost_thrice(struct chaos *chaos, int64_t job)
 {
     return chaos_count(chaos,
@@ -145,12 +145,20 @@ static void check_worker_lost(struct chaos_check *check, struct chaos *chaos,
         note(check, FALSELY_FAILED, job->id, "failed as worker lost, and was not lost three times");
 }
 
-static void check_simulated(struct chaos_check *check, struct chaos *chaos)
+static GPtrArray *list_jobs(struct chaos *chaos, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
+    GPtrArray *jobs = store_list_jobs(chaos->store, campaign, &error);
+    if (jobs == NULL)
+        g_error("chaos check: %s", error->message);
+    return jobs;
+}
+
+static void check_simulated(struct chaos_check *check, struct chaos *chaos)
+{
     g_autoptr(GHashTable) now = sim_results(chaos->store, chaos->sim_campaign);
-    g_autoptr(GPtrArray) jobs = store_list_jobs(chaos->store, chaos->sim_campaign, &error);
-    for (guint i = 0; jobs && i < jobs->len; i++) {
+    g_autoptr(GPtrArray) jobs = list_jobs(chaos, chaos->sim_campaign);
+    for (guint i = 0; i < jobs->len; i++) {
         const struct job_row *job = jobs->pdata[i];
         char key[PROBLEM_KEY_MAX];
         g_autofree char *name =
@@ -206,8 +214,8 @@ static void check_real(struct chaos_check *check, struct chaos *chaos)
 {
     g_autoptr(GHashTable) verified = verified_jobs(chaos);
     for (int c = 0; c < 2 && chaos->real_campaigns[c] != 0; c++) {
-        g_autoptr(GPtrArray) jobs = store_list_jobs(chaos->store, chaos->real_campaigns[c], NULL);
-        for (guint i = 0; jobs && i < jobs->len; i++)
+        g_autoptr(GPtrArray) jobs = list_jobs(chaos, chaos->real_campaigns[c]);
+        for (guint i = 0; i < jobs->len; i++)
             check_real_job(check, chaos, verified, jobs->pdata[i]);
     }
 }
