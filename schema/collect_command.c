@@ -89,7 +89,7 @@ static bool parse(int argc, char **argv, struct request *request, GError **error
          "lines of the diary stay for DAYS (90)", "DAYS"},
         {"keep-workers", 0, 0, G_OPTION_ARG_DOUBLE, &options->worker_days,
          "workers that ended stay for DAYS (30)", "DAYS"},
-        {NULL}};
+        {0}};
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
     g_option_context_set_summary(
         context,

@@ -97,7 +97,7 @@ static bool parse(int argc, char **argv, struct request *request, GError **error
          "its role: reader, worker or coordinator", "ROLE"},
         {"password-file", 0, 0, G_OPTION_ARG_FILENAME, &request->password_file,
          "its password is the first line of FILE (else the terminal is asked)", "FILE"},
-        {NULL}};
+        {0}};
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
     g_option_context_set_summary(
         context, "Creates the roles of a farm's database that are missing (skipjack_reader, \n"
