@@ -173,6 +173,24 @@ static void a_kernel_of_another_recipe_is_refused(void)
     g_free(row.key);
 }
 
+static void times_that_cannot_be_are_none(void)
+{
+    static const struct {
+        struct outcome outcome;
+        bool can_be;
+    } times[] = {
+        {{.failure = FAILURE_NONE, .n = 5, .min_ms = 1, .median_ms = 1.5}, true},
+        {{.failure = FAILURE_SLOW, .n = 1, .min_ms = 1, .median_ms = 1}, true},
+        {{.failure = FAILURE_WRONG_RESULT}, true},
+        {{.failure = FAILURE_NONE, .n = 0, .min_ms = 1, .median_ms = 1}, false},
+        {{.failure = FAILURE_NONE, .n = 5, .min_ms = 0, .median_ms = 1}, false},
+        {{.failure = FAILURE_NONE, .n = 5, .min_ms = 2, .median_ms = 1}, false},
+        {{.failure = FAILURE_NONE, .n = 5, .min_ms = 1, .median_ms = INFINITY}, false},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(times); i++)
+        g_assert_cmpint(work_check_time(&times[i].outcome), ==, times[i].can_be);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -182,5 +200,6 @@ int main(int argc, char **argv)
                     a_target_that_is_not_known_is_refused);
     g_test_add_func("/work_check/a_kernel_of_another_recipe_is_refused",
                     a_kernel_of_another_recipe_is_refused);
+    g_test_add_func("/work_check/times_that_cannot_be_are_none", times_that_cannot_be_are_none);
     return g_test_run();
 }

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "worker/agent/work_check.h"
 #include "worker/target_json.h"
 
 #define CONFIG_LIVES         2 /* a config whose child dies that often is the reason */
@@ -51,7 +52,7 @@ static bool may_lack_room(json_t *head)
 
 static double number(json_t *head, const char *name)
 {
-    return json_number_value(json_object_get(head, name));
+    return MAX(json_number_value(json_object_get(head, name)), 0);
 }
 
 static bool frame_config(const struct evaluator *evaluator, json_t *head, int *index)
@@ -68,7 +69,7 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     struct outcome *outcome = &job->work.round->outcomes[index];
     const char *failure = json_string_value(json_object_get(head, "failure"));
     const char *detail = json_string_value(json_object_get(head, "detail"));
-    outcome->n = (int)json_integer_value(json_object_get(head, "n"));
+    outcome->n = (int)CLAMP(json_integer_value(json_object_get(head, "n")), 0, G_MAXINT32);
     outcome->min_ms = number(head, "min_ms");
     outcome->median_ms = number(head, "median_ms");
     outcome->spread = number(head, "spread");
@@ -76,6 +77,9 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     outcome->eval_seconds = number(head, "eval_seconds");
     if (!failure || !failure_parse(failure, &outcome->failure))
         outcome->failure = FAILURE_LAUNCH_ERROR;
+    /* The database takes no such time, and the rest of the round would be refused with it. */
+    if (!work_check_time(outcome))
+        outcome->failure = FAILURE_TIME_IMPOSSIBLE;
     if (detail && *detail && outcome->failure != FAILURE_NONE) {
         g_free(job->work.round->details[index]);
         job->work.round->details[index] = g_strndup(detail, DETAIL_MAX);

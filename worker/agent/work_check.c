@@ -28,7 +28,7 @@ static char *check_order(const struct job *job)
     return NULL;
 }
 
-static bool time_makes_sense(const struct outcome *outcome)
+bool work_check_time(const struct outcome *outcome)
 {
     if (outcome->failure != FAILURE_NONE && outcome->failure != FAILURE_SLOW)
         return true;
@@ -43,7 +43,7 @@ static char *check_rounds(const struct job *job)
         if (round->number != (int)r)
             return g_strdup_printf("its round %u has the number %d", r, round->number);
         for (int i = 0; i < round->config_count; i++)
-            if (!time_makes_sense(&round->outcomes[i]))
+            if (!work_check_time(&round->outcomes[i]))
                 return g_strdup_printf("config %d of its round %u has no time, and no failure", i,
                                        r);
     }

@@ -14,6 +14,9 @@
  * no open round. Configs are not judged here: the solver refuses them one by one. Free with g_free(). */
 char *work_check(const struct job *job, const struct target *target, enum pool pool);
 
+/* Whether an outcome that was verified has a time that can be. */
+bool work_check_time(const struct outcome *outcome);
+
 /* Whether what the database has under a kernel's key is the kernel that the launch asks for.
  * WORKER_ERROR_INVALID says what differs. */
 bool work_check_kernel(const struct launch *launch, const struct target *target,
