@@ -10,14 +10,14 @@
 #include "schema/database.h"
 #include "schema/monitor/log.h"
 
-#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_MS   5000 /* between two questions */
-#define AGAIN_MS  1000 /* while it does not answer */
-#define ENDING_MS 20000
+#define LOOK_MS     5000 /* between two questions */
+#define AGAIN_MS    1000 /* while it does not answer */
+#define ENDING_MS   20000
+#define UPKEEP_MOST 31536000.0 /* seconds */
 
 /* ---- asking ---- */
 
@@ -175,8 +175,8 @@ int command_serve(int argc, char **argv)
     g_autoptr(GError) error = NULL;
     if (!cli_parse(&cli, &argc, &argv))
         return CLI_USAGE;
-    if (!isfinite(arguments.upkeep_seconds) || arguments.upkeep_seconds < 0)
-        return refuse("--upkeep takes seconds, or 0 for never");
+    if (!(arguments.upkeep_seconds >= 0 && arguments.upkeep_seconds <= UPKEEP_MOST))
+        return refuse("--upkeep takes seconds, a year's at most, or 0 for never");
     if (!log_open("serve", arguments.log, arguments.log_level, &error))
         return refuse(error->message);
     struct serve *serve = g_new0(struct serve, 1);

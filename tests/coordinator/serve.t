@@ -158,5 +158,6 @@ is scalar(grep { eval { JSON::PP->new->utf8->decode($_)->{event} } } @lines), sc
 unlike read_file("$folder/serve-1.log"), qr/\bpassword=/, 'without passwords';
 like qx('$program' serve --upkeep -1 2>&1), qr/--upkeep takes/, 'a period that is none';
 is $? >> 8, 2, 'is wrong usage';
+like qx('$program' serve --upkeep $_ 2>&1), qr/--upkeep takes/, "and so is $_" for 'nan', '1e300';
 like qx('$program' serve --listen here --log text 2>&1), qr/^serve: cannot listen on 'here'/m, 'nor a place';
 done_testing;
