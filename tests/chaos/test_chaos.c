@@ -196,7 +196,7 @@ static bool parse(struct options *options, int *argc, char ***argv)
         {"jobs", 0, 0, G_OPTION_ARG_INT, &options->jobs, "Simulated (600; long 10000)", "N"},
         {"keep", 0, 0, G_OPTION_ARG_FILENAME, &options->keep,
          "Leave the database there, for skipjack with that SKIPJACK_HOME", "FOLDER"},
-        {NULL}};
+        {0}};
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, argc, argv, &error) || *argc > 1) {
         fprintf(stderr, "test_chaos: %s\n", error ? error->message : "what is that argument?");
