@@ -211,8 +211,9 @@ bool http_do(Http *http, const struct http_request *request, struct http_answer 
 
 char *http_error_code(const struct http_answer *answer)
 {
+    /* An answer without a body has no data. */
     g_autofree char *text = g_strndup((const char *)answer->body->data, answer->body->len);
-    const char *code = strstr(text, "<Code>");
+    const char *code = text != NULL ? strstr(text, "<Code>") : NULL;
     if (code == NULL)
         return NULL;
     code += strlen("<Code>");

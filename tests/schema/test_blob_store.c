@@ -215,6 +215,7 @@ static void test_what_does_not_pass_is_an_error(void)
     expect_failure(store, server, FAULT_INTERNAL, STORE_ERROR_CONNECTION, 4);
     expect_failure(store, server, FAULT_CUT_ANSWER, STORE_ERROR_CONNECTION, 4);
     expect_failure(store, server, FAULT_FORBIDDEN, STORE_ERROR_BLOBS, 1);
+    expect_failure(store, server, FAULT_WORDLESS, STORE_ERROR_NOT_FOUND, 1);
     expect_failure(store, server, FAULT_LONGER, STORE_ERROR_DAMAGED, 1);
     expect(store, NAME, bytes);
 }

@@ -228,6 +228,8 @@ static enum MHD_Result finish(ObjectServer *server, struct MHD_Connection *conne
     }
     if (request->fault == FAULT_CUT)
         return MHD_NO;
+    if (request->fault == FAULT_WORDLESS)
+        return answer(connection, 404, "", 0, NULL);
     if (request->fault == FAULT_SILENCE)
         g_usleep(3 * G_USEC_PER_SEC);
     const char *code = check(server, connection, request, method);

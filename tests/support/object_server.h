@@ -33,6 +33,7 @@ enum object_fault {
     FAULT_BUSY,     /* 503 */
     FAULT_TOO_MANY, /* 429, to be tried again after a second */
     FAULT_FORBIDDEN,
+    FAULT_WORDLESS,    /* 404 without a body */
     FAULT_CUT,         /* the connection, in a PUT's body or before an answer */
     FAULT_CUT_ANSWER,  /* the connection, in the answer's body */
     FAULT_WRONG_BYTES, /* one byte differs */
