@@ -121,6 +121,9 @@ gpointer store_read_campaign(const json_t *object);
 /* Forgets what claims have learned. */
 void store_known_clear(Store *store);
 
+/* The target is valid (target_validate()), else STORE_ERROR_DAMAGED. */
+bool target_from_row(const json_t *object, struct target *target, GError **error);
+
 /* What the names of enums stored as text are. */
 const char *vendor_name(enum vendor vendor);
 

@@ -41,7 +41,7 @@ static bool read_vendor(const json_t *object, enum vendor *vendor)
     return false;
 }
 
-static bool target_from_row(const json_t *object, struct target *t, GError **error)
+bool target_from_row(const json_t *object, struct target *t, GError **error)
 {
     g_autoptr(GError) invalid = NULL;
     memset(t, 0, sizeof *t);

@@ -4,37 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/program.h"
 #include "schema/failure.h"
+#include "worker/compile_request.h"
 #include "worker/frames.h"
 #include "worker/target_json.h"
-
-struct compile_request {
-    json_int_t id;
-    const char *toolchain, *version; /* in the request's JSON, as the program's texts are */
-    struct program program;
-    struct target target;
-};
-
-static bool compile_request_read(json_t *head, struct compile_request *request, GError **error)
-{
-    struct program *program = &request->program;
-    json_t *target = NULL;
-    json_error_t why;
-    if (json_unpack_ex(head, &why, 0, "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "id",
-                       &request->id, "toolchain", &request->toolchain, "version", &request->version,
-                       "file", &program->file, "hash", &program->hash, "entry", &program->entry,
-                       "options", &program->options, "target", &target) != 0) {
-        g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "not a compile request: %s", why.text);
-        return false;
-    }
-    if (!launch_options_valid(program->options)) {
-        g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME,
-                    "not a compile request: its options are not -DNAME=VALUE alone");
-        return false;
-    }
-    return target_from_json(target, &request->target, error);
-}
 
 /* The toolchain when it is here and compiles for the target. */
 static const struct toolchain *toolchain_open(const char *name, const struct target *target,
