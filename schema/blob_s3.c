@@ -36,7 +36,7 @@ static bool split_endpoint(const char *endpoint, char **scheme, char **host, GEr
     const char *path = url != NULL ? g_uri_get_path(url) : NULL;
     bool http = url != NULL && (strcmp(g_uri_get_scheme(url), "https") == 0 ||
                                 strcmp(g_uri_get_scheme(url), "http") == 0);
-    if (!http || g_uri_get_host(url) == NULL || *g_uri_get_host(url) == '\0' ||
+    if (!http || g_uri_get_host(url) == NULL || !blob_host_valid(g_uri_get_host(url)) ||
         g_uri_get_userinfo(url) != NULL || g_uri_get_query(url) != NULL ||
         (*path != '\0' && strcmp(path, "/") != 0)) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_BLOBS,

@@ -15,6 +15,12 @@ static const struct blob_store_kind *find_kind(const char *scheme)
     return NULL;
 }
 
+bool blob_host_valid(const char *host)
+{
+    return *host != '\0' &&
+           host[strspn(host, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS ".-_:")] == '\0';
+}
+
 /* A URL is stored and shown: it must not carry a password. The message does not repeat it. */
 static GUri *parse_url(const char *text, GError **error)
 {
@@ -25,6 +31,12 @@ static GUri *parse_url(const char *text, GError **error)
                     "a store of code objects is 'database', s3://BUCKET/PREFIX or "
                     "webdav+https://HOST/FOLDER%s%s",
                     bad != NULL ? ": " : "", bad != NULL ? bad->message : "");
+        return NULL;
+    }
+    if (!blob_host_valid(g_uri_get_host(url))) {
+        g_set_error_literal(error, STORE_ERROR, STORE_ERROR_BLOBS,
+                            "the URL of a store of code objects names no host: a name has letters, "
+                            "digits, '.', '-' and '_'");
         return NULL;
     }
     if (g_uri_get_userinfo(url) != NULL) {
@@ -51,7 +63,8 @@ BlobStore *blob_store_open(const char *text, const struct blob_patience *patienc
     }
     BlobStore *store = kind->open(url, error);
     if (store == NULL) {
-        g_prefix_error(error, "'%s': ", text);
+        /* What follows '?' may hold a password where it must not. */
+        g_prefix_error(error, "'%.*s': ", (int)strcspn(text, "?"), text);
         return NULL;
     }
     store->kind = kind;

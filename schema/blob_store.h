@@ -63,6 +63,10 @@ struct blob_store_kind {
 };
 extern const struct blob_store_kind blob_s3, blob_webdav, blob_webdav_plain;
 
+/* Whether it is a host's name or address. GLib takes a %-escape in a URL's host for the byte it stands
+ * for: a line's end would begin a header, and '@' or '#' lead to another host. */
+bool blob_host_valid(const char *host);
+
 struct blob_store {
     const struct blob_store_kind *kind;
     char *url; /* as it may be shown */

@@ -14,10 +14,11 @@ struct webdav_store {
     bool secret;  /* a password may be sent */
 };
 
+/* "127.example.org" is a name like any other. */
 static bool is_loopback(const char *host)
 {
     return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
-           g_str_has_prefix(host, "127.");
+           (g_str_has_prefix(host, "127.") && g_hostname_is_ip_address(host));
 }
 
 static BlobStore *webdav_open(GUri *url, GError **error)

@@ -12,6 +12,13 @@ static void check_password(const char *url, const char *message)
     g_assert_true(user == NULL || strlen(user) < 12 || strstr(message, user) == NULL);
 }
 
+/* What begins no other header, and leads to no other host. */
+static void check_host(const char *url)
+{
+    g_autoptr(GUri) parsed = g_uri_parse(url, G_URI_FLAGS_ENCODED, NULL);
+    g_assert_null(strpbrk(g_uri_get_host(parsed), "\r\n\t /?#@%\\"));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     g_autofree char *url = g_strndup((const char *)data, size);
@@ -23,5 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     g_assert_cmpstr(store->url, ==, url);
+    check_host(url);
     return 0;
 }
