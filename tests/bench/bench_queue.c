@@ -226,6 +226,8 @@ static double latency(const struct crowd *crowd, enum call call, double share)
 static void crowd_clear(struct crowd *crowd)
 {
     for (int i = 0; i < crowd->count; i++) {
+        /* One that idles and is gone would be woken in place of others. */
+        g_assert_true(store_worker_ended(crowd->nodes[i].store, crowd->nodes[i].worker, NULL));
         store_close(crowd->nodes[i].store);
         for (int c = 0; c < CALLS; c++)
             g_array_unref(crowd->nodes[i].seconds[c]);
@@ -395,6 +397,8 @@ static void measure_floor(Store *store)
         " and %.0f us a job\n",
         floor_rate, rate, rate / floor_rate, floor_server / FLOOR_JOBS * 1e6,
         server / FLOOR_JOBS * 1e6);
+    drop(store, bare);
+    drop(store, ours);
 }
 
 /* One part alone, or none of that name. */

@@ -269,6 +269,7 @@ struct bench_kernels bench_retention(int configs)
     int64_t all = try_all(store, worker, configs, false, FIRST_KERNEL + configs);
     int64_t freed = collect(store);
     vacuum_kernels(store);
+    g_assert_true(store_worker_ended(store, worker, NULL));
     double rest = (double)bench_table_bytes(store, "kernels") / bench_count(store, "kernels");
     printf(
         "\nits kernels take %.1f MB until they are collected, %.1f MB at most with upkeep every %d"

@@ -121,6 +121,7 @@ static void part_init(struct part *part, struct node *nodes, int count)
                             g_strdup_printf(CHANNEL "%" G_GINT64_FORMAT, (gint64)node->worker),
                             node);
         look_for_work(part, node);
+        g_assert_cmpint(node->works_us, ==, 0);
         node->claim_us = now + (gint64)(g_random_double() * (double)PAUSE_US * 3 / 4);
         node->beat_us = now + (gint64)(g_random_double() * (double)BEAT_US);
     }
