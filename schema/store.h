@@ -365,10 +365,17 @@ struct result {
     int rank;         /* 0: the job's best */
     struct kept kept;
     char *stack;
+    bool verified; /* judged: a stored round of the job has this config, verified, with these times,
+                      as many runs and these kernels */
+    char *damage;  /* judged: what is wrong with its row, and then incomplete; NULL for nothing */
 };
 void result_free(struct result *result);
 /* All kept results of a campaign, by problem, then median. */
 GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error);
+/* The same for who has to tell good rows from bad ones: none is left out and none fails the call. One
+ * whose job is not of the campaign, or has no problem or solver there, has no problem_id (and an empty
+ * problem). */
+GPtrArray *store_list_judged_results(Store *store, int64_t campaign, GError **error);
 
 struct job_row {
     int64_t id;

@@ -12,6 +12,7 @@ void result_free(struct result *result)
     g_free(result->solver);
     g_free(result->algorithm);
     g_free(result->stack);
+    g_free(result->damage);
     g_free(result);
 }
 
@@ -20,15 +21,11 @@ static void free_result(gpointer data)
     result_free(data);
 }
 
-static gpointer read_result(const json_t *object, GError **error)
+static void read_plan(const json_t *object, struct result *result)
 {
-    struct result *result = g_new0(struct result, 1);
-    const json_t *problem = json_object_get(object, "problem");
     const json_t *kept = json_object_get(object, "result");
     result->job = json_member_int(kept, "job_id");
-    result->problem_id = json_member_int(problem, "id");
-    bool read = problem_from_json(problem, &result->problem, error) &&
-                kept_from_json(kept, &result->kept, error);
+    result->problem_id = json_member_int(json_object_get(object, "problem"), "id");
     result->solver = json_member_text(object, "solver");
     result->algorithm = json_member_text(object, "algorithm");
     result->revision = (int)json_member_int(object, "revision");
@@ -37,7 +34,14 @@ static gpointer read_result(const json_t *object, GError **error)
     result->multiplicity = (int)json_member_int(object, "multiplicity");
     result->rank = (int)json_member_int(kept, "rank");
     result->stack = json_member_text(kept, "stack");
-    if (read)
+}
+
+static gpointer read_result(const json_t *object, GError **error)
+{
+    struct result *result = g_new0(struct result, 1);
+    read_plan(object, result);
+    if (problem_from_json(json_object_get(object, "problem"), &result->problem, error) &&
+        kept_from_json(json_object_get(object, "result"), &result->kept, error))
         return result;
     g_prefix_error(error, "job %" G_GINT64_FORMAT ": ", (gint64)result->job);
     result_free(result);
@@ -74,6 +78,54 @@ GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error)
     GPtrArray *list = store_list_checked(rows, read_result, free_result, error);
     if (list != NULL)
         g_ptr_array_sort(list, compare_results);
+    return list;
+}
+
+static gpointer read_judged(const json_t *object)
+{
+    struct result *result = g_new0(struct result, 1);
+    const json_t *kept = json_object_get(object, "result");
+    g_autoptr(GError) error = NULL;
+    read_plan(object, result);
+    result->verified = json_member_bool(object, "verified");
+    problem_init(&result->problem);
+    bool read = result->problem_id == 0 ||
+                problem_from_json(json_object_get(object, "problem"), &result->problem, &error);
+    if (read && kept_from_json(kept, &result->kept, &error))
+        return result;
+    result->damage = g_strdup(error->message);
+    kept_clear(&result->kept);
+    result->kept.config_text = json_member_text(kept, "config_text");
+    result->kept.kernel_keys = json_member_text(kept, "kernel_keys");
+    return result;
+}
+
+/* A config's values begin behind those of the configs before it. */
+#define SELECT_VERIFIED                                                                            \
+    "EXISTS (SELECT 1 FROM rounds b JOIN outcomes o USING (campaign_id, job_id, number)"           \
+    " CROSS JOIN LATERAL unnest(array_positions(o.median_ms, r.median_ms)) AS at"                  \
+    " CROSS JOIN LATERAL (SELECT coalesce(sum(c), 0)::integer AS values"                           \
+    "                     FROM unnest(b.config_counts[:at - 1]) AS c) AS before"                   \
+    " WHERE b.campaign_id = $1 AND b.job_id = r.job_id AND NOT o.is_open"                          \
+    " AND o.failures[at] = 0 AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms"                        \
+    " AND b.kernel_keys[at] = r.kernel_keys"                                                       \
+    " AND b.config_values[before.values + 1:before.values + b.config_counts[at]] = r.config)"
+
+GPtrArray *store_list_judged_results(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('problem', to_jsonb(p), 'result', to_jsonb(r), 'solver', s.name,"
+        " 'algorithm', s.algorithm, 'revision', s.revision, 'dynamic', s.dynamic,"
+        " 'tunable', s.tunable, 'multiplicity', j.multiplicity, 'verified', " SELECT_VERIFIED ")"
+        " FROM results r LEFT JOIN (jobs j JOIN problems p ON p.id = j.problem_id"
+        "                           JOIN solvers s ON s.id = j.solver_id)"
+        " ON j.campaign_id = $1 AND j.id = r.job_id WHERE r.campaign_id = $1",
+        "l", campaign);
+    if (rows == NULL)
+        return NULL;
+    GPtrArray *list = store_list(rows, read_judged, free_result);
+    g_ptr_array_sort(list, compare_results);
     return list;
 }
 
