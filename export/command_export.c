@@ -7,13 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define NAMED_MAX 10 /* refusals that are named where no JSON is asked for */
+
 #define SUMMARY                                                                                    \
     "Writes a campaign's results as MIOpen's files, named after its target: find-db\n"             \
     "(.HIP.fdb.txt), perf-db (.db and .db.txt) and kernel-db (.kdb), all of them when\n"           \
     "none is named. Results that the gate refuses are left out and named."
-#define DESCRIPTION                                                                                \
-    "Exit status: 0 when all was exported; 1 when something was refused or nothing\n"              \
-    "could be written; 2 for wrong usage.\n\nExample:\n"                                           \
+#define DESCRIPTION                                                                                                   \
+    "Exit status: 0 when all was exported; 1 when something was refused (it is counted\n"                             \
+    "by reason; the first are named, --json names all) or nothing could be written; 2 for wrong usage.\n\nExample:\n" \
     "  skipjack export --campaign 3 -o out"
 
 struct export_options {
@@ -85,10 +87,20 @@ static void print(const struct export_summary *summary)
 
 static void print_refused(const struct export_summary *summary)
 {
-    for (guint i = 0; i < summary->refused->len; i++) {
+    for (guint i = 0; i < summary->refused->len && i < NAMED_MAX; i++) {
         const struct export_refusal *refusal = summary->refused->pdata[i];
-        g_printerr("%s: %s, %s: %s\n", failure_name(FAILURE_REFUSED_BY_CHECK), refusal->problem,
-                   refusal->solver, refusal->reason);
+        g_printerr("%s: %s: job %" G_GINT64_FORMAT ", %s, %s: %s\n",
+                   failure_name(FAILURE_REFUSED_BY_CHECK), refusal_name(refusal->why), refusal->job,
+                   refusal->problem, refusal->solver, refusal->reason);
+    }
+    if (summary->refused->len > NAMED_MAX) {
+        g_printerr("and %u more, --json names all\n", summary->refused->len - NAMED_MAX);
+    }
+    for (int why = 0; why < REFUSAL_COUNT; why++) {
+        if (summary->refused_by[why] > 0) {
+            g_printerr("refused for %s: %d\n", refusal_name((enum refusal)why),
+                       summary->refused_by[why]);
+        }
     }
 }
 
@@ -97,11 +109,24 @@ static json_t *json_refused(const struct export_summary *summary)
     json_t *list = json_array();
     for (guint i = 0; i < summary->refused->len; i++) {
         const struct export_refusal *refusal = summary->refused->pdata[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s}", "problem", refusal->problem, "solver",
-                                        refusal->solver, "reason", refusal->reason));
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:s, s:s, s:s}", "why", refusal_name(refusal->why), "job",
+                            (json_int_t)refusal->job, "problem", refusal->problem, "solver",
+                            refusal->solver, "reason", refusal->reason));
     }
     return list;
+}
+
+static json_t *json_refused_by(const struct export_summary *summary)
+{
+    json_t *counts = json_object();
+    for (int why = 0; why < REFUSAL_COUNT; why++) {
+        if (summary->refused_by[why] > 0) {
+            json_object_set_new(counts, refusal_name((enum refusal)why),
+                                json_integer(summary->refused_by[why]));
+        }
+    }
+    return counts;
 }
 
 static void print_json(const struct export_summary *summary)
@@ -110,12 +135,12 @@ static void print_json(const struct export_summary *summary)
     for (guint i = 0; i < summary->files->len; i++) {
         json_array_append_new(files, json_string(summary->files->pdata[i]));
     }
-    json_t *object =
-        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "find_keys", summary->find_keys,
-                  "find_entries", summary->find_entries, "perf_configs", summary->perf_configs,
-                  "perf_records", summary->perf_records, "kernels", summary->kernels, "merged",
-                  summary->merged, "inexpressible", summary->inexpressible, "refused",
-                  json_refused(summary), "files", files);
+    json_t *object = json_pack(
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "find_keys", summary->find_keys,
+        "find_entries", summary->find_entries, "perf_configs", summary->perf_configs,
+        "perf_records", summary->perf_records, "kernels", summary->kernels, "merged",
+        summary->merged, "inexpressible", summary->inexpressible, "refused", json_refused(summary),
+        "refused_by", json_refused_by(summary), "files", files);
     char *text = json_dumps(object, JSON_COMPACT);
     printf("%s\n", text);
     free(text);

@@ -13,6 +13,21 @@
 #define FOLDER_PREFIX ".export-"
 #define FOLDER_NAME   FOLDER_PREFIX "XXXXXX"
 
+const char *refusal_name(enum refusal why)
+{
+    static const char *const names[REFUSAL_COUNT] = {
+        [REFUSAL_DAMAGED] = "damaged row",
+        [REFUSAL_FOREIGN] = "foreign job",
+        [REFUSAL_UNVERIFIED] = "no verified outcome",
+        [REFUSAL_SOLVER] = "unknown solver",
+        [REFUSAL_CONFIG] = "unknown config",
+        [REFUSAL_TIME] = "impossible time",
+        [REFUSAL_KERNEL] = "wrong kernel",
+        [REFUSAL_SHARED_ROW] = "shared perf-db row",
+    };
+    return names[why];
+}
+
 static void refusal_free(void *data)
 {
     struct export_refusal *refusal = data;
@@ -151,24 +166,67 @@ static bool nothing(int64_t campaign, const char *why, GError **error)
     return false;
 }
 
+/* Reads the code of every kernel chosen: damage in one is seldom alone. */
+static bool find_damage(struct gate *gate, Store *store, const struct export_plan *plan,
+                        GError **error)
+{
+    for (guint i = 0; i < plan->kernels->len; i++) {
+        const struct planned_kernel *kernel = plan->kernels->pdata[i];
+        if (!gate_read_code(gate, store, kernel->key, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What was counted of a choice is forgotten; another is made. */
+static void summary_begin_anew(struct export_summary *summary)
+{
+    GPtrArray *refused = summary->refused, *files = summary->files;
+    *summary = (struct export_summary){.refused = refused, .files = files};
+    g_ptr_array_set_size(refused, 0);
+}
+
+/* *again: a code object that was chosen is damaged, the gate knows it now. */
+static bool export_chosen(Store *store, const struct campaign *campaign, struct gate *gate,
+                          const GPtrArray *results, unsigned what, const char *dir,
+                          struct export_summary *summary, bool *again, GError **error)
+{
+    struct export_plan plan;
+    g_autoptr(GError) failure = NULL;
+    guint known = g_hash_table_size(gate->damaged);
+    bool done = true;
+    export_plan_init(&plan, gate, results, summary);
+    if (plan.lines->len > 0) {
+        done = write_files(&plan, store, &gate->target, what, dir, summary, &failure);
+    } else if (summary->refused->len == 0) {
+        done = nothing(campaign->id, "MIOpen's keys cannot express its problems", &failure);
+    }
+    if (g_error_matches(failure, STORE_ERROR, STORE_ERROR_DAMAGED)) {
+        done = find_damage(gate, store, &plan, error);
+        *again = done && g_hash_table_size(gate->damaged) > known;
+    }
+    if (failure != NULL && !*again && (error == NULL || *error == NULL)) {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        done = false;
+    }
+    export_plan_clear(&plan);
+    return done;
+}
+
 static bool export_results(Store *store, const struct campaign *campaign, const GPtrArray *results,
                            unsigned what, const char *dir, struct export_summary *summary,
                            GError **error)
 {
     struct gate gate;
-    struct export_plan plan;
-    if (!gate_init(&gate, store, campaign->target, results, error)) {
-        gate_clear(&gate);
-        return false;
+    bool again = true;
+    bool done = gate_init(&gate, store, campaign->target, results, error);
+    while (done && again) {
+        again = false;
+        summary_begin_anew(summary);
+        gate_begin_anew(&gate);
+        done = export_chosen(store, campaign, &gate, results, what, dir, summary, &again, error);
     }
-    export_plan_init(&plan, &gate, results, summary);
-    bool done = true;
-    if (plan.lines->len > 0) {
-        done = write_files(&plan, store, &gate.target, what, dir, summary, error);
-    } else if (summary->refused->len == 0) {
-        done = nothing(campaign->id, "MIOpen's keys cannot express its problems", error);
-    }
-    export_plan_clear(&plan);
     gate_clear(&gate);
     return done;
 }
@@ -182,7 +240,7 @@ bool export_campaign(Store *store, int64_t campaign_id, unsigned what, const cha
     if (campaign == NULL) {
         return false;
     }
-    g_autoptr(GPtrArray) results = store_list_results(store, campaign_id, error);
+    g_autoptr(GPtrArray) results = store_list_judged_results(store, campaign_id, error);
     bool done = false;
     if (results != NULL && results->len == 0) {
         nothing(campaign_id, "no config of it was measured and verified yet", error);

@@ -16,9 +16,28 @@
 #define EXPORT_KERNELS 4u
 #define EXPORT_ALL     (EXPORT_FIND | EXPORT_PERF | EXPORT_KERNELS)
 
+/* Why a result was left out, in the order of the looks. The numbers are this program's own; the names
+ * are what scripts see. */
+enum refusal {
+    REFUSAL_DAMAGED,    /* its row is one that no worker makes */
+    REFUSAL_FOREIGN,    /* its job is not of the campaign */
+    REFUSAL_UNVERIFIED, /* no stored round of its job has it */
+    REFUSAL_SOLVER,     /* its solver is not in the registry, or at another revision */
+    REFUSAL_CONFIG,     /* its config is none that the solver takes for its problem today */
+    REFUSAL_TIME,       /* its time cannot be */
+    REFUSAL_KERNEL,     /* a kernel is away, damaged, or not of its solution */
+    REFUSAL_SHARED_ROW, /* it may not have the params of the perf-db row that it shares */
+    REFUSAL_COUNT,
+};
+/* "no verified outcome". Static. */
+const char *refusal_name(enum refusal why);
+
 /* A result that was left out: FAILURE_REFUSED_BY_CHECK. */
 struct export_refusal {
-    char *problem, *solver, *reason;
+    enum refusal why;
+    int64_t job;
+    char *problem, *solver; /* "" where its job is not of the campaign */
+    char *reason;
 };
 
 struct export_summary {
@@ -28,7 +47,8 @@ struct export_summary {
     int merged;         /* perf records that gave way to another problem's of the same row */
     int inexpressible;  /* problems that MIOpen's keys cannot express: they have an epilogue */
     GPtrArray *refused; /* struct export_refusal * */
-    GPtrArray *files;   /* paths written */
+    int refused_by[REFUSAL_COUNT];
+    GPtrArray *files; /* paths written */
 };
 /* For a zeroed summary: frees what is in it. */
 void export_summary_clear(struct export_summary *summary);

@@ -12,14 +12,18 @@ struct planner {
     GPtrArray *candidates; /* struct candidate *, in the order of results; NULL where dropped */
 };
 
-static void refuse(struct planner *planner, const struct result *result, const char *reason)
+static void refuse(struct planner *planner, const struct result *result, enum refusal why,
+                   const char *reason)
 {
     char key[PROBLEM_KEY_MAX];
     struct export_refusal *refusal = g_new0(struct export_refusal, 1);
-    refusal->problem = g_strdup(problem_key(&result->problem, key));
+    refusal->why = why;
+    refusal->job = result->job;
+    refusal->problem = g_strdup(result->problem_id != 0 ? problem_key(&result->problem, key) : "");
     refusal->solver = g_strdup(result->solver);
     refusal->reason = g_strdup(reason);
     g_ptr_array_add(planner->summary->refused, refusal);
+    planner->summary->refused_by[why]++;
 }
 
 static GPtrArray *results_of_job(const struct planner *planner, const struct result *result)
@@ -49,7 +53,11 @@ static double saved_ms(const struct planner *planner, const struct result *resul
     const GPtrArray *group = results_of_job(planner, result);
     double slowest = 0;
     for (guint i = 0; i < group->len; i++) {
-        const struct kept *kept = &((const struct result *)group->pdata[i])->kept;
+        const struct result *other = group->pdata[i];
+        const struct kept *kept = &other->kept;
+        if (!other->verified) {
+            continue;
+        }
         if (kept->is_default) {
             slowest = kept->outcome.median_ms;
             break;
@@ -59,17 +67,25 @@ static double saved_ms(const struct planner *planner, const struct result *resul
     return MAX(0, slowest - result->kept.outcome.median_ms);
 }
 
+/* One whose row is damaged or whose job is not known has no problem to judge by. */
+static bool is_expressible(const struct result *result)
+{
+    char key[PROBLEM_KEY_MAX];
+    return result->damage != NULL || result->problem_id == 0 ||
+           problem_find_key(&result->problem, key);
+}
+
 static void gate_results(struct planner *planner)
 {
+    enum refusal why = REFUSAL_DAMAGED;
     const struct problem *last_inexpressible = NULL;
     for (guint i = 0; i < planner->results->len; i++) {
         const struct result *result = planner->results->pdata[i];
-        char key[PROBLEM_KEY_MAX];
         g_autofree char *reason = NULL;
         if (result->rank != 0) {
             continue;
         }
-        if (!problem_find_key(&result->problem, key)) {
+        if (!is_expressible(result)) {
             if (last_inexpressible == NULL ||
                 !problem_equal(last_inexpressible, &result->problem)) {
                 planner->summary->inexpressible++;
@@ -77,9 +93,9 @@ static void gate_results(struct planner *planner)
             last_inexpressible = &result->problem;
             continue;
         }
-        struct candidate *candidate = gate_pass(planner->gate, result, &reason);
+        struct candidate *candidate = gate_pass(planner->gate, result, &why, &reason);
         if (candidate == NULL) {
-            refuse(planner, result, reason);
+            refuse(planner, result, why, reason);
             continue;
         }
         candidate->weight = saved_ms(planner, result) * result->multiplicity;
@@ -130,7 +146,7 @@ static const struct result *measured_with(const struct planner *planner,
     const GPtrArray *group = results_of_job(planner, result);
     for (guint i = 0; i < group->len; i++) {
         const struct result *other = group->pdata[i];
-        if (strcmp(other->kept.config_text, params) == 0) {
+        if (other->verified && strcmp(other->kept.config_text, params) == 0) {
             return other;
         }
     }
@@ -140,7 +156,7 @@ static const struct result *measured_with(const struct planner *planner,
 /* A problem whose row holds another's params: they must be valid for it too, and where its time
  * with them was measured, that is the time to state. NULL (and *reason) when it may not stay. */
 static struct candidate *give_way(struct planner *planner, const struct candidate *loser,
-                                  const char *params, char **reason)
+                                  const char *params, enum refusal *why, char **reason)
 {
     struct perf_config config;
     g_autoptr(GError) error = NULL;
@@ -150,10 +166,11 @@ static struct candidate *give_way(struct planner *planner, const struct candidat
         *reason = g_strdup_printf("the params that its perf-db row holds for another problem are "
                                   "not valid for it: %s",
                                   error->message);
+        *why = REFUSAL_SHARED_ROW;
         return NULL;
     }
     const struct result *measured = measured_with(planner, result, params);
-    return gate_pass(planner->gate, measured != NULL ? measured : result, reason);
+    return gate_pass(planner->gate, measured != NULL ? measured : result, why, reason);
 }
 
 static void merge_rows(struct planner *planner, GHashTable *chosen)
@@ -167,10 +184,11 @@ static void merge_rows(struct planner *planner, GHashTable *chosen)
             continue;
         }
         planner->summary->merged++;
+        enum refusal why = REFUSAL_SHARED_ROW;
         struct candidate *other =
-            give_way(planner, candidate, winner->result->kept.config_text, &reason);
+            give_way(planner, candidate, winner->result->kept.config_text, &why, &reason);
         if (other == NULL) {
-            refuse(planner, candidate->result, reason);
+            refuse(planner, candidate->result, why, reason);
         }
         planner->candidates->pdata[i] = other;
         candidate_free(candidate);

@@ -45,6 +45,9 @@ static bool add_kernel(const struct writer *writer, KernelDbWriter *file,
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
                     "the code object of kernel %.12s was dropped meanwhile: export again",
                     kernel->key);
+    } else if (strcmp(row->code_sha256, kernel->sha256) != 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                    "kernel %.12s was built anew meanwhile: export again", kernel->key);
     } else {
         added = kernel_db_add(file, kernel->name, kernel->args, row->code, error);
     }

@@ -33,6 +33,7 @@ bool gate_init(struct gate *gate, Store *store, const char *target, const GPtrAr
     gate->kernels =
         store_known_kernels(store, (const char *const *)(void *)list, (int)count, error);
     gate->codes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    gate->damaged = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     return gate->kernels != NULL;
 }
 
@@ -40,6 +41,28 @@ void gate_clear(struct gate *gate)
 {
     g_clear_pointer(&gate->kernels, g_hash_table_unref);
     g_clear_pointer(&gate->codes, g_hash_table_unref);
+    g_clear_pointer(&gate->damaged, g_hash_table_unref);
+}
+
+bool gate_read_code(struct gate *gate, Store *store, const char *key, GError **error)
+{
+    g_autoptr(GError) bad = NULL;
+    struct kernel_row *kernel = store_get_kernel(store, key, &bad);
+    if (g_error_matches(bad, STORE_ERROR, STORE_ERROR_DAMAGED)) {
+        g_hash_table_replace(gate->damaged, g_strdup(key), g_strdup(bad->message));
+        return true;
+    }
+    if (kernel == NULL) {
+        g_propagate_error(error, g_steal_pointer(&bad));
+        return false;
+    }
+    kernel_row_free(kernel);
+    return true;
+}
+
+void gate_begin_anew(struct gate *gate)
+{
+    g_hash_table_remove_all(gate->codes);
 }
 
 void candidate_free(struct candidate *candidate)
@@ -62,58 +85,107 @@ double gate_least_ms(const struct target *target, const struct problem *p, doubl
     return flops / (target->peak_flops * speed) * 1e3;
 }
 
-static char *check_solver(const struct result *result)
+/* What the looks at a result share. */
+struct look {
+    struct gate *gate;
+    const struct result *result;
+    const struct solver *solver; /* from look_at_solver() on */
+    struct solution solution;    /* from look_at_config() on */
+    char **keys;                 /* of its kernels, NULL-terminated */
+};
+
+static char *look_at_row(struct look *look)
 {
-    const struct solver *solver = solver_find(result->solver);
-    if (solver == NULL) {
-        return g_strdup("the registry has no solver of that name");
-    }
-    if (solver->revision != result->revision) {
-        return g_strdup_printf("it was measured at revision %d, the registry has %d: tune it again",
-                               result->revision, solver->revision);
+    return g_strdup(look->result->damage);
+}
+
+static char *look_at_job(struct look *look)
+{
+    if (look->result->problem_id == 0) {
+        return g_strdup("the campaign has no such job, or not its problem and solver");
     }
     return NULL;
 }
 
-static char *check_config(const struct gate *gate, const struct result *result,
-                          const struct solver *solver)
+static char *look_at_rounds(struct look *look)
+{
+    const struct outcome *outcome = &look->result->kept.outcome;
+    if (!look->result->verified) {
+        return g_strdup_printf("no stored round of its job has the config '%s' verified, with "
+                               "these kernels, in %g ms of %d runs",
+                               look->result->kept.config_text, outcome->median_ms, outcome->n);
+    }
+    if (outcome->failure != FAILURE_NONE) {
+        return g_strdup_printf("its config has failed: %s", failure_name(outcome->failure));
+    }
+    return NULL;
+}
+
+static char *look_at_solver(struct look *look)
+{
+    const struct result *result = look->result;
+    look->solver = solver_find(result->solver);
+    if (look->solver == NULL) {
+        return g_strdup("the registry has no solver of that name");
+    }
+    if (look->solver->revision != result->revision) {
+        return g_strdup_printf("it was measured at revision %d, the registry has %d: tune it again",
+                               result->revision, look->solver->revision);
+    }
+    return NULL;
+}
+
+static char *look_at_config(struct look *look)
 {
     struct perf_config config;
     g_autoptr(GError) error = NULL;
     const char *why = NULL;
-    if (!problem_validate(&result->problem, &error)) {
+    const struct context *context = &look->gate->context;
+    const struct problem *problem = &look->result->problem;
+    const struct kept *kept = &look->result->kept;
+    if (!problem_validate(problem, &error)) {
         return g_strdup(error->message);
     }
-    if (!solver_applicable(solver, &result->problem, &gate->context, &why)) {
+    if (!solver_applicable(look->solver, problem, context, &why)) {
         return g_strdup_printf("the solver does not apply: %s", why != NULL ? why : "no reason");
     }
-    if (!solver_config_parse(solver, &result->problem, &gate->context, result->kept.config_text,
-                             &config, &error)) {
+    if (!solver_config_parse(look->solver, problem, context, kept->config_text, &config, &error)) {
         return g_strdup(error->message);
     }
-    if (!perf_config_equal(&config, &result->kept.config)) {
-        return g_strdup_printf("its config does not read back from '%s'", result->kept.config_text);
+    if (!perf_config_equal(&config, &kept->config)) {
+        return g_strdup_printf("its config does not read back from '%s'", kept->config_text);
     }
-    if (solver->space != NULL && result->kept.config_text[0] == '\0') {
+    if (look->solver->space != NULL && kept->config_text[0] == '\0') {
         return g_strdup("the solver can be tuned and no params back its time");
+    }
+    if (!solver_solve(look->solver, problem, context, &config, &look->solution, &error)) {
+        return g_strdup(error->message);
     }
     return NULL;
 }
 
-static char *check_time(const struct gate *gate, const struct result *result)
+static bool is_time(double ms)
 {
-    double time_ms = result->kept.outcome.median_ms;
-    double least_ms = gate_least_ms(&gate->target, &result->problem, result->kept.flops);
-    if (result->kept.outcome.failure != FAILURE_NONE) {
-        return g_strdup_printf("its config has failed: %s",
-                               failure_name(result->kept.outcome.failure));
+    return isfinite(ms) && ms >= (double)FLT_MIN && ms <= (double)FLT_MAX;
+}
+
+/* The operations are those of the solution today, not those that the worker stated. */
+static char *look_at_time(struct look *look)
+{
+    const struct outcome *outcome = &look->result->kept.outcome;
+    const struct target *target = &look->gate->target;
+    double least_ms = gate_least_ms(target, &look->result->problem, look->solution.flops);
+    if (!is_time(outcome->median_ms) || !is_time(outcome->min_ms)) {
+        return g_strdup_printf("its time of %g ms (at the least %g) is not a positive number",
+                               outcome->median_ms, outcome->min_ms);
     }
-    if (!isfinite(time_ms) || time_ms < (double)FLT_MIN || time_ms > (double)FLT_MAX) {
-        return g_strdup_printf("its time of %g ms is not a positive number", time_ms);
+    if (outcome->n < 1 || outcome->median_ms < outcome->min_ms) {
+        return g_strdup_printf("its time of %g ms is no median of %d runs of %g ms and more",
+                               outcome->median_ms, outcome->n, outcome->min_ms);
     }
-    if (time_ms < least_ms) {
+    if (outcome->min_ms < least_ms) {
         return g_strdup_printf("its time of %g ms is impossible, %s needs %g ms at its peak",
-                               time_ms, gate->target.id, least_ms);
+                               outcome->min_ms, target->id, least_ms);
     }
     return NULL;
 }
@@ -125,14 +197,37 @@ static char *code_key(const struct gate *gate, const struct kernel_row *kernel)
     return g_strconcat(name, "\n", args, NULL);
 }
 
-static char *check_kernel(const struct gate *gate, const char *key)
+static bool is_launch(const struct kernel_row *kernel, const struct launch *launch)
+{
+    return strcmp(kernel->file, launch->file) == 0 && strcmp(kernel->options, launch->options) == 0;
+}
+
+static bool is_of_solution(const struct kernel_row *kernel, const struct solution *solution)
+{
+    for (int i = 0; i < solution->launch_count; i++) {
+        if (is_launch(kernel, &solution->launches[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static char *check_kernel(const struct gate *gate, const struct solution *solution, const char *key)
 {
     const struct kernel_row *kernel = g_hash_table_lookup(gate->kernels, key);
+    const char *damage = g_hash_table_lookup(gate->damaged, key);
     if (kernel == NULL || kernel->failure != FAILURE_NONE || kernel->code_sha256[0] == '\0') {
         return g_strdup_printf("its kernel %.12s is not in the database", key);
     }
+    if (damage != NULL) {
+        return g_strdup(damage);
+    }
     if (strcmp(kernel->arch, gate->target.arch) != 0) {
         return g_strdup_printf("its kernel %.12s is built for %s", key, kernel->arch);
+    }
+    if (!is_of_solution(kernel, solution)) {
+        return g_strdup_printf("its kernel %.12s (%s, options '%s') is not of its solution", key,
+                               kernel->file, kernel->options);
     }
     g_autofree char *code = code_key(gate, kernel);
     const char *taken = g_hash_table_lookup(gate->codes, code);
@@ -155,50 +250,88 @@ static void take_kernel(struct gate *gate, const char *key, GPtrArray *taken)
     }
 }
 
-/* All or none of the kernels are taken, so that a refused result binds no name. */
-static char *take_kernels(struct gate *gate, char **keys)
+/* Every launch of the solution has its kernel among those named. */
+static char *check_launches(const struct look *look)
 {
-    if (keys[0] == NULL || keys[0][0] == '\0') {
+    for (int i = 0; i < look->solution.launch_count; i++) {
+        const struct launch *launch = &look->solution.launches[i];
+        bool named = false;
+        for (char **key = look->keys; *key != NULL && !named; key++) {
+            named = is_launch(g_hash_table_lookup(look->gate->kernels, *key), launch);
+        }
+        if (!named) {
+            return g_strdup_printf("it does not name the kernel %s of its solution (options '%s')",
+                                   launch->file, launch->options);
+        }
+    }
+    return NULL;
+}
+
+/* All or none of the kernels are taken, so that a refused result binds no name. */
+static char *look_at_kernels(struct look *look)
+{
+    if (look->keys[0] == NULL || look->keys[0][0] == '\0') {
         return g_strdup("it names no kernel");
     }
     char *reason = NULL;
     g_autoptr(GPtrArray) taken = g_ptr_array_new_with_free_func(g_free);
-    for (char **key = keys; *key != NULL && reason == NULL; key++) {
-        reason = check_kernel(gate, *key);
+    for (char **key = look->keys; *key != NULL && reason == NULL; key++) {
+        reason = check_kernel(look->gate, &look->solution, *key);
         if (reason == NULL) {
-            take_kernel(gate, *key, taken);
+            take_kernel(look->gate, *key, taken);
         }
     }
+    if (reason == NULL) {
+        reason = check_launches(look);
+    }
     for (guint i = 0; reason != NULL && i < taken->len; i++) {
-        g_hash_table_remove(gate->codes, taken->pdata[i]);
+        g_hash_table_remove(look->gate->codes, taken->pdata[i]);
     }
     return reason;
 }
 
-struct candidate *gate_pass(struct gate *gate, const struct result *result, char **reason)
+/* Each look may use what those before it have found. */
+static const struct {
+    enum refusal why;
+    char *(*look)(struct look *look);
+} looks[] = {
+    {REFUSAL_DAMAGED, look_at_row},       {REFUSAL_FOREIGN, look_at_job},
+    {REFUSAL_UNVERIFIED, look_at_rounds}, {REFUSAL_SOLVER, look_at_solver},
+    {REFUSAL_CONFIG, look_at_config},     {REFUSAL_TIME, look_at_time},
+    {REFUSAL_KERNEL, look_at_kernels},
+};
+
+static struct candidate *make_candidate(struct look *look)
 {
-    const struct solver *solver = solver_find(result->solver);
-    *reason = check_solver(result);
-    if (*reason == NULL) {
-        *reason = check_config(gate, result, solver);
-    }
-    if (*reason == NULL) {
-        *reason = check_time(gate, result);
-    }
-    g_auto(GStrv) keys = g_strsplit(result->kept.kernel_keys, ",", -1);
-    if (*reason == NULL) {
-        *reason = take_kernels(gate, keys);
-    }
-    if (*reason != NULL) {
-        return NULL;
-    }
+    const struct result *result = look->result;
     struct candidate *candidate = g_new0(struct candidate, 1);
     candidate->result = result;
-    candidate->solver = solver;
+    candidate->solver = look->solver;
     find_time_text(result->kept.outcome.median_ms, candidate->time_text);
     candidate->time_ms = g_ascii_strtod(candidate->time_text, NULL);
-    candidate->kernels = g_steal_pointer(&keys);
-    candidate->tunable = solver->space != NULL;
+    candidate->kernels = g_steal_pointer(&look->keys);
+    candidate->tunable = look->solver->space != NULL;
     perf_row_from_problem(&result->problem, &candidate->row);
+    return candidate;
+}
+
+struct candidate *gate_pass(struct gate *gate, const struct result *result, enum refusal *why,
+                            char **reason)
+{
+    struct candidate *candidate = NULL;
+    struct look *look = g_new0(struct look, 1);
+    look->gate = gate;
+    look->result = result;
+    look->keys = g_strsplit(result->kept.kernel_keys, ",", -1);
+    *reason = NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(looks) && *reason == NULL; i++) {
+        *why = looks[i].why;
+        *reason = looks[i].look(look);
+    }
+    if (*reason == NULL) {
+        candidate = make_candidate(look);
+    }
+    g_strfreev(look->keys);
+    g_free(look);
     return candidate;
 }

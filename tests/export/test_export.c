@@ -2,6 +2,7 @@
 #include "export/export.h"
 
 #include "export/check.h"
+#include "schema/store_private.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "tests/support/scratch_db.h"
@@ -314,6 +315,90 @@ static void result_without_its_kernel_is_left_out_and_named(void)
     farm_clear(&farm);
 }
 
+/* ---- what was written past the farm's own calls ---- */
+
+#define JOB   "(SELECT min(job_id) FROM results)"
+#define FIRST " WHERE job_id = " JOB
+/* What a worker could have handed in whole: the round says it too. */
+#define BOTH(RESULT, OUTCOME)                                                                      \
+    "WITH o AS (UPDATE outcomes SET " OUTCOME FIRST ") UPDATE results SET " RESULT FIRST
+#define CONFIG(VALUES, TEXT)                                                                       \
+    "WITH b AS (UPDATE rounds SET config_values = '{" VALUES "}', config_counts = ARRAY["          \
+    "cardinality('{" VALUES "}'::integer[])]" FIRST ") UPDATE results SET config = '{" VALUES      \
+    "}', config_text = '" TEXT "'" FIRST
+#define KERNELS(KEYS)                                                                              \
+    "WITH k AS (SELECT " KEYS " AS keys), b AS (UPDATE rounds SET kernel_keys = ARRAY[k.keys]"     \
+    " FROM k" FIRST ") UPDATE results SET kernel_keys = k.keys FROM k" FIRST
+
+static const struct {
+    const char *sql;
+    enum refusal why;
+} faults[] = {
+    {"UPDATE results SET median_ms = 40, min_ms = 40" FIRST, REFUSAL_UNVERIFIED},
+    {"UPDATE results SET n = n + 1" FIRST, REFUSAL_UNVERIFIED},
+    {"UPDATE results SET config = '{77}', config_text = '77'" FIRST, REFUSAL_UNVERIFIED},
+    {"UPDATE results SET kernel_keys = repeat('7', 64)" FIRST, REFUSAL_UNVERIFIED},
+    {"UPDATE outcomes SET failures = '{7}'" FIRST, REFUSAL_UNVERIFIED},
+    {"UPDATE outcomes SET is_open = true" FIRST, REFUSAL_UNVERIFIED},
+    {"DELETE FROM rounds" FIRST, REFUSAL_UNVERIFIED},
+    {"UPDATE outcomes SET job_id = 777777" FIRST, REFUSAL_UNVERIFIED},
+    {"UPDATE results SET job_id = 777777" FIRST, REFUSAL_FOREIGN},
+    {"DELETE FROM jobs WHERE id = " JOB, REFUSAL_FOREIGN},
+    {"UPDATE results SET workspace_bytes = -1" FIRST, REFUSAL_DAMAGED},
+    {"UPDATE solvers SET revision = 777", REFUSAL_SOLVER},
+    {"UPDATE solvers SET name = 'ConvOf' || name", REFUSAL_SOLVER},
+    {CONFIG("7,7,7", "7,7,7"), REFUSAL_CONFIG},
+    {"UPDATE results SET config_text = '77'" FIRST, REFUSAL_CONFIG},
+    {BOTH("median_ms = 0, min_ms = 0", "median_ms = '{0}', min_ms = '{0}'"), REFUSAL_TIME},
+    {BOTH("median_ms = -1, min_ms = -1", "median_ms = '{-1}', min_ms = '{-1}'"), REFUSAL_TIME},
+    {BOTH("median_ms = 'NaN'", "median_ms = '{NaN}'"), REFUSAL_TIME},
+    {BOTH("median_ms = 'Infinity'", "median_ms = '{Infinity}'"), REFUSAL_TIME},
+    {BOTH("min_ms = 1e6", "min_ms = '{1e6}'"), REFUSAL_TIME},
+    {BOTH("n = 0", "n = '{0}'"), REFUSAL_TIME},
+    {"WITH t AS (UPDATE targets SET peak_flops = 1e3) UPDATE results SET flops = 0", REFUSAL_TIME},
+    {KERNELS("repeat('7', 64)"), REFUSAL_KERNEL},
+    {KERNELS("''"), REFUSAL_KERNEL},
+    {KERNELS("(SELECT max(kernel_keys) FROM results WHERE kernel_keys NOT IN"
+             " (SELECT kernel_keys FROM results" FIRST "))"),
+     REFUSAL_KERNEL},
+    {"UPDATE kernels SET code_sha256 = repeat('7', 64)", REFUSAL_KERNEL},
+    {"UPDATE kernels SET code = ''", REFUSAL_KERNEL},
+    {"UPDATE kernels SET options = '-DOTHER=1'", REFUSAL_KERNEL},
+};
+
+static void run(const struct farm *farm, const char *sql)
+{
+    g_autoptr(GError) error = NULL;
+    store_do(farm->store, &error, sql, "");
+    g_assert_no_error(error);
+}
+
+static void what_is_wrong_is_refused_by_name_and_the_rest_exported(void)
+{
+    struct farm farm;
+    struct export_summary summary;
+    farm_init(&farm);
+    work(&farm);
+    for (size_t i = 0; i < G_N_ELEMENTS(faults); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        g_autoptr(GError) error = NULL;
+        run(&farm, "BEGIN");
+        run(&farm, faults[i].sql);
+        g_assert_true(export_to(&farm, temp_folder_path(folder, ""), EXPORT_FIND | EXPORT_KERNELS,
+                                &summary, &error));
+        g_assert_no_error(error);
+        /* A fault that is not of the first job alone is of all that are like it. */
+        bool of_one = strstr(faults[i].sql, FIRST) != NULL || strstr(faults[i].sql, JOB) != NULL;
+        g_test_message("%s: %u refused", faults[i].sql, summary.refused->len);
+        g_assert_cmpint(summary.refused_by[faults[i].why], ==, (int)summary.refused->len);
+        g_assert_cmpuint(summary.refused->len, >, 0);
+        g_assert_true(!of_one || (summary.refused->len == 1 && summary.files->len == 2));
+        run(&farm, "ROLLBACK");
+        export_summary_clear(&summary);
+    }
+    farm_clear(&farm);
+}
+
 static void nothing_measured_is_an_error_and_writes_nothing(void)
 {
     struct farm farm;
@@ -398,6 +483,8 @@ int main(int argc, char **argv)
     g_test_add_func("/export/only_what_is_asked_for_is_written", only_what_is_asked_for_is_written);
     g_test_add_func("/export/result_without_its_kernel_is_left_out_and_named",
                     result_without_its_kernel_is_left_out_and_named);
+    g_test_add_func("/export/what_is_wrong_is_refused_by_name_and_the_rest_exported",
+                    what_is_wrong_is_refused_by_name_and_the_rest_exported);
     g_test_add_func("/export/nothing_measured_is_an_error_and_writes_nothing",
                     nothing_measured_is_an_error_and_writes_nothing);
     g_test_add_func("/export/leftovers_of_a_killed_one_are_removed",

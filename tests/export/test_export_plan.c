@@ -42,10 +42,28 @@ static const struct space_constraint constraints[] = {{"tile_fits", "shape", 1, 
 static const struct space space = {1, params, 1, constraints};
 static const char *const sources[] = {NULL};
 
+/* One launch, whose options tell problem and config. */
+static bool solve(const struct problem *p, const struct context *context,
+                  const struct perf_config *config, struct solution *solution, GError **error)
+{
+    static const int64_t items[3] = {64, 1, 1};
+    static const int block[3] = {64, 1, 1};
+    (void)context;
+    (void)error;
+    struct launch *launch = solution_add_launch(solution, "conv.cl", "conv");
+    launch_option_int(launch, "CONFIG", config->count > 0 ? config->values[0] : 0);
+    launch_option_int(launch, "HEIGHT", p->in[AXIS_H]);
+    launch_sort_options(launch);
+    launch_set_grid(launch, items, block);
+    solution->flops = 1e9;
+    return true;
+}
+
 #define SOLVER(NAME, SPACE, DEFAULT)                                                               \
     {                                                                                              \
         .provider = "test", .name = NAME, .revision = 3, .algorithm = "Direct",                    \
-        .sources = sources, .is_applicable = applies, .default_config = DEFAULT, .space = SPACE    \
+        .sources = sources, .is_applicable = applies, .default_config = DEFAULT, .space = SPACE,   \
+        .solve = solve                                                                             \
     }
 static const struct solver solvers[] = {
     SOLVER("ConvTuned", &space, usual), SOLVER("ConvA", NULL, none), SOLVER("ConvB", NULL, none),
@@ -87,6 +105,7 @@ static void scene_init(struct scene *scene)
     context_init(&scene->gate.context, &scene->gate.target);
     scene->gate.kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
     scene->gate.codes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    scene->gate.damaged = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     scene->results = g_ptr_array_new_with_free_func(free_result);
     scene->summary.refused = g_ptr_array_new();
 }
@@ -125,9 +144,13 @@ static struct result *add(struct scene *scene, int64_t job, const char *key, con
                           const char *config, double time_ms)
 {
     struct result *result = g_new0(struct result, 1);
-    g_autofree char *options = g_strdup_printf("-DJOB=%d -DCONFIG=%s", (int)job, config);
     g_autofree char *kernel = g_strdup_printf("%d:%s", (int)job, config);
     g_assert_true(problem_key_parse(key, &result->problem, NULL));
+    g_autofree char *options =
+        g_strdup_printf("-DCONFIG=%s -DHEIGHT=%d", config[0] != '\0' ? config : "0",
+                        (int)result->problem.in[AXIS_H]);
+    result->problem_id = job;
+    result->verified = true;
     result->job = job;
     result->solver = g_strdup(solver);
     result->algorithm = g_strdup("Direct");
@@ -137,12 +160,13 @@ static struct result *add(struct scene *scene, int64_t job, const char *key, con
     g_assert_true(perf_config_parse(config, config[0] != '\0', &result->kept.config, NULL));
     result->kept.kernel_keys = g_strdup(kernel);
     result->kept.outcome.median_ms = time_ms;
+    result->kept.outcome.min_ms = time_ms;
     result->kept.outcome.n = 10;
     result->kept.flops = 1e6;
     for (guint i = 0; i < scene->results->len; i++) {
         result->rank += ((struct result *)scene->results->pdata[i])->job == job;
     }
-    add_kernel(scene, kernel, options, kernel);
+    add_kernel(scene, kernel, options, options);
     g_ptr_array_add(scene->results, result);
     return result;
 }
@@ -296,9 +320,36 @@ static void spoil_tiny(struct result *result)
     result->kept.outcome.median_ms = 1e-60;
 }
 
+/* Whatever operations the worker stated. */
 static void spoil_impossible(struct result *result)
 {
-    result->kept.flops = 1e15;
+    result->kept.outcome.min_ms = 1e-6;
+    result->kept.flops = 0;
+}
+
+static void spoil_minimum(struct result *result)
+{
+    result->kept.outcome.min_ms = 0.5;
+}
+
+static void spoil_count(struct result *result)
+{
+    result->kept.outcome.n = 0;
+}
+
+static void spoil_damage(struct result *result)
+{
+    result->damage = g_strdup("a problem has no such layout");
+}
+
+static void spoil_job(struct result *result)
+{
+    result->problem_id = 0;
+}
+
+static void spoil_verified(struct result *result)
+{
+    result->verified = false;
 }
 
 static void spoil_failed(struct result *result)
@@ -312,6 +363,12 @@ static void spoil_kernel(struct result *result)
     result->kept.kernel_keys = g_strdup("1:4,0123456789abcdef");
 }
 
+static void spoil_other_kernel(struct result *result)
+{
+    g_free(result->kept.kernel_keys);
+    result->kept.kernel_keys = g_strdup("2:");
+}
+
 static void spoil_kernels(struct result *result)
 {
     result->kept.kernel_keys[0] = '\0';
@@ -321,20 +378,27 @@ static void result_that_does_not_pass_is_named_with_the_reason(void)
 {
     static const struct {
         void (*spoil)(struct result *result);
+        enum refusal why;
         const char *reason;
     } cases[] = {
-        {spoil_solver, "no solver of that name"},
-        {spoil_revision, "measured at revision 2, the registry has 3"},
-        {spoil_config, "3"},
-        {spoil_config_values, "does not read back from '4'"},
-        {spoil_problem, "needs a batch below 1000"},
-        {spoil_zero, "not a positive number"},
-        {spoil_nan, "not a positive number"},
-        {spoil_tiny, "not a positive number"},
-        {spoil_impossible, "is impossible, gfx90a68 needs"},
-        {spoil_failed, "wrong result"},
-        {spoil_kernel, "kernel 0123456789ab is not in the database"},
-        {spoil_kernels, "names no kernel"},
+        {spoil_damage, REFUSAL_DAMAGED, "no such layout"},
+        {spoil_job, REFUSAL_FOREIGN, "no such job"},
+        {spoil_verified, REFUSAL_UNVERIFIED, "no stored round"},
+        {spoil_failed, REFUSAL_UNVERIFIED, "wrong result"},
+        {spoil_solver, REFUSAL_SOLVER, "no solver of that name"},
+        {spoil_revision, REFUSAL_SOLVER, "measured at revision 2, the registry has 3"},
+        {spoil_config, REFUSAL_CONFIG, "3"},
+        {spoil_config_values, REFUSAL_CONFIG, "does not read back from '4'"},
+        {spoil_problem, REFUSAL_CONFIG, "needs a batch below 1000"},
+        {spoil_zero, REFUSAL_TIME, "not a positive number"},
+        {spoil_nan, REFUSAL_TIME, "not a positive number"},
+        {spoil_tiny, REFUSAL_TIME, "not a positive number"},
+        {spoil_minimum, REFUSAL_TIME, "is no median"},
+        {spoil_count, REFUSAL_TIME, "is no median"},
+        {spoil_impossible, REFUSAL_TIME, "is impossible, gfx90a68 needs"},
+        {spoil_kernel, REFUSAL_KERNEL, "kernel 0123456789ab is not in the database"},
+        {spoil_kernels, REFUSAL_KERNEL, "names no kernel"},
+        {spoil_other_kernel, REFUSAL_KERNEL, "is not of its solution"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct scene scene;
@@ -346,6 +410,7 @@ static void result_that_does_not_pass_is_named_with_the_reason(void)
             g_test_message("%zu: '%s'", i, reason(&scene, 0));
             g_test_fail();
         }
+        g_assert_cmpint(scene.summary.refused_by[cases[i].why], ==, 1);
         g_assert_cmpint(scene.summary.find_entries, ==, 1);
         g_assert_cmpuint(scene.plan.records->len, ==, 0);
         g_assert_cmpuint(scene.plan.kernels->len, ==, 1);
@@ -365,7 +430,7 @@ static void one_name_holds_one_code_object(void)
         static const char *const keys[] = {"one", "same", "other"};
         g_free(all[i]->kept.kernel_keys);
         all[i]->kept.kernel_keys = g_strdup(keys[i]);
-        add_kernel(&scene, keys[i], "-DX=1", i == 2 ? "another" : "the code");
+        add_kernel(&scene, keys[i], "-DCONFIG=0 -DHEIGHT=56", i == 2 ? "another" : "the code");
     }
     choose(&scene);
     g_assert_cmpint(scene.summary.find_entries, ==, 2);
