@@ -109,6 +109,22 @@ like $report, qr/^Of the code objects [1-9]\d* \(.* were dropped/m, 'code of con
 is run('check', 'export', '--campaign', '1', '--kernels', '-o', "$folder/kernels"), 0,
     'and all that was kept can still be exported';
 
+# What no round has verified is refused by name; the rest is exported.
+sub claims_runs {
+    return system $program, 'db', 'psql', '-qc', "UPDATE results SET n = n $_[0] WHERE job_id ="
+        . ' (SELECT min(job_id) FROM results WHERE campaign_id = 1)';
+}
+is claims_runs('+ 1'), 0, 'a result says that it was run once more';
+is run('refused', 'export', '--campaign', '1', '-o', "$folder/refused", '--json'), 1, 'to export it ends with 1';
+my $exported = decode_json(read_file("$folder/refused.out"));
+is_deeply $exported->{refused_by}, {'no verified outcome' => 1}, 'it is counted by its reason';
+is $exported->{refused}[0]{why}, 'no verified outcome', 'and named';
+cmp_ok $exported->{find_entries}, '>', 0, 'the others are exported';
+like read_file("$folder/refused.err"),
+    qr/^refused by check: no verified outcome: job \d+, \S+, Conv\w+: no stored round .*^refused for no verified outcome: 1$/ms,
+    'as for whoever reads the messages';
+is claims_runs('- 1'), 0, 'it says the truth again';
+
 is run('again', @tune), 0, 'the same again ends with 0';
 like read_file("$folder/again.err"), qr/is done already/, 'says that it is done';
 like read_file("$folder/again.out"), qr/nothing was compiled or measured again/, 'and cost nothing';
