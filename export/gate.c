@@ -73,18 +73,6 @@ void candidate_free(struct candidate *candidate)
     }
 }
 
-double gate_least_ms(const struct target *target, const struct problem *p, double flops)
-{
-    if (target->peak_flops <= 0) {
-        return 0;
-    }
-    double speed = MAX(1, 4 / data_type_bytes(p->type[TENSOR_X]));
-    if (speed > 1 && target->vendor != VENDOR_CPU) {
-        speed *= 8;
-    }
-    return flops / (target->peak_flops * speed) * 1e3;
-}
-
 /* What the looks at a result share. */
 struct look {
     struct gate *gate;
@@ -174,7 +162,8 @@ static char *look_at_time(struct look *look)
 {
     const struct outcome *outcome = &look->result->kept.outcome;
     const struct target *target = &look->gate->target;
-    double least_ms = gate_least_ms(target, &look->result->problem, look->solution.flops);
+    double least_ms =
+        target_least_ms(target, look->result->problem.type[TENSOR_X], look->solution.flops);
     if (!is_time(outcome->median_ms) || !is_time(outcome->min_ms)) {
         return g_strdup_printf("its time of %g ms (at the least %g) is not a positive number",
                                outcome->median_ms, outcome->min_ms);

@@ -51,9 +51,4 @@ void candidate_free(struct candidate *candidate);
 struct candidate *gate_pass(struct gate *gate, const struct result *result, enum refusal *why,
                             char **reason);
 
-/* The least time in milliseconds that the operations can take at the target's peak, 0 when that is
- * not known. Peaks are those of FP32: narrower types count as that much faster, on GPUs 8 times
- * more for their matrix units. */
-double gate_least_ms(const struct target *target, const struct problem *p, double flops);
-
 #endif

@@ -103,9 +103,11 @@ static enum store_error error_of_state(PGconn *connection, const char *state)
         enum store_error error;
     } table[] = {
         {"SJ001", STORE_ERROR_NOT_FOUND}, {"SJ002", STORE_ERROR_STATE},
-        {"SJ003", STORE_ERROR_FENCE},     {"42P01", STORE_ERROR_SCHEMA}, /* undefined table */
-        {"42883", STORE_ERROR_SCHEMA},                                   /* undefined function */
-        {"42501", STORE_ERROR_ACCESS},                                   /* no privilege */
+        {"SJ003", STORE_ERROR_FENCE},     {"SJ004", STORE_ERROR_REFUSED},
+        {"23514", STORE_ERROR_REFUSED}, /* check constraint */
+        {"42P01", STORE_ERROR_SCHEMA},  /* undefined table */
+        {"42883", STORE_ERROR_SCHEMA},  /* undefined function */
+        {"42501", STORE_ERROR_ACCESS},  /* no privilege */
     };
     if (state == NULL || is_lost(connection, state))
         return STORE_ERROR_CONNECTION;

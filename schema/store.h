@@ -29,6 +29,7 @@ enum store_error {
     STORE_ERROR_NOT_FOUND,  /* No such row. */
     STORE_ERROR_STATE,      /* The row is not in a state that allows this. */
     STORE_ERROR_FENCE,      /* The job was claimed again since: the result is refused. */
+    STORE_ERROR_REFUSED,    /* A check of the database found what was handed in impossible. */
     STORE_ERROR_BLOBS, /* The store of code objects refuses: its operator has to mend something. */
     STORE_ERROR_DAMAGED, /* A code object is not there, or its bytes are not those that were put; or a
                             row is one that no importer, planner or worker makes. */
@@ -295,7 +296,7 @@ bool store_round(Store *store, const struct job *job, const struct round *round,
                  GError **error);
 /* Several at once, which is much less work for the server: what store_built() and store_round() take.
  * Those of one campaign should stand together. refused (count NULLs) gets the errors of single ones that
- * were refused (STORE_ERROR_FENCE, _STATE, _NOT_FOUND); false where the rest could not be stored, which
+ * were refused (STORE_ERROR_FENCE, _STATE, _NOT_FOUND, _REFUSED); false where the rest could not be stored, which
  * may be repeated whole. */
 struct handed {
     const struct job *job;

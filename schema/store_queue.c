@@ -395,7 +395,7 @@ static bool is_refusal(const GError *error)
 {
     return error->domain == STORE_ERROR &&
            (error->code == STORE_ERROR_FENCE || error->code == STORE_ERROR_STATE ||
-            error->code == STORE_ERROR_NOT_FOUND);
+            error->code == STORE_ERROR_NOT_FOUND || error->code == STORE_ERROR_REFUSED);
 }
 
 /* One that is refused has the others of its campaign handed in one by one. */

@@ -12,14 +12,27 @@ const char *vendor_name(enum vendor vendor)
     return vendor_names[vendor];
 }
 
+/* What the database's check of times goes by; null where no peak is known. */
+static json_t *type_peaks(const struct target *t)
+{
+    if (t->peak_flops <= 0)
+        return json_null();
+    json_t *peaks = json_object();
+    for (enum data_type type = TYPE_FP32; type < DATA_TYPE_COUNT; type++)
+        json_object_set_new(peaks, data_type_name(type),
+                            json_from_double(target_type_peak(t, type)));
+    return peaks;
+}
+
 static json_t *target_to_row(const struct target *t)
 {
     json_t *object = json_pack(
-        "{ss ss ss ss si si sI si si si so so}", "id", t->id, "vendor", vendor_name(t->vendor),
+        "{ss ss ss ss si si sI si si si so so so}", "id", t->id, "vendor", vendor_name(t->vendor),
         "arch", t->arch, "features", t->features, "compute_units", t->compute_units, "memory_gib",
         t->memory_gib, "local_bytes", (json_int_t)t->local_bytes, "max_workgroup", t->max_workgroup,
         "wave_size", t->wave_size, "vector_bytes", t->vector_bytes, "peak_flops",
-        json_from_double(t->peak_flops), "peak_bytes", json_from_double(t->peak_bytes));
+        json_from_double(t->peak_flops), "peak_bytes", json_from_double(t->peak_bytes),
+        "type_peaks", type_peaks(t));
     g_assert(object != NULL);
     return object;
 }

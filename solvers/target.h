@@ -45,6 +45,14 @@ void target_set_id(struct target *t);
  * and thread. */
 void target_set_limits(struct target *t);
 
+/* Operations a second on operands of the type that the target cannot exceed, 0 where its peak is not
+ * known. Peaks are those of FP32: narrower types count as that much faster, on GPUs 8 times more for
+ * their matrix units. */
+double target_type_peak(const struct target *t, enum data_type type);
+/* Milliseconds that so many operations on the type take at the least, 0 where that is not known. What
+ * takes less has not been done: the worker, the database and the gate of an export judge by this. */
+double target_least_ms(const struct target *t, enum data_type type, double flops);
+
 /* True for architectures of the table ("gfx90a", "sm_90"). Only their ids may hold a hexadecimal
  * count. */
 bool target_arch_known(const char *arch);

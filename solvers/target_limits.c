@@ -154,3 +154,18 @@ void target_set_limits(struct target *t)
         t->peak_bytes = limits->gigabytes * 1e9;
     }
 }
+
+double target_type_peak(const struct target *t, enum data_type type)
+{
+    double speed = MAX(1, 4 / MAX(1, data_type_bytes(type)));
+    if (speed > 1 && t->vendor != VENDOR_CPU) {
+        speed *= 8;
+    }
+    return t->peak_flops > 0 ? t->peak_flops * speed : 0;
+}
+
+double target_least_ms(const struct target *t, enum data_type type, double flops)
+{
+    double peak = target_type_peak(t, type);
+    return peak > 0 ? flops / peak * 1e3 : 0;
+}

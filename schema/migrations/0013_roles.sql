@@ -108,56 +108,6 @@ BEGIN
     END IF;
 END $$;
 
--- All arrays have an element a config, and failures are some that there are:
--- 0 to 16 of failure.h.
-CREATE FUNCTION check_rounds(items rounds[]) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM unnest(items) AS i,
-                    LATERAL (SELECT cardinality(i.config_counts)) AS c(configs)
-               WHERE cardinality(i.kernel_keys) <> configs OR cardinality(i.failures) <> configs
-                  OR cardinality(i.details) <> configs OR cardinality(i.build_seconds) <> configs
-                  OR cardinality(i.config_values)
-                         <> (SELECT coalesce(sum(v), 0) FROM unnest(i.config_counts) AS v)
-                  OR (0 <= ALL (i.config_counts) AND 16 >= ALL (i.config_counts)
-                      AND 0 <= ALL (i.failures) AND 16 >= ALL (i.failures)
-                      AND 0 <= ALL (i.build_seconds) AND 'Infinity' > ALL (i.build_seconds)
-                      AND array_position(i.config_values, NULL) IS NULL) IS NOT TRUE) THEN
-        PERFORM refuse_value('a built round says what no round can');
-    END IF;
-END $$;
-
-CREATE FUNCTION check_outcomes(items outcomes[]) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM unnest(items) AS i,
-                    LATERAL (SELECT cardinality(i.failures)) AS c(configs)
-               WHERE cardinality(i.details) <> configs OR cardinality(i.n) <> configs
-                  OR cardinality(i.min_ms) <> configs OR cardinality(i.median_ms) <> configs
-                  OR cardinality(i.spread) <> configs OR cardinality(i.error) <> configs
-                  OR cardinality(i.eval_seconds) <> configs
-                  OR (0 <= ALL (i.failures) AND 16 >= ALL (i.failures) AND 0 <= ALL (i.n)
-                      AND 0 <= ALL (i.min_ms || i.median_ms || i.eval_seconds)
-                      AND 'Infinity' > ALL (i.min_ms || i.median_ms || i.spread || i.error
-                                            || i.eval_seconds || i.drift
-                                            || i.total_eval_seconds)) IS NOT TRUE) THEN
-        PERFORM refuse_value('an evaluated round says what no round can');
-    END IF;
-END $$;
-
--- What is kept is a config that took some time.
-CREATE FUNCTION check_kept(kept results[]) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM unnest(kept) AS k
-               WHERE (cardinality(k.config) <= 16 AND array_position(k.config, NULL) IS NULL
-                      AND k.min_ms > 0 AND k.median_ms >= k.min_ms
-                      AND 'Infinity' > ALL (ARRAY[k.median_ms, k.spread, k.error, k.flops]))
-                     IS NOT TRUE) THEN
-        PERFORM refuse_value('a kept result has an impossible time');
-    END IF;
-END $$;
-
 -- ---- a bundle's holder ----
 
 CREATE OR REPLACE FUNCTION check_bundle_move() RETURNS trigger
@@ -455,19 +405,17 @@ $$ SELECT 'rounds'::regtype::oid, 'outcomes'::regtype::oid, 'results'::regtype::
 
 CREATE FUNCTION skipjack_work.store_built(campaign bigint, items rounds[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
-$$ BEGIN PERFORM check_rounds(items); PERFORM store_built(campaign, items); END $$;
+$$ BEGIN PERFORM store_built(campaign, items); END $$;
 
 CREATE FUNCTION skipjack_work.store_partial(campaign bigint, items outcomes[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
-$$ BEGIN PERFORM check_outcomes(items); PERFORM store_partial(campaign, items); END $$;
+$$ BEGIN PERFORM store_partial(campaign, items); END $$;
 
 CREATE FUNCTION skipjack_work.store_rounds(campaign bigint, items outcomes[], kept results[],
                                            more boolean[], seconds double precision[])
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    PERFORM check_outcomes(items);
-    PERFORM check_kept(kept);
     PERFORM check_seconds(seconds);
     PERFORM store_rounds(campaign, items, kept, more, seconds);
 END $$;

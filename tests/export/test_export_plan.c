@@ -459,13 +459,15 @@ static void least_time_follows_the_peak_and_the_type(void)
     problem_init(&problem);
     g_assert_true(target_parse("gfx90a68", &target, NULL));
     target.peak_flops = 1e12;
-    g_assert_cmpfloat_with_epsilon(gate_least_ms(&target, &problem, 1e9), 1, 1e-9);
+    g_assert_cmpfloat_with_epsilon(target_least_ms(&target, problem.type[TENSOR_X], 1e9), 1, 1e-9);
     problem.type[TENSOR_X] = TYPE_FP16;
-    g_assert_cmpfloat_with_epsilon(gate_least_ms(&target, &problem, 1e9), 1. / 16, 1e-9);
+    g_assert_cmpfloat_with_epsilon(target_least_ms(&target, problem.type[TENSOR_X], 1e9), 1. / 16,
+                                   1e-9);
     target.vendor = VENDOR_CPU;
-    g_assert_cmpfloat_with_epsilon(gate_least_ms(&target, &problem, 1e9), 1. / 2, 1e-9);
+    g_assert_cmpfloat_with_epsilon(target_least_ms(&target, problem.type[TENSOR_X], 1e9), 1. / 2,
+                                   1e-9);
     target.peak_flops = 0;
-    g_assert_cmpfloat(gate_least_ms(&target, &problem, 1e9), ==, 0);
+    g_assert_cmpfloat(target_least_ms(&target, problem.type[TENSOR_X], 1e9), ==, 0);
 }
 
 int main(int argc, char **argv)

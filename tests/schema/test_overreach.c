@@ -27,6 +27,9 @@ static const struct overreach {
     {"node1", "SELECT * FROM skipjack.jobs"},
     {"node1", "SELECT skipjack.claim_jobs(1, true, 0, NULL, NULL, 1, 1, 1, 0, 0, 0)"},
     {"node1", "SELECT skipjack.store_rounds(1, '{}', '{}', '{}', '{}')"},
+    {"node1", "SELECT skipjack.take_rounds(1, '{}', '{}', '{}', '{}')"},
+    {"node1", "SELECT skipjack.take_built(1, '{}')"},
+    {"node1", "SELECT skipjack.check_handed_built(1, '{}')"},
     {"node1", "SELECT skipjack.end_worker(1, true)"},
     {"node1", "SELECT skipjack.change_campaign(1, 'cancel')"},
     {"node1", "SELECT skipjack.extend_campaign(1, 0)"},
@@ -240,6 +243,11 @@ static void expect_bounded(bool done, GError **error, const char *words)
     role_expect_refused(done, error, STORE_ERROR_STATE, words);
 }
 
+static void expect_impossible(bool done, GError **error, const char *words)
+{
+    role_expect_refused(done, error, STORE_ERROR_REFUSED, words);
+}
+
 /* Leases are looked through by whoever beats: one that is no time would end all beats. */
 static struct job *claim_for(struct role_farm *f, double lease_seconds)
 {
@@ -294,22 +302,22 @@ static void test_values_that_cannot_be_are_refused(void)
 
     struct round *round = farm_make_round(0);
     round->outcomes[0].failure = unknown;
-    expect_bounded(store_built(f.farm.store, job, round, &error), &error, "built round");
+    expect_impossible(store_built(f.farm.store, job, round, &error), &error, "no such failure");
     farm_built(&f.farm, job, 0);
     job_free(job);
     job = farm_claim_one(&f.farm, 0, POOL_EVAL);
-    expect_bounded(store_partial(f.farm.store, job, round, &error), &error, "evaluated round");
+    expect_impossible(store_partial(f.farm.store, job, round, &error), &error, "no such failure");
     farm_evaluate(round, 1);
     struct kept kept = farm_make_kept(round);
     kept.outcome.min_ms = 0;
-    expect_bounded(store_round(f.farm.store, job, round, &kept, 1, false, 1, &error), &error,
-                   "impossible time");
+    expect_impossible(store_round(f.farm.store, job, round, &kept, 1, false, 1, &error), &error,
+                      "no time");
     kept.outcome.min_ms = kept.outcome.median_ms * 2;
-    expect_bounded(store_round(f.farm.store, job, round, &kept, 1, false, 1, &error), &error,
-                   "impossible time");
+    expect_impossible(store_round(f.farm.store, job, round, &kept, 1, false, 1, &error), &error,
+                      "no time");
     round->outcomes[0].eval_seconds = -1;
-    expect_bounded(store_round(f.farm.store, job, round, &kept, 0, false, 1, &error), &error,
-                   "evaluated round");
+    expect_impossible(store_round(f.farm.store, job, round, &kept, 0, false, 1, &error), &error,
+                      "negative");
     farm_round(&f.farm, job, 0, false, 1);
     round_free(round);
     job_free(job);

@@ -199,7 +199,7 @@ static void test_restored_farm_goes_on_and_nothing_is_done_twice(void)
     work_until_the_dump(&farm, &held);
     dump_and_restore(from, file, false);
     work_after_the_dump(&farm, &held);
-    g_assert_cmpint(object_server_objects(server), ==, 0);
+    g_assert_cmpint(object_server_objects(server), ==, 1); /* of the results that were kept */
     farm_clear(&farm);
 
     g_autofree char *to = dump_and_restore(from, file, true);

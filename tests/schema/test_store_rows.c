@@ -22,7 +22,7 @@ static struct round *make_odd_round(void)
         round->configs[i].count = i % (CONFIG_MAX + 1);
         for (int v = 0; v < round->configs[i].count; v++)
             round->configs[i].values[v] = v % 2 == 0 ? G_MININT32 + i : G_MAXINT32 - i;
-        round->kernel_keys[i] = g_strdup(text);
+        round->kernel_keys[i] = i % 2 == 0 ? g_strdup("") : g_strdup_printf("%064d", i % 32);
         round->details[i] = i % 3 == 0 ? NULL : g_strdup(text);
         round->outcomes[i].build_seconds = i / 3.0;
     }
@@ -50,6 +50,8 @@ static void odd_rounds_are_read_back(void)
     g_autoptr(GError) error = NULL;
     farm_init(&farm, &(struct order){.jobs = 1});
     struct round *round = make_odd_round();
+    store_do(farm.store, &error, "UPDATE campaigns SET round_configs = 300", "");
+    g_assert_no_error(error);
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
     g_assert_true(store_built(farm.store, job, round, &error));
     g_assert_no_error(error);

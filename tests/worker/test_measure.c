@@ -171,8 +171,8 @@ static void test_possible(void)
                                     .read_bytes = rows[i].bytes / 4,
                                     .write_bytes = rows[i].bytes * 3 / 4};
         struct target target = {.peak_flops = rows[i].peak_flops, .peak_bytes = rows[i].peak_bytes};
-        g_assert_cmpfloat_with_epsilon(measure_possible_ms(&solution, &target, rows[i].cold),
-                                       rows[i].ms, 1e-12);
+        g_assert_cmpfloat_with_epsilon(
+            measure_possible_ms(&solution, &target, TYPE_FP32, rows[i].cold), rows[i].ms, 1e-12);
     }
 }
 

@@ -162,6 +162,8 @@ void agent_refused(struct agent *agent, const struct work *work, const GError *e
         g_error_matches(error, STORE_ERROR, STORE_ERROR_NOT_FOUND))
         log_write(LEVEL_WARNING, "result_refused", &about, "its result is not wanted any more: %s",
                   error->message);
+    else if (g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED))
+        log_write(LEVEL_WARNING, "refused_by_check", &about, "%s", error->message);
     else
         agent_give_up(agent, "%s: %s", work ? work->job->solver : "a kernel", error->message);
 }

@@ -10,9 +10,19 @@
 
 /* ---- a job's end in this pool ---- */
 
+static void build_job_refuse(struct build_job *job);
+
 static void build_job_gone(struct agent *agent, void *data, const GError *error)
 {
     struct build_job *job = data;
+    /* What the database finds impossible ends the job, with its words. */
+    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED) && !job->refused) {
+        job->refused = true;
+        g_free(job->work.refusal);
+        job->work.refusal = g_strdup(error->message);
+        build_job_refuse(job);
+        return;
+    }
     if (error)
         agent_refused(agent, &job->work, error);
     g_ptr_array_remove_fast(job->builder->jobs, job);

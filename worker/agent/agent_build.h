@@ -25,6 +25,7 @@ struct build_job {
     struct recipient *recipient;
     bool planned;
     bool leaving;   /* a call that ends it is under way */
+    bool refused;   /* the database refused what was handed in; it is failed instead */
     int missing;    /* kernels that are not there yet, counted a config */
     double seconds; /* compile time */
 };

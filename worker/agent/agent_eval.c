@@ -22,6 +22,14 @@ void eval_job_event(struct eval_job *job, const char *kind, const char *detail)
 static void eval_job_gone(struct agent *agent, void *data, const GError *error)
 {
     struct eval_job *job = data;
+    /* What the database finds impossible ends the job, with its words. */
+    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED) && !job->refused) {
+        job->refused = true;
+        eval_job_event(job, "job refused", error->message);
+        call_fail_job(agent, &job->work, FAILURE_REFUSED_BY_CHECK, error->message, eval_job_gone,
+                      job);
+        return;
+    }
     if (error && !job->lost)
         agent_refused(agent, &job->work, error);
     job->evaluator->leaving--;
@@ -102,6 +110,8 @@ static void partial_stored(struct agent *agent, void *data, const GError *error)
     if (!error)
         return;
     agent_refused(agent, &job->work, error);
+    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED))
+        return; /* the whole round ends the job */
     job->lost = true;
     if (job->evaluator->current == job)
         evaluator_send_stop(job->evaluator);

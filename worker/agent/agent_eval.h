@@ -19,6 +19,7 @@ struct eval_job {
     int flushing;   /* flushes under way */
     bool lost;      /* the database gave the job to somebody else */
     bool leaving;
+    bool refused; /* the database refused what was handed in; it is failed instead */
     gint64 began_us;
     double slowest_seconds; /* deadline of a config */
 };

@@ -77,8 +77,8 @@ static bool prepare(struct state *s, const struct eval_config *config, struct so
 static void judge_times(const struct state *s, const struct solution *solution,
                         struct evaluation *outcome)
 {
-    double possible_ms =
-        measure_possible_ms(solution, &s->round->request->target, s->bench.cold_caches);
+    double possible_ms = measure_possible_ms(solution, &s->round->request->target,
+                                             s->bench.problem.type[TENSOR_X], s->bench.cold_caches);
     const struct measurement *times = &outcome->times;
 
     if (times->min_ms <= 0 || times->min_ms < possible_ms) {

@@ -195,12 +195,10 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
 }
 
 double measure_possible_ms(const struct solution *solution, const struct target *target,
-                           bool cold_caches)
+                           enum data_type type, bool cold_caches)
 {
-    double ms = 0;
+    double ms = target_least_ms(target, type, solution->flops);
 
-    if (target->peak_flops > 0)
-        ms = solution->flops / target->peak_flops * 1e3;
     if (cold_caches && target->peak_bytes > 0)
         ms = fmax(ms, (solution->read_bytes + solution->write_bytes) / target->peak_bytes * 1e3);
     return ms;

@@ -48,9 +48,9 @@ bool measure_floor(struct device *device, double *floor_ms, GError **error);
 
 bool measure(const struct measure_job *job, struct measurement *measurement, GError **error);
 
-/* The shortest time the target's peaks allow for the solution's own operations, and with cold
+/* The shortest time the target's peaks allow for the solution's own operations on the type, and with cold
  * caches for its compulsory bytes; 0 where no peak is known. */
 double measure_possible_ms(const struct solution *solution, const struct target *target,
-                           bool cold_caches);
+                           enum data_type type, bool cold_caches);
 
 #endif

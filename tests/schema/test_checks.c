@@ -1,0 +1,227 @@
+/* What workers hand in and cannot be is refused by the database with an error of its own, and nothing of it
+ * is stored: the same round, as it should be, is taken right after. */
+#include "schema/store_private.h"
+#include "tests/support/queue_farm.h"
+
+#include <string.h>
+
+struct handed_in {
+    struct round *round;
+    struct kept kept;
+};
+typedef void spoil_fn(struct handed_in *handed);
+
+static void short_key(struct handed_in *h)
+{
+    h->round->kernel_keys[1][strlen(h->round->kernel_keys[1]) - 1] = '\0';
+}
+static void verified_unseen(struct handed_in *h)
+{
+    h->round->outcomes[0].failure = FAILURE_NONE;
+}
+static void slow_unseen(struct handed_in *h)
+{
+    h->round->outcomes[1].failure = FAILURE_SLOW;
+}
+static void endless_build(struct handed_in *h)
+{
+    h->round->outcomes[0].build_seconds = 1e300;
+}
+static void negative_build(struct handed_in *h)
+{
+    h->round->outcomes[0].build_seconds = -1;
+}
+static void long_detail(struct handed_in *h)
+{
+    h->round->details[0] = g_strnfill(100000, 'x');
+}
+static void no_runs(struct handed_in *h)
+{
+    h->round->outcomes[0].n = 0;
+}
+static void no_time(struct handed_in *h)
+{
+    h->round->outcomes[0].min_ms = 0;
+}
+static void low_median(struct handed_in *h)
+{
+    h->round->outcomes[0].median_ms = 0.1;
+}
+static void beyond_tolerance(struct handed_in *h)
+{
+    h->round->outcomes[0].error = 1.5;
+}
+static void negative_spread(struct handed_in *h)
+{
+    h->round->outcomes[1].spread = -1;
+}
+static void still_pending(struct handed_in *h)
+{
+    h->round->outcomes[1].failure = FAILURE_PENDING;
+}
+static void lost_worker(struct handed_in *h)
+{
+    h->round->outcomes[1].failure = FAILURE_WORKER_LOST;
+}
+static void kept_unmeasured(struct handed_in *h)
+{
+    static char text[] = "0,7";
+    h->kept.config.values[1] = 7;
+    h->kept.config_text = text;
+}
+static void kept_rejected(struct handed_in *h)
+{
+    static char text[] = "0,1";
+    h->kept.config = h->round->configs[1];
+    h->kept.config_text = text;
+}
+static void kept_faster(struct handed_in *h)
+{
+    h->kept.outcome.median_ms *= 0.95;
+}
+static void kept_other_text(struct handed_in *h)
+{
+    static char text[] = "0,9";
+    h->kept.config_text = text;
+}
+static void kept_other_kernel(struct handed_in *h)
+{
+    h->kept.kernel_keys = h->round->kernel_keys[1];
+}
+static void kept_no_runs(struct handed_in *h)
+{
+    h->kept.outcome.n = 0;
+}
+static void kept_impossible(struct handed_in *h)
+{
+    h->kept.flops = 1e15;
+}
+
+static const struct {
+    spoil_fn *spoil;
+    enum pool pool;
+    const char *words;
+} cases[] = {
+    {short_key, POOL_BUILD, "*keys of another length*"},
+    {verified_unseen, POOL_BUILD, "*building ends with no such failure*"},
+    {slow_unseen, POOL_BUILD, "*building ends with no such failure*"},
+    {endless_build, POOL_BUILD, "*negative or endless*"},
+    {negative_build, POOL_BUILD, "*negative or endless*"},
+    {long_detail, POOL_BUILD, "*too long*"},
+    {no_runs, POOL_EVAL, "*without a time*"},
+    {no_time, POOL_EVAL, "*without a time*"},
+    {low_median, POOL_EVAL, "*without a time*"},
+    {beyond_tolerance, POOL_EVAL, "*tolerance*"},
+    {negative_spread, POOL_EVAL, "*negative*"},
+    {still_pending, POOL_EVAL, "*evaluating ends with no such failure*"},
+    {lost_worker, POOL_EVAL, "*evaluating ends with no such failure*"},
+    {kept_unmeasured, POOL_EVAL, "*config 0,7 is to be kept, and no round*"},
+    {kept_rejected, POOL_EVAL, "*config 0,1 is to be kept, and no round*"},
+    {kept_faster, POOL_EVAL, "*no round of the job has it verified*"},
+    {kept_other_text, POOL_EVAL, "*another than its text*"},
+    {kept_other_kernel, POOL_EVAL, "*no round of the job has it verified*"},
+    {kept_no_runs, POOL_EVAL, "*no time*"},
+    {kept_impossible, POOL_EVAL, "*the target needs*"},
+};
+
+static bool hand_in(struct farm *farm, const struct job *job, enum pool pool, spoil_fn *spoil,
+                    GError **error)
+{
+    struct handed_in handed = {.round = farm_make_round(0)};
+    if (pool == POOL_EVAL)
+        farm_evaluate(handed.round, 2);
+    handed.kept = farm_make_kept(handed.round);
+    if (spoil)
+        spoil(&handed);
+    bool done = pool == POOL_BUILD
+                    ? store_built(farm->store, job, handed.round, error)
+                    : store_round(farm->store, job, handed.round, &handed.kept, 1, false, 1, error);
+    round_free(handed.round);
+    return done;
+}
+
+static void expect_refusals(struct farm *farm, enum pool pool)
+{
+    g_autoptr(GError) error = NULL;
+    struct job *job = farm_claim_one(farm, 0, pool);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) refusal = NULL;
+        if (cases[i].pool != pool)
+            continue;
+        g_assert_false(hand_in(farm, job, pool, cases[i].spoil, &refusal));
+        g_assert_error(refusal, STORE_ERROR, STORE_ERROR_REFUSED);
+        g_test_message("%s", refusal ? refusal->message : cases[i].words);
+        g_assert_true(refusal && g_pattern_match_simple(cases[i].words, refusal->message));
+    }
+    hand_in(farm, job, pool, NULL, &error);
+    g_assert_no_error(error);
+    job_free(job);
+}
+
+static void what_cannot_be_is_refused(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    expect_refusals(&farm, POOL_BUILD);
+    expect_refusals(&farm, POOL_EVAL);
+    farm_expect_job(&farm, "done", 0, FAILURE_NONE);
+    farm_clear(&farm);
+}
+
+static void one_of_many_is_refused_and_the_rest_is_stored(void)
+{
+    struct farm farm;
+    GError *refused[2] = {NULL};
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 2});
+    g_autoptr(GPtrArray) jobs = farm_claim(farm.store, farm.workers[0], POOL_BUILD, 2, 60);
+    struct handed_in bad = {.round = farm_make_round(0)}, good = {.round = farm_make_round(0)};
+    short_key(&bad);
+    const struct handed items[] = {{.job = jobs->pdata[0], .round = bad.round},
+                                   {.job = jobs->pdata[1], .round = good.round}};
+    g_assert_true(store_built_many(farm.store, items, 2, refused, &error));
+    g_assert_error(refused[0], STORE_ERROR, STORE_ERROR_REFUSED);
+    g_assert_no_error(refused[1]);
+    g_clear_error(&refused[0]);
+    round_free(bad.round);
+    round_free(good.round);
+    farm_clear(&farm);
+}
+
+static void a_kernel_is_checked_too(void)
+{
+    struct farm farm;
+    char empty[] = "", key[65];
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, NULL);
+    memset(key, 'K', 64);
+    key[64] = '\0';
+    struct kernel_row row = {.key = key,
+                             .file = empty,
+                             .entry = empty,
+                             .options = empty,
+                             .arch = empty,
+                             .toolchain = empty,
+                             .toolchain_version = empty,
+                             .failure = FAILURE_COMPILE_ERROR,
+                             .log = empty};
+    g_assert_false(store_put_kernel(farm.store, &row, &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_REFUSED);
+    g_clear_error(&error);
+    memset(key, 'a', 64);
+    row.failure = FAILURE_WRONG_RESULT;
+    g_assert_false(store_put_kernel(farm.store, &row, &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_REFUSED);
+    farm_clear(&farm);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/checks/what_cannot_be_is_refused", what_cannot_be_is_refused);
+    g_test_add_func("/checks/one_of_many_is_refused_and_the_rest_is_stored",
+                    one_of_many_is_refused_and_the_rest_is_stored);
+    g_test_add_func("/checks/a_kernel_is_checked_too", a_kernel_is_checked_too);
+    return g_test_run();
+}
