@@ -79,7 +79,7 @@ static int problems_of(const struct claim *claim)
         return 1;
     if (is_plain_fp32(&claim->cell) && solver->dynamic)
         return conv_kind_count();
-    return is_rare || (is_slow && !is_fp32 && !solver->dynamic) ? PROBLEMS - 1 : PROBLEMS;
+    return is_rare || (is_slow && !is_fp32) ? PROBLEMS - 1 : PROBLEMS;
 }
 
 /* The n-th of the kinds claimed, counted round. */
