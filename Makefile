@@ -148,7 +148,7 @@ in_memory := solvers kernels export
 sanitized_build := build/address-undefined
 # Of the tests that run kernels one is enough there: what they add is the compilers' time.
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
-	$(filter-out %_compile $(BUILD)/tests/kernels/test_conv_%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory)))))
+	$(filter-out %_compile %_opencl $(BUILD)/tests/kernels/test_conv_%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory)))))
 fuzz_build := build/fuzz
 make_fuzzers = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(fuzz_build) fuzzers
 
