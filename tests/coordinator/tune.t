@@ -105,7 +105,11 @@ for my $ending ('.HIP.fdb.txt', '.db', '.db.txt') {
     cmp_ok scalar(@files), '>=', 1, "a file *$ending is there";
 }
 
-like $report, qr/^Of the code objects [1-9]\d* \(.* were dropped/m, 'code of configs that lost is dropped';
+# A job keeps its best four and the default: of nine configs four lose their code.
+is run('many', 'tune', "$folder/tiny.txt", '--configs', '9', '--solvers', 'ConvCpuDirect', '--budget', '0',
+    '-o', "$folder/many"), 0, 'a tune with more configs than are kept';
+like read_file("$folder/many.out"), qr/^Of the code objects [1-9]\d* \(.* were dropped/m,
+    'code of configs that lost is dropped';
 is run('check', 'export', '--campaign', '1', '--kernels', '-o', "$folder/kernels"), 0,
     'and all that was kept can still be exported';
 

@@ -25,6 +25,8 @@ static int file_of(const uint8_t *data, size_t size)
 static void read_credentials(const uint8_t *data, size_t size)
 {
     static const char usual[] = "no credentials for S3: ";
+    /* A secret that is a part of these is no secret told. */
+    static const char names[] = "aws_access_key_id and aws_secret_access_key under";
     g_auto(S3Credentials) credentials = {0};
     g_autoptr(GError) error = NULL;
     g_assert_cmpint(file_of(data, size), >=, 0);
@@ -35,6 +37,7 @@ static void read_credentials(const uint8_t *data, size_t size)
     g_assert_error(error, STORE_ERROR, STORE_ERROR_BLOBS);
     g_assert_true(g_str_has_prefix(error->message, usual));
     g_assert_true(credentials.secret == NULL || strlen(credentials.secret) < 12 ||
+                  strstr(names, credentials.secret) != NULL ||
                   strstr(error->message, credentials.secret) == NULL);
 }
 
