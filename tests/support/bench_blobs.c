@@ -176,12 +176,15 @@ static void evaluate(struct round *round, struct kept kept[KEPT])
                                               .build_seconds = round->outcomes[i].build_seconds,
                                               .eval_seconds = 0.3 + g_random_double()};
     }
-    for (int i = 0; i < KEPT; i++)
-        kept[i] = (struct kept){.config = round->configs[i],
-                                .config_text = (char *)"0,1,2,3,0,1",
-                                .kernel_keys = round->kernel_keys[i],
-                                .outcome = round->outcomes[i],
-                                .flops = 1e9};
+    for (int i = 0; i < KEPT; i++) {
+        char text[CONFIG_TEXT_MAX];
+        kept[i] =
+            (struct kept){.config = round->configs[i],
+                          .config_text = g_strdup(perf_config_format(&round->configs[i], text)),
+                          .kernel_keys = round->kernel_keys[i],
+                          .outcome = round->outcomes[i],
+                          .flops = 1e9};
+    }
 }
 
 static void hand_in_round(Store *store, int64_t worker, int64_t campaign, int number, bool more,
@@ -200,6 +203,8 @@ static void hand_in_round(Store *store, int64_t worker, int64_t campaign, int nu
     evaluate(round, kept);
     store_round(store, job, round, kept, KEPT, more, 1, &error);
     g_assert_no_error(error);
+    for (int i = 0; i < KEPT; i++)
+        g_free(kept[i].config_text);
     job_free(job);
     round_free(round);
 }

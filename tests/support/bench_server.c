@@ -134,7 +134,7 @@ int64_t bench_campaign(Store *store, int jobs)
                                 .target = target,
                                 .strategy = strategy,
                                 .seed = number,
-                                .round_configs = 4};
+                                .round_configs = 250};
     struct job_plan *plans = g_new0(struct job_plan, (gsize)jobs);
     for (int i = 0; i < jobs; i++) {
         plans[i] = (struct job_plan){.solver = solvers[i % BENCH_SOLVERS],
