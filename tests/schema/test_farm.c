@@ -167,12 +167,14 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     role_farm_make_logins();
-    g_test_add_func("/farm/jobs_are_counted_where_they_stand",
+    g_test_add_func("/farm_view/jobs_are_counted_where_they_stand",
                     test_jobs_are_counted_where_they_stand);
-    g_test_add_func("/farm/workers_tell_what_they_did", test_workers_tell_what_they_did);
-    g_test_add_func("/farm/what_is_no_count_is_refused", test_what_is_no_count_is_refused);
-    g_test_add_func("/farm/upkeep_is_one_at_a_time", test_upkeep_is_one_at_a_time);
-    g_test_add_func("/farm/a_snapshot_that_is_held_is_seen", test_a_snapshot_that_is_held_is_seen);
-    g_test_add_func("/farm/who_is_silent_for_a_day_is_gone", test_who_is_silent_for_a_day_is_gone);
+    g_test_add_func("/farm_view/workers_tell_what_they_did", test_workers_tell_what_they_did);
+    g_test_add_func("/farm_view/what_is_no_count_is_refused", test_what_is_no_count_is_refused);
+    g_test_add_func("/farm_view/upkeep_is_one_at_a_time", test_upkeep_is_one_at_a_time);
+    g_test_add_func("/farm_view/a_snapshot_that_is_held_is_seen",
+                    test_a_snapshot_that_is_held_is_seen);
+    g_test_add_func("/farm_view/who_is_silent_for_a_day_is_gone",
+                    test_who_is_silent_for_a_day_is_gone);
     return g_test_run();
 }
