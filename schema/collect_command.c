@@ -2,6 +2,7 @@
 #include "schema/collect_command.h"
 
 #include "schema/database.h"
+#include "schema/db_options.h"
 #include "schema/upkeep.h"
 
 #include <jansson.h>
@@ -100,19 +101,11 @@ static bool parse(int argc, char **argv, struct request *request, GError **error
     g_option_context_set_description(context,
                                      "example: skipjack db collect --dry-run --keep-code 24\n");
     g_option_context_add_main_entries(context, entries, NULL);
-    g_autofree char **words = g_new0(char *, (gsize)argc + 2);
-    char name[] = "skipjack db collect";
-    words[0] = name;
-    memcpy(words + 1, argv, sizeof *words * (gsize)argc);
-    int count = argc + 1;
-    if (!g_option_context_parse(context, &count, &words, error))
+    if (!db_options_parse(context, "skipjack db collect", argc, argv, error))
         return false;
-    if (count > 1)
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,
-                    "unknown argument '%s', see: skipjack db collect --help", words[1]);
     options->dry_run = request->dry_run;
     options->stop = &stop;
-    return count == 1 && is_time(options->code_hours, "--keep-code", error) &&
+    return is_time(options->code_hours, "--keep-code", error) &&
            is_time(options->kernel_days, "--keep-kernels", error) &&
            is_time(options->event_days, "--keep-events", error) &&
            is_time(options->worker_days, "--keep-workers", error);

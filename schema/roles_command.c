@@ -3,6 +3,7 @@
 
 #include "schema/connection.h"
 #include "schema/database.h"
+#include "schema/db_options.h"
 #include "schema/roles.h"
 
 #include <errno.h>
@@ -107,17 +108,7 @@ static bool parse(int argc, char **argv, struct request *request, GError **error
         context,
         "example: skipjack db roles --login node17 --role worker --password-file node17.pw\n");
     g_option_context_add_main_entries(context, entries, NULL);
-    g_autofree char **words = g_new0(char *, (gsize)argc + 2);
-    char name[] = "skipjack db roles";
-    words[0] = name;
-    memcpy(words + 1, argv, sizeof *words * (gsize)argc);
-    int count = argc + 1;
-    if (!g_option_context_parse(context, &count, &words, error))
-        return false;
-    if (count > 1)
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,
-                    "unknown argument '%s', see: skipjack db roles --help", words[1]);
-    return count == 1;
+    return db_options_parse(context, "skipjack db roles", argc, argv, error);
 }
 
 static const char *what_is_wrong(const struct request *request)
