@@ -1,8 +1,8 @@
 #include "export/check.h"
 
-#include "export/byte_source.h"
-#include "export/file_name.h"
-#include "export/sqlite_file.h"
+#include "export/formats/byte_source.h"
+#include "export/formats/file_name.h"
+#include "export/formats/sqlite_file.h"
 #include "solvers/solver.h"
 
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #ifndef EXPORT_CHECK_H
 #define EXPORT_CHECK_H
 
-#include "export/line_reader.h"
+#include "export/formats/line_reader.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "export/check.h"
 
-#include "export/find_db.h"
+#include "export/formats/find_db.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 

@@ -1,6 +1,6 @@
 #include "export/check.h"
 
-#include "export/perf_db.h"
+#include "export/formats/perf_db.h"
 #include "solvers/solver.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
 
-#include "export/export_error.h"
+#include "export/formats/export_error.h"
 #include "schema/store.h"
 
 #define EXPORT_FIND    1u

@@ -1,6 +1,6 @@
 #include "export/export_plan.h"
 
-#include "export/kernel_db.h"
+#include "export/formats/kernel_db.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #define EXPORT_EXPORT_PLAN_H
 
 #include "export/export.h"
+#include "export/formats/perf_db.h"
 #include "export/gate.h"
-#include "export/perf_db.h"
 
 struct planned_line {
     struct problem problem;

@@ -1,8 +1,8 @@
 #include "export/export_plan.h"
 
 #include "export/check.h"
-#include "export/file_name.h"
-#include "export/kernel_db.h"
+#include "export/formats/file_name.h"
+#include "export/formats/kernel_db.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "export/gate.h"
 
-#include "export/kernel_db.h"
+#include "export/formats/kernel_db.h"
 
 #include <float.h>
 #include <math.h>

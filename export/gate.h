@@ -11,7 +11,7 @@
 #define EXPORT_GATE_H
 
 #include "export/export.h"
-#include "export/find_db.h"
+#include "export/formats/find_db.h"
 #include "schema/store.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"

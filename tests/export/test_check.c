@@ -1,8 +1,8 @@
 #include "export/check.h"
 #include "export/commands.h"
 
-#include "export/kernel_db.h"
-#include "export/perf_db.h"
+#include "export/formats/kernel_db.h"
+#include "export/formats/perf_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-#include "export/find_db.h"
+#include "export/formats/find_db.h"
 
 #include "tests/support/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "export/kernel_db.h"
+#include "export/formats/kernel_db.h"
 
 #include "tests/support/temp_folder.h"
 

@@ -3,8 +3,8 @@
  * MD5 and none of this project's readers: what a library that ships the files
  * finds in them.
  */
-#include "export/kernel_db.h"
-#include "export/perf_db.h"
+#include "export/formats/kernel_db.h"
+#include "export/formats/perf_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <bzlib.h>

@@ -1,4 +1,4 @@
-#include "export/perf_db.h"
+#include "export/formats/perf_db.h"
 
 #include "solvers/problem_key.h"
 #include "tests/support/temp_folder.h"

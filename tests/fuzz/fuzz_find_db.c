@@ -1,5 +1,5 @@
 /* Any line: refused with a reason, or written back as it was and read again the same. */
-#include "export/find_db.h"
+#include "export/formats/find_db.h"
 
 #include "solvers/problem_key.h"
 

@@ -1,5 +1,5 @@
 /* Any bytes as a kernel-db: no crash, and what is read as a code object has the size that its row says. */
-#include "export/kernel_db.h"
+#include "export/formats/kernel_db.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

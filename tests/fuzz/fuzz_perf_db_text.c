@@ -1,5 +1,5 @@
 /* Any line: refused with a reason, or written so that it reads and writes the same again. */
-#include "export/perf_db.h"
+#include "export/formats/perf_db.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef EXPORT_SQLITE_FILE_H
 #define EXPORT_SQLITE_FILE_H
 
-#include "export/export_error.h"
+#include "export/formats/export_error.h"
 
 #include <sqlite3.h>
 

@@ -1,6 +1,6 @@
-#include "export/perf_db.h"
+#include "export/formats/perf_db.h"
 
-#include "export/sqlite_file.h"
+#include "export/formats/sqlite_file.h"
 
 #include <string.h>
 

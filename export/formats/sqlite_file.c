@@ -1,6 +1,6 @@
-#include "export/sqlite_file.h"
+#include "export/formats/sqlite_file.h"
 
-#include "export/byte_source.h"
+#include "export/formats/byte_source.h"
 
 #include <glib/gstdio.h>
 #include <string.h>

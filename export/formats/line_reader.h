@@ -6,7 +6,7 @@
 #ifndef EXPORT_LINE_READER_H
 #define EXPORT_LINE_READER_H
 
-#include "export/export_error.h"
+#include "export/formats/export_error.h"
 
 #include <stddef.h>
 

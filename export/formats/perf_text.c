@@ -1,4 +1,4 @@
-#include "export/perf_db.h"
+#include "export/formats/perf_db.h"
 
 #include <string.h>
 

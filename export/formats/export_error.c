@@ -1,4 +1,4 @@
-#include "export/export_error.h"
+#include "export/formats/export_error.h"
 
 GQuark export_error_quark(void)
 {

@@ -5,7 +5,7 @@
 #ifndef EXPORT_BYTE_SOURCE_H
 #define EXPORT_BYTE_SOURCE_H
 
-#include "export/export_error.h"
+#include "export/formats/export_error.h"
 
 #include <stddef.h>
 

@@ -6,7 +6,7 @@
 #ifndef EXPORT_PERF_DB_H
 #define EXPORT_PERF_DB_H
 
-#include "export/line_reader.h"
+#include "export/formats/line_reader.h"
 #include "solvers/problem_key.h"
 
 /* Columns of the table config in struct perf_row's order, texts last; 24 names joined by ','. */

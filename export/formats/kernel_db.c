@@ -1,6 +1,6 @@
-#include "export/kernel_db.h"
+#include "export/formats/kernel_db.h"
 
-#include "export/sqlite_file.h"
+#include "export/formats/sqlite_file.h"
 
 #include <bzlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "export/line_reader.h"
+#include "export/formats/line_reader.h"
 
-#include "export/byte_source.h"
+#include "export/formats/byte_source.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "export/byte_source.h"
+#include "export/formats/byte_source.h"
 
 #include <bzlib.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #ifndef EXPORT_KERNEL_DB_H
 #define EXPORT_KERNEL_DB_H
 
-#include "export/export_error.h"
+#include "export/formats/export_error.h"
 
 /* What MIOpen asks for. Free with g_free(). */
 char *kernel_db_name(const char *file);

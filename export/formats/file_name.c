@@ -1,4 +1,4 @@
-#include "export/file_name.h"
+#include "export/formats/file_name.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "export/find_db.h"
+#include "export/formats/find_db.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #ifndef EXPORT_FIND_DB_H
 #define EXPORT_FIND_DB_H
 
-#include "export/line_reader.h"
+#include "export/formats/line_reader.h"
 
 #include <stdio.h>
 
