@@ -215,6 +215,60 @@ static void a_kernel_is_checked_too(void)
     farm_clear(&farm);
 }
 
+/* ---- what the checks read ---- */
+
+#define YOUNG_JOBS  1000
+#define YOUNG_BATCH 10
+
+/* Takes a batch through a pool; false when none is left. */
+static bool work_a_batch(struct farm *farm, enum pool pool)
+{
+    GError *refused[YOUNG_BATCH] = {NULL};
+    struct handed items[YOUNG_BATCH];
+    struct kept kept[YOUNG_BATCH];
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) jobs = farm_claim(farm->store, farm->workers[0], pool, YOUNG_BATCH, 60);
+    for (guint i = 0; i < jobs->len; i++) {
+        struct round *round = farm_make_round(0);
+        items[i] = (struct handed){.job = jobs->pdata[i], .round = round};
+        if (pool == POOL_BUILD)
+            continue;
+        farm_evaluate(round, 2);
+        kept[i] = farm_make_kept(round);
+        items[i].kept = &kept[i];
+        items[i].kept_count = 1;
+    }
+    if (pool == POOL_BUILD)
+        store_built_many(farm->store, items, (int)jobs->len, refused, &error);
+    else
+        store_round_many(farm->store, items, (int)jobs->len, refused, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < jobs->len; i++) {
+        g_assert_no_error(refused[i]);
+        round_free((struct round *)items[i].round);
+    }
+    return jobs->len > 0;
+}
+
+/* The planner knows nothing of a campaign's tables before they are a minute old. */
+static void a_young_campaign_is_read_by_keys(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = YOUNG_JOBS});
+    for (enum pool pool = POOL_BUILD; pool <= POOL_EVAL; pool++)
+        while (work_a_batch(&farm, pool))
+            continue;
+    store_do(farm.store, NULL, "SELECT pg_stat_force_next_flush()", "");
+    g_autoptr(StoreRows) rows = store_read(
+        farm.store, NULL,
+        "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname ~ '_[0-9]+$'", "");
+    double read = g_ascii_strtod(PQgetvalue(rows, 0, 0), NULL);
+    g_test_message("%.1f rows a job", read / YOUNG_JOBS);
+    g_assert_cmpfloat(read, >, YOUNG_JOBS);
+    g_assert_cmpfloat(read, <, 15 * YOUNG_JOBS);
+    farm_clear(&farm);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -223,5 +277,6 @@ int main(int argc, char **argv)
     g_test_add_func("/checks/one_of_many_is_refused_and_the_rest_is_stored",
                     one_of_many_is_refused_and_the_rest_is_stored);
     g_test_add_func("/checks/a_kernel_is_checked_too", a_kernel_is_checked_too);
+    g_test_add_func("/checks/a_young_campaign_is_read_by_keys", a_young_campaign_is_read_by_keys);
     return g_test_run();
 }
