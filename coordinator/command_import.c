@@ -1,7 +1,7 @@
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
-#include "coordinator/import.h"
 #include "coordinator/table.h"
+#include "export/formats/import.h"
 #include "schema/database.h"
 #include "solvers/problem_key.h"
 

@@ -4,8 +4,8 @@
 #ifndef COORDINATOR_PROBLEMS_OF_H
 #define COORDINATOR_PROBLEMS_OF_H
 
-#include "coordinator/import.h"
 #include "coordinator/request.h"
+#include "export/formats/import.h"
 
 /* Reads files (NULL-terminated) through the importers. What cannot be used is named on stderr.
  * NULL when a file as a whole cannot be read. */

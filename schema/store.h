@@ -15,6 +15,7 @@
 #define SCHEMA_STORE_H
 
 #include "schema/failure.h"
+#include "solvers/layer.h"
 #include "solvers/problem.h"
 #include "solvers/space.h"
 #include "solvers/target.h"
@@ -65,11 +66,6 @@ struct problem_filter {
 };
 GArray *store_list_problems(Store *store, const struct problem_filter *filter, GError **error);
 
-struct layer {
-    char *name;       /* may be "" */
-    int multiplicity; /* how often the network runs it */
-    struct problem problem;
-};
 /* Replaces the network's layers. */
 bool store_put_network(Store *store, const char *name, const struct layer *layers, int count,
                        GError **error);

@@ -1,5 +1,5 @@
 /* Any bytes as a file to import, most of them as a layer table: no crash, and every line is counted. */
-#include "coordinator/import.h"
+#include "export/formats/import.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ static void import_with(const struct import_options *options, const char *text, 
     g_autoptr(Import) import = import_new(options);
     g_autoptr(GError) error = NULL;
     if (!import_bytes(import, "fuzz", text, size, &error)) {
-        g_assert_true(error != NULL && error->domain == IMPORT_ERROR);
+        g_assert_true(error != NULL && error->domain == EXPORT_ERROR);
     }
     g_assert_cmpint(import->convolutions + import->skipped->len, <=, import->lines);
     g_assert_cmpint(problem_list_shapes(import->problems), <=,

@@ -2,10 +2,10 @@
  * What the readers of the single formats share: the content of one file, and
  * what they hand to the import. Internal to the importers.
  */
-#ifndef COORDINATOR_IMPORT_READER_H
-#define COORDINATOR_IMPORT_READER_H
+#ifndef EXPORT_IMPORT_READER_H
+#define EXPORT_IMPORT_READER_H
 
-#include "coordinator/import.h"
+#include "export/formats/import.h"
 
 struct import_source {
     const char *name;  /* for messages */
@@ -45,7 +45,7 @@ void import_add(Import *import, const struct import_source *source, int64_t line
 void import_skip(Import *import, const struct import_source *source, int64_t line,
                  const char *reason);
 
-/* Readers. Each reads the whole source; false with IMPORT_ERROR_FORMAT. */
+/* Readers. Each reads the whole source; false with EXPORT_ERROR_KIND. */
 bool import_driver_lines(Import *import, const struct import_source *source, GError **error);
 bool import_find_db(Import *import, const struct import_source *source, GError **error);
 bool import_perf_text(Import *import, const struct import_source *source, GError **error);

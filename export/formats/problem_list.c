@@ -1,4 +1,4 @@
-#include "coordinator/problem_list.h"
+#include "export/formats/problem_list.h"
 
 #include "solvers/problem_key.h"
 

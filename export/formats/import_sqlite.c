@@ -1,4 +1,4 @@
-#include "coordinator/import_reader.h"
+#include "export/formats/import_reader.h"
 
 #include "solvers/problem_key.h"
 
@@ -16,7 +16,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Statement, sqlite3_finalize)
 
 static bool fail(Database *database, const struct import_source *source, GError **error)
 {
-    g_set_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT,
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
                 "cannot read '%s' as a perf-db of MIOpen (SQLite with a table 'config'): %s",
                 source->name, sqlite3_errmsg(database));
     return false;

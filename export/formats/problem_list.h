@@ -2,8 +2,8 @@
  * Distinct problems with their multiplicities, in the order they were first
  * seen. Problems in it are valid.
  */
-#ifndef COORDINATOR_PROBLEM_LIST_H
-#define COORDINATOR_PROBLEM_LIST_H
+#ifndef EXPORT_PROBLEM_LIST_H
+#define EXPORT_PROBLEM_LIST_H
 
 #include "solvers/problem.h"
 

@@ -3,7 +3,7 @@
  * Columns that are not known are ignored; oh and ow, where present, must agree
  * with the others and give a transposed layer's output padding.
  */
-#include "coordinator/import_reader.h"
+#include "export/formats/import_reader.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static void set_invalid(GError **error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    GError *made = g_error_new_valist(IMPORT_ERROR, IMPORT_ERROR_FORMAT, format, arguments);
+    GError *made = g_error_new_valist(EXPORT_ERROR, EXPORT_ERROR_SYNTAX, format, arguments);
     va_end(arguments);
     g_propagate_error(error, made);
 }
@@ -400,7 +400,7 @@ static bool choose_network(const Import *import, struct table *table, GError **e
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *list = g_strjoinv(", ", (char **)names->pdata);
-    g_set_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT,
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
                 "'%s' holds several networks and none is '%s'; it has %s", table->source->name,
                 wanted, list);
     return false;

@@ -1,4 +1,4 @@
-#include "coordinator/import.h"
+#include "export/formats/import.h"
 #include "solvers/problem_key.h"
 
 #include <bzlib.h>
@@ -164,7 +164,7 @@ static void test_networks_of_a_table(void)
     check_totals(chosen, 4, 1, 1, 1, 0);
     g_autoptr(Import) none = import_new(&unknown);
     g_assert_false(import_bytes(none, "t.csv", two_networks, sizeof two_networks - 1, &error));
-    g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT);
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND);
     g_assert_nonnull(strstr(error->message, "small, large"));
 }
 
@@ -239,12 +239,12 @@ static void test_bzip2(void)
     g_assert_no_error(error);
     check_totals(import, 2, 2, 1, 1, 0);
     g_assert_false(import_bytes(import, "x.bz2", (char *)twice->data, twice->len - 9, &error));
-    g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_READ);
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED);
     g_assert_nonnull(strstr(error->message, "cut off"));
     g_clear_error(&error);
     memset(twice->data + 20, 0x55, 8);
     g_assert_false(import_bytes(import, "x.bz2", (char *)twice->data, twice->len, &error));
-    g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_READ);
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED);
     g_assert_nonnull(strstr(error->message, "damaged"));
 }
 
@@ -287,7 +287,7 @@ static void test_sqlite(void)
     g_assert_no_error(error);
     check_totals(import, 4, 2, 1, 1, 2);
     g_assert_false(import_file(import, other, &error));
-    g_assert_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT);
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND);
     g_assert_nonnull(strstr(error->message, "config"));
     g_unlink(logged);
     g_unlink(good);
@@ -304,15 +304,15 @@ static void test_unreadable_files(void)
         int code;
         const char *message;
     } rows[] = {
-        {missing, NULL, IMPORT_ERROR_READ, "missing.txt"},
-        {folder, NULL, IMPORT_ERROR_READ, "it is a folder"},
-        {"model.onnx", "\b\6\x12", IMPORT_ERROR_FORMAT,
+        {missing, NULL, EXPORT_ERROR_IO, "missing.txt"},
+        {folder, NULL, EXPORT_ERROR_IO, "it is a folder"},
+        {"model.onnx", "\b\6\x12", EXPORT_ERROR_KIND,
          "no list of problems that this version reads"},
         {"a.out",
          "\x7f"
          "ELF\0\0\0",
-         IMPORT_ERROR_FORMAT, "driver command lines"},
-        {"x.db", "SQLite format 3\0damaged", IMPORT_ERROR_FORMAT, "x.db"},
+         EXPORT_ERROR_KIND, "driver command lines"},
+        {"x.db", "SQLite format 3\0damaged", EXPORT_ERROR_KIND, "x.db"},
     };
     static const size_t lengths[] = {0, 0, 3, 7, 23};
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -322,7 +322,7 @@ static void test_unreadable_files(void)
                         ? import_file(import, rows[i].path, &error)
                         : import_bytes(import, rows[i].path, rows[i].bytes, lengths[i], &error);
         g_assert_false(read);
-        g_assert_error(error, IMPORT_ERROR, rows[i].code);
+        g_assert_error(error, EXPORT_ERROR, rows[i].code);
         g_assert_nonnull(strstr(error->message, rows[i].message));
         check_totals(import, 0, 0, 0, 0, 0);
     }

@@ -1,12 +1,10 @@
-#include "coordinator/import.h"
+#include "export/formats/import.h"
 
-#include "coordinator/import_reader.h"
+#include "export/formats/import_reader.h"
 #include "solvers/problem_key.h"
 
 #include <limits.h>
 #include <string.h>
-
-G_DEFINE_QUARK(skipjack - import - error, import_error)
 
 static void skip_free(gpointer data)
 {

@@ -6,19 +6,12 @@
  * Whatever a line holds, reading goes on: a line that cannot be used is kept
  * with its reason.
  */
-#ifndef COORDINATOR_IMPORT_H
-#define COORDINATOR_IMPORT_H
+#ifndef EXPORT_IMPORT_H
+#define EXPORT_IMPORT_H
 
-#include "coordinator/problem_list.h"
-#include "schema/store.h"
-
-#define IMPORT_ERROR (import_error_quark())
-GQuark import_error_quark(void);
-
-enum import_error {
-    IMPORT_ERROR_READ,   /* The file cannot be read or decompressed. */
-    IMPORT_ERROR_FORMAT, /* The file is no list of problems of a kind that is read. */
-};
+#include "export/formats/export_error.h"
+#include "export/formats/problem_list.h"
+#include "solvers/layer.h"
 
 /* Bits of a set of directions; 1 << enum direction. */
 #define DIRECTIONS_ALL 7
@@ -56,9 +49,9 @@ Import *import_new(const struct import_options *options);
 void import_free(Import *import);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Import, import_free)
 
-/* Adds a file's problems. Unusable lines are no failure (see `skipped`); false with IMPORT_ERROR
- * when the file as a whole cannot be used (of a damaged SQLite file, what came before the damage is
- * kept). */
+/* Adds a file's problems. Unusable lines are no failure (see `skipped`); false
+ * when the file as a whole cannot be used: EXPORT_ERROR_IO, _DAMAGED or _KIND (of a damaged SQLite
+ * file, what came before the damage is kept). */
 bool import_file(Import *import, const char *path, GError **error);
 /* The same for bytes in memory; name stands for the file in messages and tells nothing of its
  * format but by its ending. */

@@ -1,4 +1,4 @@
-#include "coordinator/import_reader.h"
+#include "export/formats/import_reader.h"
 
 #include "solvers/driver_line.h"
 #include "solvers/problem_key.h"
@@ -78,7 +78,7 @@ static bool read_driver_line(const char *line, struct problem problems[DIRECTION
     struct driver_line parsed;
     driver_line_parse(line, &parsed);
     if (parsed.kind != DRIVER_LINE_CONV) {
-        g_set_error_literal(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT, parsed.reason);
+        g_set_error_literal(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, parsed.reason);
         return false;
     }
     memcpy(problems, parsed.problems, sizeof parsed.problems);
@@ -100,7 +100,7 @@ static char *key_of_entry(const char *line)
 
 static bool needs_equals(GError **error)
 {
-    g_set_error_literal(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT,
+    g_set_error_literal(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
                         "there is no '=' between key and entries");
     return false;
 }
@@ -138,7 +138,7 @@ static bool read_key(const char *line, struct problem *p, struct import_layer *l
     }
     *tab = '\0';
     if (!g_ascii_string_to_signed(text, 10, 1, INT32_MAX, &layer->multiplicity, NULL)) {
-        g_set_error(error, IMPORT_ERROR, IMPORT_ERROR_FORMAT, "'%.40s' is no multiplicity", text);
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "'%.40s' is no multiplicity", text);
         return false;
     }
     return parse_key(tab + 1, p, error);

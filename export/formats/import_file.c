@@ -1,4 +1,4 @@
-#include "coordinator/import_reader.h"
+#include "export/formats/import_reader.h"
 
 #include <bzlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@
     "lists of problem keys; each also compressed with bzip2"
 
 G_GNUC_PRINTF(4, 5)
-static bool fail(const char *name, enum import_error code, GError **error, const char *format, ...)
+static bool fail(const char *name, enum export_error code, GError **error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     g_autofree char *why = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_set_error(error, IMPORT_ERROR, (gint)code, "cannot read problems from '%s': %s", name, why);
+    g_set_error(error, EXPORT_ERROR, (gint)code, "cannot read problems from '%s': %s", name, why);
     return false;
 }
 
@@ -53,7 +53,7 @@ static bool inflate(const char *name, const char *bytes, size_t length, GByteArr
     while (at < end) {
         int status = inflate_stream(&at, end, out);
         if (status != BZ_STREAM_END) {
-            return fail(name, IMPORT_ERROR_READ, error,
+            return fail(name, EXPORT_ERROR_DAMAGED, error,
                         status == BZ_UNEXPECTED_EOF ? "its bzip2 stream is cut off, fetch it again"
                         : status == BZ_OUTBUFF_FULL
                             ? "it is over 2 GiB when decompressed"
@@ -116,7 +116,7 @@ static bool read_plain(Import *import, struct import_source *source, GError **er
         return import_sqlite(import, source, error);
     }
     if (is_binary(source)) {
-        return fail(source->name, IMPORT_ERROR_FORMAT, error,
+        return fail(source->name, EXPORT_ERROR_KIND, error,
                     "it is no list of problems that this version reads (%s)", KINDS_READ);
     }
     return read_text(import, source, error);
@@ -144,10 +144,10 @@ bool import_file(Import *import, const char *path, GError **error)
     g_autofree char *bytes = NULL;
     gsize length;
     if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
-        return fail(path, IMPORT_ERROR_READ, error, "it is a folder, name the files in it");
+        return fail(path, EXPORT_ERROR_IO, error, "it is a folder, name the files in it");
     }
     if (!g_file_get_contents(path, &bytes, &length, &reading)) {
-        return fail(path, IMPORT_ERROR_READ, error, "%s; check the path and its permissions",
+        return fail(path, EXPORT_ERROR_IO, error, "%s; check the path and its permissions",
                     reading->message);
     }
     return import_bytes(import, path, bytes, length, error);
