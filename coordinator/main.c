@@ -49,6 +49,7 @@ static const struct command commands[] = {
     {"db", "The farm", "start, stop, migrate the database; say where it is", command_db},
     {"export", "Results", "write a campaign's results in MIOpen's formats", command_export},
     {"check", "Results", "verify exported files", command_check},
+    {"usage", "Results", "which solvers networks use, and what has no entry", command_usage},
     {"child", NULL, "a build or eval child of the worker", command_child},
 };
 

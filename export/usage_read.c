@@ -1,0 +1,172 @@
+/* Where usage takes networks and times from. */
+#include "export/formats/find_db.h"
+#include "export/formats/import.h"
+#include "export/usage.h"
+#include "solvers/problem_key.h"
+
+#include <string.h>
+
+#define NAMED_MAX 5 /* lines of a file that are named; the others are counted */
+
+static void say_unused(const char *path, int64_t line, int64_t count, const char *reason)
+{
+    if (count <= NAMED_MAX) {
+        g_printerr("%s:%" G_GINT64_FORMAT ": not used: %s\n", path, line, reason);
+    }
+}
+
+static void say_more(const char *path, int64_t count, const char *remedy)
+{
+    if (count > NAMED_MAX) {
+        g_printerr("%s: %" G_GINT64_FORMAT " more lines could not be used; %s names them\n", path,
+                   count - NAMED_MAX, remedy);
+    }
+}
+
+/* ---- lists ---- */
+
+static void say_skipped(const char *path, const Import *import)
+{
+    for (guint i = 0; i < import->skipped->len; i++) {
+        const struct import_skip *skip = import->skipped->pdata[i];
+        say_unused(path, skip->line, i + 1, skip->reason);
+    }
+    say_more(path, import->skipped->len, "skipjack import --dry-run --json");
+}
+
+/* The file's name without what says how it is written. */
+static char *list_name(const char *path)
+{
+    g_autofree char *base = g_path_get_basename(path);
+    char *name = g_utf8_make_valid(base, -1);
+    if (g_str_has_suffix(name, ".bz2")) {
+        name[strlen(name) - 4] = '\0';
+    }
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && dot != name) {
+        *dot = '\0';
+    }
+    return name;
+}
+
+/* A layer table names its networks; any other list is one. */
+static void add_networks(Usage *usage, const char *path, const Import *import)
+{
+    g_autofree char *name = list_name(path);
+    for (guint i = 0; i < import->networks->len; i++) {
+        const struct import_network *network = import->networks->pdata[i];
+        for (guint j = 0; j < network->layers->len; j++) {
+            const struct layer *layer = &g_array_index(network->layers, struct layer, j);
+            usage_add_problem(usage, network->name, &layer->problem, layer->multiplicity);
+        }
+    }
+    for (int i = 0; import->networks->len == 0 && i < problem_list_count(import->problems); i++) {
+        const struct problem_entry *entry = problem_list_get(import->problems, i);
+        usage_add_problem(usage, name, &entry->problem, entry->multiplicity);
+    }
+}
+
+bool usage_read_list(Usage *usage, const char *path, GError **error)
+{
+    const struct import_options options = {0};
+    g_autoptr(Import) import = import_new(&options);
+    if (!import_file(import, path, error)) {
+        return false;
+    }
+    say_skipped(path, import);
+    if (problem_list_count(import->problems) == 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY, "there is no problem in '%s'", path);
+        return false;
+    }
+    add_networks(usage, path, import);
+    return true;
+}
+
+/* ---- find-dbs ---- */
+
+static bool add_line(Usage *usage, const struct find_line *line, GError **error)
+{
+    struct problem problem;
+    if (!problem_key_parse(line->key, &problem, error)) {
+        return false;
+    }
+    for (guint i = 0; i < line->entries->len; i++) {
+        const struct find_entry *entry = &g_array_index(line->entries, struct find_entry, i);
+        usage_add_time(usage, &problem, entry->solver, entry->time_ms);
+    }
+    return true;
+}
+
+static bool no_find_db(const char *path, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                "no line of '%s' is a find-db's: times stand in files such as gfx90a68.HIP.fdb.txt",
+                path);
+    return false;
+}
+
+bool usage_read_find_db(Usage *usage, const char *path, GError **error)
+{
+    g_autoptr(FindDb) db = find_db_open(path, error);
+    struct find_line line;
+    struct line at;
+    enum read_step step;
+    int64_t used = 0, unused = 0;
+    if (db == NULL) {
+        return false;
+    }
+    find_line_init(&line);
+    do {
+        g_autoptr(GError) reason = NULL;
+        step = find_db_next(db, &line, &at, &reason);
+        if (step == READ_FAILED) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+        } else if (step == READ_ROW && add_line(usage, &line, &reason)) {
+            used++;
+        } else if (step != READ_END) {
+            say_unused(path, at.number, ++unused, reason->message);
+        }
+    } while (step == READ_ROW || step == READ_BAD);
+    find_line_clear(&line);
+    say_more(path, unused, "skipjack check --json");
+    return step == READ_END && (used > 0 || no_find_db(path, error));
+}
+
+/* ---- campaigns ---- */
+
+/* A problem has a job for each solver, all with its multiplicity. */
+static bool add_jobs(Usage *usage, Store *store, const struct campaign *campaign, GError **error)
+{
+    g_autoptr(GPtrArray) jobs = store_list_jobs(store, campaign->id, error);
+    if (jobs == NULL) {
+        return false;
+    }
+    g_autofree char *number = g_strdup_printf("campaign %" G_GINT64_FORMAT, campaign->id);
+    g_autoptr(ProblemList) known = problem_list_new();
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = jobs->pdata[i];
+        int before = problem_list_count(known);
+        problem_list_add(known, &job->problem, 1);
+        if (problem_list_count(known) > before) {
+            usage_add_problem(usage, campaign->name[0] != '\0' ? campaign->name : number,
+                              &job->problem, job->multiplicity);
+        }
+    }
+    return true;
+}
+
+bool usage_read_campaign(Usage *usage, Store *store, int64_t id, bool as_network, GError **error)
+{
+    struct campaign *campaign = store_get_campaign(store, id, error);
+    if (campaign == NULL) {
+        return false;
+    }
+    bool added = !as_network || add_jobs(usage, store, campaign, error);
+    campaign_free(campaign);
+    g_autoptr(GPtrArray) results = added ? store_list_results(store, id, error) : NULL;
+    for (guint i = 0; results != NULL && i < results->len; i++) {
+        const struct result *result = results->pdata[i];
+        usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);
+    }
+    return results != NULL;
+}
