@@ -1,6 +1,7 @@
 #include "export/commands.h"
 
 #include "export/export.h"
+#include "export/formats/find_db.h"
 #include "schema/database.h"
 
 #include <jansson.h>
@@ -8,6 +9,9 @@
 #include <stdlib.h>
 
 #define NAMED_MAX 10 /* refusals that are named where no JSON is asked for */
+
+#define NO_LIMIT G_MININT64
+#define TOP_MOST 64 /* more than there are solvers that apply to one problem */
 
 #define SUMMARY                                                                                    \
     "Writes a campaign's results as MIOpen's files, named after its target: find-db\n"             \
@@ -19,9 +23,10 @@
     "  skipjack export --campaign 3 -o out"
 
 struct export_options {
-    gint64 campaign;
-    gboolean perf, find, kernels, json;
-    char *dir;
+    struct export_wish wish;
+    gint64 campaign, workspace_bytes;
+    gboolean perf, find, kernels, json, dynamic_only;
+    char *dir, *network, *tag;
 };
 
 static bool usage(const char *message, GError **error)
@@ -37,6 +42,17 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
         {"perf", 0, 0, G_OPTION_ARG_NONE, &options->perf, "The perf-db", NULL},
         {"find", 0, 0, G_OPTION_ARG_NONE, &options->find, "The find-db", NULL},
         {"kernels", 0, 0, G_OPTION_ARG_NONE, &options->kernels, "The kernel-db", NULL},
+        {"top", 0, 0, G_OPTION_ARG_INT, &options->wish.top,
+         "Entries of a find-db key: the fastest, one without workspace, one dynamic, then "
+         "the next fastest (4)",
+         "N"},
+        {"workspace", 0, 0, G_OPTION_ARG_INT64, &options->workspace_bytes,
+         "Nothing that needs more workspace", "BYTES"},
+        {"dynamic-only", 0, 0, G_OPTION_ARG_NONE, &options->dynamic_only,
+         "Nothing whose kernels are compiled for one shape", NULL},
+        {"network", 0, 0, G_OPTION_ARG_STRING, &options->network,
+         "Problems of this network alone (see `skipjack networks`)", "NAME"},
+        {"tag", 0, 0, G_OPTION_ARG_STRING, &options->tag, "Problems with this tag alone", "TAG"},
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->dir, "Where to, made when missing",
          "DIR"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "What was done as one JSON object", NULL},
@@ -55,17 +71,30 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
     if (parsed && options->campaign <= 0) {
         return usage("name a campaign: --campaign ID", error);
     }
+    if (parsed && (options->wish.top < 1 || options->wish.top > TOP_MOST)) {
+        return usage("--top is from 1 to 64", error);
+    }
+    if (parsed && options->workspace_bytes < 0 && options->workspace_bytes != NO_LIMIT) {
+        return usage("--workspace is a number of bytes, 0 or more", error);
+    }
     if (parsed && options->dir == NULL) {
         return usage("name a folder: -o DIR", error);
     }
     return parsed;
 }
 
-static unsigned what_of(const struct export_options *options)
+static void complete_wish(struct export_options *options)
 {
     unsigned what = (options->find ? EXPORT_FIND : 0) | (options->perf ? EXPORT_PERF : 0) |
                     (options->kernels ? EXPORT_KERNELS : 0);
-    return what != 0 ? what : EXPORT_ALL;
+    struct export_wish *wish = &options->wish;
+    wish->campaign = options->campaign;
+    wish->what = what != 0 ? what : EXPORT_ALL;
+    wish->limits_workspace = options->workspace_bytes >= 0;
+    wish->workspace_bytes = (uint64_t)MAX(options->workspace_bytes, 0);
+    wish->dynamic_only = options->dynamic_only;
+    wish->network = options->network;
+    wish->tag = options->tag;
 }
 
 static void print(const struct export_summary *summary)
@@ -76,6 +105,9 @@ static void print(const struct export_summary *summary)
     if (summary->merged > 0) {
         printf("merged: %d records gave way to another problem's of the same perf-db row\n",
                summary->merged);
+    }
+    if (summary->beyond_limits > 0) {
+        printf("beyond the limits: %d jobs have no result within them\n", summary->beyond_limits);
     }
     if (summary->inexpressible > 0) {
         printf("not expressible in MIOpen's keys: %d problems\n", summary->inexpressible);
@@ -135,12 +167,13 @@ static void print_json(const struct export_summary *summary)
     for (guint i = 0; i < summary->files->len; i++) {
         json_array_append_new(files, json_string(summary->files->pdata[i]));
     }
-    json_t *object = json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "find_keys", summary->find_keys,
-        "find_entries", summary->find_entries, "perf_configs", summary->perf_configs,
-        "perf_records", summary->perf_records, "kernels", summary->kernels, "merged",
-        summary->merged, "inexpressible", summary->inexpressible, "refused", json_refused(summary),
-        "refused_by", json_refused_by(summary), "files", files);
+    json_t *object =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "find_keys",
+                  summary->find_keys, "find_entries", summary->find_entries, "perf_configs",
+                  summary->perf_configs, "perf_records", summary->perf_records, "kernels",
+                  summary->kernels, "merged", summary->merged, "beyond_limits",
+                  summary->beyond_limits, "inexpressible", summary->inexpressible, "refused",
+                  json_refused(summary), "refused_by", json_refused_by(summary), "files", files);
     char *text = json_dumps(object, JSON_COMPACT);
     printf("%s\n", text);
     free(text);
@@ -154,8 +187,7 @@ static bool run(const struct export_options *options, GError **error)
     if (store == NULL) {
         return false;
     }
-    bool done =
-        export_campaign(store, options->campaign, what_of(options), options->dir, &summary, error);
+    bool done = export_campaign(store, &options->wish, options->dir, &summary, error);
     if (done) {
         print_refused(&summary);
         if (options->json) {
@@ -175,15 +207,18 @@ static bool run(const struct export_options *options, GError **error)
 
 int command_export(int argc, char **argv)
 {
-    struct export_options options = {0};
+    struct export_options options = {.wish.top = FIND_ENTRIES_MAX, .workspace_bytes = NO_LIMIT};
     g_autoptr(GError) error = NULL;
     int status = 2;
     if (parse(argc, argv, &options, &error)) {
+        complete_wish(&options);
         status = run(&options, &error) ? 0 : 1;
     }
     if (error != NULL) {
         g_printerr("skipjack export: %s\n", error->message);
     }
     g_free(options.dir);
+    g_free(options.network);
+    g_free(options.tag);
     return status;
 }

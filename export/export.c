@@ -188,19 +188,22 @@ static void summary_begin_anew(struct export_summary *summary)
 }
 
 /* *again: a code object that was chosen is damaged, the gate knows it now. */
-static bool export_chosen(Store *store, const struct campaign *campaign, struct gate *gate,
-                          const GPtrArray *results, unsigned what, const char *dir,
-                          struct export_summary *summary, bool *again, GError **error)
+static bool export_chosen(Store *store, const struct export_wish *wish, struct gate *gate,
+                          const GPtrArray *results, const char *dir, struct export_summary *summary,
+                          bool *again, GError **error)
 {
     struct export_plan plan;
     g_autoptr(GError) failure = NULL;
     guint known = g_hash_table_size(gate->damaged);
     bool done = true;
-    export_plan_init(&plan, gate, results, summary);
+    export_plan_init(&plan, wish, gate, results, summary);
     if (plan.lines->len > 0) {
-        done = write_files(&plan, store, &gate->target, what, dir, summary, &failure);
+        done = write_files(&plan, store, &gate->target, wish->what, dir, summary, &failure);
     } else if (summary->refused->len == 0) {
-        done = nothing(campaign->id, "MIOpen's keys cannot express its problems", &failure);
+        done = nothing(wish->campaign,
+                       summary->beyond_limits > 0 ? "no result is within the limits"
+                                                  : "MIOpen's keys cannot express its problems",
+                       &failure);
     }
     if (g_error_matches(failure, STORE_ERROR, STORE_ERROR_DAMAGED)) {
         done = find_damage(gate, store, &plan, error);
@@ -214,9 +217,9 @@ static bool export_chosen(Store *store, const struct campaign *campaign, struct 
     return done;
 }
 
-static bool export_results(Store *store, const struct campaign *campaign, const GPtrArray *results,
-                           unsigned what, const char *dir, struct export_summary *summary,
-                           GError **error)
+static bool export_results(Store *store, const struct export_wish *wish,
+                           const struct campaign *campaign, const GPtrArray *results,
+                           const char *dir, struct export_summary *summary, GError **error)
 {
     struct gate gate;
     bool again = true;
@@ -225,27 +228,32 @@ static bool export_results(Store *store, const struct campaign *campaign, const 
         again = false;
         summary_begin_anew(summary);
         gate_begin_anew(&gate);
-        done = export_chosen(store, campaign, &gate, results, what, dir, summary, &again, error);
+        done = export_chosen(store, wish, &gate, results, dir, summary, &again, error);
     }
     gate_clear(&gate);
     return done;
 }
 
-bool export_campaign(Store *store, int64_t campaign_id, unsigned what, const char *dir,
+bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error)
 {
     summary->refused = g_ptr_array_new_with_free_func(refusal_free);
     summary->files = g_ptr_array_new_with_free_func(g_free);
-    struct campaign *campaign = store_get_campaign(store, campaign_id, error);
+    struct campaign *campaign = store_get_campaign(store, wish->campaign, error);
     if (campaign == NULL) {
         return false;
     }
-    g_autoptr(GPtrArray) results = store_list_judged_results(store, campaign_id, error);
+    g_autoptr(GPtrArray) results =
+        store_list_judged_results(store, wish->campaign, wish->network, wish->tag, error);
     bool done = false;
     if (results != NULL && results->len == 0) {
-        nothing(campaign_id, "no config of it was measured and verified yet", error);
+        nothing(wish->campaign,
+                wish->network != NULL || wish->tag != NULL
+                    ? "no config was measured and verified yet of the problems asked for"
+                    : "no config of it was measured and verified yet",
+                error);
     } else if (results != NULL) {
-        done = export_results(store, campaign, results, what, dir, summary, error);
+        done = export_results(store, wish, campaign, results, dir, summary, error);
     }
     campaign_free(campaign);
     return done;

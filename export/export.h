@@ -16,6 +16,17 @@
 #define EXPORT_KERNELS 4u
 #define EXPORT_ALL     (EXPORT_FIND | EXPORT_PERF | EXPORT_KERNELS)
 
+/* What of a campaign goes into the files. */
+struct export_wish {
+    int64_t campaign;
+    unsigned what;             /* EXPORT_FIND, ... or'ed */
+    int top;                   /* entries of a find-db key, at least 1: see export_entries.h */
+    bool limits_workspace;     /* nothing that needs more than: */
+    uint64_t workspace_bytes;  /* of the configs of a job the fastest one within it is taken */
+    bool dynamic_only;         /* nothing whose kernels are compiled for a shape */
+    const char *network, *tag; /* problems of these alone; NULL for all */
+};
+
 /* Why a result was left out, in the order of the looks. The numbers are this program's own; the names
  * are what scripts see. */
 enum refusal {
@@ -45,6 +56,7 @@ struct export_summary {
     int perf_configs, perf_records;
     int kernels;
     int merged;         /* perf records that gave way to another problem's of the same row */
+    int beyond_limits;  /* jobs without a result within the wish's limits */
     int inexpressible;  /* problems that MIOpen's keys cannot express: they have an epilogue */
     GPtrArray *refused; /* struct export_refusal * */
     int refused_by[REFUSAL_COUNT];
@@ -54,15 +66,15 @@ struct export_summary {
 void export_summary_clear(struct export_summary *summary);
 
 /*
- * Writes the files of `what` (EXPORT_FIND, ... or'ed) into dir, which is made when it is missing;
+ * Writes the files that are wished for into dir, which is made when it is missing;
  * older files of those names are replaced. Results refused by the gate are left out and listed,
  * the call still returns true. False when the campaign is unknown, has no results
- * (EXPORT_ERROR_EMPTY), or a file cannot be written or does not read back: no file of dir is
+ * (EXPORT_ERROR_EMPTY; none within the wish is the same), or a file cannot be written or does not read back: no file of dir is
  * changed then. Each file is replaced whole, but one after another: a kernel-db first, the find-db
  * last; an export that was killed among them is repeated. Exports into one folder take turns. Fills *summary (zeroed by the caller, also on failure the caller's to clear).
  * Counts are of what was chosen, whatever `what` says.
  */
-bool export_campaign(Store *store, int64_t campaign, unsigned what, const char *dir,
+bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error);
 
 #endif

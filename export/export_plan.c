@@ -1,10 +1,12 @@
 #include "export/export_plan.h"
 
+#include "export/export_entries.h"
 #include "export/formats/kernel_db.h"
 
 #include <string.h>
 
 struct planner {
+    const struct export_wish *wish;
     struct gate *gate;
     const GPtrArray *results;
     struct export_summary *summary;
@@ -75,6 +77,29 @@ static bool is_expressible(const struct result *result)
            problem_find_key(&result->problem, key);
 }
 
+static bool is_within_limits(const struct planner *planner, const struct result *result)
+{
+    const struct export_wish *wish = planner->wish;
+    return (!wish->limits_workspace || result->kept.workspace_bytes <= wish->workspace_bytes) &&
+           (!wish->dynamic_only || result->dynamic);
+}
+
+/* Of a job's results the one with the lowest rank within the limits is looked at; a job without one
+ * counts where its best is. */
+static bool is_looked_at(struct planner *planner, const struct result *result)
+{
+    const GPtrArray *group = results_of_job(planner, result);
+    const struct result *first = NULL;
+    for (guint i = 0; i < group->len; i++) {
+        const struct result *other = group->pdata[i];
+        if (is_within_limits(planner, other) && (first == NULL || other->rank < first->rank)) {
+            first = other;
+        }
+    }
+    planner->summary->beyond_limits += first == NULL && result->rank == 0;
+    return first == result;
+}
+
 static void gate_results(struct planner *planner)
 {
     enum refusal why = REFUSAL_DAMAGED;
@@ -82,7 +107,7 @@ static void gate_results(struct planner *planner)
     for (guint i = 0; i < planner->results->len; i++) {
         const struct result *result = planner->results->pdata[i];
         g_autofree char *reason = NULL;
-        if (result->rank != 0) {
+        if (!is_looked_at(planner, result)) {
             continue;
         }
         if (!is_expressible(result)) {
@@ -245,6 +270,19 @@ static void add_entry(GString *text, const struct candidate *candidate)
                            algorithm);
 }
 
+/* How many candidates from there on are of one problem. */
+static int count_of_problem(const struct planner *planner, guint first)
+{
+    const struct candidate *const *all =
+        (const struct candidate *const *)(void *)planner->candidates->pdata;
+    guint end = first + 1;
+    while (end < planner->candidates->len &&
+           problem_equal(&all[end]->result->problem, &all[first]->result->problem)) {
+        end++;
+    }
+    return (int)(end - first);
+}
+
 /* From the candidate at *index on, all of its problem; the index moves behind them. */
 static struct planned_line *plan_line(const struct planner *planner, guint *index)
 {
@@ -252,18 +290,20 @@ static struct planned_line *plan_line(const struct planner *planner, guint *inde
     const struct candidate *first = planner->candidates->pdata[*index];
     struct planned_line *line = g_new0(struct planned_line, 1);
     GString *text = g_string_new(problem_key(&first->result->problem, key));
+    struct candidate **all = (struct candidate **)&planner->candidates->pdata[*index];
+    int count = count_of_problem(planner, *index);
+    g_autofree bool *take = g_new0(bool, (gsize)count);
     line->problem = first->result->problem;
-    for (int taken = 0; *index < planner->candidates->len; taken++, (*index)++) {
-        const struct candidate *candidate = planner->candidates->pdata[*index];
-        if (!problem_equal(&candidate->result->problem, &line->problem)) {
-            break;
-        }
-        if (taken < FIND_ENTRIES_MAX) {
-            g_string_append_c(text, taken == 0 ? '=' : ';');
-            add_entry(text, candidate);
-            planner->summary->find_entries++;
+    planner->summary->find_entries += export_entries_choose(all, count, planner->wish->top, take);
+    char before = '=';
+    for (int i = 0; i < count; i++) {
+        if (take[i]) {
+            g_string_append_c(text, before);
+            add_entry(text, all[i]);
+            before = ';';
         }
     }
+    *index += (guint)count;
     line->text = g_string_free(text, FALSE);
     return line;
 }
@@ -354,10 +394,10 @@ static void free_record(void *record)
     perf_record_free(record);
 }
 
-void export_plan_init(struct export_plan *plan, struct gate *gate, const GPtrArray *results,
-                      struct export_summary *summary)
+void export_plan_init(struct export_plan *plan, const struct export_wish *wish, struct gate *gate,
+                      const GPtrArray *results, struct export_summary *summary)
 {
-    struct planner planner = {.gate = gate, .results = results, .summary = summary};
+    struct planner planner = {.wish = wish, .gate = gate, .results = results, .summary = summary};
     plan->lines = g_ptr_array_new_with_free_func(planned_line_free);
     plan->records = g_ptr_array_new_with_free_func(free_record);
     plan->kernels = g_ptr_array_new_with_free_func(planned_kernel_free);

@@ -1,6 +1,6 @@
 /*
- * What goes into the files, chosen from the results that pass the gate: up to
- * four find-db entries a key, one perf record a config row and solver, and
+ * What goes into the files, chosen from the results that pass the gate: a few
+ * find-db entries a key, one perf record a config row and solver, and
  * every kernel that any of them needs. Internal to the room.
  */
 #ifndef EXPORT_EXPORT_PLAN_H
@@ -28,8 +28,8 @@ struct export_plan {
 };
 
 /* Counts into *summary, whose refused must be there. */
-void export_plan_init(struct export_plan *plan, struct gate *gate, const GPtrArray *results,
-                      struct export_summary *summary);
+void export_plan_init(struct export_plan *plan, const struct export_wish *wish, struct gate *gate,
+                      const GPtrArray *results, struct export_summary *summary);
 void export_plan_clear(struct export_plan *plan);
 
 /* Writes the files of `what` into folder and reads them back: EXPORT_ERROR_CHECK when one does not

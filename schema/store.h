@@ -371,8 +371,9 @@ void result_free(struct result *result);
 GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error);
 /* The same for who has to tell good rows from bad ones: none is left out and none fails the call. One
  * whose job is not of the campaign, or has no problem or solver there, has no problem_id (and an empty
- * problem). */
-GPtrArray *store_list_judged_results(Store *store, int64_t campaign, GError **error);
+ * problem). network and tag, where they are not NULL: of problems of these alone. */
+GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char *network,
+                                     const char *tag, GError **error);
 
 struct job_row {
     int64_t id;

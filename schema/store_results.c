@@ -111,7 +111,8 @@ static gpointer read_judged(const json_t *object)
     " AND b.kernel_keys[at] = r.kernel_keys"                                                       \
     " AND b.config_values[before.values + 1:before.values + b.config_counts[at]] = r.config)"
 
-GPtrArray *store_list_judged_results(Store *store, int64_t campaign, GError **error)
+GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char *network,
+                                     const char *tag, GError **error)
 {
     g_autoptr(StoreRows) rows = store_read(
         store, error,
@@ -120,8 +121,12 @@ GPtrArray *store_list_judged_results(Store *store, int64_t campaign, GError **er
         " 'tunable', s.tunable, 'multiplicity', j.multiplicity, 'verified', " SELECT_VERIFIED ")"
         " FROM results r LEFT JOIN (jobs j JOIN problems p ON p.id = j.problem_id"
         "                           JOIN solvers s ON s.id = j.solver_id)"
-        " ON j.campaign_id = $1 AND j.id = r.job_id WHERE r.campaign_id = $1",
-        "l", campaign);
+        " ON j.campaign_id = $1 AND j.id = r.job_id WHERE r.campaign_id = $1"
+        " AND ($2::text IS NULL OR j.problem_id IN (SELECT l.problem_id FROM network_layers l"
+        "                                           WHERE l.network = $2))"
+        " AND ($3::text IS NULL OR j.problem_id IN (SELECT t.problem_id FROM problem_tags t"
+        "                                           WHERE t.tag = $3))",
+        "lss", campaign, network, tag);
     if (rows == NULL)
         return NULL;
     GPtrArray *list = store_list(rows, read_judged, free_result);

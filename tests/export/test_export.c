@@ -2,218 +2,36 @@
 #include "export/export.h"
 
 #include "export/check.h"
+#include "export/formats/find_db.h"
 #include "schema/store_private.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "tests/support/export_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define TARGET "cpu-znver4_2"
-
-static const char *const keys[] = {
-    "64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F",
-    "256-14-14-1x1-512-14-14-2-0x0-1x1-1x1-0-NCHW-FP32-F",
-    "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B",
-};
-
-struct farm {
-    Store *store;
-    struct target target;
-    struct context context;
-    int64_t campaign, worker;
-    bool lose_kernels; /* code objects of the first problem never arrive */
-};
-
-static GArray *plans_of(const struct farm *farm)
-{
-    GArray *plans = g_array_new(FALSE, TRUE, sizeof(struct job_plan));
-    for (size_t k = 0; k < G_N_ELEMENTS(keys); k++) {
-        struct job_plan plan = {.priority = 1, .multiplicity = (int)k + 1};
-        g_assert_true(problem_key_parse(keys[k], &plan.problem, NULL));
-        for (int s = 0; s < solver_table_count; s++) {
-            const struct solver *solver = solver_table[s];
-            const char *why = NULL;
-            if (!solver_applicable(solver, &plan.problem, &farm->context, &why)) {
-                continue;
-            }
-            plan.solver = solver->name;
-            plan.revision = solver->revision;
-            plan.hash = solver_hash(solver);
-            plan.provider = solver->provider;
-            plan.algorithm = solver->algorithm;
-            plan.dynamic = solver->dynamic;
-            plan.tunable = solver->space != NULL;
-            g_array_append_val(plans, plan);
-        }
-    }
-    return plans;
-}
-
-static void farm_init(struct farm *farm)
-{
-    g_autoptr(GError) error = NULL;
-    memset(farm, 0, sizeof *farm);
-    farm->store = scratch_store();
-    g_assert_true(target_parse(TARGET, &farm->target, &error));
-    context_init(&farm->context, &farm->target);
-    g_assert_true(store_put_target(farm->store, &farm->target, &error));
-    char name[] = "test", identity[] = "id", target[] = TARGET, strategy[] = "random";
-    struct campaign campaign = {.name = name,
-                                .identity = identity,
-                                .target = target,
-                                .strategy = strategy,
-                                .round_configs = 4};
-    g_autoptr(GArray) plans = plans_of(farm);
-    int reused = 0;
-    g_assert_true(store_create_campaign(farm->store, &campaign,
-                                        (const struct job_plan *)(void *)plans->data,
-                                        (int)plans->len, &reused, &error));
-    struct worker_info info = {.node = "n", .process = "p", .target = TARGET, .stack = "test"};
-    g_assert_true(store_register_worker(farm->store, &info, &farm->worker, &error));
-    g_assert_no_error(error);
-    farm->campaign = campaign.id;
-}
-
-static void farm_clear(struct farm *farm)
-{
-    store_close(farm->store);
-}
-
-/* One launch's kernel with made-up code; returns its key. */
-static char *put_kernel(const struct farm *farm, const struct launch *launch, bool lost)
-{
-    g_autoptr(GError) error = NULL;
-    g_autofree char *code = g_strdup_printf("%s %s", launch->file, launch->options);
-    char *key = g_compute_checksum_for_string(G_CHECKSUM_SHA256, code, -1);
-    g_autofree char *sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, code, -1);
-    struct kernel_row kernel = {.key = key,
-                                .file = (char *)launch->file,
-                                .entry = (char *)launch->entry,
-                                .options = (char *)launch->options,
-                                .arch = (char *)farm->target.arch,
-                                .code_sha256 = sha256,
-                                .built_by = farm->worker};
-    kernel.code = g_bytes_new(code, strlen(code));
-    if (lost)
-        g_clear_pointer(&kernel.code, g_bytes_unref);
-    g_assert_true(store_put_kernel(farm->store, &kernel, &error));
-    g_clear_pointer(&kernel.code, g_bytes_unref);
-    return key;
-}
-
-static char *put_kernels(const struct farm *farm, const struct job *job,
-                         const struct perf_config *config, struct solution *solution)
-{
-    g_autoptr(GError) error = NULL;
-    char key[PROBLEM_KEY_MAX];
-    GString *joined = g_string_new(NULL);
-    solution_init(solution);
-    g_assert_true(solver_solve(solver_find(job->solver), &job->problem, &farm->context, config,
-                               solution, &error));
-    g_assert_no_error(error);
-    bool lost = farm->lose_kernels && strcmp(problem_key(&job->problem, key), keys[0]) == 0;
-    for (int i = 0; i < solution->launch_count; i++) {
-        g_autofree char *kernel = put_kernel(farm, &solution->launches[i], lost);
-        g_string_append_printf(joined, "%s%s", i > 0 ? "," : "", kernel);
-    }
-    return g_string_free(joined, FALSE);
-}
-
-/* A time that depends on problem and solver alone. */
-static double time_of(const struct job *job)
-{
-    return 50 + problem_hash(&job->problem) % 97 + 0.123456789 * (double)strlen(job->solver);
-}
-
-static struct round *round_of(const struct farm *farm, const struct job *job, struct kept *kept)
-{
-    struct solution *solution = g_new(struct solution, 1);
-    const struct solver *solver = solver_find(job->solver);
-    struct round *round = round_new(1);
-    char text[CONFIG_TEXT_MAX];
-    solver->default_config(&job->problem, &farm->context, &round->configs[0]);
-    round->stack = g_strdup("test");
-    round->kernel_keys[0] = put_kernels(farm, job, &round->configs[0], solution);
-    round->outcomes[0] = (struct outcome){
-        .failure = FAILURE_NONE, .n = 9, .min_ms = time_of(job), .median_ms = time_of(job)};
-    *kept = (struct kept){.config = round->configs[0],
-                          .config_text = g_strdup(perf_config_format(&round->configs[0], text)),
-                          .kernel_keys = g_strdup(round->kernel_keys[0]),
-                          .outcome = round->outcomes[0],
-                          .workspace_bytes = solution->workspace_bytes,
-                          .flops = solution->flops,
-                          .is_default = true};
-    g_free(solution);
-    return round;
-}
-
-static GPtrArray *claim(const struct farm *farm, enum pool pool)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) carried = g_ptr_array_new_with_free_func(g_free);
-    for (int s = 0; s < solver_table_count; s++) {
-        g_ptr_array_add(carried,
-                        g_strdup_printf("%s:%d:%s", solver_table[s]->name,
-                                        solver_table[s]->revision, solver_hash(solver_table[s])));
-    }
-    g_ptr_array_add(carried, NULL);
-    struct claim wanted = {.worker = farm->worker,
-                           .pool = pool,
-                           .target = TARGET,
-                           .solvers = (const char *const *)(void *)carried->pdata,
-                           .batch = 100,
-                           .lease_seconds = 60};
-    GPtrArray *jobs = store_claim(farm->store, &wanted, &error);
-    g_assert_no_error(error);
-    return jobs;
-}
-
-/* Takes all jobs through one round. */
-static void work(const struct farm *farm)
-{
-    for (int pool = POOL_BUILD; pool <= POOL_EVAL; pool++) {
-        g_autoptr(GPtrArray) jobs = claim(farm, (enum pool)pool);
-        g_assert_cmpuint(jobs->len, >, 0);
-        for (guint i = 0; i < jobs->len; i++) {
-            g_autoptr(GError) error = NULL;
-            struct kept kept;
-            struct round *round = round_of(farm, jobs->pdata[i], &kept);
-            if (pool == POOL_BUILD) {
-                for (int c = 0; c < round->config_count; c++)
-                    round->outcomes[c] = (struct outcome){.failure = FAILURE_PENDING};
-                store_built(farm->store, jobs->pdata[i], round, &error);
-            } else {
-                store_round(farm->store, jobs->pdata[i], round, &kept, 1, false, 1, &error);
-            }
-            g_assert_no_error(error);
-            g_free(kept.config_text);
-            g_free(kept.kernel_keys);
-            round_free(round);
-        }
-    }
-}
-
-static bool export_to(const struct farm *farm, const char *dir, unsigned what,
+static bool export_to(const struct export_farm *farm, const char *dir, unsigned what,
                       struct export_summary *summary, GError **error)
 {
     memset(summary, 0, sizeof *summary);
-    return export_campaign(farm->store, farm->campaign, what, dir, summary, error);
+    const struct export_wish wish = {
+        .campaign = farm->campaign, .what = what, .top = FIND_ENTRIES_MAX};
+    return export_campaign(farm->store, &wish, dir, summary, error);
 }
 
-static const char *const names[] = {TARGET ".kdb", TARGET ".db", TARGET ".db.txt",
-                                    TARGET ".HIP.fdb.txt"};
+static const char *const names[] = {EXPORT_FARM_TARGET ".kdb", EXPORT_FARM_TARGET ".db",
+                                    EXPORT_FARM_TARGET ".db.txt",
+                                    EXPORT_FARM_TARGET ".HIP.fdb.txt"};
 
 static void campaign_is_exported_and_passes_check(void)
 {
-    struct farm farm;
+    struct export_farm farm;
     struct export_summary summary;
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GError) error = NULL;
-    farm_init(&farm);
-    work(&farm);
+    export_farm_init(&farm);
+    export_farm_work(&farm);
     const char *dir = temp_folder_path(folder, "out");
     g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
     g_assert_no_error(error);
@@ -238,7 +56,7 @@ static void campaign_is_exported_and_passes_check(void)
     g_dir_close(left);
     g_assert_cmpint(count, ==, 4);
     export_summary_clear(&summary);
-    farm_clear(&farm);
+    export_farm_clear(&farm);
 }
 
 static void same_results_give_the_same_bytes(void)
@@ -247,10 +65,10 @@ static void same_results_give_the_same_bytes(void)
     GBytes *first[G_N_ELEMENTS(names)] = {NULL};
     for (int pass = 0; pass < 3; pass++) {
         /* A database filled anew each time. */
-        struct farm farm;
+        struct export_farm farm;
         struct export_summary summary;
-        farm_init(&farm);
-        work(&farm);
+        export_farm_init(&farm);
+        export_farm_work(&farm);
         g_autofree char *sub = g_strdup_printf("out%d", pass % 2);
         const char *dir = temp_folder_path(folder, sub);
         g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, NULL));
@@ -263,7 +81,7 @@ static void same_results_give_the_same_bytes(void)
             g_assert_true(g_bytes_equal(bytes, first[i]));
         }
         export_summary_clear(&summary);
-        farm_clear(&farm);
+        export_farm_clear(&farm);
     }
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         g_bytes_unref(first[i]);
@@ -280,9 +98,9 @@ static void only_what_is_asked_for_is_written(void)
         {EXPORT_PERF, {false, true, true, false}},
         {EXPORT_FIND, {false, false, false, true}},
     };
-    struct farm farm;
-    farm_init(&farm);
-    work(&farm);
+    struct export_farm farm;
+    export_farm_init(&farm);
+    export_farm_work(&farm);
     for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
         struct export_summary summary;
         g_autoptr(TempFolder) folder = temp_folder_new();
@@ -294,26 +112,26 @@ static void only_what_is_asked_for_is_written(void)
         }
         export_summary_clear(&summary);
     }
-    farm_clear(&farm);
+    export_farm_clear(&farm);
 }
 
 static void result_without_its_kernel_is_left_out_and_named(void)
 {
-    struct farm farm;
+    struct export_farm farm;
     struct export_summary summary;
     g_autoptr(TempFolder) folder = temp_folder_new();
-    farm_init(&farm);
+    export_farm_init(&farm);
     farm.lose_kernels = true;
-    work(&farm);
+    export_farm_work(&farm);
     g_assert_true(export_to(&farm, temp_folder_path(folder, ""), EXPORT_ALL, &summary, NULL));
     g_assert_cmpuint(summary.refused->len, >, 0);
     for (guint i = 0; i < summary.refused->len; i++) {
         const struct export_refusal *refusal = summary.refused->pdata[i];
-        g_assert_cmpstr(refusal->problem, ==, keys[0]);
+        g_assert_cmpstr(refusal->problem, ==, export_farm_keys[0]);
         g_assert_nonnull(strstr(refusal->reason, "is not in the database"));
     }
     export_summary_clear(&summary);
-    farm_clear(&farm);
+    export_farm_clear(&farm);
 }
 
 /* ---- what was written past the farm's own calls ---- */
@@ -367,7 +185,7 @@ static const struct {
     {"UPDATE kernels SET options = '-DOTHER=1'", REFUSAL_KERNEL},
 };
 
-static void run(const struct farm *farm, const char *sql)
+static void run(const struct export_farm *farm, const char *sql)
 {
     g_autoptr(GError) error = NULL;
     store_do(farm->store, &error, sql, "");
@@ -376,10 +194,10 @@ static void run(const struct farm *farm, const char *sql)
 
 static void what_is_wrong_is_refused_by_name_and_the_rest_exported(void)
 {
-    struct farm farm;
+    struct export_farm farm;
     struct export_summary summary;
-    farm_init(&farm);
-    work(&farm);
+    export_farm_init(&farm);
+    export_farm_work(&farm);
     for (size_t i = 0; i < G_N_ELEMENTS(faults); i++) {
         g_autoptr(TempFolder) folder = temp_folder_new();
         g_autoptr(GError) error = NULL;
@@ -397,33 +215,33 @@ static void what_is_wrong_is_refused_by_name_and_the_rest_exported(void)
         run(&farm, "ROLLBACK");
         export_summary_clear(&summary);
     }
-    farm_clear(&farm);
+    export_farm_clear(&farm);
 }
 
 static void nothing_measured_is_an_error_and_writes_nothing(void)
 {
-    struct farm farm;
+    struct export_farm farm;
     struct export_summary summary;
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GError) error = NULL;
-    farm_init(&farm);
+    export_farm_init(&farm);
     const char *dir = temp_folder_path(folder, "out");
     g_assert_false(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY);
     g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
     export_summary_clear(&summary);
-    farm_clear(&farm);
+    export_farm_clear(&farm);
 }
 
 /* An export that was killed leaves its temporary folder; what else lies there is not ours. */
 static void leftovers_of_a_killed_export_are_removed(void)
 {
-    struct farm farm;
+    struct export_farm farm;
     struct export_summary summary;
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GError) error = NULL;
-    farm_init(&farm);
-    work(&farm);
+    export_farm_init(&farm);
+    export_farm_work(&farm);
     const char *dir = temp_folder_path(folder, "out");
     const char *stale = temp_folder_path(folder, "out/.export-a1B2c3");
     const char *other = temp_folder_path(folder, "out/.export-of-mine");
@@ -439,39 +257,39 @@ static void leftovers_of_a_killed_export_are_removed(void)
     g_autofree char *kept = g_build_filename(other, "kept", NULL);
     g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
     g_autofree char *last = g_path_get_basename(summary.files->pdata[summary.files->len - 1]);
-    g_assert_cmpstr(last, ==, TARGET ".HIP.fdb.txt");
+    g_assert_cmpstr(last, ==, EXPORT_FARM_TARGET ".HIP.fdb.txt");
     g_assert_cmpint(unlink(link), ==, 0);
     export_summary_clear(&summary);
-    farm_clear(&farm);
+    export_farm_clear(&farm);
 }
 
 static void unknown_campaign_is_an_error(void)
 {
-    struct farm farm;
+    struct export_farm farm;
     struct export_summary summary;
     g_autoptr(GError) error = NULL;
-    farm_init(&farm);
+    export_farm_init(&farm);
     farm.campaign += 1000;
     g_assert_false(export_to(&farm, "/nonexistent", EXPORT_ALL, &summary, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
     export_summary_clear(&summary);
-    farm_clear(&farm);
+    export_farm_clear(&farm);
 }
 
 static void folder_that_cannot_be_made_is_an_error(void)
 {
-    struct farm farm;
+    struct export_farm farm;
     struct export_summary summary;
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GError) error = NULL;
-    farm_init(&farm);
-    work(&farm);
+    export_farm_init(&farm);
+    export_farm_work(&farm);
     temp_folder_write(folder, "file", "", 0);
     g_assert_false(
         export_to(&farm, temp_folder_path(folder, "file/out"), EXPORT_ALL, &summary, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_IO);
     export_summary_clear(&summary);
-    farm_clear(&farm);
+    export_farm_clear(&farm);
 }
 
 int main(int argc, char **argv)

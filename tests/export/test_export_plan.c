@@ -82,6 +82,7 @@ const int solver_table_count = G_N_ELEMENTS(solver_table);
 #define EVEN    "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B"
 
 struct scene {
+    struct export_wish wish;
     struct gate gate;
     struct export_plan plan;
     struct export_summary summary;
@@ -101,6 +102,7 @@ static void free_kernel(void *kernel)
 static void scene_init(struct scene *scene)
 {
     memset(scene, 0, sizeof *scene);
+    scene->wish.top = FIND_ENTRIES_MAX;
     g_assert_true(target_parse("gfx90a68", &scene->gate.target, NULL));
     context_init(&scene->gate.context, &scene->gate.target);
     scene->gate.kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
@@ -173,7 +175,7 @@ static struct result *add(struct scene *scene, int64_t job, const char *key, con
 
 static void choose(struct scene *scene)
 {
-    export_plan_init(&scene->plan, &scene->gate, scene->results, &scene->summary);
+    export_plan_init(&scene->plan, &scene->wish, &scene->gate, scene->results, &scene->summary);
 }
 
 static const char *line(const struct scene *scene, guint index)

@@ -1,0 +1,184 @@
+#include "tests/support/export_farm.h"
+
+#include "solvers/problem_key.h"
+#include "solvers/solver.h"
+#include "tests/support/scratch_db.h"
+
+#include <string.h>
+
+const char *const export_farm_keys[EXPORT_FARM_KEYS] = {
+    "64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F",
+    "256-14-14-1x1-512-14-14-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B",
+};
+
+static GArray *plans_of(const struct export_farm *farm)
+{
+    GArray *plans = g_array_new(FALSE, TRUE, sizeof(struct job_plan));
+    for (size_t k = 0; k < EXPORT_FARM_KEYS; k++) {
+        struct job_plan plan = {.priority = 1, .multiplicity = (int)k + 1};
+        g_assert_true(problem_key_parse(export_farm_keys[k], &plan.problem, NULL));
+        for (int s = 0; s < solver_table_count; s++) {
+            const struct solver *solver = solver_table[s];
+            const char *why = NULL;
+            if (!solver_applicable(solver, &plan.problem, &farm->context, &why)) {
+                continue;
+            }
+            plan.solver = solver->name;
+            plan.revision = solver->revision;
+            plan.hash = solver_hash(solver);
+            plan.provider = solver->provider;
+            plan.algorithm = solver->algorithm;
+            plan.dynamic = solver->dynamic;
+            plan.tunable = solver->space != NULL;
+            g_array_append_val(plans, plan);
+        }
+    }
+    return plans;
+}
+
+void export_farm_init(struct export_farm *farm)
+{
+    g_autoptr(GError) error = NULL;
+    memset(farm, 0, sizeof *farm);
+    farm->store = scratch_store();
+    g_assert_true(target_parse(EXPORT_FARM_TARGET, &farm->target, &error));
+    context_init(&farm->context, &farm->target);
+    g_assert_true(store_put_target(farm->store, &farm->target, &error));
+    char name[] = "test", identity[] = "id", target[] = EXPORT_FARM_TARGET, strategy[] = "random";
+    struct campaign campaign = {.name = name,
+                                .identity = identity,
+                                .target = target,
+                                .strategy = strategy,
+                                .round_configs = 4};
+    g_autoptr(GArray) plans = plans_of(farm);
+    int reused = 0;
+    g_assert_true(store_create_campaign(farm->store, &campaign,
+                                        (const struct job_plan *)(void *)plans->data,
+                                        (int)plans->len, &reused, &error));
+    struct worker_info info = {
+        .node = "n", .process = "p", .target = EXPORT_FARM_TARGET, .stack = "test"};
+    g_assert_true(store_register_worker(farm->store, &info, &farm->worker, &error));
+    g_assert_no_error(error);
+    farm->campaign = campaign.id;
+}
+
+void export_farm_clear(struct export_farm *farm)
+{
+    store_close(farm->store);
+}
+
+/* One launch's kernel with made-up code; returns its key. */
+static char *put_kernel(const struct export_farm *farm, const struct launch *launch, bool lost)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *code = g_strdup_printf("%s %s", launch->file, launch->options);
+    char *key = g_compute_checksum_for_string(G_CHECKSUM_SHA256, code, -1);
+    g_autofree char *sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, code, -1);
+    struct kernel_row kernel = {.key = key,
+                                .file = (char *)launch->file,
+                                .entry = (char *)launch->entry,
+                                .options = (char *)launch->options,
+                                .arch = (char *)farm->target.arch,
+                                .code_sha256 = sha256,
+                                .built_by = farm->worker};
+    kernel.code = g_bytes_new(code, strlen(code));
+    if (lost)
+        g_clear_pointer(&kernel.code, g_bytes_unref);
+    g_assert_true(store_put_kernel(farm->store, &kernel, &error));
+    g_clear_pointer(&kernel.code, g_bytes_unref);
+    return key;
+}
+
+static char *put_kernels(const struct export_farm *farm, const struct job *job,
+                         const struct perf_config *config, struct solution *solution)
+{
+    g_autoptr(GError) error = NULL;
+    char key[PROBLEM_KEY_MAX];
+    GString *joined = g_string_new(NULL);
+    solution_init(solution);
+    g_assert_true(solver_solve(solver_find(job->solver), &job->problem, &farm->context, config,
+                               solution, &error));
+    g_assert_no_error(error);
+    bool lost =
+        farm->lose_kernels && strcmp(problem_key(&job->problem, key), export_farm_keys[0]) == 0;
+    for (int i = 0; i < solution->launch_count; i++) {
+        g_autofree char *kernel = put_kernel(farm, &solution->launches[i], lost);
+        g_string_append_printf(joined, "%s%s", i > 0 ? "," : "", kernel);
+    }
+    return g_string_free(joined, FALSE);
+}
+
+/* A time that depends on problem and solver alone. */
+static double time_of(const struct job *job)
+{
+    return 50 + problem_hash(&job->problem) % 97 + 0.123456789 * (double)strlen(job->solver);
+}
+
+static struct round *round_of(const struct export_farm *farm, const struct job *job,
+                              struct kept *kept)
+{
+    struct solution *solution = g_new(struct solution, 1);
+    const struct solver *solver = solver_find(job->solver);
+    struct round *round = round_new(1);
+    char text[CONFIG_TEXT_MAX];
+    solver->default_config(&job->problem, &farm->context, &round->configs[0]);
+    round->stack = g_strdup("test");
+    round->kernel_keys[0] = put_kernels(farm, job, &round->configs[0], solution);
+    round->outcomes[0] = (struct outcome){
+        .failure = FAILURE_NONE, .n = 9, .min_ms = time_of(job), .median_ms = time_of(job)};
+    *kept = (struct kept){.config = round->configs[0],
+                          .config_text = g_strdup(perf_config_format(&round->configs[0], text)),
+                          .kernel_keys = g_strdup(round->kernel_keys[0]),
+                          .outcome = round->outcomes[0],
+                          .workspace_bytes = solution->workspace_bytes,
+                          .flops = solution->flops,
+                          .is_default = true};
+    g_free(solution);
+    return round;
+}
+
+static GPtrArray *claim(const struct export_farm *farm, enum pool pool)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) carried = g_ptr_array_new_with_free_func(g_free);
+    for (int s = 0; s < solver_table_count; s++) {
+        g_ptr_array_add(carried,
+                        g_strdup_printf("%s:%d:%s", solver_table[s]->name,
+                                        solver_table[s]->revision, solver_hash(solver_table[s])));
+    }
+    g_ptr_array_add(carried, NULL);
+    struct claim wanted = {.worker = farm->worker,
+                           .pool = pool,
+                           .target = EXPORT_FARM_TARGET,
+                           .solvers = (const char *const *)(void *)carried->pdata,
+                           .batch = 100,
+                           .lease_seconds = 60};
+    GPtrArray *jobs = store_claim(farm->store, &wanted, &error);
+    g_assert_no_error(error);
+    return jobs;
+}
+
+void export_farm_work(const struct export_farm *farm)
+{
+    for (int pool = POOL_BUILD; pool <= POOL_EVAL; pool++) {
+        g_autoptr(GPtrArray) jobs = claim(farm, (enum pool)pool);
+        g_assert_cmpuint(jobs->len, >, 0);
+        for (guint i = 0; i < jobs->len; i++) {
+            g_autoptr(GError) error = NULL;
+            struct kept kept;
+            struct round *round = round_of(farm, jobs->pdata[i], &kept);
+            if (pool == POOL_BUILD) {
+                for (int c = 0; c < round->config_count; c++)
+                    round->outcomes[c] = (struct outcome){.failure = FAILURE_PENDING};
+                store_built(farm->store, jobs->pdata[i], round, &error);
+            } else {
+                store_round(farm->store, jobs->pdata[i], round, &kept, 1, false, 1, &error);
+            }
+            g_assert_no_error(error);
+            g_free(kept.config_text);
+            g_free(kept.kernel_keys);
+            round_free(round);
+        }
+    }
+}
