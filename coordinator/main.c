@@ -50,6 +50,7 @@ static const struct command commands[] = {
     {"export", "Results", "write a campaign's results in MIOpen's formats", command_export},
     {"check", "Results", "verify exported files", command_check},
     {"usage", "Results", "which solvers networks use, and what has no entry", command_usage},
+    {"merge", "Results", "merge files of MIOpen's formats, or convert one", command_merge},
     {"child", NULL, "a build or eval child of the worker", command_child},
 };
 

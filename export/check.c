@@ -110,7 +110,7 @@ static bool text_kind(const char *path, const GString *head, enum file_kind *kin
     return false;
 }
 
-static bool find_kind(const char *path, enum file_kind *kind, GError **error)
+bool check_file_kind(const char *path, enum file_kind *kind, GError **error)
 {
     g_autoptr(GString) head = g_string_new(NULL);
     if (!read_head(path, head, error)) {
@@ -131,7 +131,7 @@ struct check_report *check_file(const char *path)
     report->file = g_strdup(path);
     report->unreadable = g_ptr_array_new_with_free_func(unreadable_free);
     report->changed_at = g_ptr_array_new_with_free_func(g_free);
-    if (!find_kind(path, &kind, &error)) {
+    if (!check_file_kind(path, &kind, &error)) {
         check_unreadable(report, error, "file");
         return report;
     }

@@ -6,6 +6,7 @@
 #ifndef EXPORT_CHECK_H
 #define EXPORT_CHECK_H
 
+#include "export/formats/file_name.h"
 #include "export/formats/line_reader.h"
 
 #include <stdio.h>
@@ -61,6 +62,9 @@ struct check_report {
     int64_t findings[FINDING_COUNT];
     char *first[FINDING_COUNT]; /* where the finding was made first, NULL when never */
 };
+
+/* What a file's content says that it is. EXPORT_ERROR_KIND when that is none of the formats. */
+bool check_file_kind(const char *path, enum file_kind *kind, GError **error);
 
 /* Checks one file. Never NULL; free with check_report_free(). */
 struct check_report *check_file(const char *path);

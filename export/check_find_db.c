@@ -1,6 +1,7 @@
 #include "export/check.h"
 
 #include "export/formats/find_db.h"
+#include "export/formats/find_scan.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 
@@ -37,25 +38,6 @@ static void judge_problem(struct find_check *check, const struct problem *p)
     }
 }
 
-/* "miopenConvolution", a direction, "Algo", a family. */
-static bool known_algorithm(const char *algorithm)
-{
-    static const char *const starts[] = {"miopenConvolutionFwdAlgo", "miopenConvolutionBwdDataAlgo",
-                                         "miopenConvolutionBwdWeightsAlgo"};
-    static const char *const families[] = {"GEMM", "Direct", "FFT", "Winograd", "ImplicitGEMM"};
-    for (size_t s = 0; s < G_N_ELEMENTS(starts); s++) {
-        if (!g_str_has_prefix(algorithm, starts[s])) {
-            continue;
-        }
-        for (size_t f = 0; f < G_N_ELEMENTS(families); f++) {
-            if (strcmp(algorithm + strlen(starts[s]), families[f]) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static bool solver_stands_before(const struct find_line *line, guint index)
 {
     const struct find_entry *entries = (const struct find_entry *)(void *)line->entries->data;
@@ -81,7 +63,7 @@ static void judge_entry(struct find_check *check, const struct find_line *line, 
     if (solver_find(entry->solver) == NULL) {
         found(check, FINDING_UNKNOWN_SOLVER);
     }
-    if (!known_algorithm(entry->algorithm)) {
+    if (!find_algorithm_known((struct span){entry->algorithm, strlen(entry->algorithm)})) {
         found(check, FINDING_UNKNOWN_ALGORITHM);
     }
 }

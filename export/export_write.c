@@ -106,83 +106,18 @@ static bool verify_find_db(const struct writer *writer, const char *path, GError
     return (step == READ_END && row == lines->len) || differs(path, "line", row, error);
 }
 
-/* Reads entries beside the rows they belong to: both come in the order of their ids, and the rows
- * were given ids in the order of records. */
-static bool same_records(PerfDb *db, const GPtrArray *records, guint *at, GError **error)
-{
-    struct perf_row row;
-    struct perf_entry entry;
-    int64_t config = 0;
-    for (*at = 0; *at < records->len; (*at)++) {
-        const struct perf_record *record = records->pdata[*at];
-        if (perf_db_next_entry(db, &entry, error) != READ_ROW) {
-            return false;
-        }
-        while (config < entry.config) {
-            if (perf_db_next_config(db, &config, &row, error) != READ_ROW) {
-                return false;
-            }
-        }
-        if (config != entry.config || !perf_row_equal(&row, &record->row) ||
-            strcmp(entry.solver, record->solver) != 0 ||
-            strcmp(entry.params, record->params) != 0) {
-            return false;
-        }
-    }
-    return perf_db_next_entry(db, &entry, error) == READ_END &&
-           perf_db_next_config(db, &config, &row, error) == READ_END;
-}
-
 static bool verify_perf_db(const struct writer *writer, const char *path, GError **error)
 {
     guint at = 0;
-    g_autoptr(PerfDb) db = perf_db_open(path, error);
-    if (db == NULL) {
-        return false;
-    }
-    return same_records(db, writer->plan->records, &at, error) ||
+    return perf_db_holds(path, writer->plan->records, &at, error) ||
            differs(path, "record", at, error);
-}
-
-/* How many records one line of the text form holds, 0 when it says anything else than they do. */
-static guint matching_records(const struct perf_text_line *line, const GPtrArray *records,
-                              guint from)
-{
-    for (guint i = 0; i < line->solvers->len; i++) {
-        const struct perf_record *record =
-            from + i < records->len ? records->pdata[from + i] : NULL;
-        if (record == NULL || !perf_row_equal(&record->row, &line->row) ||
-            strcmp(record->solver, line->solvers->pdata[i]) != 0 ||
-            strcmp(record->params, line->params->pdata[i]) != 0) {
-            return 0;
-        }
-    }
-    return line->solvers->len;
 }
 
 static bool verify_perf_text(const struct writer *writer, const char *path, GError **error)
 {
-    struct perf_text_line line;
-    struct line at;
-    guint record = 0;
-    enum read_step step = READ_ROW;
-    const GPtrArray *records = writer->plan->records;
-    g_autoptr(LineReader) lines = line_reader_open(path, error);
-    if (lines == NULL) {
-        return false;
-    }
-    perf_text_line_init(&line);
-    while ((step = line_reader_next(lines, &at, error)) == READ_ROW) {
-        guint matching = perf_text_line_parse(at.text, &line, error)
-                             ? matching_records(&line, records, record)
-                             : 0;
-        record += matching;
-        if (matching == 0) {
-            break;
-        }
-    }
-    perf_text_line_clear(&line);
-    return (step == READ_END && record == records->len) || differs(path, "record", record, error);
+    guint at = 0;
+    return perf_text_holds(path, writer->plan->records, &at, error) ||
+           differs(path, "record", at, error);
 }
 
 static bool same_kernel(const struct planned_kernel *planned, const struct kernel_entry *entry,

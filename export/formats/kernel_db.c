@@ -12,6 +12,9 @@
     "`uncompressed_size` INT NOT NULL);"                                                           \
     "CREATE UNIQUE INDEX `idx_kern_db` ON kern_db(kernel_name, kernel_args);"
 
+#define KERNEL_ROWS                                                                                \
+    "SELECT id, kernel_name, kernel_args, kernel_blob, kernel_hash, uncompressed_size FROM kern_db "
+
 #define PIECE_BYTES 65536
 
 struct kernel_db_writer {
@@ -21,7 +24,7 @@ struct kernel_db_writer {
 
 struct kernel_db {
     sqlite3 *db;
-    sqlite3_stmt *rows;
+    sqlite3_stmt *rows, *row;
 };
 
 char *kernel_db_name(const char *file)
@@ -103,6 +106,22 @@ bool kernel_db_add(KernelDbWriter *writer, const char *name, const char *args, G
     return step == READ_END;
 }
 
+bool kernel_db_add_entry(KernelDbWriter *writer, const struct kernel_entry *entry, GError **error)
+{
+    sqlite3_stmt *insert = writer->insert;
+    sqlite3_reset(insert);
+    sqlite3_bind_text(insert, 1, entry->name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 2, entry->args, -1, SQLITE_STATIC);
+    sqlite3_bind_blob64(insert, 3, entry->blob_bytes > 0 ? entry->blob : "", entry->blob_bytes,
+                        SQLITE_STATIC);
+    sqlite3_bind_text(insert, 4, entry->hash, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(insert, 5, entry->uncompressed_bytes);
+    enum read_step step = sqlite_step(insert, error);
+    sqlite3_reset(insert);
+    sqlite3_clear_bindings(insert);
+    return step == READ_END;
+}
+
 bool kernel_db_finish(KernelDbWriter *writer, GError **error)
 {
     sqlite3_finalize(writer->insert);
@@ -119,42 +138,56 @@ KernelDb *kernel_db_open(const char *path, GError **error)
     if (db->db == NULL) {
         return NULL;
     }
-    db->rows = sqlite_statement(db->db,
-                                "SELECT id, kernel_name, kernel_args, kernel_blob, kernel_hash, "
-                                "uncompressed_size FROM kern_db ORDER BY id",
-                                error);
-    return db->rows == NULL ? NULL : g_steal_pointer(&db);
+    db->rows = sqlite_statement(db->db, KERNEL_ROWS "ORDER BY id", error);
+    if (db->rows == NULL) {
+        return NULL;
+    }
+    db->row = sqlite_statement(db->db, KERNEL_ROWS "WHERE id = ?", error);
+    return db->row == NULL ? NULL : g_steal_pointer(&db);
 }
 
 void kernel_db_close(KernelDb *db)
 {
     if (db != NULL) {
         sqlite3_finalize(db->rows);
+        sqlite3_finalize(db->row);
         sqlite_file_close(db->db);
         g_free(db);
     }
 }
 
-enum read_step kernel_db_next(KernelDb *db, struct kernel_entry *entry, GError **error)
+static enum read_step take_entry(sqlite3_stmt *row, struct kernel_entry *entry, GError **error)
 {
-    enum read_step step = sqlite_step(db->rows, error);
+    enum read_step step = sqlite_step(row, error);
     if (step != READ_ROW) {
         return step;
     }
-    entry->id = sqlite3_column_int64(db->rows, 0);
-    if ((entry->name = sqlite_column_word(db->rows, 1, error)) == NULL ||
-        (entry->args = sqlite_column_word(db->rows, 2, error)) == NULL ||
-        (entry->hash = sqlite_column_word(db->rows, 4, error)) == NULL ||
-        !sqlite_column_number(db->rows, 5, &entry->uncompressed_bytes, error)) {
+    entry->id = sqlite3_column_int64(row, 0);
+    if ((entry->name = sqlite_column_word(row, 1, error)) == NULL ||
+        (entry->args = sqlite_column_word(row, 2, error)) == NULL ||
+        (entry->hash = sqlite_column_word(row, 4, error)) == NULL ||
+        !sqlite_column_number(row, 5, &entry->uncompressed_bytes, error)) {
         return READ_BAD;
     }
-    if (sqlite3_column_type(db->rows, 3) != SQLITE_BLOB) {
+    if (sqlite3_column_type(row, 3) != SQLITE_BLOB) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "kernel_blob is not a blob");
         return READ_BAD;
     }
-    entry->blob = sqlite3_column_blob(db->rows, 3);
-    entry->blob_bytes = (size_t)sqlite3_column_bytes(db->rows, 3);
+    entry->blob = sqlite3_column_blob(row, 3);
+    entry->blob_bytes = (size_t)sqlite3_column_bytes(row, 3);
     return READ_ROW;
+}
+
+enum read_step kernel_db_next(KernelDb *db, struct kernel_entry *entry, GError **error)
+{
+    return take_entry(db->rows, entry, error);
+}
+
+enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry, GError **error)
+{
+    sqlite3_reset(db->row);
+    sqlite3_bind_int64(db->row, 1, id);
+    return take_entry(db->row, entry, error);
 }
 
 struct digests {

@@ -31,6 +31,9 @@ struct kernel_entry {
     int64_t uncompressed_bytes; /* 0: the blob is the code object */
 };
 
+/* Adds what another file holds, its blob as it stands. */
+bool kernel_db_add_entry(KernelDbWriter *writer, const struct kernel_entry *entry, GError **error);
+
 typedef struct kernel_db KernelDb;
 KernelDb *kernel_db_open(const char *path, GError **error);
 void kernel_db_close(KernelDb *db);
@@ -38,6 +41,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KernelDb, kernel_db_close)
 
 /* The next row in the order of ids; entry->id is set for READ_BAD too. */
 enum read_step kernel_db_next(KernelDb *db, struct kernel_entry *entry, GError **error);
+/* The row of that id, likewise; READ_END when there is none. Not while rows are gone through. */
+enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry, GError **error);
 
 /* The code object's MD5, SHA-256 (hex, either may be NULL) and true size, found by decompressing in
  * pieces: uncompressed_bytes is compared, not believed. EXPORT_ERROR_DAMAGED when the blob is no

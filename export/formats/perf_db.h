@@ -31,6 +31,11 @@ bool perf_db_write(const char *path, const GPtrArray *records, GError **error);
 /* The text form, likewise. */
 bool perf_text_write(const char *path, const GPtrArray *records, GError **error);
 
+/* Reads a file back: it holds these records in this order and nothing else. *at is the first that
+ * differs; *error is set where the file could not be read, or not so far. */
+bool perf_db_holds(const char *path, const GPtrArray *records, guint *at, GError **error);
+bool perf_text_holds(const char *path, const GPtrArray *records, guint *at, GError **error);
+
 /* ---- reading SQLite ---- */
 
 typedef struct perf_db PerfDb;

@@ -1,0 +1,170 @@
+#include "export/formats/find_scan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define TIME_DIGITS_EXACT                                                                          \
+    15                    /* 10^15 < 2^53: these digits and their power of ten are exact doubles */
+#define TIME_BYTES_MAX 64 /* longer texts are no times of any program */
+
+bool span_equal(struct span a, struct span b)
+{
+    return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+}
+
+int span_compare(struct span a, struct span b)
+{
+    int order = memcmp(a.at, b.at, MIN(a.length, b.length));
+    return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
+}
+
+/* Eight bytes at a time. A byte below 0x20 sets the high bit of what is left of it less 0x20, one of
+ * 0x7f that of it plus one; what is carried into its neighbours changes nothing any more. */
+bool span_printable(struct span text)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint64_t bytes, odd = 0;
+    size_t i = 0;
+    for (; i + sizeof bytes <= text.length; i += sizeof bytes) {
+        memcpy(&bytes, text.at + i, sizeof bytes);
+        odd |= bytes | (bytes - each * 0x20) | (bytes + each);
+    }
+    if ((odd & each * 0x80) != 0) {
+        return false;
+    }
+    while (i < text.length && g_ascii_isprint(text.at[i])) {
+        i++;
+    }
+    return i >= text.length;
+}
+
+bool find_algorithm_known(struct span algorithm)
+{
+    static const char *const starts[] = {"miopenConvolutionFwdAlgo", "miopenConvolutionBwdDataAlgo",
+                                         "miopenConvolutionBwdWeightsAlgo"};
+    static const char *const families[] = {"GEMM", "Direct", "FFT", "Winograd", "ImplicitGEMM"};
+    for (size_t s = 0; s < G_N_ELEMENTS(starts); s++) {
+        size_t length = strlen(starts[s]);
+        if (algorithm.length <= length || memcmp(algorithm.at, starts[s], length) != 0) {
+            continue;
+        }
+        struct span family = {algorithm.at + length, algorithm.length - length};
+        for (size_t f = 0; f < G_N_ELEMENTS(families); f++) {
+            if (span_equal(family, (struct span){families[f], strlen(families[f])})) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Cuts what stands in front of `stop` off *rest; false, and nothing is cut, without one. */
+static bool take_until(struct span *rest, char stop, struct span *taken)
+{
+    const char *found = memchr(rest->at, stop, rest->length);
+    if (found == NULL) {
+        return false;
+    }
+    *taken = (struct span){rest->at, (size_t)(found - rest->at)};
+    rest->at = found + 1;
+    rest->length -= taken->length + 1;
+    return true;
+}
+
+static bool any_time(struct span text, double *time_ms)
+{
+    char copy[TIME_BYTES_MAX];
+    char *end = NULL;
+    if (text.length == 0 || text.length >= sizeof copy) {
+        return false;
+    }
+    memcpy(copy, text.at, text.length);
+    copy[text.length] = '\0';
+    if (copy[strspn(copy, "0123456789.eE+-")] != '\0') {
+        return false;
+    }
+    *time_ms = g_ascii_strtod(copy, &end);
+    return end != copy && *end == '\0' && isfinite(*time_ms);
+}
+
+/* Plain digits with at most one point are divided once, which rounds as strtod() does; the rest is
+ * left to that. */
+static bool take_time(struct span text, double *time_ms)
+{
+    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    uint64_t number = 0;
+    size_t digits = 0, fraction = 0;
+    bool point = false;
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.at[i] == '.' && !point) {
+            point = true;
+        } else if (g_ascii_isdigit(text.at[i]) && digits < TIME_DIGITS_EXACT) {
+            number = number * 10 + (uint64_t)(text.at[i] - '0');
+            digits++;
+            fraction += point;
+        } else {
+            return any_time(text, time_ms);
+        }
+    }
+    *time_ms = (double)number / powers[fraction];
+    return digits > 0;
+}
+
+static const char *take_workspace(struct span text, uint64_t *bytes)
+{
+    *bytes = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        if (!g_ascii_isdigit(text.at[i])) {
+            return "the workspace is not a number of bytes";
+        }
+        if (__builtin_mul_overflow(*bytes, 10, bytes) ||
+            __builtin_add_overflow(*bytes, (uint64_t)(text.at[i] - '0'), bytes)) {
+            return "the workspace is larger than any memory";
+        }
+    }
+    return text.length == 0 ? "the workspace is not a number of bytes" : NULL;
+}
+
+/* "time,workspace,algorithm", or "solver,time,workspace,library,cache key" (older form). */
+static const char *take_fields(struct span name, struct span rest, struct find_part *part)
+{
+    struct span fields[4];
+    int count = 0;
+    while (count < 4 && take_until(&rest, ',', &fields[count])) {
+        count++;
+    }
+    if (count != 2 && count != 4) {
+        return "expected solver:time,workspace,algorithm "
+               "or algorithm:solver,time,workspace,library,key";
+    }
+    part->older = count == 4;
+    part->solver = part->older ? fields[0] : name;
+    part->time = fields[part->older ? 1 : 0];
+    part->workspace = fields[part->older ? 2 : 1];
+    part->algorithm = part->older ? name : rest;
+    part->library = part->older ? fields[3] : (struct span){0};
+    part->cache_key = part->older ? rest : (struct span){0};
+    if (part->solver.length == 0 || part->algorithm.length == 0) {
+        return "the solver or the algorithm has no name";
+    }
+    if (!take_time(part->time, &part->time_ms)) {
+        return "the time is not a number";
+    }
+    return take_workspace(part->workspace, &part->workspace_bytes);
+}
+
+const char *find_part_scan(struct span *rest, struct find_part *part)
+{
+    struct span name, fields;
+    if (!take_until(rest, ';', &part->entry)) {
+        part->entry = *rest;
+        *rest = (struct span){NULL, 0};
+    }
+    fields = part->entry;
+    if (!take_until(&fields, ':', &name)) {
+        return "expected a ':' behind the first name";
+    }
+    return take_fields(name, fields, part);
+}

@@ -1,0 +1,164 @@
+#include "export/formats/find_table.h"
+
+#include "export/formats/byte_source.h"
+#include "export/formats/line_reader.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+struct span find_row_key(const struct find_row *row)
+{
+    return (struct span){row->text.at, row->key_length};
+}
+
+struct span find_row_entries(const struct find_row *row)
+{
+    return (struct span){row->text.at + row->key_length + 1,
+                         row->text.length - row->key_length - 1};
+}
+
+void find_table_free(struct find_table *table)
+{
+    if (table != NULL) {
+        g_free(table->bytes);
+        g_clear_pointer(&table->rows, g_array_unref);
+        g_free(table);
+    }
+}
+
+/* Where to begin: a plain file's size and one more, which says that it ended. */
+static size_t first_size(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_size > 0 &&
+                   (uint64_t)status.st_size < FIND_TABLE_BYTES_MAX
+               ? (size_t)status.st_size + 1
+               : 1 << 16;
+}
+
+/* Room for that many bytes. In pages of 2 MiB, where the kernel gives them: at 4 kB each, the first
+ * touch of pages would be a quarter of the time that merging takes. */
+static char *grow(char *bytes, size_t room)
+{
+    char *grown = g_realloc(bytes, room);
+    char *end = grown + room;
+    char *first = grown + (HUGE_PAGE_BYTES - (uintptr_t)grown % HUGE_PAGE_BYTES);
+    if (room >= 2 * HUGE_PAGE_BYTES) {
+        /* Small pages serve as well, only slower. */
+        (void)madvise(first, (size_t)(end - first) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES,
+                      MADV_HUGEPAGE);
+    }
+    return grown;
+}
+
+static bool read_bytes(struct find_table *table, const char *path, GError **error)
+{
+    size_t length = 0, room = first_size(path);
+    g_autoptr(ByteSource) source = byte_source_open(path, error);
+    if (source == NULL) {
+        return false;
+    }
+    table->bytes = grow(NULL, room);
+    do {
+        if (table->size == room) {
+            room *= 2;
+            table->bytes = grow(table->bytes, room);
+        }
+        if (!byte_source_read(source, table->bytes + table->size, room - table->size, &length,
+                              error)) {
+            return false;
+        }
+        table->size += length;
+        if (table->size > FIND_TABLE_BYTES_MAX) {
+            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED,
+                        "'%s' unfolds to more than %" G_GUINT64_FORMAT " bytes", path,
+                        FIND_TABLE_BYTES_MAX);
+            return false;
+        }
+    } while (length > 0);
+    return true;
+}
+
+static const char *take_row(struct span text, struct find_row *row)
+{
+    if (text.length > 0 && text.at[text.length - 1] == '\r') {
+        text.length--;
+    }
+    if (text.length > LINE_BYTES_MAX) {
+        return "the line is longer than 1 MiB";
+    }
+    if (!span_printable(text)) {
+        return "the line holds a byte that is not printable ASCII";
+    }
+    const char *equals = memchr(text.at, '=', text.length);
+    if (equals == NULL || equals == text.at) {
+        return "expected a key and '='";
+    }
+    row->text = text;
+    row->key_length = (uint32_t)(equals - text.at);
+    return NULL;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct find_row *left = a, *right = b;
+    int order = span_compare(find_row_key(left), find_row_key(right));
+    return order != 0 ? order : (left->number > right->number) - (left->number < right->number);
+}
+
+/* Cuts the bytes into lines; *number is that of the line behind the last. */
+static void cut_lines(struct find_table *table, int64_t *number, find_bad_line *bad, void *data)
+{
+    const char *at = table->bytes, *end = table->bytes + table->size;
+    bool sorted = true;
+    struct find_row last = {0};
+    for (*number = 1; at < end; (*number)++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        struct span text = {at, (size_t)((stop != NULL ? stop : end) - at)};
+        struct find_row row = {.number = *number};
+        const char *wrong = take_row(text, &row);
+        at = stop != NULL ? stop + 1 : end;
+        if (wrong != NULL) {
+            bad(data, *number, wrong);
+            continue;
+        }
+        sorted = sorted && (last.text.at == NULL || compare_rows(&last, &row) < 0);
+        g_array_append_val(table->rows, row);
+        last = row;
+    }
+    if (!sorted) {
+        g_array_sort(table->rows, compare_rows);
+    }
+}
+
+/* A line that damage cut off is none. */
+static void drop_torn_line(struct find_table *table)
+{
+    while (table->size > 0 && table->bytes[table->size - 1] != '\n') {
+        table->size--;
+    }
+}
+
+struct find_table *find_table_read(const char *path, find_bad_line *bad, void *data, GError **error)
+{
+    int64_t number = 0;
+    g_autoptr(GError) damage = NULL;
+    g_autoptr(FindTable) table = g_new0(struct find_table, 1);
+    table->rows = g_array_new(FALSE, FALSE, sizeof(struct find_row));
+    bool whole = read_bytes(table, path, &damage);
+    if (!whole && table->size == 0) {
+        g_propagate_error(error, g_steal_pointer(&damage));
+        return NULL;
+    }
+    if (!whole) {
+        drop_torn_line(table);
+    }
+    cut_lines(table, &number, bad, data);
+    if (!whole) {
+        bad(data, number, damage->message);
+    }
+    return g_steal_pointer(&table);
+}

@@ -1,0 +1,171 @@
+#include "export/merge_parts.h"
+
+#include "export/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A row a format: how it is read, how it is written, which of the parts it cannot hold. */
+static const struct merge_format {
+    enum file_kind kind;
+    bool find, perf, kernels;
+    bool (*read)(struct merge *merge, guint input, GError **error);
+    bool (*write)(struct merge *merge, const char *path, GError **error);
+} formats[] = {
+    {FILE_FIND_DB, true, false, false, merge_finds_read, merge_finds_write},
+    {FILE_PERF_DB, false, true, false, merge_perfs_read, merge_perfs_write},
+    {FILE_PERF_TEXT, false, true, false, merge_perfs_read_text, merge_perfs_write_text},
+    {FILE_KERNEL_DB, false, false, true, merge_kernels_read, merge_kernels_write},
+};
+
+static const struct merge_format *find_format(enum file_kind kind, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(formats); i++) {
+        if (formats[i].kind == kind) {
+            return &formats[i];
+        }
+    }
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND, "a %s cannot be merged",
+                file_kind_name(kind));
+    return NULL;
+}
+
+struct merge_input *merge_input(const struct merge *merge, guint input)
+{
+    return &g_array_index(merge->report->inputs, struct merge_input, input);
+}
+
+/* ---- reading ---- */
+
+static bool read_input(struct merge *merge, const char *path, GError **error)
+{
+    guint input = merge->report->inputs->len;
+    struct merge_input added = {.path = g_strdup(path)};
+    g_array_append_val(merge->report->inputs, added);
+    const struct merge_format *format =
+        check_file_kind(path, &merge_input(merge, input)->kind, error)
+            ? find_format(merge_input(merge, input)->kind, error)
+            : NULL;
+    if (format == NULL || !format->read(merge, input, error)) {
+        if (strstr((*error)->message, path) == NULL) {
+            g_prefix_error(error, "cannot merge '%s': ", path);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* ---- writing ---- */
+
+static const struct merge_format *out_format(const char *out, GError **error)
+{
+    enum file_kind kind;
+    g_autofree char *name = g_path_get_basename(out);
+    if (g_str_has_suffix(name, ".bz2")) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                    "'%s' would be compressed: name it without .bz2 and run bzip2 on it", out);
+        return NULL;
+    }
+    if (!file_name_kind(name, &kind)) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                    "the name '%s' says no format: let it end in .fdb.txt, .db, .db.txt or .kdb",
+                    out);
+        return NULL;
+    }
+    return find_format(kind, error);
+}
+
+static void count_lost_parts(const struct merge *merge, const struct merge_format *format)
+{
+    int64_t *losses = merge->report->losses;
+    losses[LOSS_FIND] = format->find ? 0 : merge_finds_count(merge);
+    losses[LOSS_PERF] = format->perf ? 0 : merge_perfs_count(merge);
+    losses[LOSS_KERNELS] = format->kernels ? 0 : merge_kernels_count(merge);
+}
+
+static bool nothing_left(const struct merge_report *report, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
+                "nothing can be written as a %s: of the inputs nothing is left",
+                file_kind_name(report->kind));
+    if (report->places->len > 0) {
+        const struct merge_place *place = &g_array_index(report->places, struct merge_place, 0);
+        g_prefix_error(error, "%s %s %" G_GINT64_FORMAT ": %s; ",
+                       g_array_index(report->inputs, struct merge_input, place->input).path,
+                       place->noun, place->number, place->reason);
+    }
+    return false;
+}
+
+static bool write_beside(struct merge *merge, const struct merge_format *format, const char *temp,
+                         GError **error)
+{
+    const char *out = merge->report->out;
+    if (!format->write(merge, temp, error)) {
+        return false;
+    }
+    if (merge->report->keys == 0) {
+        return nothing_left(merge->report, error);
+    }
+    if (g_rename(temp, out) != 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot rename '%s' to '%s': %s", temp,
+                    out, g_strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static bool write_out(struct merge *merge, const struct merge_format *format, GError **error)
+{
+    g_autofree char *temp = g_strconcat(merge->report->out, ".XXXXXX", NULL);
+    int fd = g_mkstemp_full(temp, O_WRONLY | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot write beside '%s': %s",
+                    merge->report->out, g_strerror(errno));
+        return false;
+    }
+    close(fd);
+    count_lost_parts(merge, format);
+    if (!write_beside(merge, format, temp, error)) {
+        g_unlink(temp);
+        return false;
+    }
+    return true;
+}
+
+static bool merge_all(struct merge *merge, char *const *paths, const char *out, GError **error)
+{
+    const struct merge_format *format = out_format(out, error);
+    if (format == NULL) {
+        return false;
+    }
+    merge->report->kind = format->kind;
+    for (char *const *path = paths; *path != NULL; path++) {
+        if (!read_input(merge, *path, error)) {
+            return false;
+        }
+    }
+    return write_out(merge, format, error);
+}
+
+struct merge_report *merge_files(char *const *paths, const char *out,
+                                 const struct merge_options *options, GError **error)
+{
+    g_autoptr(MergeReport) report = merge_report_new(out);
+    GError *failure = NULL;
+    struct merge merge = {options, report, merge_finds_new(), merge_perfs_new(),
+                          merge_kernels_new()};
+    bool done = merge_all(&merge, paths, out, &failure);
+    merge_finds_free(merge.finds);
+    merge_perfs_free(merge.perfs);
+    merge_kernels_free(merge.kernels);
+    if (!done) {
+        g_propagate_error(error, failure);
+        return NULL;
+    }
+    merge_report_finish(report);
+    return g_steal_pointer(&report);
+}

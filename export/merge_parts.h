@@ -1,0 +1,93 @@
+/*
+ * What merging is made of, internal to the room. An input's file holds one or
+ * more parts (find entries, perf rows, kernels); a format's read function adds
+ * its parts to the merge, and its write function takes the merged parts that it
+ * can express. A format that holds several parts is one more row of the table
+ * in merge.c.
+ */
+#ifndef EXPORT_MERGE_PARTS_H
+#define EXPORT_MERGE_PARTS_H
+
+#include "export/formats/find_table.h"
+#include "export/formats/kernel_db.h"
+#include "export/formats/perf_db.h"
+#include "export/merge.h"
+
+struct merge {
+    const struct merge_options *options;
+    struct merge_report *report;
+    struct merge_finds *finds;
+    struct merge_perfs *perfs;
+    struct merge_kernels *kernels;
+};
+
+struct merge_input *merge_input(const struct merge *merge, guint input);
+
+struct merge_report *merge_report_new(const char *out);
+/* Puts places in order once all are known. */
+void merge_report_finish(struct merge_report *report);
+
+/* What is left out, with its place. */
+G_GNUC_PRINTF(5, 6)
+void merge_left_out(struct merge *merge, guint input, const char *noun, int64_t number,
+                    const char *format, ...);
+
+/* One side of a conflict. */
+struct merge_side {
+    guint input;
+    const char *noun;
+    int64_t number;
+    struct span value;
+};
+void merge_conflict(struct merge *merge, struct span key, struct span solver,
+                    const struct merge_side *kept, const struct merge_side *dropped);
+
+/* ---- find entries ---- */
+
+struct merge_finds *merge_finds_new(void);
+void merge_finds_free(struct merge_finds *finds);
+bool merge_finds_read(struct merge *merge, guint input, GError **error);
+/* Lines that were read; nothing says yet that they are good. */
+int64_t merge_finds_count(const struct merge *merge);
+/* Forgets what was read: its memory is free for reading back what was written. */
+void merge_finds_drop(struct merge *merge);
+
+/* An entry and where it comes from. */
+struct find_choice {
+    struct find_part part;
+    guint input;
+    int64_t number;
+    guint rank; /* in the order of inputs and lines */
+};
+
+/* A key with what the policy chose of it, by time, ties by name. */
+struct merged_find {
+    struct span key;
+    struct find_choice *const *choices;
+    guint count;
+    struct span line; /* the whole line where it is one input's as it stands, else length 0 */
+};
+typedef bool merge_find_emit(void *data, const struct merged_find *merged, GError **error);
+/* Calls emit for every key in its order. */
+bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GError **error);
+bool merge_finds_write(struct merge *merge, const char *path, GError **error);
+
+/* ---- perf rows ---- */
+
+struct merge_perfs *merge_perfs_new(void);
+void merge_perfs_free(struct merge_perfs *perfs);
+bool merge_perfs_read(struct merge *merge, guint input, GError **error);
+bool merge_perfs_read_text(struct merge *merge, guint input, GError **error);
+int64_t merge_perfs_count(const struct merge *merge);
+bool merge_perfs_write(struct merge *merge, const char *path, GError **error);
+bool merge_perfs_write_text(struct merge *merge, const char *path, GError **error);
+
+/* ---- kernels ---- */
+
+struct merge_kernels *merge_kernels_new(void);
+void merge_kernels_free(struct merge_kernels *kernels);
+bool merge_kernels_read(struct merge *merge, guint input, GError **error);
+int64_t merge_kernels_count(const struct merge *merge);
+bool merge_kernels_write(struct merge *merge, const char *path, GError **error);
+
+#endif
