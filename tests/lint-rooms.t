@@ -38,6 +38,7 @@ finds 'libpq is in schema only' coordinator/api/a.c '<libpq-fe.h>' 'coordinator 
 finds 'OpenCL is not in coordinator' coordinator/a.c '<CL/cl.h>' 'may not use'
 finds 'export does not know worker' export/a.c '"worker/commands.h"' 'export may not know'
 finds 'importers read formats' coordinator/a.c '"export/formats/find_db.h"' ''
+finds 'formats know the reader' export/formats/a.c '"export/reader/a.h"' ''
 finds 'formats know no database' export/formats/a.c '"schema/store.h"' 'formats may not know'
 finds 'main sees a room through its commands' coordinator/main.c '"worker/commands.h"' ''
 finds 'main sees nothing else of it' coordinator/main.c '"worker/agent.h"' 'main may not know'

@@ -1,0 +1,44 @@
+/*
+ * One of the two sets of problems of a .sjdb file in the making: the problems with find entries, or
+ * those with perf params. Internal to the writer.
+ */
+#ifndef EXPORT_SJDB_SET_H
+#define EXPORT_SJDB_SET_H
+
+#include "export/formats/sjdb_rows.h"
+#include "export/formats/sjdb_time.h"
+#include "export/reader/skipjackdb.h"
+
+struct sjdb_set_item {
+    guint32 choice;
+    uint64_t value; /* workspace, or the text of the params */
+    double time_ms;
+};
+
+/* Texts and solvers by the ids that they have while the file is made. */
+struct sjdb_set_builder {
+    struct sjdb_rows shapes, variants, choices;
+    GArray *records; /* of problems */
+    GArray *items;   /* struct sjdb_set_item, of each record in a row */
+};
+/* Fields of a choice. "none" of a text is 0; others are 1 and its id. */
+enum { CHOICE_SOLVER, CHOICE_ALGORITHM, CHOICE_LIBRARY, CHOICE_IDLE, CHOICE_FIELDS };
+
+void sjdb_set_builder_init(struct sjdb_set_builder *builder);
+void sjdb_set_builder_clear(struct sjdb_set_builder *builder);
+/* Items stay in this order. */
+void sjdb_set_add(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
+                  uint64_t epilogue, const struct sjdb_set_item *items, gsize count);
+
+/* What ids become in the file. */
+struct sjdb_renaming {
+    const GArray *texts, *solvers; /* guint32: rank by id */
+};
+/* Writes all sections of the set, which begin at kind `base`; with times where times is not NULL, and
+ * with texts for values where values_are_texts. EXPORT_ERROR_SYNTAX when a problem was added
+ * twice. */
+bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
+                    uint32_t base, bool values_are_texts, const struct sjdb_times *times,
+                    SjdbFile *file, GError **error);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * Writes a .sjdb file: find entries and perf params of one target in a file that libskipjackdb maps
+ * and reads (export/reader/FORMAT.md). What is added is kept in memory, about 30 bytes an entry,
+ * until the file is written; equal contents give equal bytes, in whatever order they came.
+ */
+#ifndef EXPORT_SJDB_WRITE_H
+#define EXPORT_SJDB_WRITE_H
+
+#include "export/formats/export_error.h"
+#include "solvers/problem_key.h"
+
+typedef struct sjdb_writer SjdbWriter;
+SjdbWriter *sjdb_writer_new(void);
+void sjdb_writer_free(SjdbWriter *writer);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SjdbWriter, sjdb_writer_free)
+
+/* JSON text on where the data comes from. */
+void sjdb_writer_set_meta(SjdbWriter *writer, const char *json);
+
+/* What is known of a solver beside its name; without it nothing is. */
+void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revision, bool dynamic,
+                            bool tunable);
+
+struct sjdb_find_entry {
+    const char *solver, *algorithm;
+    const char *library; /* the older form's; NULL or "" for the newer one */
+    double time_ms;      /* any double, kept as it is */
+    uint64_t workspace_bytes;
+};
+/* A problem and its entries in their order. EXPORT_ERROR_SYNTAX for none and for more than
+ * a thousand of them. A problem may be added once; adding it again is an error of
+ * sjdb_writer_finish(). */
+bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
+                          const struct sjdb_find_entry *entries, gsize count, GError **error);
+
+/* Writes the file beside its place and renames it. The writer can only be freed afterwards. */
+bool sjdb_writer_finish(SjdbWriter *writer, const char *path, GError **error);
+
+#endif

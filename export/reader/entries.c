@@ -1,0 +1,187 @@
+/* What is known of a problem: its list of choices, and what its payload adds to each. */
+#include "export/reader/view.h"
+
+void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
+                     struct sjdb_items *items)
+{
+    const struct sjdb_array *lists = &set->part[SJDB_PROBLEM_LISTS];
+    uint64_t sampled = number / SJDB_PAYLOAD_STEP;
+    uint64_t list = sjdb_get(look, lists, number);
+    items->set = set;
+    items->bit = sjdb_get(look, &set->part[SJDB_PAYLOAD_STARTS], sampled);
+    for (uint64_t i = sampled * SJDB_PAYLOAD_STEP; i < number; i++) {
+        items->bit += sjdb_get(look, &set->part[SJDB_LIST_BITS], sjdb_get(look, lists, i));
+    }
+    items->next = sjdb_get(look, &set->part[SJDB_LIST_STARTS], list);
+    items->end = sjdb_get(look, &set->part[SJDB_LIST_STARTS], list + 1);
+    if (items->end > set->part[SJDB_LIST_ITEMS].count || items->next > items->end ||
+        items->end - items->next > SJDB_LIST_MAX) {
+        look->damaged = true;
+    }
+}
+
+static uint64_t take_payload(struct sjdb_look *look, struct sjdb_items *items, uint64_t width)
+{
+    const struct sjdb_array *payload = &items->set->part[SJDB_PAYLOAD];
+    if (width > 64 || items->bit > payload->count || width > payload->count - items->bit) {
+        look->damaged = true;
+        return 0;
+    }
+    uint64_t value = sjdb_bits(payload->bytes, items->bit, (uint32_t)width);
+    items->bit += width;
+    return value;
+}
+
+static uint64_t take_value(struct sjdb_look *look, struct sjdb_items *items, uint64_t choice)
+{
+    const struct sjdb_array *part = items->set->part;
+    uint64_t first = sjdb_get(look, &part[SJDB_CHOICE_STARTS], choice);
+    uint64_t end = sjdb_get(look, &part[SJDB_CHOICE_STARTS], choice + 1);
+    uint64_t value = take_payload(look, items, sjdb_get(look, &part[SJDB_CHOICE_WIDTHS], choice));
+    if (first == end) {
+        return value;
+    }
+    if (end < first || value >= end - first) {
+        look->damaged = true;
+        return 0;
+    }
+    return sjdb_get(look, &part[SJDB_CHOICE_VALUES], first + value);
+}
+
+bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sjdb_item *item)
+{
+    if (look->damaged || items->next >= items->end) {
+        return false;
+    }
+    item->choice = sjdb_get(look, &items->set->part[SJDB_LIST_ITEMS], items->next++);
+    item->time_code = take_payload(look, items, items->set->time_width);
+    item->value = take_value(look, items, item->choice);
+    return !look->damaged;
+}
+
+static double time_of(struct sjdb_look *look, uint64_t code)
+{
+    const struct skipjackdb *db = look->db;
+    double time = 0;
+    if (code >= db->first_rare) {
+        uint64_t bits = sjdb_get(look, &db->single[SJDB_RARE_TIMES], code - db->first_rare);
+        memcpy(&time, &bits, sizeof time);
+        return time;
+    }
+    uint32_t i = db->time_range_count;
+    while (i > 1 && code < db->times[i - 1].first_code) {
+        i--;
+    }
+    if (i == 0) {
+        look->damaged = true;
+        return 0;
+    }
+    const struct sjdb_time_range *range = &db->times[i - 1];
+    return (double)(range->first_mantissa + (code - range->first_code)) / range->scale;
+}
+
+/* A text of which 0 is none. */
+static const char *text_or_none(struct sjdb_look *look, const struct sjdb_array *numbers,
+                                uint64_t choice)
+{
+    uint64_t number = sjdb_get(look, numbers, choice);
+    return number == 0 ? "" : sjdb_text(look, number - 1);
+}
+
+static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item,
+                       struct skipjackdb_entry *entry)
+{
+    const struct skipjackdb *db = look->db;
+    const struct sjdb_array *part = db->find.part;
+    uint64_t solver = sjdb_get(look, &part[SJDB_CHOICE_SOLVERS], item->choice);
+    entry->solver = sjdb_text(look, sjdb_get(look, &db->single[SJDB_SOLVER_NAMES], solver));
+    entry->revision = (uint32_t)sjdb_get(look, &db->single[SJDB_SOLVER_REVISIONS], solver);
+    entry->flags = (uint32_t)sjdb_get(look, &db->single[SJDB_SOLVER_FLAGS], solver);
+    entry->algorithm = text_or_none(look, &part[SJDB_CHOICE_ALGORITHMS], item->choice);
+    entry->library = text_or_none(look, &part[SJDB_CHOICE_LIBRARIES], item->choice);
+    entry->time_ms = time_of(look, item->time_code);
+    entry->workspace_bytes = item->value;
+}
+
+/* A caller compiled with a later header has a larger struct: what is behind ours becomes 0. */
+static void hand_out(const struct skipjackdb_entry *entry, void *room, size_t entry_size)
+{
+    memset(room, 0, entry_size);
+    memcpy(room, entry, sizeof *entry);
+}
+
+int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_entry *entries,
+                       size_t entry_size, size_t room, size_t *count)
+{
+    struct sjdb_look look = {db, false};
+    struct sjdb_items items;
+    struct sjdb_item item;
+    size_t found = 0;
+    if (db == NULL || count == NULL || entry_size < sizeof *entries ||
+        (entries == NULL && room > 0)) {
+        return SKIPJACKDB_USAGE;
+    }
+    *count = 0;
+    if (number >= skipjackdb_problem_count(db)) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    sjdb_items_init(&look, &db->find, number, &items);
+    for (; found < room && sjdb_items_next(&look, &items, &item); found++) {
+        struct skipjackdb_entry entry;
+        fill_entry(&look, &item, &entry);
+        hand_out(&entry, (char *)entries + found * entry_size, entry_size);
+    }
+    if (look.damaged) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    *count = found + (size_t)(items.end - items.next);
+    return SKIPJACKDB_OK;
+}
+
+static uint32_t flags_of(struct sjdb_look *look, const struct sjdb_item *item)
+{
+    uint64_t solver = sjdb_get(look, &look->db->find.part[SJDB_CHOICE_SOLVERS], item->choice);
+    return (uint32_t)sjdb_get(look, &look->db->single[SJDB_SOLVER_FLAGS], solver);
+}
+
+static bool within(struct sjdb_look *look, const struct sjdb_item *item,
+                   const struct skipjackdb_limits *limits)
+{
+    return limits == NULL ||
+           (item->value <= limits->workspace_bytes &&
+            (limits->flags == 0 || (flags_of(look, item) & limits->flags) == limits->flags));
+}
+
+int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjackdb_limits *limits,
+                    struct skipjackdb_entry *entry, size_t entry_size)
+{
+    struct sjdb_look look = {db, false};
+    struct sjdb_items items;
+    struct sjdb_item item, best = {0};
+    struct skipjackdb_entry filled;
+    double least = 0;
+    if (db == NULL || entry == NULL || entry_size < sizeof *entry ||
+        (limits != NULL && !SJDB_SIZED(limits))) {
+        return SKIPJACKDB_USAGE;
+    }
+    if (number >= skipjackdb_problem_count(db)) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    sjdb_items_init(&look, &db->find, number, &items);
+    while (sjdb_items_next(&look, &items, &item)) {
+        double time = time_of(&look, item.time_code);
+        if (time > 0 && (least <= 0 || time < least) && within(&look, &item, limits)) {
+            least = time;
+            best = item;
+        }
+    }
+    if (!look.damaged && least <= 0) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    fill_entry(&look, &best, &filled);
+    if (look.damaged) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    hand_out(&filled, entry, entry_size);
+    return SKIPJACKDB_OK;
+}

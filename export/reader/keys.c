@@ -1,0 +1,257 @@
+/* Where a problem is: by shape, then by variant within the shape's set. */
+#include "export/reader/view.h"
+
+/* Shapes whose hash begins with the bucket's bits. */
+static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t hash,
+                      uint64_t *first, uint64_t *end)
+{
+    uint64_t bucket = set->bucket_bits > 0 ? hash >> (64 - set->bucket_bits) : 0;
+    *first = sjdb_get(look, &set->part[SJDB_BUCKETS], bucket);
+    *end = sjdb_get(look, &set->part[SJDB_BUCKETS], bucket + 1);
+    if (*end > set->part[SJDB_SHAPES].count || *first > *end || *end - *first > SJDB_BUCKET_MAX) {
+        look->damaged = true;
+        *first = *end = 0;
+    }
+}
+
+static uint64_t shape_cell(struct sjdb_look *look, const struct sjdb_set *set, uint64_t shape,
+                           int column)
+{
+    return sjdb_cell(look, &set->part[SJDB_SHAPES], shape, &set->shape[column],
+                     &set->part[SJDB_SHAPE_VALUES]);
+}
+
+/* Fingerprints nearly always tell, so that comparing everything costs less than asking each time. */
+static bool shape_is(struct sjdb_look *look, const struct sjdb_set *set, uint64_t shape,
+                     const uint64_t *fields)
+{
+    uint64_t different = 0;
+    for (int i = 0; i < set->varying_count; i++) {
+        int column = set->varying[i];
+        different |= shape_cell(look, set, shape, column) ^ fields[column];
+    }
+    return different == 0;
+}
+
+static bool constants_are(const struct sjdb_set *set, const uint64_t *fields)
+{
+    uint64_t different = 0;
+    for (int i = 0; i < SJDB_SHAPE_FIELDS; i++) {
+        different |= set->shape[i].width == 0 ? set->constant[i] ^ fields[i] : 0;
+    }
+    return different == 0;
+}
+
+static bool find_shape(struct sjdb_look *look, const struct sjdb_set *set, const uint64_t *fields,
+                       uint64_t *shape)
+{
+    uint64_t hash = sjdb_fields_hash(fields, SJDB_SHAPE_FIELDS);
+    uint64_t first, end;
+    bucket_of(look, set, hash, &first, &end);
+    for (uint64_t i = first; i < end; i++) {
+        if (sjdb_get(look, &set->part[SJDB_FINGERPRINTS], i) == (hash & 0xffff) &&
+            shape_is(look, set, i, fields)) {
+            *shape = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool variant_is(struct sjdb_look *look, const struct sjdb_set *set, uint64_t variant,
+                       const uint64_t *fields)
+{
+    if (variant >= set->part[SJDB_VARIANTS].count) {
+        look->damaged = true;
+        return false;
+    }
+    for (int i = 0; i < SJDB_VARIANT_FIELDS; i++) {
+        if (sjdb_cell(look, &set->part[SJDB_VARIANTS], variant, &set->variant[i],
+                      &set->part[SJDB_VARIANT_VALUES]) != fields[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An empty slot ends the search. */
+static bool find_variant(struct sjdb_look *look, const struct sjdb_set *set, const uint64_t *fields,
+                         uint64_t *variant)
+{
+    const struct sjdb_array *slots = &set->part[SJDB_VARIANT_SLOTS];
+    uint64_t slot = sjdb_fields_hash(fields, SJDB_VARIANT_FIELDS);
+    for (int i = 0; i < SJDB_PROBES_MAX && slots->count > 0; i++, slot++) {
+        uint64_t held = sjdb_get(look, slots, slot & set->slot_mask);
+        if (held == 0) {
+            return false;
+        }
+        if (variant_is(look, set, held - 1, fields)) {
+            *variant = held - 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the variant stands in the shape's set; sets are ascending. */
+static bool find_rank(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
+                      uint64_t variant, uint64_t *rank)
+{
+    const struct sjdb_array *items = &set->part[SJDB_SET_ITEMS];
+    uint64_t first = sjdb_get(look, &set->part[SJDB_SET_STARTS], which);
+    uint64_t low = first, high = sjdb_get(look, &set->part[SJDB_SET_STARTS], which + 1);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        uint64_t held = sjdb_get(look, items, middle);
+        if (held == variant) {
+            *rank = middle - first;
+            return true;
+        }
+        if (held < variant) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return false;
+}
+
+/* 0 for none, else one more than the text's number; false where no problem here has it. */
+static bool epilogue_number(struct sjdb_look *look, const struct skipjackdb_problem *problem,
+                            uint64_t *number)
+{
+    *number = 0;
+    if (problem->epilogue[0] != '\0') {
+        *number = (uint64_t)(sjdb_text_number(look, problem->epilogue) + 1);
+        return *number != 0;
+    }
+    return true;
+}
+
+int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
+                  const struct skipjackdb_problem *problem, uint64_t *number)
+{
+    struct sjdb_look look = {db, false};
+    uint64_t shape_fields[SJDB_SHAPE_FIELDS], variant_fields[SJDB_VARIANT_FIELDS];
+    uint64_t shape = 0, variant = 0, rank = 0, epilogue = 0;
+    if (set->part[SJDB_SHAPES].count == 0) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    sjdb_shape_fields(problem, shape_fields);
+    bool found = constants_are(set, shape_fields) && epilogue_number(&look, problem, &epilogue) &&
+                 find_shape(&look, set, shape_fields, &shape);
+    if (found) {
+        sjdb_variant_fields(problem, epilogue, variant_fields);
+        found =
+            find_variant(&look, set, variant_fields, &variant) &&
+            find_rank(&look, set, shape_cell(&look, set, shape, SJDB_SHAPE_SET), variant, &rank);
+    }
+    if (found) {
+        *number = shape_cell(&look, set, shape, SJDB_SHAPE_BASE) + rank;
+        look.damaged = look.damaged || *number >= set->part[SJDB_PROBLEM_LISTS].count;
+    }
+    return look.damaged ? SKIPJACKDB_DAMAGED : found ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
+}
+
+/* The last shape whose first problem is not behind the number. */
+static uint64_t shape_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number)
+{
+    uint64_t low = 0, high = set->part[SJDB_SHAPES].count;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (shape_cell(look, set, middle, SJDB_SHAPE_BASE) <= number) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The variant with that rank in the set; -1 where the set ends before it. */
+static int64_t variant_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
+                          uint64_t rank)
+{
+    uint64_t first = sjdb_get(look, &set->part[SJDB_SET_STARTS], which);
+    uint64_t end = sjdb_get(look, &set->part[SJDB_SET_STARTS], which + 1);
+    if (end < first || rank >= end - first) {
+        return -1;
+    }
+    uint64_t variant = sjdb_get(look, &set->part[SJDB_SET_ITEMS], first + rank);
+    return variant < set->part[SJDB_VARIANTS].count ? (int64_t)variant : -1;
+}
+
+static bool read_variant(struct sjdb_look *look, const struct sjdb_set *set, uint64_t variant,
+                         struct skipjackdb_problem *problem)
+{
+    uint64_t fields[SJDB_VARIANT_FIELDS];
+    const char *epilogue = "";
+    for (int i = 0; i < SJDB_VARIANT_FIELDS; i++) {
+        fields[i] = sjdb_cell(look, &set->part[SJDB_VARIANTS], variant, &set->variant[i],
+                              &set->part[SJDB_VARIANT_VALUES]);
+    }
+    if (fields[SJDB_VARIANT_EPILOGUE] > 0) {
+        epilogue = sjdb_text(look, fields[SJDB_VARIANT_EPILOGUE] - 1);
+    }
+    size_t length = strlen(epilogue);
+    if (!sjdb_variant_from_fields(fields, problem) || length >= SKIPJACKDB_EPILOGUE_MAX) {
+        return false;
+    }
+    memset(problem->epilogue, 0, sizeof problem->epilogue);
+    memcpy(problem->epilogue, epilogue, length);
+    return true;
+}
+
+int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
+                     struct skipjackdb_problem *problem)
+{
+    struct sjdb_look look = {db, false};
+    uint64_t fields[SJDB_SHAPE_COLUMNS];
+    if (number >= set->part[SJDB_PROBLEM_LISTS].count) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    if (set->part[SJDB_SHAPES].count == 0) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    uint64_t shape = shape_of(&look, set, number);
+    for (int i = 0; i < SJDB_SHAPE_COLUMNS; i++) {
+        fields[i] = shape_cell(&look, set, shape, i);
+    }
+    int64_t variant =
+        variant_of(&look, set, fields[SJDB_SHAPE_SET], number - fields[SJDB_SHAPE_BASE]);
+    if (variant < 0 || !read_variant(&look, set, (uint64_t)variant, problem) || look.damaged) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    sjdb_shape_from_fields(fields, problem);
+    return SKIPJACKDB_OK;
+}
+
+uint64_t skipjackdb_problem_count(const skipjackdb *db)
+{
+    return db == NULL ? 0 : db->find.part[SJDB_PROBLEM_LISTS].count;
+}
+
+int skipjackdb_problem_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem)
+{
+    if (db == NULL || !SJDB_SIZED(problem)) {
+        return SKIPJACKDB_USAGE;
+    }
+    return sjdb_set_problem(db, &db->find, number, problem);
+}
+
+int skipjackdb_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                    uint64_t *number)
+{
+    if (db == NULL || !SJDB_SIZED(problem) || number == NULL ||
+        memchr(problem->epilogue, '\0', sizeof problem->epilogue) == NULL) {
+        return SKIPJACKDB_USAGE;
+    }
+    return sjdb_set_find(db, &db->find, problem, number);
+}
+
+int skipjackdb_find_key(const skipjackdb *db, const char *key, uint64_t *number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    int code = skipjackdb_problem_parse(key, &problem);
+    return code == SKIPJACKDB_OK ? skipjackdb_find(db, &problem, number) : code;
+}

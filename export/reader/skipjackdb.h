@@ -1,0 +1,178 @@
+/*
+ * libskipjackdb reads .sjdb files: which solver, with which config and which kernel, computes a
+ * convolution fastest on one target. It needs libc and libzstd alone.
+ *
+ * A file is mapped read-only and never changed. Opening it is constant work. Lookups take no lock
+ * and no memory: any number of threads may use one handle, any number of processes one file. All
+ * texts that are handed out lie in the mapped file and live until skipjackdb_close().
+ *
+ * Nothing in a file is believed: damage is told as SKIPJACKDB_DAMAGED, where it is met or by
+ * skipjackdb_verify(). A file that somebody cuts short while it is mapped ends the process by
+ * SIGBUS, as with any mapped file: replace a database by rename, never in place.
+ *
+ * Structs that a caller hands in begin with `size`, the sizeof that the caller was compiled with,
+ * so that later versions may add fields at their ends.
+ */
+#ifndef SKIPJACKDB_H
+#define SKIPJACKDB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What functions return. The numbers never change. */
+enum skipjackdb_code {
+    SKIPJACKDB_OK = 0,
+    SKIPJACKDB_NOT_FOUND = 1, /* The database holds no such thing. */
+    SKIPJACKDB_IO = 2,        /* The file cannot be opened or mapped; errno says why. */
+    SKIPJACKDB_FORMAT = 3,    /* The file is no .sjdb, or was changed as if it were text. */
+    SKIPJACKDB_VERSION = 4,   /* The file is of a newer major version than this library. */
+    SKIPJACKDB_TRUNCATED = 5, /* The file has another length than it says. */
+    SKIPJACKDB_DAMAGED = 6,   /* A checksum, an offset or an index in the file is wrong. */
+    SKIPJACKDB_SYNTAX = 7,    /* A key does not follow its grammar. */
+    SKIPJACKDB_USAGE = 8,     /* A struct's size or an argument is not possible. */
+    SKIPJACKDB_SPACE = 9,     /* The caller's buffer is too small. */
+    SKIPJACKDB_MEMORY = 10,   /* There is no memory for a handle. */
+};
+
+/* A code in words. Static. */
+const char *skipjackdb_error_text(int code);
+/* This library's version, "1.0". Static. */
+const char *skipjackdb_version(void);
+
+/* ---- a problem ---- */
+
+enum skipjackdb_direction { SKIPJACKDB_F, SKIPJACKDB_B, SKIPJACKDB_W };
+
+enum skipjackdb_type {
+    SKIPJACKDB_NO_TYPE, /* of a cast: none */
+    SKIPJACKDB_FP32,
+    SKIPJACKDB_FP16,
+    SKIPJACKDB_BF16,
+    SKIPJACKDB_INT8,
+    SKIPJACKDB_INT32,
+    SKIPJACKDB_FP64,
+    SKIPJACKDB_FP8,
+    SKIPJACKDB_BF8,
+};
+
+enum skipjackdb_layout {
+    SKIPJACKDB_NCHW,
+    SKIPJACKDB_NHWC,
+    SKIPJACKDB_CHWN,
+    SKIPJACKDB_NCHWC4,
+    SKIPJACKDB_NCHWC8,
+    SKIPJACKDB_CHWNC4,
+    SKIPJACKDB_CHWNC8,
+    SKIPJACKDB_NCDHW,
+    SKIPJACKDB_NDHWC,
+};
+
+#define SKIPJACKDB_EPILOGUE_MAX 96
+#define SKIPJACKDB_KEY_MAX      512
+
+/*
+ * A convolution in forward terms, whatever the direction: x is the forward input (c channels, size
+ * in[]), w the filter, y the forward output (k channels, size out[]). Sizes are in the order depth,
+ * height, width; in 2D the depth's in, fil, out, stride and dilation are 1 and its pad is 0. type,
+ * cast and layout are those of x, w, y.
+ */
+struct skipjackdb_problem {
+    size_t size;
+    int64_t n, c, k, groups;
+    int64_t in[3], fil[3], out[3], pad[3], stride[3], dilation[3];
+    int32_t spatial_dim; /* 2 or 3 */
+    int32_t direction;   /* enum skipjackdb_direction */
+    int32_t type[3];     /* enum skipjackdb_type */
+    int32_t cast[3];
+    int32_t layout[3];                      /* enum skipjackdb_layout */
+    int32_t bias;                           /* 0 or 1 */
+    char epilogue[SKIPJACKDB_EPILOGUE_MAX]; /* canonical text ("+bias+relu"), "" for none */
+};
+
+/* A 2D FP32 NCHW forward problem with every size 1. problem->size must be set. */
+int skipjackdb_problem_init(struct skipjackdb_problem *problem);
+/* out[] from the other fields: (in + 2*pad - dilation*(fil-1) - 1)/stride + 1, at least 1. */
+int skipjackdb_problem_set_output(struct skipjackdb_problem *problem);
+/* Takes a find-db key apart ("64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"), an epilogue
+ * behind it too. SKIPJACKDB_SYNTAX where it is none; *problem is then undefined but for its size. */
+int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *problem);
+/* Its inverse; SKIPJACKDB_KEY_MAX bytes are enough for what skipjackdb_problem_parse() gives. */
+int skipjackdb_problem_key(const struct skipjackdb_problem *problem, char *buffer, size_t size);
+
+/* ---- a database ---- */
+
+typedef struct skipjackdb skipjackdb;
+
+/* Opens a file; *db is NULL unless this returns SKIPJACKDB_OK. */
+int skipjackdb_open(const char *path, skipjackdb **db);
+/* Ends its use; NULL is fine. No other thread may still use it. */
+void skipjackdb_close(skipjackdb *db);
+/* Compares every section with its checksum and reads every record once: what a release is checked
+ * with. Takes as long as reading the file. */
+int skipjackdb_verify(const skipjackdb *db);
+/* JSON text about where the data comes from, "" for none. */
+const char *skipjackdb_meta(const skipjackdb *db);
+
+/* A section, for those who ask where the bytes go. SKIPJACKDB_NOT_FOUND behind the last. */
+struct skipjackdb_section {
+    size_t size;
+    uint32_t kind;    /* FORMAT.md names them */
+    uint32_t width;   /* bits of an item */
+    uint64_t items;   /* their count */
+    uint64_t bytes;   /* what it takes in the file */
+    const char *name; /* "?" for one that this library does not know. Static. */
+};
+int skipjackdb_section_at(const skipjackdb *db, size_t index, struct skipjackdb_section *section);
+
+/* ---- what is known of a problem ---- */
+
+enum skipjackdb_flags {
+    SKIPJACKDB_DYNAMIC = 1, /* one kernel serves all sizes: nothing need be compiled for this one */
+    SKIPJACKDB_TUNABLE = 2, /* the solver has configs */
+    SKIPJACKDB_FLAGS_KNOWN = 4, /* the two flags above were known when the file was written */
+};
+
+struct skipjackdb_entry {
+    const char *solver;
+    const char *algorithm; /* "miopenConvolutionFwdAlgoGEMM" */
+    const char *library;   /* "" unless the entry was read from the older form of find-dbs */
+    double time_ms;
+    uint64_t workspace_bytes;
+    uint32_t revision; /* of the solver, 0 where unknown */
+    uint32_t flags;    /* of enum skipjackdb_flags */
+};
+
+/* How many problems have find entries; they are numbered from 0. */
+uint64_t skipjackdb_problem_count(const skipjackdb *db);
+/* The problem with that number; problem->size must be set. */
+int skipjackdb_problem_at(const skipjackdb *db, uint64_t number,
+                          struct skipjackdb_problem *problem);
+/* A problem's number. SKIPJACKDB_NOT_FOUND where the database does not hold it. */
+int skipjackdb_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                    uint64_t *number);
+/* The same for a key's text. */
+int skipjackdb_find_key(const skipjackdb *db, const char *key, uint64_t *number);
+
+/* The entries of a problem in the order of the database: at most `room` of them into entries, each
+ * entry_size (sizeof *entries) bytes; *count is how many there are. */
+int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_entry *entries,
+                       size_t entry_size, size_t room, size_t *count);
+
+struct skipjackdb_limits {
+    size_t size;
+    uint64_t workspace_bytes; /* no entry with more; UINT64_MAX: any */
+    uint32_t flags;           /* flags that the entry must have, of enum skipjackdb_flags */
+};
+/* The fastest entry within the limits (NULL: none). Times that are not above 0 never win. */
+int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjackdb_limits *limits,
+                    struct skipjackdb_entry *entry, size_t entry_size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,149 @@
+/*
+ * How this library sees a mapped file: arrays of packed numbers, none of which is read past its
+ * end. A number asked for beyond an array's end is 0 and marks the look as damaged, so that callers
+ * ask once, at their end. Internal to the library.
+ */
+#ifndef EXPORT_READER_VIEW_H
+#define EXPORT_READER_VIEW_H
+
+#include "export/reader/layout.h"
+
+#include <endian.h>
+#include <string.h>
+
+struct sjdb_array {
+    const uint8_t *bytes; /* SJDB_PAD_BYTES follow the items; never NULL */
+    uint64_t count;
+    uint32_t width; /* bits of an item: up to 64, but for rows */
+};
+
+struct sjdb_column {
+    uint32_t offset; /* bits, from the row's begin */
+    uint32_t width;
+    uint64_t first, count; /* its dictionary; count 0: the number itself is the value */
+};
+
+/* One of the two sets of problems. */
+struct sjdb_set {
+    struct sjdb_array part[SJDB_PART_COUNT];
+    struct sjdb_column shape[SJDB_SHAPE_COLUMNS];
+    /* Columns of one value need no reading: those of more, and what the others are. */
+    uint8_t varying[SJDB_SHAPE_FIELDS], varying_count;
+    uint64_t constant[SJDB_SHAPE_FIELDS];
+    struct sjdb_column variant[SJDB_VARIANT_FIELDS];
+    uint32_t bucket_bits;
+    uint32_t time_width; /* bits of an entry's time in the payload */
+    uint64_t slot_mask;
+};
+
+/* Times whose codes begin at first_code: (first_mantissa + code - first_code) / scale. */
+struct sjdb_time_range {
+    uint64_t first_code, first_mantissa;
+    double scale;
+};
+
+#define SJDB_SINGLES (SJDB_RARE_TIMES + 1)
+
+struct skipjackdb {
+    const uint8_t *bytes;
+    size_t length;
+    uint32_t section_count;
+    struct sjdb_array single[SJDB_SINGLES]; /* by enum sjdb_kind */
+    struct sjdb_set find, perf;
+    struct sjdb_time_range times[SJDB_TIME_RANGES_MAX];
+    uint32_t time_range_count;
+    uint64_t first_rare; /* codes from here on are numbers of rare times */
+};
+
+/* One question to a database. */
+struct sjdb_look {
+    const struct skipjackdb *db;
+    bool damaged;
+};
+
+static inline uint32_t sjdb_le32(const uint8_t *bytes)
+{
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return le32toh(value);
+}
+
+static inline uint64_t sjdb_le64(const uint8_t *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+    return le64toh(value);
+}
+
+/* width bits (up to 64) that begin at a bit; 9 bytes from there on must be readable. */
+static inline uint64_t sjdb_bits(const uint8_t *bytes, uint64_t bit, uint32_t width)
+{
+    const uint8_t *at = bytes + (bit >> 3);
+    uint32_t shift = bit & 7;
+    uint64_t value = sjdb_le64(at) >> shift;
+    if (shift + width > 64) {
+        value |= (uint64_t)at[8] << (64 - shift);
+    }
+    return width >= 64 ? value : value & ((UINT64_C(1) << width) - 1);
+}
+
+static inline uint64_t sjdb_get(struct sjdb_look *look, const struct sjdb_array *array,
+                                uint64_t index)
+{
+    if (index >= array->count) {
+        look->damaged = true;
+        return 0;
+    }
+    return sjdb_bits(array->bytes, index * array->width, array->width);
+}
+
+/* A column of a row; the row's index must be below rows->count. */
+static inline uint64_t sjdb_cell(struct sjdb_look *look, const struct sjdb_array *rows,
+                                 uint64_t row, const struct sjdb_column *column,
+                                 const struct sjdb_array *values)
+{
+    uint64_t cell = sjdb_bits(rows->bytes, row * rows->width + column->offset, column->width);
+    if (column->count == 0) {
+        return cell;
+    }
+    if (cell >= column->count) {
+        look->damaged = true;
+        return 0;
+    }
+    return sjdb_get(look, values, column->first + cell);
+}
+
+/* A text by number; "" marks damage. */
+const char *sjdb_text(struct sjdb_look *look, uint64_t number);
+/* The number of a text, or -1. */
+int64_t sjdb_text_number(struct sjdb_look *look, const char *text);
+
+/* A problem's place in a set. */
+int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
+                  const struct skipjackdb_problem *problem, uint64_t *number);
+int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
+                     struct skipjackdb_problem *problem);
+
+/* Reads a problem's payload item by item: choice by choice of its list. */
+struct sjdb_items {
+    const struct sjdb_set *set;
+    uint64_t bit;       /* of the payload */
+    uint64_t next, end; /* list items */
+};
+struct sjdb_item {
+    uint64_t choice;
+    uint64_t time_code; /* 0 in sets without times */
+    uint64_t value;
+};
+void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
+                     struct sjdb_items *items);
+/* False at the end, and where the look is damaged. */
+bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sjdb_item *item);
+
+/* Goes through all records of both sets. */
+int sjdb_verify_records(const struct skipjackdb *db);
+
+/* Whether a struct that a caller hands in reaches as far as this library's first version had it. */
+#define SJDB_SIZED(pointer) ((pointer) != NULL && (pointer)->size >= sizeof *(pointer))
+
+#endif
