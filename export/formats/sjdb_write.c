@@ -1,5 +1,6 @@
 #include "export/formats/sjdb_write.h"
 
+#include "export/formats/perf_db.h"
 #include "export/formats/sjdb_set.h"
 
 #include <string.h>
@@ -25,7 +26,13 @@ struct sjdb_writer {
     struct names texts, solvers;
     GArray *facts; /* struct solver_facts, by solver's id */
     char *meta;
-    struct sjdb_set_builder find;
+    struct sjdb_set_builder find, perf;
+    GHashTable *rows; /* struct problem in its normal form to GArray of struct param */
+};
+
+/* A solver's params of a row. */
+struct param {
+    guint32 solver, text; /* ids */
 };
 
 static void names_init(struct names *names)
@@ -69,6 +76,16 @@ static GArray *names_order(const struct names *names)
     return order;
 }
 
+static guint problem_hash_of(gconstpointer problem)
+{
+    return problem_hash(problem);
+}
+
+static gboolean problem_equal_to(gconstpointer a, gconstpointer b)
+{
+    return problem_equal(a, b);
+}
+
 SjdbWriter *sjdb_writer_new(void)
 {
     SjdbWriter *writer = g_new0(SjdbWriter, 1);
@@ -76,6 +93,9 @@ SjdbWriter *sjdb_writer_new(void)
     names_init(&writer->solvers);
     writer->facts = g_array_new(FALSE, TRUE, sizeof(struct solver_facts));
     sjdb_set_builder_init(&writer->find);
+    sjdb_set_builder_init(&writer->perf);
+    writer->rows = g_hash_table_new_full(problem_hash_of, problem_equal_to, g_free,
+                                         (GDestroyNotify)g_array_unref);
     return writer;
 }
 
@@ -86,6 +106,8 @@ void sjdb_writer_free(SjdbWriter *writer)
     g_array_unref(writer->facts);
     g_free(writer->meta);
     sjdb_set_builder_clear(&writer->find);
+    sjdb_set_builder_clear(&writer->perf);
+    g_hash_table_unref(writer->rows);
     g_free(writer);
 }
 
@@ -174,6 +196,89 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
     return true;
 }
 
+/* The problem stands for its row: what the row does not say, it has in one way only. */
+static bool row_problem(const struct perf_row *row, struct problem *problem, GError **error)
+{
+    struct perf_row again;
+    if (!perf_row_to_problem(row, problem, error)) {
+        return false;
+    }
+    perf_row_from_problem(problem, &again);
+    if (!perf_row_equal(row, &again)) {
+        char key[PROBLEM_KEY_MAX], other[PROBLEM_KEY_MAX];
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                    "the row '%s' is that of no problem: its nearest has '%s'",
+                    perf_row_key(row, key), perf_row_key(&again, other));
+        return false;
+    }
+    return true;
+}
+
+static GArray *params_of(SjdbWriter *writer, const struct problem *problem)
+{
+    GArray *params = g_hash_table_lookup(writer->rows, problem);
+    if (params == NULL) {
+        params = g_array_new(FALSE, FALSE, sizeof(struct param));
+        g_hash_table_insert(writer->rows, g_memdup2(problem, sizeof *problem), params);
+    }
+    return params;
+}
+
+bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const char *solver,
+                          const char *params, GError **error)
+{
+    struct problem problem;
+    if (!row_problem(row, &problem, error)) {
+        return false;
+    }
+    GArray *held = params_of(writer, &problem);
+    struct param param = {add_solver(writer, solver), names_add(&writer->texts, params)};
+    bool again = held->len >= SJDB_LIST_MAX;
+    for (guint i = 0; i < held->len; i++) {
+        again = again || g_array_index(held, struct param, i).solver == param.solver;
+    }
+    if (again) {
+        char key[PROBLEM_KEY_MAX];
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                    "the row '%s' has params of '%s' already, or too many", perf_row_key(row, key),
+                    solver);
+        return false;
+    }
+    g_array_append_val(held, param);
+    return true;
+}
+
+static gint compare_solvers(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const GPtrArray *names = data;
+    return strcmp(names->pdata[((const struct param *)a)->solver],
+                  names->pdata[((const struct param *)b)->solver]);
+}
+
+static void add_rows(SjdbWriter *writer)
+{
+    GHashTableIter iter;
+    gpointer problem, held;
+    g_autoptr(GArray) items = g_array_new(FALSE, TRUE, sizeof(struct sjdb_set_item));
+    g_hash_table_iter_init(&iter, writer->rows);
+    while (g_hash_table_iter_next(&iter, &problem, &held)) {
+        struct skipjackdb_problem read = {.size = sizeof read};
+        GArray *params = held;
+        g_array_sort_with_data(params, compare_solvers, writer->solvers.names);
+        g_array_set_size(items, 0);
+        for (guint i = 0; i < params->len; i++) {
+            const struct param *param = &g_array_index(params, struct param, i);
+            const uint64_t choice[CHOICE_FIELDS] = {[CHOICE_SOLVER] = param->solver};
+            struct sjdb_set_item item = {.choice = sjdb_rows_add(&writer->perf.choices, choice),
+                                         .value = param->text};
+            g_array_append_val(items, item);
+        }
+        to_reader(problem, &read);
+        sjdb_set_add(&writer->perf, &read, 0,
+                     (const struct sjdb_set_item *)(const void *)items->data, items->len);
+    }
+}
+
 static void write_texts(const SjdbWriter *writer, const GArray *order, SjdbFile *file)
 {
     g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -237,7 +342,9 @@ bool sjdb_writer_finish(SjdbWriter *writer, const char *path, GError **error)
     }
     write_texts(writer, text_order, file);
     write_solvers(writer, solver_order, text_rank, file);
-    if (!write_find(writer, &renaming, file, error)) {
+    add_rows(writer);
+    if (!write_find(writer, &renaming, file, error) ||
+        !sjdb_set_write(&writer->perf, &renaming, SJDB_PERF, true, NULL, file, error)) {
         g_prefix_error(error, "cannot write '%s': ", path);
         return false;
     }

@@ -33,6 +33,12 @@ struct sjdb_find_entry {
 bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
                           const struct sjdb_find_entry *entries, gsize count, GError **error);
 
+/* A solver's params for a row of a perf-db, in any order. Solvers' errors for a row that is no
+ * problem's; EXPORT_ERROR_SYNTAX for a row that its problem does not give back, and for a solver that
+ * has params in that row already. */
+bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const char *solver,
+                          const char *params, GError **error);
+
 /* Writes the file beside its place and renames it. The writer can only be freed afterwards. */
 bool sjdb_writer_finish(SjdbWriter *writer, const char *path, GError **error);
 

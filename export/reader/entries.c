@@ -59,6 +59,18 @@ bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sj
     return !look->damaged;
 }
 
+struct sjdb_solver sjdb_solver_of(struct sjdb_look *look, const struct sjdb_set *set,
+                                  uint64_t choice)
+{
+    const struct sjdb_array *single = look->db->single;
+    uint64_t solver = sjdb_get(look, &set->part[SJDB_CHOICE_SOLVERS], choice);
+    return (struct sjdb_solver){
+        .name = sjdb_text(look, sjdb_get(look, &single[SJDB_SOLVER_NAMES], solver)),
+        .revision = (uint32_t)sjdb_get(look, &single[SJDB_SOLVER_REVISIONS], solver),
+        .flags = (uint32_t)sjdb_get(look, &single[SJDB_SOLVER_FLAGS], solver),
+    };
+}
+
 static double time_of(struct sjdb_look *look, uint64_t code)
 {
     const struct skipjackdb *db = look->db;
@@ -93,21 +105,14 @@ static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item,
 {
     const struct skipjackdb *db = look->db;
     const struct sjdb_array *part = db->find.part;
-    uint64_t solver = sjdb_get(look, &part[SJDB_CHOICE_SOLVERS], item->choice);
-    entry->solver = sjdb_text(look, sjdb_get(look, &db->single[SJDB_SOLVER_NAMES], solver));
-    entry->revision = (uint32_t)sjdb_get(look, &db->single[SJDB_SOLVER_REVISIONS], solver);
-    entry->flags = (uint32_t)sjdb_get(look, &db->single[SJDB_SOLVER_FLAGS], solver);
+    struct sjdb_solver solver = sjdb_solver_of(look, &db->find, item->choice);
+    entry->solver = solver.name;
+    entry->revision = solver.revision;
+    entry->flags = solver.flags;
     entry->algorithm = text_or_none(look, &part[SJDB_CHOICE_ALGORITHMS], item->choice);
     entry->library = text_or_none(look, &part[SJDB_CHOICE_LIBRARIES], item->choice);
     entry->time_ms = time_of(look, item->time_code);
     entry->workspace_bytes = item->value;
-}
-
-/* A caller compiled with a later header has a larger struct: what is behind ours becomes 0. */
-static void hand_out(const struct skipjackdb_entry *entry, void *room, size_t entry_size)
-{
-    memset(room, 0, entry_size);
-    memcpy(room, entry, sizeof *entry);
 }
 
 int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_entry *entries,
@@ -129,7 +134,7 @@ int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_
     for (; found < room && sjdb_items_next(&look, &items, &item); found++) {
         struct skipjackdb_entry entry;
         fill_entry(&look, &item, &entry);
-        hand_out(&entry, (char *)entries + found * entry_size, entry_size);
+        sjdb_hand_out(&entry, sizeof entry, (char *)entries + found * entry_size, entry_size);
     }
     if (look.damaged) {
         return SKIPJACKDB_DAMAGED;
@@ -138,18 +143,13 @@ int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_
     return SKIPJACKDB_OK;
 }
 
-static uint32_t flags_of(struct sjdb_look *look, const struct sjdb_item *item)
-{
-    uint64_t solver = sjdb_get(look, &look->db->find.part[SJDB_CHOICE_SOLVERS], item->choice);
-    return (uint32_t)sjdb_get(look, &look->db->single[SJDB_SOLVER_FLAGS], solver);
-}
-
 static bool within(struct sjdb_look *look, const struct sjdb_item *item,
                    const struct skipjackdb_limits *limits)
 {
     return limits == NULL ||
            (item->value <= limits->workspace_bytes &&
-            (limits->flags == 0 || (flags_of(look, item) & limits->flags) == limits->flags));
+            (limits->flags == 0 || (sjdb_solver_of(look, &look->db->find, item->choice).flags &
+                                    limits->flags) == limits->flags));
 }
 
 int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjackdb_limits *limits,
@@ -182,6 +182,6 @@ int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjack
     if (look.damaged) {
         return SKIPJACKDB_DAMAGED;
     }
-    hand_out(&filled, entry, entry_size);
+    sjdb_hand_out(&filled, sizeof filled, entry, entry_size);
     return SKIPJACKDB_OK;
 }

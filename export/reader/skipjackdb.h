@@ -171,6 +171,33 @@ struct skipjackdb_limits {
 int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjackdb_limits *limits,
                     struct skipjackdb_entry *entry, size_t entry_size);
 
+/* ---- perf configs ----
+ * Tuning is known by perf-db row, which is less than a problem: it says nothing of the output's size,
+ * of the tensors' other layouts, of casts and epilogues. Problems that differ in these alone share it. */
+
+struct skipjackdb_perf_entry {
+    const char *solver;
+    const char *params; /* the config's text, as the solver writes it */
+    uint32_t revision;  /* as in struct skipjackdb_entry */
+    uint32_t flags;
+};
+
+/* How many rows there are; they are numbered from 0. */
+uint64_t skipjackdb_perf_count(const skipjackdb *db);
+/* A problem that has the row: the output's size follows the formula, for B and W from the least input
+ * that gives the row; all layouts are the one of the row. problem->size must be set. */
+int skipjackdb_perf_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem);
+/* The number of a problem's row. */
+int skipjackdb_perf_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                         uint64_t *number);
+/* The row's entries by solver's name, as skipjackdb_entries() gives them. */
+int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,
+                            struct skipjackdb_perf_entry *entries, size_t entry_size, size_t room,
+                            size_t *count);
+/* The params of one solver for a problem. */
+int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                      const char *solver, const char **params);
+
 #ifdef __cplusplus
 }
 #endif

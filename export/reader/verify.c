@@ -22,6 +22,9 @@ static uint64_t payload_end(struct sjdb_look *look, const struct sjdb_set *set, 
         const struct sjdb_array *part = set->part;
         uint64_t solver = sjdb_get(look, &part[SJDB_CHOICE_SOLVERS], item.choice);
         sjdb_text(look, sjdb_get(look, &look->db->single[SJDB_SOLVER_NAMES], solver));
+        if (set == &look->db->perf) {
+            sjdb_text(look, item.value);
+        }
     }
     return items.bit;
 }

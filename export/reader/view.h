@@ -140,6 +140,21 @@ void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_
 /* False at the end, and where the look is damaged. */
 bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sjdb_item *item);
 
+struct sjdb_solver {
+    const char *name;
+    uint32_t revision, flags;
+};
+struct sjdb_solver sjdb_solver_of(struct sjdb_look *look, const struct sjdb_set *set,
+                                  uint64_t choice);
+
+/* Copies a struct to a caller, who may be compiled with a later header and have a larger one: what is
+ * behind ours becomes 0. */
+static inline void sjdb_hand_out(const void *made, size_t size, void *room, size_t room_size)
+{
+    memcpy(room, made, size);
+    memset((char *)room + size, 0, room_size - size);
+}
+
 /* Goes through all records of both sets. */
 int sjdb_verify_records(const struct skipjackdb *db);
 
