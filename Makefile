@@ -5,7 +5,7 @@
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
 #   make gpu-test    the family of solvers on this machine's GPU, through OpenCL
 #   make lint        formatting, clang-tidy, the rules between rooms
-#   make bench       all benchmarks; make bench-NAME: one of them
+#   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
@@ -48,7 +48,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test lint bench bench-deps solvers-table demo install uninstall clean \
+.PHONY: all test test-long test-chaos gpu-test lint bench bench-release bench-deps solvers-table demo install uninstall clean \
 	libraries sanitized-tests fuzzers bundle FORCE
 all: $(BUILD)/skipjack
 
@@ -243,6 +243,11 @@ bench: bench-deps
 $(benches): bench-%: $(BUILD)/skipjack FORCE
 	$(if $(wildcard tests/bench/bench_$*.c),$(parallel) $(BUILD)/tests/bench/bench_$*)
 	$(if $(wildcard tests/bench/bench_$*.c),$(BUILD)/tests/bench/bench_$*,tests/bench/bench_$*.sh)
+
+# What a release is made by, beside its peers; a part is one benchmark of its own.
+release_parts := merge
+bench-release: bench-deps
+	$(MAKE) --no-print-directory DEPS=true $(release_parts:%=bench-%)
 
 # The part of solvers/README.md that says what each solver serves is asked of the solvers.
 solvers-table: $(BUILD)/skipjack

@@ -73,11 +73,6 @@ bool merge_finds_read(struct merge *merge, guint input, GError **error)
     return true;
 }
 
-void merge_finds_drop(struct merge *merge)
-{
-    g_array_set_size(merge->finds->sources, 0);
-}
-
 int64_t merge_finds_count(const struct merge *merge)
 {
     int64_t count = 0;

@@ -49,8 +49,6 @@ void merge_finds_free(struct merge_finds *finds);
 bool merge_finds_read(struct merge *merge, guint input, GError **error);
 /* Lines that were read; nothing says yet that they are good. */
 int64_t merge_finds_count(const struct merge *merge);
-/* Forgets what was read: its memory is free for reading back what was written. */
-void merge_finds_drop(struct merge *merge);
 
 /* An entry and where it comes from. */
 struct find_choice {

@@ -1,6 +1,5 @@
 #include "export/formats/find_scan.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -39,19 +38,26 @@ bool span_printable(struct span text)
     return i >= text.length;
 }
 
+#define WORD(text)                                                                                 \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
+
 bool find_algorithm_known(struct span algorithm)
 {
-    static const char *const starts[] = {"miopenConvolutionFwdAlgo", "miopenConvolutionBwdDataAlgo",
-                                         "miopenConvolutionBwdWeightsAlgo"};
-    static const char *const families[] = {"GEMM", "Direct", "FFT", "Winograd", "ImplicitGEMM"};
+    static const struct span starts[] = {WORD("miopenConvolutionFwdAlgo"),
+                                         WORD("miopenConvolutionBwdDataAlgo"),
+                                         WORD("miopenConvolutionBwdWeightsAlgo")};
+    static const struct span families[] = {WORD("GEMM"), WORD("Direct"), WORD("FFT"),
+                                           WORD("Winograd"), WORD("ImplicitGEMM")};
     for (size_t s = 0; s < G_N_ELEMENTS(starts); s++) {
-        size_t length = strlen(starts[s]);
-        if (algorithm.length <= length || memcmp(algorithm.at, starts[s], length) != 0) {
+        size_t length = starts[s].length;
+        if (algorithm.length <= length || memcmp(algorithm.at, starts[s].at, length) != 0) {
             continue;
         }
         struct span family = {algorithm.at + length, algorithm.length - length};
         for (size_t f = 0; f < G_N_ELEMENTS(families); f++) {
-            if (span_equal(family, (struct span){families[f], strlen(families[f])})) {
+            if (span_equal(family, families[f])) {
                 return true;
             }
         }
@@ -74,13 +80,8 @@ static bool take_until(struct span *rest, char stop, struct span *taken)
 
 static bool any_time(struct span text, double *time_ms)
 {
-    char copy[TIME_BYTES_MAX];
     char *end = NULL;
-    if (text.length == 0 || text.length >= sizeof copy) {
-        return false;
-    }
-    memcpy(copy, text.at, text.length);
-    copy[text.length] = '\0';
+    g_autofree char *copy = g_strndup(text.at, text.length);
     if (copy[strspn(copy, "0123456789.eE+-")] != '\0') {
         return false;
     }
@@ -114,17 +115,19 @@ static bool take_time(struct span text, double *time_ms)
 
 static const char *take_workspace(struct span text, uint64_t *bytes)
 {
+    bool large = false;
     *bytes = 0;
     for (size_t i = 0; i < text.length; i++) {
         if (!g_ascii_isdigit(text.at[i])) {
             return "the workspace is not a number of bytes";
         }
-        if (__builtin_mul_overflow(*bytes, 10, bytes) ||
-            __builtin_add_overflow(*bytes, (uint64_t)(text.at[i] - '0'), bytes)) {
-            return "the workspace is larger than any memory";
-        }
+        large = large || __builtin_mul_overflow(*bytes, 10, bytes) ||
+                __builtin_add_overflow(*bytes, (uint64_t)(text.at[i] - '0'), bytes);
     }
-    return text.length == 0 ? "the workspace is not a number of bytes" : NULL;
+    if (text.length == 0) {
+        return "the workspace is not a number of bytes";
+    }
+    return large ? "the workspace is larger than any memory" : NULL;
 }
 
 /* "time,workspace,algorithm", or "solver,time,workspace,library,cache key" (older form). */

@@ -1,6 +1,6 @@
 /*
  * A find-db's line taken apart where it lies, for files of which most lines
- * are looked at and copied: nothing is allocated and the text stays as it was.
+ * are looked at and copied: the text stays as it was, and nothing is copied.
  * It takes the lines that find_line_parse() takes, and says the same of them.
  */
 #ifndef EXPORT_FIND_SCAN_H
