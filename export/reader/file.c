@@ -262,7 +262,7 @@ static int map_file(const char *path, struct skipjackdb *db)
 {
     struct stat status;
     int code = SKIPJACKDB_IO;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         return code;
     }
@@ -277,6 +277,7 @@ static int map_file(const char *path, struct skipjackdb *db)
     void *bytes = mmap(NULL, db->length, PROT_READ, MAP_SHARED, fd, 0);
     if (bytes != MAP_FAILED) {
         db->bytes = bytes;
+        db->mapped = true;
         code = SKIPJACKDB_OK;
     }
 out:;
@@ -286,20 +287,16 @@ out:;
     return code;
 }
 
-int skipjackdb_open(const char *path, skipjackdb **db)
+/* Maps the file, unless path is NULL: then bytes are there already. */
+static int open_any(const char *path, const void *bytes, size_t length, skipjackdb **db)
 {
-    if (db == NULL) {
-        return SKIPJACKDB_USAGE;
-    }
-    *db = NULL;
-    if (path == NULL) {
-        return SKIPJACKDB_USAGE;
-    }
     struct skipjackdb *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return SKIPJACKDB_MEMORY;
     }
-    int code = map_file(path, made);
+    made->bytes = bytes;
+    made->length = length;
+    int code = path != NULL ? map_file(path, made) : SKIPJACKDB_OK;
     if (code == SKIPJACKDB_OK) {
         code = read_header(made);
     }
@@ -311,12 +308,30 @@ int skipjackdb_open(const char *path, skipjackdb **db)
     return SKIPJACKDB_OK;
 }
 
+int skipjackdb_open(const char *path, skipjackdb **db)
+{
+    if (db == NULL) {
+        return SKIPJACKDB_USAGE;
+    }
+    *db = NULL;
+    return path == NULL ? SKIPJACKDB_USAGE : open_any(path, NULL, 0, db);
+}
+
+int skipjackdb_open_bytes(const void *bytes, size_t length, skipjackdb **db)
+{
+    if (db == NULL) {
+        return SKIPJACKDB_USAGE;
+    }
+    *db = NULL;
+    return bytes == NULL ? SKIPJACKDB_USAGE : open_any(NULL, bytes, length, db);
+}
+
 void skipjackdb_close(skipjackdb *db)
 {
     if (db == NULL) {
         return;
     }
-    if (db->bytes != NULL) {
+    if (db->mapped) {
         munmap((void *)db->bytes, db->length);
     }
     free(db);

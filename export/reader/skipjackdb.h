@@ -109,6 +109,8 @@ typedef struct skipjackdb skipjackdb;
 
 /* Opens a file; *db is NULL unless this returns SKIPJACKDB_OK. */
 int skipjackdb_open(const char *path, skipjackdb **db);
+/* The same for a file's bytes that the caller holds, unchanged, until skipjackdb_close(). */
+int skipjackdb_open_bytes(const void *bytes, size_t length, skipjackdb **db);
 /* Ends its use; NULL is fine. No other thread may still use it. */
 void skipjackdb_close(skipjackdb *db);
 /* Compares every section with its checksum and reads every record once: what a release is checked

@@ -38,10 +38,50 @@ static bool entries_hold(const struct skipjackdb *db, uint64_t number)
            skipjackdb_best(db, number, NULL, &entry, sizeof entry) != SKIPJACKDB_DAMAGED;
 }
 
+/* Where each part of an array begins, and the end of the last. */
+static bool starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
+                        const struct sjdb_array *items)
+{
+    uint64_t last = sjdb_get(look, starts, 0);
+    bool ascending = last == 0;
+    for (uint64_t i = 1; i < starts->count; i++) {
+        uint64_t start = sjdb_get(look, starts, i);
+        ascending = ascending && start >= last;
+        last = start;
+    }
+    return ascending && !look->damaged && last == items->count;
+}
+
+/* Texts are in order, and solvers in that of their names. */
+static bool names_hold(const struct skipjackdb *db)
+{
+    struct sjdb_look look = {db, false};
+    const struct sjdb_array *solvers = &db->single[SJDB_SOLVER_NAMES];
+    uint64_t texts = db->single[SJDB_STRING_STARTS].count;
+    bool ascending = true;
+    for (uint64_t i = 1; i < texts; i++) {
+        ascending = ascending && strcmp(sjdb_text(&look, i - 1), sjdb_text(&look, i)) < 0;
+    }
+    for (uint64_t i = 0; i < solvers->count; i++) {
+        uint64_t text = sjdb_get(&look, solvers, i);
+        ascending = ascending && text < texts && (i == 0 || sjdb_get(&look, solvers, i - 1) < text);
+    }
+    return ascending && !look.damaged;
+}
+
 static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
 {
     struct sjdb_look look = {db, false};
-    uint64_t bit = 0, count = set->part[SJDB_PROBLEM_LISTS].count;
+    const struct sjdb_array *part = set->part;
+    uint64_t bit = 0, count = part[SJDB_PROBLEM_LISTS].count;
+    if (count == 0) {
+        return SKIPJACKDB_OK;
+    }
+    if (!starts_hold(&look, &part[SJDB_SET_STARTS], &part[SJDB_SET_ITEMS]) ||
+        !starts_hold(&look, &part[SJDB_LIST_STARTS], &part[SJDB_LIST_ITEMS]) ||
+        !starts_hold(&look, &part[SJDB_CHOICE_STARTS], &part[SJDB_CHOICE_VALUES])) {
+        return SKIPJACKDB_DAMAGED;
+    }
     for (uint64_t i = 0; i < count; i++) {
         bit = payload_end(&look, set, i, bit);
         if (look.damaged || !problem_holds(db, set, i) ||
@@ -49,11 +89,11 @@ static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
             return SKIPJACKDB_DAMAGED;
         }
     }
-    return bit == set->part[SJDB_PAYLOAD].count ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
+    return bit == part[SJDB_PAYLOAD].count ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
 }
 
 int sjdb_verify_records(const struct skipjackdb *db)
 {
-    int code = verify_set(db, &db->find);
+    int code = names_hold(db) ? verify_set(db, &db->find) : SKIPJACKDB_DAMAGED;
     return code == SKIPJACKDB_OK ? verify_set(db, &db->perf) : code;
 }

@@ -47,6 +47,7 @@ struct sjdb_time_range {
 struct skipjackdb {
     const uint8_t *bytes;
     size_t length;
+    bool mapped; /* by this library */
     uint32_t section_count;
     struct sjdb_array single[SJDB_SINGLES]; /* by enum sjdb_kind */
     struct sjdb_set find, perf;

@@ -1,0 +1,178 @@
+#include "tests/support/sjdb_bytes.h"
+
+#include "export/formats/sjdb_write.h"
+#include "export/reader/layout.h"
+#include "tests/support/temp_folder.h"
+
+#include <string.h>
+
+static void add_problems(SjdbWriter *writer)
+{
+    static const char *const keys[] = {
+        "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F",
+        "64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F",
+        "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-B",
+        "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP16-W",
+        "32-14-14-1x1-16-14-14-8-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+        "32-14-14-1x1-16-14-14-8-0x0-1x1-1x1-0-NCHW-INT8INT8INT32-F_g2",
+        "32-14-14-1x1-16-14-14-8-0x0-1x1-1x1-0-NCHW-FP32-F+bias+relu",
+        "4-8-8-8-3x3x3-4-8-8-8-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-W",
+        "4-8-8-8-3x3x3-4-8-8-9-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-W",
+        "3-224-224-7x7-64-112-112-1-3x3-2x2-1x1-0-NCHW-FP32-F_ciFP8",
+    };
+    static const struct sjdb_find_entry entries[] = {
+        {"ConvA", "miopenConvolutionFwdAlgoDirect", NULL, 0.05, 0},
+        {"GemmB", "miopenConvolutionFwdAlgoGEMM", "MIOpenGEMM", 12.25, 4096},
+        {"ConvC<2>", "other", NULL, 1.0 / 3, 65536},
+        {"GemmB", "miopenConvolutionFwdAlgoGEMM", NULL, 100, 8192},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        struct problem problem;
+        g_assert_true(problem_key_parse(keys[i], &problem, NULL));
+        g_assert_true(sjdb_writer_add_find(writer, &problem, entries + i % 3, 1 + i % 2, NULL));
+    }
+}
+
+static void add_rows(SjdbWriter *writer)
+{
+    static const char *const params[] = {"8,16", "8,32", "4"};
+    for (gsize i = 0; i < G_N_ELEMENTS(params); i++) {
+        struct problem problem;
+        struct perf_row row;
+        problem_init(&problem);
+        problem.c = problem.k = 16 + (int64_t)i / 2;
+        perf_row_from_problem(&problem, &row);
+        g_assert_true(
+            sjdb_writer_add_perf(writer, &row, i % 2 == 0 ? "ConvA" : "ConvD", params[i], NULL));
+    }
+}
+
+GByteArray *sjdb_bytes_make(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    sjdb_writer_set_meta(writer, "{}");
+    sjdb_writer_set_solver(writer, "ConvA", 2, true, true);
+    sjdb_writer_set_solver(writer, "ConvE", 1, false, false);
+    add_problems(writer);
+    add_rows(writer);
+    g_assert_true(sjdb_writer_finish(writer, path, NULL));
+    return g_bytes_unref_to_array(temp_folder_read(path));
+}
+
+static uint64_t get_number(const guint8 *at, gsize size)
+{
+    uint64_t little = 0;
+    memcpy(&little, at, size);
+    return GUINT64_FROM_LE(little);
+}
+
+guint sjdb_bytes_sections(const guint8 *bytes)
+{
+    return (guint)get_number(bytes + 12, 4);
+}
+
+void sjdb_bytes_section(guint8 *bytes, guint index, struct sjdb_place *place)
+{
+    place->row = bytes + SJDB_HEADER_BYTES + (gsize)index * SJDB_SECTION_BYTES;
+    place->kind = (uint32_t)get_number(place->row, 4);
+    place->width = (uint32_t)get_number(place->row + 4, 4);
+    place->offset = get_number(place->row + 8, 8);
+    place->count = get_number(place->row + 16, 8);
+    place->length = get_number(place->row + 24, 8);
+}
+
+void sjdb_bytes_find(GByteArray *bytes, uint32_t kind, struct sjdb_place *place)
+{
+    for (guint i = 0; i < sjdb_bytes_sections(bytes->data); i++) {
+        sjdb_bytes_section(bytes->data, i, place);
+        if (place->kind == kind) {
+            return;
+        }
+    }
+    g_assert_not_reached();
+}
+
+static void put_number(guint8 *at, uint64_t value)
+{
+    uint64_t little = GUINT64_TO_LE(value);
+    memcpy(at, &little, sizeof little);
+}
+
+void sjdb_bytes_seal(guint8 *bytes, gsize length)
+{
+    if (length < SJDB_HEADER_BYTES) {
+        return;
+    }
+    gsize sections =
+        MIN(sjdb_bytes_sections(bytes), (length - SJDB_HEADER_BYTES) / SJDB_SECTION_BYTES);
+    for (guint i = 0; i < sections; i++) {
+        struct sjdb_place place;
+        sjdb_bytes_section(bytes, i, &place);
+        if (place.offset <= length && place.length <= length - place.offset) {
+            put_number(place.row + 32,
+                       sjdb_checksum(bytes + place.offset, place.length, SJDB_CHECK_SEED));
+        }
+    }
+    put_number(bytes + 16, length);
+    uint64_t checksum = sjdb_checksum(bytes, 24, SJDB_CHECK_SEED);
+    put_number(bytes + 24,
+               sjdb_checksum(bytes + SJDB_HEADER_BYTES, sections * SJDB_SECTION_BYTES, checksum));
+}
+
+static void ask_problem(const skipjackdb *db, uint64_t number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_entry entries[4];
+    char key[SKIPJACKDB_KEY_MAX];
+    size_t count = 0;
+    uint64_t found = 0;
+    if (skipjackdb_problem_at(db, number, &problem) == SKIPJACKDB_OK) {
+        skipjackdb_find(db, &problem, &found);
+        skipjackdb_problem_key(&problem, key, sizeof key);
+    }
+    skipjackdb_best(db, number, NULL, entries, sizeof entries[0]);
+    if (skipjackdb_entries(db, number, entries, sizeof entries[0], G_N_ELEMENTS(entries), &count) ==
+        SKIPJACKDB_OK) {
+        for (gsize i = 0; i < MIN(count, G_N_ELEMENTS(entries)); i++) {
+            g_assert_cmpuint(strlen(entries[i].solver) + strlen(entries[i].library), <, 1 << 20);
+        }
+    }
+}
+
+static void ask_row(const skipjackdb *db, uint64_t number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_perf_entry entries[4];
+    const char *params = NULL;
+    size_t count = 0;
+    if (skipjackdb_perf_at(db, number, &problem) == SKIPJACKDB_OK) {
+        skipjackdb_params(db, &problem, "ConvA", &params);
+    }
+    skipjackdb_perf_entries(db, number, entries, sizeof entries[0], G_N_ELEMENTS(entries), &count);
+}
+
+bool sjdb_bytes_ask(const guint8 *bytes, gsize length, int *opened, int *verified)
+{
+    skipjackdb *db = NULL;
+    struct skipjackdb_section section = {.size = sizeof section};
+    *opened = skipjackdb_open_bytes(bytes, length, &db);
+    if (*opened != SKIPJACKDB_OK) {
+        g_assert_null(db);
+        return false;
+    }
+    *verified = skipjackdb_verify(db);
+    for (uint64_t i = 0; i < MIN(skipjackdb_problem_count(db), 64); i++) {
+        ask_problem(db, i);
+    }
+    for (uint64_t i = 0; i < MIN(skipjackdb_perf_count(db), 64); i++) {
+        ask_row(db, i);
+    }
+    for (gsize i = 0; skipjackdb_section_at(db, i, &section) == SKIPJACKDB_OK; i++) {
+        g_assert_nonnull(section.name);
+    }
+    g_assert_cmpuint(strlen(skipjackdb_meta(db)), <=, length);
+    skipjackdb_close(db);
+    return true;
+}
