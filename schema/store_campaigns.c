@@ -44,8 +44,7 @@ static json_t *plan_to_json(const struct job_plan *plan)
     return object;
 }
 
-/* A campaign may name a target that no device has described yet: its id says enough. */
-static bool ensure_target(Store *store, const char *id, GError **error)
+bool store_ensure_target(Store *store, const char *id, GError **error)
 {
     struct target target;
     g_autoptr(GError) problem = NULL;
@@ -117,7 +116,8 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
                            int count, int *reused, GError **error)
 {
     g_autoptr(GPtrArray) order = plans_in_order(jobs, count);
-    if (!ensure_target(store, campaign->target, error) || !store_do(store, error, "BEGIN", ""))
+    if (!store_ensure_target(store, campaign->target, error) ||
+        !store_do(store, error, "BEGIN", ""))
         return false;
     if (fill_campaign(store, campaign, order, reused, error) &&
         store_do(store, error, "COMMIT", ""))

@@ -116,6 +116,12 @@ void outcomes_to_row(GByteArray *out, const struct job *job, const struct round 
 void kept_to_row(GByteArray *out, const struct job *job, const struct round *round,
                  const struct kept *kept, int rank);
 
+/* A campaign may name a target that no device has described yet: its id says enough. */
+bool store_ensure_target(Store *store, const char *id, GError **error);
+
+/* The number of a table's row type, as this server has it: what an array of its rows begins with. */
+bool store_row_type(Store *store, const char *table, unsigned *type, GError **error);
+
 /* A struct campaign * from its row, with as much as the row has. */
 gpointer store_read_campaign(const json_t *object);
 /* Forgets what claims have learned. */

@@ -1,17 +1,68 @@
 /* Problems, their tags, and networks. */
 #include "schema/store_private.h"
+#include "schema/store_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+static void add_triple(GByteArray *out, const int64_t triple[AXIS_COUNT])
+{
+    guint field = rows_field_array(out, ROW_INT8S, ROW_INT8, AXIS_COUNT);
+    for (int axis = 0; axis < AXIS_COUNT; axis++)
+        rows_int8(out, triple[axis]);
+    rows_end(out, field);
+}
+
+static void add_types(GByteArray *out, const enum data_type types[TENSOR_COUNT])
+{
+    guint field = rows_field_array(out, ROW_TEXTS, ROW_TEXT, TENSOR_COUNT);
+    for (int role = 0; role < TENSOR_COUNT; role++)
+        rows_text(out, types[role] == TYPE_NONE ? "" : data_type_name(types[role]));
+    rows_end(out, field);
+}
+
+static void problem_to_row(GByteArray *out, const struct problem *p)
+{
+    const char direction[] = {direction_letter(p->direction), '\0'};
+    guint row = rows_begin(out, 19);
+    g_assert(p->kind == OP_CONV);
+    rows_field_int8(out, 0);
+    rows_field_text(out, "conv");
+    rows_field_text(out, direction);
+    rows_field_int2(out, p->spatial_dim);
+    rows_field_int8(out, p->n);
+    rows_field_int8(out, p->c);
+    rows_field_int8(out, p->k);
+    rows_field_int8(out, p->groups);
+    add_triple(out, p->in);
+    add_triple(out, p->fil);
+    add_triple(out, p->out);
+    add_triple(out, p->pad);
+    add_triple(out, p->stride);
+    add_triple(out, p->dilation);
+    add_types(out, p->type);
+    add_types(out, p->cast);
+    guint layouts = rows_field_array(out, ROW_TEXTS, ROW_TEXT, TENSOR_COUNT);
+    for (int role = 0; role < TENSOR_COUNT; role++)
+        rows_text(out, layout_name(p->layout[role]));
+    rows_end(out, layouts);
+    rows_field_int2(out, p->bias);
+    rows_field_text(out, p->epilogue);
+    rows_end(out, row);
+}
+
 bool store_put_problems(Store *store, const struct problem *problems, int count, const char *tag,
                         int64_t *ids, GError **error)
 {
-    g_autoptr(StoreJson) items = json_array();
+    unsigned type;
+    if (!store_row_type(store, "problems", &type, error))
+        return false;
+    g_autoptr(GByteArray) items = g_byte_array_new();
+    rows_array(items, type, count);
     for (int i = 0; i < count; i++)
-        json_array_append_new(items, problem_to_json(&problems[i]));
+        problem_to_row(items, &problems[i]);
     g_autoptr(StoreRows) rows =
-        store_run(store, error, "SELECT put_tagged_problems($1, $2)", "js", items, tag);
+        store_run(store, error, "SELECT put_problem_rows($1, $2)", "as", items, tag);
     if (rows == NULL)
         return false;
     g_assert(PQntuples(rows) == count);
@@ -51,7 +102,9 @@ GArray *store_list_problems(Store *store, const struct problem_filter *filter, G
                    "   AND ($2::text IS NULL OR EXISTS (SELECT 1 FROM network_layers l"
                    "        WHERE l.network = $2 AND l.problem_id = p.id))"
                    "   AND ($3::bigint = 0 OR EXISTS (SELECT 1 FROM jobs j"
-                   "        WHERE j.campaign_id = $3 AND j.problem_id = p.id))",
+                   "        WHERE j.campaign_id = $3 AND j.problem_id = p.id)"
+                   "        OR EXISTS (SELECT 1 FROM foreign_times f"
+                   "        WHERE f.campaign_id = $3 AND f.problem_id = p.id))",
                    "ssl", filter->tag, filter->network, filter->campaign);
     if (rows == NULL)
         return NULL;

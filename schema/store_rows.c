@@ -54,7 +54,7 @@ void rows_int4(GByteArray *out, int32_t value)
     put_4(out, (uint32_t)value);
 }
 
-static void rows_int8(GByteArray *out, int64_t value)
+void rows_int8(GByteArray *out, int64_t value)
 {
     put_4(out, 8);
     put_8(out, (uint64_t)value);
@@ -106,6 +106,12 @@ void rows_field_bool(GByteArray *out, bool value)
 {
     put_4(out, ROW_BOOL);
     rows_bool(out, value);
+}
+
+void rows_field_int2(GByteArray *out, int value)
+{
+    put_4(out, ROW_INT2);
+    rows_int2(out, value);
 }
 
 void rows_field_int4(GByteArray *out, int32_t value)

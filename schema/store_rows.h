@@ -23,6 +23,7 @@ enum row_type {
     ROW_INT2S = 1005,
     ROW_INT4S = 1007,
     ROW_TEXTS = 1009,
+    ROW_INT8S = 1016,
     ROW_DOUBLES = 1022,
 };
 
@@ -33,6 +34,7 @@ void rows_array(GByteArray *out, unsigned type, int count);
 void rows_bool(GByteArray *out, bool value);
 void rows_int2(GByteArray *out, int value);
 void rows_int4(GByteArray *out, int32_t value);
+void rows_int8(GByteArray *out, int64_t value);
 void rows_double(GByteArray *out, double value);
 void rows_text(GByteArray *out, const char *text);
 
@@ -42,6 +44,7 @@ void rows_end(GByteArray *out, guint begun);
 
 /* Fields of a row. */
 void rows_field_bool(GByteArray *out, bool value);
+void rows_field_int2(GByteArray *out, int value);
 void rows_field_int4(GByteArray *out, int32_t value);
 void rows_field_int8(GByteArray *out, int64_t value);
 void rows_field_double(GByteArray *out, double value);
