@@ -31,6 +31,7 @@ static const struct table_column campaign_columns[] = {
     {NULL, "build_only", TABLE_YES, 0},
     {NULL, "stack", TABLE_TEXT, 0},
     {NULL, "created_unix", TABLE_INT, 0},
+    {NULL, "foreign", TABLE_YES, 0},
 };
 
 static Table *list_campaigns(Store *store, GError **error)
@@ -60,6 +61,7 @@ static Table *list_campaigns(Store *store, GError **error)
         table_yes(table, campaign->build_only);
         table_text(table, campaign->stack);
         table_int(table, campaign->created_unix);
+        table_yes(table, campaign_is_foreign(campaign));
     }
     return table;
 }
@@ -135,6 +137,7 @@ struct shown {
     struct campaign *campaign;
     struct progress progress;
     struct enter_notes notes;
+    struct foreign_counts foreign; /* of a foreign campaign */
     Table *failures, *events;
 };
 
@@ -150,12 +153,23 @@ static void shown_clear(struct shown *shown)
 static bool shown_read(struct shown *shown, Store *store, int64_t id, GError **error)
 {
     shown->campaign = store_get_campaign(store, id, error);
-    if (!shown->campaign || !store_progress(store, id, &shown->progress, error) ||
+    if (!shown->campaign || !store_count_foreign(store, id, &shown->foreign, error) ||
+        !store_progress(store, id, &shown->progress, error) ||
         !enter_read_notes(store, id, &shown->notes, error))
         return false;
     shown->failures = list_failures(store, id, error);
     shown->events = shown->failures ? list_events(store, id, SHOWN_EVENTS, error) : NULL;
     return shown->events != NULL;
+}
+
+static void print_foreign(const struct shown *shown)
+{
+    const struct campaign *campaign = shown->campaign;
+    printf("Campaign %" G_GINT64_FORMAT " %s on %s, foreign: somebody else measured it, nothing of "
+           "it was verified here\n%" G_GINT64_FORMAT " times of %" G_GINT64_FORMAT
+           " problems, %" G_GINT64_FORMAT " perf configs\n",
+           campaign->id, campaign->name, campaign->target, shown->foreign.times,
+           shown->foreign.problems, shown->foreign.params);
 }
 
 static void print_head(const struct shown *shown)
@@ -180,13 +194,19 @@ static json_t *shown_json(const struct shown *shown, Table *states)
 {
     const struct campaign *campaign = shown->campaign;
     const struct progress *progress = &shown->progress;
-    return json_pack("{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:i, s:o, s:o, s:o}", "id",
-                     (json_int_t)campaign->id, "name", campaign->name, "target", campaign->target,
-                     "state", campaign->state, "spent_seconds", progress->spent_seconds,
-                     "budget_seconds", progress->budget_seconds, "configs_done",
-                     (json_int_t)progress->configs_done, "left_out", shown->notes.left_out, "jobs",
-                     table_json(states), "failures", table_json(shown->failures), "events",
-                     table_json(shown->events));
+    json_t *json = json_pack(
+        "{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:i, s:o, s:o, s:o, s:b}", "id",
+        (json_int_t)campaign->id, "name", campaign->name, "target", campaign->target, "state",
+        campaign->state, "spent_seconds", progress->spent_seconds, "budget_seconds",
+        progress->budget_seconds, "configs_done", (json_int_t)progress->configs_done, "left_out",
+        shown->notes.left_out, "jobs", table_json(states), "failures", table_json(shown->failures),
+        "events", table_json(shown->events), "foreign", campaign_is_foreign(campaign));
+    if (campaign_is_foreign(campaign)) {
+        json_object_set_new(json, "times", json_integer(shown->foreign.times));
+        json_object_set_new(json, "problems", json_integer(shown->foreign.problems));
+        json_object_set_new(json, "params", json_integer(shown->foreign.params));
+    }
+    return json;
 }
 
 static void show_all(const struct shown *shown, bool as_json)
@@ -194,6 +214,8 @@ static void show_all(const struct shown *shown, bool as_json)
     Table *states = list_job_states(&shown->progress);
     if (as_json) {
         table_show_json(shown_json(shown, states));
+    } else if (campaign_is_foreign(shown->campaign)) {
+        print_foreign(shown);
     } else {
         print_head(shown);
         table_print(states, stdout);

@@ -1,5 +1,6 @@
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
+#include "coordinator/import_foreign_command.h"
 #include "coordinator/table.h"
 #include "export/formats/import.h"
 #include "schema/database.h"
@@ -12,9 +13,9 @@
 #define SKIPS_SHOWN 20 /* a file; JSON has them all */
 
 static struct {
-    gboolean dry_run, list, strict, json;
+    gboolean dry_run, list, strict, json, foreign;
     gint64 batch; /* NO_BATCH where not given */
-    char *tag, *network, *direction;
+    char *tag, *network, *direction, *target, *name;
 } options = {.batch = NO_BATCH};
 
 static const GOptionEntry entries[] = {
@@ -31,6 +32,12 @@ static const GOptionEntry entries[] = {
     {"batch", 'b', 0, G_OPTION_ARG_INT64, &options.batch, "Replace the batch size", "N"},
     {"direction", 'd', 0, G_OPTION_ARG_STRING, &options.direction,
      "Only these directions, such as F or FBW (layer tables: F when not given)", "F|B|W|FBW"},
+    {"foreign", 0, 0, G_OPTION_ARG_NONE, &options.foreign,
+     "Store what find-dbs and perf-dbs say of solvers, as a foreign campaign", NULL},
+    {"target", 0, 0, G_OPTION_ARG_STRING, &options.target,
+     "With --foreign: the target of the files (their names tell when not given)", "ID"},
+    {"name", 0, 0, G_OPTION_ARG_STRING, &options.name, "With --foreign: the campaign's name",
+     "NAME"},
     G_OPTION_ENTRY_NULL,
 };
 
@@ -40,13 +47,31 @@ static const struct cli cli = {
     .summary =
         "Reads problems from driver command lines, layer tables (CSV), find-dbs and perf-dbs "
         "(text or SQLite) and lists of keys, each also compressed with bzip2. Every line "
-        "that cannot be used is named on stderr.",
+        "that cannot be used is named on stderr. With --foreign the times and perf configs of "
+        "find-dbs and perf-dbs of one target become a campaign that somebody else measured: to "
+        "look at and to compare with, never verified, worked on or exported.",
     .example = "skipjack import coordinator/networks/resnet50-v1.5.csv --batch 64 --tag resnet\n"
-               "  skipjack import problems.txt --dry-run --list",
+               "  skipjack import problems.txt --dry-run --list\n"
+               "  skipjack import --foreign gfx942130.HIP.fdb.txt.bz2 gfx942130.db.bz2",
     .options = entries,
     .least = 1,
     .most = -1,
 };
+
+static bool check_foreign(GError **error)
+{
+    bool lists = options.list || options.tag != NULL || options.network != NULL ||
+                 options.direction != NULL || options.batch != NO_BATCH;
+    bool campaigns = options.target != NULL || options.name != NULL;
+    if (options.foreign ? !lists : !campaigns) {
+        return true;
+    }
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                        options.foreign
+                            ? "--foreign goes with --target, --name, --dry-run, --strict and --json"
+                            : "--target and --name belong to --foreign");
+    return false;
+}
 
 static bool read_options(struct import_options *given, GError **error)
 {
@@ -195,6 +220,18 @@ static bool store_import(const Import *import, GError **error)
     return true;
 }
 
+static int run_foreign(char **paths)
+{
+    const struct import_foreign_options foreign = {
+        .target = options.target,
+        .name = options.name,
+        .dry_run = options.dry_run,
+        .strict = options.strict,
+        .json = options.json,
+    };
+    return import_foreign_command(paths, &foreign);
+}
+
 int command_import(int argc, char **argv)
 {
     g_autoptr(Import) import = NULL;
@@ -203,8 +240,11 @@ int command_import(int argc, char **argv)
     if (!cli_parse(&cli, &argc, &argv)) {
         return CLI_USAGE;
     }
-    if (!read_options(&given, &error)) {
+    if (!check_foreign(&error) || !read_options(&given, &error)) {
         return cli_fail("import", error);
+    }
+    if (options.foreign) {
+        return run_foreign(argv + 1);
     }
     import = import_new(&given);
     bool all_read = read_files(import, argv + 1);

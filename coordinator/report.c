@@ -25,27 +25,43 @@ static struct report_row *find_row(const GArray *rows, const struct problem *pro
     return NULL;
 }
 
-/* A row a problem, from the jobs: a problem whose jobs all failed has one too. */
-static GArray *empty_rows(const GPtrArray *jobs)
+static struct report_row empty_row(const struct problem *problem, int multiplicity)
+{
+    return (struct report_row){
+        .problem = *problem,
+        .multiplicity = multiplicity,
+        .solver = g_strdup(""),
+        .config = g_strdup(""),
+        .time_ms = NAN,
+        .spread = NAN,
+        .default_ms = NAN,
+        .untuned_ms = NAN,
+        .naive_ms = NAN,
+        .gflops = NAN,
+    };
+}
+
+static GArray *new_rows(void)
 {
     GArray *rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
     g_array_set_clear_func(rows, clear_row);
+    return rows;
+}
+
+static double gflops(const struct problem *problem, double time_ms)
+{
+    return 2 * problem_macs(problem) / (time_ms * 1e6);
+}
+
+/* A row a problem, from the jobs: a problem whose jobs all failed has one too. */
+static GArray *empty_rows(const GPtrArray *jobs)
+{
+    GArray *rows = new_rows();
     for (guint i = 0; i < jobs->len; i++) {
         const struct job_row *job = g_ptr_array_index(jobs, i);
         if (find_row(rows, &job->problem))
             continue;
-        struct report_row row = {
-            .problem = job->problem,
-            .multiplicity = job->multiplicity,
-            .solver = g_strdup(""),
-            .config = g_strdup(""),
-            .time_ms = NAN,
-            .spread = NAN,
-            .default_ms = NAN,
-            .untuned_ms = NAN,
-            .naive_ms = NAN,
-            .gflops = NAN,
-        };
+        struct report_row row = empty_row(&job->problem, job->multiplicity);
         g_array_append_val(rows, row);
     }
     return rows;
@@ -63,7 +79,7 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->config = g_strdup(result->kept.config_text);
     row->time_ms = outcome->median_ms;
     row->spread = outcome->spread;
-    row->gflops = 2 * problem_macs(&row->problem) / (outcome->median_ms * 1e6);
+    row->gflops = gflops(&row->problem, outcome->median_ms);
     row->tuned = !result->kept.is_default;
 }
 
@@ -177,6 +193,24 @@ struct report_totals report_sum(const GArray *rows)
     return totals;
 }
 
+/* The fastest stands first. What has no time is no row: nobody tried it. */
+static void add_foreign_row(const struct problem *problem, const struct foreign_entry *entries,
+                            int count, gpointer data)
+{
+    GArray *rows = data;
+    if (count == 0 || !isfinite(entries->time_ms))
+        return;
+    struct report_row row = empty_row(problem, 1);
+    g_free(row.solver);
+    g_free(row.config);
+    row.won = true;
+    row.solver = g_strdup(entries->solver);
+    row.config = g_strdup(entries->params);
+    row.time_ms = entries->time_ms;
+    row.gflops = gflops(problem, entries->time_ms);
+    g_array_append_val(rows, row);
+}
+
 /* ---- the whole ---- */
 
 static bool read_rows(Store *store, struct report *report, GError **error)
@@ -192,6 +226,19 @@ static bool read_rows(Store *store, struct report *report, GError **error)
     report->rows = report_rows(jobs, results, report->campaign->target);
     report->totals = report_sum(report->rows);
     report->missing = report_missing(report->rows, jobs, rejections, report->campaign->target);
+    return true;
+}
+
+/* Of a foreign campaign all that is known are times, params and who is fastest. */
+static bool read_foreign_rows(Store *store, struct report *report, GError **error)
+{
+    const GPtrArray nothing = {0};
+    report->rows = new_rows();
+    if (!store_each_foreign(store, report->campaign->id, add_foreign_row, report->rows, error))
+        return false;
+    g_array_sort(report->rows, compare_rows);
+    report->totals = report_sum(report->rows);
+    report->missing = report_missing(report->rows, &nothing, &nothing, report->campaign->target);
     return true;
 }
 
@@ -221,7 +268,8 @@ struct report *report_new(Store *store, int64_t campaign, GError **error)
 {
     struct report *report = g_new0(struct report, 1);
     report->campaign = store_get_campaign(store, campaign, error);
-    if (report->campaign && read_rows(store, report, error) &&
+    bool foreign = report->campaign && campaign_is_foreign(report->campaign);
+    if (report->campaign && (foreign ? read_foreign_rows : read_rows)(store, report, error) &&
         store_count_outcomes(store, campaign, report->outcomes, error) &&
         store_progress(store, campaign, &report->progress, error) &&
         enter_read_notes(store, campaign, &report->notes, error))

@@ -131,14 +131,17 @@ static void print_work(const struct report *report, FILE *out)
         fprintf(out, "Not planned: %s\n", left_out);
 }
 
-void report_print(const struct report *report, FILE *out)
+/* What only times are known of has no totals to compare, and nothing was worked on. */
+static void print_foreign(const struct report *report, FILE *out)
 {
-    const struct campaign *campaign = report->campaign;
-    Table *table = row_table(report);
-    fprintf(out, "Campaign %" G_GINT64_FORMAT "%s%s on %s, %s\n\n", campaign->id,
-            campaign->name[0] ? " " : "", campaign->name, campaign->target, campaign->state);
-    table_print(table, out);
-    table_free(table);
+    fprintf(out,
+            "\n%d problems that somebody else measured: nothing of them was verified here.\n"
+            "ms: the fastest solver's time; config: its perf config, where the files have it.\n",
+            report->totals.problems);
+}
+
+static void print_measured(const struct report *report, FILE *out)
+{
     print_totals(&report->totals, out);
     print_missing(report, out);
     print_without_winner(report, out);
@@ -153,6 +156,19 @@ void report_print(const struct report *report, FILE *out)
             "%d of %d winners spread by more than %.0f %%: other work ran beside them, so their "
             "times and gains are unsure.\n",
             report->totals.wide, report->totals.problems, REPORT_WIDE_SPREAD * 100);
+}
+
+void report_print(const struct report *report, FILE *out)
+{
+    const struct campaign *campaign = report->campaign;
+    bool foreign = campaign_is_foreign(campaign);
+    Table *table = row_table(report);
+    fprintf(out, "Campaign %" G_GINT64_FORMAT "%s%s on %s, %s\n\n", campaign->id,
+            campaign->name[0] ? " " : "", campaign->name, campaign->target,
+            foreign ? FOREIGN_STRATEGY : campaign->state);
+    table_print(table, out);
+    table_free(table);
+    (foreign ? print_foreign : print_measured)(report, out);
 }
 
 static json_t *totals_json(const struct report_totals *totals)
@@ -191,13 +207,13 @@ json_t *report_json(const struct report *report)
     for (guint i = 0; i < report->notes.uncovered->len; i++)
         json_array_append_new(uncovered,
                               json_string(g_ptr_array_index(report->notes.uncovered, i)));
-    json_t *json =
-        json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "campaign",
-                  (json_int_t)report->campaign->id, "name", report->campaign->name, "target",
-                  report->campaign->target, "state", report->campaign->state, "problems",
-                  table_json(table), "totals", totals_json(&report->totals), "outcomes",
-                  outcomes_json(report), "work", work_json(report), "uncovered", uncovered,
-                  "missing", table_json(report->missing), "left_out", report->notes.left_out);
+    json_t *json = json_pack(
+        "{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b}", "campaign",
+        (json_int_t)report->campaign->id, "name", report->campaign->name, "target",
+        report->campaign->target, "state", report->campaign->state, "problems", table_json(table),
+        "totals", totals_json(&report->totals), "outcomes", outcomes_json(report), "work",
+        work_json(report), "uncovered", uncovered, "missing", table_json(report->missing),
+        "left_out", report->notes.left_out, "foreign", campaign_is_foreign(report->campaign));
     table_free(table);
     return json;
 }

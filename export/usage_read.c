@@ -155,18 +155,44 @@ static bool add_jobs(Usage *usage, Store *store, const struct campaign *campaign
     return true;
 }
 
+struct foreign_use {
+    Usage *usage;
+    const char *network; /* NULL: the problems are no network of their own */
+};
+
+static void add_foreign(const struct problem *problem, const struct foreign_entry *entries,
+                        int count, gpointer data)
+{
+    const struct foreign_use *use = data;
+    if (use->network != NULL) {
+        usage_add_problem(use->usage, use->network, problem, 1);
+    }
+    for (int i = 0; i < count; i++) {
+        usage_add_time(use->usage, problem, entries[i].solver, entries[i].time_ms);
+    }
+}
+
+static bool add_results(Usage *usage, Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(GPtrArray) results = store_list_results(store, campaign, error);
+    for (guint i = 0; results != NULL && i < results->len; i++) {
+        const struct result *result = results->pdata[i];
+        usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);
+    }
+    return results != NULL;
+}
+
 bool usage_read_campaign(Usage *usage, Store *store, int64_t id, bool as_network, GError **error)
 {
     struct campaign *campaign = store_get_campaign(store, id, error);
     if (campaign == NULL) {
         return false;
     }
-    bool added = !as_network || add_jobs(usage, store, campaign, error);
+    struct foreign_use use = {usage, as_network ? campaign->name : NULL};
+    bool read = campaign_is_foreign(campaign)
+                    ? store_each_foreign(store, id, add_foreign, &use, error)
+                    : (!as_network || add_jobs(usage, store, campaign, error)) &&
+                          add_results(usage, store, id, error);
     campaign_free(campaign);
-    g_autoptr(GPtrArray) results = added ? store_list_results(store, id, error) : NULL;
-    for (guint i = 0; results != NULL && i < results->len; i++) {
-        const struct result *result = results->pdata[i];
-        usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);
-    }
-    return results != NULL;
+    return read;
 }

@@ -94,6 +94,10 @@ my @usage_errors = (
     [qr/name one of them/, 'solvers', '--coverage', '--table', $layers],
     [qr/prints Markdown/, 'solvers', '--table', '--json'],
     [qr/unknown target 'bogus'/, 'solvers', '--coverage', $layers, '--target', 'bogus'],
+    [qr/--foreign goes with/, 'import', '--foreign', '--list', $layers],
+    [qr/belong to --foreign/, 'import', '--target', 'gfx90a68', $layers],
+    [qr/--target ID/, 'import', '--foreign', '--dry-run', $layers],
+    [qr/--db FILE... or --campaign/, 'usage', '--problems', $layers],
     [qr/cannot read 'x'/, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
 );
 for my $case (@usage_errors) {
