@@ -40,22 +40,24 @@ struct merge_input *merge_input(const struct merge *merge, guint input)
 
 /* ---- reading ---- */
 
-static bool read_input(struct merge *merge, const char *path, GError **error)
+bool merge_read(struct merge *merge, const char *path, GError **error)
 {
     guint input = merge->report->inputs->len;
     struct merge_input added = {.path = g_strdup(path)};
     g_array_append_val(merge->report->inputs, added);
+    GError *failure = NULL;
     const struct merge_format *format =
-        check_file_kind(path, &merge_input(merge, input)->kind, error)
-            ? find_format(merge_input(merge, input)->kind, error)
+        check_file_kind(path, &merge_input(merge, input)->kind, &failure)
+            ? find_format(merge_input(merge, input)->kind, &failure)
             : NULL;
-    if (format == NULL || !format->read(merge, input, error)) {
-        if (strstr((*error)->message, path) == NULL) {
-            g_prefix_error(error, "cannot merge '%s': ", path);
-        }
-        return false;
+    if (format != NULL && format->read(merge, input, &failure)) {
+        return true;
     }
-    return true;
+    if (strstr(failure->message, path) == NULL) {
+        g_prefix_error(&failure, "cannot read '%s': ", path);
+    }
+    g_propagate_error(error, failure);
+    return false;
 }
 
 /* ---- writing ---- */
@@ -144,28 +146,37 @@ static bool merge_all(struct merge *merge, char *const *paths, const char *out, 
     }
     merge->report->kind = format->kind;
     for (char *const *path = paths; *path != NULL; path++) {
-        if (!read_input(merge, *path, error)) {
+        if (!merge_read(merge, *path, error)) {
             return false;
         }
     }
     return write_out(merge, format, error);
 }
 
+void merge_init(struct merge *merge, const struct merge_options *options, const char *out)
+{
+    *merge = (struct merge){options, merge_report_new(out), merge_finds_new(), merge_perfs_new(),
+                            merge_kernels_new()};
+}
+
+void merge_clear(struct merge *merge)
+{
+    merge_finds_free(merge->finds);
+    merge_perfs_free(merge->perfs);
+    merge_kernels_free(merge->kernels);
+    merge_report_free(merge->report);
+}
+
 struct merge_report *merge_files(char *const *paths, const char *out,
                                  const struct merge_options *options, GError **error)
 {
-    g_autoptr(MergeReport) report = merge_report_new(out);
-    GError *failure = NULL;
-    struct merge merge = {options, report, merge_finds_new(), merge_perfs_new(),
-                          merge_kernels_new()};
-    bool done = merge_all(&merge, paths, out, &failure);
-    merge_finds_free(merge.finds);
-    merge_perfs_free(merge.perfs);
-    merge_kernels_free(merge.kernels);
-    if (!done) {
-        g_propagate_error(error, failure);
-        return NULL;
+    struct merge merge;
+    MergeReport *report = NULL;
+    merge_init(&merge, options, out);
+    if (merge_all(&merge, paths, out, error)) {
+        report = g_steal_pointer(&merge.report);
+        merge_report_finish(report);
     }
-    merge_report_finish(report);
-    return g_steal_pointer(&report);
+    merge_clear(&merge);
+    return report;
 }

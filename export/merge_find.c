@@ -360,22 +360,31 @@ static void merge_key(struct merge *merge, struct merged_find *merged)
     merged->count = finds->chosen->len;
 }
 
-bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GError **error)
+bool merge_finds_next(struct merge *merge, struct span *key, const GArray **choices)
 {
     struct merge_finds *finds = merge->finds;
-    struct merged_find merged = {0};
-    while (take_rows(finds, &merged.key)) {
-        g_array_set_size(finds->choices, 0);
+    g_array_set_size(finds->choices, 0);
+    while (finds->choices->len == 0) {
         finds->whole = true;
-        if (!check_key(merge, merged.key)) {
+        if (!take_rows(finds, key)) {
+            return false;
+        }
+        if (!check_key(merge, *key)) {
             continue;
         }
         for (guint i = 0; i < finds->rows->len; i++) {
             take_entries(merge, &g_array_index(finds->rows, struct source_row, i), i);
         }
-        if (finds->choices->len == 0) {
-            continue;
-        }
+    }
+    *choices = finds->choices;
+    return true;
+}
+
+bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GError **error)
+{
+    const GArray *choices = NULL;
+    struct merged_find merged = {0};
+    while (merge_finds_next(merge, &merged.key, &choices)) {
         merge_key(merge, &merged);
         if (!emit(data, &merged, error)) {
             return false;

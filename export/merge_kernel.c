@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-struct kernel_item {
-    char *name, *args, *hash;
-    guint source; /* in dbs */
-    guint input;
-    int64_t id;
-};
-
 struct merge_kernels {
     GPtrArray *dbs; /* KernelDb * */
     GArray *items;  /* struct kernel_item, in the order they were read */
@@ -98,7 +91,7 @@ bool merge_kernels_read(struct merge *merge, guint input, GError **error)
     return true;
 }
 
-static int compare_keys(const struct kernel_item *a, const struct kernel_item *b)
+int kernel_item_compare(const struct kernel_item *a, const struct kernel_item *b)
 {
     int order = strcmp(a->name, b->name);
     return order != 0 ? order : strcmp(a->args, b->args);
@@ -108,7 +101,7 @@ static int compare_items(const void *a, const void *b)
 {
     const struct kernel_item *left = *(struct kernel_item *const *)a;
     const struct kernel_item *right = *(struct kernel_item *const *)b;
-    int order = compare_keys(left, right);
+    int order = kernel_item_compare(left, right);
     return order != 0 ? order : (left > right) - (left < right);
 }
 
@@ -136,18 +129,25 @@ static const struct kernel_item *choose(struct merge *merge, struct kernel_item 
     return kept;
 }
 
-static GPtrArray *choose_all(struct merge *merge)
+GPtrArray *merge_kernels_sorted(const struct merge *merge)
 {
     GArray *all = merge->kernels->items;
-    GPtrArray *chosen = g_ptr_array_new();
-    g_autoptr(GPtrArray) order = g_ptr_array_new();
+    GPtrArray *order = g_ptr_array_new();
     for (guint i = 0; i < all->len; i++) {
         g_ptr_array_add(order, &g_array_index(all, struct kernel_item, i));
     }
     g_ptr_array_sort(order, compare_items);
+    return order;
+}
+
+static GPtrArray *choose_all(struct merge *merge)
+{
+    GPtrArray *chosen = g_ptr_array_new();
+    g_autoptr(GPtrArray) order = merge_kernels_sorted(merge);
     struct kernel_item **items = (struct kernel_item **)order->pdata;
     for (guint first = 0, end = 0; first < order->len; first = end) {
-        for (end = first + 1; end < order->len && compare_keys(items[first], items[end]) == 0;) {
+        for (end = first + 1;
+             end < order->len && kernel_item_compare(items[first], items[end]) == 0;) {
             end++;
         }
         g_ptr_array_add(chosen, (void *)choose(merge, items + first, end - first));

@@ -21,6 +21,12 @@ struct merge {
     struct merge_kernels *kernels;
 };
 
+/* options must outlive the merge. */
+void merge_init(struct merge *merge, const struct merge_options *options, const char *out);
+/* The report too, unless it was taken. */
+void merge_clear(struct merge *merge);
+/* Adds an input and reads it. The errors of merge_files(). */
+bool merge_read(struct merge *merge, const char *path, GError **error);
 struct merge_input *merge_input(const struct merge *merge, guint input);
 
 struct merge_report *merge_report_new(const char *out);
@@ -58,6 +64,10 @@ struct find_choice {
     guint rank; /* in the order of inputs and lines */
 };
 
+/* The next key with an entry that is good, and all of these (struct find_choice), valid until the next
+ * call. False behind the last. */
+bool merge_finds_next(struct merge *merge, struct span *key, const GArray **choices);
+
 /* A key with what the policy chose of it, by time, ties by name. */
 struct merged_find {
     struct span key;
@@ -72,20 +82,40 @@ bool merge_finds_write(struct merge *merge, const char *path, GError **error);
 
 /* ---- perf rows ---- */
 
+struct perf_item {
+    struct perf_record *record;
+    guint input;
+    const char *noun;
+    int64_t number;
+    bool trusted; /* no solver of ours refuses its params today */
+};
+
 struct merge_perfs *merge_perfs_new(void);
 void merge_perfs_free(struct merge_perfs *perfs);
 bool merge_perfs_read(struct merge *merge, guint input, GError **error);
 bool merge_perfs_read_text(struct merge *merge, guint input, GError **error);
 int64_t merge_perfs_count(const struct merge *merge);
+/* struct perf_item *, the merge's own, by row and solver, equal ones in the order they were read. */
+GPtrArray *merge_perfs_sorted(const struct merge *merge);
 bool merge_perfs_write(struct merge *merge, const char *path, GError **error);
 bool merge_perfs_write_text(struct merge *merge, const char *path, GError **error);
 
 /* ---- kernels ---- */
 
+struct kernel_item {
+    char *name, *args, *hash;
+    guint source; /* of the merge's databases */
+    guint input;
+    int64_t id;
+};
+
 struct merge_kernels *merge_kernels_new(void);
 void merge_kernels_free(struct merge_kernels *kernels);
 bool merge_kernels_read(struct merge *merge, guint input, GError **error);
 int64_t merge_kernels_count(const struct merge *merge);
+/* struct kernel_item *, the merge's own, by name and arguments, equal ones as they were read. */
+GPtrArray *merge_kernels_sorted(const struct merge *merge);
+int kernel_item_compare(const struct kernel_item *a, const struct kernel_item *b);
 bool merge_kernels_write(struct merge *merge, const char *path, GError **error);
 
 #endif

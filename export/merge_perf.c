@@ -5,14 +5,6 @@
 
 #include <string.h>
 
-struct perf_item {
-    struct perf_record *record;
-    guint input;
-    const char *noun;
-    int64_t number;
-    bool trusted; /* no solver of ours refuses its params today */
-};
-
 struct merge_perfs {
     GArray *items; /* struct perf_item, in the order they were read */
 };
@@ -277,16 +269,22 @@ static void choose_row(struct merge *merge, struct perf_item **items, guint coun
     merge->report->keys++;
 }
 
-/* The chosen records, in the order of files; they stay the items' own. */
-static GPtrArray *choose_records(struct merge *merge)
+GPtrArray *merge_perfs_sorted(const struct merge *merge)
 {
     GArray *all = merge->perfs->items;
-    g_autoptr(GPtrArray) order = g_ptr_array_new();
-    GPtrArray *records = g_ptr_array_new();
+    GPtrArray *order = g_ptr_array_new();
     for (guint i = 0; i < all->len; i++) {
         g_ptr_array_add(order, &g_array_index(all, struct perf_item, i));
     }
     g_ptr_array_sort(order, compare_items);
+    return order;
+}
+
+/* The chosen records, in the order of files; they stay the items' own. */
+static GPtrArray *choose_records(struct merge *merge)
+{
+    g_autoptr(GPtrArray) order = merge_perfs_sorted(merge);
+    GPtrArray *records = g_ptr_array_new();
     struct perf_item **items = (struct perf_item **)order->pdata;
     for (guint at = 0, run = 0; at < order->len; at += run) {
         run = run_length(items, order->len, at, false);
