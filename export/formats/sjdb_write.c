@@ -1,6 +1,7 @@
 #include "export/formats/sjdb_write.h"
 
 #include "export/formats/perf_db.h"
+#include "export/formats/sjdb_kernels.h"
 #include "export/formats/sjdb_set.h"
 
 #include <string.h>
@@ -27,6 +28,7 @@ struct sjdb_writer {
     GArray *facts; /* struct solver_facts, by solver's id */
     char *meta;
     struct sjdb_set_builder find, perf;
+    struct sjdb_kernels kernels;
     GHashTable *rows; /* struct problem in its normal form to GArray of struct param */
 };
 
@@ -94,6 +96,7 @@ SjdbWriter *sjdb_writer_new(void)
     writer->facts = g_array_new(FALSE, TRUE, sizeof(struct solver_facts));
     sjdb_set_builder_init(&writer->find);
     sjdb_set_builder_init(&writer->perf);
+    sjdb_kernels_init(&writer->kernels);
     writer->rows = g_hash_table_new_full(problem_hash_of, problem_equal_to, g_free,
                                          (GDestroyNotify)g_array_unref);
     return writer;
@@ -107,6 +110,7 @@ void sjdb_writer_free(SjdbWriter *writer)
     g_free(writer->meta);
     sjdb_set_builder_clear(&writer->find);
     sjdb_set_builder_clear(&writer->perf);
+    sjdb_kernels_clear(&writer->kernels);
     g_hash_table_unref(writer->rows);
     g_free(writer);
 }
@@ -248,6 +252,12 @@ bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const 
     return true;
 }
 
+bool sjdb_writer_add_kernel(SjdbWriter *writer, const char *name, const char *args, GBytes *code,
+                            GError **error)
+{
+    return sjdb_kernels_add(&writer->kernels, name, args, code, error);
+}
+
 static gint compare_solvers(gconstpointer a, gconstpointer b, gpointer data)
 {
     const GPtrArray *names = data;
@@ -348,5 +358,6 @@ bool sjdb_writer_finish(SjdbWriter *writer, const char *path, GError **error)
         g_prefix_error(error, "cannot write '%s': ", path);
         return false;
     }
+    sjdb_kernels_write(&writer->kernels, file);
     return sjdb_file_write(file, path, error);
 }

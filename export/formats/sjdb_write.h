@@ -1,5 +1,5 @@
 /*
- * Writes a .sjdb file: find entries and perf params of one target in a file that libskipjackdb maps
+ * Writes a .sjdb file: find entries, perf params and kernels of one target in a file that libskipjackdb maps
  * and reads (export/reader/FORMAT.md). What is added is kept in memory, about 30 bytes an entry,
  * until the file is written; equal contents give equal bytes, in whatever order they came.
  */
@@ -38,6 +38,11 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
  * has params in that row already. */
 bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const char *solver,
                           const char *params, GError **error);
+
+/* A code object by kernel-db's name and args (kernel_db_name(), kernel_db_args()). EXPORT_ERROR_SYNTAX
+ * for another one of the same name and args; the same again is nothing new. Keeps a reference. */
+bool sjdb_writer_add_kernel(SjdbWriter *writer, const char *name, const char *args, GBytes *code,
+                            GError **error);
 
 /* Writes the file beside its place and renames it. The writer can only be freed afterwards. */
 bool sjdb_writer_finish(SjdbWriter *writer, const char *path, GError **error);

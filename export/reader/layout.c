@@ -18,6 +18,15 @@ static const char *const kind_names[] = {
     [SJDB_SOLVER_FLAGS] = "solver flags",
     [SJDB_TIME_RANGES] = "time ranges",
     [SJDB_RARE_TIMES] = "rare times",
+    [SJDB_KERNEL_HASHES] = "kernel hashes",
+    [SJDB_KERNEL_NUMBERS] = "kernel numbers",
+    [SJDB_KERNEL_GROUPS] = "kernel groups",
+    [SJDB_KERNEL_STARTS] = "kernel starts",
+    [SJDB_KERNEL_TEXT_BYTES] = "kernel text bytes",
+    [SJDB_KERNEL_CODE_BYTES] = "kernel code bytes",
+    [SJDB_KERNEL_CHECKS] = "kernel checks",
+    [SJDB_GROUP_STARTS] = "group starts",
+    [SJDB_GROUPS] = "groups",
 };
 
 /* Names of both sets of problems: find's first. */
@@ -85,6 +94,12 @@ uint64_t sjdb_checksum(const void *bytes, size_t size, uint64_t seed)
         last |= (uint64_t)at[i] << (8 * i);
     }
     return mix(mix(hash, last), ODD_B);
+}
+
+uint64_t sjdb_kernel_hash(const char *name, const char *args)
+{
+    uint64_t hash = sjdb_checksum(name, strlen(name), SJDB_CHECK_SEED);
+    return sjdb_checksum(args, strlen(args), hash);
 }
 
 /* Fields are small numbers: two fit a word, and what overlaps in large ones only makes hashes

@@ -31,7 +31,17 @@ enum sjdb_kind {
     /* Three numbers each: first code, first mantissa, digits behind the point; last the first code of
      * the rare times. */
     SJDB_TIME_RANGES,
-    SJDB_RARE_TIMES,   /* doubles */
+    SJDB_RARE_TIMES,     /* doubles */
+    SJDB_KERNEL_HASHES,  /* of identities, ascending */
+    SJDB_KERNEL_NUMBERS, /* the kernels of these hashes */
+    SJDB_KERNEL_GROUPS,  /* by kernel: which group, ascending */
+    SJDB_KERNEL_STARTS,  /* where it begins in the group's content, ascending in a group */
+    SJDB_KERNEL_TEXT_BYTES,
+    SJDB_KERNEL_CODE_BYTES,
+    SJDB_KERNEL_CHECKS, /* checksums of the code objects */
+    SJDB_GROUP_STARTS,  /* where each group's frame begins, and the end of the last */
+    SJDB_GROUPS,        /* bytes: zstd frames */
+    SJDB_SINGLE_END,
     SJDB_FIND = 0x100, /* the problems with find entries: + enum sjdb_part */
     SJDB_PERF = 0x200, /* the perf-db rows, as problems in their normal form: + enum sjdb_part */
 };
@@ -73,6 +83,11 @@ enum sjdb_part {
 #define SJDB_PROBES_MAX 1024
 #define SJDB_LIST_MAX   1024
 
+/* A group's content ends when it reaches this size: what has to be unpacked for one kernel. */
+#define SJDB_GROUP_BYTES     (512 * 1024)
+/* No kernel reaches further into its group. */
+#define SJDB_GROUP_BYTES_MAX (UINT64_C(1) << 30)
+
 /* Name of a section's kind, NULL for an unknown one. Static. */
 const char *sjdb_kind_name(uint32_t kind);
 
@@ -102,6 +117,7 @@ void sjdb_variant_fields(const struct skipjackdb_problem *problem, uint64_t epil
 bool sjdb_variant_from_fields(const uint64_t *fields, struct skipjackdb_problem *problem);
 #define SJDB_VARIANT_EPILOGUE (SJDB_VARIANT_FIELDS - 1)
 uint64_t sjdb_fields_hash(const uint64_t *fields, int count);
+uint64_t sjdb_kernel_hash(const char *name, const char *args);
 
 /* 1, 10, 100 ... exactly. */
 #define SJDB_DIGITS_MAX      15

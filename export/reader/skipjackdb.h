@@ -200,6 +200,30 @@ int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,
 int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
                       const char *solver, const char **params);
 
+/* ---- kernels ----
+ * Code objects by kernel-db's identity: the source file's name with ".o", and the compile options. They
+ * are kept compressed; reading one takes memory, a few hundred KiB that are given back, and up to a
+ * millisecond. What is handed out has the checksum that it was written with. */
+
+struct skipjackdb_kernel {
+    size_t size;
+    uint64_t text_bytes; /* of name and args, with the NUL that ends each */
+    uint64_t code_bytes;
+};
+
+/* How many there are; they are numbered from 0, in the order in which reading all is quickest. */
+uint64_t skipjackdb_kernel_count(const skipjackdb *db);
+int skipjackdb_kernel_at(const skipjackdb *db, uint64_t number, struct skipjackdb_kernel *kernel);
+/* Name and args one behind the other, each with its NUL, into text, and the code object into code;
+ * either may be NULL. The rooms are those of struct skipjackdb_kernel or more, else
+ * SKIPJACKDB_SPACE. */
+int skipjackdb_kernel_read(const skipjackdb *db, uint64_t number, char *text, size_t text_room,
+                           void *code, size_t code_room);
+/* The code object of that name and args into code. *code_bytes becomes its size, also when this
+ * returns SKIPJACKDB_SPACE because the room is too small: with no room it asks for the size. */
+int skipjackdb_kernel(const skipjackdb *db, const char *name, const char *args, void *code,
+                      size_t room, size_t *code_bytes);
+
 #ifdef __cplusplus
 }
 #endif

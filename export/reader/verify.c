@@ -95,5 +95,8 @@ static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
 int sjdb_verify_records(const struct skipjackdb *db)
 {
     int code = names_hold(db) ? verify_set(db, &db->find) : SKIPJACKDB_DAMAGED;
-    return code == SKIPJACKDB_OK ? verify_set(db, &db->perf) : code;
+    if (code == SKIPJACKDB_OK) {
+        code = verify_set(db, &db->perf);
+    }
+    return code == SKIPJACKDB_OK ? sjdb_verify_kernels(db) : code;
 }

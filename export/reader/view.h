@@ -42,7 +42,7 @@ struct sjdb_time_range {
     double scale;
 };
 
-#define SJDB_SINGLES (SJDB_RARE_TIMES + 1)
+#define SJDB_SINGLES SJDB_SINGLE_END
 
 struct skipjackdb {
     const uint8_t *bytes;
@@ -158,6 +158,7 @@ static inline void sjdb_hand_out(const void *made, size_t size, void *room, size
 
 /* Goes through all records of both sets. */
 int sjdb_verify_records(const struct skipjackdb *db);
+int sjdb_verify_kernels(const struct skipjackdb *db);
 
 /* Whether a struct that a caller hands in reaches as far as this library's first version had it. */
 #define SJDB_SIZED(pointer) ((pointer) != NULL && (pointer)->size >= sizeof *(pointer))

@@ -47,6 +47,15 @@ static void add_rows(SjdbWriter *writer)
     }
 }
 
+static void add_kernels(SjdbWriter *writer)
+{
+    static const char *const args[] = {"-DA=1 -mcpu=gfx90a", "-DA=2 -mcpu=gfx90a", ""};
+    for (gsize i = 0; i < G_N_ELEMENTS(args); i++) {
+        g_autoptr(GBytes) code = g_bytes_new_static("code object 1\nand more of it", 14 + 7 * i);
+        g_assert_true(sjdb_writer_add_kernel(writer, "conv.cl.o", args[i], code, NULL));
+    }
+}
+
 GByteArray *sjdb_bytes_make(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -57,6 +66,7 @@ GByteArray *sjdb_bytes_make(void)
     sjdb_writer_set_solver(writer, "ConvE", 1, false, false);
     add_problems(writer);
     add_rows(writer);
+    add_kernels(writer);
     g_assert_true(sjdb_writer_finish(writer, path, NULL));
     return g_bytes_unref_to_array(temp_folder_read(path));
 }
@@ -153,6 +163,17 @@ static void ask_row(const skipjackdb *db, uint64_t number)
     skipjackdb_perf_entries(db, number, entries, sizeof entries[0], G_N_ELEMENTS(entries), &count);
 }
 
+static void ask_kernel(const skipjackdb *db, uint64_t number)
+{
+    struct skipjackdb_kernel kernel = {.size = sizeof kernel};
+    char text[64], code[64], again[64];
+    size_t bytes = 0;
+    if (skipjackdb_kernel_at(db, number, &kernel) == SKIPJACKDB_OK &&
+        skipjackdb_kernel_read(db, number, text, sizeof text, code, sizeof code) == SKIPJACKDB_OK) {
+        skipjackdb_kernel(db, text, text + strlen(text) + 1, again, sizeof again, &bytes);
+    }
+}
+
 bool sjdb_bytes_ask(const guint8 *bytes, gsize length, int *opened, int *verified)
 {
     skipjackdb *db = NULL;
@@ -168,6 +189,9 @@ bool sjdb_bytes_ask(const guint8 *bytes, gsize length, int *opened, int *verifie
     }
     for (uint64_t i = 0; i < MIN(skipjackdb_perf_count(db), 64); i++) {
         ask_row(db, i);
+    }
+    for (uint64_t i = 0; i < MIN(skipjackdb_kernel_count(db), 64); i++) {
+        ask_kernel(db, i);
     }
     for (gsize i = 0; skipjackdb_section_at(db, i, &section) == SKIPJACKDB_OK; i++) {
         g_assert_nonnull(section.name);

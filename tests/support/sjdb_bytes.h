@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ten problems with entries of both forms, rare times among them, and two perf rows. */
+/* Ten problems with entries of both forms, rare times among them, two perf rows and three
+ * kernels. */
 GByteArray *sjdb_bytes_make(void);
 
 /* A section of the file, as its table states it. */
