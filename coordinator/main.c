@@ -48,6 +48,8 @@ static const struct command commands[] = {
     {"quarantine", "The farm", "list or clear configs that crash or hang", command_quarantine},
     {"db", "The farm", "start, stop, migrate the database; say where it is", command_db},
     {"export", "Results", "write a campaign's results in MIOpen's formats", command_export},
+    {"golden", "Results", "what a target ships with: propose, approve, compare, roll back",
+     command_golden},
     {"check", "Results", "verify exported files", command_check},
     {"usage", "Results", "which solvers networks use, and what has no entry", command_usage},
     {"merge", "Results", "merge files of MIOpen's formats, or convert one", command_merge},

@@ -8,6 +8,7 @@
 int command_export(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_usage(int argc, char **argv);
+int command_golden(int argc, char **argv);
 int command_merge(int argc, char **argv);
 int command_diff(int argc, char **argv);
 

@@ -4,15 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-void result_free(struct result *result)
+void store_result_clear(struct result *result)
 {
-    if (result == NULL)
-        return;
     kept_clear(&result->kept);
     g_free(result->solver);
     g_free(result->algorithm);
     g_free(result->stack);
     g_free(result->damage);
+}
+
+void result_free(struct result *result)
+{
+    if (result == NULL)
+        return;
+    store_result_clear(result);
     g_free(result);
 }
 
@@ -48,7 +53,7 @@ static gpointer read_result(const json_t *object, GError **error)
     return NULL;
 }
 
-static int compare_results(gconstpointer a, gconstpointer b)
+int store_compare_results(gconstpointer a, gconstpointer b)
 {
     const struct result *left = *(const struct result *const *)a;
     const struct result *right = *(const struct result *const *)b;
@@ -77,13 +82,12 @@ GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error)
         return NULL;
     GPtrArray *list = store_list_checked(rows, read_result, free_result, error);
     if (list != NULL)
-        g_ptr_array_sort(list, compare_results);
+        g_ptr_array_sort(list, store_compare_results);
     return list;
 }
 
-static gpointer read_judged(const json_t *object)
+void store_read_judged(const json_t *object, struct result *result)
 {
-    struct result *result = g_new0(struct result, 1);
     const json_t *kept = json_object_get(object, "result");
     g_autoptr(GError) error = NULL;
     read_plan(object, result);
@@ -92,11 +96,17 @@ static gpointer read_judged(const json_t *object)
     bool read = result->problem_id == 0 ||
                 problem_from_json(json_object_get(object, "problem"), &result->problem, &error);
     if (read && kept_from_json(kept, &result->kept, &error))
-        return result;
+        return;
     result->damage = g_strdup(error->message);
     kept_clear(&result->kept);
     result->kept.config_text = json_member_text(kept, "config_text");
     result->kept.kernel_keys = json_member_text(kept, "kernel_keys");
+}
+
+static gpointer read_judged(const json_t *object)
+{
+    struct result *result = g_new0(struct result, 1);
+    store_read_judged(object, result);
     return result;
 }
 
@@ -130,7 +140,7 @@ GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char 
     if (rows == NULL)
         return NULL;
     GPtrArray *list = store_list(rows, read_judged, free_result);
-    g_ptr_array_sort(list, compare_results);
+    g_ptr_array_sort(list, store_compare_results);
     return list;
 }
 

@@ -1,0 +1,367 @@
+#include "export/commands.h"
+
+#include "export/golden.h"
+#include "export/golden_print.h"
+#include "schema/database.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+    gint64 campaign;
+    int base;
+    double noise, gain_percent;
+    char *by, *note, *target, *two_persons;
+    gboolean json;
+    char **words; /* that are no options */
+    guint word_count;
+};
+
+/* Which of the options a verb takes. */
+#define TAKES_TARGET  1u
+#define TAKES_BY      2u
+#define TAKES_NOTE    4u
+#define TAKES_PROPOSE 8u
+#define TAKES_POLICY  16u
+
+struct verb {
+    const char *name, *words, *does, *example;
+    unsigned takes;
+    guint least, most; /* words */
+    bool (*run)(const struct options *options, Store *store, GError **error);
+};
+
+static bool wrong(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static bool wrong(GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *message = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, message);
+    return false;
+}
+
+/* ---- which version of which target ---- */
+
+static bool read_version(const char *word, int *version, GError **error)
+{
+    gint64 number = 0;
+    if (!g_ascii_string_to_signed(word, 10, 0, G_MAXINT, &number, NULL)) {
+        return wrong(error, "'%s' is no version: they are numbered 1, 2, ...", word);
+    }
+    *version = (int)number;
+    return true;
+}
+
+/* The one that is named, or the only one that has golden versions. Free with g_free(). */
+static char *find_target(const struct options *options, Store *store, GError **error)
+{
+    if (options->target != NULL) {
+        return g_strdup(options->target);
+    }
+    g_autoptr(GPtrArray) versions = store_list_golden(store, NULL, error);
+    if (versions == NULL) {
+        return NULL;
+    }
+    const struct golden_version *first = versions->len > 0 ? versions->pdata[0] : NULL;
+    const struct golden_version *last = first != NULL ? versions->pdata[versions->len - 1] : NULL;
+    if (first != NULL && strcmp(first->target, last->target) == 0) {
+        return g_strdup(first->target);
+    }
+    if (first == NULL) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+                    "no target has golden versions yet: skipjack golden propose");
+    } else {
+        wrong(error, "several targets have golden versions: name one, --target T");
+    }
+    return NULL;
+}
+
+/* The version that is named, or the only one that waits for an approval. */
+static bool find_open(const struct options *options, Store *store, const char *target, int *version,
+                      GError **error)
+{
+    if (options->word_count > 0) {
+        return read_version(options->words[0], version, error);
+    }
+    g_autoptr(GPtrArray) versions = store_list_golden(store, target, error);
+    int open = 0;
+    for (guint i = 0; versions != NULL && i < versions->len; i++) {
+        const struct golden_version *found = versions->pdata[i];
+        if (strcmp(found->state, "proposed") == 0) {
+            *version = found->version;
+            open++;
+        }
+    }
+    if (versions == NULL || open == 1) {
+        return versions != NULL;
+    }
+    if (open == 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+                    "no proposal of %s waits for an approval: skipjack golden list", target);
+        return false;
+    }
+    return wrong(error, "%d proposals of %s wait for an approval: name the version", open, target);
+}
+
+/* ---- verbs ---- */
+
+static bool run_propose(const struct options *options, Store *store, GError **error)
+{
+    struct golden_summary summary;
+    const struct golden_wish wish = {
+        .campaign = options->campaign,
+        .base = options->base,
+        .by = options->by,
+        .note = options->note,
+        .noise = options->noise,
+        .gain = options->gain_percent / 100,
+    };
+    g_autoptr(GPtrArray) rows = NULL;
+    bool done = golden_propose(store, &wish, &summary, error);
+    if (done && summary.version != 0) {
+        rows = store_diff_golden(store, summary.target, summary.base, summary.version, error);
+        done = rows != NULL;
+    }
+    if (done) {
+        golden_print_summary(&summary, rows, options->json);
+        if (summary.refused->len > 0) {
+            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                        "%u results were refused and left out", summary.refused->len);
+            done = false;
+        }
+    }
+    golden_summary_clear(&summary);
+    return done;
+}
+
+static bool run_approve(const struct options *options, Store *store, GError **error)
+{
+    int version = 0;
+    g_autofree char *target = find_target(options, store, error);
+    if (target == NULL || !find_open(options, store, target, &version, error) ||
+        !store_approve_golden(store, target, version, options->by, error)) {
+        return false;
+    }
+    golden_print_state(target, version, "approved", options->json);
+    return true;
+}
+
+static bool run_withdraw(const struct options *options, Store *store, GError **error)
+{
+    int version = 0;
+    g_autofree char *target = find_target(options, store, error);
+    if (target == NULL || !find_open(options, store, target, &version, error) ||
+        !store_withdraw_golden(store, target, version, options->by, error)) {
+        return false;
+    }
+    golden_print_state(target, version, "withdrawn", options->json);
+    return true;
+}
+
+static bool run_list(const struct options *options, Store *store, GError **error)
+{
+    g_autoptr(GPtrArray) versions = store_list_golden(store, options->target, error);
+    if (versions != NULL) {
+        golden_print_versions(versions, options->json);
+    }
+    return versions != NULL;
+}
+
+static bool run_diff(const struct options *options, Store *store, GError **error)
+{
+    int a = 0, b = 0;
+    if (!read_version(options->words[0], &a, error) ||
+        !read_version(options->words[1], &b, error)) {
+        return false;
+    }
+    g_autofree char *target = find_target(options, store, error);
+    g_autoptr(GPtrArray) rows =
+        target != NULL ? store_diff_golden(store, target, a, b, error) : NULL;
+    if (rows != NULL) {
+        golden_print_changes(target, a, b, rows, options->json);
+    }
+    return rows != NULL;
+}
+
+static bool run_rollback(const struct options *options, Store *store, GError **error)
+{
+    int version = 0;
+    bool approved = false;
+    struct golden_rollback rollback = {.by = options->by,
+                                       .note = options->note != NULL ? options->note : ""};
+    if (!read_version(options->words[0], &rollback.to, error)) {
+        return false;
+    }
+    g_autofree char *target = find_target(options, store, error);
+    rollback.target = target;
+    if (target == NULL || !store_roll_back_golden(store, &rollback, &version, &approved, error)) {
+        return false;
+    }
+    golden_print_state(target, version, approved ? "approved" : "proposed", options->json);
+    return true;
+}
+
+static bool run_policy(const struct options *options, Store *store, GError **error)
+{
+    bool demand = g_strcmp0(options->two_persons, "yes") == 0;
+    if (options->two_persons != NULL && !demand && strcmp(options->two_persons, "no") != 0) {
+        return wrong(error, "--two-persons is yes or no, not '%s'", options->two_persons);
+    }
+    if ((options->two_persons != NULL &&
+         !store_set_golden_policy(store, options->target, demand, options->by, error)) ||
+        !store_golden_policy(store, options->target, &demand, error)) {
+        return false;
+    }
+    golden_print_policy(options->target, demand, options->json);
+    return true;
+}
+
+static const struct verb verbs[] = {
+    {"propose", "", "propose what a campaign brings beyond the newest approved version",
+     "skipjack golden propose --campaign 3 --note 'ResNet-50, nightly'",
+     TAKES_PROPOSE | TAKES_BY | TAKES_NOTE, 0, 0, run_propose},
+    {"approve", "[VERSION]", "make a proposal the newest version", "skipjack golden approve 2",
+     TAKES_TARGET | TAKES_BY, 0, 1, run_approve},
+    {"withdraw", "[VERSION]", "take a proposal back", "skipjack golden withdraw 2",
+     TAKES_TARGET | TAKES_BY, 0, 1, run_withdraw},
+    {"list", "", "the versions and proposals, who and when", "skipjack golden list --json",
+     TAKES_TARGET, 0, 0, run_list},
+    {"diff", "A B", "entries gained, lost and changed between two versions (0 is empty)",
+     "skipjack golden diff 1 2", TAKES_TARGET, 2, 2, run_diff},
+    {"rollback", "VERSION", "a new version with the content of an older one",
+     "skipjack golden rollback 1 --note 'version 2 was tuned hot'",
+     TAKES_TARGET | TAKES_BY | TAKES_NOTE, 1, 1, run_rollback},
+    {"policy", "", "whether somebody else must approve; without --target the farm's",
+     "skipjack golden policy --two-persons yes", TAKES_TARGET | TAKES_BY | TAKES_POLICY, 0, 0,
+     run_policy},
+};
+
+/* ---- parsing ---- */
+
+static GArray *entries_of(const struct verb *verb, struct options *options)
+{
+    const struct {
+        unsigned takes;
+        GOptionEntry entry;
+    } all[] = {
+        {TAKES_PROPOSE,
+         {"campaign", 'c', 0, G_OPTION_ARG_INT64, &options->campaign, "The campaign", "ID"}},
+        {TAKES_PROPOSE,
+         {"base", 0, 0, G_OPTION_ARG_INT, &options->base,
+          "The version to build on: fails unless it is the newest approved one", "VERSION"}},
+        {TAKES_PROPOSE,
+         {"noise", 0, 0, G_OPTION_ARG_DOUBLE, &options->noise,
+          "Better is: the medians are further apart than this times the mean of both "
+          "interquartile ranges (1)",
+          "FACTOR"}},
+        {TAKES_PROPOSE,
+         {"gain", 0, 0, G_OPTION_ARG_DOUBLE, &options->gain_percent,
+          "and by this much of the old one at the least (1)", "PERCENT"}},
+        {TAKES_TARGET,
+         {"target", 't', 0, G_OPTION_ARG_STRING, &options->target, "Of this target", "T"}},
+        {TAKES_POLICY,
+         {"two-persons", 0, 0, G_OPTION_ARG_STRING, &options->two_persons,
+          "Whether who proposes a version may not approve it", "yes|no"}},
+        {TAKES_NOTE, {"note", 0, 0, G_OPTION_ARG_STRING, &options->note, "Why", "TEXT"}},
+        {TAKES_BY,
+         {"by", 0, 0, G_OPTION_ARG_STRING, &options->by, "Who does it (your user name)", "NAME"}},
+        {~0u, {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "Print JSON", NULL}},
+    };
+    GArray *entries = g_array_new(TRUE, TRUE, sizeof(GOptionEntry));
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++) {
+        if ((all[i].takes & verb->takes) != 0 || all[i].takes == ~0u) {
+            g_array_append_val(entries, all[i].entry);
+        }
+    }
+    return entries;
+}
+
+static bool check(const struct verb *verb, const struct options *options, GError **error)
+{
+    if (options->word_count < verb->least || options->word_count > verb->most) {
+        return wrong(error, "it takes %s",
+                     verb->words[0] != '\0' ? verb->words : "options and no other words");
+    }
+    if ((verb->takes & TAKES_PROPOSE) != 0 && options->campaign <= 0) {
+        return wrong(error, "name a campaign: --campaign ID");
+    }
+    return (options->noise >= 0 && options->gain_percent >= 0) ||
+           wrong(error, "--noise and --gain are numbers that are not negative");
+}
+
+static bool parse(const struct verb *verb, int argc, char **argv, struct options *options,
+                  GError **error)
+{
+    g_autofree char *name = g_strdup_printf("skipjack golden %s", verb->name);
+    g_autofree char *description = g_strdup_printf(
+        "Exit status: 0 done, 1 failed or something was refused, 2 wrong usage.\n\nExample:\n  %s",
+        verb->example);
+    g_autofree char *summary =
+        g_strdup_printf("Golden versions: %s. A version is of one target.", verb->does);
+    g_autoptr(GArray) entries = entries_of(verb, options);
+    g_set_prgname(name);
+    g_autoptr(GOptionContext) context = g_option_context_new(verb->words);
+    g_option_context_set_summary(context, summary);
+    g_option_context_set_description(context, description);
+    g_option_context_add_main_entries(context, (const GOptionEntry *)(void *)entries->data, NULL);
+    if (!g_option_context_parse(context, &argc, &argv, error)) {
+        return false;
+    }
+    options->words = argv + 1;
+    options->word_count = (guint)(argc - 1);
+    return check(verb, options, error);
+}
+
+static int run_verb(const struct verb *verb, int argc, char **argv)
+{
+    struct options options = {.base = -1,
+                              .noise = GOLDEN_NOISE_FACTOR,
+                              .gain_percent = GOLDEN_GAIN_PERCENT,
+                              .by = g_strdup(g_get_user_name())};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = NULL;
+    bool done = parse(verb, argc, argv, &options, &error) &&
+                (store = database_open(false, &error)) != NULL &&
+                verb->run(&options, store, &error);
+    if (!done) {
+        g_printerr("skipjack golden %s: %s\n", verb->name, error->message);
+    }
+    g_free(options.by);
+    g_free(options.note);
+    g_free(options.target);
+    g_free(options.two_persons);
+    return done ? 0 : error->domain == G_OPTION_ERROR ? 2 : 1;
+}
+
+static void print_help(FILE *out)
+{
+    fputs("usage: skipjack golden VERB [OPTION...]\n\n"
+          "Golden versions are what a target ships with: proposed from a campaign,\n"
+          "approved, compared, rolled back.\n\n",
+          out);
+    for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++) {
+        fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].does);
+    }
+    fputs("\nExample:\n  skipjack golden propose --campaign 3\n", out);
+}
+
+int command_golden(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++) {
+        if (strcmp(name, verbs[i].name) == 0) {
+            return run_verb(&verbs[i], argc - 1, argv + 1);
+        }
+    }
+    bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+    if (argc > 1 && !asked) {
+        g_printerr("skipjack golden: there is no '%s' here, see skipjack golden --help\n", name);
+    } else {
+        print_help(asked ? stdout : stderr);
+    }
+    return asked ? 0 : 2;
+}

@@ -1,0 +1,224 @@
+/* Golden versions. */
+#include "schema/store_golden.h"
+
+#include "schema/store_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void free_version(gpointer data)
+{
+    struct golden_version *version = data;
+    g_free(version->target);
+    g_free(version->kind);
+    g_free(version->state);
+    g_free(version->campaign_name);
+    g_free(version->note);
+    g_free(version->proposed_by);
+    g_free(version->proposed_login);
+    g_free(version->approved_by);
+    g_free(version->approved_login);
+    g_free(version->counts);
+    g_free(version);
+}
+
+static char *counts_text(const json_t *row)
+{
+    char *dumped = json_dumps(json_object_get(row, "counts"), JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = g_strdup(dumped != NULL ? dumped : "{}");
+    free(dumped);
+    return text;
+}
+
+static gpointer read_version(const json_t *row)
+{
+    struct golden_version *version = g_new0(struct golden_version, 1);
+    version->target = json_member_text(row, "target");
+    version->kind = json_member_text(row, "kind");
+    version->state = json_member_text(row, "state");
+    version->version = (int)json_member_int(row, "version");
+    version->base = (int)json_member_int(row, "base");
+    version->restores = (int)json_member_int(row, "restores");
+    version->campaign = json_member_int(row, "campaign_id");
+    version->campaign_name = json_member_text(row, "campaign_name");
+    version->note = json_member_text(row, "note");
+    version->proposed_by = json_member_text(row, "proposed_by");
+    version->proposed_login = json_member_text(row, "proposed_login");
+    version->approved_by = json_member_text(row, "approved_by");
+    version->approved_login = json_member_text(row, "approved_login");
+    version->proposed_unix = json_member_int(row, "proposed");
+    version->approved_unix = json_member_int(row, "approved");
+    version->counts = counts_text(row);
+    return version;
+}
+
+GPtrArray *store_list_golden(Store *store, const char *target, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error,
+                                           "SELECT to_jsonb(v) FROM golden_version_rows v"
+                                           " WHERE $1::text IS NULL OR v.target = $1"
+                                           " ORDER BY v.target, v.version",
+                                           "s", target);
+    return rows == NULL ? NULL : store_list(rows, read_version, free_version);
+}
+
+bool store_newest_golden(Store *store, const char *target, int *version, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error, "SELECT newest_golden($1)", "s", target);
+    if (rows != NULL)
+        *version = atoi(PQgetvalue(rows, 0, 0));
+    return rows != NULL;
+}
+
+/* ---- content ---- */
+
+static void free_row(gpointer data)
+{
+    struct golden_row *row = data;
+    store_result_clear(&row->result);
+    g_free(row);
+}
+
+static gpointer read_row(const json_t *object)
+{
+    struct golden_row *row = g_new0(struct golden_row, 1);
+    store_read_judged(object, &row->result);
+    row->campaign = json_member_int(object, "campaign");
+    row->since = (int)json_member_int(object, "since");
+    row->fits = json_member_bool(object, "fits");
+    return row;
+}
+
+GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT list_golden_rows($1, $2, $3, $4, $5)", "sisss",
+                   query->target, query->version, query->stack, query->network, query->tag);
+    if (rows == NULL)
+        return NULL;
+    GPtrArray *list = store_list(rows, read_row, free_row);
+    g_ptr_array_sort(list, store_compare_results);
+    return list;
+}
+
+static void free_change(gpointer data)
+{
+    struct golden_change *change = data;
+    g_free(change->solver);
+    g_free(change->change);
+    g_free(change->reason);
+    g_free(change->old_config);
+    g_free(change->new_config);
+    g_free(change);
+}
+
+static gpointer read_change(const json_t *object, GError **error)
+{
+    struct golden_change *change = g_new0(struct golden_change, 1);
+    if (!problem_from_json(json_object_get(object, "problem"), &change->problem, error)) {
+        g_free(change);
+        return NULL;
+    }
+    change->solver = json_member_text(object, "solver");
+    change->change = json_member_text(object, "change");
+    change->reason = json_member_text(object, "reason");
+    change->old_ms = json_member_double(object, "old_ms");
+    change->new_ms = json_member_double(object, "new_ms");
+    change->old_revision = (int)json_member_int(object, "old_revision");
+    change->new_revision = (int)json_member_int(object, "new_revision");
+    change->old_config = json_member_text(object, "old_config");
+    change->new_config = json_member_text(object, "new_config");
+    return change;
+}
+
+static int compare_changes(gconstpointer a, gconstpointer b)
+{
+    const struct golden_change *left = *(const struct golden_change *const *)a;
+    const struct golden_change *right = *(const struct golden_change *const *)b;
+    int order = problem_compare(&left->problem, &right->problem);
+    return order != 0 ? order : strcmp(left->solver, right->solver);
+}
+
+GPtrArray *store_diff_golden(Store *store, const char *target, int a, int b, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT diff_golden($1, $2, $3)", "sii", target, a, b);
+    GPtrArray *list =
+        rows == NULL ? NULL : store_list_checked(rows, read_change, free_change, error);
+    if (list != NULL)
+        g_ptr_array_sort(list, compare_changes);
+    return list;
+}
+
+/* ---- changes ---- */
+
+static json_t *takes_to_json(const struct golden_proposal *proposal)
+{
+    json_t *jobs = json_array(), *ranks = json_array();
+    json_t *medians = json_array(), *reasons = json_array();
+    for (int i = 0; i < proposal->take_count; i++) {
+        const struct golden_take *take = &proposal->takes[i];
+        json_array_append_new(jobs, json_integer(take->result->job));
+        json_array_append_new(ranks, json_integer(take->result->rank));
+        json_array_append_new(medians, json_from_double(take->result->kept.outcome.median_ms));
+        json_array_append_new(reasons, json_from_text(take->reason));
+    }
+    return json_pack("{so so so so}", "jobs", jobs, "ranks", ranks, "medians", medians, "reasons",
+                     reasons);
+}
+
+bool store_propose_golden(Store *store, const struct golden_proposal *proposal, int *version,
+                          bool *is_new, GError **error)
+{
+    g_autoptr(StoreJson) items = takes_to_json(proposal);
+    g_autoptr(StoreRows) rows =
+        store_run(store, error, "SELECT * FROM propose_golden($1, $2, $3, $4, $5, $6, $7)",
+                  "silssjs", proposal->target, proposal->base, proposal->campaign, proposal->by,
+                  proposal->note, items, proposal->counts);
+    if (rows == NULL)
+        return false;
+    *version = atoi(PQgetvalue(rows, 0, 0));
+    *is_new = PQgetvalue(rows, 0, 1)[0] == 't';
+    return true;
+}
+
+bool store_approve_golden(Store *store, const char *target, int version, const char *by,
+                          GError **error)
+{
+    return store_do(store, error, "SELECT approve_golden($1, $2, $3)", "sis", target, version, by);
+}
+
+bool store_withdraw_golden(Store *store, const char *target, int version, const char *by,
+                           GError **error)
+{
+    return store_do(store, error, "SELECT withdraw_golden($1, $2, $3)", "sis", target, version, by);
+}
+
+bool store_roll_back_golden(Store *store, const struct golden_rollback *rollback, int *version,
+                            bool *approved, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_run(store, error, "SELECT * FROM roll_back_golden($1, $2, $3, $4)", "siss",
+                  rollback->target, rollback->to, rollback->by, rollback->note);
+    if (rows == NULL)
+        return false;
+    *version = atoi(PQgetvalue(rows, 0, 0));
+    *approved = PQgetvalue(rows, 0, 1)[0] == 't';
+    return true;
+}
+
+bool store_golden_policy(Store *store, const char *target, bool *two_persons, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT demands_two_persons($1)", "s", target);
+    if (rows != NULL)
+        *two_persons = PQgetvalue(rows, 0, 0)[0] == 't';
+    return rows != NULL;
+}
+
+bool store_set_golden_policy(Store *store, const char *target, bool two_persons, const char *by,
+                             GError **error)
+{
+    return store_do(store, error, "SELECT set_golden_policy($1, $2, $3)", "sbs", target,
+                    two_persons, by);
+}

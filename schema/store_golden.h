@@ -1,0 +1,104 @@
+/*
+ * Golden versions: what a target ships with, numbered 1, 2, ... A version is
+ * proposed from a campaign's kept results, built on the newest approved one,
+ * and counts when it is approved; a rollback is a new version with the content
+ * of an older one. Each call that changes something is one transaction, and
+ * none waits for a client in it.
+ *
+ * Content outlives its campaign, and the code objects of all approved versions
+ * and open proposals stay (upkeep.h). by: who does it, as given; the login is
+ * noted beside it.
+ */
+#ifndef SCHEMA_STORE_GOLDEN_H
+#define SCHEMA_STORE_GOLDEN_H
+
+#include "schema/store.h"
+
+struct golden_version {
+    char *target, *kind; /* "propose", "rollback" */
+    char *state; /* "proposed", "approved", "withdrawn", "outdated": another one was approved
+                            on its base */
+    int version, base, restores; /* base 0: none; restores 0 but for a rollback */
+    int64_t campaign;            /* 0 for a rollback */
+    char *campaign_name, *note;
+    char *proposed_by, *proposed_login;
+    char *approved_by, *approved_login; /* "" while it is not */
+    int64_t proposed_unix, approved_unix;
+    char *counts; /* entries by what was found of them, a JSON object */
+};
+/* By target and version; target NULL for all. GPtrArray of struct golden_version *. */
+GPtrArray *store_list_golden(Store *store, const char *target, GError **error);
+/* The newest approved one, 0 where there is none. */
+bool store_newest_golden(Store *store, const char *target, int *version, GError **error);
+
+/* A row of a version's content: a kept result whose `verified` was seen when it was proposed. It begins
+ * with the result, so a list of these is also a list of results. */
+struct golden_row {
+    struct result result;
+    int64_t campaign; /* that it came from; there may be none of that number any more */
+    int since;        /* the version it came with */
+    bool fits;        /* its stack has what was wanted */
+};
+/* Of an approved version, or what an open one would hold, in the order of store_list_judged_results();
+ * version 0 holds nothing. stack: wanted of rows that fit, "" for any; network and tag NULL for all
+ * problems. GPtrArray of struct golden_row *. */
+struct golden_query {
+    const char *target;
+    int version;
+    const char *stack, *network, *tag;
+};
+GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query, GError **error);
+
+/* A kept result to be taken, as it was read. reason: why, in a few words. */
+struct golden_take {
+    const struct result *result;
+    const char *reason;
+};
+struct golden_proposal {
+    const char *target;
+    int base;
+    int64_t campaign;
+    const char *by, *note;
+    const struct golden_take *takes;
+    int take_count;
+    const char *counts; /* a JSON object */
+};
+/* The entries of takes replace those of the same problem and solver. Asked for again it is the same
+ * version (*is_new false); an open proposal of the campaign with other rows is withdrawn. STORE_ERROR_STATE
+ * where the base is not the newest approved version, a result changed since, or a kernel has no code. */
+bool store_propose_golden(Store *store, const struct golden_proposal *proposal, int *version,
+                          bool *is_new, GError **error);
+/* STORE_ERROR_STATE where it is not open, another was approved on its base, or the policy asks for
+ * somebody else than who proposed it. */
+bool store_approve_golden(Store *store, const char *target, int version, const char *by,
+                          GError **error);
+bool store_withdraw_golden(Store *store, const char *target, int version, const char *by,
+                           GError **error);
+/* *approved: false where the policy asks for somebody else to approve it. */
+struct golden_rollback {
+    const char *target;
+    int to;
+    const char *by, *note;
+};
+bool store_roll_back_golden(Store *store, const struct golden_rollback *rollback, int *version,
+                            bool *approved, GError **error);
+
+/* An entry whose best config differs. */
+struct golden_change {
+    struct problem problem;
+    char *solver, *change; /* "gained", "lost", "changed" */
+    char *reason;          /* of the newer row, "" for one that is lost */
+    double old_ms, new_ms; /* medians, 0 where there is none */
+    int old_revision, new_revision;
+    char *old_config, *new_config;
+};
+/* By problem and solver; versions as in struct golden_query. GPtrArray of struct golden_change *. */
+GPtrArray *store_diff_golden(Store *store, const char *target, int a, int b, GError **error);
+
+/* Whether a proposal must be approved by somebody else. target NULL sets the farm's, which counts where a
+ * target has none of its own. STORE_ERROR_ACCESS where one person is to do and the login is not the owner's. */
+bool store_golden_policy(Store *store, const char *target, bool *two_persons, GError **error);
+bool store_set_golden_policy(Store *store, const char *target, bool two_persons, const char *by,
+                             GError **error);
+
+#endif
