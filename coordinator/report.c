@@ -254,13 +254,17 @@ GPtrArray *report_campaigns(Store *store, GError **error)
     GPtrArray *campaigns = store_list_campaigns(store, error);
     if (!campaigns)
         return NULL;
+    for (guint i = campaigns->len; i > 0; i--) {
+        if (campaign_is_foreign(g_ptr_array_index(campaigns, i - 1)))
+            g_ptr_array_remove_index(campaigns, i - 1);
+    }
     if (campaigns->len > 0) {
         g_ptr_array_sort(campaigns, newer_first);
         return campaigns;
     }
     g_ptr_array_unref(campaigns);
     g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
-                "there is no campaign yet; skipjack tune FILE makes one");
+                "there is no campaign of this farm's own yet; skipjack tune FILE makes one");
     return NULL;
 }
 

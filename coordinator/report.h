@@ -59,8 +59,8 @@ struct report {
     Table *missing; /* as report_missing() gives it */
 };
 
-/* All campaigns (struct campaign *), the newest first. COORDINATOR_ERROR_EMPTY where there is
- * none. */
+/* All campaigns (struct campaign *) but foreign ones, the newest first. COORDINATOR_ERROR_EMPTY where
+ * there is none. */
 GPtrArray *report_campaigns(Store *store, GError **error);
 
 /* Reads a campaign's results. STORE_ERROR_NOT_FOUND when there is no such campaign. */

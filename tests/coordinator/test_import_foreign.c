@@ -6,6 +6,7 @@
 #include "export/formats/perf_db.h"
 #include "export/usage.h"
 #include "solvers/problem_key.h"
+#include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
@@ -288,6 +289,25 @@ static void report_shows_who_is_fastest_and_no_more(void)
     report_free(report);
 }
 
+static void report_asked_for_no_campaign_passes_it_over(void)
+{
+    const struct order order = {.jobs = 1};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    struct farm farm;
+    bool is_new;
+    farm_init(&farm, &order);
+    g_assert_cmpint(import_both(farm.store, folder, &is_new), >, farm.campaign);
+    g_autoptr(GPtrArray) campaigns = report_campaigns(farm.store, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(campaigns->len, ==, 1);
+    g_assert_cmpint(((const struct campaign *)campaigns->pdata[0])->id, ==, farm.campaign);
+    g_assert_true(store_change_campaign(farm.store, farm.campaign, "drop", &error));
+    g_assert_null(report_campaigns(farm.store, &error));
+    g_assert_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY);
+    farm_clear(&farm);
+}
+
 static void usage_counts_it_and_export_refuses_it(void)
 {
     g_autoptr(Store) store = scratch_store();
@@ -351,6 +371,8 @@ int main(int argc, char **argv)
                     files_that_end_early_store_nothing);
     g_test_add_func("/import_foreign/report_shows_who_is_fastest_and_no_more",
                     report_shows_who_is_fastest_and_no_more);
+    g_test_add_func("/import_foreign/report_asked_for_no_campaign_passes_it_over",
+                    report_asked_for_no_campaign_passes_it_over);
     g_test_add_func("/import_foreign/usage_counts_it_and_export_refuses_it",
                     usage_counts_it_and_export_refuses_it);
     g_test_add_func("/import_foreign/shipped_files_are_imported", shipped_files_are_imported);
