@@ -3,6 +3,7 @@
 #include "export/formats/byte_source.h"
 #include "export/formats/file_name.h"
 #include "export/formats/sqlite_file.h"
+#include "export/reader/layout.h"
 #include "solvers/solver.h"
 
 #include <stdarg.h>
@@ -11,10 +12,9 @@
 #define HEAD_BYTES 65536 /* what is looked at to tell a text's format */
 
 static void (*const checks[FILE_KIND_COUNT])(const char *path, struct check_report *report) = {
-    [FILE_FIND_DB] = check_find_db,
-    [FILE_PERF_DB] = check_perf_db,
-    [FILE_PERF_TEXT] = check_perf_text,
-    [FILE_KERNEL_DB] = check_kernel_db,
+    [FILE_FIND_DB] = check_find_db,     [FILE_PERF_DB] = check_perf_db,
+    [FILE_PERF_TEXT] = check_perf_text, [FILE_KERNEL_DB] = check_kernel_db,
+    [FILE_SJDB] = check_sjdb,
 };
 
 static void unreadable_free(void *place)
@@ -115,6 +115,10 @@ bool check_file_kind(const char *path, enum file_kind *kind, GError **error)
     g_autoptr(GString) head = g_string_new(NULL);
     if (!read_head(path, head, error)) {
         return false;
+    }
+    if (head->len >= SJDB_MAGIC_BYTES && memcmp(head->str, SJDB_MAGIC, SJDB_MAGIC_BYTES) == 0) {
+        *kind = FILE_SJDB;
+        return true;
     }
     /* The magic ends in a NUL, which the C string has anyway. */
     if (head->len >= 16 && memcmp(head->str, "SQLite format 3", 16) == 0) {

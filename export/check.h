@@ -105,5 +105,6 @@ void check_find_db(const char *path, struct check_report *report);
 void check_perf_db(const char *path, struct check_report *report);
 void check_perf_text(const char *path, struct check_report *report);
 void check_kernel_db(const char *path, struct check_report *report);
+void check_sjdb(const char *path, struct check_report *report);
 
 #endif

@@ -318,30 +318,49 @@ static void sum_networks(struct diff *diff, const struct usage_summary *uses)
 
 /* ---- all ---- */
 
-enum sort { SORT_FIND, SORT_PERF, SORT_KERNEL };
+/* What is compared, and which files hold it. */
+static const struct {
+    bool holds[FILE_KIND_COUNT];
+    void (*compare)(struct diff *diff);
+} parts[] = {
+    {{[FILE_FIND_DB] = true, [FILE_SJDB] = true}, compare_finds},
+    {{[FILE_PERF_DB] = true, [FILE_PERF_TEXT] = true, [FILE_SJDB] = true}, compare_perfs},
+    {{[FILE_KERNEL_DB] = true}, compare_kernels},
+};
 
-static enum sort sort_of(enum file_kind kind)
+static bool both_hold(const struct diff_report *report, size_t part)
 {
-    return kind == FILE_FIND_DB ? SORT_FIND : kind == FILE_KERNEL_DB ? SORT_KERNEL : SORT_PERF;
+    return parts[part].holds[report->kinds[0]] && parts[part].holds[report->kinds[1]];
+}
+
+static bool comparable(const struct diff_report *report, bool *timed)
+{
+    bool any = false;
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        any = any || both_hold(report, i);
+    }
+    *timed = both_hold(report, 0);
+    return any;
 }
 
 static bool read_files(struct diff *diff, char *const *lists, GError **error)
 {
     struct diff_report *report = diff->report;
+    bool timed = false;
     for (int i = 0; i < 2; i++) {
         if (!merge_read(&diff->merge, report->files[i], error)) {
             return false;
         }
         report->kinds[i] = merge_input(&diff->merge, (guint)i)->kind;
     }
-    if (sort_of(report->kinds[0]) != sort_of(report->kinds[1])) {
+    if (!comparable(report, &timed)) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
                     "'%s' is a %s and '%s' a %s: name two files of one sort", report->files[0],
                     file_kind_name(report->kinds[0]), report->files[1],
                     file_kind_name(report->kinds[1]));
         return false;
     }
-    if (lists != NULL && sort_of(report->kinds[0]) != SORT_FIND) {
+    if (lists != NULL && !timed) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
                     "a %s has no times that networks could weight: leave --problems out",
                     file_kind_name(report->kinds[0]));
@@ -352,9 +371,11 @@ static bool read_files(struct diff *diff, char *const *lists, GError **error)
 
 static void compare(struct diff *diff)
 {
-    static void (*const compares[])(struct diff * diff) = {
-        [SORT_FIND] = compare_finds, [SORT_PERF] = compare_perfs, [SORT_KERNEL] = compare_kernels};
-    compares[sort_of(diff->report->kinds[0])](diff);
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        if (both_hold(diff->report, i)) {
+            parts[i].compare(diff);
+        }
+    }
     for (guint i = 0; i < 2; i++) {
         diff->report->keys[i] = merge_input(&diff->merge, i)->keys;
         diff->report->entries[i] = merge_input(&diff->merge, i)->entries;

@@ -1,8 +1,8 @@
 /*
  * Two files of one sort (find-dbs in either form; perf-dbs, SQLite or text;
- * kernel-dbs) compared by what they say: keys that one of them lacks, winners
- * that changed, and what that does to the time, over all keys and over
- * networks. How a file is written, in which form and order, is no difference. A
+ * kernel-dbs; an .sjdb by what the other file can hold too) compared by what
+ * they say: keys that one of them lacks, winners that changed, and what that
+ * does to the time, over all keys and over networks. How a file is written, in which form and order, is no difference. A
  * time of 0 is compared and wins nothing; a line that cannot be read is named
  * and counts as not there.
  */

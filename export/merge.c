@@ -19,6 +19,7 @@ static const struct merge_format {
     {FILE_PERF_DB, false, true, false, merge_perfs_read, merge_perfs_write},
     {FILE_PERF_TEXT, false, true, false, merge_perfs_read_text, merge_perfs_write_text},
     {FILE_KERNEL_DB, false, false, true, merge_kernels_read, merge_kernels_write},
+    {FILE_SJDB, true, true, false, merge_sjdb_read, merge_sjdb_write},
 };
 
 static const struct merge_format *find_format(enum file_kind kind, GError **error)
@@ -72,9 +73,10 @@ static const struct merge_format *out_format(const char *out, GError **error)
         return NULL;
     }
     if (!file_name_kind(name, &kind)) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
-                    "the name '%s' says no format: let it end in .fdb.txt, .db, .db.txt or .kdb",
-                    out);
+        g_set_error(
+            error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+            "the name '%s' says no format: let it end in .fdb.txt, .db, .db.txt, .kdb or .sjdb",
+            out);
         return NULL;
     }
     return find_format(kind, error);
@@ -155,8 +157,12 @@ static bool merge_all(struct merge *merge, char *const *paths, const char *out, 
 
 void merge_init(struct merge *merge, const struct merge_options *options, const char *out)
 {
-    *merge = (struct merge){options, merge_report_new(out), merge_finds_new(), merge_perfs_new(),
-                            merge_kernels_new()};
+    *merge = (struct merge){options,
+                            merge_report_new(out),
+                            merge_finds_new(),
+                            merge_perfs_new(),
+                            merge_kernels_new(),
+                            g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
 }
 
 void merge_clear(struct merge *merge)
@@ -164,6 +170,7 @@ void merge_clear(struct merge *merge)
     merge_finds_free(merge->finds);
     merge_perfs_free(merge->perfs);
     merge_kernels_free(merge->kernels);
+    g_hash_table_unref(merge->solvers);
     merge_report_free(merge->report);
 }
 

@@ -73,6 +73,14 @@ bool merge_finds_read(struct merge *merge, guint input, GError **error)
     return true;
 }
 
+void merge_finds_add(struct merge *merge, guint input, GString *text)
+{
+    struct reading reading = {merge, input};
+    struct find_source source = {.input = input};
+    source.table = find_table_cut(text, bad_line, &reading);
+    g_array_append_val(merge->finds->sources, source);
+}
+
 int64_t merge_finds_count(const struct merge *merge)
 {
     int64_t count = 0;

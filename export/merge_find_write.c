@@ -119,6 +119,10 @@ static bool write_key(void *data, const struct merged_find *merged, GError **err
 {
     struct find_writer *writer = data;
     struct merge_report *report = writer->merge->report;
+    if (memchr(merged->key.at, '+', merged->key.length) != NULL) {
+        report->losses[LOSS_EPILOGUE]++; /* MIOpen has no key for it */
+        return true;
+    }
     if (merged->line.length == 0 || !right_form(merged, writer->merge->options->older_form)) {
         return put_entries(writer, merged, error);
     }

@@ -19,6 +19,7 @@ struct merge {
     struct merge_finds *finds;
     struct merge_perfs *perfs;
     struct merge_kernels *kernels;
+    GHashTable *solvers; /* by name, what .sjdb files know of them */
 };
 
 /* options must outlive the merge. */
@@ -53,6 +54,8 @@ void merge_conflict(struct merge *merge, struct span key, struct span solver,
 struct merge_finds *merge_finds_new(void);
 void merge_finds_free(struct merge_finds *finds);
 bool merge_finds_read(struct merge *merge, guint input, GError **error);
+/* Adds the lines of a find-db; takes text over. */
+void merge_finds_add(struct merge *merge, guint input, GString *text);
 /* Lines that were read; nothing says yet that they are good. */
 int64_t merge_finds_count(const struct merge *merge);
 
@@ -97,6 +100,11 @@ bool merge_perfs_read_text(struct merge *merge, guint input, GError **error);
 int64_t merge_perfs_count(const struct merge *merge);
 /* struct perf_item *, the merge's own, by row and solver, equal ones in the order they were read. */
 GPtrArray *merge_perfs_sorted(const struct merge *merge);
+/* Adds an entry, whose input, noun and number are set, unless it is unfit. */
+void merge_perfs_add(struct merge *merge, struct perf_item *item, const struct perf_row *row,
+                     const char *solver, const char *params);
+/* What the policy chose (struct perf_record *, the merge's own), in the order of files. */
+GPtrArray *merge_perfs_choose(struct merge *merge);
 bool merge_perfs_write(struct merge *merge, const char *path, GError **error);
 bool merge_perfs_write_text(struct merge *merge, const char *path, GError **error);
 
@@ -117,5 +125,10 @@ int64_t merge_kernels_count(const struct merge *merge);
 GPtrArray *merge_kernels_sorted(const struct merge *merge);
 int kernel_item_compare(const struct kernel_item *a, const struct kernel_item *b);
 bool merge_kernels_write(struct merge *merge, const char *path, GError **error);
+
+/* ---- .sjdb: find entries and perf rows ---- */
+
+bool merge_sjdb_read(struct merge *merge, guint input, GError **error);
+bool merge_sjdb_write(struct merge *merge, const char *path, GError **error);
 
 #endif

@@ -48,7 +48,7 @@ static const char *judge_texts(const char *solver, const char *params)
                : "the solver or the params hold a byte that is not printable ASCII";
 }
 
-static void add_item(struct merge *merge, struct perf_item *item, const struct perf_row *row,
+void merge_perfs_add(struct merge *merge, struct perf_item *item, const struct perf_row *row,
                      const char *solver, const char *params)
 {
     const char *wrong = judge_texts(solver, params);
@@ -116,7 +116,7 @@ static void read_entries(struct merge *merge, guint input, PerfDb *db, GHashTabl
         } else if (step == READ_ROW) {
             struct perf_item item = {.input = input, .noun = "perf_db", .number = entry.id};
             config->used = true;
-            add_item(merge, &item, &config->row, entry.solver, entry.params);
+            merge_perfs_add(merge, &item, &config->row, entry.solver, entry.params);
         }
     }
 }
@@ -156,7 +156,7 @@ static void read_text_line(struct merge *merge, guint input, struct line *at,
     }
     for (guint i = 0; i < line->solvers->len; i++) {
         struct perf_item item = {.input = input, .noun = "line", .number = at->number};
-        add_item(merge, &item, &line->row, line->solvers->pdata[i], line->params->pdata[i]);
+        merge_perfs_add(merge, &item, &line->row, line->solvers->pdata[i], line->params->pdata[i]);
     }
 }
 
@@ -266,7 +266,6 @@ static void choose_row(struct merge *merge, struct perf_item **items, guint coun
             note_conflicts(merge, kept, items + at, run);
         }
     }
-    merge->report->keys++;
 }
 
 GPtrArray *merge_perfs_sorted(const struct merge *merge)
@@ -280,8 +279,7 @@ GPtrArray *merge_perfs_sorted(const struct merge *merge)
     return order;
 }
 
-/* The chosen records, in the order of files; they stay the items' own. */
-static GPtrArray *choose_records(struct merge *merge)
+GPtrArray *merge_perfs_choose(struct merge *merge)
 {
     g_autoptr(GPtrArray) order = merge_perfs_sorted(merge);
     GPtrArray *records = g_ptr_array_new();
@@ -290,11 +288,21 @@ static GPtrArray *choose_records(struct merge *merge)
         run = run_length(items, order->len, at, false);
         choose_row(merge, items + at, run, records);
     }
-    merge->report->entries = records->len;
     return records;
 }
 
 /* ---- writing ---- */
+
+static void count_records(struct merge_report *report, const GPtrArray *records)
+{
+    const struct perf_record *last = NULL;
+    for (guint i = 0; i < records->len; i++) {
+        const struct perf_record *record = records->pdata[i];
+        report->keys += last == NULL || !perf_row_equal(&last->row, &record->row);
+        last = record;
+    }
+    report->entries += records->len;
+}
 
 static bool differs(guint record, GError **error)
 {
@@ -308,7 +316,8 @@ static bool differs(guint record, GError **error)
 bool merge_perfs_write(struct merge *merge, const char *path, GError **error)
 {
     guint at = 0;
-    g_autoptr(GPtrArray) records = choose_records(merge);
+    g_autoptr(GPtrArray) records = merge_perfs_choose(merge);
+    count_records(merge->report, records);
     return perf_db_write(path, records, error) &&
            (perf_db_holds(path, records, &at, error) || differs(at, error));
 }
@@ -328,7 +337,8 @@ bool merge_perfs_write_text(struct merge *merge, const char *path, GError **erro
         }
     }
     merge->report->losses[LOSS_SEPARATOR] += before - merge->perfs->items->len;
-    g_autoptr(GPtrArray) records = choose_records(merge);
+    g_autoptr(GPtrArray) records = merge_perfs_choose(merge);
+    count_records(merge->report, records);
     return perf_text_write(path, records, error) &&
            (perf_text_holds(path, records, &at, error) || differs(at, error));
 }

@@ -10,6 +10,7 @@ static const struct {
     [FILE_PERF_DB] = {"perf-db", ".db", {".db", ".udb"}},
     [FILE_PERF_TEXT] = {"perf-db text", ".db.txt", {".db.txt", ".udb.txt"}},
     [FILE_KERNEL_DB] = {"kernel-db", ".kdb", {".kdb", ".ukdb"}},
+    [FILE_SJDB] = {".sjdb", ".sjdb", {".sjdb", ".sjdb"}},
 };
 
 char *file_name(const struct target *target, enum file_kind kind)

@@ -162,3 +162,14 @@ struct find_table *find_table_read(const char *path, find_bad_line *bad, void *d
     }
     return g_steal_pointer(&table);
 }
+
+struct find_table *find_table_cut(GString *text, find_bad_line *bad, void *data)
+{
+    int64_t number = 0;
+    FindTable *table = g_new0(struct find_table, 1);
+    table->rows = g_array_new(FALSE, FALSE, sizeof(struct find_row));
+    table->size = text->len;
+    table->bytes = g_string_free(text, FALSE);
+    cut_lines(table, &number, bad, data);
+    return table;
+}

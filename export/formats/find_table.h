@@ -32,6 +32,8 @@ typedef void find_bad_line(void *data, int64_t number, const char *reason);
  * damage is kept, and the damage is told as a bad line. Free with find_table_free(). */
 struct find_table *find_table_read(const char *path, find_bad_line *bad, void *data,
                                    GError **error);
+/* The same of a file's text, which it takes over. */
+struct find_table *find_table_cut(GString *text, find_bad_line *bad, void *data);
 void find_table_free(struct find_table *table);
 typedef struct find_table FindTable;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FindTable, find_table_free)

@@ -161,6 +161,28 @@ static void kernels_differ_by_their_code(void)
     }
 }
 
+/* What only one of the two sorts holds is no difference. */
+static void an_sjdb_is_compared_with_either_sort(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    const struct merge_options options = {0};
+    const char *find = temp_folder_write(folder, "a", K1 "=S:1,0" DIRECT "\n", -1);
+    const char *perf = temp_folder_write(folder, "b", ROW "=A:1\n", -1);
+    const char *other = temp_folder_write(folder, "c", ROW "=A:2\n", -1);
+    const char *db = temp_folder_path(folder, "a.sjdb");
+    char *paths[] = {(char *)find, (char *)perf, NULL};
+    g_autoptr(MergeReport) merged = merge_files(paths, db, &options, &error);
+    g_assert_no_error(error);
+    g_autoptr(DiffReport) with_find = diff_files(db, find, NULL, true, &error);
+    g_autoptr(DiffReport) with_perf = diff_files(db, perf, NULL, true, &error);
+    g_autoptr(DiffReport) with_other = diff_files(db, other, NULL, true, &error);
+    g_assert_no_error(error);
+    g_assert_true(diff_report_equal(with_find) && with_find->timed);
+    g_assert_true(diff_report_equal(with_perf) && !with_perf->timed);
+    g_assert_cmpint(with_other->counts[DIFF_CHANGED], ==, 1);
+}
+
 static void what_cannot_be_compared_is_refused(void)
 {
     static const struct {
@@ -221,6 +243,8 @@ int main(int argc, char **argv)
     g_test_add_func("/diff/networks_weight_times_by_multiplicity",
                     networks_weight_times_by_multiplicity);
     g_test_add_func("/diff/kernels_differ_by_their_code", kernels_differ_by_their_code);
+    g_test_add_func("/diff/an_sjdb_is_compared_with_either_sort",
+                    an_sjdb_is_compared_with_either_sort);
     g_test_add_func("/diff/what_cannot_be_compared_is_refused", what_cannot_be_compared_is_refused);
     g_test_add_func("/diff/json_holds_every_difference", json_holds_every_difference);
     return g_test_run();

@@ -394,6 +394,113 @@ static void kernels_are_merged_with_their_blobs(void)
     g_assert_cmpmem(entry.blob, entry.blob_bytes, "raw", 3);
 }
 
+/* ---- .sjdb ---- */
+
+#define OLDER K2 "=" ALGO "Direct:S,1.50,8" DIRECT ",<unused>"
+
+/* Merges one file into another. */
+static MergeReport *convert(const char *from, const char *to, const struct merge_options *options)
+{
+    g_autoptr(GError) error = NULL;
+    char *paths[] = {(char *)from, NULL};
+    MergeReport *report = merge_files(paths, to, options, &error);
+    g_assert_no_error(error);
+    return report;
+}
+
+static void assert_text(const char *path, const char *expected)
+{
+    g_autoptr(GBytes) bytes = temp_folder_read(path);
+    g_autofree char *text = text_of(bytes);
+    g_assert_cmpstr(text, ==, expected);
+}
+
+static void find_and_perf_dbs_go_through_sjdb(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    struct merge_options options = {.keep_zero = true}, older = {.older_form = true};
+    static const char finds[] = K1 "=S:0.1234567,0" DIRECT ";T:2,8" WINOGRAD ";U:0,0" DIRECT "\n";
+    char *paths[] = {(char *)temp_folder_write(folder, "a", finds, -1),
+                     (char *)temp_folder_write(folder, "b", OLDER "\n", -1),
+                     (char *)temp_folder_write(folder, "c", R2 "=A:1\n" R1 "=A:1;B:2,3\n", -1),
+                     NULL};
+    const char *db = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(MergeReport) packed = merge_files(paths, db, &options, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(packed->keys, ==, 4);
+    g_assert_cmpint(packed->entries, ==, 7);
+    g_assert_cmpint(packed->losses[LOSS_CACHE_KEY_ALONE], ==, 1);
+
+    const char *find = temp_folder_path(folder, "a.fdb.txt");
+    g_autoptr(MergeReport) newer = convert(db, find, &options);
+    assert_text(find, K1 "=S:0.1234567,0" DIRECT ";T:2,8" WINOGRAD ";U:0,0" DIRECT "\n" K2
+                         "=S:1.5,8" DIRECT "\n");
+    g_assert_cmpint(newer->losses[LOSS_PERF], ==, 3);
+    g_assert_cmpint(newer->losses[LOSS_CACHE_KEY], ==, 1);
+
+    const char *text = temp_folder_path(folder, "a.db.txt");
+    g_autoptr(MergeReport) perf = convert(db, text, &options);
+    assert_text(text, R2 "=A:1\n" R1 "=A:1;B:2,3\n");
+    g_autoptr(MergeReport) old = convert(db, find, &older);
+    assert_text(find, K2 "=" ALGO "Direct:S,1.5,8" DIRECT ",\n");
+}
+
+static void an_sjdb_is_converted_to_itself(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct merge_options options = {0};
+    const char *text = temp_folder_write(folder, "a", K1 "=S:1,0" DIRECT "\n" OLDER "\n", -1);
+    const char *once = temp_folder_path(folder, "a.sjdb");
+    const char *twice = temp_folder_path(folder, "b.sjdb");
+    g_autoptr(MergeReport) first = convert(text, once, &options);
+    g_autoptr(MergeReport) second = convert(once, twice, &options);
+    g_autoptr(GBytes) a = temp_folder_read(once);
+    g_autoptr(GBytes) b = temp_folder_read(twice);
+    g_assert_true(g_bytes_equal(a, b));
+    g_autoptr(CheckReport) check = check_file(twice);
+    g_assert_cmpstr(check->format, ==, ".sjdb");
+    g_assert_cmpint(check->keys, ==, 2);
+    g_assert_true(check_report_clean(check));
+}
+
+static void a_damaged_sjdb_is_refused(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct merge_options options = {0};
+    const char *text = temp_folder_write(folder, "a", K1 "=S:1,0" DIRECT "\n", -1);
+    const char *db = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(MergeReport) report = convert(text, db, &options);
+    g_autoptr(GBytes) bytes = temp_folder_read(db);
+    gsize size = g_bytes_get_size(bytes);
+    for (gsize damage = 0; damage < 2; damage++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *copy = g_memdup2(g_bytes_get_data(bytes, NULL), size);
+        copy[size - 1] ^= 1;
+        char *paths[] = {(char *)temp_folder_write(folder, "b.sjdb", copy, (gssize)(size - damage)),
+                         NULL};
+        g_assert_null(merge_files(paths, temp_folder_path(folder, "b.fdb.txt"), &options, &error));
+        g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED);
+        g_assert_nonnull(strstr(error->message, "b.sjdb"));
+        g_autoptr(CheckReport) check = check_file(paths[0]);
+        g_assert_cmpint(check->unreadable_count, ==, 1);
+    }
+}
+
+static void keys_with_an_epilogue_are_for_sjdb_alone(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct merge_options options = {0};
+    const char *text = temp_folder_write(
+        folder, "a", K1 "=S:1,0" DIRECT "\n" K1 "+bias+relu=S:1,0" DIRECT "\n", -1);
+    const char *find = temp_folder_path(folder, "b.fdb.txt");
+    g_autoptr(MergeReport) finds = convert(text, find, &options);
+    g_autoptr(MergeReport) all = convert(text, temp_folder_path(folder, "b.sjdb"), &options);
+    g_assert_cmpint(finds->losses[LOSS_EPILOGUE], ==, 1);
+    g_assert_cmpint(finds->keys, ==, 1);
+    g_assert_cmpint(all->keys, ==, 2);
+}
+
 /* ---- all ---- */
 
 static void mixed_inputs_give_what_the_name_says(void)
@@ -561,6 +668,11 @@ int main(int argc, char **argv)
                     params_that_divide_the_text_stay_in_sqlite);
     g_test_add_func("/merge/kernels_are_merged_with_their_blobs",
                     kernels_are_merged_with_their_blobs);
+    g_test_add_func("/merge/find_and_perf_dbs_go_through_sjdb", find_and_perf_dbs_go_through_sjdb);
+    g_test_add_func("/merge/an_sjdb_is_converted_to_itself", an_sjdb_is_converted_to_itself);
+    g_test_add_func("/merge/a_damaged_sjdb_is_refused", a_damaged_sjdb_is_refused);
+    g_test_add_func("/merge/keys_with_an_epilogue_are_for_sjdb_alone",
+                    keys_with_an_epilogue_are_for_sjdb_alone);
     g_test_add_func("/merge/mixed_inputs_give_what_the_name_says",
                     mixed_inputs_give_what_the_name_says);
     g_test_add_func("/merge/a_refused_merge_leaves_the_output_as_it_was",
