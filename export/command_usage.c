@@ -10,8 +10,9 @@
     "problems that a solver wins, its share of the time, and the problems that have no\n"          \
     "entry. Each list of problems is a network (a layer table names its own); lists are\n"         \
     "read as skipjack import reads them. Times are those of find-dbs (plain or .bz2) or\n"         \
-    "of a campaign; several find-dbs answer as one, the fastest entry wins: name files of\n"       \
-    "one target. Without lists a campaign's own problems are the network."
+    "of a campaign or of a golden version; several find-dbs answer as one, the fastest\n"          \
+    "entry wins: name files of one target. Without lists the campaign's or version's own\n"        \
+    "problems are the network."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 done; 1 when a file cannot be read, or the campaign; 2 for wrong\n"            \
     "usage.\n\nExample:\n"                                                                         \
@@ -21,6 +22,8 @@ struct usage_options {
     gboolean json;
     gint64 campaign;
     char **databases, **lists;
+    char *golden; /* as given, later the target alone */
+    int version;  /* 0: the newest */
 };
 
 /* The words with "--db A B" spelled out as "--db A --db B", so that a shell's pattern may stand
@@ -49,15 +52,34 @@ static bool wrong(const char *message, GError **error)
     return false;
 }
 
+/* "gfx90a68", or "gfx90a68:3". */
+static bool take_version(struct usage_options *options, GError **error)
+{
+    char *colon = options->golden != NULL ? strchr(options->golden, ':') : NULL;
+    gint64 version = 0;
+    if (colon == NULL) {
+        return true;
+    }
+    *colon = '\0';
+    if (!g_ascii_string_to_signed(colon + 1, 10, 1, G_MAXINT, &version, NULL)) {
+        return wrong("--golden takes TARGET or TARGET:VERSION, versions are 1, 2, ...", error);
+    }
+    options->version = (int)version;
+    return true;
+}
+
 static bool check_options(const struct usage_options *options, GError **error)
 {
+    int sources =
+        (options->databases != NULL) + (options->campaign != 0) + (options->golden != NULL);
     if (options->campaign < 0) {
         return wrong("--campaign needs a campaign's number", error);
     }
-    if ((options->databases != NULL) == (options->campaign != 0)) {
-        return wrong("name what holds the times: --db FILE... or --campaign ID", error);
+    if (sources != 1) {
+        return wrong("name what holds the times: --db FILE..., --campaign ID or --golden TARGET",
+                     error);
     }
-    return options->lists != NULL || options->campaign != 0 ||
+    return options->lists != NULL || options->databases == NULL ||
            wrong("name the networks: --problems LIST...", error);
 }
 
@@ -68,6 +90,8 @@ static bool parse(int argc, char **argv, struct usage_options *options, GError *
         {"problems", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->lists, "Lists of problems",
          "LIST..."},
         {"campaign", 'c', 0, G_OPTION_ARG_INT64, &options->campaign, "A campaign's results", "ID"},
+        {"golden", 0, 0, G_OPTION_ARG_STRING, &options->golden,
+         "What a target ships with (its newest version)", "TARGET[:VERSION]"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "Print one JSON object", NULL},
         {0},
     };
@@ -82,7 +106,10 @@ static bool parse(int argc, char **argv, struct usage_options *options, GError *
     if (!g_option_context_parse(context, &count, &left, error)) {
         return false;
     }
-    return count == 1 ? check_options(options, error) : wrong("it takes options only", error);
+    if (count > 1) {
+        return wrong("it takes options only", error);
+    }
+    return take_version(options, error) && check_options(options, error);
 }
 
 /* What can be read counts, whatever the others are. */
@@ -124,16 +151,20 @@ static void warn_of_targets(char **paths)
     }
 }
 
-static bool read_campaign(Usage *usage, const struct usage_options *options)
+static bool read_store(Usage *usage, const struct usage_options *options)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(Store) store = database_open(false, &error);
-    if (store != NULL &&
-        usage_read_campaign(usage, store, options->campaign, options->lists == NULL, &error)) {
-        return true;
+    g_autoptr(Store) store = database_open(options->json, &error);
+    bool as_network = options->lists == NULL;
+    bool read = store != NULL &&
+                (options->golden != NULL
+                     ? usage_read_golden(usage, store, options->golden, options->version,
+                                         as_network, &error)
+                     : usage_read_campaign(usage, store, options->campaign, as_network, &error));
+    if (!read) {
+        g_printerr("skipjack usage: %s\n", error->message);
     }
-    g_printerr("skipjack usage: %s\n", error->message);
-    return false;
+    return read;
 }
 
 static int run(const struct usage_options *options)
@@ -143,7 +174,7 @@ static int run(const struct usage_options *options)
     warn_of_targets(options->databases);
     bool read = read_each(usage, options->lists, usage_read_list);
     read = read_each(usage, options->databases, usage_read_find_db) && read;
-    if (options->campaign != 0 && !read_campaign(usage, options)) {
+    if (options->databases == NULL && !read_store(usage, options)) {
         return 1;
     }
     usage_sum(usage, &summary);
@@ -168,5 +199,6 @@ int command_usage(int argc, char **argv)
     }
     g_strfreev(options.databases);
     g_strfreev(options.lists);
+    g_free(options.golden);
     return status;
 }

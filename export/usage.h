@@ -36,6 +36,10 @@ bool usage_read_find_db(Usage *usage, const char *path, GError **error);
 /* The campaign's kept results; as_network: its jobs' problems are a network too, by its name. */
 bool usage_read_campaign(Usage *usage, Store *store, int64_t campaign, bool as_network,
                          GError **error);
+/* The content of a target's golden version, 0 for the newest approved one; as_network: its problems are
+ * a network too. EXPORT_ERROR_EMPTY where the target has none. */
+bool usage_read_golden(Usage *usage, Store *store, const char *target, int version, bool as_network,
+                       GError **error);
 
 /* ---- what comes out ---- */
 

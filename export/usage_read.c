@@ -2,6 +2,7 @@
 #include "export/formats/find_db.h"
 #include "export/formats/import.h"
 #include "export/usage.h"
+#include "schema/store_golden.h"
 #include "solvers/problem_key.h"
 
 #include <string.h>
@@ -134,7 +135,17 @@ bool usage_read_find_db(Usage *usage, const char *path, GError **error)
 
 /* ---- campaigns ---- */
 
-/* A problem has a job for each solver, all with its multiplicity. */
+/* A problem comes with each of its solvers, always with its multiplicity. */
+static void add_once(Usage *usage, ProblemList *known, const char *network,
+                     const struct problem *problem, int multiplicity)
+{
+    int before = problem_list_count(known);
+    problem_list_add(known, problem, 1);
+    if (problem_list_count(known) > before) {
+        usage_add_problem(usage, network, problem, multiplicity);
+    }
+}
+
 static bool add_jobs(Usage *usage, Store *store, const struct campaign *campaign, GError **error)
 {
     g_autoptr(GPtrArray) jobs = store_list_jobs(store, campaign->id, error);
@@ -145,12 +156,8 @@ static bool add_jobs(Usage *usage, Store *store, const struct campaign *campaign
     g_autoptr(ProblemList) known = problem_list_new();
     for (guint i = 0; i < jobs->len; i++) {
         const struct job_row *job = jobs->pdata[i];
-        int before = problem_list_count(known);
-        problem_list_add(known, &job->problem, 1);
-        if (problem_list_count(known) > before) {
-            usage_add_problem(usage, campaign->name[0] != '\0' ? campaign->name : number,
-                              &job->problem, job->multiplicity);
-        }
+        add_once(usage, known, campaign->name[0] != '\0' ? campaign->name : number, &job->problem,
+                 job->multiplicity);
     }
     return true;
 }
@@ -195,4 +202,42 @@ bool usage_read_campaign(Usage *usage, Store *store, int64_t id, bool as_network
                           add_results(usage, store, id, error);
     campaign_free(campaign);
     return read;
+}
+
+/* ---- golden versions ---- */
+
+static bool find_version(Store *store, const char *target, int *version, GError **error)
+{
+    if (*version == 0 && !store_newest_golden(store, target, version, error)) {
+        return false;
+    }
+    if (*version == 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
+                    "target '%s' has no approved golden version, see skipjack golden list", target);
+    }
+    return *version != 0;
+}
+
+bool usage_read_golden(Usage *usage, Store *store, const char *target, int version, bool as_network,
+                       GError **error)
+{
+    if (!find_version(store, target, &version, error)) {
+        return false;
+    }
+    const struct golden_query query = {.target = target, .version = version, .stack = ""};
+    g_autoptr(GPtrArray) rows = store_list_golden_rows(store, &query, error);
+    g_autofree char *network = g_strdup_printf("%s version %d", target, version);
+    g_autoptr(ProblemList) known = problem_list_new();
+    for (guint i = 0; rows != NULL && i < rows->len; i++) {
+        const struct result *result = &((const struct golden_row *)rows->pdata[i])->result;
+        if (result->damage != NULL) {
+            g_printerr("%s: not used: %s\n", network, result->damage);
+            continue;
+        }
+        if (as_network) {
+            add_once(usage, known, network, &result->problem, result->multiplicity);
+        }
+        usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);
+    }
+    return rows != NULL;
 }

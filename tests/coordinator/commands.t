@@ -97,7 +97,7 @@ my @usage_errors = (
     [qr/--foreign goes with/, 'import', '--foreign', '--list', $layers],
     [qr/belong to --foreign/, 'import', '--target', 'gfx90a68', $layers],
     [qr/--target ID/, 'import', '--foreign', '--dry-run', $layers],
-    [qr/--db FILE... or --campaign/, 'usage', '--problems', $layers],
+    [qr{--db FILE..., --campaign ID or --golden}, 'usage', '--problems', $layers],
     [qr/cannot read 'x'/, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
 );
 for my $case (@usage_errors) {

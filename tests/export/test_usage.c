@@ -1,6 +1,8 @@
 #include "export/usage.h"
 
 #include "export/commands.h"
+#include "export/formats/export_error.h"
+#include "schema/store_golden.h"
 #include "solvers/problem_key.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/temp_folder.h"
@@ -238,6 +240,8 @@ static void exit_status_says_how_it_went(void)
         {"usage --db D/a.fdb.txt", 2},
         {"usage --db D/a.fdb.txt --campaign 1 --problems D/l.txt", 2},
         {"usage --campaign -1 --problems D/l.txt", 2},
+        {"usage --golden gfx90a68:x", 2},
+        {"usage --golden gfx90a68 --campaign 1", 2},
         {"usage D/a.fdb.txt", 2},
         {"usage --json D/a.fdb.txt --db D/a.fdb.txt --problems D/l.txt", 2},
         {"usage --db D/a.fdb.txt D/a.fdb.txt --problems D/l.txt D/l.txt --json", 0},
@@ -285,6 +289,70 @@ static void campaign_is_its_own_network_or_answers_lists(void)
     g_autoptr(GError) error = NULL;
     g_assert_false(usage_read_campaign(usage, farm.store, 999, true, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
+    farm_clear(&farm);
+}
+
+/* ---- golden versions ---- */
+
+/* Its one kernel has code, as a version's must. */
+static void put_kernel(struct farm *farm)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *key = g_strdup_printf("%064d", 0);
+    char none[] = "";
+    struct kernel_row row = {.key = key, .log = none, .code = g_bytes_new_static("code", 4)};
+    row.built_by = farm->workers[0];
+    g_assert_true(store_put_kernel(farm->store, &row, &error));
+    g_assert_no_error(error);
+    g_bytes_unref(row.code);
+}
+
+static void make_golden(struct farm *farm)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) results =
+        store_list_judged_results(farm->store, farm->campaign, NULL, NULL, &error);
+    int version = 0;
+    bool is_new;
+    const struct golden_take take = {results->pdata[0], "new problem"};
+    const struct golden_proposal proposal = {.target = "gfx90a68",
+                                             .campaign = farm->campaign,
+                                             .by = "Ann",
+                                             .note = "",
+                                             .takes = &take,
+                                             .take_count = 1,
+                                             .counts = "{}"};
+    g_assert_true(store_propose_golden(farm->store, &proposal, &version, &is_new, &error));
+    g_assert_true(store_approve_golden(farm->store, "gfx90a68", version, "Bob", &error));
+    g_assert_no_error(error);
+}
+
+static void golden_version_is_its_own_network_or_answers_lists(void)
+{
+    const struct order order = {.jobs = 2};
+    g_autoptr(GError) error = NULL;
+    struct farm farm;
+    farm_init(&farm, &order);
+    put_kernel(&farm);
+    farm_work(&farm, 0, false, 1);
+    g_autoptr(Usage) none = usage_new();
+    g_assert_false(usage_read_golden(none, farm.store, "gfx90a68", 0, true, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY);
+    g_clear_error(&error);
+    make_golden(&farm);
+    for (int own = 0; own < 2; own++) {
+        g_autoptr(Usage) usage = usage_new();
+        struct usage_summary summary;
+        if (own == 0) {
+            add_key(usage, "list", ONE, 5);
+        }
+        g_assert_true(
+            usage_read_golden(usage, farm.store, "gfx90a68", own, own == 1, &error)); /* 0, 1 */
+        g_assert_no_error(error);
+        usage_sum(usage, &summary);
+        expect_shares(&summary.all, own == 1 ? "ConvTest 1 1 2 1 1" : "ConvTest 1 5 10 1 1");
+        usage_summary_clear(&summary);
+    }
     farm_clear(&farm);
 }
 
@@ -336,6 +404,8 @@ int main(int argc, char **argv)
     g_test_add_func("/usage/exit_status_says_how_it_went", exit_status_says_how_it_went);
     g_test_add_func("/usage/campaign_is_its_own_network_or_answers_lists",
                     campaign_is_its_own_network_or_answers_lists);
+    g_test_add_func("/usage/golden_version_is_its_own_network_or_answers_lists",
+                    golden_version_is_its_own_network_or_answers_lists);
     g_test_add_func("/usage/shipped_files_cover_the_counts_known",
                     shipped_files_cover_the_counts_known);
     return g_test_run();
