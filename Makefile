@@ -8,6 +8,7 @@
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
+#   make reader      libskipjackdb, which reads .sjdb files in other programs
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
 #   make bundle      an archive that runs from any folder; BUNDLE_POSTGRESQL=1: with PostgreSQL
 #
@@ -48,9 +49,10 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test lint bench bench-release bench-deps solvers-table demo install uninstall clean \
+.PHONY: all test test-long test-chaos gpu-test lint bench bench-release bench-deps solvers-table demo reader install uninstall \
+	install-reader uninstall-reader clean \
 	libraries sanitized-tests fuzzers bundle FORCE
-all: $(BUILD)/skipjack
+all: $(BUILD)/skipjack reader
 
 # ---- Rooms. Each folder with its subfolders is one archive, and a test links only
 # the archives that its own room may know: a room's broken file stays that room's.
@@ -97,6 +99,30 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/list/CFLAGS
 
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/list/CFLAGS
 	$(compile)
+
+# ---- The library that others read .sjdb files with: libc and libzstd alone, shared and static.
+
+reader_version := $(shell sed -n 's/.*return "\([0-9.]*\)";/\1/p' export/reader/file.c)
+reader_name := libskipjackdb.so.$(reader_version)
+reader_soname := libskipjackdb.so.$(firstword $(subst ., ,$(reader_version)))
+reader_sources := $(sort $(wildcard export/reader/*.c))
+reader: $(BUILD)/reader/$(reader_name) $(BUILD)/reader/libskipjackdb.a
+
+$(BUILD)/obj/shared/%.o: %.c $(BUILD)/list/CFLAGS
+	$(compile) -fPIC
+
+$(BUILD)/reader/$(reader_name): $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) export/reader/libskipjackdb.map \
+		$(BUILD)/list/reader_sources
+	$(call run,LINK) $(CC) $(sanitize) -shared -o $@ $(filter %.o,$^) -Wl,-soname,$(reader_soname) \
+		-Wl,--version-script=export/reader/libskipjackdb.map $(if $(sanitize),,-Wl,-z,defs) -lzstd
+
+# Position-independent too: it may become part of somebody's shared library.
+$(BUILD)/reader/libskipjackdb.a: $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) $(BUILD)/list/reader_sources
+	$(call run,AR) rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+# The examples include it as its users do.
+$(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard export/reader/examples/*.c)) \
+$(patsubst %.c,$(BUILD)/tidy/%.ok,$(wildcard export/reader/examples/*.c)): private CFLAGS += -Iexport/reader
 
 # ---- Sources made from text: device code, its hashes, migrations.
 
@@ -267,7 +293,23 @@ networks := $(wildcard coordinator/networks/*.csv)
 scripts := slurm/submit slurm/worker.sbatch systemd/publish
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 
-install: all
+reader_installed := lib/$(reader_name) lib/$(reader_soname) lib/libskipjackdb.so lib/libskipjackdb.a \
+	include/skipjackdb.h lib/pkgconfig/skipjackdb.pc share/man/man3/skipjackdb.3
+install-reader: reader
+	install -D -m 755 $(BUILD)/reader/$(reader_name) $(to)/lib/$(reader_name)
+	ln -sf $(reader_name) $(to)/lib/$(reader_soname)
+	ln -sf $(reader_soname) $(to)/lib/libskipjackdb.so
+	install -D -m 644 -t $(to)/lib $(BUILD)/reader/libskipjackdb.a
+	install -D -m 644 -t $(to)/include export/reader/skipjackdb.h
+	install -D -m 644 -t $(to)/share/man/man3 export/reader/skipjackdb.3
+	install -d $(to)/lib/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(reader_version)|' export/reader/skipjackdb.pc.in \
+		>$(to)/lib/pkgconfig/skipjackdb.pc
+
+uninstall-reader:
+	rm -f $(addprefix $(to)/,$(reader_installed))
+
+install: all install-reader
 	install -D -m 755 $(BUILD)/skipjack $(to)/bin/skipjack
 	install -D -m 644 -t $(to)/share/doc/skipjack README.md LICENSE
 	$(if $(networks),install -D -m 644 -t $(to)/share/skipjack/networks $(networks))
@@ -276,7 +318,7 @@ install: all
 	for unit in $(units); do \
 		sed 's|/usr/local/|$(PREFIX)/|' deploy/systemd/$$unit >$(to)/lib/systemd/system/$$unit; done
 
-uninstall:
+uninstall: uninstall-reader
 	rm -f $(to)/bin/skipjack $(addprefix $(to)/share/,doc/skipjack/README.md doc/skipjack/LICENSE \
 		$(networks:coordinator/%=skipjack/%) $(scripts:%=skipjack/%)) \
 		$(units:%=$(to)/lib/systemd/system/%)
