@@ -58,6 +58,22 @@ run "$scratch/torn.txt" --dry-run
 check "stderr names twenty lines a file and counts the rest" "21 10 more lines" \
     "$(wc -l <"$scratch/err") $(sed -n 's/.*: \(10 more lines\).*/\1/p' "$scratch/err")"
 
+cat >"$scratch/gfx90a68.HIP.fdb.txt" <<'END'
+8-14-14-1x1-64-14-14-1-0x0-1x1-1x1-0-NCHW-FP32-F=Gone:0.0,0,miopenConvolutionFwdAlgoGEMM;Here:1,0,miopenConvolutionFwdAlgoGEMM
+torn
+END
+run --foreign "$scratch/gfx90a68.HIP.fdb.txt" --dry-run --json
+check "rows of foreign files that are left out are no failure" 0 $status
+check "a time of 0 is named, and what is torn" "1 2" "$(sed -n 's/.*txt:\([0-9]*\): left out: .*/\1/p' "$scratch/err" |
+    tr '\n' ' ' | sed 's/ $//')"
+check "json counts what is used and left out" "1 1 2 2" "$(tr -d ' ,' <"$scratch/out" |
+    sed -n 's/^"\(problems\|entries\|left_out\)":\([0-9]*\)$/\2/p' | tr '\n' ' ' | sed 's/ $//')"
+run --foreign "$scratch/gfx90a68.HIP.fdb.txt" --dry-run --strict
+check "strict makes them one, too" 1 $status
+run --foreign "$scratch/list.txt" --target gfx90a68 --dry-run
+check "a list is no foreign database" "1 skipjack import: '$scratch/list.txt' is neither a find-db nor a perf-db of MIOpen" \
+    "$status $(tail -1 "$scratch/err")"
+
 run
 check "no file is wrong usage" 2 $status
 run "$scratch/list.txt" --dry-run --direction X
