@@ -4,6 +4,7 @@
 #include "coordinator/report.h"
 #include "export/export.h"
 #include "export/formats/perf_db.h"
+#include "export/golden.h"
 #include "export/usage.h"
 #include "solvers/problem_key.h"
 #include "tests/support/queue_farm.h"
@@ -332,6 +333,23 @@ static void usage_counts_it_and_export_refuses_it(void)
     export_summary_clear(&summary);
 }
 
+static void no_golden_version_comes_of_it(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    struct golden_summary summary;
+    bool is_new;
+    const struct golden_wish wish = {.campaign = import_both(store, folder, &is_new),
+                                     .base = -1,
+                                     .by = "Ann",
+                                     .note = "",
+                                     .noise = GOLDEN_NOISE_FACTOR};
+    g_assert_false(golden_propose(store, &wish, &summary, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY);
+    golden_summary_clear(&summary);
+}
+
 /* The totals are those of the files as MIOpen ships them. */
 static void shipped_files_are_imported(void)
 {
@@ -375,6 +393,7 @@ int main(int argc, char **argv)
                     report_asked_for_no_campaign_passes_it_over);
     g_test_add_func("/import_foreign/usage_counts_it_and_export_refuses_it",
                     usage_counts_it_and_export_refuses_it);
+    g_test_add_func("/import_foreign/no_golden_version_comes_of_it", no_golden_version_comes_of_it);
     g_test_add_func("/import_foreign/shipped_files_are_imported", shipped_files_are_imported);
     return g_test_run();
 }
