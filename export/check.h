@@ -101,6 +101,10 @@ G_GNUC_PRINTF(4, 5)
 void check_params(struct check_report *report, const char *solver, const char *params,
                   const char *where_format, ...);
 
+/* A kernel's name and arguments are as MIOpen makes them. */
+void check_kernel_name(struct check_report *report, const char *name, const char *args,
+                       const char *noun, int64_t number);
+
 void check_find_db(const char *path, struct check_report *report);
 void check_perf_db(const char *path, struct check_report *report);
 void check_perf_text(const char *path, struct check_report *report);

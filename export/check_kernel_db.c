@@ -4,12 +4,20 @@
 
 #include <string.h>
 
+void check_kernel_name(struct check_report *report, const char *name, const char *args,
+                       const char *noun, int64_t number)
+{
+    const char *arch = strrchr(args, ' ');
+    if (!g_str_has_suffix(name, ".o") || arch == NULL || !g_str_has_prefix(arch, " -mcpu=")) {
+        check_found(report, FINDING_UNEXPECTED_NAME, "%s %" G_GINT64_FORMAT, noun, number);
+    }
+}
+
 static void check_kernel(struct check_report *report, GHashTable *keys,
                          const struct kernel_entry *entry)
 {
     char md5[33];
     GError *error = NULL;
-    const char *arch = strrchr(entry->args, ' ');
     if (!kernel_entry_digest(entry, md5, NULL, &error)) {
         check_unreadable(report, error, "kern_db %" G_GINT64_FORMAT, entry->id);
         return;
@@ -22,10 +30,7 @@ static void check_kernel(struct check_report *report, GHashTable *keys,
     if (!g_hash_table_add(keys, g_strconcat(entry->name, "\n", entry->args, NULL))) {
         check_found(report, FINDING_DUPLICATE_KEY, "kern_db %" G_GINT64_FORMAT, entry->id);
     }
-    if (!g_str_has_suffix(entry->name, ".o") || arch == NULL ||
-        !g_str_has_prefix(arch, " -mcpu=")) {
-        check_found(report, FINDING_UNEXPECTED_NAME, "kern_db %" G_GINT64_FORMAT, entry->id);
-    }
+    check_kernel_name(report, entry->name, entry->args, "kern_db", entry->id);
 }
 
 static void check_kernels(struct check_report *report, KernelDb *db)

@@ -74,6 +74,25 @@ static int check_configs(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
+/* Code objects were compared with their checksums already. */
+static int check_kernels(struct check_report *report, const skipjackdb *db)
+{
+    int code = SKIPJACKDB_OK;
+    uint64_t kernels = skipjackdb_kernel_count(db);
+    for (uint64_t number = 0; code == SKIPJACKDB_OK && number < kernels; number++) {
+        struct skipjackdb_kernel kernel = {.size = sizeof kernel};
+        code = skipjackdb_kernel_at(db, number, &kernel);
+        g_autofree char *text = code == SKIPJACKDB_OK ? g_malloc0(kernel.text_bytes + 2) : NULL;
+        if (text != NULL) {
+            code = skipjackdb_kernel_read(db, number, text, kernel.text_bytes, NULL, 0);
+            check_kernel_name(report, text, text + strlen(text) + 1, "kernel", (int64_t)number);
+        }
+    }
+    report->keys += (int64_t)kernels;
+    report->entries += (int64_t)kernels;
+    return code;
+}
+
 void check_sjdb(const char *path, struct check_report *report)
 {
     skipjackdb *db = NULL;
@@ -86,6 +105,9 @@ void check_sjdb(const char *path, struct check_report *report)
     }
     if (code == SKIPJACKDB_OK) {
         code = check_configs(report, db);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = check_kernels(report, db);
     }
     if (code != SKIPJACKDB_OK) {
         cannot_read(report, code);

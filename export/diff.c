@@ -325,7 +325,7 @@ static const struct {
 } parts[] = {
     {{[FILE_FIND_DB] = true, [FILE_SJDB] = true}, compare_finds},
     {{[FILE_PERF_DB] = true, [FILE_PERF_TEXT] = true, [FILE_SJDB] = true}, compare_perfs},
-    {{[FILE_KERNEL_DB] = true}, compare_kernels},
+    {{[FILE_KERNEL_DB] = true, [FILE_SJDB] = true}, compare_kernels},
 };
 
 static bool both_hold(const struct diff_report *report, size_t part)

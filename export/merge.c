@@ -19,7 +19,7 @@ static const struct merge_format {
     {FILE_PERF_DB, false, true, false, merge_perfs_read, merge_perfs_write},
     {FILE_PERF_TEXT, false, true, false, merge_perfs_read_text, merge_perfs_write_text},
     {FILE_KERNEL_DB, false, false, true, merge_kernels_read, merge_kernels_write},
-    {FILE_SJDB, true, true, false, merge_sjdb_read, merge_sjdb_write},
+    {FILE_SJDB, true, true, true, merge_sjdb_read, merge_sjdb_write},
 };
 
 static const struct merge_format *find_format(enum file_kind kind, GError **error)

@@ -8,8 +8,9 @@
 #include <string.h>
 
 struct merge_kernels {
-    GPtrArray *dbs; /* KernelDb * */
-    GArray *items;  /* struct kernel_item, in the order they were read */
+    GPtrArray *dbs;   /* KernelDb * */
+    GPtrArray *sjdbs; /* skipjackdb * */
+    GArray *items;    /* struct kernel_item, in the order they were read */
 };
 
 static void item_clear(void *data)
@@ -25,10 +26,16 @@ static void db_close(void *db)
     kernel_db_close(db);
 }
 
+static void sjdb_close(void *db)
+{
+    skipjackdb_close(db);
+}
+
 struct merge_kernels *merge_kernels_new(void)
 {
     struct merge_kernels *kernels = g_new0(struct merge_kernels, 1);
     kernels->dbs = g_ptr_array_new_with_free_func(db_close);
+    kernels->sjdbs = g_ptr_array_new_with_free_func(sjdb_close);
     kernels->items = g_array_new(FALSE, FALSE, sizeof(struct kernel_item));
     g_array_set_clear_func(kernels->items, item_clear);
     return kernels;
@@ -37,6 +44,7 @@ struct merge_kernels *merge_kernels_new(void)
 void merge_kernels_free(struct merge_kernels *kernels)
 {
     g_ptr_array_unref(kernels->dbs);
+    g_ptr_array_unref(kernels->sjdbs);
     g_array_unref(kernels->items);
     g_free(kernels);
 }
@@ -59,12 +67,12 @@ static void add_item(struct merge *merge, guint input, const struct kernel_entry
                        "the code object's MD5 is %s, not %s as the row says", md5, entry->hash);
         return;
     }
-    struct kernel_item item = {g_strdup(entry->name),
-                               g_strdup(entry->args),
-                               g_strdup(entry->hash),
-                               merge->kernels->dbs->len - 1,
-                               input,
-                               entry->id};
+    const struct kernel_item item = {.name = g_strdup(entry->name),
+                                     .args = g_strdup(entry->args),
+                                     .hash = g_strdup(entry->hash),
+                                     .source = merge->kernels->dbs->len - 1,
+                                     .input = input,
+                                     .id = entry->id};
     g_array_append_val(merge->kernels->items, item);
     merge_input(merge, input)->keys++;
     merge_input(merge, input)->entries++;
@@ -91,6 +99,86 @@ bool merge_kernels_read(struct merge *merge, guint input, GError **error)
     return true;
 }
 
+/* text: name and args, each with its NUL. */
+static void add_sjdb_item(struct merge *merge, guint input, const char *text, uint64_t number,
+                          char *md5)
+{
+    const struct kernel_item item = {.name = g_strdup(text),
+                                     .args = g_strdup(text + strlen(text) + 1),
+                                     .hash = md5,
+                                     .from_sjdb = true,
+                                     .source = merge->kernels->sjdbs->len - 1,
+                                     .input = input,
+                                     .id = (int64_t)number};
+    g_array_append_val(merge->kernels->items, item);
+    merge_input(merge, input)->keys++;
+    merge_input(merge, input)->entries++;
+}
+
+/* *code, and *text where that is not NULL: g_free() both. */
+static int read_sjdb_kernel(const skipjackdb *db, uint64_t number, char **text, char **code,
+                            size_t *length)
+{
+    struct skipjackdb_kernel kernel = {.size = sizeof kernel};
+    int status = skipjackdb_kernel_at(db, number, &kernel);
+    if (status != SKIPJACKDB_OK || kernel.code_bytes > (uint64_t)KERNEL_BYTES_MAX) {
+        return status != SKIPJACKDB_OK ? status : SKIPJACKDB_DAMAGED;
+    }
+    *length = kernel.code_bytes;
+    *code = g_malloc(kernel.code_bytes + 1); /* an empty one is there too */
+    if (text != NULL) {
+        *text = g_malloc0(kernel.text_bytes + 2);
+    }
+    return skipjackdb_kernel_read(db, number, text != NULL ? *text : NULL, kernel.text_bytes, *code,
+                                  kernel.code_bytes);
+}
+
+int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db)
+{
+    int status = SKIPJACKDB_OK;
+    uint64_t count = skipjackdb_kernel_count(db);
+    g_ptr_array_add(merge->kernels->sjdbs, db);
+    for (uint64_t number = 0; status == SKIPJACKDB_OK && number < count; number++) {
+        size_t length = 0;
+        g_autofree char *text = NULL;
+        g_autofree char *code = NULL;
+        status = read_sjdb_kernel(db, number, &text, &code, &length);
+        if (status == SKIPJACKDB_OK) {
+            add_sjdb_item(
+                merge, input, text, number,
+                g_compute_checksum_for_data(G_CHECKSUM_MD5, (const guchar *)code, length));
+        }
+    }
+    return status;
+}
+
+static bool changed(const struct merge *merge, const struct kernel_item *item, GError **error)
+{
+    g_clear_error(error);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "'%s' was changed meanwhile: merge again",
+                merge_input(merge, item->input)->path);
+    return false;
+}
+
+GBytes *merge_kernel_code(const struct merge *merge, const struct kernel_item *item, GError **error)
+{
+    struct kernel_entry entry;
+    size_t length = 0;
+    char *code = NULL;
+    if (!item->from_sjdb) {
+        KernelDb *db = merge->kernels->dbs->pdata[item->source];
+        if (kernel_db_at(db, item->id, &entry, error) == READ_ROW) {
+            return kernel_entry_unpack(&entry, error);
+        }
+    } else if (read_sjdb_kernel(merge->kernels->sjdbs->pdata[item->source], (uint64_t)item->id,
+                                NULL, &code, &length) == SKIPJACKDB_OK) {
+        return g_bytes_new_take(code, length);
+    }
+    g_free(code);
+    changed(merge, item, error);
+    return NULL;
+}
+
 int kernel_item_compare(const struct kernel_item *a, const struct kernel_item *b)
 {
     int order = strcmp(a->name, b->name);
@@ -112,7 +200,8 @@ static struct span span_of(const char *text)
 
 static struct merge_side side_of(const struct kernel_item *item)
 {
-    return (struct merge_side){item->input, "kern_db", item->id, span_of(item->hash)};
+    return (struct merge_side){item->input, item->from_sjdb ? "kernel" : "kern_db", item->id,
+                               span_of(item->hash)};
 }
 
 /* A key's items, `count` of them in the order they were read. */
@@ -140,7 +229,7 @@ GPtrArray *merge_kernels_sorted(const struct merge *merge)
     return order;
 }
 
-static GPtrArray *choose_all(struct merge *merge)
+GPtrArray *merge_kernels_choose(struct merge *merge)
 {
     GPtrArray *chosen = g_ptr_array_new();
     g_autoptr(GPtrArray) order = merge_kernels_sorted(merge);
@@ -152,8 +241,21 @@ static GPtrArray *choose_all(struct merge *merge)
         }
         g_ptr_array_add(chosen, (void *)choose(merge, items + first, end - first));
     }
-    merge->report->keys = merge->report->entries = chosen->len;
     return chosen;
+}
+
+/* A kernel-db's blob goes as it stands. */
+static bool write_kernel(const struct merge *merge, const struct kernel_item *item,
+                         KernelDbWriter *writer, GError **error)
+{
+    struct kernel_entry entry;
+    if (item->from_sjdb) {
+        g_autoptr(GBytes) code = merge_kernel_code(merge, item, error);
+        return code != NULL && kernel_db_add(writer, item->name, item->args, code, error);
+    }
+    KernelDb *db = merge->kernels->dbs->pdata[item->source];
+    return (kernel_db_at(db, item->id, &entry, error) == READ_ROW || changed(merge, item, error)) &&
+           kernel_db_add_entry(writer, &entry, error);
 }
 
 static bool write_all(const struct merge *merge, const GPtrArray *chosen, const char *path,
@@ -161,15 +263,7 @@ static bool write_all(const struct merge *merge, const GPtrArray *chosen, const 
 {
     g_autoptr(KernelDbWriter) writer = kernel_db_create(path, error);
     for (guint i = 0; writer != NULL && i < chosen->len; i++) {
-        const struct kernel_item *item = chosen->pdata[i];
-        struct kernel_entry entry;
-        enum read_step step =
-            kernel_db_at(merge->kernels->dbs->pdata[item->source], item->id, &entry, error);
-        if (step == READ_END) {
-            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "'%s' was changed meanwhile",
-                        merge_input(merge, item->input)->path);
-        }
-        if (step != READ_ROW || !kernel_db_add_entry(writer, &entry, error)) {
+        if (!write_kernel(merge, chosen->pdata[i], writer, error)) {
             return false;
         }
     }
@@ -210,6 +304,7 @@ static bool read_back(const GPtrArray *chosen, const char *path, GError **error)
 
 bool merge_kernels_write(struct merge *merge, const char *path, GError **error)
 {
-    g_autoptr(GPtrArray) chosen = choose_all(merge);
+    g_autoptr(GPtrArray) chosen = merge_kernels_choose(merge);
+    merge->report->keys = merge->report->entries = chosen->len;
     return write_all(merge, chosen, path, error) && read_back(chosen, path, error);
 }

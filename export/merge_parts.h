@@ -12,6 +12,7 @@
 #include "export/formats/kernel_db.h"
 #include "export/formats/perf_db.h"
 #include "export/merge.h"
+#include "export/reader/skipjackdb.h"
 
 struct merge {
     const struct merge_options *options;
@@ -112,21 +113,30 @@ bool merge_perfs_write_text(struct merge *merge, const char *path, GError **erro
 
 struct kernel_item {
     char *name, *args, *hash;
-    guint source; /* of the merge's databases */
+    bool from_sjdb;
+    guint source; /* of the merge's databases of that sort */
     guint input;
-    int64_t id;
+    int64_t id; /* a .sjdb file's number */
 };
 
 struct merge_kernels *merge_kernels_new(void);
 void merge_kernels_free(struct merge_kernels *kernels);
 bool merge_kernels_read(struct merge *merge, guint input, GError **error);
+/* Adds the kernels of a .sjdb file, which it takes over, also on failure. What went wrong, of enum
+ * skipjackdb_code. */
+int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db);
 int64_t merge_kernels_count(const struct merge *merge);
 /* struct kernel_item *, the merge's own, by name and arguments, equal ones as they were read. */
 GPtrArray *merge_kernels_sorted(const struct merge *merge);
+/* Those that the policy chose, by name and arguments. */
+GPtrArray *merge_kernels_choose(struct merge *merge);
+/* A code object. NULL where it is no longer what it was. */
+GBytes *merge_kernel_code(const struct merge *merge, const struct kernel_item *item,
+                          GError **error);
 int kernel_item_compare(const struct kernel_item *a, const struct kernel_item *b);
 bool merge_kernels_write(struct merge *merge, const char *path, GError **error);
 
-/* ---- .sjdb: find entries and perf rows ---- */
+/* ---- .sjdb: all of them ---- */
 
 bool merge_sjdb_read(struct merge *merge, guint input, GError **error);
 bool merge_sjdb_write(struct merge *merge, const char *path, GError **error);

@@ -1,7 +1,8 @@
 /*
  * .sjdb among what is merged: its find entries become lines of a find-db, its
- * params rows of a perf-db, and what was chosen of both goes into one file. What
- * it knows of solvers beside their names goes with them.
+ * params rows of a perf-db, its kernels those of a kernel-db, and what was chosen
+ * of all goes into one file. What it knows of solvers beside their names goes with
+ * them.
  */
 #include "export/merge_parts.h"
 
@@ -150,6 +151,9 @@ static int read_all(struct sjdb_reading *reading)
         code = read_config(reading, i);
     }
     merge_finds_add(reading->merge, reading->input, text);
+    if (code == SKIPJACKDB_OK) {
+        code = merge_kernels_add(reading->merge, reading->input, g_steal_pointer(&reading->db));
+    }
     return code;
 }
 
@@ -176,7 +180,7 @@ struct sjdb_writing {
     SjdbWriter *writer;
     GPtrArray *texts; /* of the key at hand */
     GArray *entries;  /* struct sjdb_find_entry */
-    int64_t problems, rows;
+    int64_t problems, rows, kernels;
 };
 
 static const char *text_of(struct sjdb_writing *writing, struct span span)
@@ -235,6 +239,23 @@ static void write_configs(struct sjdb_writing *writing)
     }
 }
 
+static bool write_kernels(struct sjdb_writing *writing, GError **error)
+{
+    g_autoptr(GPtrArray) kernels = merge_kernels_choose(writing->merge);
+    for (guint i = 0; i < kernels->len; i++) {
+        const struct kernel_item *item = kernels->pdata[i];
+        g_autoptr(GBytes) code = merge_kernel_code(writing->merge, item, error);
+        if (code == NULL ||
+            !sjdb_writer_add_kernel(writing->writer, item->name, item->args, code, error)) {
+            return false;
+        }
+    }
+    writing->kernels = kernels->len;
+    writing->merge->report->keys += kernels->len;
+    writing->merge->report->entries += kernels->len;
+    return true;
+}
+
 static void set_solvers(const struct sjdb_writing *writing)
 {
     GHashTableIter iter;
@@ -259,7 +280,8 @@ static bool read_back(const struct sjdb_writing *writing, const char *path, GErr
         return failed(path, code, error);
     }
     bool same = skipjackdb_problem_count(db) == (uint64_t)writing->problems &&
-                skipjackdb_perf_count(db) == (uint64_t)writing->rows;
+                skipjackdb_perf_count(db) == (uint64_t)writing->rows &&
+                skipjackdb_kernel_count(db) == (uint64_t)writing->kernels;
     skipjackdb_close(db);
     if (!same) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
@@ -282,5 +304,6 @@ bool merge_sjdb_write(struct merge *merge, const char *path, GError **error)
     }
     write_configs(&writing);
     set_solvers(&writing);
-    return sjdb_writer_finish(writer, path, error) && read_back(&writing, path, error);
+    return write_kernels(&writing, error) && sjdb_writer_finish(writer, path, error) &&
+           read_back(&writing, path, error);
 }

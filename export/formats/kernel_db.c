@@ -193,11 +193,16 @@ enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry
 struct digests {
     GChecksum *md5, *sha256;
     int64_t bytes;
+    GByteArray *code; /* NULL: the bytes themselves are not asked for */
 };
 
 static void digest_piece(struct digests *digests, const void *piece, size_t length)
 {
     digests->bytes += (int64_t)length;
+    if (digests->code != NULL) {
+        g_byte_array_append(digests->code, piece, (guint)length);
+        return;
+    }
     g_checksum_update(digests->md5, piece, (gssize)length);
     g_checksum_update(digests->sha256, piece, (gssize)length);
 }
@@ -253,7 +258,8 @@ static bool digest_blob(const struct kernel_entry *entry, struct digests *digest
 bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sha256[65],
                          GError **error)
 {
-    struct digests digests = {g_checksum_new(G_CHECKSUM_MD5), g_checksum_new(G_CHECKSUM_SHA256), 0};
+    struct digests digests = {.md5 = g_checksum_new(G_CHECKSUM_MD5),
+                              .sha256 = g_checksum_new(G_CHECKSUM_SHA256)};
     bool whole = digest_blob(entry, &digests, error);
     if (whole && md5 != NULL) {
         g_strlcpy(md5, g_checksum_get_string(digests.md5), 33);
@@ -264,6 +270,20 @@ bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sh
     g_checksum_free(digests.md5);
     g_checksum_free(digests.sha256);
     return whole;
+}
+
+GBytes *kernel_entry_unpack(const struct kernel_entry *entry, GError **error)
+{
+    if (entry->uncompressed_bytes > KERNEL_BYTES_MAX) {
+        damaged("the code object is larger than any GPU's", error);
+        return NULL;
+    }
+    struct digests digests = {.code = g_byte_array_new()};
+    if (!digest_blob(entry, &digests, error)) {
+        g_byte_array_unref(digests.code);
+        return NULL;
+    }
+    return g_byte_array_free_to_bytes(digests.code);
 }
 
 bool kernel_db_has_index(KernelDb *db)

@@ -50,6 +50,11 @@ enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry
 bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sha256[65],
                          GError **error);
 
+/* The code object itself, verified likewise but for the hash. EXPORT_ERROR_DAMAGED for one of more than
+ * KERNEL_BYTES_MAX too. */
+#define KERNEL_BYTES_MAX ((int64_t)1 << 30)
+GBytes *kernel_entry_unpack(const struct kernel_entry *entry, GError **error);
+
 /* The unique index of MIOpen's files is there. */
 bool kernel_db_has_index(KernelDb *db);
 /* What SQLite's own integrity check says, NULL when that is nothing. Free with g_free(). */

@@ -446,6 +446,35 @@ static void find_and_perf_dbs_go_through_sjdb(void)
     assert_text(find, K2 "=" ALGO "Direct:S,1.5,8" DIRECT ",\n");
 }
 
+static void kernels_go_through_sjdb(void)
+{
+    static const char *const rows[][2] = {{"b.o", "two"}, {"a.o", "one"}, {"c.o", ""}};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    struct merge_options options = {0};
+    char *paths[] = {(char *)write_kernels(folder, "a.kdb", rows, 3),
+                     (char *)temp_folder_write(folder, "b", K1 "=S:1,0" DIRECT "\n", -1), NULL};
+    const char *once = temp_folder_path(folder, "a.sjdb");
+    const char *twice = temp_folder_path(folder, "b.sjdb");
+    const char *back = temp_folder_path(folder, "b.kdb");
+    const char *straight = temp_folder_path(folder, "c.kdb");
+    g_autoptr(MergeReport) packed = merge_files(paths, once, &options, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(packed->keys, ==, 4);
+    g_autoptr(MergeReport) again = convert(once, twice, &options);
+    g_autoptr(MergeReport) unpacked = convert(twice, back, &options);
+    g_autoptr(MergeReport) sorted = convert(paths[0], straight, &options);
+    g_assert_cmpint(again->keys, ==, 4);
+    g_assert_cmpint(unpacked->keys, ==, 3);
+    g_assert_cmpint(unpacked->losses[LOSS_FIND], ==, 1);
+    g_autoptr(GBytes) a = temp_folder_read(back);
+    g_autoptr(GBytes) b = temp_folder_read(straight);
+    g_assert_true(g_bytes_equal(a, b));
+    g_autoptr(CheckReport) check = check_file(twice);
+    g_assert_true(check_report_clean(check));
+    g_assert_cmpint(check->keys, ==, 4);
+}
+
 static void an_sjdb_is_converted_to_itself(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -669,6 +698,7 @@ int main(int argc, char **argv)
     g_test_add_func("/merge/kernels_are_merged_with_their_blobs",
                     kernels_are_merged_with_their_blobs);
     g_test_add_func("/merge/find_and_perf_dbs_go_through_sjdb", find_and_perf_dbs_go_through_sjdb);
+    g_test_add_func("/merge/kernels_go_through_sjdb", kernels_go_through_sjdb);
     g_test_add_func("/merge/an_sjdb_is_converted_to_itself", an_sjdb_is_converted_to_itself);
     g_test_add_func("/merge/a_damaged_sjdb_is_refused", a_damaged_sjdb_is_refused);
     g_test_add_func("/merge/keys_with_an_epilogue_are_for_sjdb_alone",
