@@ -2,6 +2,7 @@
 
 #include "export/export.h"
 #include "export/formats/find_db.h"
+#include "export/golden_release.h"
 #include "schema/database.h"
 
 #include <jansson.h>
@@ -14,9 +15,10 @@
 #define TOP_MOST 64 /* more than there are solvers that apply to one problem */
 
 #define SUMMARY                                                                                    \
-    "Writes a campaign's results as MIOpen's files, named after its target: find-db\n"             \
-    "(.HIP.fdb.txt), perf-db (.db and .db.txt) and kernel-db (.kdb), all of them when\n"           \
-    "none is named. Results that the gate refuses are left out and named."
+    "Writes a campaign's results, or a golden version, as MIOpen's files, named after\n"           \
+    "the target: find-db (.HIP.fdb.txt), perf-db (.db and .db.txt) and kernel-db (.kdb),\n"        \
+    "all of them when none is named; with a golden version also its manifest\n"                    \
+    "(.golden.json). Results that the gate refuses are left out and named."
 #define DESCRIPTION                                                                                                   \
     "Exit status: 0 when all was exported; 1 when something was refused (it is counted\n"                             \
     "by reason; the first are named, --json names all) or nothing could be written; 2 for wrong usage.\n\nExample:\n" \
@@ -26,7 +28,7 @@ struct export_options {
     struct export_wish wish;
     gint64 campaign, workspace_bytes;
     gboolean perf, find, kernels, json, dynamic_only;
-    char *dir, *network, *tag;
+    char *dir, *network, *tag, *golden, *target;
 };
 
 static bool usage(const char *message, GError **error)
@@ -39,6 +41,10 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
 {
     const GOptionEntry entries[] = {
         {"campaign", 'c', 0, G_OPTION_ARG_INT64, &options->campaign, "The campaign", "ID"},
+        {"golden", 'g', 0, G_OPTION_ARG_STRING, &options->golden,
+         "An approved golden version instead: its number, or latest", "VERSION"},
+        {"target", 't', 0, G_OPTION_ARG_STRING, &options->target,
+         "The golden version's target, where several have some", "T"},
         {"perf", 0, 0, G_OPTION_ARG_NONE, &options->perf, "The perf-db", NULL},
         {"find", 0, 0, G_OPTION_ARG_NONE, &options->find, "The find-db", NULL},
         {"kernels", 0, 0, G_OPTION_ARG_NONE, &options->kernels, "The kernel-db", NULL},
@@ -68,8 +74,15 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
     if (parsed && argc > 1) {
         return usage("it takes options only, see --help", error);
     }
-    if (parsed && options->campaign <= 0) {
+    if (parsed && (options->campaign != 0) == (options->golden != NULL)) {
+        return usage("name a campaign, --campaign ID, or a golden version, --golden VERSION",
+                     error);
+    }
+    if (parsed && options->campaign < 0) {
         return usage("name a campaign: --campaign ID", error);
+    }
+    if (parsed && options->target != NULL && options->golden == NULL) {
+        return usage("--target goes with --golden: a campaign has its own", error);
     }
     if (parsed && (options->wish.top < 1 || options->wish.top > TOP_MOST)) {
         return usage("--top is from 1 to 64", error);
@@ -187,7 +200,10 @@ static bool run(const struct export_options *options, GError **error)
     if (store == NULL) {
         return false;
     }
-    bool done = export_campaign(store, &options->wish, options->dir, &summary, error);
+    bool done = options->golden != NULL
+                    ? golden_release(store, options->golden, options->target, &options->wish,
+                                     options->dir, &summary, error)
+                    : export_campaign(store, &options->wish, options->dir, &summary, error);
     if (done) {
         print_refused(&summary);
         if (options->json) {
@@ -220,5 +236,7 @@ int command_export(int argc, char **argv)
     g_free(options.dir);
     g_free(options.network);
     g_free(options.tag);
+    g_free(options.golden);
+    g_free(options.target);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include "export/golden.h"
 #include "export/golden_print.h"
+#include "export/golden_release.h"
 #include "schema/database.h"
 
 #include <stdio.h>
@@ -44,48 +45,14 @@ static bool wrong(GError **error, const char *format, ...)
     return false;
 }
 
-/* ---- which version of which target ---- */
-
-static bool read_version(const char *word, int *version, GError **error)
-{
-    gint64 number = 0;
-    if (!g_ascii_string_to_signed(word, 10, 0, G_MAXINT, &number, NULL)) {
-        return wrong(error, "'%s' is no version: they are numbered 1, 2, ...", word);
-    }
-    *version = (int)number;
-    return true;
-}
-
-/* The one that is named, or the only one that has golden versions. Free with g_free(). */
-static char *find_target(const struct options *options, Store *store, GError **error)
-{
-    if (options->target != NULL) {
-        return g_strdup(options->target);
-    }
-    g_autoptr(GPtrArray) versions = store_list_golden(store, NULL, error);
-    if (versions == NULL) {
-        return NULL;
-    }
-    const struct golden_version *first = versions->len > 0 ? versions->pdata[0] : NULL;
-    const struct golden_version *last = first != NULL ? versions->pdata[versions->len - 1] : NULL;
-    if (first != NULL && strcmp(first->target, last->target) == 0) {
-        return g_strdup(first->target);
-    }
-    if (first == NULL) {
-        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
-                    "no target has golden versions yet: skipjack golden propose");
-    } else {
-        wrong(error, "several targets have golden versions: name one, --target T");
-    }
-    return NULL;
-}
+/* ---- verbs ---- */
 
 /* The version that is named, or the only one that waits for an approval. */
 static bool find_open(const struct options *options, Store *store, const char *target, int *version,
                       GError **error)
 {
     if (options->word_count > 0) {
-        return read_version(options->words[0], version, error);
+        return golden_find_version(store, target, options->words[0], version, error);
     }
     g_autoptr(GPtrArray) versions = store_list_golden(store, target, error);
     int open = 0;
@@ -106,8 +73,6 @@ static bool find_open(const struct options *options, Store *store, const char *t
     }
     return wrong(error, "%d proposals of %s wait for an approval: name the version", open, target);
 }
-
-/* ---- verbs ---- */
 
 static bool run_propose(const struct options *options, Store *store, GError **error)
 {
@@ -141,7 +106,7 @@ static bool run_propose(const struct options *options, Store *store, GError **er
 static bool run_approve(const struct options *options, Store *store, GError **error)
 {
     int version = 0;
-    g_autofree char *target = find_target(options, store, error);
+    g_autofree char *target = golden_find_target(store, options->target, error);
     if (target == NULL || !find_open(options, store, target, &version, error) ||
         !store_approve_golden(store, target, version, options->by, error)) {
         return false;
@@ -153,7 +118,7 @@ static bool run_approve(const struct options *options, Store *store, GError **er
 static bool run_withdraw(const struct options *options, Store *store, GError **error)
 {
     int version = 0;
-    g_autofree char *target = find_target(options, store, error);
+    g_autofree char *target = golden_find_target(store, options->target, error);
     if (target == NULL || !find_open(options, store, target, &version, error) ||
         !store_withdraw_golden(store, target, version, options->by, error)) {
         return false;
@@ -174,13 +139,12 @@ static bool run_list(const struct options *options, Store *store, GError **error
 static bool run_diff(const struct options *options, Store *store, GError **error)
 {
     int a = 0, b = 0;
-    if (!read_version(options->words[0], &a, error) ||
-        !read_version(options->words[1], &b, error)) {
+    g_autofree char *target = golden_find_target(store, options->target, error);
+    if (target == NULL || !golden_find_version(store, target, options->words[0], &a, error) ||
+        !golden_find_version(store, target, options->words[1], &b, error)) {
         return false;
     }
-    g_autofree char *target = find_target(options, store, error);
-    g_autoptr(GPtrArray) rows =
-        target != NULL ? store_diff_golden(store, target, a, b, error) : NULL;
+    g_autoptr(GPtrArray) rows = store_diff_golden(store, target, a, b, error);
     if (rows != NULL) {
         golden_print_changes(target, a, b, rows, options->json);
     }
@@ -193,12 +157,11 @@ static bool run_rollback(const struct options *options, Store *store, GError **e
     bool approved = false;
     struct golden_rollback rollback = {.by = options->by,
                                        .note = options->note != NULL ? options->note : ""};
-    if (!read_version(options->words[0], &rollback.to, error)) {
-        return false;
-    }
-    g_autofree char *target = find_target(options, store, error);
+    g_autofree char *target = golden_find_target(store, options->target, error);
     rollback.target = target;
-    if (target == NULL || !store_roll_back_golden(store, &rollback, &version, &approved, error)) {
+    if (target == NULL ||
+        !golden_find_version(store, target, options->words[0], &rollback.to, error) ||
+        !store_roll_back_golden(store, &rollback, &version, &approved, error)) {
         return false;
     }
     golden_print_state(target, version, approved ? "approved" : "proposed", options->json);

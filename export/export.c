@@ -1,6 +1,7 @@
 #include "export/export.h"
 
 #include "export/export_plan.h"
+#include "schema/store_golden.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -159,10 +160,13 @@ static bool write_files(const struct export_plan *plan, Store *store, const stru
     return written;
 }
 
-static bool nothing(int64_t campaign, const char *why, GError **error)
+static bool nothing(const struct export_wish *wish, const char *why, GError **error)
 {
-    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
-                "campaign %" G_GINT64_FORMAT " has nothing to export: %s", campaign, why);
+    g_autofree char *what =
+        wish->golden_target != NULL
+            ? g_strdup_printf("golden version %d of %s", wish->golden_version, wish->golden_target)
+            : g_strdup_printf("campaign %" G_GINT64_FORMAT, (gint64)wish->campaign);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY, "%s has nothing to export: %s", what, why);
     return false;
 }
 
@@ -200,7 +204,7 @@ static bool export_chosen(Store *store, const struct export_wish *wish, struct g
     if (plan.lines->len > 0) {
         done = write_files(&plan, store, &gate->target, wish->what, dir, summary, &failure);
     } else if (summary->refused->len == 0) {
-        done = nothing(wish->campaign,
+        done = nothing(wish,
                        summary->beyond_limits > 0 ? "no result is within the limits"
                                                   : "MIOpen's keys cannot express its problems",
                        &failure);
@@ -217,13 +221,13 @@ static bool export_chosen(Store *store, const struct export_wish *wish, struct g
     return done;
 }
 
-static bool export_results(Store *store, const struct export_wish *wish,
-                           const struct campaign *campaign, const GPtrArray *results,
-                           const char *dir, struct export_summary *summary, GError **error)
+static bool export_results(Store *store, const struct export_wish *wish, const char *target,
+                           const GPtrArray *results, const char *dir,
+                           struct export_summary *summary, GError **error)
 {
     struct gate gate;
     bool again = true;
-    bool done = gate_init(&gate, store, campaign->target, results, error);
+    bool done = gate_init(&gate, store, target, results, error);
     while (done && again) {
         again = false;
         summary_begin_anew(summary);
@@ -248,29 +252,46 @@ static bool is_ours(const struct campaign *campaign, GError **error)
     return false;
 }
 
+/* Free with g_free(); NULL where there is no such campaign, or it may not ship. */
+static char *find_target(Store *store, const struct export_wish *wish, GError **error)
+{
+    if (wish->golden_target != NULL) {
+        return g_strdup(wish->golden_target);
+    }
+    struct campaign *campaign = store_get_campaign(store, wish->campaign, error);
+    char *target = campaign != NULL && is_ours(campaign, error) ? g_strdup(campaign->target) : NULL;
+    if (campaign != NULL) {
+        campaign_free(campaign);
+    }
+    return target;
+}
+
+/* What the gate is to judge. A golden row begins with its result. */
+static GPtrArray *list_results(Store *store, const struct export_wish *wish, GError **error)
+{
+    const struct golden_query query = {wish->golden_target, wish->golden_version, "", wish->network,
+                                       wish->tag};
+    return wish->golden_target != NULL
+               ? store_list_golden_rows(store, &query, error)
+               : store_list_judged_results(store, wish->campaign, wish->network, wish->tag, error);
+}
+
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error)
 {
     summary->refused = g_ptr_array_new_with_free_func(refusal_free);
     summary->files = g_ptr_array_new_with_free_func(g_free);
-    struct campaign *campaign = store_get_campaign(store, wish->campaign, error);
-    if (campaign == NULL) {
+    g_autofree char *target = find_target(store, wish, error);
+    g_autoptr(GPtrArray) results = target != NULL ? list_results(store, wish, error) : NULL;
+    if (results == NULL) {
         return false;
     }
-    g_autoptr(GPtrArray) results =
-        is_ours(campaign, error)
-            ? store_list_judged_results(store, wish->campaign, wish->network, wish->tag, error)
-            : NULL;
-    bool done = false;
-    if (results != NULL && results->len == 0) {
-        nothing(wish->campaign,
-                wish->network != NULL || wish->tag != NULL
-                    ? "no config was measured and verified yet of the problems asked for"
-                    : "no config of it was measured and verified yet",
-                error);
-    } else if (results != NULL) {
-        done = export_results(store, wish, campaign, results, dir, summary, error);
+    if (results->len == 0) {
+        return nothing(wish,
+                       wish->network != NULL || wish->tag != NULL
+                           ? "no config was measured and verified yet of the problems asked for"
+                           : "no config of it was measured and verified yet",
+                       error);
     }
-    campaign_free(campaign);
-    return done;
+    return export_results(store, wish, target, results, dir, summary, error);
 }

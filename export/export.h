@@ -1,6 +1,6 @@
 /*
- * Export of a campaign into MIOpen's files: find-db, perf-db (SQLite and
- * text) and kernel-db, named after the campaign's target. Everything passes
+ * Export of a campaign or a golden version into MIOpen's files: find-db, perf-db (SQLite and
+ * text) and kernel-db, named after the target. Everything passes
  * the gate first (gate.h); the files are written into a temporary folder, read
  * back, compared, and only then renamed into place. The same results give the
  * same bytes.
@@ -16,9 +16,11 @@
 #define EXPORT_KERNELS 4u
 #define EXPORT_ALL     (EXPORT_FIND | EXPORT_PERF | EXPORT_KERNELS)
 
-/* What of a campaign goes into the files. */
+/* What goes into the files, of a campaign or of a golden version. */
 struct export_wish {
     int64_t campaign;
+    const char *golden_target; /* not NULL: of its version, which is approved, and of no campaign */
+    int golden_version;
     unsigned what;             /* EXPORT_FIND, ... or'ed */
     int top;                   /* entries of a find-db key, at least 1: see export_entries.h */
     bool limits_workspace;     /* nothing that needs more than: */
@@ -68,7 +70,7 @@ void export_summary_clear(struct export_summary *summary);
 /*
  * Writes the files that are wished for into dir, which is made when it is missing;
  * older files of those names are replaced. Results refused by the gate are left out and listed,
- * the call still returns true. False when the campaign is unknown, has no results
+ * the call still returns true. False when the campaign or version is unknown, has no results
  * (EXPORT_ERROR_EMPTY; none within the wish is the same), or a file cannot be written or does not read back: no file of dir is
  * changed then. Each file is replaced whole, but one after another: a kernel-db first, the find-db
  * last; an export that was killed among them is repeated. Exports into one folder take turns. Fills *summary (zeroed by the caller, also on failure the caller's to clear).
