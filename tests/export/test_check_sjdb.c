@@ -1,0 +1,104 @@
+#include "export/check.h"
+#include "export/formats/sjdb_write.h"
+#include "tests/support/temp_folder.h"
+
+#include <string.h>
+
+#define KEY  "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
+#define GEMM "miopenConvolutionFwdAlgoGEMM"
+
+struct content {
+    const char *name;
+    struct sjdb_find_entry entries[2];
+    const char *solver, *params; /* NULL: no row */
+    const char *kernel, *args;   /* NULL: no kernel */
+    enum finding finding;        /* FINDING_COUNT: none */
+};
+
+static void write_sjdb(const char *path, const struct content *content)
+{
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    g_autoptr(GError) error = NULL;
+    struct problem problem;
+    struct perf_row row;
+    g_assert_true(problem_key_parse(KEY, &problem, NULL));
+    perf_row_from_problem(&problem, &row);
+    g_assert_true(sjdb_writer_add_find(writer, &problem, content->entries, 2, &error));
+    if (content->params != NULL) {
+        g_assert_true(sjdb_writer_add_perf(writer, &row, content->solver, content->params, &error));
+    }
+    if (content->kernel != NULL) {
+        g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
+        g_assert_true(sjdb_writer_add_kernel(writer, content->kernel, content->args, code, &error));
+    }
+    g_assert_true(sjdb_writer_finish(writer, path, &error));
+    g_assert_no_error(error);
+}
+
+#define GOOD                                                                                       \
+    {                                                                                              \
+        {"ConvCpuGemm", GEMM, NULL, 1, 0},                                                         \
+        {                                                                                          \
+            "ConvDirectNaive", GEMM, NULL, 2, 0                                                    \
+        }                                                                                          \
+    }
+
+static const struct content contents[] = {
+    {"good", GOOD, "ConvCpuGemm", "8,1,8,256,64", "a.cl.o", "-O3 -mcpu=gfx90a", FINDING_COUNT},
+    {"zero time",
+     {{"ConvCpuGemm", GEMM, NULL, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     .finding = FINDING_ZERO_TIME},
+    {"negative time",
+     {{"ConvCpuGemm", GEMM, NULL, -1, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     .finding = FINDING_NEGATIVE_TIME},
+    {"unsorted",
+     {{"ConvCpuGemm", GEMM, NULL, 3, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     .finding = FINDING_UNSORTED_ENTRIES},
+    {"unknown solver",
+     {{"Other", GEMM, NULL, 1, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     .finding = FINDING_UNKNOWN_SOLVER},
+    {"unknown algorithm",
+     {{"ConvCpuGemm", "GEMM", NULL, 1, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     .finding = FINDING_UNKNOWN_ALGORITHM},
+    {"stale params", GOOD, "ConvCpuGemm", "8,1,7,256,64", .finding = FINDING_STALE_PARAMS},
+    {"kernel without target", GOOD, .kernel = "a.cl.o", .args = "-O3",
+     .finding = FINDING_UNEXPECTED_NAME},
+    {"kernel without .o", GOOD, .kernel = "a.cl", .args = "-O3 -mcpu=gfx90a",
+     .finding = FINDING_UNEXPECTED_NAME},
+};
+
+static void each_finding_is_made_alone(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(contents); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        const char *path = temp_folder_path(folder, "a.sjdb");
+        write_sjdb(path, &contents[i]);
+        g_autoptr(CheckReport) report = check_file(path);
+        g_test_message("%s", contents[i].name);
+        g_assert_cmpstr(report->format, ==, ".sjdb");
+        g_assert_cmpint(report->unreadable_count, ==, 0);
+        for (int finding = 0; finding < FINDING_COUNT; finding++) {
+            g_assert_cmpint(report->findings[finding], ==,
+                            finding == (int)contents[i].finding ? 1 : 0);
+        }
+    }
+}
+
+static void all_parts_are_counted(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    write_sjdb(path, &contents[0]);
+    g_autoptr(CheckReport) report = check_file(path);
+    g_assert_cmpint(report->keys, ==, 3);
+    g_assert_cmpint(report->entries, ==, 4);
+    g_assert_true(check_report_clean(report));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/check/sjdb/each_finding_is_made_alone", each_finding_is_made_alone);
+    g_test_add_func("/check/sjdb/all_parts_are_counted", all_parts_are_counted);
+    return g_test_run();
+}
