@@ -4,7 +4,7 @@
 -- that is a minute old the planner knows nothing yet: it would read its whole
 -- partition, by the campaign's number, for fifty jobs of it. OFFSET 0 keeps a
 -- look-up of one row what it is.
--- oldest program: 0012
+-- oldest program: 0013
 
 CREATE OR REPLACE FUNCTION put_jobs(b bundles, ids bigint[], new_state job_state, round integer,
                                     new_strikes integer) RETURNS void
@@ -45,7 +45,7 @@ END $$;
 CREATE OR REPLACE FUNCTION add_spent(campaign bigint, more_seconds double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    IF more_seconds = 0 THEN
+    IF coalesce(more_seconds, 0) = 0 THEN
         RETURN;
     END IF;
     INSERT INTO campaign_spent AS s (campaign_id, part, seconds)
@@ -121,10 +121,15 @@ BEGIN
                CASE WHEN b.round_no = 0 AND build THEN NULL
                WHEN b.round_no > 0 OR b.is_partial THEN
                    (SELECT json_agg(row_to_json(w) ORDER BY w.number)
-                    FROM (SELECT r.number, r.stack, r.drift, r.config_counts, r.config_values,
-                                 r.kernel_keys, r.failures, r.details, r.n, r.min_ms, r.median_ms,
-                                 r.spread, r.error, r.build_seconds, r.eval_seconds
-                          FROM round_rows r
+                    FROM (SELECT r.number, coalesce(o.stack, r.stack) AS stack,
+                                 coalesce(o.drift, 0) AS drift, r.config_counts,
+                                 r.config_values, r.kernel_keys,
+                                 coalesce(o.failures, r.failures) AS failures,
+                                 coalesce(o.details, r.details) AS details, o.n, o.min_ms,
+                                 o.median_ms, o.spread, o.error, r.build_seconds, o.eval_seconds
+                          FROM rounds r LEFT JOIN LATERAL (
+                              SELECT * FROM outcomes c WHERE c.campaign_id = campaign
+                              AND c.job_id = j.id AND c.number = r.number OFFSET 0) AS o ON true
                           WHERE r.campaign_id = campaign AND r.job_id = j.id
                           AND r.number < b.round_no + CASE WHEN build THEN 0 ELSE 1 END) AS w)
                ELSE
@@ -168,6 +173,77 @@ END $$;
 
 -- ---- by keys alone ----
 
+CREATE INDEX quarantine_target ON quarantine (target);
+
+-- Refuses a result that neither the round handed in has nor an earlier one of the job.
+CREATE OR REPLACE FUNCTION check_measured(r rounds, o outcomes, k results) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    IF NOT round_has_result(r, o, k) AND NOT EXISTS (
+        SELECT 1 FROM outcomes f
+        CROSS JOIN LATERAL (SELECT s FROM rounds s
+                            WHERE s.campaign_id = r.campaign_id AND s.job_id = k.job_id
+                              AND s.number = f.number OFFSET 0) AS e(built)
+        WHERE f.campaign_id = r.campaign_id AND f.job_id = k.job_id
+          AND f.median_ms @> ARRAY[k.median_ms] AND round_has_result(e.built, f, k))
+    THEN
+        PERFORM refuse_handed(k.job_id, format(
+            'config %s is to be kept, and no round of the job has it verified in %s ms',
+            k.config_text, k.median_ms));
+    END IF;
+END $$;
+
+-- A round is looked for by its job: one that is named twice could be checked
+-- against the other's round.
+CREATE FUNCTION check_named_once(jobs bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF cardinality(jobs) > 1
+       AND (SELECT count(DISTINCT j) FROM unnest(jobs) AS j) < cardinality(jobs) THEN
+        PERFORM refuse_handed(jobs[1], 'a job of the call is named twice');
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION store_built(campaign bigint, items rounds[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM check_named_once(ARRAY(SELECT i.job_id FROM unnest(items) AS i));
+    -- Who has no right to the jobs any more is told that before what is wrong with them.
+    PERFORM take_built(campaign, items);
+    PERFORM check_handed_built(campaign, items);
+END $$;
+
+CREATE OR REPLACE FUNCTION store_partial(campaign bigint, items outcomes[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    jobs bigint[] := ARRAY(SELECT i.job_id FROM unnest(items) AS i);
+BEGIN
+    PERFORM check_named_once(jobs);
+    PERFORM take_partial(campaign, items);
+    PERFORM check_handed_outcomes(items, false);
+    PERFORM check_measurements(campaign, jobs, items, '{}');
+END $$;
+
+CREATE OR REPLACE FUNCTION store_rounds(campaign bigint, items outcomes[], kept results[],
+                                        more boolean[], seconds double precision[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    jobs bigint[] := ARRAY(SELECT i.job_id FROM unnest(items) AS i);
+BEGIN
+    PERFORM check_named_once(jobs);
+    PERFORM take_rounds(campaign, items, kept, more, seconds);
+    IF (cardinality(more) = cardinality(items) AND cardinality(seconds) = cardinality(items)
+        AND 0 <= ALL (seconds) AND 1e9 > ALL (seconds)) IS NOT TRUE THEN
+        PERFORM refuse_handed(jobs[1], 'its working time cannot be');
+    END IF;
+    PERFORM check_handed_outcomes(items, true);
+    PERFORM check_handed_results(jobs, kept);
+    PERFORM check_measurements(campaign, jobs, items, kept);
+    PERFORM check_results_possible(campaign, kept);
+END $$;
+
 -- Outcomes are of the configs that were built: as many, and none that failed
 -- there comes to life; and each result to keep is one of them. The usual case
 -- is seen without a call: all configs have as many values, and the result's
@@ -193,6 +269,9 @@ BEGIN
                                    AND s.number = of_it.number OFFSET 0) AS b
     LOOP
         o := items[array_position(jobs, r.job_id)];
+        IF (1e12 > ALL (o.min_ms)) IS NOT TRUE THEN
+            PERFORM refuse_handed(r.job_id, 'a time is endless or no number');
+        END IF;
         IF cardinality(o.failures) <> cardinality(r.failures)
            OR r.pending < cardinality(r.failures) AND revives(r.failures, o.failures) THEN
             PERFORM refuse_handed(r.job_id, 'the outcomes are not those of the configs that were built');
@@ -217,7 +296,6 @@ END $$;
 
 ALTER FUNCTION claim_bundles SET enable_bitmapscan = off;
 ALTER FUNCTION held_bundles SET enable_bitmapscan = off;
-ALTER FUNCTION check_measured SET enable_bitmapscan = off;
 ALTER FUNCTION former_results SET enable_bitmapscan = off;
 ALTER FUNCTION former_results SET enable_seqscan = off;
 ALTER FUNCTION forget_outcomes SET enable_bitmapscan = off;
@@ -228,5 +306,16 @@ ALTER FUNCTION revive_jobs SET enable_bitmapscan = off;
 ALTER FUNCTION revive_jobs SET enable_seqscan = off;
 ALTER FUNCTION end_jobs SET enable_bitmapscan = off;
 ALTER FUNCTION end_jobs SET enable_seqscan = off;
+
+-- Its id says what a target is; limits and peaks are what a device said last.
+-- A program that does not know of types' peaks leaves them.
+CREATE OR REPLACE FUNCTION put_target(described jsonb) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+    INSERT INTO targets AS t SELECT * FROM jsonb_populate_record(NULL::targets, described)
+    ON CONFLICT (id) DO UPDATE SET local_bytes = EXCLUDED.local_bytes,
+        max_workgroup = EXCLUDED.max_workgroup, wave_size = EXCLUDED.wave_size,
+        vector_bytes = EXCLUDED.vector_bytes, peak_flops = EXCLUDED.peak_flops,
+        peak_bytes = EXCLUDED.peak_bytes, type_peaks = coalesce(EXCLUDED.type_peaks, t.type_peaks)
+$$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack, skipjack_work FROM PUBLIC;

@@ -219,6 +219,7 @@ static void a_kernel_is_checked_too(void)
 
 #define YOUNG_JOBS  1000
 #define YOUNG_BATCH 10
+#define DEEP_ROUNDS 60
 
 /* Takes a batch through a pool; false when none is left. */
 static bool work_a_batch(struct farm *farm, enum pool pool)
@@ -250,6 +251,20 @@ static bool work_a_batch(struct farm *farm, enum pool pool)
     return jobs->len > 0;
 }
 
+/* By whatever way, of the campaign's tables. */
+static double rows_read(struct farm *farm)
+{
+    store_do(farm->store, NULL, "SELECT pg_stat_force_next_flush()", "");
+    g_autoptr(StoreRows) rows =
+        store_read(farm->store, NULL,
+                   "SELECT (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes"
+                   "        WHERE relname ~ '_[0-9]+$')"
+                   " + (SELECT sum(seq_tup_read) FROM pg_stat_user_tables"
+                   "    WHERE relname ~ '_[0-9]+$')",
+                   "");
+    return g_ascii_strtod(PQgetvalue(rows, 0, 0), NULL);
+}
+
 /* The planner knows nothing of a campaign's tables before they are a minute old. */
 static void a_young_campaign_is_read_by_keys(void)
 {
@@ -258,14 +273,79 @@ static void a_young_campaign_is_read_by_keys(void)
     for (enum pool pool = POOL_BUILD; pool <= POOL_EVAL; pool++)
         while (work_a_batch(&farm, pool))
             continue;
-    store_do(farm.store, NULL, "SELECT pg_stat_force_next_flush()", "");
-    g_autoptr(StoreRows) rows = store_read(
-        farm.store, NULL,
-        "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname ~ '_[0-9]+$'", "");
-    double read = g_ascii_strtod(PQgetvalue(rows, 0, 0), NULL);
+    double read = rows_read(&farm);
     g_test_message("%.1f rows a job", read / YOUNG_JOBS);
     g_assert_cmpfloat(read, >, YOUNG_JOBS);
     g_assert_cmpfloat(read, <, 15 * YOUNG_JOBS);
+    farm_clear(&farm);
+}
+
+/* A round of the only job, which keeps the first one's result. */
+static void work_a_round(struct farm *farm, const struct round *first, struct round *round)
+{
+    g_autoptr(GError) error = NULL;
+    struct job *job = farm_claim_one(farm, 0, POOL_BUILD);
+    farm_built(farm, job, round->number);
+    job_free(job);
+    job = farm_claim_one(farm, 0, POOL_EVAL);
+    g_assert_cmpint((int)job->rounds->len, ==, round->number + 1);
+    farm_evaluate(round, 2 + round->number);
+    const struct kept kept = farm_make_kept(first);
+    g_assert_true(store_round(farm->store, job, round, &kept, 1, true, 1, &error));
+    g_assert_no_error(error);
+    job_free(job);
+}
+
+static void a_young_job_of_many_rounds_is_read_by_keys(void)
+{
+    struct farm farm;
+    struct round *first = farm_make_round(0);
+    farm_init(&farm, &(struct order){.jobs = 1});
+    work_a_round(&farm, first, first);
+    for (int number = 1; number < DEEP_ROUNDS; number++) {
+        struct round *round = farm_make_round(number);
+        work_a_round(&farm, first, round);
+        round_free(round);
+    }
+    round_free(first);
+    /* Each claim tells all rounds before it, and the first one's result is looked for among them. */
+    double read = rows_read(&farm);
+    g_test_message("%.1f rows a round before", read / (DEEP_ROUNDS * DEEP_ROUNDS / 2));
+    g_assert_cmpfloat(read, <, 12 * (DEEP_ROUNDS * DEEP_ROUNDS / 2));
+    farm_clear(&farm);
+}
+
+/* ---- a job that is named twice ---- */
+
+/* An earlier round before the open one: what is refused is handed in again one by one. */
+static void a_job_named_twice_is_refused(void)
+{
+    struct farm farm;
+    struct kept kept[2];
+    struct handed items[2];
+    struct round *rounds[2] = {farm_make_round(0), farm_make_round(1)};
+    GError *refused[2] = {NULL};
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    farm_work(&farm, 0, true, 1);
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    farm_built(&farm, job, 1);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_EVAL);
+    for (int i = 0; i < 2; i++) {
+        farm_evaluate(rounds[i], 2 + i);
+        kept[i] = farm_make_kept(rounds[i]);
+        items[i] = (struct handed){
+            .job = job, .round = rounds[i], .kept = &kept[i], .kept_count = 1, .more = true};
+    }
+    g_assert_true(store_round_many(farm.store, items, 2, refused, &error));
+    g_assert_no_error(error);
+    g_assert_nonnull(refused[0]);
+    g_assert_no_error(refused[1]);
+    g_clear_error(&refused[0]);
+    for (int i = 0; i < 2; i++)
+        round_free(rounds[i]);
+    job_free(job);
     farm_clear(&farm);
 }
 
@@ -278,5 +358,8 @@ int main(int argc, char **argv)
                     one_of_many_is_refused_and_the_rest_is_stored);
     g_test_add_func("/checks/a_kernel_is_checked_too", a_kernel_is_checked_too);
     g_test_add_func("/checks/a_young_campaign_is_read_by_keys", a_young_campaign_is_read_by_keys);
+    g_test_add_func("/checks/a_young_job_of_many_rounds_is_read_by_keys",
+                    a_young_job_of_many_rounds_is_read_by_keys);
+    g_test_add_func("/checks/a_job_named_twice_is_refused", a_job_named_twice_is_refused);
     return g_test_run();
 }
