@@ -237,6 +237,7 @@ static void json_holds_every_difference(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
     g_test_add_func("/diff/files_differ_by_what_they_say", files_differ_by_what_they_say);
     g_test_add_func("/diff/a_changed_winner_is_named_with_both_times",
                     a_changed_winner_is_named_with_both_times);

@@ -158,6 +158,7 @@ static void what_is_wrong_with_an_entry_is_said(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
     g_test_add_func("/find_table/rows_come_by_key_and_equal_ones_as_they_stand",
                     rows_come_by_key_and_equal_ones_as_they_stand);
     g_test_add_func("/find_table/bad_lines_are_told_with_their_numbers",

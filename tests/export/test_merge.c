@@ -683,6 +683,7 @@ static void a_real_perf_db_keeps_its_rows(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
     g_test_add_func("/merge/find_dbs_merge_as_the_policy_says", find_dbs_merge_as_the_policy_says);
     g_test_add_func("/merge/what_is_left_out_is_named_with_file_and_line",
                     what_is_left_out_is_named_with_file_and_line);

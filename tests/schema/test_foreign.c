@@ -222,6 +222,7 @@ static void coordinators_import_and_readers_look(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
     g_test_add_func("/foreign/times_and_params_come_back_together",
                     times_and_params_come_back_together);
     g_test_add_func("/foreign/same_identity_is_imported_once", same_identity_is_imported_once);

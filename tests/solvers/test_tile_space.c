@@ -153,6 +153,7 @@ static void terms_are_counted_in_what_is_multiplied(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
     g_assert_true(target_parse("gfx90a68", &gpu, NULL));
     context_init(&context, &gpu);
     g_test_add_func("/tile_space/limits_choose_the_parts_that_may_be_tuned",
