@@ -2,11 +2,11 @@
 
 #include "export/diff.h"
 
-#define SUMMARY                                                                                       \
-    "Compares two find-dbs (either form), two perf-dbs (SQLite or text) or two\n"                     \
-    "kernel-dbs, plain or .bz2, or .sjdb with any, by what they say: keys gained and lost, winners\n" \
-    "changed, and what that does to the time, over all keys and over networks: each\n"                \
-    "list of problems is one (a layer table names its own)."
+#define SUMMARY                                                                                    \
+    "Compares two find-dbs (either form), two perf-dbs (SQLite or text) or two\n"                  \
+    "kernel-dbs, plain or .bz2, or .sjdb with any of them, by what they say: keys\n"               \
+    "gained and lost, winners changed, and what that does to the time, over all keys\n"            \
+    "and over networks: each list of problems is one (a layer table names its own)."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 when both say the same; 1 when they differ or cannot be read; 2 for\n"         \
     "wrong usage. Lines that cannot be read are named and not compared; check says more.\n\n"      \

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #define SUMMARY                                                                                    \
-    "Merges find-dbs (both forms), perf-dbs (SQLite, text) and kernel-dbs, plain or\n"             \
-    ".bz2, and .sjdb into one file of the format that OUT's name says. One input is converted.\n"  \
-    "OUT has every key once, sorted, and replaces an older OUT as a whole."
+    "Merges find-dbs (both forms), perf-dbs (SQLite, text), kernel-dbs, plain or .bz2,\n"          \
+    "and .sjdb into one file of the format that OUT's name says. One input is\n"                   \
+    "converted. OUT has every key once, sorted, and replaces an older OUT as a whole."
 #define DESCRIPTION                                                                                \
     "Where inputs give one key and solver different values, --prefer says which stays:\n"          \
     "  newest   the input's that is named last (files hold no dates)\n"                            \
