@@ -27,7 +27,8 @@ static uint64_t take_payload(struct sjdb_look *look, struct sjdb_items *items, u
         look->damaged = true;
         return 0;
     }
-    uint64_t value = sjdb_bits(payload->bytes, items->bit, (uint32_t)width);
+    uint64_t value =
+        sjdb_bits(payload->bytes, items->bit, (uint32_t)width, sjdb_mask((uint32_t)width));
     items->bit += width;
     return value;
 }

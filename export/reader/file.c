@@ -100,6 +100,7 @@ static bool take_section(struct skipjackdb *db, const struct section *section)
     array->bytes = db->bytes + section->offset;
     array->count = section->count;
     array->width = section->width;
+    array->mask = is_row(section->kind) ? 0 : sjdb_mask(section->width);
     return true;
 }
 
@@ -122,36 +123,42 @@ static uint32_t bits_below(uint64_t count)
     return bits;
 }
 
-static bool read_columns(struct sjdb_look *look, const struct sjdb_array *rows,
-                         const struct sjdb_array *widths, const struct sjdb_array *starts,
-                         struct sjdb_column *columns, int count)
+static bool read_columns(struct sjdb_look *look, const struct sjdb_array *widths,
+                         const struct sjdb_array *starts, int columns, struct sjdb_table *table)
 {
     uint64_t offset = 0;
-    if (rows->count == 0) {
-        return true;
-    }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < columns; i++) {
         uint64_t width = sjdb_get(look, widths, (uint64_t)i);
         uint64_t first = sjdb_get(look, starts, (uint64_t)i);
         uint64_t end = sjdb_get(look, starts, (uint64_t)i + 1);
-        if (width > 64 || end < first) {
+        if (width > 64 || end < first || (end > first && end > table->values.count)) {
             return false;
         }
-        columns[i] = (struct sjdb_column){(uint32_t)offset, (uint32_t)width, first, end - first};
+        table->column[i] = (struct sjdb_column){(uint32_t)offset, (uint32_t)width,
+                                                sjdb_mask((uint32_t)width), first, end - first};
         offset += width;
     }
-    return !look->damaged && offset == rows->width;
+    return !look->damaged && offset == table->rows.width;
 }
 
-static bool read_constants(struct sjdb_look *look, struct sjdb_set *set)
+/* The table whose rows are that part of the set: widths, starts and values follow them. */
+static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, int fields,
+                       int columns, struct sjdb_table *table)
 {
-    const struct sjdb_array *rows = &set->part[SJDB_SHAPES];
-    for (int i = 0; rows->count > 0 && i < SJDB_SHAPE_FIELDS; i++) {
-        if (set->shape[i].width > 0) {
-            set->varying[set->varying_count++] = (uint8_t)i;
+    table->rows = part[0];
+    table->values = part[3];
+    table->fields = fields;
+    if (table->rows.count == 0) {
+        return true;
+    }
+    if (!read_columns(look, &part[1], &part[2], columns, table)) {
+        return false;
+    }
+    for (int i = 0; i < fields; i++) {
+        if (table->column[i].width > 0) {
+            table->varying[table->varying_count++] = (uint8_t)i;
         } else {
-            set->constant[i] =
-                sjdb_cell(look, rows, 0, &set->shape[i], &set->part[SJDB_SHAPE_VALUES]);
+            table->constant[i] = sjdb_cell(look, table, 0, i);
         }
     }
     return !look->damaged;
@@ -170,11 +177,10 @@ static bool read_set(struct skipjackdb *db, struct sjdb_set *set)
                          : buckets - 1 == UINT64_C(1) << set->bucket_bits) &&
            (slots & set->slot_mask) == 0 &&
            part[SJDB_FINGERPRINTS].count == part[SJDB_SHAPES].count &&
-           read_columns(&look, &part[SJDB_SHAPES], &part[SJDB_SHAPE_WIDTHS],
-                        &part[SJDB_SHAPE_STARTS], set->shape, SJDB_SHAPE_COLUMNS) &&
-           read_constants(&look, set) &&
-           read_columns(&look, &part[SJDB_VARIANTS], &part[SJDB_VARIANT_WIDTHS],
-                        &part[SJDB_VARIANT_STARTS], set->variant, SJDB_VARIANT_FIELDS);
+           read_table(&look, &part[SJDB_SHAPES], SJDB_SHAPE_FIELDS, SJDB_SHAPE_COLUMNS,
+                      &set->shapes) &&
+           read_table(&look, &part[SJDB_VARIANTS], SJDB_VARIANT_FIELDS, SJDB_VARIANT_FIELDS,
+                      &set->variants);
 }
 
 /* Texts are handed out as they lie: the last byte ends the last of them. */

@@ -35,11 +35,13 @@ static bool take_number(const char **at, int64_t *value)
         return false;
     }
     for (; is_digit(*digit); digit++) {
-        uint64_t next = number * 10 + (uint64_t)(*digit - '0');
-        if (number > INT64_MAX / 10 || next > INT64_MAX) {
-            return false;
+        if (number > (INT64_MAX - 9) / 10) { /* nobody has sizes of 19 digits, but keys may */
+            uint64_t last = (uint64_t)(*digit - '0');
+            if (number > INT64_MAX / 10 || number * 10 + last > INT64_MAX) {
+                return false;
+            }
         }
-        number = next;
+        number = number * 10 + (uint64_t)(*digit - '0');
     }
     *at = digit;
     *value = (int64_t)number;

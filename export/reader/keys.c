@@ -14,30 +14,23 @@ static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64
     }
 }
 
-static uint64_t shape_cell(struct sjdb_look *look, const struct sjdb_set *set, uint64_t shape,
-                           int column)
-{
-    return sjdb_cell(look, &set->part[SJDB_SHAPES], shape, &set->shape[column],
-                     &set->part[SJDB_SHAPE_VALUES]);
-}
-
-/* Fingerprints nearly always tell, so that comparing everything costs less than asking each time. */
-static bool shape_is(struct sjdb_look *look, const struct sjdb_set *set, uint64_t shape,
-                     const uint64_t *fields)
+/* Fingerprints and slots nearly always tell, so that comparing everything costs less than asking each
+ * time. */
+static bool row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
+                   const uint64_t *fields)
 {
     uint64_t different = 0;
-    for (int i = 0; i < set->varying_count; i++) {
-        int column = set->varying[i];
-        different |= shape_cell(look, set, shape, column) ^ fields[column];
+    for (int i = 0; i < table->varying_count; i++) {
+        different |= sjdb_cell(look, table, row, table->varying[i]) ^ fields[table->varying[i]];
     }
     return different == 0;
 }
 
-static bool constants_are(const struct sjdb_set *set, const uint64_t *fields)
+static bool constants_are(const struct sjdb_table *table, const uint64_t *fields)
 {
     uint64_t different = 0;
-    for (int i = 0; i < SJDB_SHAPE_FIELDS; i++) {
-        different |= set->shape[i].width == 0 ? set->constant[i] ^ fields[i] : 0;
+    for (int i = 0; i < table->fields; i++) {
+        different |= table->column[i].width == 0 ? table->constant[i] ^ fields[i] : 0;
     }
     return different == 0;
 }
@@ -50,28 +43,12 @@ static bool find_shape(struct sjdb_look *look, const struct sjdb_set *set, const
     bucket_of(look, set, hash, &first, &end);
     for (uint64_t i = first; i < end; i++) {
         if (sjdb_get(look, &set->part[SJDB_FINGERPRINTS], i) == (hash & 0xffff) &&
-            shape_is(look, set, i, fields)) {
+            row_is(look, &set->shapes, i, fields)) {
             *shape = i;
             return true;
         }
     }
     return false;
-}
-
-static bool variant_is(struct sjdb_look *look, const struct sjdb_set *set, uint64_t variant,
-                       const uint64_t *fields)
-{
-    if (variant >= set->part[SJDB_VARIANTS].count) {
-        look->damaged = true;
-        return false;
-    }
-    for (int i = 0; i < SJDB_VARIANT_FIELDS; i++) {
-        if (sjdb_cell(look, &set->part[SJDB_VARIANTS], variant, &set->variant[i],
-                      &set->part[SJDB_VARIANT_VALUES]) != fields[i]) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* An empty slot ends the search. */
@@ -85,7 +62,11 @@ static bool find_variant(struct sjdb_look *look, const struct sjdb_set *set, con
         if (held == 0) {
             return false;
         }
-        if (variant_is(look, set, held - 1, fields)) {
+        if (held > set->variants.rows.count) {
+            look->damaged = true;
+            return false;
+        }
+        if (row_is(look, &set->variants, held - 1, fields)) {
             *variant = held - 1;
             return true;
         }
@@ -138,16 +119,18 @@ int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
         return SKIPJACKDB_NOT_FOUND;
     }
     sjdb_shape_fields(problem, shape_fields);
-    bool found = constants_are(set, shape_fields) && epilogue_number(&look, problem, &epilogue) &&
+    bool found = constants_are(&set->shapes, shape_fields) &&
+                 epilogue_number(&look, problem, &epilogue) &&
                  find_shape(&look, set, shape_fields, &shape);
     if (found) {
         sjdb_variant_fields(problem, epilogue, variant_fields);
-        found =
-            find_variant(&look, set, variant_fields, &variant) &&
-            find_rank(&look, set, shape_cell(&look, set, shape, SJDB_SHAPE_SET), variant, &rank);
+        found = constants_are(&set->variants, variant_fields) &&
+                find_variant(&look, set, variant_fields, &variant) &&
+                find_rank(&look, set, sjdb_cell(&look, &set->shapes, shape, SJDB_SHAPE_SET),
+                          variant, &rank);
     }
     if (found) {
-        *number = shape_cell(&look, set, shape, SJDB_SHAPE_BASE) + rank;
+        *number = sjdb_cell(&look, &set->shapes, shape, SJDB_SHAPE_BASE) + rank;
         look.damaged = look.damaged || *number >= set->part[SJDB_PROBLEM_LISTS].count;
     }
     return look.damaged ? SKIPJACKDB_DAMAGED : found ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
@@ -159,7 +142,7 @@ static uint64_t shape_of(struct sjdb_look *look, const struct sjdb_set *set, uin
     uint64_t low = 0, high = set->part[SJDB_SHAPES].count;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (shape_cell(look, set, middle, SJDB_SHAPE_BASE) <= number) {
+        if (sjdb_cell(look, &set->shapes, middle, SJDB_SHAPE_BASE) <= number) {
             low = middle;
         } else {
             high = middle;
@@ -187,8 +170,7 @@ static bool read_variant(struct sjdb_look *look, const struct sjdb_set *set, uin
     uint64_t fields[SJDB_VARIANT_FIELDS];
     const char *epilogue = "";
     for (int i = 0; i < SJDB_VARIANT_FIELDS; i++) {
-        fields[i] = sjdb_cell(look, &set->part[SJDB_VARIANTS], variant, &set->variant[i],
-                              &set->part[SJDB_VARIANT_VALUES]);
+        fields[i] = sjdb_cell(look, &set->variants, variant, i);
     }
     if (fields[SJDB_VARIANT_EPILOGUE] > 0) {
         epilogue = sjdb_text(look, fields[SJDB_VARIANT_EPILOGUE] - 1);
@@ -215,7 +197,7 @@ int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, ui
     }
     uint64_t shape = shape_of(&look, set, number);
     for (int i = 0; i < SJDB_SHAPE_COLUMNS; i++) {
-        fields[i] = shape_cell(&look, set, shape, i);
+        fields[i] = sjdb_cell(&look, &set->shapes, shape, i);
     }
     int64_t variant =
         variant_of(&look, set, fields[SJDB_SHAPE_SET], number - fields[SJDB_SHAPE_BASE]);

@@ -13,24 +13,30 @@
 
 struct sjdb_array {
     const uint8_t *bytes; /* SJDB_PAD_BYTES follow the items; never NULL */
-    uint64_t count;
-    uint32_t width; /* bits of an item: up to 64, but for rows */
+    uint64_t count, mask; /* mask: the bits of an item; of rows none */
+    uint32_t width;       /* bits of an item: up to 64, but for rows */
 };
 
 struct sjdb_column {
     uint32_t offset; /* bits, from the row's begin */
     uint32_t width;
+    uint64_t mask;
     uint64_t first, count; /* its dictionary; count 0: the number itself is the value */
+};
+
+struct sjdb_table {
+    struct sjdb_array rows, values;
+    struct sjdb_column column[SJDB_SHAPE_COLUMNS];
+    /* Columns of one value need no reading: those of more, and what the others are. */
+    int fields, varying_count;
+    uint8_t varying[SJDB_SHAPE_FIELDS];
+    uint64_t constant[SJDB_SHAPE_FIELDS];
 };
 
 /* One of the two sets of problems. */
 struct sjdb_set {
     struct sjdb_array part[SJDB_PART_COUNT];
-    struct sjdb_column shape[SJDB_SHAPE_COLUMNS];
-    /* Columns of one value need no reading: those of more, and what the others are. */
-    uint8_t varying[SJDB_SHAPE_FIELDS], varying_count;
-    uint64_t constant[SJDB_SHAPE_FIELDS];
-    struct sjdb_column variant[SJDB_VARIANT_FIELDS];
+    struct sjdb_table shapes, variants;
     uint32_t bucket_bits;
     uint32_t time_width; /* bits of an entry's time in the payload */
     uint64_t slot_mask;
@@ -76,16 +82,21 @@ static inline uint64_t sjdb_le64(const uint8_t *bytes)
     return le64toh(value);
 }
 
+static inline uint64_t sjdb_mask(uint32_t width)
+{
+    return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+}
+
 /* width bits (up to 64) that begin at a bit; 9 bytes from there on must be readable. */
-static inline uint64_t sjdb_bits(const uint8_t *bytes, uint64_t bit, uint32_t width)
+static inline uint64_t sjdb_bits(const uint8_t *bytes, uint64_t bit, uint32_t width, uint64_t mask)
 {
     const uint8_t *at = bytes + (bit >> 3);
     uint32_t shift = bit & 7;
     uint64_t value = sjdb_le64(at) >> shift;
-    if (shift + width > 64) {
-        value |= (uint64_t)at[8] << (64 - shift);
+    if (width > 57) { /* only then it may reach into a ninth byte */
+        value |= (uint64_t)at[8] << 1 << (63 - shift);
     }
-    return width >= 64 ? value : value & ((UINT64_C(1) << width) - 1);
+    return value & mask;
 }
 
 static inline uint64_t sjdb_get(struct sjdb_look *look, const struct sjdb_array *array,
@@ -95,15 +106,16 @@ static inline uint64_t sjdb_get(struct sjdb_look *look, const struct sjdb_array 
         look->damaged = true;
         return 0;
     }
-    return sjdb_bits(array->bytes, index * array->width, array->width);
+    return sjdb_bits(array->bytes, index * array->width, array->width, array->mask);
 }
 
-/* A column of a row; the row's index must be below rows->count. */
-static inline uint64_t sjdb_cell(struct sjdb_look *look, const struct sjdb_array *rows,
-                                 uint64_t row, const struct sjdb_column *column,
-                                 const struct sjdb_array *values)
+/* A column of a row; the row's index must be below the rows' count. */
+static inline uint64_t sjdb_cell(struct sjdb_look *look, const struct sjdb_table *table,
+                                 uint64_t row, int which)
 {
-    uint64_t cell = sjdb_bits(rows->bytes, row * rows->width + column->offset, column->width);
+    const struct sjdb_column *column = &table->column[which];
+    uint64_t bit = row * table->rows.width + column->offset;
+    uint64_t cell = sjdb_bits(table->rows.bytes, bit, column->width, column->mask);
     if (column->count == 0) {
         return cell;
     }
@@ -111,7 +123,10 @@ static inline uint64_t sjdb_cell(struct sjdb_look *look, const struct sjdb_array
         look->damaged = true;
         return 0;
     }
-    return sjdb_get(look, values, column->first + cell);
+    const struct sjdb_array *values =
+        &table->values; /* dictionaries lie in them: opening saw to it */
+    return sjdb_bits(values->bytes, (column->first + cell) * values->width, values->width,
+                     values->mask);
 }
 
 /* A text by number; "" marks damage. */
