@@ -54,6 +54,7 @@ static const struct command commands[] = {
     {"check", "Results", "verify exported files", command_check},
     {"usage", "Results", "which solvers networks use, and what has no entry", command_usage},
     {"merge", "Results", "merge files of MIOpen's formats, or convert one", command_merge},
+    {"lookup", "Results", "say what a .sjdb holds for a problem, or what is in it", command_lookup},
     {"diff", "Results", "compare two such files by what they say", command_diff},
     {"child", NULL, "a build or eval child of the worker", command_child},
 };

@@ -10,6 +10,7 @@ int command_check(int argc, char **argv);
 int command_usage(int argc, char **argv);
 int command_golden(int argc, char **argv);
 int command_merge(int argc, char **argv);
+int command_lookup(int argc, char **argv);
 int command_diff(int argc, char **argv);
 
 #endif

@@ -1,0 +1,206 @@
+#include "export/commands.h"
+
+#include "export/lookup_stats.h"
+#include "solvers/problem_key.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SUMMARY                                                                                    \
+    "Says what a .sjdb file holds for a problem: its entries, the fastest marked by a\n"           \
+    "star, with the params of tuned solvers; or, with --stats, what is in the file\n"              \
+    "and where its bytes go."
+#define DESCRIPTION                                                                                \
+    "Exit status: 0 when there is an answer; 1 when the file does not hold the problem,\n"         \
+    "has no entry within the limits, or cannot be read; 2 for wrong usage.\n\nExample:\n"          \
+    "  skipjack lookup gfx90a68.sjdb 64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F\n"         \
+    "  skipjack lookup gfx90a68.sjdb --stats"
+
+#define ENTRIES_MAX 1024 /* of a problem, that the format holds */
+
+struct lookup {
+    gboolean stats, json, dynamic;
+    gint64 workspace_bytes; /* -1: any */
+    char **words;           /* DB, KEY */
+};
+
+static bool complain(const char *message, GError **error)
+{
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "%s", message);
+    return false;
+}
+
+static bool check_words(const struct lookup *lookup, GError **error)
+{
+    guint count = lookup->words != NULL ? g_strv_length(lookup->words) : 0;
+    struct problem problem;
+    if (count != (lookup->stats ? 1 : 2)) {
+        return complain("name a .sjdb file and a problem's key, or a file and --stats", error);
+    }
+    if (lookup->stats && (lookup->dynamic || lookup->workspace_bytes != -1)) {
+        return complain("--dynamic and --workspace choose among a problem's entries, not --stats",
+                        error);
+    }
+    if (lookup->workspace_bytes < -1) {
+        return complain("--workspace is a number of bytes", error);
+    }
+    return lookup->stats || problem_key_parse(lookup->words[1], &problem, error);
+}
+
+static bool parse(int argc, char **argv, struct lookup *lookup, GError **error)
+{
+    const GOptionEntry entries[] = {
+        {"stats", 0, 0, G_OPTION_ARG_NONE, &lookup->stats, "What is in the file", NULL},
+        {"workspace", 0, 0, G_OPTION_ARG_INT64, &lookup->workspace_bytes,
+         "Leave out entries that need more", "BYTES"},
+        {"dynamic", 0, 0, G_OPTION_ARG_NONE, &lookup->dynamic,
+         "Only solvers whose kernels serve all sizes", NULL},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &lookup->json, "One JSON object", NULL},
+        {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &lookup->words, NULL, "DB [KEY]"},
+        {0},
+    };
+    g_set_prgname("skipjack lookup");
+    GOptionContext *context = g_option_context_new(NULL);
+    g_option_context_set_summary(context, SUMMARY);
+    g_option_context_set_description(context, DESCRIPTION);
+    g_option_context_add_main_entries(context, entries, NULL);
+    bool parsed = g_option_context_parse(context, &argc, &argv, error);
+    g_option_context_free(context);
+    return parsed && check_words(lookup, error);
+}
+
+static void print_json(json_t *object)
+{
+    g_autofree char *text = json_dumps(object, JSON_COMPACT);
+    puts(text);
+}
+
+static int print_stats(const skipjackdb *db, const struct lookup *lookup)
+{
+    int code = SKIPJACKDB_OK;
+    json_t *stats = lookup_stats(db, &code);
+    if (stats != NULL && lookup->json) {
+        print_json(stats);
+    } else if (stats != NULL) {
+        lookup_stats_print(stats);
+    }
+    json_decref(stats);
+    return code;
+}
+
+static bool within(const struct lookup *lookup, const struct skipjackdb_entry *entry)
+{
+    return (lookup->workspace_bytes < 0 ||
+            entry->workspace_bytes <= (uint64_t)lookup->workspace_bytes) &&
+           (!lookup->dynamic || (entry->flags & SKIPJACKDB_DYNAMIC) != 0);
+}
+
+static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                            const struct skipjackdb_entry *entry, bool best)
+{
+    const char *params = NULL;
+    bool known = (entry->flags & SKIPJACKDB_FLAGS_KNOWN) != 0;
+    skipjackdb_params(db, problem, entry->solver, &params);
+    return json_pack(
+        "{s:s, s:s, s:f, s:I, s:s?, s:i, s:o, s:o, s:b}", "solver", entry->solver, "algorithm",
+        entry->algorithm, "time_ms", entry->time_ms, "workspace_bytes",
+        (json_int_t)entry->workspace_bytes, "params", params, "revision", (int)entry->revision,
+        "dynamic", known ? json_boolean(entry->flags & SKIPJACKDB_DYNAMIC) : json_null(), "tunable",
+        known ? json_boolean(entry->flags & SKIPJACKDB_TUNABLE) : json_null(), "best", (int)best);
+}
+
+/* The entries within the limits. */
+static int list_entries(const skipjackdb *db, const struct lookup *lookup, json_t *list)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_limits limits = {
+        sizeof limits, lookup->workspace_bytes < 0 ? UINT64_MAX : (uint64_t)lookup->workspace_bytes,
+        lookup->dynamic ? SKIPJACKDB_DYNAMIC : 0};
+    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, ENTRIES_MAX);
+    struct skipjackdb_entry best = {.solver = NULL};
+    uint64_t number = 0;
+    size_t count = 0;
+    bool marked = false;
+    int code = skipjackdb_problem_parse(lookup->words[1], &problem);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_find(db, &problem, &number);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_entries(db, number, entries, sizeof *entries, ENTRIES_MAX, &count);
+    }
+    if (code != SKIPJACKDB_OK) {
+        return code;
+    }
+    skipjackdb_best(db, number, &limits, &best, sizeof best);
+    for (size_t i = 0; i < MIN(count, ENTRIES_MAX); i++) {
+        if (within(lookup, &entries[i])) {
+            bool is_best =
+                !marked && best.solver == entries[i].solver && best.time_ms == entries[i].time_ms;
+            marked = marked || is_best;
+            json_array_append_new(list, entry_object(db, &problem, &entries[i], is_best));
+        }
+    }
+    return json_array_size(list) > 0 ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
+}
+
+static void print_table(const json_t *list)
+{
+    size_t i;
+    const json_t *row;
+    printf("  %-44s %12s %12s  %s\n", "solver", "ms", "workspace", "params");
+    json_array_foreach (list, i, row) {
+        const char *params = json_string_value(json_object_get(row, "params"));
+        printf("%c %-44s %12g %12lld  %s\n", json_is_true(json_object_get(row, "best")) ? '*' : ' ',
+               json_string_value(json_object_get(row, "solver")),
+               json_real_value(json_object_get(row, "time_ms")),
+               json_integer_value(json_object_get(row, "workspace_bytes")),
+               params != NULL ? params : "");
+    }
+}
+
+static int print_entries(const skipjackdb *db, const struct lookup *lookup)
+{
+    json_t *list = json_array();
+    int code = list_entries(db, lookup, list);
+    if (code == SKIPJACKDB_OK && lookup->json) {
+        json_t *object = json_pack("{s:s, s:O}", "key", lookup->words[1], "entries", list);
+        print_json(object);
+        json_decref(object);
+    } else if (code == SKIPJACKDB_OK) {
+        print_table(list);
+    }
+    json_decref(list);
+    return code;
+}
+
+static int answer(const struct lookup *lookup)
+{
+    skipjackdb *db = NULL;
+    int code = skipjackdb_open(lookup->words[0], &db);
+    const char *reason = code == SKIPJACKDB_IO ? g_strerror(errno) : NULL;
+    if (code == SKIPJACKDB_OK) {
+        code = lookup->stats ? print_stats(db, lookup) : print_entries(db, lookup);
+    }
+    skipjackdb_close(db);
+    if (code != SKIPJACKDB_OK) {
+        g_printerr("skipjack lookup: %s '%s': %s\n",
+                   code == SKIPJACKDB_NOT_FOUND ? "no answer in" : "cannot read", lookup->words[0],
+                   reason != NULL ? reason : skipjackdb_error_text(code));
+    }
+    return code == SKIPJACKDB_OK ? 0 : 1;
+}
+
+int command_lookup(int argc, char **argv)
+{
+    struct lookup lookup = {.workspace_bytes = -1};
+    g_autoptr(GError) error = NULL;
+    int status = 2;
+    if (parse(argc, argv, &lookup, &error)) {
+        status = answer(&lookup);
+    } else {
+        g_printerr("skipjack lookup: %s\n", error->message);
+    }
+    g_strfreev(lookup.words);
+    return status;
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/perl
+# skipjack lookup: a problem's entries and a file's contents, over the small database of the fuzz corpus.
+use strict;
+use warnings;
+use JSON::PP qw(decode_json);
+use Test::More;
+
+my $program = $ENV{SKIPJACK} // 'build/skipjack';
+-x $program or plan skip_all => "$program is not built";
+my $db = 'tests/fuzz/corpus/sjdb/small';
+my $key = '64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F';
+
+# What is printed, errors too, and the exit status.
+sub run {
+    my $output = qx('$program' lookup @_ 2>&1);
+    return ($output, $? >> 8);
+}
+
+my ($text, $status) = run($db, $key);
+is $status, 0, 'a problem that is held';
+like $text, qr/^\* ConvC<2> +0\.333333 +65536/m, 'the fastest is marked';
+like $text, qr/^  GemmB +12\.25 +4096/m, 'the other is not';
+
+($text) = run('--json', $db, $key);
+my $answer = decode_json($text);
+is $answer->{key}, $key, 'JSON has the key';
+is_deeply [map { $_->{solver} } @{$answer->{entries}}], ['GemmB', 'ConvC<2>'], 'the entries in the order of the file';
+is_deeply [map { $_->{best} ? 1 : 0 } @{$answer->{entries}}], [0, 1], 'and which is the best';
+is $answer->{entries}[0]{dynamic}, undef, 'what is not known of a solver is null';
+
+($text) = run('--json', '--workspace', 4096, $db, $key);
+is_deeply [map { "$_->{solver} $_->{best}" } @{decode_json($text)->{entries}}], ['GemmB 1'], 'a limit of workspace';
+($text, $status) = run('--workspace', 4095, $db, $key);
+is $status, 1, 'nothing within the limit';
+like $text, qr/does not hold it/, 'is said';
+($text, $status) = run('--dynamic', $db, $key);
+is $status, 1, 'no dynamic solver';
+
+($text, $status) = run('--stats', '--json', $db);
+my $stats = decode_json($text);
+is $status, 0, 'stats';
+is "$stats->{problems} $stats->{perf_rows} $stats->{perf_entries} $stats->{kernels}", '10 2 3 3', 'count what is there';
+my $sum = 0;
+$sum += $_->{problems} for @{$stats->{coverage}};
+is $sum, 10, 'coverage has every problem once';
+$sum = 0;
+$sum += $_->{wins} for @{$stats->{solvers}};
+is $sum, 10, 'every problem has a winner';
+cmp_ok $stats->{bytes}, '<', -s $db, 'the sections are in the file';
+ok((grep { $_->{name} eq 'find payload' && $_->{items} > 40 } @{$stats->{sections}}), 'sections have names');
+($text) = run('--stats', $db);
+like $text, qr/^10 problems, 15 entries; 2 perf rows, 3 params; 3 kernels$/m, 'and in words';
+
+($text, $status) = run($db, '1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W');
+is $status, 1, 'a problem that is not held';
+($text, $status) = run($0, $key);
+is $status, 1, 'a file that is no database';
+like $text, qr/cannot read '\Q$0\E': the file is no \.sjdb/, 'is named with the reason';
+($text, $status) = run('none', $key);
+like $text, qr/No such file/, 'a file that is not there';
+for my $wrong (['nothing'], ['a key', $db], ['no key', $db, 'no-key'], ['a key too many', '--stats', $db, $key],
+    ['a limit with --stats', '--stats', '--dynamic', $db], ['a limit below 0', '--workspace', -2, $db, $key]) {
+    my ($label, @words) = @$wrong;
+    (undef, $status) = run(@words);
+    is $status, 2, "wrong usage: $label";
+}
+done_testing;
