@@ -168,6 +168,19 @@ static bool run_rollback(const struct options *options, Store *store, GError **e
     return true;
 }
 
+static bool run_prune(const struct options *options, Store *store, GError **error)
+{
+    int before = 0;
+    struct golden_pruned pruned;
+    g_autofree char *target = golden_find_target(store, options->target, error);
+    if (target == NULL || !golden_find_version(store, target, options->words[0], &before, error) ||
+        !store_prune_golden(store, target, before, options->by, &pruned, error)) {
+        return false;
+    }
+    golden_print_pruned(target, before, &pruned, options->json);
+    return true;
+}
+
 static bool run_policy(const struct options *options, Store *store, GError **error)
 {
     bool demand = g_strcmp0(options->two_persons, "yes") == 0;
@@ -198,6 +211,8 @@ static const struct verb verbs[] = {
     {"rollback", "VERSION", "a new version with the content of an older one",
      "skipjack golden rollback 1 --note 'version 2 was tuned hot'",
      TAKES_TARGET | TAKES_BY | TAKES_NOTE, 1, 1, run_rollback},
+    {"prune", "VERSION", "give up what only versions before this one hold",
+     "skipjack golden prune 12", TAKES_TARGET | TAKES_BY, 1, 1, run_prune},
     {"policy", "", "whether somebody else must approve; without --target the farm's",
      "skipjack golden policy --two-persons yes", TAKES_TARGET | TAKES_BY | TAKES_POLICY, 0, 0,
      run_policy},

@@ -95,6 +95,19 @@ void golden_print_state(const char *target, int version, const char *state, bool
     }
 }
 
+void golden_print_pruned(const char *target, int before, const struct golden_pruned *pruned,
+                         bool json)
+{
+    if (json) {
+        print_json(json_pack("{s:s, s:i, s:I, s:I}", "target", target, "before", before, "versions",
+                             (json_int_t)pruned->versions, "configs", (json_int_t)pruned->configs));
+    } else {
+        printf("%s: %" G_GINT64_FORMAT " versions before %d are pruned, %" G_GINT64_FORMAT
+               " configs given up\n",
+               target, (gint64)pruned->versions, before, (gint64)pruned->configs);
+    }
+}
+
 void golden_print_policy(const char *target, bool two_persons, bool json)
 {
     if (json) {

@@ -9,6 +9,8 @@ void golden_print_versions(const GPtrArray *versions, bool json);
 void golden_print_changes(const char *target, int a, int b, const GPtrArray *rows, bool json);
 void golden_print_summary(const struct golden_summary *summary, const GPtrArray *rows, bool json);
 void golden_print_state(const char *target, int version, const char *state, bool json);
+void golden_print_pruned(const char *target, int before, const struct golden_pruned *pruned,
+                         bool json);
 /* target NULL: the farm's. */
 void golden_print_policy(const char *target, bool two_persons, bool json);
 

@@ -64,6 +64,9 @@ static bool check_approved(const GPtrArray *versions, const char *target, int nu
     if (state == NULL) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
                     "'%s' has no golden version %d: skipjack golden list", target, number);
+    } else if (strcmp(state, "pruned") == 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_STATE,
+                    "golden version %d of %s was pruned: its content is not kept", number, target);
     } else if (strcmp(state, "approved") != 0) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_STATE,
                     "golden version %d of %s is %s: what ships is approved first, skipjack golden "

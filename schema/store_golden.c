@@ -207,6 +207,18 @@ bool store_roll_back_golden(Store *store, const struct golden_rollback *rollback
     return true;
 }
 
+bool store_prune_golden(Store *store, const char *target, int before, const char *by,
+                        struct golden_pruned *pruned, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT * FROM prune_golden($1, $2, $3)",
+                                          "sis", target, before, by);
+    if (rows == NULL)
+        return false;
+    pruned->versions = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+    pruned->configs = strtoll(PQgetvalue(rows, 0, 1), NULL, 10);
+    return true;
+}
+
 bool store_golden_policy(Store *store, const char *target, bool *two_persons, GError **error)
 {
     g_autoptr(StoreRows) rows =

@@ -6,7 +6,7 @@
  * none waits for a client in it.
  *
  * Content outlives its campaign, and the code objects of all approved versions
- * and open proposals stay (upkeep.h). by: who does it, as given; the login is
+ * that were not pruned, and of open proposals, stay (upkeep.h). by: who does it, as given; the login is
  * noted beside it.
  */
 #ifndef SCHEMA_STORE_GOLDEN_H
@@ -17,7 +17,7 @@
 struct golden_version {
     char *target, *kind; /* "propose", "rollback" */
     char *state; /* "proposed", "approved", "withdrawn", "outdated": another one was approved
-                            on its base */
+                            on its base; "pruned": its content was given up */
     int version, base, restores; /* base 0: none; restores 0 but for a rollback */
     int64_t campaign;            /* 0 for a rollback */
     char *campaign_name, *note;
@@ -82,6 +82,14 @@ struct golden_rollback {
 };
 bool store_roll_back_golden(Store *store, const struct golden_rollback *rollback, int *version,
                             bool *approved, GError **error);
+
+/* Gives up what only versions before this approved one hold: they stay in the list. Open proposals that
+ * nobody can approve any more, or that would restore it, are withdrawn. */
+struct golden_pruned {
+    int64_t versions, configs;
+};
+bool store_prune_golden(Store *store, const char *target, int before, const char *by,
+                        struct golden_pruned *pruned, GError **error);
 
 /* An entry whose best config differs. */
 struct golden_change {

@@ -118,6 +118,8 @@ static const struct {
     {{{"golden", "diff", "0", "1", "--json"}, 0, NULL, NULL},
      {"target", "a", "b", "gained", "lost", "changed", "rows"}},
     {{{"golden", "approve", "--json"}, 0, NULL, NULL}, {"target", "version", "state"}},
+    {{{"golden", "prune", "1", "--json"}, 0, NULL, NULL},
+     {"target", "before", "versions", "configs"}},
     {{{"golden", "policy", "--json"}, 0, NULL, NULL}, {"target", "two_persons"}},
     {{{"golden", "propose", "--campaign", "CAMPAIGN", "--json"}, 0, NULL, NULL},
      {"version", "rows"}},

@@ -408,6 +408,56 @@ static void test_code_of_a_withdrawn_proposal_goes(void)
     role_farm_clear(&f);
 }
 
+static void test_what_is_pruned_is_gone_and_the_rest_is_whole(void)
+{
+    struct role_farm f;
+    struct golden_pruned pruned = {0};
+    int version = 0;
+    bool approved = false;
+    g_autoptr(GError) error = NULL;
+    struct golden_rollback rollback = {.target = TARGET, .to = 1, .by = "Ann", .note = ""};
+    begin(&f, 2);
+    propose(&f, 0, 0);
+    approve(&f, 1);
+    /* One of the two entries is replaced, by one with another kernel. */
+    put_kernel(&f, 7);
+    do_sql("UPDATE results SET kernel_keys = lpad('7', 64, '0')"
+           " WHERE job_id = (SELECT max(job_id) FROM results)");
+    do_sql("UPDATE rounds SET kernel_keys[1] = lpad('7', 64, '0')"
+           " WHERE job_id = (SELECT max(job_id) FROM results)");
+    do_sql("UPDATE golden_rows SET kernel_keys = lpad('5', 64, '0')"
+           " WHERE from_job = (SELECT max(from_job) FROM golden_rows)");
+    put_kernel(&f, 5);
+    propose(&f, 1, 1);
+    approve(&f, 2);
+    g_autofree char *kept = content_of(f.guest, 2);
+    do_sql("INSERT INTO golden_policies (two_persons, set_by) VALUES (true, 'x')");
+    g_assert_true(store_roll_back_golden(f.boss, &rollback, &version, &approved, &error));
+    g_assert_cmpint(version, ==, 3);
+    g_assert_true(store_change_campaign(f.boss, f.farm.campaign, "drop", &error));
+    g_assert_cmpint(collect(f.boss), ==, 0);
+
+    role_expect_refused(store_prune_golden(f.guest, TARGET, 2, "Bob", &pruned, &error), &error,
+                        STORE_ERROR_ACCESS, "permission denied");
+    role_expect_refused(store_prune_golden(f.boss, TARGET, 3, "Bob", &pruned, &error), &error,
+                        STORE_ERROR_STATE, "was never approved");
+    g_assert_true(store_prune_golden(f.boss, TARGET, 2, "Bob", &pruned, &error));
+    g_assert_no_error(error);
+    g_assert_true(pruned.versions == 1 && pruned.configs == 1);
+    g_assert_cmpint(collect(f.boss), ==, 1);
+    expect_state(f.guest, 1, "pruned");
+    expect_state(f.guest, 3, "withdrawn"); /* it would have restored version 1 */
+    g_autofree char *after = content_of(f.guest, 2);
+    g_assert_cmpstr(after, ==, kept);
+    role_expect_refused(store_diff_golden(f.guest, TARGET, 1, 2, &error) != NULL, &error,
+                        STORE_ERROR_STATE, "was pruned by Bob");
+    role_expect_refused(store_roll_back_golden(f.boss, &rollback, &version, &approved, &error),
+                        &error, STORE_ERROR_STATE, "was pruned by Bob");
+    g_assert_true(store_prune_golden(f.boss, TARGET, 2, "Bob", &pruned, &error));
+    g_assert_true(pruned.versions == 0 && pruned.configs == 0);
+    role_farm_clear(&f);
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "");
@@ -431,5 +481,7 @@ int main(int argc, char **argv)
                     test_content_and_code_outlive_the_campaign);
     g_test_add_func("/golden/code_of_a_withdrawn_proposal_goes",
                     test_code_of_a_withdrawn_proposal_goes);
+    g_test_add_func("/golden/what_is_pruned_is_gone_and_the_rest_is_whole",
+                    test_what_is_pruned_is_gone_and_the_rest_is_whole);
     return g_test_run();
 }
