@@ -243,6 +243,51 @@ static void another_base_than_the_newest_is_refused(void)
     export_farm_clear(&farm);
 }
 
+/* ---- two at once ---- */
+
+struct approval {
+    Store *store;
+    GError *error;
+};
+
+static gpointer approve_second(gpointer data)
+{
+    struct approval *approval = data;
+    bool done =
+        store_approve_golden(approval->store, EXPORT_FARM_TARGET, 2, "bob", &approval->error);
+    return GINT_TO_POINTER(done);
+}
+
+static void of_two_who_approve_at_once_one_does(void)
+{
+    struct export_farm farm;
+    struct golden_summary summary;
+    struct approval approval = {0};
+    g_autoptr(GError) error = NULL;
+    begin(&farm);
+    run(&farm, TIMES("0.9"));
+    g_assert_true(propose(&farm, -1, &summary, &error));
+    golden_summary_clear(&summary);
+    approval.store = store_open(scratch_db_url(), &error);
+    g_assert_no_error(error);
+    run(&farm, "BEGIN");
+    g_assert_true(store_approve_golden(farm.store, EXPORT_FARM_TARGET, 2, "ann", &error));
+    GThread *thread = g_thread_new("approve", approve_second, &approval);
+    gint64 deadline = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+    while (ask(&farm, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0 &&
+           g_get_monotonic_time() < deadline) {
+        g_usleep(10000);
+    }
+    run(&farm, "COMMIT");
+    g_assert_false(GPOINTER_TO_INT(g_thread_join(thread)));
+    g_assert_error(approval.error, STORE_ERROR, STORE_ERROR_STATE);
+    g_assert_nonnull(strstr(approval.error->message, "approved already, by ann"));
+    g_assert_cmpint(ask(&farm, "SELECT count(*) FROM golden_rows WHERE since = 2"), ==, 1);
+    g_clear_error(&approval.error);
+    store_close(approval.store);
+    export_farm_clear(&farm);
+}
+
 static void nothing_measured_is_an_error(void)
 {
     struct export_farm farm;
@@ -276,6 +321,8 @@ int main(int argc, char **argv)
                     the_same_asked_for_again_is_the_same_proposal);
     g_test_add_func("/golden/another_base_than_the_newest_is_refused",
                     another_base_than_the_newest_is_refused);
+    g_test_add_func("/golden/of_two_who_approve_at_once_one_does",
+                    of_two_who_approve_at_once_one_does);
     g_test_add_func("/golden/nothing_measured_is_an_error", nothing_measured_is_an_error);
     return g_test_run();
 }
