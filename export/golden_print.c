@@ -51,7 +51,7 @@ static char *time_text(int64_t seconds)
     return at != NULL ? g_date_time_format(at, "%Y-%m-%d %H:%M") : g_strdup("-");
 }
 
-static void print_version(const struct golden_version *version)
+static void print_version(const struct golden_version *version, int width)
 {
     g_autofree char *when =
         time_text(version->approved_unix != 0 ? version->approved_unix : version->proposed_unix);
@@ -59,8 +59,8 @@ static void print_version(const struct golden_version *version)
         version->restores != 0 ? g_strdup_printf("version %d", version->restores)
                                : g_strdup_printf("campaign %" G_GINT64_FORMAT " %s",
                                                  (gint64)version->campaign, version->campaign_name);
-    printf("%-16s %7d  %-9s %4d  %-16s  %-10s  %-10s  %s%s%s\n", version->target, version->version,
-           version->state, version->base, when, version->proposed_by,
+    printf("%-*s  %7d  %-9s %4d  %-16s  %-10s  %-10s  %s%s%s\n", width, version->target,
+           version->version, version->state, version->base, when, version->proposed_by,
            version->approved_by[0] != '\0' ? version->approved_by : "-", from,
            version->note[0] != '\0' ? ": " : "", version->note);
 }
@@ -68,15 +68,20 @@ static void print_version(const struct golden_version *version)
 void golden_print_versions(const GPtrArray *versions, bool json)
 {
     json_t *list = json_array();
+    int width = (int)strlen("target");
+    for (guint i = 0; i < versions->len; i++) {
+        const struct golden_version *version = versions->pdata[i];
+        width = MAX(width, (int)strlen(version->target));
+    }
     if (!json && versions->len > 0) {
-        printf("%-16s %7s  %-9s %4s  %-16s  %-10s  %-10s  %s\n", "target", "version", "state",
-               "base", "when", "proposed", "approved", "from");
+        printf("%-*s  %7s  %-9s %4s  %-16s  %-10s  %-10s  %s\n", width, "target", "version",
+               "state", "base", "when", "proposed", "approved", "from");
     }
     for (guint i = 0; i < versions->len; i++) {
         if (json) {
             json_array_append_new(list, version_json(versions->pdata[i]));
         } else {
-            print_version(versions->pdata[i]);
+            print_version(versions->pdata[i], width);
         }
     }
     if (json) {
