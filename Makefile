@@ -116,6 +116,9 @@ $(BUILD)/reader/$(reader_name): $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) ex
 	$(call run,LINK) $(CC) $(sanitize) -shared -o $@ $(filter %.o,$^) -Wl,-soname,$(reader_soname) \
 		-Wl,--version-script=export/reader/libskipjackdb.map $(if $(sanitize),,-Wl,-z,defs) -lzstd
 
+# Lookups are what it is for.
+$(BUILD)/obj/export/reader/%.o $(BUILD)/obj/shared/export/reader/%.o: private CFLAGS += -O3
+
 # Position-independent too: it may become part of somebody's shared library.
 $(BUILD)/reader/libskipjackdb.a: $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) $(BUILD)/list/reader_sources
 	$(call run,AR) rm -f $@ && ar rcs $@ $(filter %.o,$^)

@@ -33,20 +33,19 @@ static uint64_t take_payload(struct sjdb_look *look, struct sjdb_items *items, u
     return value;
 }
 
-static uint64_t take_value(struct sjdb_look *look, struct sjdb_items *items, uint64_t choice)
+static uint64_t take_value(struct sjdb_look *look, struct sjdb_items *items, uint64_t number)
 {
-    const struct sjdb_array *part = items->set->part;
-    uint64_t first = sjdb_get(look, &part[SJDB_CHOICE_STARTS], choice);
-    uint64_t end = sjdb_get(look, &part[SJDB_CHOICE_STARTS], choice + 1);
-    uint64_t value = take_payload(look, items, sjdb_get(look, &part[SJDB_CHOICE_WIDTHS], choice));
-    if (first == end) {
+    struct sjdb_choice spare;
+    const struct sjdb_choice *choice = sjdb_choice_of(look, items->set, number, &spare);
+    uint64_t value = take_payload(look, items, choice->width);
+    if (choice->count == 0) {
         return value;
     }
-    if (end < first || value >= end - first) {
+    if (value >= choice->count) {
         look->damaged = true;
         return 0;
     }
-    return sjdb_get(look, &part[SJDB_CHOICE_VALUES], first + value);
+    return sjdb_get(look, &items->set->part[SJDB_CHOICE_VALUES], choice->first + value);
 }
 
 bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sjdb_item *item)
@@ -60,16 +59,33 @@ bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sj
     return !look->damaged;
 }
 
-struct sjdb_solver sjdb_solver_of(struct sjdb_look *look, const struct sjdb_set *set,
-                                  uint64_t choice)
+/* A text of which 0 is none. */
+static const char *text_or_none(struct sjdb_look *look, const struct sjdb_array *numbers,
+                                uint64_t choice)
 {
-    const struct sjdb_array *single = look->db->single;
-    uint64_t solver = sjdb_get(look, &set->part[SJDB_CHOICE_SOLVERS], choice);
-    return (struct sjdb_solver){
-        .name = sjdb_text(look, sjdb_get(look, &single[SJDB_SOLVER_NAMES], solver)),
-        .revision = (uint32_t)sjdb_get(look, &single[SJDB_SOLVER_REVISIONS], solver),
-        .flags = (uint32_t)sjdb_get(look, &single[SJDB_SOLVER_FLAGS], solver),
-    };
+    uint64_t number = sjdb_get(look, numbers, choice);
+    return number == 0 ? "" : sjdb_text(look, number - 1);
+}
+
+void sjdb_choice_read(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
+                      struct sjdb_choice *choice)
+{
+    const struct sjdb_array *single = look->db->single, *part = set->part;
+    uint64_t solver = sjdb_get(look, &part[SJDB_CHOICE_SOLVERS], number);
+    uint64_t end = sjdb_get(look, &part[SJDB_CHOICE_STARTS], number + 1);
+    uint64_t width = sjdb_get(look, &part[SJDB_CHOICE_WIDTHS], number);
+    choice->solver = sjdb_text(look, sjdb_get(look, &single[SJDB_SOLVER_NAMES], solver));
+    choice->algorithm = text_or_none(look, &part[SJDB_CHOICE_ALGORITHMS], number);
+    choice->library = text_or_none(look, &part[SJDB_CHOICE_LIBRARIES], number);
+    choice->revision = (uint32_t)sjdb_get(look, &single[SJDB_SOLVER_REVISIONS], solver);
+    choice->flags = (uint32_t)sjdb_get(look, &single[SJDB_SOLVER_FLAGS], solver);
+    choice->first = sjdb_get(look, &part[SJDB_CHOICE_STARTS], number);
+    choice->count = end - choice->first;
+    choice->width = (uint32_t)width;
+    if (end < choice->first || width > 64) {
+        look->damaged = true;
+        choice->count = choice->width = 0;
+    }
 }
 
 static double time_of(struct sjdb_look *look, uint64_t code)
@@ -93,25 +109,16 @@ static double time_of(struct sjdb_look *look, uint64_t code)
     return (double)(range->first_mantissa + (code - range->first_code)) / range->scale;
 }
 
-/* A text of which 0 is none. */
-static const char *text_or_none(struct sjdb_look *look, const struct sjdb_array *numbers,
-                                uint64_t choice)
-{
-    uint64_t number = sjdb_get(look, numbers, choice);
-    return number == 0 ? "" : sjdb_text(look, number - 1);
-}
-
 static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item,
                        struct skipjackdb_entry *entry)
 {
-    const struct skipjackdb *db = look->db;
-    const struct sjdb_array *part = db->find.part;
-    struct sjdb_solver solver = sjdb_solver_of(look, &db->find, item->choice);
-    entry->solver = solver.name;
-    entry->revision = solver.revision;
-    entry->flags = solver.flags;
-    entry->algorithm = text_or_none(look, &part[SJDB_CHOICE_ALGORITHMS], item->choice);
-    entry->library = text_or_none(look, &part[SJDB_CHOICE_LIBRARIES], item->choice);
+    struct sjdb_choice spare;
+    const struct sjdb_choice *choice = sjdb_choice_of(look, &look->db->find, item->choice, &spare);
+    entry->solver = choice->solver;
+    entry->algorithm = choice->algorithm;
+    entry->library = choice->library;
+    entry->revision = choice->revision;
+    entry->flags = choice->flags;
     entry->time_ms = time_of(look, item->time_code);
     entry->workspace_bytes = item->value;
 }
@@ -147,10 +154,13 @@ int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_
 static bool within(struct sjdb_look *look, const struct sjdb_item *item,
                    const struct skipjackdb_limits *limits)
 {
-    return limits == NULL ||
-           (item->value <= limits->workspace_bytes &&
-            (limits->flags == 0 || (sjdb_solver_of(look, &look->db->find, item->choice).flags &
-                                    limits->flags) == limits->flags));
+    struct sjdb_choice spare;
+    if (limits == NULL) {
+        return true;
+    }
+    const struct sjdb_choice *choice = sjdb_choice_of(look, &look->db->find, item->choice, &spare);
+    return item->value <= limits->workspace_bytes &&
+           (choice->flags & limits->flags) == limits->flags;
 }
 
 int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjackdb_limits *limits,

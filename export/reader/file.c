@@ -147,7 +147,6 @@ static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, in
 {
     table->rows = part[0];
     table->values = part[3];
-    table->fields = fields;
     if (table->rows.count == 0) {
         return true;
     }
@@ -158,7 +157,8 @@ static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, in
         if (table->column[i].width > 0) {
             table->varying[table->varying_count++] = (uint8_t)i;
         } else {
-            table->constant[i] = sjdb_cell(look, table, 0, i);
+            table->constant_value[table->constant_count] = sjdb_cell(look, table, 0, i);
+            table->constant[table->constant_count++] = (uint8_t)i;
         }
     }
     return !look->damaged;
@@ -224,6 +224,17 @@ static bool read_times(struct skipjackdb *db)
     return true;
 }
 
+static void make_ready(struct skipjackdb *db, struct sjdb_set *set)
+{
+    uint64_t choices = set->part[SJDB_CHOICE_SOLVERS].count;
+    set->ready_count = choices < SJDB_READY_CHOICES ? choices : SJDB_READY_CHOICES;
+    for (uint64_t i = 0; i < set->ready_count; i++) {
+        struct sjdb_look look = {db, false};
+        sjdb_choice_read(&look, set, i, &set->ready[i]);
+        set->ready[i].whole = !look.damaged;
+    }
+}
+
 static int read_sections(struct skipjackdb *db)
 {
     for (uint32_t i = 0; i < db->section_count; i++) {
@@ -236,7 +247,12 @@ static int read_sections(struct skipjackdb *db)
     fill_absent(db, db->single, SJDB_SINGLES);
     bool whole = texts_end(&db->single[SJDB_META]) && texts_end(&db->single[SJDB_STRINGS]) &&
                  read_times(db) && read_set(db, &db->find) && read_set(db, &db->perf);
-    return whole ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
+    if (!whole) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    make_ready(db, &db->find);
+    make_ready(db, &db->perf);
+    return SKIPJACKDB_OK;
 }
 
 static int read_header(struct skipjackdb *db)

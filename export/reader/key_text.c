@@ -125,6 +125,9 @@ static bool take_numbers(const char **at, struct skipjackdb_problem *p, struct s
 static bool take_layout(const char **at, int32_t *layout)
 {
     size_t length = 0;
+    if (**at != 'N' && **at != 'C') {
+        return false;
+    }
     while (length < 7 && (*at)[length] != '-' && (*at)[length] != '\0') {
         length++;
     }
@@ -168,6 +171,9 @@ static bool take_layouts(const char **at, struct skipjackdb_problem *p, struct s
 /* No type's name begins with another's. */
 static bool take_type(const char **at, int32_t *type)
 {
+    if (**at != 'F' && **at != 'B' && **at != 'I') {
+        return false;
+    }
     for (int32_t i = 1; i < TYPES; i++) {
         if (begins_with(*at, &type_words[i])) {
             *at += type_words[i].length;

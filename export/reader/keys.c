@@ -19,9 +19,21 @@ static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64
 static bool row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
                    const uint64_t *fields)
 {
-    uint64_t different = 0;
-    for (int i = 0; i < table->varying_count; i++) {
-        different |= sjdb_cell(look, table, row, table->varying[i]) ^ fields[table->varying[i]];
+    const struct sjdb_array values = table->values;
+    const uint8_t *bytes = table->rows.bytes;
+    uint64_t different = 0, begin = row * table->rows.width;
+    for (int i = 0, count = table->varying_count; i < count; i++) {
+        const struct sjdb_column *column = &table->column[table->varying[i]];
+        uint64_t cell = sjdb_bits(bytes, begin + column->offset, column->width, column->mask);
+        if (column->count > 0) {
+            if (cell >= column->count) {
+                look->damaged = true;
+                return false;
+            }
+            cell = sjdb_bits(values.bytes, (column->first + cell) * values.width, values.width,
+                             values.mask);
+        }
+        different |= cell ^ fields[table->varying[i]];
     }
     return different == 0;
 }
@@ -29,8 +41,8 @@ static bool row_is(struct sjdb_look *look, const struct sjdb_table *table, uint6
 static bool constants_are(const struct sjdb_table *table, const uint64_t *fields)
 {
     uint64_t different = 0;
-    for (int i = 0; i < table->fields; i++) {
-        different |= table->column[i].width == 0 ? table->constant[i] ^ fields[i] : 0;
+    for (int i = 0; i < table->constant_count; i++) {
+        different |= table->constant_value[i] ^ fields[table->constant[i]];
     }
     return different == 0;
 }
@@ -74,27 +86,26 @@ static bool find_variant(struct sjdb_look *look, const struct sjdb_set *set, con
     return false;
 }
 
-/* Where the variant stands in the shape's set; sets are ascending. */
+/* Where the variant stands in the shape's set; sets are ascending. Halving without a branch: which half
+ * it is cannot be foretold. */
 static bool find_rank(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
                       uint64_t variant, uint64_t *rank)
 {
     const struct sjdb_array *items = &set->part[SJDB_SET_ITEMS];
     uint64_t first = sjdb_get(look, &set->part[SJDB_SET_STARTS], which);
-    uint64_t low = first, high = sjdb_get(look, &set->part[SJDB_SET_STARTS], which + 1);
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        uint64_t held = sjdb_get(look, items, middle);
-        if (held == variant) {
-            *rank = middle - first;
-            return true;
-        }
-        if (held < variant) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    uint64_t end = sjdb_get(look, &set->part[SJDB_SET_STARTS], which + 1);
+    uint64_t low = first;
+    if (first >= end || end > items->count) {
+        look->damaged = true;
+        return false;
     }
-    return false;
+    for (uint64_t count = end - first; count > 1; count -= count / 2) {
+        uint64_t middle = low + count / 2;
+        uint64_t held = sjdb_bits(items->bytes, middle * items->width, items->width, items->mask);
+        low = held <= variant ? middle : low;
+    }
+    *rank = low - first;
+    return sjdb_get(look, items, low) == variant;
 }
 
 /* 0 for none, else one more than the text's number; false where no problem here has it. */

@@ -131,7 +131,10 @@ int64_t sjdb_formula_output(const struct skipjackdb_problem *problem, int axis)
     if (span <= 0) {
         return 1;
     }
-    return stride == 1 ? span + 1 : span / stride + 1; /* a division is slow, and strides are 1 */
+    if (stride == 1) {
+        return span + 1; /* a division is slow, and most strides are 1 */
+    }
+    return span <= UINT32_MAX ? (uint32_t)span / (uint32_t)stride + INT64_C(1) : span / stride + 1;
 }
 
 /* Small differences of either sign become small numbers. */

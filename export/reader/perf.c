@@ -65,11 +65,12 @@ int skipjackdb_perf_find(const skipjackdb *db, const struct skipjackdb_problem *
 static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item,
                        struct skipjackdb_perf_entry *entry)
 {
-    struct sjdb_solver solver = sjdb_solver_of(look, &look->db->perf, item->choice);
-    entry->solver = solver.name;
+    struct sjdb_choice spare;
+    const struct sjdb_choice *choice = sjdb_choice_of(look, &look->db->perf, item->choice, &spare);
+    entry->solver = choice->solver;
     entry->params = sjdb_text(look, item->value);
-    entry->revision = solver.revision;
-    entry->flags = solver.flags;
+    entry->revision = choice->revision;
+    entry->flags = choice->flags;
 }
 
 int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,

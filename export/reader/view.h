@@ -28,10 +28,21 @@ struct sjdb_table {
     struct sjdb_array rows, values;
     struct sjdb_column column[SJDB_SHAPE_COLUMNS];
     /* Columns of one value need no reading: those of more, and what the others are. */
-    int fields, varying_count;
-    uint8_t varying[SJDB_SHAPE_FIELDS];
-    uint64_t constant[SJDB_SHAPE_FIELDS];
+    int varying_count, constant_count;
+    uint8_t varying[SJDB_SHAPE_FIELDS], constant[SJDB_SHAPE_FIELDS];
+    uint64_t constant_value[SJDB_SHAPE_FIELDS]; /* as constant[] lists them */
 };
+
+/* A choice with all that its numbers lead to. */
+struct sjdb_choice {
+    const char *solver, *algorithm, *library;
+    uint64_t first, count; /* its dictionary of values; count 0: the code is the value */
+    uint32_t revision, flags;
+    uint32_t width; /* of a value's code */
+    bool whole;     /* otherwise one of the numbers is wrong */
+};
+/* So many are made ready when a file is opened; it takes a bounded time, and files have fewer. */
+#define SJDB_READY_CHOICES 128
 
 /* One of the two sets of problems. */
 struct sjdb_set {
@@ -40,6 +51,8 @@ struct sjdb_set {
     uint32_t bucket_bits;
     uint32_t time_width; /* bits of an entry's time in the payload */
     uint64_t slot_mask;
+    uint64_t ready_count;
+    struct sjdb_choice ready[SJDB_READY_CHOICES];
 };
 
 /* Times whose codes begin at first_code: (first_mantissa + code - first_code) / scale. */
@@ -156,12 +169,21 @@ void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_
 /* False at the end, and where the look is damaged. */
 bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sjdb_item *item);
 
-struct sjdb_solver {
-    const char *name;
-    uint32_t revision, flags;
-};
-struct sjdb_solver sjdb_solver_of(struct sjdb_look *look, const struct sjdb_set *set,
-                                  uint64_t choice);
+/* Into *choice; what is wrong marks the look as damaged. */
+void sjdb_choice_read(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
+                      struct sjdb_choice *choice);
+/* The choice made ready, or read into *spare. */
+static inline const struct sjdb_choice *sjdb_choice_of(struct sjdb_look *look,
+                                                       const struct sjdb_set *set, uint64_t number,
+                                                       struct sjdb_choice *spare)
+{
+    if (number < set->ready_count) {
+        look->damaged = look->damaged || !set->ready[number].whole;
+        return &set->ready[number];
+    }
+    sjdb_choice_read(look, set, number, spare);
+    return spare;
+}
 
 /* Copies a struct to a caller, who may be compiled with a later header and have a larger one: what is
  * behind ours becomes 0. */

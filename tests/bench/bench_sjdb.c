@@ -318,16 +318,21 @@ static void shuffle(void *items, guint count, gsize size)
     }
 }
 
+/* In memory of their own, as they are asked for: a caller has just written the key that it asks with. */
 static void read_keys(GHashTable *entries)
 {
     GHashTableIter iter;
     gpointer key;
+    GStringChunk *texts = g_string_chunk_new(1 << 16);
     keys = g_ptr_array_new();
     g_hash_table_iter_init(&iter, entries);
     while (g_hash_table_iter_next(&iter, &key, NULL)) {
         g_ptr_array_add(keys, key);
     }
     shuffle(keys->pdata, keys->len, sizeof keys->pdata[0]);
+    for (guint i = 0; i < keys->len; i++) {
+        keys->pdata[i] = g_string_chunk_insert(texts, keys->pdata[i]);
+    }
 }
 
 static void read_rows(const char *path)
