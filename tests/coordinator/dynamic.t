@@ -36,7 +36,7 @@ sub json_of {
 
 my (undef, $errors, $status) = run('report', '--dynamic');
 is $status, 1, 'without a campaign it ends with 1';
-like $errors, qr/no campaign yet; skipjack tune/, 'and says what to do';
+like $errors, qr/no campaign of this farm's own yet; skipjack tune/, 'and says what to do';
 
 my $head = './bin/MIOpenDriver conv -n 1 -H 8 -W 8 -p 1 -q 1 -y 3 -x 3 -F 1';
 open my $file, '>', "$folder/net.txt" or die $!;

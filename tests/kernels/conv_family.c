@@ -66,7 +66,7 @@ static bool is_usual_layout(enum layout layout)
 }
 
 /* A kernel that is compiled already costs little to run: it has a problem of each kind in FP32. What
- * PoCL has to compile for each problem has fewer in rare layouts and in other types, and one in both. */
+ * PoCL has to compile for each problem has a single one in rare layouts and in other types. */
 static int problems_of(const struct claim *claim)
 {
     bool is_slow = context_is_cpu(&contexts[CONTEXT_HOST]);
@@ -76,11 +76,9 @@ static int problems_of(const struct claim *claim)
 
     if (test_is_long())
         return PROBLEMS_LONG;
-    if (is_mixed(&claim->cell) || (is_rare && !is_fp32))
+    if (is_mixed(&claim->cell) || is_rare || (is_slow && !is_fp32))
         return 1;
-    if (is_plain_fp32(&claim->cell) && solver->dynamic)
-        return conv_kind_count();
-    return is_rare || (is_slow && !is_fp32) ? PROBLEMS - 1 : PROBLEMS;
+    return is_plain_fp32(&claim->cell) && solver->dynamic ? conv_kind_count() : PROBLEMS;
 }
 
 /* The n-th of the kinds claimed, counted round. */
