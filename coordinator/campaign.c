@@ -132,6 +132,18 @@ static int verb_watch(int argc, char **argv)
     return store ? watch_campaign("campaign watch", store, id) : cli_fail("campaign watch", error);
 }
 
+/* A foreign campaign has no jobs that could be changed. */
+static bool suits_change(const struct campaign *campaign, const char *verb, GError **error)
+{
+    if (!campaign_is_foreign(campaign) || strcmp(verb, "drop") == 0)
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_STATE,
+                "campaign %" G_GINT64_FORMAT
+                " is foreign: it has nothing to work on, and can only be dropped",
+                campaign->id);
+    return false;
+}
+
 static int change(const char *verb, const char *text)
 {
     g_autofree char *command = g_strdup_printf("campaign %s", verb);
@@ -141,8 +153,10 @@ static int change(const char *verb, const char *text)
     struct campaign *campaign = store ? store_get_campaign(store, id, &error) : NULL;
     if (!campaign)
         return cli_fail(command, error);
+    bool changes =
+        suits_change(campaign, verb, &error) && store_change_campaign(store, id, verb, &error);
     campaign_free(campaign);
-    if (!store_change_campaign(store, id, verb, &error))
+    if (!changes)
         return cli_fail(command, error);
     fprintf(stderr, "campaign %" G_GINT64_FORMAT ": %s done\n", id, verb);
     return CLI_DONE;

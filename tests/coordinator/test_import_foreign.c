@@ -1,6 +1,7 @@
 #include "coordinator/import_foreign.h"
 
 #include "coordinator/cli.h"
+#include "coordinator/commands.h"
 #include "coordinator/report.h"
 #include "export/export.h"
 #include "export/formats/perf_db.h"
@@ -350,6 +351,26 @@ static void no_golden_version_comes_of_it(void)
     golden_summary_clear(&summary);
 }
 
+/* The command opens the database that the environment names: the scratch one. */
+static void it_can_be_dropped_and_nothing_else(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    bool is_new;
+    g_autofree char *id =
+        g_strdup_printf("%" G_GINT64_FORMAT, (gint64)import_both(store, folder, &is_new));
+    static const struct {
+        const char *verb;
+        int status;
+    } cases[] = {{"pause", 1}, {"resume", 1}, {"cancel", 1}, {"retry", 1}, {"drop", 0}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *verb = g_strdup(cases[i].verb);
+        char program[] = "campaign", *argv[] = {program, verb, id, NULL};
+        g_test_message("%s", verb);
+        g_assert_cmpint(command_campaign(3, argv), ==, cases[i].status);
+    }
+}
+
 /* The totals are those of the files as MIOpen ships them. */
 static void shipped_files_are_imported(void)
 {
@@ -395,6 +416,8 @@ int main(int argc, char **argv)
     g_test_add_func("/import_foreign/usage_counts_it_and_export_refuses_it",
                     usage_counts_it_and_export_refuses_it);
     g_test_add_func("/import_foreign/no_golden_version_comes_of_it", no_golden_version_comes_of_it);
+    g_test_add_func("/import_foreign/it_can_be_dropped_and_nothing_else",
+                    it_can_be_dropped_and_nothing_else);
     g_test_add_func("/import_foreign/shipped_files_are_imported", shipped_files_are_imported);
     return g_test_run();
 }
