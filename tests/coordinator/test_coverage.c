@@ -4,6 +4,7 @@
 #include "coordinator/plan.h"
 #include "export/formats/import.h"
 #include "solvers/problem_key.h"
+#include "tests/support/real_data.h"
 
 #include <string.h>
 
@@ -287,14 +288,11 @@ static void check_rule(const struct coverage *coverage)
 /* All lists in one; NULL, with the test skipped, where there are none. */
 static Import *read_lists(void)
 {
-    const char *data = g_getenv("SKIPJACK_DATA");
-    g_autofree char *folder = data ? g_build_filename(data, "problems", NULL) : NULL;
+    g_autofree char *folder = real_data("problems");
     g_autoptr(GDir) dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
     static const struct import_options options;
-    if (!dir) {
-        g_test_skip("SKIPJACK_DATA names no folder of real lists");
+    if (!dir)
         return NULL;
-    }
     Import *import = import_new(&options);
     for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
         g_autofree char *path = g_build_filename(folder, name, NULL);

@@ -9,6 +9,7 @@
 #include "export/usage.h"
 #include "solvers/problem_key.h"
 #include "tests/support/queue_farm.h"
+#include "tests/support/real_data.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
@@ -374,17 +375,16 @@ static void it_can_be_dropped_and_nothing_else(void)
 /* The totals are those of the files as MIOpen ships them. */
 static void shipped_files_are_imported(void)
 {
-    const char *data = g_getenv("SKIPJACK_DATA");
-    if (data == NULL || data[0] == '\0') {
-        g_test_skip("SKIPJACK_DATA names no folder with MIOpen's files");
+    g_autofree char *data = real_data("miopen");
+    if (data == NULL) {
         return;
     }
     g_autoptr(Store) store = scratch_store();
     g_autoptr(GError) error = NULL;
     struct foreign_import import;
     struct foreign_counts counts;
-    char *paths[] = {g_build_filename(data, "miopen", "gfx942130.HIP.fdb.txt.bz2", NULL),
-                     g_build_filename(data, "miopen", "gfx942130.db.bz2", NULL), NULL};
+    char *paths[] = {g_build_filename(data, "gfx942130.HIP.fdb.txt.bz2", NULL),
+                     g_build_filename(data, "gfx942130.db.bz2", NULL), NULL};
     g_assert_true(run(store, paths, NULL, &import, &error));
     g_assert_no_error(error);
     g_assert_cmpint(import.left_out, ==, 0);

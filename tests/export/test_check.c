@@ -3,6 +3,7 @@
 
 #include "export/formats/kernel_db.h"
 #include "export/formats/perf_db.h"
+#include "tests/support/real_data.h"
 #include "tests/support/temp_folder.h"
 
 #include <sqlite3.h>
@@ -390,10 +391,8 @@ static void shipped_files_give_the_counts_known(void)
         {"gfx942130.db.bz2", 9393, 21058, 0, 0},
         {"gfx1030_36.db.bz2", 5214, 9872, 3, 0},
     };
-    const char *data = g_getenv("SKIPJACK_DATA");
-    g_autofree char *folder = g_build_filename(data != NULL ? data : "", "miopen", NULL);
-    if (data == NULL || !g_file_test(folder, G_FILE_TEST_IS_DIR)) {
-        g_test_skip("SKIPJACK_DATA names no folder with MIOpen's files");
+    g_autofree char *folder = real_data("miopen");
+    if (folder == NULL) {
         return;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {

@@ -1,5 +1,6 @@
 #include "export/formats/import.h"
 #include "solvers/problem_key.h"
+#include "tests/support/real_data.h"
 
 #include <bzlib.h>
 #include <glib/gstdio.h>
@@ -347,13 +348,12 @@ static void test_real_lists(void)
         {"miopen_gtest_driver_lines.txt", 9, 9, 9, 25, 0},
         {"msra.txt", 2, 2, 2, 2, 0},
     };
-    const char *data = g_getenv("SKIPJACK_DATA");
-    if (data == NULL || data[0] == '\0') {
-        g_test_skip("SKIPJACK_DATA names no folder of real lists");
+    g_autofree char *folder = real_data("problems");
+    if (folder == NULL) {
         return;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autofree char *path = g_build_filename(data, "problems", rows[i].name, NULL);
+        g_autofree char *path = g_build_filename(folder, rows[i].name, NULL);
         g_autoptr(GError) error = NULL;
         g_autoptr(Import) import = import_new(&no_options);
         g_assert_true(import_file(import, path, &error));
@@ -366,11 +366,9 @@ static void test_real_lists(void)
 /* Whatever a list holds, most of it is read, and each line that is not has its reason. */
 static void test_all_real_lists(void)
 {
-    const char *data = g_getenv("SKIPJACK_DATA");
-    g_autofree char *folder = data != NULL ? g_build_filename(data, "problems", NULL) : NULL;
+    g_autofree char *folder = real_data("problems");
     g_autoptr(GDir) dir = folder != NULL ? g_dir_open(folder, 0, NULL) : NULL;
     if (dir == NULL) {
-        g_test_skip("SKIPJACK_DATA names no folder of real lists");
         return;
     }
     for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {

@@ -4,6 +4,7 @@
 #include "export/formats/find_db.h"
 #include "export/formats/kernel_db.h"
 #include "export/formats/perf_db.h"
+#include "tests/support/real_data.h"
 #include "tests/support/temp_folder.h"
 
 #include <jansson.h>
@@ -622,15 +623,11 @@ static void json_holds_every_conflict(void)
     free(printed);
 }
 
+/* The path of one of MIOpen's files; NULL, and the test is skipped, without them. */
 static char *real_file(const char *name)
 {
-    const char *data = g_getenv("SKIPJACK_DATA");
-    char *path = data != NULL ? g_build_filename(data, "miopen", name, NULL) : NULL;
-    if (path == NULL || !g_file_test(path, G_FILE_TEST_EXISTS)) {
-        g_clear_pointer(&path, g_free);
-        g_test_skip("SKIPJACK_DATA names no folder with MIOpen's files");
-    }
-    return path;
+    g_autofree char *folder = real_data("miopen");
+    return folder != NULL ? g_build_filename(folder, name, NULL) : NULL;
 }
 
 /* Of a file in order without bad entries nothing changes; the older form survives itself. */

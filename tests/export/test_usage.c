@@ -5,6 +5,7 @@
 #include "schema/store_golden.h"
 #include "solvers/problem_key.h"
 #include "tests/support/queue_farm.h"
+#include "tests/support/real_data.h"
 #include "tests/support/temp_folder.h"
 
 #include <jansson.h>
@@ -369,17 +370,17 @@ static void shipped_files_cover_the_counts_known(void)
         {"Resnet50_v1.5_FP16_BS256.txt", "gfx942130.HIP.fdb.txt.bz2", 131, 68},
         {"Resnet50_v1.5_FP16_BS256.txt", "gfx1030_36.HIP.fdb.txt.bz2", 131, 130},
     };
-    const char *data = g_getenv("SKIPJACK_DATA");
-    if (data == NULL || data[0] == '\0') {
-        g_test_skip("SKIPJACK_DATA names no folder with MIOpen's files");
+    g_autofree char *lists = real_data("problems");
+    g_autofree char *databases = lists != NULL ? real_data("miopen") : NULL;
+    if (databases == NULL) {
         return;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(Usage) usage = usage_new();
         g_autoptr(GError) error = NULL;
         struct usage_summary summary;
-        g_autofree char *list = g_build_filename(data, "problems", cases[i].list, NULL);
-        g_autofree char *file = g_build_filename(data, "miopen", cases[i].file, NULL);
+        g_autofree char *list = g_build_filename(lists, cases[i].list, NULL);
+        g_autofree char *file = g_build_filename(databases, cases[i].file, NULL);
         g_assert_true(usage_read_list(usage, list, &error));
         g_assert_true(usage_read_find_db(usage, file, &error));
         g_assert_no_error(error);
