@@ -109,9 +109,37 @@ static double time_of(struct sjdb_look *look, uint64_t code)
     return (double)(range->first_mantissa + (code - range->first_code)) / range->scale;
 }
 
-static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item,
-                       struct skipjackdb_entry *entry)
+int sjdb_set_entries(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
+                     const struct sjdb_entries *into, size_t *count)
 {
+    struct sjdb_look look = {db, false};
+    struct sjdb_items items;
+    struct sjdb_item item;
+    size_t found = 0;
+    if (count == NULL || into->entry_size < into->made_size ||
+        (into->entries == NULL && into->room > 0)) {
+        return SKIPJACKDB_USAGE;
+    }
+    *count = 0;
+    if (number >= set->part[SJDB_PROBLEM_LISTS].count) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    sjdb_items_init(&look, set, number, &items);
+    for (; found < into->room && sjdb_items_next(&look, &items, &item); found++) {
+        void *entry = (char *)into->entries + found * into->entry_size;
+        into->fill(&look, &item, entry);
+        memset((char *)entry + into->made_size, 0, into->entry_size - into->made_size);
+    }
+    if (look.damaged) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    *count = found + (size_t)(items.end - items.next);
+    return SKIPJACKDB_OK;
+}
+
+static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item, void *room)
+{
+    struct skipjackdb_entry *entry = room;
     struct sjdb_choice spare;
     const struct sjdb_choice *choice = sjdb_choice_of(look, &look->db->find, item->choice, &spare);
     entry->solver = choice->solver;
@@ -126,29 +154,8 @@ static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item,
 int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_entry *entries,
                        size_t entry_size, size_t room, size_t *count)
 {
-    struct sjdb_look look = {db, false};
-    struct sjdb_items items;
-    struct sjdb_item item;
-    size_t found = 0;
-    if (db == NULL || count == NULL || entry_size < sizeof *entries ||
-        (entries == NULL && room > 0)) {
-        return SKIPJACKDB_USAGE;
-    }
-    *count = 0;
-    if (number >= skipjackdb_problem_count(db)) {
-        return SKIPJACKDB_NOT_FOUND;
-    }
-    sjdb_items_init(&look, &db->find, number, &items);
-    for (; found < room && sjdb_items_next(&look, &items, &item); found++) {
-        struct skipjackdb_entry entry;
-        fill_entry(&look, &item, &entry);
-        sjdb_hand_out(&entry, sizeof entry, (char *)entries + found * entry_size, entry_size);
-    }
-    if (look.damaged) {
-        return SKIPJACKDB_DAMAGED;
-    }
-    *count = found + (size_t)(items.end - items.next);
-    return SKIPJACKDB_OK;
+    const struct sjdb_entries into = {entries, sizeof *entries, entry_size, room, fill_entry};
+    return db == NULL ? SKIPJACKDB_USAGE : sjdb_set_entries(db, &db->find, number, &into, count);
 }
 
 static bool within(struct sjdb_look *look, const struct sjdb_item *item,

@@ -62,9 +62,9 @@ int skipjackdb_perf_find(const skipjackdb *db, const struct skipjackdb_problem *
                                 : SKIPJACKDB_NOT_FOUND;
 }
 
-static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item,
-                       struct skipjackdb_perf_entry *entry)
+static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item, void *room)
 {
+    struct skipjackdb_perf_entry *entry = room;
     struct sjdb_choice spare;
     const struct sjdb_choice *choice = sjdb_choice_of(look, &look->db->perf, item->choice, &spare);
     entry->solver = choice->solver;
@@ -77,29 +77,8 @@ int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,
                             struct skipjackdb_perf_entry *entries, size_t entry_size, size_t room,
                             size_t *count)
 {
-    struct sjdb_look look = {db, false};
-    struct sjdb_items items;
-    struct sjdb_item item;
-    size_t found = 0;
-    if (db == NULL || count == NULL || entry_size < sizeof *entries ||
-        (entries == NULL && room > 0)) {
-        return SKIPJACKDB_USAGE;
-    }
-    *count = 0;
-    if (number >= skipjackdb_perf_count(db)) {
-        return SKIPJACKDB_NOT_FOUND;
-    }
-    sjdb_items_init(&look, &db->perf, number, &items);
-    for (; found < room && sjdb_items_next(&look, &items, &item); found++) {
-        struct skipjackdb_perf_entry entry;
-        fill_entry(&look, &item, &entry);
-        sjdb_hand_out(&entry, sizeof entry, (char *)entries + found * entry_size, entry_size);
-    }
-    if (look.damaged) {
-        return SKIPJACKDB_DAMAGED;
-    }
-    *count = found + (size_t)(items.end - items.next);
-    return SKIPJACKDB_OK;
+    const struct sjdb_entries into = {entries, sizeof *entries, entry_size, room, fill_entry};
+    return db == NULL ? SKIPJACKDB_USAGE : sjdb_set_entries(db, &db->perf, number, &into, count);
 }
 
 int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *problem,

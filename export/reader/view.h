@@ -169,6 +169,16 @@ void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_
 /* False at the end, and where the look is damaged. */
 bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sjdb_item *item);
 
+/* Where a problem's entries go, and how one is made of an item. A caller may be compiled with a later
+ * header and have larger ones: what is behind ours becomes 0. */
+struct sjdb_entries {
+    void *entries;
+    size_t made_size, entry_size, room;
+    void (*fill)(struct sjdb_look *look, const struct sjdb_item *item, void *entry);
+};
+int sjdb_set_entries(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
+                     const struct sjdb_entries *into, size_t *count);
+
 /* Into *choice; what is wrong marks the look as damaged. */
 void sjdb_choice_read(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                       struct sjdb_choice *choice);
