@@ -4,41 +4,16 @@
 #include <string.h>
 
 #include "kernels/msgpack.h"
+#include "kernels/span.h"
 
 #define ELFOSABI_AMDGPU_HSA 64
 #define NT_AMDGPU_METADATA  32
 #define TARGET_PREFIX       "amdgcn-amd-amdhsa--"
 
-/* A stretch of the object's bytes. */
-struct span {
-    const uint8_t *start;
-    size_t length;
-};
-
 static bool object_error(GError **error, const char *what)
 {
     g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT, "the code object %s", what);
     return false;
-}
-
-/* The part of a span, where it holds all of it. */
-static bool span_part(const struct span *whole, uint64_t offset, uint64_t length, struct span *part)
-{
-    if (offset > whole->length || length > whole->length - offset)
-        return false;
-    *part = (struct span){whole->start + offset, (size_t)length};
-    return true;
-}
-
-/* Copied out, since nothing in a file of others need be aligned. */
-static bool span_copy(const struct span *whole, uint64_t offset, void *to, size_t bytes)
-{
-    struct span part;
-
-    if (!span_part(whole, offset, bytes, &part))
-        return false;
-    memcpy(to, part.start, bytes);
-    return true;
 }
 
 static bool header_read(const struct span *whole, Elf64_Ehdr *header, GError **error)

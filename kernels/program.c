@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/amd_object.h"
+#include "kernels/cuda_object.h"
 #include "kernels/kernel_source.h"
 
 /* The object's bytes; free with g_bytes_unref(). */
@@ -55,24 +56,54 @@ bool program_hash(const char *file, const struct target *target, char hash[PROGR
     return bytes != NULL;
 }
 
-static bool check_amd_object(GBytes *bytes, const char *file, const char *entry,
-                             const struct target *target, struct code_object *object,
-                             GError **error)
+static bool other_target(const char *made_for, const struct target *target, GError **error)
+{
+    g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT,
+                "it is a code object for %s, and the target is %s", made_for, target->id);
+    return false;
+}
+
+static bool take_amd_facts(GBytes *bytes, const char *entry, const struct target *target,
+                           struct code_object *object, GError **error)
 {
     struct amd_object read;
 
-    if (!amd_object_read(bytes, entry, &read, error)) {
-        g_prefix_error(error, "%s: ", file);
+    if (!amd_object_read(bytes, entry, &read, error))
         return false;
-    }
-    if (!amd_object_suits(read.target, target)) {
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT,
-                    "%s is a code object for %s, and the target is %s", file, read.target,
-                    target->id);
-        return false;
-    }
+    if (!amd_object_suits(read.target, target))
+        return other_target(read.target, target, error);
     amd_kernel_facts(&read.kernel, object);
     return true;
+}
+
+static bool take_cuda_facts(GBytes *bytes, const char *entry, const struct target *target,
+                            struct code_object *object, GError **error)
+{
+    struct cuda_object read;
+
+    if (!cuda_object_read(bytes, entry, &read, error))
+        return false;
+    if (!cuda_object_suits(&read, target)) {
+        g_autofree char *made_for = g_strdup_printf("sm_%d", read.arch);
+        return other_target(made_for, target, error);
+    }
+    object->registers = (int)read.registers;
+    object->scratch_bytes = read.stack_bytes;
+    return true;
+}
+
+/* What the object itself says; of a CPU's nothing. False where it is damaged, or another target's. */
+static bool take_facts(GBytes *bytes, const char *entry, const struct target *target,
+                       struct code_object *object, GError **error)
+{
+    object->registers = object->spills = -1;
+    object->scratch_bytes = -1;
+    switch (target->vendor) {
+    case VENDOR_AMD: return take_amd_facts(bytes, entry, target, object, error);
+    case VENDOR_NVIDIA: return take_cuda_facts(bytes, entry, target, object, error);
+    case VENDOR_CPU: return true;
+    }
+    g_assert_not_reached();
 }
 
 /* An object may be replaced at any time, and its code must not lie under another one's key. */
@@ -103,11 +134,10 @@ static bool take_ready_object(const struct program *program, const struct target
 
     if (!bytes || !check_asked_for(bytes, program, error))
         return false;
-    object->registers = object->spills = -1;
-    object->scratch_bytes = -1;
-    if (target->vendor == VENDOR_AMD &&
-        !check_amd_object(bytes, program->file, program->entry, target, object, error))
+    if (!take_facts(bytes, program->entry, target, object, error)) {
+        g_prefix_error(error, "%s: ", program->file);
         return false;
+    }
     object->code = g_steal_pointer(&bytes);
     object->log = g_strdup("");
     object->seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;

@@ -23,7 +23,7 @@ struct program {
     const char *hash; /* what program_hash() said of it; NULL for what is there now */
 };
 
-/* Compiles, assembles, or reads the object; for AMD's it checks that it is one for the target and has
+/* Compiles, assembles, or reads the object; for a GPU's it checks that it is one for the target and has
  * the entry. Fails as toolchain->compile() does; KERNELS_ERROR_TARGET when the toolchain
  * assembles nothing, KERNELS_ERROR_OBJECT for an object that is none or is another target's,
  * KERNELS_ERROR_SOURCE for one that is not, or no longer, the one asked for. */

@@ -10,6 +10,7 @@ G_DEFINE_QUARK(skipjack - kernels - error - quark, kernels_error)
 
 const struct toolchain *const toolchain_table[] = {
     &toolchain_clang,
+    &toolchain_nvrtc,
     &toolchain_opencl,
 };
 

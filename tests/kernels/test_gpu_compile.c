@@ -1,6 +1,6 @@
 /*
- * The kernels of every solver compile for AMD's architectures, at the default
- * configs of many shapes without a spilled register and without scratch memory.
+ * The kernels of every solver compile for AMD's and NVIDIA's architectures, at the default
+ * configs of many shapes without spilled registers and scratch memory.
  * The table is walked as it is: a solver that is added is compiled here with the
  * others. Each architecture takes the first shape that a solver serves, and they
  * take turns at the others; the long suite walks all layouts and types so, and
@@ -16,15 +16,17 @@
 #include "tests/support/conv_kinds.h"
 #include "tests/support/test_effort.h"
 
-/* Which clang is to compile for what, an architecture and units of a product. */
+/* Which compiler is to compile for what, an architecture and units of a product: one of the clangs by
+ * name, or NVRTC. */
 static const struct machine {
-    const char *clang, *target;
+    const char *compiler, *target;
     bool sanitized; /* serves under a sanitizer too */
 } machines[] = {
     {"clang-15", "gfx900_64", false},  {"clang-15", "gfx906_60", false},
     {"clang-15", "gfx90878", false},   {"clang-15", "gfx90a68", true},
     {"clang-15", "gfx1030_36", false}, {"clang-19", "gfx942130", false},
     {"clang-19", "gfx1100_48", false}, {"clang-19", "gfx1201_64", true},
+    {"nvrtc", "sm_90_132_80g", false},
 };
 
 /* Under a sanitizer it is the toolchain that is looked at, with one architecture a clang. */
@@ -195,13 +197,24 @@ static int spills_of(const struct code_object *object, const struct task *task)
     return (int)read.kernel.vector_spills;
 }
 
+/* For AMD none; for NVIDIA some registers are kept in memory over a 64-bit division, which is a call there, and
+ * of the longest Fourier transform a few more. */
+#define CUDA_STACK_BYTES 96
+
+static bool is_within_registers(const struct code_object *object, const struct task *task)
+{
+    if (task->target->vendor == VENDOR_NVIDIA)
+        return object->scratch_bytes <= CUDA_STACK_BYTES;
+    return object->scratch_bytes == 0 && spills_of(object, task) == 0;
+}
+
 /* What is wrong with a kernel that compiled, NULL for nothing. */
 static char *fault_of(const struct code_object *object, const struct task *task)
 {
     int64_t local_bytes = object->local_bytes + task->launch->local_bytes;
     if (object->log[0])
         return g_strdup_printf("the compiler warns: %s", object->log);
-    if (object->scratch_bytes != 0 || spills_of(object, task) != 0)
+    if (!is_within_registers(object, task))
         return g_strdup_printf("%d registers spilled, %" G_GINT64_FORMAT " bytes of scratch, %d "
                                "registers",
                                object->spills, object->scratch_bytes, object->registers);
@@ -267,7 +280,8 @@ static void test_default_kernels_compile_without_spills(gconstpointer data)
     struct target target;
     g_assert_true(target_parse(machine->target, &target, &error));
     g_assert_no_error(error);
-    g_setenv("SKIPJACK_CLANG", machine->clang, TRUE);
+    g_setenv("SKIPJACK_CLANG", machine->compiler, TRUE);
+    toolchain = toolchain_for_target(&target);
     if (!toolchain->can_compile(&target, &error)) {
         g_test_skip(error->message);
         return;
@@ -281,12 +295,11 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    toolchain = toolchain_find("clang");
     for (size_t i = 0; i < G_N_ELEMENTS(machines); i++) {
         if (!EVERY_MACHINE && !machines[i].sanitized)
             continue;
-        g_autofree char *path = g_strdup_printf("/amd_compile/defaults_do_not_spill_%s_%s",
-                                                machines[i].clang, machines[i].target);
+        g_autofree char *path = g_strdup_printf("/gpu_compile/defaults_do_not_spill_%s_%s",
+                                                machines[i].compiler, machines[i].target);
         g_test_add_data_func(path, &machines[i], test_default_kernels_compile_without_spills);
     }
     return g_test_run();
