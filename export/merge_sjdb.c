@@ -292,7 +292,7 @@ static bool read_back(const struct sjdb_writing *writing, const char *path, GErr
 
 bool merge_sjdb_write(struct merge *merge, const char *path, GError **error)
 {
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     struct sjdb_writing writing = {.merge = merge, .writer = writer};
     writing.texts = g_ptr_array_new_with_free_func(g_free);
     writing.entries = g_array_new(FALSE, FALSE, sizeof(struct sjdb_find_entry));
@@ -304,6 +304,6 @@ bool merge_sjdb_write(struct merge *merge, const char *path, GError **error)
     }
     write_configs(&writing);
     set_solvers(&writing);
-    return write_kernels(&writing, error) && sjdb_writer_finish(writer, path, error) &&
+    return write_kernels(&writing, error) && sjdb_writer_finish(writer, error) &&
            read_back(&writing, path, error);
 }

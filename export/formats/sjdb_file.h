@@ -5,7 +5,7 @@
 #ifndef EXPORT_SJDB_FILE_H
 #define EXPORT_SJDB_FILE_H
 
-#include "export/formats/export_error.h"
+#include "export/formats/spool.h"
 
 /* Numbers of given widths, one behind the other, least bits first. */
 struct sjdb_bits {
@@ -32,6 +32,9 @@ void sjdb_file_add_array(SjdbFile *file, uint32_t kind, const GArray *items);
 void sjdb_file_add_bits(SjdbFile *file, uint32_t kind, const struct sjdb_bits *bits, unsigned width,
                         uint64_t count);
 void sjdb_file_add_bytes(SjdbFile *file, uint32_t kind, const void *bytes, gsize count);
+/* Bytes of a spool, which must live until the file is written. */
+bool sjdb_file_add_spooled(SjdbFile *file, uint32_t kind, const Spool *spool, goffset start,
+                           gsize count, GError **error);
 
 /* Written beside and renamed: nobody sees half a file, and who has the old one mapped keeps it. */
 bool sjdb_file_write(const SjdbFile *file, const char *path, GError **error);

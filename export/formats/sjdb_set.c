@@ -60,16 +60,15 @@ static void rename_field(struct sjdb_rows *rows, int field, const GArray *ranks,
     }
 }
 
-static void rename_all(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
-                       bool values_are_texts)
+static void rename_all(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming)
 {
     rename_field(&builder->variants, SJDB_VARIANT_EPILOGUE, renaming->texts, true);
     rename_field(&builder->choices, CHOICE_SOLVER, renaming->solvers, false);
     rename_field(&builder->choices, CHOICE_ALGORITHM, renaming->texts, true);
     rename_field(&builder->choices, CHOICE_LIBRARY, renaming->texts, true);
-    for (guint i = 0; values_are_texts && i < builder->items->len; i++) {
+    for (guint i = 0; renaming->values != NULL && i < builder->items->len; i++) {
         struct sjdb_set_item *item = &g_array_index(builder->items, struct sjdb_set_item, i);
-        item->value = g_array_index(renaming->texts, guint32, item->value);
+        item->value = g_array_index(renaming->values, guint32, item->value);
     }
 }
 
@@ -408,14 +407,13 @@ static void write_sections(const struct writing *writing)
 }
 
 bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
-                    uint32_t base, bool values_are_texts, const struct sjdb_times *times,
-                    SjdbFile *file, GError **error)
+                    uint32_t base, const struct sjdb_times *times, SjdbFile *file, GError **error)
 {
     struct writing writing = {builder, times, base, file, NULL, NULL};
     if (builder->records->len == 0) {
         return true;
     }
-    rename_all(builder, renaming, values_are_texts);
+    rename_all(builder, renaming);
     bool ordered = put_in_order(&writing, error);
     if (ordered) {
         write_sections(&writing);

@@ -1,6 +1,6 @@
 /*
- * One of the two sets of problems of a .sjdb file in the making: the problems with find entries, or
- * those with perf params. Internal to the writer.
+ * A set of problems of a .sjdb file in the making: those with find entries, with perf params, or with
+ * solutions. Internal to the writer.
  */
 #ifndef EXPORT_SJDB_SET_H
 #define EXPORT_SJDB_SET_H
@@ -11,7 +11,7 @@
 
 struct sjdb_set_item {
     guint32 choice;
-    uint64_t value; /* workspace, or the text of the params */
+    uint64_t value; /* workspace, the text of the params, or the recipe */
     double time_ms;
 };
 
@@ -33,12 +33,11 @@ void sjdb_set_add(struct sjdb_set_builder *builder, const struct skipjackdb_prob
 /* What ids become in the file. */
 struct sjdb_renaming {
     const GArray *texts, *solvers; /* guint32: rank by id */
+    const GArray *values;          /* likewise, NULL where values are numbers */
 };
-/* Writes all sections of the set, which begin at kind `base`; with times where times is not NULL, and
- * with texts for values where values_are_texts. EXPORT_ERROR_SYNTAX when a problem was added
- * twice. */
+/* Writes all sections of the set, which begin at kind `base`; with times where times is not NULL.
+ * EXPORT_ERROR_SYNTAX when a problem was added twice. */
 bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
-                    uint32_t base, bool values_are_texts, const struct sjdb_times *times,
-                    SjdbFile *file, GError **error);
+                    uint32_t base, const struct sjdb_times *times, SjdbFile *file, GError **error);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "export/formats/perf_db.h"
 #include "export/formats/sjdb_kernels.h"
+#include "export/formats/sjdb_recipes.h"
 #include "export/formats/sjdb_set.h"
 
 #include <string.h>
@@ -26,15 +27,17 @@ struct solver_facts {
 struct sjdb_writer {
     struct names texts, solvers;
     GArray *facts; /* struct solver_facts, by solver's id */
-    char *meta;
-    struct sjdb_set_builder find, perf;
+    char *path, *meta;
+    struct sjdb_set_builder find, perf, solved;
     struct sjdb_kernels kernels;
-    GHashTable *rows; /* struct problem in its normal form to GArray of struct param */
+    struct sjdb_recipes recipes;
+    GHashTable *rows;     /* struct problem in its normal form to GArray of struct answer: params */
+    GHashTable *problems; /* struct problem to GArray of struct answer: recipes */
 };
 
-/* A solver's params of a row. */
-struct param {
-    guint32 solver, text; /* ids */
+/* What is known of a solver for a problem or row: ids. */
+struct answer {
+    guint32 solver, value;
 };
 
 static void names_init(struct names *names)
@@ -88,7 +91,13 @@ static gboolean problem_equal_to(gconstpointer a, gconstpointer b)
     return problem_equal(a, b);
 }
 
-SjdbWriter *sjdb_writer_new(void)
+static GHashTable *answers_new(void)
+{
+    return g_hash_table_new_full(problem_hash_of, problem_equal_to, g_free,
+                                 (GDestroyNotify)g_array_unref);
+}
+
+SjdbWriter *sjdb_writer_new(const char *path)
 {
     SjdbWriter *writer = g_new0(SjdbWriter, 1);
     names_init(&writer->texts);
@@ -96,9 +105,12 @@ SjdbWriter *sjdb_writer_new(void)
     writer->facts = g_array_new(FALSE, TRUE, sizeof(struct solver_facts));
     sjdb_set_builder_init(&writer->find);
     sjdb_set_builder_init(&writer->perf);
-    sjdb_kernels_init(&writer->kernels);
-    writer->rows = g_hash_table_new_full(problem_hash_of, problem_equal_to, g_free,
-                                         (GDestroyNotify)g_array_unref);
+    sjdb_set_builder_init(&writer->solved);
+    sjdb_kernels_init(&writer->kernels, path);
+    sjdb_recipes_init(&writer->recipes);
+    writer->path = g_strdup(path);
+    writer->rows = answers_new();
+    writer->problems = answers_new();
     return writer;
 }
 
@@ -110,8 +122,12 @@ void sjdb_writer_free(SjdbWriter *writer)
     g_free(writer->meta);
     sjdb_set_builder_clear(&writer->find);
     sjdb_set_builder_clear(&writer->perf);
+    sjdb_set_builder_clear(&writer->solved);
     sjdb_kernels_clear(&writer->kernels);
+    sjdb_recipes_clear(&writer->recipes);
     g_hash_table_unref(writer->rows);
+    g_hash_table_unref(writer->problems);
+    g_free(writer->path);
     g_free(writer);
 }
 
@@ -218,14 +234,28 @@ static bool row_problem(const struct perf_row *row, struct problem *problem, GEr
     return true;
 }
 
-static GArray *params_of(SjdbWriter *writer, const struct problem *problem)
+/* Whether the solver has no answer yet, so that one may be added. */
+static bool has_room(const GHashTable *answers, const struct problem *problem, guint32 solver)
 {
-    GArray *params = g_hash_table_lookup(writer->rows, problem);
-    if (params == NULL) {
-        params = g_array_new(FALSE, FALSE, sizeof(struct param));
-        g_hash_table_insert(writer->rows, g_memdup2(problem, sizeof *problem), params);
+    const GArray *held = g_hash_table_lookup((GHashTable *)answers, problem);
+    for (guint i = 0; held != NULL && i < held->len; i++) {
+        if (g_array_index(held, struct answer, i).solver == solver) {
+            return false;
+        }
     }
-    return params;
+    return held == NULL || held->len < SJDB_LIST_MAX;
+}
+
+static void add_answer(GHashTable *answers, const struct problem *problem, guint32 solver,
+                       guint32 value)
+{
+    const struct answer answer = {solver, value};
+    GArray *held = g_hash_table_lookup(answers, problem);
+    if (held == NULL) {
+        held = g_array_new(FALSE, FALSE, sizeof(struct answer));
+        g_hash_table_insert(answers, g_memdup2(problem, sizeof *problem), held);
+    }
+    g_array_append_val(held, answer);
 }
 
 bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const char *solver,
@@ -235,20 +265,41 @@ bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const 
     if (!row_problem(row, &problem, error)) {
         return false;
     }
-    GArray *held = params_of(writer, &problem);
-    struct param param = {add_solver(writer, solver), names_add(&writer->texts, params)};
-    bool again = held->len >= SJDB_LIST_MAX;
-    for (guint i = 0; i < held->len; i++) {
-        again = again || g_array_index(held, struct param, i).solver == param.solver;
-    }
-    if (again) {
+    guint32 id = add_solver(writer, solver);
+    if (!has_room(writer->rows, &problem, id)) {
         char key[PROBLEM_KEY_MAX];
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
                     "the row '%s' has params of '%s' already, or too many", perf_row_key(row, key),
                     solver);
         return false;
     }
-    g_array_append_val(held, param);
+    add_answer(writer->rows, &problem, id, names_add(&writer->texts, params));
+    return true;
+}
+
+bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem, const char *solver,
+                              const char *params, const struct solution *solution,
+                              const struct sjdb_kernel_name *kernels, GError **error)
+{
+    uint64_t entries[SOLUTION_LAUNCHES_MAX], names[SOLUTION_LAUNCHES_MAX];
+    guint32 id = add_solver(writer, solver);
+    if (!has_room(writer->problems, problem, id)) {
+        char key[PROBLEM_KEY_MAX];
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                    "the problem '%s' has a solution of '%s' already, or too many",
+                    problem_key(problem, key), solver);
+        return false;
+    }
+    if (!sjdb_recipes_check(solution, error)) {
+        return false;
+    }
+    for (int i = 0; i < solution->launch_count; i++) {
+        entries[i] = names_add(&writer->texts, solution->launches[i].entry);
+        names[i] = sjdb_kernels_id(&writer->kernels, kernels[i].name, kernels[i].args);
+    }
+    add_answer(
+        writer->problems, problem, id,
+        sjdb_recipes_add(&writer->recipes, solution, add_text(writer, params), entries, names));
     return true;
 }
 
@@ -261,30 +312,31 @@ bool sjdb_writer_add_kernel(SjdbWriter *writer, const char *name, const char *ar
 static gint compare_solvers(gconstpointer a, gconstpointer b, gpointer data)
 {
     const GPtrArray *names = data;
-    return strcmp(names->pdata[((const struct param *)a)->solver],
-                  names->pdata[((const struct param *)b)->solver]);
+    return strcmp(names->pdata[((const struct answer *)a)->solver],
+                  names->pdata[((const struct answer *)b)->solver]);
 }
 
-static void add_rows(SjdbWriter *writer)
+/* Into the set, each problem's answers by solver. */
+static void add_answers(SjdbWriter *writer, GHashTable *answers, struct sjdb_set_builder *set)
 {
     GHashTableIter iter;
-    gpointer problem, held;
+    gpointer problem, data;
     g_autoptr(GArray) items = g_array_new(FALSE, TRUE, sizeof(struct sjdb_set_item));
-    g_hash_table_iter_init(&iter, writer->rows);
-    while (g_hash_table_iter_next(&iter, &problem, &held)) {
+    g_hash_table_iter_init(&iter, answers);
+    while (g_hash_table_iter_next(&iter, &problem, &data)) {
         struct skipjackdb_problem read = {.size = sizeof read};
-        GArray *params = held;
-        g_array_sort_with_data(params, compare_solvers, writer->solvers.names);
+        GArray *held = data;
+        g_array_sort_with_data(held, compare_solvers, writer->solvers.names);
         g_array_set_size(items, 0);
-        for (guint i = 0; i < params->len; i++) {
-            const struct param *param = &g_array_index(params, struct param, i);
-            const uint64_t choice[CHOICE_FIELDS] = {[CHOICE_SOLVER] = param->solver};
-            struct sjdb_set_item item = {.choice = sjdb_rows_add(&writer->perf.choices, choice),
-                                         .value = param->text};
+        for (guint i = 0; i < held->len; i++) {
+            const struct answer *answer = &g_array_index(held, struct answer, i);
+            const uint64_t choice[CHOICE_FIELDS] = {[CHOICE_SOLVER] = answer->solver};
+            struct sjdb_set_item item = {.choice = sjdb_rows_add(&set->choices, choice),
+                                         .value = answer->value};
             g_array_append_val(items, item);
         }
         to_reader(problem, &read);
-        sjdb_set_add(&writer->perf, &read, 0,
+        sjdb_set_add(set, &read, add_text(writer, ((const struct problem *)problem)->epilogue),
                      (const struct sjdb_set_item *)(const void *)items->data, items->len);
     }
 }
@@ -334,30 +386,47 @@ static bool write_find(SjdbWriter *writer, const struct sjdb_renaming *renaming,
     }
     sjdb_times_init(&times, values, items->len);
     sjdb_times_write(&times, file);
-    bool written = sjdb_set_write(&writer->find, renaming, SJDB_FIND, false, &times, file, error);
+    bool written = sjdb_set_write(&writer->find, renaming, SJDB_FIND, &times, file, error);
     sjdb_times_clear(&times);
     return written;
 }
 
-bool sjdb_writer_finish(SjdbWriter *writer, const char *path, GError **error)
+/* Texts are all known by now. */
+static bool write_sets(SjdbWriter *writer, const GArray *text_rank, const GArray *solver_rank,
+                       SjdbFile *file, GError **error)
+{
+    g_autoptr(GArray) kernel_rank = sjdb_kernels_ranks(&writer->kernels, error);
+    if (kernel_rank == NULL) {
+        return false;
+    }
+    g_autoptr(GArray) recipe_rank =
+        sjdb_recipes_write(&writer->recipes, text_rank, kernel_rank, file);
+    const struct sjdb_renaming find = {text_rank, solver_rank, NULL};
+    const struct sjdb_renaming perf = {text_rank, solver_rank, text_rank};
+    const struct sjdb_renaming solved = {text_rank, solver_rank, recipe_rank};
+    return write_find(writer, &find, file, error) &&
+           sjdb_set_write(&writer->perf, &perf, SJDB_PERF, NULL, file, error) &&
+           sjdb_set_write(&writer->solved, &solved, SJDB_SOLVED, NULL, file, error);
+}
+
+bool sjdb_writer_finish(SjdbWriter *writer, GError **error)
 {
     g_autoptr(SjdbFile) file = sjdb_file_new();
+    add_answers(writer, writer->rows, &writer->perf);
+    add_answers(writer, writer->problems, &writer->solved);
     g_autoptr(GArray) text_order = names_order(&writer->texts);
     g_autoptr(GArray) text_rank = sjdb_rank_of(text_order);
     g_autoptr(GArray) solver_order = names_order(&writer->solvers);
     g_autoptr(GArray) solver_rank = sjdb_rank_of(solver_order);
-    const struct sjdb_renaming renaming = {text_rank, solver_rank};
     if (writer->meta != NULL) {
         sjdb_file_add_bytes(file, SJDB_META, writer->meta, strlen(writer->meta) + 1);
     }
     write_texts(writer, text_order, file);
     write_solvers(writer, solver_order, text_rank, file);
-    add_rows(writer);
-    if (!write_find(writer, &renaming, file, error) ||
-        !sjdb_set_write(&writer->perf, &renaming, SJDB_PERF, true, NULL, file, error)) {
-        g_prefix_error(error, "cannot write '%s': ", path);
+    if (!write_sets(writer, text_rank, solver_rank, file, error) ||
+        !sjdb_kernels_write(&writer->kernels, file, error)) {
+        g_prefix_error(error, "cannot write '%s': ", writer->path);
         return false;
     }
-    sjdb_kernels_write(&writer->kernels, file);
-    return sjdb_file_write(file, path, error);
+    return sjdb_file_write(file, writer->path, error);
 }

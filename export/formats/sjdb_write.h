@@ -1,16 +1,19 @@
 /*
- * Writes a .sjdb file: find entries, perf params and kernels of one target in a file that libskipjackdb maps
- * and reads (export/reader/FORMAT.md). What is added is kept in memory, about 30 bytes an entry,
- * until the file is written; equal contents give equal bytes, in whatever order they came.
+ * Writes a .sjdb file: find entries, perf params, solutions and kernels of one target in a file that
+ * libskipjackdb maps and reads (export/reader/FORMAT.md). Until it is written, what is added is kept in
+ * memory, about 30 bytes an entry and 400 a solution, and code objects in a temporary file beside it.
+ * Equal contents give equal bytes, in whatever order they came.
  */
 #ifndef EXPORT_SJDB_WRITE_H
 #define EXPORT_SJDB_WRITE_H
 
 #include "export/formats/export_error.h"
 #include "solvers/problem_key.h"
+#include "solvers/solution.h"
 
 typedef struct sjdb_writer SjdbWriter;
-SjdbWriter *sjdb_writer_new(void);
+/* Of the file that is to be at the path. */
+SjdbWriter *sjdb_writer_new(const char *path);
 void sjdb_writer_free(SjdbWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SjdbWriter, sjdb_writer_free)
 
@@ -39,12 +42,25 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
 bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const char *solver,
                           const char *params, GError **error);
 
-/* A code object by kernel-db's name and args (kernel_db_name(), kernel_db_args()). EXPORT_ERROR_SYNTAX
- * for another one of the same name and args; the same again is nothing new. Keeps a reference. */
+/* Kernel-db's identity of the kernel of one launch (kernel_db_name(), kernel_db_args()). */
+struct sjdb_kernel_name {
+    const char *name, *args;
+};
+/* How one solver computes one problem: the config's text ("" for none), and its launches; kernels[i] is
+ * that of solution->launches[i], to be added before or after. The problem keeps its own params, also
+ * where it has an epilogue or shares a perf-db row. Of the launches' programs, nothing but the entry
+ * is looked at. EXPORT_ERROR_SYNTAX for a second solution of a solver, and for launches that cannot
+ * be; a kernel without a code object is an error of sjdb_writer_finish(). */
+bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem, const char *solver,
+                              const char *params, const struct solution *solution,
+                              const struct sjdb_kernel_name *kernels, GError **error);
+
+/* A code object by name and args, into the temporary file. EXPORT_ERROR_SYNTAX for another one of the
+ * same name and args; the same again is nothing new. */
 bool sjdb_writer_add_kernel(SjdbWriter *writer, const char *name, const char *args, GBytes *code,
                             GError **error);
 
 /* Writes the file beside its place and renames it. The writer can only be freed afterwards. */
-bool sjdb_writer_finish(SjdbWriter *writer, const char *path, GError **error);
+bool sjdb_writer_finish(SjdbWriter *writer, GError **error);
 
 #endif

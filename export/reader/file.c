@@ -31,7 +31,7 @@ const char *skipjackdb_error_text(int code)
 
 const char *skipjackdb_version(void)
 {
-    return "1.0";
+    return "1.1";
 }
 
 /* A section as the table states it. */
@@ -69,18 +69,15 @@ static struct sjdb_array *array_of(struct skipjackdb *db, uint32_t kind)
     if (kind > 0 && kind < SJDB_SINGLES) {
         return &db->single[kind];
     }
-    if (kind >= SJDB_FIND && kind < SJDB_FIND + SJDB_PART_COUNT) {
-        return &db->find.part[kind - SJDB_FIND];
-    }
-    if (kind >= SJDB_PERF && kind < SJDB_PERF + SJDB_PART_COUNT) {
-        return &db->perf.part[kind - SJDB_PERF];
-    }
-    return NULL;
+    struct sjdb_set *const sets[SJDB_SET_COUNT] = {&db->find, &db->perf, &db->solved};
+    uint32_t set = kind / SJDB_SET_KINDS, part = kind % SJDB_SET_KINDS;
+    return set >= 1 && set <= SJDB_SET_COUNT && part < SJDB_PART_COUNT ? &sets[set - 1]->part[part]
+                                                                       : NULL;
 }
 
 static bool is_row(uint32_t kind)
 {
-    uint32_t part = kind & 0xff;
+    uint32_t part = kind % SJDB_SET_KINDS;
     return kind >= SJDB_FIND && (part == SJDB_SHAPES || part == SJDB_VARIANTS);
 }
 
@@ -246,12 +243,14 @@ static int read_sections(struct skipjackdb *db)
     }
     fill_absent(db, db->single, SJDB_SINGLES);
     bool whole = texts_end(&db->single[SJDB_META]) && texts_end(&db->single[SJDB_STRINGS]) &&
-                 read_times(db) && read_set(db, &db->find) && read_set(db, &db->perf);
+                 read_times(db) && read_set(db, &db->find) && read_set(db, &db->perf) &&
+                 read_set(db, &db->solved);
     if (!whole) {
         return SKIPJACKDB_DAMAGED;
     }
     make_ready(db, &db->find);
     make_ready(db, &db->perf);
+    make_ready(db, &db->solved);
     return SKIPJACKDB_OK;
 }
 

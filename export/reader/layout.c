@@ -27,11 +27,17 @@ static const char *const kind_names[] = {
     [SJDB_KERNEL_CHECKS] = "kernel checks",
     [SJDB_GROUP_STARTS] = "group starts",
     [SJDB_GROUPS] = "groups",
+    [SJDB_RECIPE_STARTS] = "recipe starts",
+    [SJDB_RECIPES] = "recipes",
+    [SJDB_LAUNCH_STARTS] = "launch starts",
+    [SJDB_LAUNCHES] = "launches",
+    [SJDB_FORM_STARTS] = "form starts",
+    [SJDB_FORMS] = "forms",
 };
 
-/* Names of both sets of problems: find's first. */
-#define PART(number, text) [number] = {"find " text, "perf " text}
-static const char *const part_names[SJDB_PART_COUNT][2] = {
+/* Names of the sets of problems: find's first. */
+#define PART(number, text) [number] = {"find " text, "perf " text, "solved " text}
+static const char *const part_names[SJDB_PART_COUNT][SJDB_SET_COUNT] = {
     PART(SJDB_BUCKETS, "buckets"),
     PART(SJDB_FINGERPRINTS, "fingerprints"),
     PART(SJDB_SHAPES, "shapes"),
@@ -64,13 +70,9 @@ const char *sjdb_kind_name(uint32_t kind)
     if (kind < sizeof kind_names / sizeof kind_names[0]) {
         return kind_names[kind];
     }
-    if (kind >= SJDB_FIND && kind < SJDB_FIND + SJDB_PART_COUNT) {
-        return part_names[kind - SJDB_FIND][0];
-    }
-    if (kind >= SJDB_PERF && kind < SJDB_PERF + SJDB_PART_COUNT) {
-        return part_names[kind - SJDB_PERF][1];
-    }
-    return NULL;
+    uint32_t set = kind / SJDB_SET_KINDS, part = kind % SJDB_SET_KINDS;
+    return set >= 1 && set <= SJDB_SET_COUNT && part < SJDB_PART_COUNT ? part_names[part][set - 1]
+                                                                       : NULL;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -80,7 +82,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 }
 
 /* Every step is one to one in the hash and in the word: one changed word always shows. */
-uint64_t sjdb_checksum(const void *bytes, size_t size, uint64_t seed)
+uint64_t sjdb_checksum_words(const void *bytes, size_t size, uint64_t seed)
 {
     const uint8_t *at = bytes;
     uint64_t hash = seed;
@@ -89,9 +91,16 @@ uint64_t sjdb_checksum(const void *bytes, size_t size, uint64_t seed)
         memcpy(&word, at, 8);
         hash = mix(hash, le64toh(word));
     }
-    uint64_t last = (uint64_t)size << 56;
-    for (size_t i = 0; i < size; i++) {
-        last |= (uint64_t)at[i] << (8 * i);
+    return hash;
+}
+
+uint64_t sjdb_checksum(const void *bytes, size_t size, uint64_t seed)
+{
+    const uint8_t *end = (const uint8_t *)bytes + (size & ~(size_t)7);
+    uint64_t hash = sjdb_checksum_words(bytes, size, seed);
+    uint64_t last = (uint64_t)(size & 7) << 56;
+    for (size_t i = 0; i < (size & 7); i++) {
+        last |= (uint64_t)end[i] << (8 * i);
     }
     return mix(mix(hash, last), ODD_B);
 }
@@ -137,13 +146,12 @@ int64_t sjdb_formula_output(const struct skipjackdb_problem *problem, int axis)
     return span <= UINT32_MAX ? (uint32_t)span / (uint32_t)stride + INT64_C(1) : span / stride + 1;
 }
 
-/* Small differences of either sign become small numbers. */
-static uint64_t zigzag(uint64_t difference)
+uint64_t sjdb_zigzag(uint64_t difference)
 {
     return difference >> 63 ? ~(difference << 1) : difference << 1;
 }
 
-static uint64_t unzigzag(uint64_t number)
+uint64_t sjdb_unzigzag(uint64_t number)
 {
     return number & 1 ? ~(number >> 1) : number >> 1;
 }
@@ -160,7 +168,7 @@ void sjdb_shape_fields(const struct skipjackdb_problem *problem, uint64_t *field
         fields[4 + a] = (uint64_t)problem->in[a];
         fields[7 + a] = (uint64_t)problem->fil[a];
         fields[10 + a] =
-            zigzag((uint64_t)problem->out[a] - (uint64_t)sjdb_formula_output(problem, a));
+            sjdb_zigzag((uint64_t)problem->out[a] - (uint64_t)sjdb_formula_output(problem, a));
         fields[13 + a] = (uint64_t)problem->pad[a];
         fields[16 + a] = (uint64_t)problem->stride[a];
         fields[19 + a] = (uint64_t)problem->dilation[a];
@@ -180,7 +188,7 @@ void sjdb_shape_from_fields(const uint64_t *fields, struct skipjackdb_problem *p
         problem->stride[a] = (int64_t)fields[16 + a];
         problem->dilation[a] = (int64_t)fields[19 + a];
         problem->out[a] =
-            (int64_t)(unzigzag(fields[10 + a]) + (uint64_t)sjdb_formula_output(problem, a));
+            (int64_t)(sjdb_unzigzag(fields[10 + a]) + (uint64_t)sjdb_formula_output(problem, a));
     }
 }
 

@@ -12,7 +12,7 @@
 #define SJDB_MAGIC         "\x89SJDB\r\n\x1a"
 #define SJDB_MAGIC_BYTES   8
 #define SJDB_MAJOR         1
-#define SJDB_MINOR         0
+#define SJDB_MINOR         1
 #define SJDB_HEADER_BYTES  32
 #define SJDB_SECTION_BYTES 40
 #define SJDB_SECTIONS_MAX  1024
@@ -41,10 +41,19 @@ enum sjdb_kind {
     SJDB_KERNEL_CHECKS, /* checksums of the code objects */
     SJDB_GROUP_STARTS,  /* where each group's frame begins, and the end of the last */
     SJDB_GROUPS,        /* bytes: zstd frames */
+    SJDB_RECIPE_STARTS, /* where each recipe begins, and the end of the last; likewise below */
+    SJDB_RECIPES,       /* bytes: how a solver computes a problem */
+    SJDB_LAUNCH_STARTS,
+    SJDB_LAUNCHES, /* bytes: a launch of a recipe, or of many */
+    SJDB_FORM_STARTS,
+    SJDB_FORMS, /* bytes: what launches of different sizes share */
     SJDB_SINGLE_END,
-    SJDB_FIND = 0x100, /* the problems with find entries: + enum sjdb_part */
-    SJDB_PERF = 0x200, /* the perf-db rows, as problems in their normal form: + enum sjdb_part */
+    SJDB_FIND = 0x100,   /* the problems with find entries: + enum sjdb_part */
+    SJDB_PERF = 0x200,   /* the perf-db rows, as problems in their normal form: + enum sjdb_part */
+    SJDB_SOLVED = 0x300, /* the problems with recipes: + enum sjdb_part */
 };
+#define SJDB_SET_KINDS 0x100
+#define SJDB_SET_COUNT 3
 
 /* Arrays of a set of problems. */
 enum sjdb_part {
@@ -83,6 +92,10 @@ enum sjdb_part {
 #define SJDB_PROBES_MAX 1024
 #define SJDB_LIST_MAX   1024
 
+/* Of a recipe and of a launch, for the same reason. */
+#define SJDB_RECIPE_LAUNCHES_MAX 64
+#define SJDB_LAUNCH_ARGS_MAX     256
+
 /* A group's content ends when it reaches this size: what has to be unpacked for one kernel. */
 #define SJDB_GROUP_BYTES     (512 * 1024)
 /* No kernel reaches further into its group. */
@@ -96,6 +109,8 @@ const char *sjdb_kind_name(uint32_t kind);
 #define SJDB_CHECK_SEED 0x736b69706a61636bu
 /* 64 bits over bytes; to go on, give the last result as seed. */
 uint64_t sjdb_checksum(const void *bytes, size_t size, uint64_t seed);
+/* What it is after all whole words, before it ends: the seed to go on with over what follows these. */
+uint64_t sjdb_checksum_words(const void *bytes, size_t size, uint64_t seed);
 
 /* ---- problems as rows of numbers ---- */
 
@@ -118,6 +133,10 @@ bool sjdb_variant_from_fields(const uint64_t *fields, struct skipjackdb_problem 
 #define SJDB_VARIANT_EPILOGUE (SJDB_VARIANT_FIELDS - 1)
 uint64_t sjdb_fields_hash(const uint64_t *fields, int count);
 uint64_t sjdb_kernel_hash(const char *name, const char *args);
+
+/* Small numbers of either sign become small numbers: 0, -1, 1, -2 ... are 0, 1, 2, 3 ... */
+uint64_t sjdb_zigzag(uint64_t difference);
+uint64_t sjdb_unzigzag(uint64_t number);
 
 /* 1, 10, 100 ... exactly. */
 #define SJDB_DIGITS_MAX      15

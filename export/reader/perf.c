@@ -81,16 +81,14 @@ int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,
     return db == NULL ? SKIPJACKDB_USAGE : sjdb_set_entries(db, &db->perf, number, &into, count);
 }
 
-int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
+/* Those of the perf-db row that the problem has. */
+static int row_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
                       const char *solver, const char **params)
 {
     struct sjdb_look look = {db, false};
     struct sjdb_items items;
     struct sjdb_item item;
     uint64_t number = 0;
-    if (solver == NULL || params == NULL) {
-        return SKIPJACKDB_USAGE;
-    }
     int code = skipjackdb_perf_find(db, problem, &number);
     if (code != SKIPJACKDB_OK) {
         return code;
@@ -105,4 +103,24 @@ int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *pro
         }
     }
     return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
+}
+
+int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                      const char *solver, const char **params)
+{
+    struct skipjackdb_solution solution;
+    if (solver == NULL || params == NULL) {
+        return SKIPJACKDB_USAGE;
+    }
+    int code = skipjackdb_solution(db, problem, solver, &solution, sizeof solution);
+    if (code == SKIPJACKDB_NOT_FOUND) {
+        return row_params(db, problem, solver, params);
+    }
+    if (code == SKIPJACKDB_OK && solution.params[0] == '\0') {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    if (code == SKIPJACKDB_OK) {
+        *params = solution.params;
+    }
+    return code;
 }

@@ -40,7 +40,7 @@ enum skipjackdb_code {
 
 /* A code in words. Static. */
 const char *skipjackdb_error_text(int code);
-/* This library's version, "1.0". Static. */
+/* This library's version, "1.1". Static. */
 const char *skipjackdb_version(void);
 
 /* ---- a problem ---- */
@@ -174,8 +174,9 @@ int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjack
                     struct skipjackdb_entry *entry, size_t entry_size);
 
 /* ---- perf configs ----
- * Tuning is known by perf-db row, which is less than a problem: it says nothing of the output's size,
- * of the tensors' other layouts, of casts and epilogues. Problems that differ in these alone share it. */
+ * Where tuning comes from a perf-db it is known by row, which is less than a problem: it says nothing of
+ * the output's size, of the tensors' other layouts, of casts and epilogues. Problems that differ in
+ * these alone share it. Problems with solutions (below) have their own. */
 
 struct skipjackdb_perf_entry {
     const char *solver;
@@ -196,9 +197,87 @@ int skipjackdb_perf_find(const skipjackdb *db, const struct skipjackdb_problem *
 int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,
                             struct skipjackdb_perf_entry *entries, size_t entry_size, size_t room,
                             size_t *count);
-/* The params of one solver for a problem. */
+/* The params of one solver for a problem: its solution's, or where it has none its row's. */
 int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
                       const char *solver, const char **params);
+
+/* ---- solutions ----
+ * How a solver computes a problem: which kernels are launched, with what. To run one, load the code
+ * object of each launch (skipjackdb_kernel_read()), get a buffer of workspace_bytes, and make the
+ * launches one after the other in one queue. */
+
+struct skipjackdb_solution {
+    const char *solver;
+    const char *params; /* the config's text, "" for none */
+    uint64_t workspace_bytes;
+    uint64_t number; /* of the recipe, for skipjackdb_launch_at(); problems may share it */
+    uint32_t launch_count;
+    uint32_t revision; /* as in struct skipjackdb_entry */
+    uint32_t flags;
+};
+
+/* How many problems have solutions; they are numbered from 0, apart from those with entries. */
+uint64_t skipjackdb_solved_count(const skipjackdb *db);
+/* The problem with that number; problem->size must be set. */
+int skipjackdb_solved_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem);
+/* A problem's number. */
+int skipjackdb_solved_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                           uint64_t *number);
+/* Its solutions by solver's name, as skipjackdb_entries() gives entries. */
+int skipjackdb_solutions(const skipjackdb *db, uint64_t number,
+                         struct skipjackdb_solution *solutions, size_t solution_size, size_t room,
+                         size_t *count);
+/* That of one solver for a problem. */
+int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                        const char *solver, struct skipjackdb_solution *solution,
+                        size_t solution_size);
+
+struct skipjackdb_launch {
+    size_t size;
+    uint64_t number;   /* for skipjackdb_args() */
+    uint64_t kernel;   /* whose code object it is, for skipjackdb_kernel_at() */
+    const char *entry; /* the kernel's name in it */
+    int64_t grid[3];   /* work-items in all, a multiple of block */
+    int32_t block[3];  /* work-items a workgroup */
+    uint32_t arg_count;
+    uint64_t local_bytes; /* dynamic local memory */
+};
+/* A solution's launches in their order, from 0. SKIPJACKDB_NOT_FOUND behind the last. */
+int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution *solution,
+                         uint32_t index, struct skipjackdb_launch *launch);
+
+enum skipjackdb_tensor { SKIPJACKDB_TENSOR_X, SKIPJACKDB_TENSOR_W, SKIPJACKDB_TENSOR_Y };
+
+enum skipjackdb_arg_kind {
+    SKIPJACKDB_ARG_TENSOR,    /* a pointer to that tensor */
+    SKIPJACKDB_ARG_WORKSPACE, /* a pointer `value` bytes into the workspace */
+    SKIPJACKDB_ARG_INT32,     /* `value` as a 32-bit integer */
+    SKIPJACKDB_ARG_INT64,     /* `value` as a 64-bit integer */
+    SKIPJACKDB_ARG_FLOAT32,   /* `real` */
+    SKIPJACKDB_ARG_STRIDE,    /* a stride of that tensor times `factor`, as a 64-bit integer */
+};
+
+/* One argument of a launch, in the kernel's order. A kernel takes tensors of any strides: `value` is
+ * right for packed ones of the problem's layouts. Whose tensors are not packed gives the stride in
+ * elements of axis (0 N or K, 1 C, 2 D, 3 H, 4 W) times factor. */
+struct skipjackdb_arg {
+    int32_t kind;   /* enum skipjackdb_arg_kind */
+    int32_t tensor; /* enum skipjackdb_tensor */
+    int32_t axis;
+    float real;
+    int64_t value, factor;
+};
+/* All arguments of a launch into args, each arg_size (sizeof *args) bytes; SKIPJACKDB_SPACE where room is
+ * less than launch->arg_count. Without a problem (NULL) the values of strides are 0. */
+int skipjackdb_args(const skipjackdb *db, const struct skipjackdb_launch *launch,
+                    const struct skipjackdb_problem *problem, struct skipjackdb_arg *args,
+                    size_t arg_size, size_t room);
+
+/* Strides in elements of a packed tensor's axes, N C D H W (of the filter K C D H W, C a group's), and
+ * how many elements it has (NULL: of no interest). Where channels lie in blocks, that of C is from block
+ * to block. */
+int skipjackdb_strides(const struct skipjackdb_problem *problem, int32_t tensor, int64_t strides[5],
+                       int64_t *elements);
 
 /* ---- kernels ----
  * Code objects by kernel-db's identity: the source file's name with ".o", and the compile options. They

@@ -24,6 +24,9 @@ static uint64_t payload_end(struct sjdb_look *look, const struct sjdb_set *set, 
         sjdb_text(look, sjdb_get(look, &look->db->single[SJDB_SOLVER_NAMES], solver));
         if (set == &look->db->perf) {
             sjdb_text(look, item.value);
+        } else if (set == &look->db->solved) {
+            struct skipjackdb_solution solution;
+            sjdb_recipe_read(look, item.value, &solution);
         }
     }
     return items.bit;
@@ -38,9 +41,8 @@ static bool entries_hold(const struct skipjackdb *db, uint64_t number)
            skipjackdb_best(db, number, NULL, &entry, sizeof entry) != SKIPJACKDB_DAMAGED;
 }
 
-/* Where each part of an array begins, and the end of the last. */
-static bool starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
-                        const struct sjdb_array *items)
+bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
+                      const struct sjdb_array *items)
 {
     uint64_t last = sjdb_get(look, starts, 0);
     bool ascending = last == 0;
@@ -77,9 +79,9 @@ static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
     if (count == 0) {
         return SKIPJACKDB_OK;
     }
-    if (!starts_hold(&look, &part[SJDB_SET_STARTS], &part[SJDB_SET_ITEMS]) ||
-        !starts_hold(&look, &part[SJDB_LIST_STARTS], &part[SJDB_LIST_ITEMS]) ||
-        !starts_hold(&look, &part[SJDB_CHOICE_STARTS], &part[SJDB_CHOICE_VALUES])) {
+    if (!sjdb_starts_hold(&look, &part[SJDB_SET_STARTS], &part[SJDB_SET_ITEMS]) ||
+        !sjdb_starts_hold(&look, &part[SJDB_LIST_STARTS], &part[SJDB_LIST_ITEMS]) ||
+        !sjdb_starts_hold(&look, &part[SJDB_CHOICE_STARTS], &part[SJDB_CHOICE_VALUES])) {
         return SKIPJACKDB_DAMAGED;
     }
     for (uint64_t i = 0; i < count; i++) {
@@ -94,9 +96,13 @@ static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
 
 int sjdb_verify_records(const struct skipjackdb *db)
 {
-    int code = names_hold(db) ? verify_set(db, &db->find) : SKIPJACKDB_DAMAGED;
+    const struct sjdb_set *const sets[] = {&db->find, &db->perf, &db->solved};
+    int code = names_hold(db) ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < sizeof sets / sizeof sets[0]; i++) {
+        code = verify_set(db, sets[i]);
+    }
     if (code == SKIPJACKDB_OK) {
-        code = verify_set(db, &db->perf);
+        code = sjdb_verify_solutions(db);
     }
     return code == SKIPJACKDB_OK ? sjdb_verify_kernels(db) : code;
 }

@@ -44,7 +44,7 @@ struct sjdb_choice {
 /* So many are made ready when a file is opened; it takes a bounded time, and files have fewer. */
 #define SJDB_READY_CHOICES 128
 
-/* One of the two sets of problems. */
+/* One of the sets of problems. */
 struct sjdb_set {
     struct sjdb_array part[SJDB_PART_COUNT];
     struct sjdb_table shapes, variants;
@@ -69,7 +69,7 @@ struct skipjackdb {
     bool mapped; /* by this library */
     uint32_t section_count;
     struct sjdb_array single[SJDB_SINGLES]; /* by enum sjdb_kind */
-    struct sjdb_set find, perf;
+    struct sjdb_set find, perf, solved;
     struct sjdb_time_range times[SJDB_TIME_RANGES_MAX];
     uint32_t time_range_count;
     uint64_t first_rare; /* codes from here on are numbers of rare times */
@@ -203,9 +203,17 @@ static inline void sjdb_hand_out(const void *made, size_t size, void *room, size
     memset((char *)room + size, 0, room_size - size);
 }
 
-/* Goes through all records of both sets. */
+/* Params, workspace and launches of a recipe; the solver's fields stay. */
+void sjdb_recipe_read(struct sjdb_look *look, uint64_t number,
+                      struct skipjackdb_solution *solution);
+
+/* Goes through all records. */
 int sjdb_verify_records(const struct skipjackdb *db);
 int sjdb_verify_kernels(const struct skipjackdb *db);
+int sjdb_verify_solutions(const struct skipjackdb *db);
+/* Whether these are where each part of the items begins, and the end of the last. */
+bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
+                      const struct sjdb_array *items);
 
 /* Whether a struct that a caller hands in reaches as far as this library's first version had it. */
 #define SJDB_SIZED(pointer) ((pointer) != NULL && (pointer)->size >= sizeof *(pointer))

@@ -136,7 +136,7 @@ static guint write_files(const GPtrArray *kernels, const char *kdb, const char *
 {
     guint count = 0;
     g_autoptr(KernelDbWriter) old = kernel_db_create(kdb, NULL);
-    g_autoptr(SjdbWriter) new = sjdb_writer_new();
+    g_autoptr(SjdbWriter) new = sjdb_writer_new(sjdb);
     for (guint i = 0; i < kernels->len; i++) {
         const struct kernel *kernel = kernels->pdata[i];
         if (kernel->code == NULL) {
@@ -150,7 +150,7 @@ static guint write_files(const GPtrArray *kernels, const char *kdb, const char *
         *code_bytes += (double)g_bytes_get_size(kernel->code);
         count++;
     }
-    bool written = kernel_db_finish(old, NULL) && sjdb_writer_finish(new, sjdb, NULL);
+    bool written = kernel_db_finish(old, NULL) && sjdb_writer_finish(new, NULL);
     g_assert(written);
     return count;
 }

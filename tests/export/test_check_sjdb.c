@@ -17,7 +17,7 @@ struct content {
 
 static void write_sjdb(const char *path, const struct content *content)
 {
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     g_autoptr(GError) error = NULL;
     struct problem problem;
     struct perf_row row;
@@ -31,7 +31,7 @@ static void write_sjdb(const char *path, const struct content *content)
         g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
         g_assert_true(sjdb_writer_add_kernel(writer, content->kernel, content->args, code, &error));
     }
-    g_assert_true(sjdb_writer_finish(writer, path, &error));
+    g_assert_true(sjdb_writer_finish(writer, &error));
     g_assert_no_error(error);
 }
 

@@ -30,10 +30,10 @@ static skipjackdb *open_db(const char *path)
     return db;
 }
 
-static void finish(SjdbWriter *writer, const char *path)
+static void finish(SjdbWriter *writer)
 {
     g_autoptr(GError) error = NULL;
-    g_assert_true(sjdb_writer_finish(writer, path, &error));
+    g_assert_true(sjdb_writer_finish(writer, &error));
     g_assert_no_error(error);
 }
 
@@ -237,11 +237,11 @@ static void random_problems_read_back(void)
     int sizes[] = {0, 1, 2, 17, test_effort(PROBLEMS)};
     for (gsize s = 0; s < G_N_ELEMENTS(sizes); s++) {
         g_autoptr(GPtrArray) samples = random_samples(random, sizes[s]);
-        g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+        g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
         for (guint i = 0; i < samples->len; i++) {
             add_sample(writer, samples->pdata[i]);
         }
-        finish(writer, path);
+        finish(writer);
         skipjackdb *db = open_db(path);
         g_assert_cmpuint(skipjackdb_problem_count(db), ==, samples->len);
         for (guint i = 0; i < samples->len; i++) {
@@ -257,12 +257,12 @@ static void problems_that_are_not_held_are_not_found(void)
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GRand) random = g_rand_new_with_seed(8);
     g_autoptr(GPtrArray) samples = random_samples(random, PROBLEMS);
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
     const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     for (guint i = 0; i < samples->len; i += 2) {
         add_sample(writer, samples->pdata[i]);
     }
-    finish(writer, path);
+    finish(writer);
     skipjackdb *db = open_db(path);
     for (guint i = 1; i < samples->len; i += 2) {
         uint64_t number = 0;
@@ -279,12 +279,12 @@ static void order_of_adding_does_not_change_the_bytes(void)
     g_autoptr(GPtrArray) samples = random_samples(random, PROBLEMS);
     GBytes *written[2] = {NULL, NULL};
     for (int w = 0; w < 2; w++) {
-        g_autoptr(SjdbWriter) writer = sjdb_writer_new();
         const char *path = temp_folder_path(folder, w == 0 ? "a.sjdb" : "b.sjdb");
+        g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
         for (guint i = 0; i < samples->len; i++) {
             add_sample(writer, samples->pdata[w == 0 ? i : samples->len - 1 - i]);
         }
-        finish(writer, path);
+        finish(writer);
         written[w] = temp_folder_read(path);
     }
     g_assert_true(g_bytes_equal(written[0], written[1]));
@@ -295,15 +295,15 @@ static void order_of_adding_does_not_change_the_bytes(void)
 static void problem_that_comes_twice_is_refused(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     g_autoptr(GError) error = NULL;
     struct problem problem = problem_of(KEY);
     const struct sjdb_find_entry entry = {"A", "x", NULL, 1, 0};
-    const char *path = temp_folder_path(folder, "a.sjdb");
     for (int i = 0; i < 2; i++) {
         g_assert_true(sjdb_writer_add_find(writer, &problem, &entry, 1, NULL));
     }
-    g_assert_false(sjdb_writer_finish(writer, path, &error));
+    g_assert_false(sjdb_writer_finish(writer, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX);
     g_assert_nonnull(strstr(error->message, KEY));
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
@@ -330,12 +330,12 @@ static void best_entry_keeps_the_limits(void)
         {0, SKIPJACKDB_DYNAMIC, NULL},
     };
     g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
-    struct problem problem = problem_of(KEY);
     const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct problem problem = problem_of(KEY);
     sjdb_writer_set_solver(writer, "Dynamic", 7, true, false);
     g_assert_true(sjdb_writer_add_find(writer, &problem, entries, G_N_ELEMENTS(entries), NULL));
-    finish(writer, path);
+    finish(writer);
     skipjackdb *db = open_db(path);
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct skipjackdb_limits limits = {sizeof limits, cases[i].workspace_bytes, cases[i].flags};
@@ -353,10 +353,10 @@ static void best_entry_keeps_the_limits(void)
 static void meta_is_kept(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
     const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     sjdb_writer_set_meta(writer, "{\"target\": \"gfx90a68\"}");
-    finish(writer, path);
+    finish(writer);
     skipjackdb *db = open_db(path);
     g_assert_cmpstr(skipjackdb_meta(db), ==, "{\"target\": \"gfx90a68\"}");
     skipjackdb_close(db);
@@ -415,9 +415,9 @@ static void shipped_find_db_reads_back_and_is_smaller_than_its_bzip2(void)
         GStatBuf packed, written;
         g_autofree char *source = g_build_filename(data, names[i], NULL);
         g_assert_cmpint(g_stat(source, &packed), ==, 0);
-        g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+        g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
         int count = each_line(source, writer, NULL);
-        finish(writer, path);
+        finish(writer);
         skipjackdb *db = open_db(path);
         g_assert_cmpuint(skipjackdb_problem_count(db), ==, count);
         g_assert_cmpint(each_line(source, NULL, db), ==, count);

@@ -48,13 +48,13 @@ static GPtrArray *make_samples(void)
 static skipjackdb *write_and_open(const GPtrArray *samples, const char *path)
 {
     skipjackdb *db = NULL;
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     for (guint i = 0; i < samples->len; i++) {
         const struct sample *sample = samples->pdata[i];
         g_assert_true(
             sjdb_writer_add_kernel(writer, sample->name, sample->args, sample->code, NULL));
     }
-    g_assert_true(sjdb_writer_finish(writer, path, NULL));
+    g_assert_true(sjdb_writer_finish(writer, NULL));
     g_assert_cmpint(skipjackdb_open(path, &db), ==, SKIPJACKDB_OK);
     g_assert_cmpint(skipjackdb_verify(db), ==, SKIPJACKDB_OK);
     return db;
@@ -133,7 +133,8 @@ static void variants_share_what_is_the_same(void)
 
 static void second_code_of_one_identity_is_refused(void)
 {
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(temp_folder_path(folder, "a.sjdb"));
     g_autoptr(GBytes) one = g_bytes_new_static("one", 3);
     g_autoptr(GBytes) other = g_bytes_new_static("two", 3);
     g_autoptr(GError) error = NULL;

@@ -23,7 +23,7 @@ static skipjackdb *finish_and_open(SjdbWriter *writer, const char *path)
 {
     skipjackdb *db = NULL;
     g_autoptr(GError) error = NULL;
-    g_assert_true(sjdb_writer_finish(writer, path, &error));
+    g_assert_true(sjdb_writer_finish(writer, &error));
     g_assert_no_error(error);
     g_assert_cmpint(skipjackdb_open(path, &db), ==, SKIPJACKDB_OK);
     g_assert_cmpint(skipjackdb_verify(db), ==, SKIPJACKDB_OK);
@@ -57,13 +57,14 @@ static void params_are_found_by_any_problem_of_the_row(void)
         "32-14-14-3x3-16-28-28-8-1x1-2x2-1x1-0-NCHW-FP32-B_ciFP16+bias",
     };
     g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     struct problem problem = problem_of(same_row[0]);
     struct perf_row row;
     perf_row_from_problem(&problem, &row);
     g_assert_true(sjdb_writer_add_perf(writer, &row, "B", "8,16,\"x\"", NULL));
     g_assert_true(sjdb_writer_add_perf(writer, &row, "A", "1", NULL));
-    skipjackdb *db = finish_and_open(writer, temp_folder_path(folder, "a.sjdb"));
+    skipjackdb *db = finish_and_open(writer, path);
     for (gsize i = 0; i < G_N_ELEMENTS(same_row); i++) {
         problem = problem_of(same_row[i]);
         assert_params(db, &problem, "A", "1");
@@ -77,7 +78,7 @@ static void params_are_found_by_any_problem_of_the_row(void)
 
 static void second_params_of_a_solver_are_refused(void)
 {
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new("none");
     g_autoptr(GError) error = NULL;
     struct problem problem = problem_of(KEY);
     struct perf_row row;
@@ -89,7 +90,7 @@ static void second_params_of_a_solver_are_refused(void)
 
 static void row_of_no_problem_is_refused(void)
 {
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new("none");
     g_autoptr(GError) error = NULL;
     struct problem problem = problem_of(KEY);
     struct perf_row row;
@@ -104,7 +105,8 @@ static void random_rows_read_back(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GRand) random = g_rand_new_with_seed(10);
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct problem));
     struct random_limits limits;
     random_limits_wide(&limits);
@@ -119,7 +121,7 @@ static void random_rows_read_back(void)
         }
     }
     g_assert_cmpuint(problems->len, >, 500);
-    skipjackdb *db = finish_and_open(writer, temp_folder_path(folder, "a.sjdb"));
+    skipjackdb *db = finish_and_open(writer, path);
     g_assert_cmpuint(skipjackdb_perf_count(db), ==, problems->len);
     for (guint i = 0; i < problems->len; i++) {
         const struct problem *problem = &g_array_index(problems, struct problem, i);
@@ -201,7 +203,7 @@ static void shipped_perf_db_reads_back_and_is_much_smaller_than_its_bzip2(void)
         GStatBuf packed, written;
         g_autofree char *source = g_build_filename(data, names[i], NULL);
         g_assert_cmpint(g_stat(source, &packed), ==, 0);
-        g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+        g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
         int count = each_entry(source, writer, NULL);
         skipjackdb *db = finish_and_open(writer, path);
         assert_rows(db, count);

@@ -56,18 +56,49 @@ static void add_kernels(SjdbWriter *writer)
     }
 }
 
+/* Two launches with an argument of each kind, for two problems, one of which has no entries. */
+static void add_solutions(SjdbWriter *writer)
+{
+    static const char *const keys[] = {
+        "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F",
+        "3-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu"};
+    static const struct sjdb_kernel_name kernels[] = {{"conv.cl.o", "-DA=1 -mcpu=gfx90a"},
+                                                      {"conv.cl.o", ""}};
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        struct problem problem;
+        struct solution solution;
+        g_assert_true(problem_key_parse(keys[i], &problem, NULL));
+        solution_init(&solution);
+        solution.workspace_bytes = 65536;
+        for (gsize k = 0; k < G_N_ELEMENTS(kernels); k++) {
+            struct launch *launch = solution_add_launch(&solution, "conv.cl", "other");
+            launch_set_grid(launch, (const int64_t[]){problem.c * 3000, 2, 1},
+                            (const int[]){64, 1, 1});
+            launch_arg_tensor(launch, TENSOR_Y);
+            launch_arg_workspace(launch, 512 * k);
+            launch_arg_int32(launch, problem.c);
+            launch_arg_int64(launch, -problem.k);
+            launch_arg_float32(launch, 0.5);
+            launch_arg_stride(launch, TENSOR_X, 1);
+        }
+        g_assert_true(sjdb_writer_add_solution(writer, &problem, "ConvA", i == 0 ? "8,16" : "",
+                                               &solution, kernels, NULL));
+    }
+}
+
 GByteArray *sjdb_bytes_make(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
     const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     sjdb_writer_set_meta(writer, "{}");
     sjdb_writer_set_solver(writer, "ConvA", 2, true, true);
     sjdb_writer_set_solver(writer, "ConvE", 1, false, false);
     add_problems(writer);
     add_rows(writer);
     add_kernels(writer);
-    g_assert_true(sjdb_writer_finish(writer, path, NULL));
+    add_solutions(writer);
+    g_assert_true(sjdb_writer_finish(writer, NULL));
     return g_bytes_unref_to_array(temp_folder_read(path));
 }
 
@@ -163,6 +194,40 @@ static void ask_row(const skipjackdb *db, uint64_t number)
     skipjackdb_perf_entries(db, number, entries, sizeof entries[0], G_N_ELEMENTS(entries), &count);
 }
 
+static void ask_launch(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                       const struct skipjackdb_solution *solution, uint32_t index)
+{
+    struct skipjackdb_launch launch = {.size = sizeof launch};
+    struct skipjackdb_arg args[8];
+    if (skipjackdb_launch_at(db, solution, index, &launch) == SKIPJACKDB_OK) {
+        g_assert_cmpint(launch.grid[0] % launch.block[0], ==, 0);
+        g_assert_cmpuint(launch.kernel, <, skipjackdb_kernel_count(db));
+        g_assert_cmpuint(strlen(launch.entry), <, 1 << 20);
+        skipjackdb_args(db, &launch, problem, args, sizeof args[0], G_N_ELEMENTS(args));
+    }
+}
+
+static void ask_solution(const skipjackdb *db, uint64_t number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_solution solutions[4];
+    size_t count = 0;
+    uint64_t found = 0;
+    if (skipjackdb_solved_at(db, number, &problem) == SKIPJACKDB_OK) {
+        skipjackdb_solved_find(db, &problem, &found);
+        skipjackdb_solution(db, &problem, "ConvA", solutions, sizeof solutions[0]);
+    }
+    if (skipjackdb_solutions(db, number, solutions, sizeof solutions[0], G_N_ELEMENTS(solutions),
+                             &count) == SKIPJACKDB_OK) {
+        for (gsize i = 0; i < MIN(count, G_N_ELEMENTS(solutions)); i++) {
+            g_assert_cmpuint(strlen(solutions[i].solver) + strlen(solutions[i].params), <, 1 << 20);
+            for (uint32_t l = 0; l < solutions[i].launch_count; l++) {
+                ask_launch(db, &problem, &solutions[i], l);
+            }
+        }
+    }
+}
+
 static void ask_kernel(const skipjackdb *db, uint64_t number)
 {
     struct skipjackdb_kernel kernel = {.size = sizeof kernel};
@@ -189,6 +254,9 @@ bool sjdb_bytes_ask(const guint8 *bytes, gsize length, int *opened, int *verifie
     }
     for (uint64_t i = 0; i < MIN(skipjackdb_perf_count(db), 64); i++) {
         ask_row(db, i);
+    }
+    for (uint64_t i = 0; i < MIN(skipjackdb_solved_count(db), 64); i++) {
+        ask_solution(db, i);
     }
     for (uint64_t i = 0; i < MIN(skipjackdb_kernel_count(db), 64); i++) {
         ask_kernel(db, i);

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ten problems with entries of both forms, rare times among them, two perf rows and three
- * kernels. */
+/* Ten problems with entries of both forms, rare times among them, two perf rows, three kernels, and two
+ * problems with solutions. */
 GByteArray *sjdb_bytes_make(void);
 
 /* A section of the file, as its table states it. */

@@ -1,0 +1,577 @@
+#include "export/formats/sjdb_write.h"
+
+#include "export/formats/kernel_db.h"
+#include "export/formats/perf_db.h"
+#include "export/reader/layout.h"
+#include "solvers/solver.h"
+#include "tests/support/conv_kinds.h"
+#include "tests/support/sjdb_bytes.h"
+#include "tests/support/temp_folder.h"
+
+#include <string.h>
+
+#define KEY "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
+
+static void parse(const char *key, struct problem *problem, struct skipjackdb_problem *read)
+{
+    read->size = sizeof *read;
+    g_assert_true(problem_key_parse(key, problem, NULL));
+    g_assert_cmpint(skipjackdb_problem_parse(key, read), ==, SKIPJACKDB_OK);
+}
+
+static skipjackdb *finish_and_open(SjdbWriter *writer, const char *path)
+{
+    skipjackdb *db = NULL;
+    g_autoptr(GError) error = NULL;
+    g_assert_true(sjdb_writer_finish(writer, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(skipjackdb_open(path, &db), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(skipjackdb_verify(db), ==, SKIPJACKDB_OK);
+    return db;
+}
+
+/* ---- what solvers answer ---- */
+
+struct sample {
+    struct problem problem;
+    const struct solver *solver;
+    char params[256];
+    struct solution solution;
+    char *args[SOLUTION_LAUNCHES_MAX]; /* of the kernels; names are their files */
+};
+
+static void sample_free(void *data)
+{
+    struct sample *sample = data;
+    for (int i = 0; i < sample->solution.launch_count; i++) {
+        g_free(sample->args[i]);
+    }
+    g_free(sample);
+}
+
+static void add_sample_of(GPtrArray *samples, const struct solver *solver, const struct problem *p,
+                          const struct context *context)
+{
+    struct perf_config config = {0};
+    struct sample *sample = g_new0(struct sample, 1);
+    sample->problem = *p;
+    sample->solver = solver;
+    solver->default_config(p, context, &config);
+    g_assert_true(solver_solve(solver, p, context, &config, &sample->solution, NULL));
+    if (samples->len % 3 != 0) {
+        g_snprintf(sample->params, sizeof sample->params, "params %u", samples->len % 5);
+    }
+    for (int i = 0; i < sample->solution.launch_count; i++) {
+        sample->args[i] =
+            kernel_db_args(sample->solution.launches[i].options, context->target->arch);
+    }
+    g_ptr_array_add(samples, sample);
+}
+
+/* Problems of every kind, each with all solvers that serve it. */
+static GPtrArray *make_samples(const char *target_id, int count)
+{
+    static struct target target;
+    struct context context;
+    g_autoptr(GRand) random = g_rand_new_with_seed(31);
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GPtrArray *samples = g_ptr_array_new_with_free_func(sample_free);
+    g_assert_true(target_parse(target_id, &target, NULL));
+    context_init(&context, &target);
+    while ((int)g_hash_table_size(seen) < count) {
+        struct conv_cell cell;
+        struct problem p;
+        char key[PROBLEM_KEY_MAX];
+        conv_cell_at(g_rand_int_range(random, 0, conv_cell_count()), &cell);
+        conv_kind_problem(random, g_rand_int_range(random, 0, conv_kind_count()), SIZES_ANY, &cell,
+                          1e8, &p);
+        if (!g_hash_table_add(seen, g_strdup(problem_key(&p, key)))) {
+            continue;
+        }
+        for (int s = 0; s < solver_table_count; s++) {
+            if (solver_applicable(solver_table[s], &p, &context, NULL)) {
+                add_sample_of(samples, solver_table[s], &p, &context);
+            }
+        }
+    }
+    return samples;
+}
+
+static void add_solution(SjdbWriter *writer, const struct sample *sample)
+{
+    struct sjdb_kernel_name kernels[SOLUTION_LAUNCHES_MAX];
+    g_autoptr(GError) error = NULL;
+    for (int i = 0; i < sample->solution.launch_count; i++) {
+        kernels[i] = (struct sjdb_kernel_name){sample->solution.launches[i].file, sample->args[i]};
+    }
+    g_assert_true(sjdb_writer_add_solution(writer, &sample->problem, sample->solver->name,
+                                           sample->params, &sample->solution, kernels, &error));
+    g_assert_no_error(error);
+}
+
+/* As code, the kernel's own name. */
+static void add_kernels(SjdbWriter *writer, const struct sample *sample)
+{
+    for (int i = 0; i < sample->solution.launch_count; i++) {
+        const char *name = sample->solution.launches[i].file;
+        g_autoptr(GBytes) code = g_bytes_new(sample->args[i], strlen(sample->args[i]));
+        g_assert_true(sjdb_writer_add_kernel(writer, name, sample->args[i], code, NULL));
+    }
+}
+
+static void assert_kernel(const skipjackdb *db, uint64_t number, const char *name, const char *args)
+{
+    char text[LAUNCH_OPTIONS_MAX + 256];
+    g_assert_cmpint(skipjackdb_kernel_read(db, number, text, sizeof text, NULL, 0), ==,
+                    SKIPJACKDB_OK);
+    g_assert_cmpstr(text, ==, name);
+    g_assert_cmpstr(text + strlen(text) + 1, ==, args);
+}
+
+static void assert_arg(const struct problem *problem, const struct launch_arg *meant,
+                       const struct skipjackdb_arg *arg)
+{
+    int64_t strides[5];
+    g_assert_cmpint(arg->kind, ==, meant->kind);
+    switch (meant->kind) {
+    case ARG_TENSOR: g_assert_cmpint(arg->tensor, ==, meant->tensor); return;
+    case ARG_WORKSPACE:
+    case ARG_INT32:
+    case ARG_INT64: g_assert_cmpint(arg->value, ==, meant->value); return;
+    case ARG_FLOAT32: g_assert_true(arg->real == (float)meant->real); return;
+    case ARG_STRIDE:
+        problem_packed_strides(problem, meant->tensor, strides);
+        g_assert_cmpint(arg->tensor, ==, meant->tensor);
+        g_assert_cmpint(arg->axis, ==, meant->value);
+        g_assert_cmpint(arg->factor, ==, meant->factor);
+        g_assert_cmpint(arg->value, ==, strides[meant->value] * meant->factor);
+        return;
+    }
+}
+
+static void assert_launch(const skipjackdb *db, const struct skipjackdb_solution *solution,
+                          const struct skipjackdb_problem *read, const struct sample *sample, int i)
+{
+    const struct launch *meant = &sample->solution.launches[i];
+    struct skipjackdb_launch launch = {.size = sizeof launch};
+    struct skipjackdb_arg args[LAUNCH_ARGS_MAX];
+    g_assert_cmpint(skipjackdb_launch_at(db, solution, (uint32_t)i, &launch), ==, SKIPJACKDB_OK);
+    g_assert_cmpstr(launch.entry, ==, meant->entry);
+    g_assert_cmpuint(launch.local_bytes, ==, meant->local_bytes);
+    g_assert_cmpint(launch.arg_count, ==, meant->arg_count);
+    for (int axis = 0; axis < 3; axis++) {
+        g_assert_cmpint(launch.grid[axis], ==, meant->grid[axis]);
+        g_assert_cmpint(launch.block[axis], ==, meant->block[axis]);
+    }
+    assert_kernel(db, launch.kernel, meant->file, sample->args[i]);
+    g_assert_cmpint(skipjackdb_args(db, &launch, read, args, sizeof *args, G_N_ELEMENTS(args)), ==,
+                    SKIPJACKDB_OK);
+    for (int a = 0; a < meant->arg_count; a++) {
+        assert_arg(&sample->problem, &meant->args[a], &args[a]);
+    }
+}
+
+static void assert_sample(const skipjackdb *db, const struct sample *sample)
+{
+    char key[PROBLEM_KEY_MAX];
+    struct problem problem;
+    struct skipjackdb_problem read;
+    struct skipjackdb_solution solution;
+    const char *params = "";
+    parse(problem_key(&sample->problem, key), &problem, &read);
+    g_assert_cmpint(
+        skipjackdb_solution(db, &read, sample->solver->name, &solution, sizeof solution), ==,
+        SKIPJACKDB_OK);
+    g_assert_cmpstr(solution.solver, ==, sample->solver->name);
+    g_assert_cmpstr(solution.params, ==, sample->params);
+    g_assert_cmpuint(solution.workspace_bytes, ==, sample->solution.workspace_bytes);
+    g_assert_cmpint(solution.launch_count, ==, sample->solution.launch_count);
+    g_assert_cmpint(skipjackdb_params(db, &read, sample->solver->name, &params), ==,
+                    sample->params[0] != '\0' ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND);
+    g_assert_cmpstr(params, ==, sample->params);
+    for (int i = 0; i < sample->solution.launch_count; i++) {
+        assert_launch(db, &solution, &read, sample, i);
+    }
+}
+
+static void solutions_of_all_solvers_read_back(void)
+{
+    static const char *const targets[] = {"gfx90a68", "cpu-skylake-avx512_2", "sm_90_132_80g"};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    for (gsize t = 0; t < G_N_ELEMENTS(targets); t++) {
+        g_autoptr(GPtrArray) samples = make_samples(targets[t], 150);
+        g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+        for (guint i = 0; i < samples->len; i++) {
+            add_solution(writer, samples->pdata[i]);
+            add_kernels(writer, samples->pdata[i]);
+        }
+        skipjackdb *db = finish_and_open(writer, path);
+        g_test_message("%s: %u solutions", targets[t], samples->len);
+        g_assert_cmpuint(samples->len, >, 150);
+        for (guint i = 0; i < samples->len; i++) {
+            assert_sample(db, samples->pdata[i]);
+        }
+        skipjackdb_close(db);
+    }
+}
+
+static void order_of_adding_does_not_change_the_bytes(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GPtrArray) samples = make_samples("gfx90a68", 50);
+    GBytes *written[2] = {NULL, NULL};
+    for (int w = 0; w < 2; w++) {
+        const char *path = temp_folder_path(folder, w == 0 ? "a.sjdb" : "b.sjdb");
+        g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+        for (guint i = 0; i < samples->len; i++) {
+            const struct sample *sample = samples->pdata[w == 0 ? i : samples->len - 1 - i];
+            add_kernels(writer, samples->pdata[i]);
+            add_solution(writer, sample);
+        }
+        skipjackdb_close(finish_and_open(writer, path));
+        written[w] = temp_folder_read(path);
+    }
+    g_assert_true(g_bytes_equal(written[0], written[1]));
+    g_bytes_unref(written[0]);
+    g_bytes_unref(written[1]);
+}
+
+/* ---- one small solution ---- */
+
+static void small_solution(struct solution *solution)
+{
+    solution_init(solution);
+    solution->workspace_bytes = 100;
+    struct launch *launch = solution_add_launch(solution, "conv.cl", "main");
+    launch_set_grid(launch, (const int64_t[]){10, 3, 1}, (const int[]){4, 1, 1});
+    launch_arg_tensor(launch, TENSOR_Y);
+    launch_arg_workspace(launch, 64);
+    launch_arg_int32(launch, -3);
+    launch_arg_int64(launch, 5);
+    launch_arg_float32(launch, 0);
+    launch_arg_scaled_stride(launch, TENSOR_W, 1, 2);
+}
+
+static const struct sjdb_kernel_name small_kernel = {"conv.cl.o", "-DA=1"};
+
+static void add_small_kernel(SjdbWriter *writer)
+{
+    g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
+    g_assert_true(sjdb_writer_add_kernel(writer, small_kernel.name, small_kernel.args, code, NULL));
+}
+
+static void problem_has_its_own_params_before_its_row(void)
+{
+    static const struct {
+        const char *key, *own; /* NULL: no solution; "": one without a config */
+    } cases[] = {{KEY, "1"}, {KEY "+relu", "2"}, {KEY "_ciFP16", NULL}, {KEY "+bias", ""}};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct solution solution;
+    struct problem problem;
+    struct skipjackdb_problem read;
+    struct perf_row row;
+    small_solution(&solution);
+    add_small_kernel(writer);
+    parse(KEY, &problem, &read);
+    perf_row_from_problem(&problem, &row);
+    g_assert_true(sjdb_writer_add_perf(writer, &row, "A", "row's", NULL));
+    g_assert_true(sjdb_writer_add_perf(writer, &row, "B", "row's", NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        parse(cases[i].key, &problem, &read);
+        g_assert_true(cases[i].own == NULL ||
+                      sjdb_writer_add_solution(writer, &problem, "A", cases[i].own, &solution,
+                                               &small_kernel, NULL));
+    }
+    skipjackdb *db = finish_and_open(writer, path);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const char *params = "", *expected = cases[i].own != NULL ? cases[i].own : "row's";
+        parse(cases[i].key, &problem, &read);
+        g_assert_cmpint(skipjackdb_params(db, &read, "A", &params), ==,
+                        expected[0] != '\0' ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND);
+        g_assert_cmpstr(params, ==, expected);
+        g_assert_cmpint(skipjackdb_params(db, &read, "B", &params), ==, SKIPJACKDB_OK);
+        g_assert_cmpstr(params, ==, "row's");
+    }
+    g_assert_cmpuint(db != NULL ? skipjackdb_solved_count(db) : 0, ==, 3);
+    skipjackdb_close(db);
+}
+
+static void what_cannot_be_run_is_refused(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(temp_folder_path(folder, "a.sjdb"));
+    struct problem problem;
+    struct skipjackdb_problem read;
+    parse(KEY, &problem, &read);
+    for (int i = 0; i < 8; i++) {
+        g_autoptr(GError) error = NULL;
+        struct solution solution;
+        small_solution(&solution);
+        switch (i) {
+        case 0: solution.launch_count = 0; break;
+        case 1: solution.launches[0].grid[0] = 0; break;
+        case 2: solution.launches[0].grid[0] = 11; break;
+        case 3: solution.launches[0].block[1] = 0; break;
+        case 4: solution.launches[0].local_bytes = -1; break;
+        case 5: solution.launches[0].entry = ""; break;
+        case 6: solution.launches[0].args[5].value = 5; break;
+        case 7: solution.launches[0].args[1].value = -1; break;
+        }
+        g_assert_false(
+            sjdb_writer_add_solution(writer, &problem, "A", "", &solution, &small_kernel, &error));
+        g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX);
+    }
+}
+
+static void second_solution_of_a_solver_is_refused(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(temp_folder_path(folder, "a.sjdb"));
+    g_autoptr(GError) error = NULL;
+    struct problem problem;
+    struct skipjackdb_problem read;
+    struct solution solution;
+    parse(KEY, &problem, &read);
+    small_solution(&solution);
+    g_assert_true(
+        sjdb_writer_add_solution(writer, &problem, "A", "1", &solution, &small_kernel, NULL));
+    g_assert_false(
+        sjdb_writer_add_solution(writer, &problem, "A", "1", &solution, &small_kernel, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX);
+    g_assert_nonnull(strstr(error->message, KEY));
+}
+
+static void kernel_that_nobody_added_is_named(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    g_autoptr(GError) error = NULL;
+    struct problem problem;
+    struct skipjackdb_problem read;
+    struct solution solution;
+    parse(KEY, &problem, &read);
+    small_solution(&solution);
+    g_assert_true(
+        sjdb_writer_add_solution(writer, &problem, "A", "1", &solution, &small_kernel, NULL));
+    g_assert_false(sjdb_writer_finish(writer, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX);
+    g_assert_nonnull(strstr(error->message, "'conv.cl.o' with '-DA=1'"));
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+}
+
+/* ---- damage ---- */
+
+static GByteArray *small_file(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct problem problem;
+    struct skipjackdb_problem read;
+    struct solution solution;
+    parse(KEY, &problem, &read);
+    small_solution(&solution);
+    add_small_kernel(writer);
+    g_assert_true(
+        sjdb_writer_add_solution(writer, &problem, "A", "1", &solution, &small_kernel, NULL));
+    skipjackdb_close(finish_and_open(writer, path));
+    return g_bytes_unref_to_array(temp_folder_read(path));
+}
+
+/* What the library says to the whole question: solution, launch, arguments. */
+static int ask(const GByteArray *bytes)
+{
+    struct problem problem;
+    struct skipjackdb_problem read;
+    struct skipjackdb_solution solution;
+    struct skipjackdb_launch launch = {.size = sizeof launch};
+    struct skipjackdb_arg args[128]; /* all that a byte below 0x80 says */
+    skipjackdb *db = NULL;
+    parse(KEY, &problem, &read);
+    int code = skipjackdb_open_bytes(bytes->data, bytes->len, &db);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_solution(db, &read, "A", &solution, sizeof solution);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_launch_at(db, &solution, 0, &launch);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_args(db, &launch, &read, args, sizeof *args, G_N_ELEMENTS(args));
+    }
+    if (code == SKIPJACKDB_OK) {
+        g_assert_cmpint(args[2].value, ==, -3);
+        g_assert_cmpint(args[5].value, ==, 18);
+    }
+    skipjackdb_close(db);
+    return code;
+}
+
+static int verified(const GByteArray *bytes)
+{
+    skipjackdb *db = NULL;
+    int code = skipjackdb_open_bytes(bytes->data, bytes->len, &db);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_verify(db);
+    }
+    skipjackdb_close(db);
+    return code;
+}
+
+static void damaged_field_of_a_recipe_is_told(void)
+{
+    static const struct {
+        const char *what;
+        uint32_t kind;
+        gsize at;
+        guint8 byte;
+    } cases[] = {
+        {"params beyond the texts", SJDB_RECIPES, 0, 0x7f},
+        {"params that go on", SJDB_RECIPES, 0, 0x80},
+        {"a launch beyond them", SJDB_RECIPES, 2, 1},
+        {"a launch that does not end", SJDB_RECIPES, 2, 0x80},
+        {"a kernel beyond them", SJDB_LAUNCHES, 0, 1},
+        {"a form beyond them", SJDB_LAUNCHES, 1, 1},
+        {"no groups", SJDB_LAUNCHES, 2, 0},
+        {"no groups deep", SJDB_LAUNCHES, 4, 0},
+        {"a value that goes on", SJDB_LAUNCHES, 5, 0xc0},
+        {"a last value that does not end", SJDB_LAUNCHES, 8, 0x80},
+        {"an entry beyond the texts", SJDB_FORMS, 0, 0x7f},
+        {"an empty block", SJDB_FORMS, 1, 0},
+        {"an argument less", SJDB_FORMS, 5, 5},
+        {"an argument more", SJDB_FORMS, 5, 7},
+        {"far more arguments", SJDB_FORMS, 5, 0x7f},
+        {"a tensor beyond them", SJDB_FORMS, 7, 3},
+        {"a kind beyond them", SJDB_FORMS, 8, 6},
+        {"a kind without a value", SJDB_FORMS, 8, SKIPJACKDB_ARG_TENSOR},
+        {"a stride's tensor", SJDB_FORMS, 13, 3},
+        {"a stride's axis", SJDB_FORMS, 14, 5},
+        {"a factor that does not end", SJDB_FORMS, 15, 0x80},
+        {"a record that begins late", SJDB_RECIPE_STARTS, 0, 0xff},
+        {"launches that begin late", SJDB_LAUNCH_STARTS, 0, 0xff},
+        {"forms that begin late", SJDB_FORM_STARTS, 0, 0xff},
+    };
+    g_autoptr(GByteArray) bytes = small_file();
+    g_assert_cmpint(ask(bytes), ==, SKIPJACKDB_OK);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct sjdb_place place;
+        sjdb_bytes_find(bytes, cases[i].kind, &place);
+        guint8 *at = bytes->data + place.offset + cases[i].at;
+        guint8 was = *at;
+        *at = cases[i].byte;
+        sjdb_bytes_seal(bytes->data, bytes->len);
+        int code = ask(bytes), whole = verified(bytes);
+        if (code != SKIPJACKDB_DAMAGED || whole != SKIPJACKDB_DAMAGED) {
+            g_test_message("%s: %s; verify: %s", cases[i].what, skipjackdb_error_text(code),
+                           skipjackdb_error_text(whole));
+            g_test_fail();
+        }
+        *at = was;
+    }
+}
+
+/* Every byte of the new sections in every value: nothing but an answer or a word of damage. */
+static void any_byte_of_a_recipe_harms_nobody(void)
+{
+    g_autoptr(GByteArray) bytes = small_file();
+    for (uint32_t kind = SJDB_RECIPE_STARTS; kind <= SJDB_FORMS; kind++) {
+        struct sjdb_place place;
+        sjdb_bytes_find(bytes, kind, &place);
+        for (gsize i = 0; i < place.length - SJDB_PAD_BYTES; i++) {
+            guint8 *at = bytes->data + place.offset + i, was = *at;
+            for (guint value = 0; value < 256; value++) {
+                int opened = 0, whole = 0;
+                *at = (guint8)value;
+                sjdb_bytes_seal(bytes->data, bytes->len);
+                sjdb_bytes_ask(bytes->data, bytes->len, &opened, &whole);
+            }
+            *at = was;
+        }
+    }
+}
+
+static void callers_mistakes_are_told(void)
+{
+    g_autoptr(GByteArray) bytes = small_file();
+    struct problem problem;
+    struct skipjackdb_problem read;
+    struct skipjackdb_solution solution;
+    struct skipjackdb_launch launch = {.size = sizeof launch}, unsized = {.size = 0};
+    struct skipjackdb_arg args[6];
+    skipjackdb *db = NULL;
+    uint64_t number = 0;
+    int64_t strides[5];
+    parse(KEY, &problem, &read);
+    g_assert_cmpint(skipjackdb_open_bytes(bytes->data, bytes->len, &db), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(skipjackdb_solution(db, &read, "A", &solution, 8), ==, SKIPJACKDB_USAGE);
+    g_assert_cmpint(skipjackdb_solution(db, &read, "B", &solution, sizeof solution), ==,
+                    SKIPJACKDB_NOT_FOUND);
+    g_assert_cmpint(skipjackdb_solution(db, &read, "A", &solution, sizeof solution), ==,
+                    SKIPJACKDB_OK);
+    g_assert_cmpint(skipjackdb_launch_at(db, &solution, 1, &launch), ==, SKIPJACKDB_NOT_FOUND);
+    g_assert_cmpint(skipjackdb_launch_at(db, &solution, 0, &unsized), ==, SKIPJACKDB_USAGE);
+    g_assert_cmpint(skipjackdb_launch_at(db, &solution, 0, &launch), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(skipjackdb_args(db, &launch, NULL, args, sizeof *args, 5), ==,
+                    SKIPJACKDB_SPACE);
+    g_assert_cmpint(skipjackdb_args(db, &launch, NULL, args, 8, 6), ==, SKIPJACKDB_USAGE);
+    g_assert_cmpint(skipjackdb_args(db, &launch, NULL, args, sizeof *args, 6), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(args[5].value, ==, 0);
+    g_assert_cmpint(args[5].factor, ==, 2);
+    read.layout[0] = 99;
+    g_assert_cmpint(skipjackdb_args(db, &launch, &read, args, sizeof *args, 6), ==,
+                    SKIPJACKDB_USAGE);
+    g_assert_cmpint(skipjackdb_strides(&read, 0, strides, NULL), ==, SKIPJACKDB_USAGE);
+    g_assert_cmpint(skipjackdb_strides(&read, 3, strides, NULL), ==, SKIPJACKDB_USAGE);
+    read.size = 0;
+    g_assert_cmpint(skipjackdb_solved_find(db, &read, &number), ==, SKIPJACKDB_USAGE);
+    skipjackdb_close(db);
+}
+
+static void packed_strides_are_the_programs(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(32);
+    for (int i = 0; i < conv_cell_count(); i++) {
+        struct conv_cell cell;
+        struct problem p, again;
+        struct skipjackdb_problem read;
+        char key[PROBLEM_KEY_MAX];
+        conv_cell_at(i, &cell);
+        conv_kind_problem(random, i % conv_kind_count(), SIZES_ODD, &cell, 1e8, &p);
+        parse(problem_key(&p, key), &again, &read);
+        for (int t = 0; t < TENSOR_COUNT; t++) {
+            int64_t ours[5], strides[5], elements = 0;
+            problem_packed_strides(&p, (enum tensor_role)t, ours);
+            g_assert_cmpint(skipjackdb_strides(&read, t, strides, &elements), ==, SKIPJACKDB_OK);
+            g_assert_cmpmem(strides, sizeof strides, ours, sizeof ours);
+            g_assert_cmpint(elements, ==, problem_tensor_elements(&p, (enum tensor_role)t));
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/sjdb_solutions/solutions_of_all_solvers_read_back",
+                    solutions_of_all_solvers_read_back);
+    g_test_add_func("/sjdb_solutions/order_of_adding_does_not_change_the_bytes",
+                    order_of_adding_does_not_change_the_bytes);
+    g_test_add_func("/sjdb_solutions/problem_has_its_own_params_before_its_row",
+                    problem_has_its_own_params_before_its_row);
+    g_test_add_func("/sjdb_solutions/what_cannot_be_run_is_refused", what_cannot_be_run_is_refused);
+    g_test_add_func("/sjdb_solutions/second_solution_of_a_solver_is_refused",
+                    second_solution_of_a_solver_is_refused);
+    g_test_add_func("/sjdb_solutions/kernel_that_nobody_added_is_named",
+                    kernel_that_nobody_added_is_named);
+    g_test_add_func("/sjdb_solutions/damaged_field_of_a_recipe_is_told",
+                    damaged_field_of_a_recipe_is_told);
+    g_test_add_func("/sjdb_solutions/any_byte_of_a_recipe_harms_nobody",
+                    any_byte_of_a_recipe_harms_nobody);
+    g_test_add_func("/sjdb_solutions/callers_mistakes_are_told", callers_mistakes_are_told);
+    g_test_add_func("/sjdb_solutions/packed_strides_are_the_programs",
+                    packed_strides_are_the_programs);
+    return g_test_run();
+}
