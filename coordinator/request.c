@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const strategies[] = {REQUEST_DEFAULT_STRATEGY, "exhaustive"};
+static const char *const strategies[] = {REQUEST_DEFAULT_STRATEGY, "local", "exhaustive"};
 
 void request_init(struct request *request, double budget_seconds)
 {
@@ -40,7 +40,7 @@ GOptionEntry *request_options(struct request *request)
         {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
          "configs a job evaluates at most, 0 for all (32)", "N"},
         {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy,
-         "random, or a solver's own search; or exhaustive (random)", "S"},
+         "random or local, or a solver's own search; or exhaustive (random)", "S"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "what the search draws from (0)", "S"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
          "working time in seconds, 0 for no limit", "SECONDS"},
@@ -67,7 +67,7 @@ bool request_check(const struct request *request, GError **error)
     for (gsize i = 0; i < G_N_ELEMENTS(strategies); i++)
         known = known || strcmp(request->strategy, strategies[i]) == 0;
     if (!known)
-        return refuse(error, "--strategy is random or exhaustive, not", request->strategy);
+        return refuse(error, "--strategy is random, local or exhaustive, not", request->strategy);
     if (request->name && !request->name[0])
         return refuse(error, "--name needs a name, not", "");
     if (request->configs < 0 || request->seed < 0 || !(request->budget_seconds >= 0) ||

@@ -85,6 +85,9 @@ GPtrArray *store_list_targets(Store *store, GError **error); /* struct target * 
 
 /* ---- campaigns ---- */
 
+/* The strategy whose jobs are given a prior (struct job). */
+#define STRATEGY_PRIOR "prior"
+
 struct campaign {
     int64_t id;
     char *name;
@@ -92,7 +95,7 @@ struct campaign {
     char *target;   /* target id */
     char *stack;    /* toolchain and its version that results must come from, "" for any */
     char *state;    /* "active", "paused", "done", "cancelled" */
-    char *strategy; /* "exhaustive", "random" */
+    char *strategy; /* "exhaustive", "random", "local", STRATEGY_PRIOR */
     int64_t seed;
     int configs_limit;                    /* configs a job may evaluate; 0 no limit */
     int round_configs;                    /* configs in a round */

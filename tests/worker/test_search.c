@@ -216,6 +216,9 @@ static void test_nothing_is_drawn_twice(void)
         {"random", 1, 8, 1},
         {"random", 0, 1, SPACE_COUNT},
         {"random", 1000, 1000, SPACE_COUNT},
+        {"local", 0, 5, SPACE_COUNT},
+        {"local", 7, 3, 7},
+        {"prior", 0, 5, SPACE_COUNT},
     };
     for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
         struct fixture f;
@@ -367,6 +370,8 @@ static void test_own_search_replaces_the_strategy(void)
          "3,2; 3,2 1,2; 3,2 1,1; 3,2 1,3; 3,2 2,3; 3,2 1,4; 3,2 3,4; 3,2 1,5; 3,2 2,5"},
         {"random", 4, 3, "3,2; 3,2 1,2 3,1 3,3"},
         {"random", 1, 3, "3,2"},
+        {"local", 4, 3, "3,2; 3,2 1,2 3,1 3,3"},
+        {"prior", 4, 3, "3,2; 3,2 1,2 3,1 3,3"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct fixture f;
@@ -436,8 +441,9 @@ static void test_own_search_sees_quarantined_as_failed(void)
 
 static void test_strategies_have_names(void)
 {
-    g_assert_true(search_strategy_known("random"));
-    g_assert_true(search_strategy_known("exhaustive"));
+    static const char *const names[] = {"exhaustive", "random", "local", "prior"};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        g_assert_true(search_strategy_known(names[i]));
     g_assert_false(search_strategy_known("luck"));
 }
 

@@ -1,11 +1,18 @@
 /*
  * Which configs a job's next round tries. A proposal is a pure function of
- * what struct search holds: the same strategy, seed and stored history give
+ * what struct search holds: the same strategy, seed, prior and stored history give
  * the same configs on any node, so a job replays exactly.
  *
  * A job's first round begins with the default config. Every later round
  * measures the default again before anything else, as the baseline that shows
  * drift; that repetition does not count against the limit.
+ *
+ * Strategies, each until its job's limit or until nothing of the space is left:
+ *   exhaustive  the space in its order
+ *   random      the space in an order that is the job's own
+ *   local       from several starts, the fastest first, to whatever is faster and differs in one
+ *               parameter alone; where that ends, two parameters away and from new starts
+ *   prior       the configs that won nearby first, at most half of the job's, and then local
  *
  * A solver that brings its own search (struct solver's propose) replaces every
  * strategy but "exhaustive", which stays exhaustive: whoever names it wants
@@ -25,10 +32,11 @@ struct search {
     const struct solver *solver;
     const struct problem *problem;
     const struct context *context;
-    const char *strategy; /* "exhaustive", "random" */
+    const char *strategy; /* a name of the above */
     int64_t seed;
     int configs_limit;         /* distinct configs of the job; 0 for no limit */
     int round_configs;         /* new configs in a round, at least 1 */
+    const GArray *prior;       /* struct perf_config: the most promising first, NULL for none */
     const GPtrArray *rounds;   /* struct round *: the history, NULL for none */
     const GArray *quarantined; /* struct perf_config: never proposed, NULL for none */
 };
