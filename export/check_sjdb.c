@@ -74,6 +74,32 @@ static int check_configs(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
+/* That launches and their kernels are there was verified. */
+static int check_solutions(struct check_report *report, const skipjackdb *db)
+{
+    g_autofree struct skipjackdb_solution *solutions =
+        g_new(struct skipjackdb_solution, ENTRIES_MAX);
+    int code = SKIPJACKDB_OK;
+    uint64_t problems = skipjackdb_solved_count(db);
+    for (uint64_t number = 0; code == SKIPJACKDB_OK && number < problems; number++) {
+        size_t count = 0;
+        code = skipjackdb_solutions(db, number, solutions, sizeof *solutions, ENTRIES_MAX, &count);
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+            if (solutions[i].params[0] != '\0') {
+                check_params(report, solutions[i].solver, solutions[i].params,
+                             "solved problem %" G_GUINT64_FORMAT, number);
+            }
+            if (solver_find(solutions[i].solver) == NULL) {
+                check_found(report, FINDING_UNKNOWN_SOLVER, "solved problem %" G_GUINT64_FORMAT,
+                            number);
+            }
+        }
+        report->keys += code == SKIPJACKDB_OK;
+        report->entries += (int64_t)count;
+    }
+    return code;
+}
+
 /* Code objects were compared with their checksums already. */
 static int check_kernels(struct check_report *report, const skipjackdb *db)
 {
@@ -105,6 +131,9 @@ void check_sjdb(const char *path, struct check_report *report)
     }
     if (code == SKIPJACKDB_OK) {
         code = check_configs(report, db);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = check_solutions(report, db);
     }
     if (code == SKIPJACKDB_OK) {
         code = check_kernels(report, db);

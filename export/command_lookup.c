@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "export/lookup_solution.h"
 #include "export/lookup_stats.h"
 #include "solvers/problem_key.h"
 
@@ -9,8 +10,8 @@
 
 #define SUMMARY                                                                                    \
     "Says what a .sjdb file holds for a problem: its entries, the fastest marked by a\n"           \
-    "star, with the params of tuned solvers; or, with --stats, what is in the file\n"              \
-    "and where its bytes go."
+    "star, with the params of tuned solvers and the launches of those that it says how\n"          \
+    "to run; or, with --stats, what is in the file and where its bytes go."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 when there is an answer; 1 when the file does not hold the problem,\n"         \
     "has no entry within the limits, or cannot be read; 2 for wrong usage.\n\nExample:\n"          \
@@ -96,18 +97,24 @@ static bool within(const struct lookup *lookup, const struct skipjackdb_entry *e
            (!lookup->dynamic || (entry->flags & SKIPJACKDB_DYNAMIC) != 0);
 }
 
+/* NULL where the file is damaged, as *code says. */
 static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_problem *problem,
-                            const struct skipjackdb_entry *entry, bool best)
+                            const struct skipjackdb_entry *entry, bool best, int *code)
 {
     const char *params = NULL;
     bool known = (entry->flags & SKIPJACKDB_FLAGS_KNOWN) != 0;
+    json_t *launches = lookup_launches(db, problem, entry->solver, code);
+    if (launches == NULL) {
+        return NULL;
+    }
     skipjackdb_params(db, problem, entry->solver, &params);
     return json_pack(
-        "{s:s, s:s, s:f, s:I, s:s?, s:i, s:o, s:o, s:b}", "solver", entry->solver, "algorithm",
+        "{s:s, s:s, s:f, s:I, s:s?, s:i, s:o, s:o, s:b, s:o}", "solver", entry->solver, "algorithm",
         entry->algorithm, "time_ms", entry->time_ms, "workspace_bytes",
         (json_int_t)entry->workspace_bytes, "params", params, "revision", (int)entry->revision,
         "dynamic", known ? json_boolean(entry->flags & SKIPJACKDB_DYNAMIC) : json_null(), "tunable",
-        known ? json_boolean(entry->flags & SKIPJACKDB_TUNABLE) : json_null(), "best", (int)best);
+        known ? json_boolean(entry->flags & SKIPJACKDB_TUNABLE) : json_null(), "best", (int)best,
+        "launches", launches);
 }
 
 /* The entries within the limits. */
@@ -133,13 +140,16 @@ static int list_entries(const skipjackdb *db, const struct lookup *lookup, json_
         return code;
     }
     skipjackdb_best(db, number, &limits, &best, sizeof best);
-    for (size_t i = 0; i < MIN(count, ENTRIES_MAX); i++) {
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
         if (within(lookup, &entries[i])) {
             bool is_best =
                 !marked && best.solver == entries[i].solver && best.time_ms == entries[i].time_ms;
             marked = marked || is_best;
-            json_array_append_new(list, entry_object(db, &problem, &entries[i], is_best));
+            json_array_append_new(list, entry_object(db, &problem, &entries[i], is_best, &code));
         }
+    }
+    if (code != SKIPJACKDB_OK) {
+        return code;
     }
     return json_array_size(list) > 0 ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
 }
@@ -156,6 +166,7 @@ static void print_table(const json_t *list)
                json_real_value(json_object_get(row, "time_ms")),
                json_integer_value(json_object_get(row, "workspace_bytes")),
                params != NULL ? params : "");
+        lookup_launches_print(json_object_get(row, "launches"));
     }
 }
 

@@ -99,9 +99,9 @@ void sjdb_recipe_read(struct sjdb_look *look, uint64_t number, struct skipjackdb
     solution->launch_count = count_launches(cursor);
 }
 
-static void fill_solution(struct sjdb_look *look, const struct sjdb_item *item,
-                          struct skipjackdb_solution *solution)
+static void fill_solution(struct sjdb_look *look, const struct sjdb_item *item, void *room)
 {
+    struct skipjackdb_solution *solution = room;
     struct sjdb_choice spare;
     const struct sjdb_choice *choice =
         sjdb_choice_of(look, &look->db->solved, item->choice, &spare);
@@ -116,30 +116,9 @@ int skipjackdb_solutions(const skipjackdb *db, uint64_t number,
                          struct skipjackdb_solution *solutions, size_t solution_size, size_t room,
                          size_t *count)
 {
-    struct sjdb_look look = {db, false};
-    struct sjdb_items items;
-    struct sjdb_item item;
-    size_t found = 0;
-    if (db == NULL || count == NULL || solution_size < sizeof *solutions ||
-        (solutions == NULL && room > 0)) {
-        return SKIPJACKDB_USAGE;
-    }
-    *count = 0;
-    if (number >= skipjackdb_solved_count(db)) {
-        return SKIPJACKDB_NOT_FOUND;
-    }
-    sjdb_items_init(&look, &db->solved, number, &items);
-    for (; found < room && sjdb_items_next(&look, &items, &item); found++) {
-        struct skipjackdb_solution solution;
-        fill_solution(&look, &item, &solution);
-        sjdb_hand_out(&solution, sizeof solution, (char *)solutions + found * solution_size,
-                      solution_size);
-    }
-    if (look.damaged) {
-        return SKIPJACKDB_DAMAGED;
-    }
-    *count = found + (size_t)(items.end - items.next);
-    return SKIPJACKDB_OK;
+    const struct sjdb_entries into = {solutions, sizeof *solutions, solution_size, room,
+                                      fill_solution};
+    return db == NULL ? SKIPJACKDB_USAGE : sjdb_set_entries(db, &db->solved, number, &into, count);
 }
 
 int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *problem,

@@ -39,7 +39,8 @@ is $status, 1, 'no dynamic solver';
 ($text, $status) = run('--stats', '--json', $db);
 my $stats = decode_json($text);
 is $status, 0, 'stats';
-is "$stats->{problems} $stats->{perf_rows} $stats->{perf_entries} $stats->{kernels}", '10 2 3 3', 'count what is there';
+is "$stats->{problems} $stats->{perf_rows} $stats->{perf_entries} $stats->{solutions} $stats->{kernels}", '10 2 3 2 3',
+    'count what is there';
 my $sum = 0;
 $sum += $_->{problems} for @{$stats->{coverage}};
 is $sum, 10, 'coverage has every problem once';
@@ -49,7 +50,21 @@ is $sum, 10, 'every problem has a winner';
 cmp_ok $stats->{bytes}, '<', -s $db, 'the sections are in the file';
 ok((grep { $_->{name} eq 'find payload' && $_->{items} > 40 } @{$stats->{sections}}), 'sections have names');
 ($text) = run('--stats', $db);
-like $text, qr/^10 problems, 15 entries; 2 perf rows, 3 params; 3 kernels$/m, 'and in words';
+like $text, qr/^10 problems, 15 entries; 2 perf rows, 3 params; 2 solutions of 2 problems; 3 kernels$/m, 'and in words';
+
+my $solved = '64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F';
+($text) = run($db, $solved);
+like $text, qr/^\* ConvA .*8,16\n    conv\.cl\.o other, 192000x2x1 in 64x1x1 \(y, workspace \+ 0, 64, -64, 0\.5, stride x\.C = 3136\)\n/m,
+    'a solution: its params, and a line a launch';
+($text) = run('--json', $db, $solved);
+my $launches = decode_json($text)->{entries}[0]{launches};
+is scalar @$launches, 2, 'in JSON the launches';
+is_deeply [@{$launches->[1]}{qw(kernel options entry grid block local_bytes)}],
+    ['conv.cl.o', '', 'other', [192000, 2, 1], [64, 1, 1], 0], 'with what is launched';
+is_deeply $launches->[1]{args}, [{kind => 'tensor', tensor => 'y'}, {kind => 'workspace', value => 512},
+    {kind => 'int32', value => 64}, {kind => 'int64', value => -64}, {kind => 'float', value => 0.5},
+    {kind => 'stride', tensor => 'x', axis => 'C', factor => 1, value => 3136}], 'and each argument';
+is $answer->{entries}[0]{launches}, undef, 'null where the file does not say how';
 
 ($text, $status) = run($db, '1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W');
 is $status, 1, 'a problem that is not held';

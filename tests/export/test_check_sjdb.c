@@ -13,6 +13,7 @@ struct content {
     const char *solver, *params; /* NULL: no row */
     const char *kernel, *args;   /* NULL: no kernel */
     enum finding finding;        /* FINDING_COUNT: none */
+    const char *solved, *config; /* the solver of a solution with that kernel; NULL: none */
 };
 
 static void write_sjdb(const char *path, const struct content *content)
@@ -31,6 +32,14 @@ static void write_sjdb(const char *path, const struct content *content)
         g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
         g_assert_true(sjdb_writer_add_kernel(writer, content->kernel, content->args, code, &error));
     }
+    if (content->solved != NULL) {
+        struct solution solution;
+        const struct sjdb_kernel_name kernel = {content->kernel, content->args};
+        solution_init(&solution);
+        solution_add_launch(&solution, "a.cl", "a");
+        g_assert_true(sjdb_writer_add_solution(writer, &problem, content->solved, content->config,
+                                               &solution, &kernel, &error));
+    }
     g_assert_true(sjdb_writer_finish(writer, &error));
     g_assert_no_error(error);
 }
@@ -44,7 +53,14 @@ static void write_sjdb(const char *path, const struct content *content)
     }
 
 static const struct content contents[] = {
-    {"good", GOOD, "ConvCpuGemm", "8,1,8,256,64", "a.cl.o", "-O3 -mcpu=gfx90a", FINDING_COUNT},
+    {"good", GOOD, "ConvCpuGemm", "8,1,8,256,64", "a.cl.o", "-O3 -mcpu=gfx90a", FINDING_COUNT,
+     "ConvCpuGemm", "8,1,8,256,64"},
+    {"solution without a config", GOOD, .kernel = "a.cl.o", .args = "-O3 -mcpu=gfx90a",
+     .solved = "ConvDirectNaive", .config = "", .finding = FINDING_COUNT},
+    {"solution with stale params", GOOD, .kernel = "a.cl.o", .args = "-O3 -mcpu=gfx90a",
+     .solved = "ConvCpuGemm", .config = "8,1,7,256,64", .finding = FINDING_STALE_PARAMS},
+    {"solution of an unknown solver", GOOD, .kernel = "a.cl.o", .args = "-O3 -mcpu=gfx90a",
+     .solved = "Other", .config = "1", .finding = FINDING_UNKNOWN_SOLVER},
     {"zero time",
      {{"ConvCpuGemm", GEMM, NULL, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
      .finding = FINDING_ZERO_TIME},
@@ -90,8 +106,8 @@ static void all_parts_are_counted(void)
     const char *path = temp_folder_path(folder, "a.sjdb");
     write_sjdb(path, &contents[0]);
     g_autoptr(CheckReport) report = check_file(path);
-    g_assert_cmpint(report->keys, ==, 3);
-    g_assert_cmpint(report->entries, ==, 4);
+    g_assert_cmpint(report->keys, ==, 4);
+    g_assert_cmpint(report->entries, ==, 5);
     g_assert_true(check_report_clean(report));
 }
 
