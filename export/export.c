@@ -1,18 +1,7 @@
 #include "export/export.h"
 
+#include "export/export_folder.h"
 #include "export/export_plan.h"
-#include "schema/store_golden.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <glib/gstdio.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#define FOLDER_PREFIX ".export-"
-#define FOLDER_NAME   FOLDER_PREFIX "XXXXXX"
 
 const char *refusal_name(enum refusal why)
 {
@@ -44,122 +33,6 @@ void export_summary_clear(struct export_summary *summary)
     g_clear_pointer(&summary->files, g_ptr_array_unref);
 }
 
-static bool io_error(const char *doing, const char *path, GError **error)
-{
-    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot %s '%s': %s", doing, path,
-                g_strerror(errno));
-    return false;
-}
-
-/* The content is on disk before its name is: a crash leaves the old file or the new one. */
-static bool sync_file(const char *path, GError **error)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return io_error("open", path, error);
-    }
-    bool synced = fsync(fd) == 0 || io_error("write", path, error);
-    close(fd);
-    return synced;
-}
-
-static bool sync_all(const char *folder, const GPtrArray *names, GError **error)
-{
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *path = g_build_filename(folder, names->pdata[i], NULL);
-        if (!sync_file(path, error)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool move_all(const char *folder, const char *dir, const GPtrArray *names, GPtrArray *moved,
-                     GError **error)
-{
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *from = g_build_filename(folder, names->pdata[i], NULL);
-        g_autofree char *to = g_build_filename(dir, names->pdata[i], NULL);
-        if (rename(from, to) != 0) {
-            return io_error("rename to", to, error);
-        }
-        g_ptr_array_add(moved, g_steal_pointer(&to));
-    }
-    return true;
-}
-
-/* What cannot be removed is in nobody's way: the next export tries again. */
-static void remove_folder(const char *folder)
-{
-    const char *name;
-    GDir *entries = g_dir_open(folder, 0, NULL);
-    while (entries != NULL && (name = g_dir_read_name(entries)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-        g_unlink(path);
-    }
-    g_clear_pointer(&entries, g_dir_close);
-    g_rmdir(folder);
-}
-
-static void remove_leftovers(const char *dir)
-{
-    const char *name;
-    g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
-    GDir *entries = g_dir_open(dir, 0, NULL);
-    while (entries != NULL && (name = g_dir_read_name(entries)) != NULL) {
-        g_autofree char *path = g_build_filename(dir, name, NULL);
-        if (g_str_has_prefix(name, FOLDER_PREFIX) && strlen(name) == strlen(FOLDER_NAME) &&
-            !g_file_test(path, G_FILE_TEST_IS_SYMLINK)) {
-            g_ptr_array_add(found, g_steal_pointer(&path));
-        }
-    }
-    g_clear_pointer(&entries, g_dir_close);
-    for (guint i = 0; i < found->len; i++) {
-        remove_folder(found->pdata[i]);
-    }
-}
-
-/* Exports into one folder take turns, so the temporary folder of one that was killed is nobody's. A
- * file system that cannot lock folders keeps it. Returns the open folder, -1 on failure. */
-static int take_folder(const char *dir, GError **error)
-{
-    if (g_mkdir_with_parents(dir, 0777) != 0) {
-        io_error("make the folder", dir, error);
-        return -1;
-    }
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-        io_error("open the folder", dir, error);
-        return -1;
-    }
-    if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) == 0) {
-        remove_leftovers(dir);
-    }
-    return fd;
-}
-
-static bool write_files(const struct export_plan *plan, Store *store, const struct target *target,
-                        unsigned what, const char *dir, struct export_summary *summary,
-                        GError **error)
-{
-    g_autofree char *folder = g_build_filename(dir, FOLDER_NAME, NULL);
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    int dir_fd = take_folder(dir, error);
-    if (dir_fd < 0) {
-        return false;
-    }
-    bool written = g_mkdtemp(folder) != NULL || io_error("write into the folder", dir, error);
-    if (written) {
-        written = export_plan_write(plan, store, target, what, folder, names, error) &&
-                  sync_all(folder, names, error) &&
-                  move_all(folder, dir, names, summary->files, error) &&
-                  (fsync(dir_fd) == 0 || io_error("write", dir, error));
-        remove_folder(folder);
-    }
-    close(dir_fd);
-    return written;
-}
-
 static bool nothing(const struct export_wish *wish, const char *why, GError **error)
 {
     g_autofree char *what =
@@ -170,17 +43,69 @@ static bool nothing(const struct export_wish *wish, const char *why, GError **er
     return false;
 }
 
-/* Reads the code of every kernel chosen: damage in one is seldom alone. */
-static bool find_damage(struct gate *gate, Store *store, const struct export_plan *plan,
-                        GError **error)
+/* An export at work. */
+struct export_work {
+    Store *store;
+    const struct export_wish *wish;
+    struct gate gate;
+    struct export_source source;
+    struct export_folder folder;
+    struct export_spool spool;
+    struct export_summary *summary;
+    int64_t results;
+};
+
+static bool write_files(struct export_work *work, GError **error)
 {
-    for (guint i = 0; i < plan->kernels->len; i++) {
-        const struct planned_kernel *kernel = plan->kernels->pdata[i];
-        if (!gate_read_code(gate, store, kernel->key, error)) {
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    const struct export_files files = {
+        .spool = &work->spool,
+        .store = work->store,
+        .target = &work->gate.target,
+        .top = work->wish->top,
+        .what = work->wish->what,
+    };
+    return export_files_write(&files, work->folder.temp, names, error) &&
+           export_folder_keep(&work->folder, names, work->summary->files, error);
+}
+
+static bool write_chosen(struct export_work *work, GError **error)
+{
+    const struct export_wish *wish = work->wish;
+    const struct export_summary *summary = work->summary;
+    if (work->results == 0) {
+        return nothing(wish,
+                       wish->network != NULL || wish->tag != NULL
+                           ? "no config was measured and verified yet of the problems asked for"
+                           : "no config of it was measured and verified yet",
+                       error);
+    }
+    if (summary->find_keys > 0) {
+        return write_files(work, error);
+    }
+    /* Where all was refused, that is what there is to say. */
+    return summary->refused->len > 0 ||
+           nothing(wish,
+                   summary->beyond_limits > 0 ? "no result is within the limits"
+                                              : "MIOpen's keys cannot express its problems",
+                   error);
+}
+
+/* Reads the code of every kernel chosen: damage in one is seldom alone. *found: of what was not known. */
+static bool find_damage(struct export_work *work, bool *found, GError **error)
+{
+    struct planned_kernel kernel;
+    enum read_step step = READ_FAILED;
+    guint known = g_hash_table_size(work->gate.damaged);
+    g_autoptr(ExportKernels) kernels =
+        export_kernels_open(&work->spool, SPOOL_MIOPEN | SPOOL_OWN, error);
+    while (kernels != NULL && (step = export_kernels_next(kernels, &kernel, error)) == READ_ROW) {
+        if (!gate_read_code(&work->gate, work->store, kernel.key, error)) {
             return false;
         }
     }
-    return true;
+    *found = g_hash_table_size(work->gate.damaged) > known;
+    return step == READ_END;
 }
 
 /* What was counted of a choice is forgotten; another is made. */
@@ -192,49 +117,40 @@ static void summary_begin_anew(struct export_summary *summary)
 }
 
 /* *again: a code object that was chosen is damaged, the gate knows it now. */
-static bool export_chosen(Store *store, const struct export_wish *wish, struct gate *gate,
-                          const GPtrArray *results, const char *dir, struct export_summary *summary,
-                          bool *again, GError **error)
+static bool export_once(struct export_work *work, bool *again, GError **error)
 {
-    struct export_plan plan;
     g_autoptr(GError) failure = NULL;
-    guint known = g_hash_table_size(gate->damaged);
-    bool done = true;
-    export_plan_init(&plan, wish, gate, results, summary);
-    if (plan.lines->len > 0) {
-        done = write_files(&plan, store, &gate->target, wish->what, dir, summary, &failure);
-    } else if (summary->refused->len == 0) {
-        done = nothing(wish,
-                       summary->beyond_limits > 0 ? "no result is within the limits"
-                                                  : "MIOpen's keys cannot express its problems",
-                       &failure);
+    *again = false;
+    summary_begin_anew(work->summary);
+    if (!export_folder_begin(&work->folder, error)) {
+        return false;
     }
-    if (g_error_matches(failure, STORE_ERROR, STORE_ERROR_DAMAGED)) {
-        done = find_damage(gate, store, &plan, error);
-        *again = done && g_hash_table_size(gate->damaged) > known;
+    g_autofree char *path = g_build_filename(work->folder.temp, "spool", NULL);
+    bool done = export_spool_open(&work->spool, path, error) &&
+                export_plan_make(&work->source, &work->spool, work->summary, &work->results, error);
+    if (done && !write_chosen(work, &failure)) {
+        done = g_error_matches(failure, STORE_ERROR, STORE_ERROR_DAMAGED) &&
+               find_damage(work, again, error) && *again;
+        if (!done && (error == NULL || *error == NULL)) {
+            g_propagate_error(error, g_steal_pointer(&failure));
+        }
     }
-    if (failure != NULL && !*again && (error == NULL || *error == NULL)) {
-        g_propagate_error(error, g_steal_pointer(&failure));
-        done = false;
-    }
-    export_plan_clear(&plan);
+    export_spool_close(&work->spool);
     return done;
 }
 
-static bool export_results(Store *store, const struct export_wish *wish, const char *target,
-                           const GPtrArray *results, const char *dir,
-                           struct export_summary *summary, GError **error)
+static bool export_results(struct export_work *work, const char *target, const char *dir,
+                           GError **error)
 {
-    struct gate gate;
     bool again = true;
-    bool done = gate_init(&gate, store, target, results, error);
+    bool done = gate_init(&work->gate, work->store, target, error) &&
+                export_folder_take(&work->folder, dir, error);
+    export_source_init(&work->source, work->store, work->wish, &work->gate);
     while (done && again) {
-        again = false;
-        summary_begin_anew(summary);
-        gate_begin_anew(&gate);
-        done = export_chosen(store, wish, &gate, results, dir, summary, &again, error);
+        done = export_once(work, &again, error);
     }
-    gate_clear(&gate);
+    export_folder_leave(&work->folder);
+    gate_clear(&work->gate);
     return done;
 }
 
@@ -266,32 +182,13 @@ static char *find_target(Store *store, const struct export_wish *wish, GError **
     return target;
 }
 
-/* What the gate is to judge. A golden row begins with its result. */
-static GPtrArray *list_results(Store *store, const struct export_wish *wish, GError **error)
-{
-    const struct golden_query query = {wish->golden_target, wish->golden_version, "", wish->network,
-                                       wish->tag};
-    return wish->golden_target != NULL
-               ? store_list_golden_rows(store, &query, error)
-               : store_list_judged_results(store, wish->campaign, wish->network, wish->tag, error);
-}
-
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error)
 {
+    struct export_work work = {
+        .store = store, .wish = wish, .summary = summary, .folder = {.fd = -1}};
     summary->refused = g_ptr_array_new_with_free_func(refusal_free);
     summary->files = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *target = find_target(store, wish, error);
-    g_autoptr(GPtrArray) results = target != NULL ? list_results(store, wish, error) : NULL;
-    if (results == NULL) {
-        return false;
-    }
-    if (results->len == 0) {
-        return nothing(wish,
-                       wish->network != NULL || wish->tag != NULL
-                           ? "no config was measured and verified yet of the problems asked for"
-                           : "no config of it was measured and verified yet",
-                       error);
-    }
-    return export_results(store, wish, target, results, dir, summary, error);
+    return target != NULL && export_results(&work, target, dir, error);
 }

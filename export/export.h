@@ -3,7 +3,8 @@
  * text) and kernel-db, named after the target. Everything passes
  * the gate first (gate.h); the files are written into a temporary folder, read
  * back, compared, and only then renamed into place. The same results give the
- * same bytes.
+ * same bytes. Memory does not grow with their number: they are read a part at a
+ * time, and what is chosen lies in a scratch database in the temporary folder.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
@@ -27,6 +28,7 @@ struct export_wish {
     uint64_t workspace_bytes;  /* of the configs of a job the fastest one within it is taken */
     bool dynamic_only;         /* nothing whose kernels are compiled for a shape */
     const char *network, *tag; /* problems of these alone; NULL for all */
+    int part_results;          /* as many are in memory at a time; 0 for what is usual */
 };
 
 /* Why a result was left out, in the order of the looks. The numbers are this program's own; the names

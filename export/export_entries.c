@@ -1,38 +1,37 @@
 #include "export/export_entries.h"
 
-typedef bool (*is_wanted)(const struct candidate *candidate);
+typedef bool (*is_wanted)(const struct planned_entry *entry);
 
-static bool is_without_workspace(const struct candidate *candidate)
+static bool is_without_workspace(const struct planned_entry *entry)
 {
-    return candidate->result->kept.workspace_bytes == 0;
+    return entry->workspace_bytes == 0;
 }
 
-static bool is_dynamic(const struct candidate *candidate)
+static bool is_dynamic(const struct planned_entry *entry)
 {
-    return candidate->solver->dynamic;
+    return entry->solver->dynamic;
 }
 
-static bool is_both(const struct candidate *candidate)
+static bool is_both(const struct planned_entry *entry)
 {
-    return is_without_workspace(candidate) && is_dynamic(candidate);
+    return is_without_workspace(entry) && is_dynamic(entry);
 }
 
-static bool is_any(const struct candidate *candidate)
+static bool is_any(const struct planned_entry *entry)
 {
-    (void)candidate;
+    (void)entry;
     return true;
 }
 
 struct choice {
-    struct candidate *const *candidates;
-    bool *take;
+    struct planned_entry *entries;
     int count, room;
 };
 
 static bool has_taken(const struct choice *choice, is_wanted wanted)
 {
     for (int i = 0; i < choice->count; i++) {
-        if (choice->take[i] && wanted(choice->candidates[i])) {
+        if (choice->entries[i].is_taken && wanted(&choice->entries[i])) {
             return true;
         }
     }
@@ -43,8 +42,8 @@ static bool has_taken(const struct choice *choice, is_wanted wanted)
 static bool take_fastest(struct choice *choice, is_wanted wanted)
 {
     for (int i = 0; i < choice->count && choice->room > 0; i++) {
-        if (!choice->take[i] && wanted(choice->candidates[i])) {
-            choice->take[i] = true;
+        if (!choice->entries[i].is_taken && wanted(&choice->entries[i])) {
+            choice->entries[i].is_taken = true;
             choice->room--;
             return true;
         }
@@ -52,11 +51,11 @@ static bool take_fastest(struct choice *choice, is_wanted wanted)
     return false;
 }
 
-int export_entries_choose(struct candidate *const *candidates, int count, int top, bool *take)
+int export_entries_choose(struct planned_entry *entries, int count, int top)
 {
-    struct choice choice = {candidates, take, count, top};
+    struct choice choice = {entries, count, top};
     for (int i = 0; i < count; i++) {
-        take[i] = false;
+        entries[i].is_taken = false;
     }
     take_fastest(&choice, is_any);
     bool lacks_both = !has_taken(&choice, is_without_workspace) && !has_taken(&choice, is_dynamic);

@@ -6,14 +6,25 @@
 #ifndef EXPORT_EXPORT_ENTRIES_H
 #define EXPORT_EXPORT_ENTRIES_H
 
-#include "export/gate.h"
+#include "export/formats/find_db.h"
+#include "solvers/solver.h"
+
+/* What passed the gate for a problem. */
+struct planned_entry {
+    const struct solver *solver;
+    char time_text[FIND_TIME_MAX];
+    double time_ms;
+    uint64_t workspace_bytes;
+    const char *params; /* the config's text, "" for none */
+    bool is_taken;
+};
 
 /*
- * candidates: of one problem, by time. Sets take[i] for up to `top` (at least 1) of them and returns how
+ * entries: of one problem, by time. Sets is_taken of up to `top` (at least 1) of them and returns how
  * many: the fastest; then, while there is room and nothing taken is such, the fastest without workspace
  * and the fastest dynamic one (with room for one, one that is both goes before either); then the fastest
- * of the rest.
+ * of the rest, until there are that many.
  */
-int export_entries_choose(struct candidate *const *candidates, int count, int top, bool *take);
+int export_entries_choose(struct planned_entry *entries, int count, int top);
 
 #endif

@@ -4,43 +4,57 @@
 #include "export/formats/file_name.h"
 #include "export/formats/kernel_db.h"
 
+#include <stdio.h>
 #include <string.h>
-
-struct writer {
-    const struct export_plan *plan;
-    Store *store;
-};
 
 /* ---- writing ---- */
 
-static bool write_find_db(const struct writer *writer, const char *path, GError **error)
+static enum read_step put_lines(FILE *file, ExportLines *lines, GError **error)
 {
-    g_autoptr(GString) text = g_string_new(NULL);
-    for (guint i = 0; i < writer->plan->lines->len; i++) {
-        const struct planned_line *line = writer->plan->lines->pdata[i];
-        g_string_append_printf(text, "%s\n", line->text);
+    const struct planned_line *line = NULL;
+    enum read_step step;
+    while ((step = export_lines_next(lines, &line, error)) == READ_ROW) {
+        fprintf(file, "%s\n", line->text->str);
     }
-    return g_file_set_contents(path, text->str, (gssize)text->len, error);
+    return step;
 }
 
-static bool write_perf_db(const struct writer *writer, const char *path, GError **error)
+static bool write_find_db(const struct export_files *files, const char *path, GError **error)
 {
-    return perf_db_write(path, writer->plan->records, error);
+    g_autoptr(ExportLines) lines = export_lines_open(files->spool, SPOOL_MIOPEN, files->top, error);
+    FILE *file = lines != NULL ? fopen(path, "wbe") : NULL;
+    if (file == NULL) {
+        return lines != NULL && export_io_error("write", path, error);
+    }
+    bool written = put_lines(file, lines, error) == READ_END;
+    bool whole = ferror(file) == 0;
+    whole = fclose(file) == 0 && whole;
+    return written && (whole || export_io_error("write", path, error));
 }
 
-static bool write_perf_text(const struct writer *writer, const char *path, GError **error)
+static bool write_perf_db(const struct export_files *files, const char *path, GError **error)
 {
-    return perf_text_write(path, writer->plan->records, error);
+    g_autoptr(ExportRecords) records = export_records_open(files->spool, error);
+    const struct perf_source source = {export_records_next, records};
+    return records != NULL && perf_db_write_from(path, &source, error);
 }
 
-static bool add_kernel(const struct writer *writer, KernelDbWriter *file,
-                       const struct planned_kernel *kernel, GError **error)
+static bool write_perf_text(const struct export_files *files, const char *path, GError **error)
 {
-    struct kernel_row *row = store_get_kernel(writer->store, kernel->key, error);
+    g_autoptr(ExportRecords) records = export_records_open(files->spool, error);
+    const struct perf_source source = {export_records_next, records};
+    return records != NULL && perf_text_write_from(path, &source, error);
+}
+
+/* Free with g_bytes_unref(). */
+static GBytes *get_code(const struct export_files *files, const struct planned_kernel *kernel,
+                        GError **error)
+{
+    struct kernel_row *row = store_get_kernel(files->store, kernel->key, error);
     if (row == NULL) {
-        return false;
+        return NULL;
     }
-    bool added = false;
+    GBytes *code = NULL;
     if (row->code == NULL) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
                     "the code object of kernel %.12s was dropped meanwhile: export again",
@@ -49,21 +63,25 @@ static bool add_kernel(const struct writer *writer, KernelDbWriter *file,
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
                     "kernel %.12s was built anew meanwhile: export again", kernel->key);
     } else {
-        added = kernel_db_add(file, kernel->name, kernel->args, row->code, error);
+        code = g_bytes_ref(row->code);
     }
     kernel_row_free(row);
-    return added;
+    return code;
 }
 
-static bool write_kernel_db(const struct writer *writer, const char *path, GError **error)
+static bool write_kernel_db(const struct export_files *files, const char *path, GError **error)
 {
-    g_autoptr(KernelDbWriter) file = kernel_db_create(path, error);
-    for (guint i = 0; file != NULL && i < writer->plan->kernels->len; i++) {
-        if (!add_kernel(writer, file, writer->plan->kernels->pdata[i], error)) {
+    struct planned_kernel kernel;
+    enum read_step step = READ_FAILED;
+    g_autoptr(ExportKernels) kernels = export_kernels_open(files->spool, SPOOL_MIOPEN, error);
+    g_autoptr(KernelDbWriter) file = kernels != NULL ? kernel_db_create(path, error) : NULL;
+    while (file != NULL && (step = export_kernels_next(kernels, &kernel, error)) == READ_ROW) {
+        g_autoptr(GBytes) code = get_code(files, &kernel, error);
+        if (code == NULL || !kernel_db_add(file, kernel.name, kernel.args, code, error)) {
             return false;
         }
     }
-    return file != NULL && kernel_db_finish(file, error);
+    return step == READ_END && kernel_db_finish(file, error);
 }
 
 /* ---- reading back ---- */
@@ -82,42 +100,53 @@ static bool same_find_line(const struct planned_line *planned, const struct find
     struct problem problem;
     g_autoptr(GString) text = g_string_new(NULL);
     find_line_format(line, text);
-    return strcmp(text->str, planned->text) == 0 && problem_key_parse(line->key, &problem, NULL) &&
+    return g_string_equal(text, planned->text) && problem_key_parse(line->key, &problem, NULL) &&
            problem_equal(&problem, &planned->problem);
 }
 
-static bool verify_find_db(const struct writer *writer, const char *path, GError **error)
+/* *row counts the lines that are the same. */
+static bool same_find_lines(FindDb *db, ExportLines *lines, guint *row, GError **error)
 {
+    const struct planned_line *planned = NULL;
     struct find_line line;
     struct line at;
-    guint row = 0;
-    const GPtrArray *lines = writer->plan->lines;
-    g_autoptr(FindDb) db = find_db_open(path, error);
-    if (db == NULL) {
-        return false;
-    }
     find_line_init(&line);
     enum read_step step = find_db_next(db, &line, &at, error);
-    while (step == READ_ROW && row < lines->len && same_find_line(lines->pdata[row], &line)) {
-        row++;
+    enum read_step wanted = export_lines_next(lines, &planned, error);
+    while (step == READ_ROW && wanted == READ_ROW && same_find_line(planned, &line)) {
+        (*row)++;
         step = find_db_next(db, &line, &at, error);
+        wanted = export_lines_next(lines, &planned, error);
     }
     find_line_clear(&line);
-    return (step == READ_END && row == lines->len) || differs(path, "line", row, error);
+    return step == READ_END && wanted == READ_END;
 }
 
-static bool verify_perf_db(const struct writer *writer, const char *path, GError **error)
+static bool verify_find_db(const struct export_files *files, const char *path, GError **error)
 {
-    guint at = 0;
-    return perf_db_holds(path, writer->plan->records, &at, error) ||
-           differs(path, "record", at, error);
+    guint row = 0;
+    g_autoptr(ExportLines) lines = export_lines_open(files->spool, SPOOL_MIOPEN, files->top, error);
+    g_autoptr(FindDb) db = lines != NULL ? find_db_open(path, error) : NULL;
+    return db != NULL &&
+           (same_find_lines(db, lines, &row, error) || differs(path, "line", row, error));
 }
 
-static bool verify_perf_text(const struct writer *writer, const char *path, GError **error)
+static bool verify_perf_db(const struct export_files *files, const char *path, GError **error)
 {
     guint at = 0;
-    return perf_text_holds(path, writer->plan->records, &at, error) ||
-           differs(path, "record", at, error);
+    g_autoptr(ExportRecords) records = export_records_open(files->spool, error);
+    const struct perf_source source = {export_records_next, records};
+    return records != NULL &&
+           (perf_db_holds_from(path, &source, &at, error) || differs(path, "record", at, error));
+}
+
+static bool verify_perf_text(const struct export_files *files, const char *path, GError **error)
+{
+    guint at = 0;
+    g_autoptr(ExportRecords) records = export_records_open(files->spool, error);
+    const struct perf_source source = {export_records_next, records};
+    return records != NULL &&
+           (perf_text_holds_from(path, &source, &at, error) || differs(path, "record", at, error));
 }
 
 static bool same_kernel(const struct planned_kernel *planned, const struct kernel_entry *entry,
@@ -129,22 +158,24 @@ static bool same_kernel(const struct planned_kernel *planned, const struct kerne
            strcmp(sha256, planned->sha256) == 0;
 }
 
-static bool verify_kernel_db(const struct writer *writer, const char *path, GError **error)
+static bool verify_kernel_db(const struct export_files *files, const char *path, GError **error)
 {
     struct kernel_entry entry;
+    struct planned_kernel planned;
     guint row = 0;
-    const GPtrArray *kernels = writer->plan->kernels;
-    g_autoptr(KernelDb) db = kernel_db_open(path, error);
+    g_autoptr(ExportKernels) kernels = export_kernels_open(files->spool, SPOOL_MIOPEN, error);
+    g_autoptr(KernelDb) db = kernels != NULL ? kernel_db_open(path, error) : NULL;
     if (db == NULL) {
         return false;
     }
     enum read_step step = kernel_db_next(db, &entry, error);
-    while (step == READ_ROW && row < kernels->len &&
-           same_kernel(kernels->pdata[row], &entry, error)) {
+    enum read_step wanted = export_kernels_next(kernels, &planned, error);
+    while (step == READ_ROW && wanted == READ_ROW && same_kernel(&planned, &entry, error)) {
         row++;
         step = kernel_db_next(db, &entry, error);
+        wanted = export_kernels_next(kernels, &planned, error);
     }
-    return (step == READ_END && row == kernels->len) || differs(path, "kernel", row, error);
+    return (step == READ_END && wanted == READ_END) || differs(path, "kernel", row, error);
 }
 
 /* ---- all files ---- */
@@ -153,9 +184,9 @@ static bool verify_kernel_db(const struct writer *writer, const char *path, GErr
 static const struct {
     enum file_kind kind;
     unsigned what;
-    bool (*write)(const struct writer *writer, const char *path, GError **error);
-    bool (*verify)(const struct writer *writer, const char *path, GError **error);
-} files[] = {
+    bool (*write)(const struct export_files *files, const char *path, GError **error);
+    bool (*verify)(const struct export_files *files, const char *path, GError **error);
+} formats[] = {
     {FILE_KERNEL_DB, EXPORT_KERNELS, write_kernel_db, verify_kernel_db},
     {FILE_PERF_DB, EXPORT_PERF, write_perf_db, verify_perf_db},
     {FILE_PERF_TEXT, EXPORT_PERF, write_perf_text, verify_perf_text},
@@ -177,18 +208,17 @@ static bool passes_check(const char *path, GError **error)
     return false;
 }
 
-bool export_plan_write(const struct export_plan *plan, Store *store, const struct target *target,
-                       unsigned what, const char *folder, GPtrArray *names, GError **error)
+bool export_files_write(const struct export_files *files, const char *folder, GPtrArray *names,
+                        GError **error)
 {
-    const struct writer writer = {plan, store};
-    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        if ((files[i].what & what) == 0) {
+    for (size_t i = 0; i < G_N_ELEMENTS(formats); i++) {
+        if ((formats[i].what & files->what) == 0) {
             continue;
         }
-        char *name = file_name(target, files[i].kind);
+        char *name = file_name(files->target, formats[i].kind);
         g_ptr_array_add(names, name);
         g_autofree char *path = g_build_filename(folder, name, NULL);
-        if (!files[i].write(&writer, path, error) || !files[i].verify(&writer, path, error) ||
+        if (!formats[i].write(files, path, error) || !formats[i].verify(files, path, error) ||
             !passes_check(path, error)) {
             return false;
         }

@@ -1,7 +1,5 @@
 #include "export/gate.h"
 
-#include "export/formats/kernel_db.h"
-
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -16,32 +14,36 @@ static void add_keys(GHashTable *keys, const char *joined)
     }
 }
 
-bool gate_init(struct gate *gate, Store *store, const char *target, const GPtrArray *results,
-               GError **error)
+bool gate_init(struct gate *gate, Store *store, const char *target, GError **error)
 {
     memset(gate, 0, sizeof *gate);
     if (!store_get_target(store, target, &gate->target, error)) {
         return false;
     }
     context_init(&gate->context, &gate->target);
-    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (guint i = 0; i < results->len; i++) {
-        add_keys(keys, ((const struct result *)results->pdata[i])->kept.kernel_keys);
-    }
-    guint count = 0;
-    g_autofree gpointer *list = g_hash_table_get_keys_as_array(keys, &count);
-    gate->kernels =
-        store_known_kernels(store, (const char *const *)(void *)list, (int)count, error);
-    gate->codes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     gate->damaged = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    return gate->kernels != NULL;
+    return true;
 }
 
 void gate_clear(struct gate *gate)
 {
     g_clear_pointer(&gate->kernels, g_hash_table_unref);
-    g_clear_pointer(&gate->codes, g_hash_table_unref);
     g_clear_pointer(&gate->damaged, g_hash_table_unref);
+}
+
+bool gate_learn_kernels(struct gate *gate, Store *store, const GPtrArray *results, GError **error)
+{
+    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < results->len; i++) {
+        const struct result *result = results->pdata[i];
+        add_keys(keys, result->kept.kernel_keys);
+    }
+    guint count = 0;
+    g_autofree gpointer *list = g_hash_table_get_keys_as_array(keys, &count);
+    g_clear_pointer(&gate->kernels, g_hash_table_unref);
+    gate->kernels =
+        store_known_kernels(store, (const char *const *)(void *)list, (int)count, error);
+    return gate->kernels != NULL;
 }
 
 bool gate_read_code(struct gate *gate, Store *store, const char *key, GError **error)
@@ -58,11 +60,6 @@ bool gate_read_code(struct gate *gate, Store *store, const char *key, GError **e
     }
     kernel_row_free(kernel);
     return true;
-}
-
-void gate_begin_anew(struct gate *gate)
-{
-    g_hash_table_remove_all(gate->codes);
 }
 
 void candidate_free(struct candidate *candidate)
@@ -179,13 +176,6 @@ static char *look_at_time(struct look *look)
     return NULL;
 }
 
-static char *code_key(const struct gate *gate, const struct kernel_row *kernel)
-{
-    g_autofree char *name = kernel_db_name(kernel->file);
-    g_autofree char *args = kernel_db_args(kernel->options, gate->target.arch);
-    return g_strconcat(name, "\n", args, NULL);
-}
-
 static bool is_launch(const struct kernel_row *kernel, const struct launch *launch)
 {
     return strcmp(kernel->file, launch->file) == 0 && strcmp(kernel->options, launch->options) == 0;
@@ -218,25 +208,7 @@ static char *check_kernel(const struct gate *gate, const struct solution *soluti
         return g_strdup_printf("its kernel %.12s (%s, options '%s') is not of its solution", key,
                                kernel->file, kernel->options);
     }
-    g_autofree char *code = code_key(gate, kernel);
-    const char *taken = g_hash_table_lookup(gate->codes, code);
-    if (taken != NULL && strcmp(taken, kernel->code_sha256) != 0) {
-        return g_strdup_printf(
-            "another code object has the name of its kernel %.12s (%s, options '%s')", key,
-            kernel->file, kernel->options);
-    }
     return NULL;
-}
-
-/* Notes the name in `taken` when it is new. */
-static void take_kernel(struct gate *gate, const char *key, GPtrArray *taken)
-{
-    const struct kernel_row *kernel = g_hash_table_lookup(gate->kernels, key);
-    g_autofree char *code = code_key(gate, kernel);
-    if (!g_hash_table_contains(gate->codes, code)) {
-        g_ptr_array_add(taken, g_strdup(code));
-        g_hash_table_insert(gate->codes, g_steal_pointer(&code), kernel->code_sha256);
-    }
 }
 
 /* Every launch of the solution has its kernel among those named. */
@@ -256,27 +228,16 @@ static char *check_launches(const struct look *look)
     return NULL;
 }
 
-/* All or none of the kernels are taken, so that a refused result binds no name. */
 static char *look_at_kernels(struct look *look)
 {
     if (look->keys[0] == NULL || look->keys[0][0] == '\0') {
         return g_strdup("it names no kernel");
     }
     char *reason = NULL;
-    g_autoptr(GPtrArray) taken = g_ptr_array_new_with_free_func(g_free);
     for (char **key = look->keys; *key != NULL && reason == NULL; key++) {
         reason = check_kernel(look->gate, &look->solution, *key);
-        if (reason == NULL) {
-            take_kernel(look->gate, *key, taken);
-        }
     }
-    if (reason == NULL) {
-        reason = check_launches(look);
-    }
-    for (guint i = 0; reason != NULL && i < taken->len; i++) {
-        g_hash_table_remove(look->gate->codes, taken->pdata[i]);
-    }
-    return reason;
+    return reason != NULL ? reason : check_launches(look);
 }
 
 /* Each look may use what those before it have found. */
@@ -300,7 +261,6 @@ static struct candidate *make_candidate(struct look *look)
     candidate->time_ms = g_ascii_strtod(candidate->time_text, NULL);
     candidate->kernels = g_steal_pointer(&look->keys);
     candidate->tunable = look->solver->space != NULL;
-    perf_row_from_problem(&result->problem, &candidate->row);
     return candidate;
 }
 

@@ -1,6 +1,6 @@
 #include "export/golden.h"
 
-#include "export/gate.h"
+#include "export/code_names.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -104,6 +104,21 @@ static void add_result(struct side *side, struct result *result)
     }
 }
 
+static bool gate_entry(struct side *side, struct code_names *names, guint index, GError **error)
+{
+    struct entry *entry = side->entries->pdata[index];
+    struct candidate *passed = gate_pass(&side->gate, entry->best, &entry->why, &entry->reason);
+    bool done =
+        passed == NULL || (code_names_add(names, index, &side->gate, passed->kernels, error) &&
+                           code_names_bind(names, index, &entry->reason, error));
+    if (passed != NULL && entry->reason != NULL) {
+        entry->why = REFUSAL_KERNEL;
+    }
+    entry->passes = entry->reason == NULL;
+    candidate_free(passed);
+    return done;
+}
+
 /* Groups the results, and asks the gate for the best one of each entry. */
 static bool side_init(struct side *side, Store *store, const char *target, const GPtrArray *results,
                       GError **error)
@@ -115,16 +130,17 @@ static bool side_init(struct side *side, Store *store, const char *target, const
     for (guint i = 0; i < results->len; i++) {
         add_result(side, results->pdata[i]);
     }
-    if (!gate_init(&side->gate, store, target, results, error)) {
-        return false;
+    struct code_names names = {0};
+    sqlite3 *db = sqlite_file_scratch(":memory:", CODE_NAMES_SCHEMA, error);
+    bool done = db != NULL && code_names_init(&names, db, 0, error) &&
+                gate_init(&side->gate, store, target, error) &&
+                gate_learn_kernels(&side->gate, store, results, error);
+    for (guint i = 0; done && i < side->entries->len; i++) {
+        done = gate_entry(side, &names, i, error);
     }
-    for (guint i = 0; i < side->entries->len; i++) {
-        struct entry *entry = side->entries->pdata[i];
-        struct candidate *passed = gate_pass(&side->gate, entry->best, &entry->why, &entry->reason);
-        entry->passes = passed != NULL;
-        candidate_free(passed);
-    }
-    return true;
+    code_names_clear(&names);
+    sqlite_file_close(db);
+    return done;
 }
 
 struct comparison {
@@ -398,8 +414,8 @@ bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_
         return false;
     }
     g_autoptr(GPtrArray) results =
-        store_list_judged_results(store, wish->campaign, NULL, NULL, error);
-    const struct golden_query query = {summary->target, summary->base, stack, NULL, NULL};
+        store_list_judged_results(store, wish->campaign, NULL, NULL, NULL, error);
+    const struct golden_query query = {summary->target, summary->base, stack, NULL, NULL, NULL};
     g_autoptr(GPtrArray) rows =
         results != NULL ? store_list_golden_rows(store, &query, error) : NULL;
     if (rows != NULL && results->len == 0) {

@@ -79,8 +79,8 @@ static bool check_approved(const GPtrArray *versions, const char *target, int nu
 static bool write_manifest(Store *store, const GPtrArray *versions, const struct export_wish *wish,
                            const char *dir, struct export_summary *summary, GError **error)
 {
-    const struct golden_query query = {wish->golden_target, wish->golden_version, "", wish->network,
-                                       wish->tag};
+    const struct golden_query query = {
+        wish->golden_target, wish->golden_version, "", wish->network, wish->tag, NULL};
     g_autoptr(GPtrArray) rows = store_list_golden_rows(store, &query, error);
     g_autofree char *text = rows != NULL ? golden_manifest(store, versions, wish->golden_version,
                                                            rows, wish, summary->files, error)

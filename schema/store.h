@@ -423,11 +423,27 @@ struct result {
 void result_free(struct result *result);
 /* All kept results of a campaign, by problem, then median. */
 GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error);
+/* A part of many results, by whole jobs: of those after `after` up to `last`, and where jobs is not NULL of
+ * these among them alone. */
+struct result_part {
+    int64_t after, last;
+    const int64_t *jobs;
+    int job_count;
+};
+#define RESULT_PART_BEGIN                                                                          \
+    {                                                                                              \
+        .after = INT64_MIN, .last = INT64_MIN                                                      \
+    }
+/* Moves from that, or from a part, to the next one, of as many results or a few more; the last one goes up to
+ * INT64_MAX. It may hold none. */
+bool store_next_results(Store *store, int64_t campaign, int results, struct result_part *part,
+                        GError **error);
 /* The same for who has to tell good rows from bad ones: none is left out and none fails the call. One
  * whose job is not of the campaign, or has no problem or solver there, has no problem_id (and an empty
- * problem). network and tag, where they are not NULL: of problems of these alone. */
+ * problem). network and tag, where they are not NULL: of problems of these alone. part NULL: all. */
 GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char *network,
-                                     const char *tag, GError **error);
+                                     const char *tag, const struct result_part *part,
+                                     GError **error);
 
 struct job_row {
     int64_t id;

@@ -89,11 +89,24 @@ static gpointer read_row(const json_t *object)
     return row;
 }
 
+bool store_next_golden_rows(Store *store, const char *target, int rows, struct result_part *part,
+                            GError **error)
+{
+    g_autoptr(StoreRows) found = store_read(store, error, "SELECT golden_part_end($1, $2, $3)",
+                                            "sli", target, part->last, rows);
+    if (found != NULL)
+        store_part_move(part, found);
+    return found != NULL;
+}
+
 GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query, GError **error)
 {
+    const struct result_part *part = query->part;
+    g_autofree char *jobs = store_part_jobs(part);
     g_autoptr(StoreRows) rows =
-        store_read(store, error, "SELECT list_golden_rows($1, $2, $3, $4, $5)", "sisss",
-                   query->target, query->version, query->stack, query->network, query->tag);
+        store_read(store, error, "SELECT list_golden_part($1, $2, $3, $4, $5, $6, $7, $8)",
+                   "sissslls", query->target, query->version, query->stack, query->network,
+                   query->tag, PART_AFTER(part), PART_LAST(part), jobs);
     if (rows == NULL)
         return NULL;
     GPtrArray *list = store_list(rows, read_row, free_row);

@@ -41,12 +41,16 @@ struct golden_row {
 };
 /* Of an approved version, or what an open one would hold, in the order of store_list_judged_results();
  * version 0 holds nothing. stack: wanted of rows that fit, "" for any; network and tag NULL for all
- * problems. GPtrArray of struct golden_row *. */
+ * problems; part NULL for all jobs. GPtrArray of struct golden_row *. */
 struct golden_query {
     const char *target;
     int version;
     const char *stack, *network, *tag;
+    const struct result_part *part; /* by the jobs that rows came from */
 };
+/* As store_next_results(), of the target's whole line: a part may hold less of one version. */
+bool store_next_golden_rows(Store *store, const char *target, int rows, struct result_part *part,
+                            GError **error);
 GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query, GError **error);
 
 /* A kept result to be taken, as it was read. reason: why, in a few words. */

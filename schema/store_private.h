@@ -135,6 +135,12 @@ bool target_from_row(const json_t *object, struct target *target, GError **error
 void store_read_judged(const json_t *object, struct result *result);
 void store_result_clear(struct result *result);
 int store_compare_results(gconstpointer a, gconstpointer b);
+/* The part's jobs as an array of the server, NULL where it names none (also for part NULL). */
+char *store_part_jobs(const struct result_part *part);
+#define PART_AFTER(part) ((part) != NULL ? (part)->after : INT64_MIN)
+#define PART_LAST(part)  ((part) != NULL ? (part)->last : INT64_MAX)
+/* Moves to the part that ends where the row says, or to the last one where there is no row. */
+void store_part_move(struct result_part *part, const PGresult *rows);
 
 /* What the names of enums stored as text are. */
 const char *vendor_name(enum vendor vendor);

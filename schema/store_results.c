@@ -121,9 +121,44 @@ static gpointer read_judged(const json_t *object)
     " AND b.kernel_keys[at] = r.kernel_keys"                                                       \
     " AND b.config_values[before.values + 1:before.values + b.config_counts[at]] = r.config)"
 
-GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char *network,
-                                     const char *tag, GError **error)
+char *store_part_jobs(const struct result_part *part)
 {
+    if (part == NULL || part->jobs == NULL)
+        return NULL;
+    GString *list = g_string_new("{");
+    for (int i = 0; i < part->job_count; i++)
+        g_string_append_printf(list, "%s%" G_GINT64_FORMAT, i > 0 ? "," : "",
+                               (gint64)part->jobs[i]);
+    g_string_append_c(list, '}');
+    return g_string_free(list, FALSE);
+}
+
+void store_part_move(struct result_part *part, const PGresult *rows)
+{
+    bool more = PQntuples(rows) > 0 && !PQgetisnull(rows, 0, 0);
+    part->after = part->last;
+    part->last = more ? strtoll(PQgetvalue(rows, 0, 0), NULL, 10) : INT64_MAX;
+}
+
+bool store_next_results(Store *store, int64_t campaign, int results, struct result_part *part,
+                        GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT job_id FROM results WHERE campaign_id = $1 AND job_id > $2"
+                   " ORDER BY job_id LIMIT 1 OFFSET $3",
+                   "lli", campaign, part->last, results - 1);
+    if (rows != NULL)
+        store_part_move(part, rows);
+    return rows != NULL;
+}
+
+/* The range is also said of the jobs: both sides of the join are then read by their keys. */
+GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char *network,
+                                     const char *tag, const struct result_part *part,
+                                     GError **error)
+{
+    g_autofree char *jobs = store_part_jobs(part);
     g_autoptr(StoreRows) rows = store_read(
         store, error,
         "SELECT jsonb_build_object('problem', to_jsonb(p), 'result', to_jsonb(r), 'solver', s.name,"
@@ -131,12 +166,14 @@ GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char 
         " 'tunable', s.tunable, 'multiplicity', j.multiplicity, 'verified', " SELECT_VERIFIED ")"
         " FROM results r LEFT JOIN (jobs j JOIN problems p ON p.id = j.problem_id"
         "                           JOIN solvers s ON s.id = j.solver_id)"
-        " ON j.campaign_id = $1 AND j.id = r.job_id WHERE r.campaign_id = $1"
+        " ON j.campaign_id = $1 AND j.id = r.job_id AND j.id > $4 AND j.id <= $5"
+        " WHERE r.campaign_id = $1 AND r.job_id > $4 AND r.job_id <= $5"
+        " AND ($6::bigint[] IS NULL OR r.job_id = ANY ($6))"
         " AND ($2::text IS NULL OR j.problem_id IN (SELECT l.problem_id FROM network_layers l"
         "                                           WHERE l.network = $2))"
         " AND ($3::text IS NULL OR j.problem_id IN (SELECT t.problem_id FROM problem_tags t"
         "                                           WHERE t.tag = $3))",
-        "lss", campaign, network, tag);
+        "lsslls", campaign, network, tag, PART_AFTER(part), PART_LAST(part), jobs);
     if (rows == NULL)
         return NULL;
     GPtrArray *list = store_list(rows, read_judged, free_result);

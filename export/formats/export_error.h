@@ -20,6 +20,9 @@ enum export_error {
     EXPORT_ERROR_CHECK,   /* What was written does not read back as what was meant. */
 };
 
+/* "cannot DOING 'PATH': " and why the last call to the system failed. Always false. */
+bool export_io_error(const char *doing, const char *path, GError **error);
+
 /* What a reader's _next function came to. */
 enum read_step {
     READ_ROW, /* A row was read. */

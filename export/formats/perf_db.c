@@ -110,15 +110,17 @@ static bool insert_entry(sqlite3_stmt *insert, int64_t config, const struct perf
     return sqlite_step(insert, error) == READ_END;
 }
 
-static bool insert_records(sqlite3_stmt *configs, sqlite3_stmt *entries, const GPtrArray *records,
-                           GError **error)
+static bool insert_records(sqlite3_stmt *configs, sqlite3_stmt *entries,
+                           const struct perf_source *source, GError **error)
 {
-    const struct perf_record *last = NULL;
+    const struct perf_record *record = NULL;
+    struct perf_row last;
     int64_t config = 0;
-    for (guint i = 0; i < records->len; i++) {
-        const struct perf_record *record = records->pdata[i];
-        if (last == NULL || !perf_row_equal(&last->row, &record->row)) {
+    enum read_step step;
+    while ((step = source->next(source->data, &record, error)) == READ_ROW) {
+        if (config == 0 || !perf_row_equal(&last, &record->row)) {
             config++;
+            last = record->row;
             if (!insert_config(configs, config, &record->row, error)) {
                 return false;
             }
@@ -126,12 +128,29 @@ static bool insert_records(sqlite3_stmt *configs, sqlite3_stmt *entries, const G
         if (!insert_entry(entries, config, record, error)) {
             return false;
         }
-        last = record;
     }
-    return true;
+    return step == READ_END;
+}
+
+enum read_step perf_list_next(void *data, const struct perf_record **record, GError **error)
+{
+    struct perf_list *list = data;
+    (void)error;
+    if (list->at == list->records->len) {
+        return READ_END;
+    }
+    *record = list->records->pdata[list->at++];
+    return READ_ROW;
 }
 
 bool perf_db_write(const char *path, const GPtrArray *records, GError **error)
+{
+    struct perf_list list = {records, 0};
+    const struct perf_source source = {perf_list_next, &list};
+    return perf_db_write_from(path, &source, error);
+}
+
+bool perf_db_write_from(const char *path, const struct perf_source *source, GError **error)
 {
     sqlite3 *db = sqlite_file_create(path, PERF_SCHEMA, error);
     if (db == NULL) {
@@ -147,7 +166,7 @@ bool perf_db_write(const char *path, const GPtrArray *records, GError **error)
         configs == NULL ? NULL
                         : sqlite_statement(
                               db, "INSERT INTO perf_db(solver,config,params) VALUES(?,?,?)", error);
-    bool written = entries != NULL && insert_records(configs, entries, records, error);
+    bool written = entries != NULL && insert_records(configs, entries, source, error);
     sqlite3_finalize(configs);
     sqlite3_finalize(entries);
     if (!written) {

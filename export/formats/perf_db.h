@@ -24,17 +24,37 @@ bool perf_row_equal(const struct perf_row *a, const struct perf_row *b);
 /* The order of files: rows by column, texts first as in MIOpen's index, then solvers by name. */
 int perf_record_compare(const struct perf_record *a, const struct perf_record *b);
 
+/* Gives records one after the other, in order without equals: READ_ROW with *record (valid until the next
+ * call), READ_END or READ_FAILED. */
+struct perf_source {
+    enum read_step (*next)(void *data, const struct perf_record **record, GError **error);
+    void *data;
+};
+
 /* Writes a new SQLite perf-db: MIOpen's tables and indices, and an index on perf_db(config) that
  * MIOpen does not ask for but whose join it makes about 500 times faster. Records must be sorted by
  * perf_record_compare() without equals: ids follow it, so equal records give equal bytes. */
 bool perf_db_write(const char *path, const GPtrArray *records, GError **error);
+bool perf_db_write_from(const char *path, const struct perf_source *source, GError **error);
 /* The text form, likewise. */
 bool perf_text_write(const char *path, const GPtrArray *records, GError **error);
+bool perf_text_write_from(const char *path, const struct perf_source *source, GError **error);
 
 /* Reads a file back: it holds these records in this order and nothing else. *at is the first that
  * differs; *error is set where the file could not be read, or not so far. */
 bool perf_db_holds(const char *path, const GPtrArray *records, guint *at, GError **error);
 bool perf_text_holds(const char *path, const GPtrArray *records, guint *at, GError **error);
+bool perf_db_holds_from(const char *path, const struct perf_source *source, guint *at,
+                        GError **error);
+bool perf_text_holds_from(const char *path, const struct perf_source *source, guint *at,
+                          GError **error);
+
+/* A list as a source. */
+struct perf_list {
+    const GPtrArray *records;
+    guint at;
+};
+enum read_step perf_list_next(void *list, const struct perf_record **record, GError **error);
 
 /* ---- reading SQLite ---- */
 

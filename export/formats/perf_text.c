@@ -1,5 +1,6 @@
 #include "export/formats/perf_db.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void perf_text_line_init(struct perf_text_line *line)
@@ -67,23 +68,43 @@ void perf_text_line_format(const struct perf_text_line *line, GString *out)
     }
 }
 
+static enum read_step write_records(FILE *file, const struct perf_source *source, GError **error)
+{
+    const struct perf_record *record = NULL;
+    struct perf_row last;
+    bool any = false;
+    enum read_step step;
+    while ((step = source->next(source->data, &record, error)) == READ_ROW) {
+        char key[PROBLEM_KEY_MAX];
+        bool same = any && perf_row_equal(&last, &record->row);
+        if (!same) {
+            fprintf(file, "%s%s", any ? "\n" : "", perf_row_key(&record->row, key));
+            last = record->row;
+            any = true;
+        }
+        fprintf(file, "%c%s:%s", same ? ';' : '=', record->solver, record->params);
+    }
+    if (any) {
+        fputc('\n', file);
+    }
+    return step;
+}
+
+bool perf_text_write_from(const char *path, const struct perf_source *source, GError **error)
+{
+    FILE *file = fopen(path, "wbe");
+    if (file == NULL) {
+        return export_io_error("write", path, error);
+    }
+    bool written = write_records(file, source, error) == READ_END;
+    bool whole = ferror(file) == 0;
+    whole = fclose(file) == 0 && whole;
+    return written && (whole || export_io_error("write", path, error));
+}
+
 bool perf_text_write(const char *path, const GPtrArray *records, GError **error)
 {
-    g_autoptr(GString) text = g_string_new(NULL);
-    for (guint i = 0; i < records->len; i++) {
-        const struct perf_record *record = records->pdata[i];
-        bool same =
-            i > 0 &&
-            perf_row_equal(&((const struct perf_record *)records->pdata[i - 1])->row, &record->row);
-        char key[PROBLEM_KEY_MAX];
-        if (!same) {
-            g_string_append_printf(text, "%s%s", i > 0 ? "\n" : "",
-                                   perf_row_key(&record->row, key));
-        }
-        g_string_append_printf(text, "%c%s:%s", same ? ';' : '=', record->solver, record->params);
-    }
-    if (records->len > 0) {
-        g_string_append_c(text, '\n');
-    }
-    return g_file_set_contents(path, text->str, (gssize)text->len, error);
+    struct perf_list list = {records, 0};
+    const struct perf_source source = {perf_list_next, &list};
+    return perf_text_write_from(path, &source, error);
 }

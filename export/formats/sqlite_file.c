@@ -11,6 +11,10 @@
     "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8'; PRAGMA auto_vacuum = NONE;"               \
     "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN;"
 
+#define SCRATCH_PRAGMAS                                                                            \
+    "PRAGMA page_size = 4096; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"                \
+    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384; BEGIN;"
+
 static void set_error(sqlite3 *db, const char *what, GError **error)
 {
     int code = db != NULL ? sqlite3_errcode(db) : SQLITE_NOMEM;
@@ -101,12 +105,12 @@ sqlite3 *sqlite_file_open(const char *path, GError **error)
     return db;
 }
 
-sqlite3 *sqlite_file_create(const char *path, const char *schema, GError **error)
+static sqlite3 *create(const char *path, const char *pragmas, const char *schema, GError **error)
 {
     sqlite3 *db = NULL;
     g_unlink(path);
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
-        sqlite3_exec(db, CREATE_PRAGMAS, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
         g_autofree char *what = g_strdup_printf("cannot create '%s'", path);
         set_error(db, what, error);
@@ -116,9 +120,21 @@ sqlite3 *sqlite_file_create(const char *path, const char *schema, GError **error
     return db;
 }
 
+sqlite3 *sqlite_file_create(const char *path, const char *schema, GError **error)
+{
+    return create(path, CREATE_PRAGMAS, schema, error);
+}
+
+sqlite3 *sqlite_file_scratch(const char *path, const char *schema, GError **error)
+{
+    return create(path, SCRATCH_PRAGMAS, schema, error);
+}
+
+/* Packing writes every page again. A journal of the old ones would be in memory, for a file that is thrown
+ * away where it fails. */
 bool sqlite_file_finish(sqlite3 **db, GError **error)
 {
-    bool done = sqlite_run(*db, "COMMIT", error) && sqlite_run(*db, "VACUUM", error);
+    bool done = sqlite_run(*db, "COMMIT; PRAGMA journal_mode = OFF; VACUUM", error);
     sqlite_file_close(*db);
     *db = NULL;
     return done;
@@ -143,6 +159,52 @@ enum read_step sqlite_step(sqlite3_stmt *statement, GError **error)
     }
     set_error(sqlite3_db_handle(statement), "cannot go through the SQLite file", error);
     return READ_FAILED;
+}
+
+static void bind(sqlite3_stmt *statement, int index, char type, va_list *values)
+{
+    const void *bytes;
+    switch (type) {
+    case 't':
+        sqlite3_bind_text(statement, index, va_arg(*values, const char *), -1, SQLITE_TRANSIENT);
+        return;
+    case 'l': sqlite3_bind_int64(statement, index, va_arg(*values, int64_t)); return;
+    case 'd': sqlite3_bind_double(statement, index, va_arg(*values, double)); return;
+    case 'b':
+        bytes = va_arg(*values, const void *);
+        sqlite3_bind_blob64(statement, index, bytes, va_arg(*values, size_t), SQLITE_TRANSIENT);
+        return;
+    default: g_assert_not_reached();
+    }
+}
+
+static enum read_step bind_and_step(sqlite3_stmt *statement, const char *types, va_list *values,
+                                    GError **error)
+{
+    sqlite3_reset(statement);
+    for (int i = 0; types[i] != '\0'; i++) {
+        bind(statement, i + 1, types[i], values);
+    }
+    return sqlite_step(statement, error);
+}
+
+enum read_step sqlite_ask(sqlite3_stmt *statement, GError **error, const char *types, ...)
+{
+    va_list values;
+    va_start(values, types);
+    enum read_step step = bind_and_step(statement, types, &values, error);
+    va_end(values);
+    return step;
+}
+
+bool sqlite_do(sqlite3_stmt *statement, GError **error, const char *types, ...)
+{
+    va_list values;
+    va_start(values, types);
+    enum read_step step = bind_and_step(statement, types, &values, error);
+    va_end(values);
+    sqlite3_reset(statement);
+    return step == READ_END;
 }
 
 bool sqlite_run(sqlite3 *db, const char *sql, GError **error)

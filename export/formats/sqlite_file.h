@@ -21,6 +21,9 @@ sqlite3 *sqlite_file_open(const char *path, GError **error);
 /* Makes a new file (an old one of that name is lost) and runs `schema` in it, inside the
  * transaction that sqlite_file_finish() ends. */
 sqlite3 *sqlite_file_create(const char *path, const char *schema, GError **error);
+/* Makes a new file for a while, and runs `schema` in it: what spools into it needs little memory, and a
+ * crash may leave it spoilt. In a transaction that nobody has to end. */
+sqlite3 *sqlite_file_scratch(const char *path, const char *schema, GError **error);
 /* Commits, packs, closes: *db is NULL afterwards, also on failure. */
 bool sqlite_file_finish(sqlite3 **db, GError **error);
 /* Closes whatever state *db is in; NULL is fine. */
@@ -30,6 +33,11 @@ void sqlite_file_close(sqlite3 *db);
 sqlite3_stmt *sqlite_statement(sqlite3 *db, const char *sql, GError **error);
 /* READ_ROW, READ_END or READ_FAILED. */
 enum read_step sqlite_step(sqlite3_stmt *statement, GError **error);
+/* Binds a value for each letter: t a text or NULL, l an int64_t, d a double, b a blob with its size
+ * (const void *, size_t); and takes the first step. What was bound is copied. */
+enum read_step sqlite_ask(sqlite3_stmt *statement, GError **error, const char *types, ...);
+/* The same for what gives no rows. */
+bool sqlite_do(sqlite3_stmt *statement, GError **error, const char *types, ...);
 /* The single value of a query, as text; NULL with an error, or NULL without one where there is no
  * row. */
 char *sqlite_text_value(sqlite3 *db, const char *sql, GError **error);

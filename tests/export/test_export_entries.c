@@ -23,22 +23,19 @@ static void a_problem_keeps_one_without_workspace_and_one_dynamic(void)
 {
     for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
         struct solver solvers[MOST] = {0};
-        struct result results[MOST] = {0};
-        struct candidate candidates[MOST] = {0}, *list[MOST];
-        bool take[MOST];
+        struct planned_entry entries[MOST] = {0};
         char taken[MOST + 1] = "";
         int count = (int)strlen(cases[c].candidates), expected = 0;
         for (int i = 0; i < count; i++) {
             char kind = cases[c].candidates[i];
             solvers[i].dynamic = kind == 'd' || kind == 'b';
-            results[i].kept.workspace_bytes = kind == 'w' || kind == 'b' ? 0 : 4096;
-            candidates[i] = (struct candidate){.solver = &solvers[i], .result = &results[i]};
-            list[i] = &candidates[i];
+            entries[i].solver = &solvers[i];
+            entries[i].workspace_bytes = kind == 'w' || kind == 'b' ? 0 : 4096;
             expected += cases[c].taken[i] == '1';
         }
-        int chosen = export_entries_choose(list, count, cases[c].top, take);
+        int chosen = export_entries_choose(entries, count, cases[c].top);
         for (int i = 0; i < count; i++) {
-            taken[i] = take[i] ? '1' : '0';
+            taken[i] = entries[i].is_taken ? '1' : '0';
         }
         g_test_message("%s, top %d", cases[c].candidates, cases[c].top);
         g_assert_cmpstr(taken, ==, cases[c].taken);

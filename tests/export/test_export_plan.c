@@ -1,5 +1,6 @@
 /* The gate and the choice of rows, with solvers of the test's own and nothing stored. */
 #include "export/export_plan.h"
+#include "tests/support/temp_folder.h"
 
 #include <math.h>
 #include <string.h>
@@ -82,11 +83,15 @@ const int solver_table_count = G_N_ELEMENTS(solver_table);
 #define EVEN    "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B"
 
 struct scene {
+    struct export_source source;
     struct export_wish wish;
     struct gate gate;
-    struct export_plan plan;
+    struct export_spool spool;
     struct export_summary summary;
+    TempFolder *folder;
     GPtrArray *results; /* struct result * */
+    /* what was planned, as texts */
+    GPtrArray *lines, *own_lines, *records, *kernels;
 };
 
 static void free_result(void *result)
@@ -99,22 +104,60 @@ static void free_kernel(void *kernel)
     kernel_row_free(kernel);
 }
 
+static bool advance(const struct export_source *source, struct result_part *part, GError **error)
+{
+    (void)error;
+    part->after = part->last;
+    /* Jobs are numbered from 1: each is a part, and what comes behind the ninth. */
+    part->last = part->after == INT64_MIN ? 0 : part->after < 9 ? part->after + 1 : INT64_MAX;
+    if (source->part_results > 1)
+        part->last = INT64_MAX;
+    return true;
+}
+
+static bool is_named(const struct result_part *part, int64_t job)
+{
+    for (int i = 0; part->jobs != NULL && i < part->job_count; i++)
+        if (part->jobs[i] == job)
+            return true;
+    return part->jobs == NULL;
+}
+
+static GPtrArray *list_part(const struct export_source *source, const struct result_part *part,
+                            GError **error)
+{
+    const struct scene *scene = (const struct scene *)(const void *)source;
+    GPtrArray *list = g_ptr_array_new();
+    (void)error;
+    for (guint i = 0; i < scene->results->len; i++) {
+        struct result *result = scene->results->pdata[i];
+        if (result->job > part->after && result->job <= part->last && is_named(part, result->job))
+            g_ptr_array_add(list, result);
+    }
+    return list;
+}
+
 static void scene_init(struct scene *scene)
 {
     memset(scene, 0, sizeof *scene);
+    scene->source = (struct export_source){
+        .advance = advance, .list = list_part, .wish = &scene->wish, .gate = &scene->gate};
     scene->wish.top = FIND_ENTRIES_MAX;
+    scene->folder = temp_folder_new();
     g_assert_true(target_parse("gfx90a68", &scene->gate.target, NULL));
     context_init(&scene->gate.context, &scene->gate.target);
     scene->gate.kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
-    scene->gate.codes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     scene->gate.damaged = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     scene->results = g_ptr_array_new_with_free_func(free_result);
     scene->summary.refused = g_ptr_array_new();
+    scene->lines = g_ptr_array_new_with_free_func(g_free);
+    scene->own_lines = g_ptr_array_new_with_free_func(g_free);
+    scene->records = g_ptr_array_new_with_free_func(g_free);
+    scene->kernels = g_ptr_array_new_with_free_func(g_free);
 }
 
 static void scene_clear(struct scene *scene)
 {
-    export_plan_clear(&scene->plan);
     gate_clear(&scene->gate);
     for (guint i = 0; i < scene->summary.refused->len; i++) {
         struct export_refusal *refusal = scene->summary.refused->pdata[i];
@@ -125,6 +168,11 @@ static void scene_clear(struct scene *scene)
     }
     export_summary_clear(&scene->summary);
     g_ptr_array_unref(scene->results);
+    g_ptr_array_unref(scene->lines);
+    g_ptr_array_unref(scene->own_lines);
+    g_ptr_array_unref(scene->records);
+    g_ptr_array_unref(scene->kernels);
+    temp_folder_free(scene->folder);
 }
 
 static struct kernel_row *add_kernel(struct scene *scene, const char *key, const char *options,
@@ -173,16 +221,50 @@ static struct result *add(struct scene *scene, int64_t job, const char *key, con
     return result;
 }
 
+static void read_lines(struct scene *scene, int files, GPtrArray *list)
+{
+    const struct planned_line *planned = NULL;
+    g_autoptr(ExportLines) lines = export_lines_open(&scene->spool, files, scene->wish.top, NULL);
+    while (export_lines_next(lines, &planned, NULL) == READ_ROW)
+        g_ptr_array_add(list, g_strdup(planned->text->str));
+}
+
 static void choose(struct scene *scene)
 {
-    export_plan_init(&scene->plan, &scene->wish, &scene->gate, scene->results, &scene->summary);
+    int64_t results = 0;
+    g_autoptr(GError) error = NULL;
+    const struct perf_record *record = NULL;
+    struct planned_kernel kernel;
+    g_assert_true(export_spool_open(&scene->spool, temp_folder_path(scene->folder, "s"), &error));
+    g_assert_true(
+        export_plan_make(&scene->source, &scene->spool, &scene->summary, &results, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(results, ==, scene->results->len);
+    read_lines(scene, SPOOL_MIOPEN, scene->lines);
+    read_lines(scene, SPOOL_OWN, scene->own_lines);
+    ExportRecords *records = export_records_open(&scene->spool, &error);
+    while (export_records_next(records, &record, &error) == READ_ROW)
+        g_ptr_array_add(scene->records, g_strdup(record->params));
+    export_records_close(records);
+    ExportKernels *kernels = export_kernels_open(&scene->spool, SPOOL_MIOPEN, &error);
+    while (export_kernels_next(kernels, &kernel, &error) == READ_ROW)
+        g_ptr_array_add(scene->kernels, g_strdup(kernel.key));
+    export_kernels_close(kernels);
+    g_assert_no_error(error);
+    export_spool_close(&scene->spool);
+    g_assert_cmpint(scene->summary.find_keys, ==, (int)scene->lines->len);
+    g_assert_cmpint(scene->summary.perf_records, ==, (int)scene->records->len);
+    g_assert_cmpint(scene->summary.kernels, ==, (int)scene->kernels->len);
 }
 
 static const char *line(const struct scene *scene, guint index)
 {
-    return index < scene->plan.lines->len
-               ? ((const struct planned_line *)scene->plan.lines->pdata[index])->text
-               : NULL;
+    return index < scene->lines->len ? scene->lines->pdata[index] : NULL;
+}
+
+static const char *own_line(const struct scene *scene, guint index)
+{
+    return index < scene->own_lines->len ? scene->own_lines->pdata[index] : NULL;
 }
 
 static const char *reason(const struct scene *scene, guint index)
@@ -224,9 +306,9 @@ static void only_the_best_config_of_a_job_is_exported(void)
     add(&scene, 1, FORWARD, "ConvTuned", "1", 0.5);
     choose(&scene);
     g_assert_cmpstr(line(&scene, 0), ==, FORWARD "=" ENTRY("ConvTuned", "0.25", "Fwd"));
-    g_assert_cmpuint(scene.plan.records->len, ==, 1);
-    g_assert_cmpstr(((struct perf_record *)scene.plan.records->pdata[0])->params, ==, "4");
-    g_assert_cmpuint(scene.plan.kernels->len, ==, 1);
+    g_assert_cmpuint(scene.records->len, ==, 1);
+    g_assert_cmpstr(scene.records->pdata[0], ==, "4");
+    g_assert_cmpuint(scene.kernels->len, ==, 1);
     scene_clear(&scene);
 }
 
@@ -242,12 +324,14 @@ static void heavier_problem_gives_a_shared_row_its_params(void)
     add(&scene, 2, EVEN, "ConvTuned", "1", 3)->kept.is_default = true;
     choose(&scene);
     g_assert_cmpint(scene.summary.merged, ==, 1);
-    g_assert_cmpuint(scene.plan.records->len, ==, 1);
-    g_assert_cmpstr(((struct perf_record *)scene.plan.records->pdata[0])->params, ==, "2");
+    g_assert_cmpuint(scene.records->len, ==, 1);
+    g_assert_cmpstr(scene.records->pdata[0], ==, "2");
     g_assert_cmpstr(line(&scene, 0), ==, ODD "=" ENTRY("ConvTuned", "1", "BwdData"));
     /* EVEN's time is what these params took. */
     g_assert_cmpstr(line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1.5", "BwdData"));
-    g_assert_cmpuint(scene.plan.kernels->len, ==, 2);
+    g_assert_cmpuint(scene.kernels->len, ==, 2);
+    /* As it was measured it stands where problems have params of their own. */
+    g_assert_cmpstr(own_line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1", "BwdData"));
     scene_clear(&scene);
 }
 
@@ -259,13 +343,14 @@ static void params_not_valid_for_the_other_problem_take_its_entry_away(void)
     add(&scene, 2, EVEN, "ConvTuned", "8", 1);
     add(&scene, 2, EVEN, "ConvTuned", "1", 3)->kept.is_default = true;
     choose(&scene);
-    g_assert_cmpuint(scene.plan.lines->len, ==, 1);
+    g_assert_cmpuint(scene.lines->len, ==, 1);
     g_assert_cmpstr(line(&scene, 0), ==, EVEN "=" ENTRY("ConvTuned", "1", "BwdData"));
     g_assert_nonnull(strstr(reason(&scene, 0), "not valid for it"));
+    g_assert_cmpstr(own_line(&scene, 0), ==, ODD "=" ENTRY("ConvTuned", "1", "BwdData"));
     scene_clear(&scene);
 }
 
-static void problem_with_an_epilogue_is_counted(void)
+static void problem_with_an_epilogue_is_counted_and_in_our_own_file_alone(void)
 {
     struct scene scene;
     scene_init(&scene);
@@ -274,6 +359,9 @@ static void problem_with_an_epilogue_is_counted(void)
     add(&scene, 3, FORWARD, "ConvB", "", 1);
     choose(&scene);
     g_assert_cmpint(scene.summary.inexpressible, ==, 1);
+    g_assert_cmpuint(scene.own_lines->len, ==, 2);
+    g_assert_cmpstr(own_line(&scene, 0), ==,
+                    FORWARD "+relu=" ENTRY("ConvA", "1", "Fwd") ";" ENTRY("ConvB", "1", "Fwd"));
     g_assert_cmpint(scene.summary.find_keys, ==, 1);
     scene_clear(&scene);
 }
@@ -414,8 +502,8 @@ static void result_that_does_not_pass_is_named_with_the_reason(void)
         }
         g_assert_cmpint(scene.summary.refused_by[cases[i].why], ==, 1);
         g_assert_cmpint(scene.summary.find_entries, ==, 1);
-        g_assert_cmpuint(scene.plan.records->len, ==, 0);
-        g_assert_cmpuint(scene.plan.kernels->len, ==, 1);
+        g_assert_cmpuint(scene.records->len, ==, 0);
+        g_assert_cmpuint(scene.kernels->len, ==, 1);
         scene_clear(&scene);
     }
 }
@@ -436,7 +524,7 @@ static void one_name_holds_one_code_object(void)
     }
     choose(&scene);
     g_assert_cmpint(scene.summary.find_entries, ==, 2);
-    g_assert_cmpuint(scene.plan.kernels->len, ==, 1);
+    g_assert_cmpuint(scene.kernels->len, ==, 1);
     g_assert_nonnull(strstr(reason(&scene, 0), "another code object has the name"));
     scene_clear(&scene);
 }
@@ -484,8 +572,8 @@ int main(int argc, char **argv)
                     heavier_problem_gives_a_shared_row_its_params);
     g_test_add_func("/export_plan/params_not_valid_for_the_other_problem_take_its_entry_away",
                     params_not_valid_for_the_other_problem_take_its_entry_away);
-    g_test_add_func("/export_plan/problem_with_an_epilogue_is_counted",
-                    problem_with_an_epilogue_is_counted);
+    g_test_add_func("/export_plan/problem_with_an_epilogue_is_counted_and_in_our_own_file_alone",
+                    problem_with_an_epilogue_is_counted_and_in_our_own_file_alone);
     g_test_add_func("/export_plan/result_that_does_not_pass_is_named_with_the_reason",
                     result_that_does_not_pass_is_named_with_the_reason);
     g_test_add_func("/export_plan/one_name_holds_one_code_object", one_name_holds_one_code_object);

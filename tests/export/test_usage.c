@@ -312,7 +312,7 @@ static void make_golden(struct farm *farm)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) results =
-        store_list_judged_results(farm->store, farm->campaign, NULL, NULL, &error);
+        store_list_judged_results(farm->store, farm->campaign, NULL, NULL, NULL, &error);
     int version = 0;
     bool is_new;
     const struct golden_take take = {results->pdata[0], "new problem"};

@@ -180,7 +180,8 @@ static void nobody_can_claim_of_it(void)
     int64_t id = import(farm.store);
     g_autoptr(GPtrArray) built = farm_claim(farm.store, farm.workers[0], POOL_BUILD, 9, 60);
     g_autoptr(GPtrArray) evaluated = farm_claim(farm.store, farm.workers[0], POOL_EVAL, 9, 60);
-    g_autoptr(GPtrArray) results = store_list_judged_results(farm.store, id, NULL, NULL, &error);
+    g_autoptr(GPtrArray) results =
+        store_list_judged_results(farm.store, id, NULL, NULL, NULL, &error);
     g_assert_cmpuint(built->len + evaluated->len + results->len, ==, 0);
     refuse(store_do(farm.store, &error,
                     "INSERT INTO jobs (campaign_id, problem_id, solver_id, position, priority,"

@@ -53,7 +53,7 @@ static int propose_some(Store *store, const struct role_farm *f, int base, guint
     int version = 0;
     bool is_new = false;
     g_autoptr(GPtrArray) results =
-        store_list_judged_results(store, f->farm.campaign, NULL, NULL, error);
+        store_list_judged_results(store, f->farm.campaign, NULL, NULL, NULL, error);
     g_autoptr(GArray) takes = g_array_new(FALSE, FALSE, sizeof(struct golden_take));
     for (guint i = first; results != NULL && i < results->len; i++) {
         const struct golden_take take = {results->pdata[i], "new problem"};
@@ -91,7 +91,7 @@ static void approve(const struct role_farm *f, int version)
 static char *content_of(Store *store, int version)
 {
     g_autoptr(GError) error = NULL;
-    const struct golden_query query = {TARGET, version, "", NULL, NULL};
+    const struct golden_query query = {TARGET, version, "", NULL, NULL, NULL};
     g_autoptr(GPtrArray) rows = store_list_golden_rows(store, &query, &error);
     g_assert_no_error(error);
     GString *text = g_string_new(NULL);
