@@ -303,6 +303,134 @@ int skipjackdb_kernel_read(const skipjackdb *db, uint64_t number, char *text, si
 int skipjackdb_kernel(const skipjackdb *db, const char *name, const char *args, void *code,
                       size_t room, size_t *code_bytes);
 
+/* ---- choosing ----
+ * An answer for any problem, and how it was found: from what was measured for it, else from what was
+ * measured on other targets and for the nearest problems, else by the estimates of the caller's solvers.
+ * The rules are in export/reader/README.md. No lock, no memory; a few hundred microseconds where the
+ * problem is not held. */
+
+#define SKIPJACKDB_UNKNOWN UINT64_MAX /* of a workspace */
+
+enum skipjackdb_mode {
+    SKIPJACKDB_NORMAL, /* the fastest */
+    SKIPJACKDB_FAST,   /* the fastest dynamic one: nothing is compiled */
+    SKIPJACKDB_HYBRID, /* as fast, and what to compile meanwhile because it is faster */
+};
+
+enum skipjackdb_answer {
+    SKIPJACKDB_NO,     /* the solver is not there, or cannot compute this problem */
+    SKIPJACKDB_YES,    /* it computes it */
+    SKIPJACKDB_UNSURE, /* the caller does not know the solver */
+};
+
+/* What a caller is asked about. What he knows better than the file, he puts in. */
+struct skipjackdb_candidate {
+    size_t size;
+    const char *solver;
+    const char *algorithm;    /* "" where unknown */
+    const char *params;       /* NULL for none; a caller who refuses them sets NULL */
+    uint64_t workspace_bytes; /* SKIPJACKDB_UNKNOWN unless it was measured for this problem */
+    uint32_t revision;        /* 0 where unknown */
+    uint32_t flags;           /* of enum skipjackdb_flags */
+};
+
+struct skipjackdb_rules {
+    size_t size;
+    uint64_t workspace_bytes; /* no answer that needs more, or an unknown size; UINT64_MAX: any */
+    int32_t mode;             /* enum skipjackdb_mode */
+    /* How many of the databases, the first included, are of the target's own architecture; 0 is 1.
+     * What one of these holds of the problem counts more than the nearest problem of the first. */
+    uint32_t near;
+    /* The caller's own solvers: those that `estimate` is asked about. NULL: all that the files name. */
+    const char *const *solvers;
+    size_t solver_count;
+    /* Both may be NULL. applicable() returns enum skipjackdb_answer; estimate() a solver's relative worth,
+     * higher is better, not above 0 for none. Called by the thread that asks, before it has its answer. */
+    int (*applicable)(void *user, const struct skipjackdb_problem *problem,
+                      struct skipjackdb_candidate *candidate);
+    double (*estimate)(void *user, const struct skipjackdb_problem *problem, const char *solver);
+    void *user;
+};
+
+enum skipjackdb_how {
+    SKIPJACKDB_NOWHERE,      /* there is no answer */
+    SKIPJACKDB_EXACT,        /* the problem was measured on the target */
+    SKIPJACKDB_OTHER_TARGET, /* it was measured on another one */
+    SKIPJACKDB_NEAREST,      /* problems near to it were measured */
+    SKIPJACKDB_ESTIMATE,     /* the solver's own estimate is the highest */
+};
+
+enum skipjackdb_marks {
+    SKIPJACKDB_UNCHECKED = 1,    /* nobody has said that the solver can compute this problem */
+    SKIPJACKDB_TIME_SCALED = 2,  /* the nearest problem's time, by the ratio of operations */
+    SKIPJACKDB_TIME_FOREIGN = 4, /* it was measured on another target */
+    SKIPJACKDB_WORKSPACE_SCALED =
+        8, /* the nearest problem's, by the tensor that is the most larger */
+    SKIPJACKDB_PARAMS_FOREIGN =
+        16, /* params of another problem or target: they may be invalid here */
+};
+
+struct skipjackdb_choice {
+    size_t size;
+    int32_t how;    /* enum skipjackdb_how */
+    uint32_t marks; /* of enum skipjackdb_marks */
+    const char *solver;
+    const char *algorithm;    /* "" where unknown */
+    const char *library;      /* as in struct skipjackdb_entry */
+    const char *params;       /* NULL where none are known */
+    double time_ms;           /* 0 where unknown */
+    uint64_t workspace_bytes; /* or SKIPJACKDB_UNKNOWN */
+    uint32_t revision, flags;
+    /* Where it comes from: which database, which of its problems, and how far that is from the one asked
+     * for, 0 where it is the same. An estimate comes from none: db is then the number of databases. */
+    uint64_t db, problem;
+    double distance;
+};
+
+/* Answers for a problem from databases of which the first is the target's own (NULL: there is none) and
+ * the others those of other targets, nearest first. Rules may be NULL. Hybrid puts what is to be compiled
+ * meanwhile into *later (NULL: not wanted), whose `how` is SKIPJACKDB_NOWHERE where *choice is the
+ * fastest, as it always is in the other modes; where no solver is dynamic, *choice is the one to compile.
+ * SKIPJACKDB_NOT_FOUND where nobody knows an answer. SKIPJACKDB_DAMAGED: choice->db is the database. */
+int skipjackdb_choose(skipjackdb *const *dbs, size_t count,
+                      const struct skipjackdb_problem *problem,
+                      const struct skipjackdb_rules *rules, struct skipjackdb_choice *choice,
+                      struct skipjackdb_choice *later);
+
+/* How near two targets are: their ids, or file names that begin with them ("gfx90a68.sjdb"). */
+enum skipjackdb_kinship {
+    SKIPJACKDB_SAME_TARGET,
+    SKIPJACKDB_SAME_ARCHITECTURE, /* other units, memory or features: what one runs, the other does */
+    SKIPJACKDB_SAME_FAMILY,
+    SKIPJACKDB_SAME_VENDOR,
+    SKIPJACKDB_STRANGERS,
+};
+/* *distance orders targets of one kinship, the nearer the smaller. SKIPJACKDB_SYNTAX where one is no
+ * target's id. */
+int skipjackdb_target_compare(const char *target, const char *other, int *kinship,
+                              uint64_t *distance);
+
+/* All .sjdb files of a folder that are named after targets of the same vendor, opened, nearest first. */
+typedef struct skipjackdb_folder skipjackdb_folder;
+struct skipjackdb_file {
+    size_t size;
+    const char *name; /* without the folder. Lives as long as the folder */
+    int32_t code;     /* what opening it said */
+    int32_t kinship;
+};
+/* *folder is NULL unless this returns SKIPJACKDB_OK: SKIPJACKDB_IO with errno where it cannot be read.
+ * Files that do not open are left out, which skipjackdb_folder_file() tells. */
+int skipjackdb_folder_open(const char *path, const char *target, skipjackdb_folder **folder);
+/* For skipjackdb_choose(): the first is NULL where no file is the target's own. *near is for the rules. */
+skipjackdb *const *skipjackdb_folder_dbs(const skipjackdb_folder *folder, size_t *count,
+                                         uint32_t *near);
+/* The file of the database with that index; behind the databases, those left out because of their code;
+ * SKIPJACKDB_NOT_FOUND for an index behind them all, and for a first database that is NULL. */
+int skipjackdb_folder_file(const skipjackdb_folder *folder, size_t index,
+                           struct skipjackdb_file *file);
+/* Closes its databases too; NULL is fine. */
+void skipjackdb_folder_close(skipjackdb_folder *folder);
+
 #ifdef __cplusplus
 }
 #endif

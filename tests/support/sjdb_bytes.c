@@ -182,6 +182,44 @@ static void ask_problem(const skipjackdb *db, uint64_t number)
     }
 }
 
+static int refuse_most(void *user, const struct skipjackdb_problem *problem,
+                       struct skipjackdb_candidate *candidate)
+{
+    int *calls = user;
+    (void)problem;
+    return strlen(candidate->solver) < 1 << 20 && ++*calls % 4 == 0 ? SKIPJACKDB_UNSURE
+                                                                    : SKIPJACKDB_NO;
+}
+
+static double estimate(void *user, const struct skipjackdb_problem *problem, const char *solver)
+{
+    (void)user;
+    (void)problem;
+    return (double)strlen(solver);
+}
+
+/* A problem that is near to one that is there, or what the file says is one. */
+static void ask_choice(skipjackdb *db, uint64_t number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_choice choice = {.size = sizeof choice}, later = {.size = sizeof later};
+    skipjackdb *dbs[] = {db, db};
+    int calls = 0;
+    struct skipjackdb_rules rules = {.size = sizeof rules,
+                                     .workspace_bytes = UINT64_MAX >> number % 64,
+                                     .mode = (int32_t)(number % 3),
+                                     .applicable = refuse_most,
+                                     .estimate = estimate,
+                                     .user = &calls};
+    if (skipjackdb_problem_at(db, number, &problem) == SKIPJACKDB_OK) {
+        problem.n += (int64_t)(number % 2);
+        int code = skipjackdb_choose(dbs, 2, &problem, &rules, &choice, &later);
+        g_assert_true(code == SKIPJACKDB_OK || code == SKIPJACKDB_NOT_FOUND ||
+                      code == SKIPJACKDB_DAMAGED);
+        g_assert_true((code == SKIPJACKDB_OK) == (choice.solver != NULL));
+    }
+}
+
 static void ask_row(const skipjackdb *db, uint64_t number)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};
@@ -251,6 +289,7 @@ bool sjdb_bytes_ask(const guint8 *bytes, gsize length, int *opened, int *verifie
     *verified = skipjackdb_verify(db);
     for (uint64_t i = 0; i < MIN(skipjackdb_problem_count(db), 64); i++) {
         ask_problem(db, i);
+        ask_choice(db, i);
     }
     for (uint64_t i = 0; i < MIN(skipjackdb_perf_count(db), 64); i++) {
         ask_row(db, i);
