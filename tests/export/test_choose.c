@@ -31,8 +31,8 @@ static void set_solver(SjdbWriter *writer, const char *name)
 static skipjackdb *make_db(TempFolder *folder, const char *name, const struct row *rows,
                            gsize count)
 {
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
     const char *path = temp_folder_path(folder, name);
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     skipjackdb *db = NULL;
     for (gsize first = 0, end = 0; first < count && rows[first].key != NULL; first = end) {
         struct sjdb_find_entry entries[ENTRIES];
@@ -46,7 +46,7 @@ static skipjackdb *make_db(TempFolder *folder, const char *name, const struct ro
         g_assert_true(problem_key_parse(rows[first].key, &problem, NULL));
         g_assert_true(sjdb_writer_add_find(writer, &problem, entries, made, NULL));
     }
-    g_assert_true(sjdb_writer_finish(writer, path, NULL));
+    g_assert_true(sjdb_writer_finish(writer, NULL));
     g_assert_cmpint(skipjackdb_open(path, &db), ==, SKIPJACKDB_OK);
     return db;
 }

@@ -26,14 +26,14 @@ static void add_params(SjdbWriter *writer, const char *key, const char *solver, 
 }
 
 /* One problem with three solvers, of which the first has params. */
-static SjdbWriter *make_writer(void)
+static SjdbWriter *make_writer(TempFolder *folder)
 {
     static const struct sjdb_find_entry entries[] = {
         {"ConvA", "AlgoA", NULL, 1, 100},
         {"ConvB", "AlgoB", NULL, 2, 50},
         {"ConvC", "AlgoC", NULL, 3, 0},
     };
-    SjdbWriter *writer = sjdb_writer_new();
+    SjdbWriter *writer = sjdb_writer_new(temp_folder_path(folder, "a.sjdb"));
     struct problem problem;
     g_assert_true(problem_key_parse(HELD, &problem, NULL));
     g_assert_true(sjdb_writer_add_find(writer, &problem, entries, G_N_ELEMENTS(entries), NULL));
@@ -46,14 +46,14 @@ static skipjackdb *finish(TempFolder *folder, SjdbWriter *writer)
 {
     skipjackdb *db = NULL;
     const char *path = temp_folder_path(folder, "a.sjdb");
-    g_assert_true(sjdb_writer_finish(writer, path, NULL));
+    g_assert_true(sjdb_writer_finish(writer, NULL));
     g_assert_cmpint(skipjackdb_open(path, &db), ==, SKIPJACKDB_OK);
     return db;
 }
 
 static skipjackdb *make_db(TempFolder *folder)
 {
-    g_autoptr(SjdbWriter) writer = make_writer();
+    g_autoptr(SjdbWriter) writer = make_writer(folder);
     return finish(folder, writer);
 }
 
@@ -154,7 +154,7 @@ static void caller_decides_what_is_applicable(void)
 static void params_of_the_problem_itself_come_first(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(SjdbWriter) writer = make_writer();
+    g_autoptr(SjdbWriter) writer = make_writer(folder);
     add_params(writer, ASKED, "ConvA", "32,4");
     skipjackdb *db = finish(folder, writer);
     struct caller caller = {.workspace_bytes = SKIPJACKDB_UNKNOWN};

@@ -140,9 +140,9 @@ static void library_and_program_take_the_same_ids(void)
 
 static void write_db(TempFolder *folder, const char *name)
 {
-    g_autoptr(SjdbWriter) writer = sjdb_writer_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(temp_folder_path(folder, name));
     sjdb_writer_set_meta(writer, name);
-    g_assert_true(sjdb_writer_finish(writer, temp_folder_path(folder, name), NULL));
+    g_assert_true(sjdb_writer_finish(writer, NULL));
 }
 
 /* "NAME:CODE " of each file; those of the databases first, whose meta text is their name. */

@@ -58,7 +58,7 @@ static void take_line(struct held_out *held, SjdbWriter *whole, SjdbWriter *rest
 static skipjackdb *finish(SjdbWriter *writer, const char *path)
 {
     skipjackdb *db = NULL;
-    g_assert_true(sjdb_writer_finish(writer, path, NULL));
+    g_assert_true(sjdb_writer_finish(writer, NULL));
     g_assert_cmpint(skipjackdb_open(path, &db), ==, SKIPJACKDB_OK);
     return db;
 }
@@ -66,8 +66,8 @@ static skipjackdb *finish(SjdbWriter *writer, const char *path)
 void held_out_init(struct held_out *held, TempFolder *folder, const char *path, bool by_shape)
 {
     g_autoptr(FindDb) find_db = find_db_open(path, NULL);
-    g_autoptr(SjdbWriter) whole = sjdb_writer_new();
-    g_autoptr(SjdbWriter) rest = sjdb_writer_new();
+    g_autoptr(SjdbWriter) whole = sjdb_writer_new(temp_folder_path(folder, "whole.sjdb"));
+    g_autoptr(SjdbWriter) rest = sjdb_writer_new(temp_folder_path(folder, "rest.sjdb"));
     enum read_step step = READ_ROW;
     struct find_line line;
     struct line at;
