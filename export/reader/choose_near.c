@@ -81,7 +81,7 @@ static uint64_t row_distance(struct scan *scan, const struct sjdb_table *table,
                              uint64_t distance)
 {
     for (int i = 0; i < table->varying_count && distance < scan->limit; i++) {
-        uint8_t field = table->varying[i];
+        int field = (int)table->varying[i].field;
         distance +=
             difference(&rules[field], wanted[field], sjdb_cell(&scan->look, table, row, field));
     }

@@ -150,9 +150,14 @@ static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, in
     if (!read_columns(look, &part[1], &part[2], columns, table)) {
         return false;
     }
+    table->narrow = table->values.width <= SJDB_NARROW;
     for (int i = 0; i < fields; i++) {
-        if (table->column[i].width > 0) {
-            table->varying[table->varying_count++] = (uint8_t)i;
+        const struct sjdb_column *column = &table->column[i];
+        table->narrow = table->narrow && column->width <= SJDB_NARROW;
+        if (column->width > 0) {
+            table->varying[table->varying_count++] =
+                (struct sjdb_comparison){column->mask, column->first * table->values.width,
+                                         column->count, column->offset, (uint32_t)i};
         } else {
             table->constant_value[table->constant_count] = sjdb_cell(look, table, 0, i);
             table->constant[table->constant_count++] = (uint8_t)i;

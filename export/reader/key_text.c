@@ -21,27 +21,40 @@ static const struct word {
 #define TYPES   ((int32_t)(sizeof type_words / sizeof type_words[0]))
 #define LAYOUTS ((int32_t)(sizeof layout_words / sizeof layout_words[0]))
 
-static inline bool is_digit(char c)
+static inline uint64_t digit_value(char c)
 {
-    return (unsigned char)(c - '0') <= 9;
+    return (unsigned char)(c - '0');
+}
+
+/* Nobody has sizes of 19 digits, but keys may. */
+static bool fits(const char *digit, const char *end)
+{
+    uint64_t number = 0;
+    for (; digit < end; digit++) {
+        if (number > (INT64_MAX - digit_value(*digit)) / 10) {
+            return false;
+        }
+        number = number * 10 + digit_value(*digit);
+    }
+    return true;
 }
 
 /* Digits without a leading zero, at most INT64_MAX. */
-static bool take_number(const char **at, int64_t *value)
+static inline bool take_number(const char **at, int64_t *value)
 {
     const char *digit = *at;
-    uint64_t number = 0;
-    if (!is_digit(*digit) || (*digit == '0' && is_digit(digit[1]))) {
+    uint64_t number = digit_value(*digit), next;
+    if (number > 9) {
         return false;
     }
-    for (; is_digit(*digit); digit++) {
-        if (number > (INT64_MAX - 9) / 10) { /* nobody has sizes of 19 digits, but keys may */
-            uint64_t last = (uint64_t)(*digit - '0');
-            if (number > INT64_MAX / 10 || number * 10 + last > INT64_MAX) {
-                return false;
-            }
+    while ((next = digit_value(*++digit)) <= 9) {
+        if (number == 0) {
+            return false;
         }
-        number = number * 10 + (uint64_t)(*digit - '0');
+        number = number * 10 + next;
+    }
+    if (digit - *at > 18 && !fits(*at, digit)) {
+        return false;
     }
     *at = digit;
     *value = (int64_t)number;

@@ -1,11 +1,16 @@
 /* Where a problem is: by shape, then by variant within the shape's set. */
 #include "export/reader/view.h"
 
+static uint64_t bucket_number(const struct sjdb_set *set, uint64_t hash)
+{
+    return set->bucket_bits > 0 ? hash >> (64 - set->bucket_bits) : 0;
+}
+
 /* Shapes whose hash begins with the bucket's bits. */
 static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t hash,
                       uint64_t *first, uint64_t *end)
 {
-    uint64_t bucket = set->bucket_bits > 0 ? hash >> (64 - set->bucket_bits) : 0;
+    uint64_t bucket = bucket_number(set, hash);
     *first = sjdb_get(look, &set->part[SJDB_BUCKETS], bucket);
     *end = sjdb_get(look, &set->part[SJDB_BUCKETS], bucket + 1);
     if (*end > set->part[SJDB_SHAPES].count || *first > *end || *end - *first > SJDB_BUCKET_MAX) {
@@ -14,26 +19,40 @@ static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64
     }
 }
 
+/* Whether the table's varying columns have these fields' values; of a table that is not narrow. */
+static bool wide_row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
+                        const uint64_t *fields)
+{
+    uint64_t different = 0;
+    for (int i = 0; i < table->varying_count; i++) {
+        int field = (int)table->varying[i].field;
+        different |= sjdb_cell(look, table, row, field) ^ fields[field];
+    }
+    return different == 0;
+}
+
 /* Fingerprints and slots nearly always tell, so that comparing everything costs less than asking each
  * time. */
 static bool row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
                    const uint64_t *fields)
 {
-    const struct sjdb_array values = table->values;
-    const uint8_t *bytes = table->rows.bytes;
+    const struct sjdb_comparison *end = table->varying + table->varying_count;
+    const uint8_t *rows = table->rows.bytes, *values = table->values.bytes;
+    const uint64_t width = table->values.width, mask = table->values.mask;
     uint64_t different = 0, begin = row * table->rows.width;
-    for (int i = 0, count = table->varying_count; i < count; i++) {
-        const struct sjdb_column *column = &table->column[table->varying[i]];
-        uint64_t cell = sjdb_bits(bytes, begin + column->offset, column->width, column->mask);
+    if (!table->narrow) {
+        return wide_row_is(look, table, row, fields);
+    }
+    for (const struct sjdb_comparison *column = table->varying; column < end; column++) {
+        uint64_t cell = sjdb_few_bits(rows, begin + column->offset, column->mask);
         if (column->count > 0) {
             if (cell >= column->count) {
                 look->damaged = true;
                 return false;
             }
-            cell = sjdb_bits(values.bytes, (column->first + cell) * values.width, values.width,
-                             values.mask);
+            cell = sjdb_few_bits(values, column->dictionary + cell * width, mask);
         }
-        different |= cell ^ fields[table->varying[i]];
+        different |= cell ^ fields[column->field];
     }
     return different == 0;
 }
@@ -48,9 +67,8 @@ static bool constants_are(const struct sjdb_table *table, const uint64_t *fields
 }
 
 static bool find_shape(struct sjdb_look *look, const struct sjdb_set *set, const uint64_t *fields,
-                       uint64_t *shape)
+                       uint64_t hash, uint64_t *shape)
 {
-    uint64_t hash = sjdb_fields_hash(fields, SJDB_SHAPE_FIELDS);
     uint64_t first, end;
     bucket_of(look, set, hash, &first, &end);
     for (uint64_t i = first; i < end; i++) {
@@ -65,10 +83,9 @@ static bool find_shape(struct sjdb_look *look, const struct sjdb_set *set, const
 
 /* An empty slot ends the search. */
 static bool find_variant(struct sjdb_look *look, const struct sjdb_set *set, const uint64_t *fields,
-                         uint64_t *variant)
+                         uint64_t slot, uint64_t *variant)
 {
     const struct sjdb_array *slots = &set->part[SJDB_VARIANT_SLOTS];
-    uint64_t slot = sjdb_fields_hash(fields, SJDB_VARIANT_FIELDS);
     for (int i = 0; i < SJDB_PROBES_MAX && slots->count > 0; i++, slot++) {
         uint64_t held = sjdb_get(look, slots, slot & set->slot_mask);
         if (held == 0) {
@@ -108,6 +125,14 @@ static bool find_rank(struct sjdb_look *look, const struct sjdb_set *set, uint64
     return sjdb_get(look, items, low) == variant;
 }
 
+/* What will be asked for soon: memory is slower than all that is computed here. */
+static void fetch(const struct sjdb_array *array, uint64_t index)
+{
+    if (index < array->count) {
+        __builtin_prefetch(array->bytes + (index * array->width >> 3));
+    }
+}
+
 /* 0 for none, else one more than the text's number; false where no problem here has it. */
 static bool epilogue_number(struct sjdb_look *look, const struct skipjackdb_problem *problem,
                             uint64_t *number)
@@ -129,20 +154,28 @@ int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
     if (set->part[SJDB_SHAPES].count == 0) {
         return SKIPJACKDB_NOT_FOUND;
     }
+    if (!epilogue_number(&look, problem, &epilogue)) {
+        return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
+    }
     sjdb_shape_fields(problem, shape_fields);
+    sjdb_variant_fields(problem, epilogue, variant_fields);
+    uint64_t shape_hash = sjdb_fields_hash(shape_fields, SJDB_SHAPE_FIELDS);
+    fetch(&set->part[SJDB_BUCKETS], bucket_number(set, shape_hash));
+    uint64_t variant_hash = sjdb_fields_hash(variant_fields, SJDB_VARIANT_FIELDS);
+    fetch(&set->part[SJDB_VARIANT_SLOTS], variant_hash & set->slot_mask);
     bool found = constants_are(&set->shapes, shape_fields) &&
-                 epilogue_number(&look, problem, &epilogue) &&
-                 find_shape(&look, set, shape_fields, &shape);
+                 constants_are(&set->variants, variant_fields) &&
+                 find_shape(&look, set, shape_fields, shape_hash, &shape);
     if (found) {
-        sjdb_variant_fields(problem, epilogue, variant_fields);
-        found = constants_are(&set->variants, variant_fields) &&
-                find_variant(&look, set, variant_fields, &variant) &&
+        found = find_variant(&look, set, variant_fields, variant_hash, &variant) &&
                 find_rank(&look, set, sjdb_cell(&look, &set->shapes, shape, SJDB_SHAPE_SET),
                           variant, &rank);
     }
     if (found) {
         *number = sjdb_cell(&look, &set->shapes, shape, SJDB_SHAPE_BASE) + rank;
         look.damaged = look.damaged || *number >= set->part[SJDB_PROBLEM_LISTS].count;
+        fetch(&set->part[SJDB_PROBLEM_LISTS], *number);
+        fetch(&set->part[SJDB_PAYLOAD_STARTS], *number / SJDB_PAYLOAD_STEP);
     }
     return look.damaged ? SKIPJACKDB_DAMAGED : found ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
 }

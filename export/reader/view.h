@@ -24,12 +24,22 @@ struct sjdb_column {
     uint64_t first, count; /* its dictionary; count 0: the number itself is the value */
 };
 
+/* A column as rows are compared by it: what lookups spend most of their time on. */
+struct sjdb_comparison {
+    uint64_t mask;
+    uint64_t dictionary; /* its first bit among the values */
+    uint64_t count;      /* as the column's */
+    uint32_t offset, field;
+};
+
 struct sjdb_table {
     struct sjdb_array rows, values;
     struct sjdb_column column[SJDB_SHAPE_COLUMNS];
     /* Columns of one value need no reading: those of more, and what the others are. */
     int varying_count, constant_count;
-    uint8_t varying[SJDB_SHAPE_FIELDS], constant[SJDB_SHAPE_FIELDS];
+    bool narrow; /* no number of the table has more than SJDB_NARROW bits */
+    struct sjdb_comparison varying[SJDB_SHAPE_FIELDS];
+    uint8_t constant[SJDB_SHAPE_FIELDS];
     uint64_t constant_value[SJDB_SHAPE_FIELDS]; /* as constant[] lists them */
 };
 
@@ -100,14 +110,20 @@ static inline uint64_t sjdb_mask(uint32_t width)
     return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 }
 
+#define SJDB_NARROW 57 /* bits that eight bytes hold from any bit of their first on */
+
+/* Bits up to SJDB_NARROW that begin at a bit; 8 bytes from there on must be readable. */
+static inline uint64_t sjdb_few_bits(const uint8_t *bytes, uint64_t bit, uint64_t mask)
+{
+    return sjdb_le64(bytes + (bit >> 3)) >> (bit & 7) & mask;
+}
+
 /* width bits (up to 64) that begin at a bit; 9 bytes from there on must be readable. */
 static inline uint64_t sjdb_bits(const uint8_t *bytes, uint64_t bit, uint32_t width, uint64_t mask)
 {
-    const uint8_t *at = bytes + (bit >> 3);
-    uint32_t shift = bit & 7;
-    uint64_t value = sjdb_le64(at) >> shift;
-    if (width > 57) { /* only then it may reach into a ninth byte */
-        value |= (uint64_t)at[8] << 1 << (63 - shift);
+    uint64_t value = sjdb_few_bits(bytes, bit, UINT64_MAX);
+    if (width > SJDB_NARROW) { /* only then it may reach into a ninth byte */
+        value |= (uint64_t)bytes[(bit >> 3) + 8] << 1 << (63 - (bit & 7));
     }
     return value & mask;
 }
