@@ -17,8 +17,8 @@
 #define SUMMARY                                                                                    \
     "Writes a campaign's results, or a golden version, as MIOpen's files, named after\n"           \
     "the target: find-db (.HIP.fdb.txt), perf-db (.db and .db.txt) and kernel-db (.kdb),\n"        \
-    "all of them when none is named; with a golden version also its manifest\n"                    \
-    "(.golden.json). Results that the gate refuses are left out and named."
+    "and as our own (.sjdb), all of them when none is named; with a golden version also\n"         \
+    "its manifest (.golden.json). Results that the gate refuses are left out and named."
 #define DESCRIPTION                                                                                                   \
     "Exit status: 0 when all was exported; 1 when something was refused (it is counted\n"                             \
     "by reason; the first are named, --json names all) or nothing could be written; 2 for wrong usage.\n\nExample:\n" \
@@ -27,7 +27,7 @@
 struct export_options {
     struct export_wish wish;
     gint64 campaign, workspace_bytes;
-    gboolean perf, find, kernels, json, dynamic_only;
+    gboolean perf, find, kernels, compact, json, dynamic_only;
     char *dir, *network, *tag, *golden, *target;
 };
 
@@ -48,6 +48,10 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
         {"perf", 0, 0, G_OPTION_ARG_NONE, &options->perf, "The perf-db", NULL},
         {"find", 0, 0, G_OPTION_ARG_NONE, &options->find, "The find-db", NULL},
         {"kernels", 0, 0, G_OPTION_ARG_NONE, &options->kernels, "The kernel-db", NULL},
+        {"compact", 0, 0, G_OPTION_ARG_NONE, &options->compact,
+         "The .sjdb: all of it in one file, with each problem's own params and how solvers run, "
+         "also of problems with an epilogue",
+         NULL},
         {"top", 0, 0, G_OPTION_ARG_INT, &options->wish.top,
          "Entries of a find-db key: the fastest, one without workspace, one dynamic, then "
          "the next fastest (4)",
@@ -99,7 +103,8 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
 static void complete_wish(struct export_options *options)
 {
     unsigned what = (options->find ? EXPORT_FIND : 0) | (options->perf ? EXPORT_PERF : 0) |
-                    (options->kernels ? EXPORT_KERNELS : 0);
+                    (options->kernels ? EXPORT_KERNELS : 0) |
+                    (options->compact ? EXPORT_COMPACT : 0);
     struct export_wish *wish = &options->wish;
     wish->campaign = options->campaign;
     wish->what = what != 0 ? what : EXPORT_ALL;
@@ -123,7 +128,8 @@ static void print(const struct export_summary *summary)
         printf("beyond the limits: %d jobs have no result within them\n", summary->beyond_limits);
     }
     if (summary->inexpressible > 0) {
-        printf("not expressible in MIOpen's keys: %d problems\n", summary->inexpressible);
+        printf("not expressible in MIOpen's keys: %d problems, for the .sjdb alone\n",
+               summary->inexpressible);
     }
     for (guint i = 0; i < summary->files->len; i++) {
         printf("wrote %s\n", (const char *)summary->files->pdata[i]);

@@ -47,6 +47,7 @@ static bool nothing(const struct export_wish *wish, const char *why, GError **er
 struct export_work {
     Store *store;
     const struct export_wish *wish;
+    const char *name; /* the campaign's */
     struct gate gate;
     struct export_source source;
     struct export_folder folder;
@@ -55,15 +56,17 @@ struct export_work {
     int64_t results;
 };
 
-static bool write_files(struct export_work *work, GError **error)
+static bool write_files(struct export_work *work, unsigned what, GError **error)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     const struct export_files files = {
         .spool = &work->spool,
         .store = work->store,
         .target = &work->gate.target,
-        .top = work->wish->top,
-        .what = work->wish->what,
+        .context = &work->gate.context,
+        .wish = work->wish,
+        .name = work->name,
+        .what = what,
     };
     return export_files_write(&files, work->folder.temp, names, error) &&
            export_folder_keep(&work->folder, names, work->summary->files, error);
@@ -81,7 +84,15 @@ static bool write_chosen(struct export_work *work, GError **error)
                        error);
     }
     if (summary->find_keys > 0) {
-        return write_files(work, error);
+        return write_files(work, wish->what, error);
+    }
+    /* Nothing for MIOpen's files, but something for our own. */
+    int own = 0;
+    if (!export_spool_count(&work->spool, "SELECT count(*) FROM candidates", &own, error)) {
+        return false;
+    }
+    if (own > 0 && (wish->what & EXPORT_COMPACT) != 0) {
+        return write_files(work, EXPORT_COMPACT, error);
     }
     /* Where all was refused, that is what there is to say. */
     return summary->refused->len > 0 ||
@@ -168,8 +179,8 @@ static bool is_ours(const struct campaign *campaign, GError **error)
     return false;
 }
 
-/* Free with g_free(); NULL where there is no such campaign, or it may not ship. */
-static char *find_target(Store *store, const struct export_wish *wish, GError **error)
+/* Free with g_free(); NULL where there is no such campaign, or it may not ship. *name: the campaign's. */
+static char *find_target(Store *store, const struct export_wish *wish, char **name, GError **error)
 {
     if (wish->golden_target != NULL) {
         return g_strdup(wish->golden_target);
@@ -177,6 +188,7 @@ static char *find_target(Store *store, const struct export_wish *wish, GError **
     struct campaign *campaign = store_get_campaign(store, wish->campaign, error);
     char *target = campaign != NULL && is_ours(campaign, error) ? g_strdup(campaign->target) : NULL;
     if (campaign != NULL) {
+        *name = g_strdup(campaign->name);
         campaign_free(campaign);
     }
     return target;
@@ -189,6 +201,8 @@ bool export_campaign(Store *store, const struct export_wish *wish, const char *d
         .store = store, .wish = wish, .summary = summary, .folder = {.fd = -1}};
     summary->refused = g_ptr_array_new_with_free_func(refusal_free);
     summary->files = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *target = find_target(store, wish, error);
+    g_autofree char *name = NULL;
+    g_autofree char *target = find_target(store, wish, &name, error);
+    work.name = name;
     return target != NULL && export_results(&work, target, dir, error);
 }

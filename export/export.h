@@ -1,6 +1,6 @@
 /*
  * Export of a campaign or a golden version into MIOpen's files: find-db, perf-db (SQLite and
- * text) and kernel-db, named after the target. Everything passes
+ * text) and kernel-db, and into our own .sjdb, named after the target. Everything passes
  * the gate first (gate.h); the files are written into a temporary folder, read
  * back, compared, and only then renamed into place. The same results give the
  * same bytes. Memory does not grow with their number: they are read a part at a
@@ -15,7 +15,8 @@
 #define EXPORT_FIND    1u
 #define EXPORT_PERF    2u
 #define EXPORT_KERNELS 4u
-#define EXPORT_ALL     (EXPORT_FIND | EXPORT_PERF | EXPORT_KERNELS)
+#define EXPORT_COMPACT 8u
+#define EXPORT_ALL     (EXPORT_FIND | EXPORT_PERF | EXPORT_KERNELS | EXPORT_COMPACT)
 
 /* What goes into the files, of a campaign or of a golden version. */
 struct export_wish {
@@ -59,9 +60,10 @@ struct export_summary {
     int find_keys, find_entries;
     int perf_configs, perf_records;
     int kernels;
-    int merged;         /* perf records that gave way to another problem's of the same row */
-    int beyond_limits;  /* jobs without a result within the wish's limits */
-    int inexpressible;  /* problems that MIOpen's keys cannot express: they have an epilogue */
+    int merged;        /* perf records that gave way to another problem's of the same row */
+    int beyond_limits; /* jobs without a result within the wish's limits */
+    int inexpressible; /* problems that MIOpen's keys cannot express: they have an epilogue, and are in
+                           the .sjdb alone */
     GPtrArray *refused; /* struct export_refusal * */
     int refused_by[REFUSAL_COUNT];
     GPtrArray *files; /* paths written */

@@ -225,6 +225,9 @@ static bool give_way(struct planner *planner, const struct spool_loser *loser,
     g_autofree char *reason = NULL;
     const struct result *measured = NULL;
     bool done = true;
+    if (strcmp(result->kept.config_text, loser->params) == 0) {
+        return true;
+    }
     if (are_valid(planner, result, loser->params, &reason)) {
         measured = measured_with(group, loser->params);
         if (measured == NULL) {

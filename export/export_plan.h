@@ -23,9 +23,13 @@ struct export_files {
     struct export_spool *spool;
     Store *store;
     const struct target *target;
-    int top;       /* entries of a find-db key */
-    unsigned what; /* EXPORT_FIND, ... */
+    const struct context *context; /* the target's */
+    const struct export_wish *wish;
+    const char *name; /* the campaign's, NULL for a golden version */
+    unsigned what;    /* EXPORT_FIND, ... */
 };
+/* The code object of what was planned; EXPORT_ERROR_CHECK where it is another one by now, or away. */
+GBytes *export_get_code(Store *store, const struct planned_kernel *kernel, GError **error);
 bool export_files_write(const struct export_files *files, const char *folder, GPtrArray *names,
                         GError **error);
 

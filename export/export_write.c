@@ -1,6 +1,7 @@
 #include "export/export_plan.h"
 
 #include "export/check.h"
+#include "export/export_compact.h"
 #include "export/formats/file_name.h"
 #include "export/formats/kernel_db.h"
 
@@ -21,7 +22,8 @@ static enum read_step put_lines(FILE *file, ExportLines *lines, GError **error)
 
 static bool write_find_db(const struct export_files *files, const char *path, GError **error)
 {
-    g_autoptr(ExportLines) lines = export_lines_open(files->spool, SPOOL_MIOPEN, files->top, error);
+    g_autoptr(ExportLines) lines =
+        export_lines_open(files->spool, SPOOL_MIOPEN, files->wish->top, error);
     FILE *file = lines != NULL ? fopen(path, "wbe") : NULL;
     if (file == NULL) {
         return lines != NULL && export_io_error("write", path, error);
@@ -46,11 +48,9 @@ static bool write_perf_text(const struct export_files *files, const char *path, 
     return records != NULL && perf_text_write_from(path, &source, error);
 }
 
-/* Free with g_bytes_unref(). */
-static GBytes *get_code(const struct export_files *files, const struct planned_kernel *kernel,
-                        GError **error)
+GBytes *export_get_code(Store *store, const struct planned_kernel *kernel, GError **error)
 {
-    struct kernel_row *row = store_get_kernel(files->store, kernel->key, error);
+    struct kernel_row *row = store_get_kernel(store, kernel->key, error);
     if (row == NULL) {
         return NULL;
     }
@@ -76,7 +76,7 @@ static bool write_kernel_db(const struct export_files *files, const char *path, 
     g_autoptr(ExportKernels) kernels = export_kernels_open(files->spool, SPOOL_MIOPEN, error);
     g_autoptr(KernelDbWriter) file = kernels != NULL ? kernel_db_create(path, error) : NULL;
     while (file != NULL && (step = export_kernels_next(kernels, &kernel, error)) == READ_ROW) {
-        g_autoptr(GBytes) code = get_code(files, &kernel, error);
+        g_autoptr(GBytes) code = export_get_code(files->store, &kernel, error);
         if (code == NULL || !kernel_db_add(file, kernel.name, kernel.args, code, error)) {
             return false;
         }
@@ -125,7 +125,8 @@ static bool same_find_lines(FindDb *db, ExportLines *lines, guint *row, GError *
 static bool verify_find_db(const struct export_files *files, const char *path, GError **error)
 {
     guint row = 0;
-    g_autoptr(ExportLines) lines = export_lines_open(files->spool, SPOOL_MIOPEN, files->top, error);
+    g_autoptr(ExportLines) lines =
+        export_lines_open(files->spool, SPOOL_MIOPEN, files->wish->top, error);
     g_autoptr(FindDb) db = lines != NULL ? find_db_open(path, error) : NULL;
     return db != NULL &&
            (same_find_lines(db, lines, &row, error) || differs(path, "line", row, error));
@@ -190,6 +191,7 @@ static const struct {
     {FILE_KERNEL_DB, EXPORT_KERNELS, write_kernel_db, verify_kernel_db},
     {FILE_PERF_DB, EXPORT_PERF, write_perf_db, verify_perf_db},
     {FILE_PERF_TEXT, EXPORT_PERF, write_perf_text, verify_perf_text},
+    {FILE_SJDB, EXPORT_COMPACT, export_compact_write, export_compact_verify},
     {FILE_FIND_DB, EXPORT_FIND, write_find_db, verify_find_db},
 };
 

@@ -12,12 +12,12 @@ const char *const export_farm_keys[EXPORT_FARM_KEYS] = {
     "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B",
 };
 
-static GArray *plans_of(const struct export_farm *farm)
+static GArray *plans_of(const struct export_farm *farm, const char *const *keys, int count)
 {
     GArray *plans = g_array_new(FALSE, TRUE, sizeof(struct job_plan));
-    for (size_t k = 0; k < EXPORT_FARM_KEYS; k++) {
-        struct job_plan plan = {.priority = 1, .multiplicity = (int)k + 1};
-        g_assert_true(problem_key_parse(export_farm_keys[k], &plan.problem, NULL));
+    for (int k = 0; k < count; k++) {
+        struct job_plan plan = {.priority = 1, .multiplicity = k + 1};
+        g_assert_true(problem_key_parse(keys[k], &plan.problem, NULL));
         for (int s = 0; s < solver_table_count; s++) {
             const struct solver *solver = solver_table[s];
             const char *why = NULL;
@@ -39,6 +39,11 @@ static GArray *plans_of(const struct export_farm *farm)
 
 void export_farm_init(struct export_farm *farm)
 {
+    export_farm_init_with(farm, export_farm_keys, EXPORT_FARM_KEYS);
+}
+
+void export_farm_init_with(struct export_farm *farm, const char *const *keys, int count)
+{
     g_autoptr(GError) error = NULL;
     memset(farm, 0, sizeof *farm);
     farm->store = scratch_store();
@@ -51,7 +56,7 @@ void export_farm_init(struct export_farm *farm)
                                 .target = target,
                                 .strategy = strategy,
                                 .round_configs = 4};
-    g_autoptr(GArray) plans = plans_of(farm);
+    g_autoptr(GArray) plans = plans_of(farm, keys, count);
     int reused = 0;
     g_assert_true(store_create_campaign(farm->store, &campaign,
                                         (const struct job_plan *)(void *)plans->data,

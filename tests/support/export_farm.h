@@ -25,6 +25,8 @@ struct export_farm {
 
 /* Empties the scratch database. */
 void export_farm_init(struct export_farm *farm);
+/* With other problems. */
+void export_farm_init_with(struct export_farm *farm, const char *const *keys, int count);
 /* Takes all jobs through one round. Times depend on problem and solver alone. */
 void export_farm_work(const struct export_farm *farm);
 void export_farm_clear(struct export_farm *farm);
