@@ -1,8 +1,10 @@
 #include "export/commands.h"
 
+#include "export/lookup_choose.h"
 #include "export/lookup_solution.h"
 #include "export/lookup_stats.h"
 #include "solvers/problem_key.h"
+#include "solvers/target.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,20 +13,40 @@
 #define SUMMARY                                                                                    \
     "Says what a .sjdb file holds for a problem: its entries, the fastest marked by a\n"           \
     "star, with the params of tuned solvers and the launches of those that it says how\n"          \
-    "to run; or, with --stats, what is in the file and where its bytes go."
+    "to run; with --stats, what is in the file and where its bytes go; with --choose,\n"           \
+    "the answer that a library gets for any problem: from the entries of the target's\n"           \
+    "own file, else from other targets' files or the nearest problems, else by our\n"              \
+    "solvers' estimates. DB is then one file or several, the target's own first, or a\n"           \
+    "folder of them."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 when there is an answer; 1 when the file does not hold the problem,\n"         \
     "has no entry within the limits, or cannot be read; 2 for wrong usage.\n\nExample:\n"          \
     "  skipjack lookup gfx90a68.sjdb 64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F\n"         \
-    "  skipjack lookup gfx90a68.sjdb --stats"
+    "  skipjack lookup gfx90a68.sjdb --stats\n"                                                    \
+    "  skipjack lookup --choose --target gfx90a68 --mode hybrid released/ KEY"
 
 #define ENTRIES_MAX 1024 /* of a problem, that the format holds */
 
 struct lookup {
-    gboolean stats, json, dynamic;
+    gboolean stats, json, dynamic, choose;
     gint64 workspace_bytes; /* -1: any */
+    char *mode, *target;    /* of --choose; may be NULL */
     char **words;           /* DB, KEY */
 };
+
+/* By enum skipjackdb_mode. */
+static const char *const mode_names[] = {"normal", "fast", "hybrid"};
+
+/* Its number in the enum, or -1. */
+static int mode_of(const struct lookup *lookup)
+{
+    for (int i = 0; lookup->mode != NULL && i < (int)G_N_ELEMENTS(mode_names); i++) {
+        if (strcmp(lookup->mode, mode_names[i]) == 0) {
+            return i;
+        }
+    }
+    return lookup->mode == NULL ? SKIPJACKDB_NORMAL : -1;
+}
 
 static bool complain(const char *message, GError **error)
 {
@@ -32,11 +54,38 @@ static bool complain(const char *message, GError **error)
     return false;
 }
 
+/* What --choose takes, and nothing else does. */
+static bool check_choose(const struct lookup *lookup, guint count, GError **error)
+{
+    struct target target;
+    struct problem problem;
+    if (!lookup->choose) {
+        return (lookup->mode == NULL && lookup->target == NULL) ||
+               complain("--mode and --target say how --choose chooses", error);
+    }
+    if (lookup->stats || lookup->dynamic) {
+        return complain("--choose goes without --stats, and for --dynamic it has --mode fast",
+                        error);
+    }
+    if (mode_of(lookup) < 0) {
+        return complain("--mode is normal, fast or hybrid", error);
+    }
+    if (count < 2) {
+        return complain("name one .sjdb file or several, or a folder of them, and a problem's key",
+                        error);
+    }
+    return (lookup->target == NULL || target_parse(lookup->target, &target, error)) &&
+           problem_key_parse(lookup->words[count - 1], &problem, error);
+}
+
 static bool check_words(const struct lookup *lookup, GError **error)
 {
     guint count = lookup->words != NULL ? g_strv_length(lookup->words) : 0;
     struct problem problem;
-    if (count != (lookup->stats ? 1 : 2)) {
+    if (!check_choose(lookup, count, error)) {
+        return false;
+    }
+    if (!lookup->choose && count != (lookup->stats ? 1 : 2)) {
         return complain("name a .sjdb file and a problem's key, or a file and --stats", error);
     }
     if (lookup->stats && (lookup->dynamic || lookup->workspace_bytes != -1)) {
@@ -46,7 +95,7 @@ static bool check_words(const struct lookup *lookup, GError **error)
     if (lookup->workspace_bytes < -1) {
         return complain("--workspace is a number of bytes", error);
     }
-    return lookup->stats || problem_key_parse(lookup->words[1], &problem, error);
+    return lookup->stats || lookup->choose || problem_key_parse(lookup->words[1], &problem, error);
 }
 
 static bool parse(int argc, char **argv, struct lookup *lookup, GError **error)
@@ -57,8 +106,15 @@ static bool parse(int argc, char **argv, struct lookup *lookup, GError **error)
          "Leave out entries that need more", "BYTES"},
         {"dynamic", 0, 0, G_OPTION_ARG_NONE, &lookup->dynamic,
          "Only solvers whose kernels serve all sizes", NULL},
+        {"choose", 0, 0, G_OPTION_ARG_NONE, &lookup->choose,
+         "An answer for any problem, and how it was found", NULL},
+        {"mode", 0, 0, G_OPTION_ARG_STRING, &lookup->mode,
+         "normal, fast (dynamic solvers alone) or hybrid", "MODE"},
+        {"target", 0, 0, G_OPTION_ARG_STRING, &lookup->target,
+         "Whose answer it is: nearer files come first", "TARGET"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &lookup->json, "One JSON object", NULL},
-        {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &lookup->words, NULL, "DB [KEY]"},
+        {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &lookup->words, NULL,
+         "DB... [KEY]"},
         {0},
     };
     g_set_prgname("skipjack lookup");
@@ -185,6 +241,31 @@ static int print_entries(const skipjackdb *db, const struct lookup *lookup)
     return code;
 }
 
+static int choose(const struct lookup *lookup)
+{
+    guint last = g_strv_length(lookup->words) - 1;
+    const struct lookup_question question = {
+        .paths = lookup->words,
+        .path_count = last,
+        .key = lookup->words[last],
+        .target = lookup->target,
+        .workspace_bytes =
+            lookup->workspace_bytes < 0 ? UINT64_MAX : (uint64_t)lookup->workspace_bytes,
+        .mode = mode_of(lookup),
+        .json = lookup->json,
+    };
+    g_autoptr(GError) error = NULL;
+    bool found = false, whole = true;
+    if (!lookup_choose(&question, &found, &whole, &error)) {
+        g_printerr("skipjack lookup: %s\n", error->message);
+    } else if (!found) {
+        g_printerr("skipjack lookup: no answer for '%s': nothing near to it is held, and no solver "
+                   "of ours is applicable\n",
+                   question.key);
+    }
+    return found && whole ? 0 : 1;
+}
+
 static int answer(const struct lookup *lookup)
 {
     skipjackdb *db = NULL;
@@ -197,7 +278,10 @@ static int answer(const struct lookup *lookup)
     if (code != SKIPJACKDB_OK) {
         g_printerr("skipjack lookup: %s '%s': %s\n",
                    code == SKIPJACKDB_NOT_FOUND ? "no answer in" : "cannot read", lookup->words[0],
-                   reason != NULL ? reason : skipjackdb_error_text(code));
+                   reason != NULL                 ? reason
+                   : code == SKIPJACKDB_NOT_FOUND ? "the database does not hold it; --choose asks "
+                                                    "what is near"
+                                                  : skipjackdb_error_text(code));
     }
     return code == SKIPJACKDB_OK ? 0 : 1;
 }
@@ -208,10 +292,12 @@ int command_lookup(int argc, char **argv)
     g_autoptr(GError) error = NULL;
     int status = 2;
     if (parse(argc, argv, &lookup, &error)) {
-        status = answer(&lookup);
+        status = lookup.choose ? choose(&lookup) : answer(&lookup);
     } else {
         g_printerr("skipjack lookup: %s\n", error->message);
     }
     g_strfreev(lookup.words);
+    g_free(lookup.mode);
+    g_free(lookup.target);
     return status;
 }

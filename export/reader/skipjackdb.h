@@ -32,7 +32,7 @@ enum skipjackdb_code {
     SKIPJACKDB_VERSION = 4,   /* The file is of a newer major version than this library. */
     SKIPJACKDB_TRUNCATED = 5, /* The file has another length than it says. */
     SKIPJACKDB_DAMAGED = 6,   /* A checksum, an offset or an index in the file is wrong. */
-    SKIPJACKDB_SYNTAX = 7,    /* A key does not follow its grammar. */
+    SKIPJACKDB_SYNTAX = 7,    /* A key or a target's id does not follow its grammar. */
     SKIPJACKDB_USAGE = 8,     /* A struct's size or an argument is not possible. */
     SKIPJACKDB_SPACE = 9,     /* The caller's buffer is too small. */
     SKIPJACKDB_MEMORY = 10,   /* There is no memory for a handle. */

@@ -2,6 +2,8 @@
 # skipjack lookup: a problem's entries and a file's contents, over the small database of the fuzz corpus.
 use strict;
 use warnings;
+use File::Copy qw(copy);
+use File::Temp qw(tempdir);
 use JSON::PP qw(decode_json);
 use Test::More;
 
@@ -73,7 +75,58 @@ is $status, 1, 'a file that is no database';
 like $text, qr/cannot read '\Q$0\E': the file is no \.sjdb/, 'is named with the reason';
 ($text, $status) = run('none', $key);
 like $text, qr/No such file/, 'a file that is not there';
+like +(run($db, '1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W'))[0], qr/--choose asks what is near/,
+    'what else can be asked is said';
+
+# The answer for any problem.
+sub answers { return decode_json((run('--choose', '--json', @_))[0])->{answers} }
+
+my $near = '64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-FP32-F';
+my ($chosen) = @{answers($db, $key)};
+is "$chosen->{how} $chosen->{solver} $chosen->{time} $chosen->{database}", 'exact ConvC<2> measured small', 'what is held';
+ok $chosen->{checked}, 'needs no check';
+($chosen) = @{answers($db, $near)};
+is "$chosen->{how} $chosen->{problem} $chosen->{time}", "nearest problem $key scaled", 'what is near';
+ok !$chosen->{checked}, 'is not checked where the target is not known';
+($text, $status) = run('--choose', $db, $near);
+is $status, 0, 'in words';
+like $text, qr/^run +ConvC<2>\n +found +nearest problem \Q$key\E, distance 1\.00, in small\n/, 'the solver and its problem';
+like $text, qr/^ +workspace +131072 bytes, scaled\n +unchecked/m, 'with what is scaled and what is not known';
+
+my $folder = tempdir(CLEANUP => 1);
+copy($db, "$folder/$_.sjdb") for qw(gfx90a68 gfx90878 sm_90_132_80g);
+($chosen) = @{answers('--target', 'gfx90a6e', $folder, $key)};
+is "$chosen->{how} $chosen->{database}", 'other target gfx90a68.sjdb', 'a folder, the nearest target first';
+($chosen) = @{answers('--target', 'gfx908_40', "$folder/gfx90a68.sjdb", "$folder/gfx90878.sjdb", $key)};
+is $chosen->{database}, 'gfx90878.sjdb', 'files, likewise';
+my $unheard = '16-28-28-3x3-32-28-28-4-1x1-1x1-1x1-0-NCHW-FP64-F';
+($chosen) = @{answers("$folder/gfx90a68.sjdb", $unheard)};
+is $chosen->{how}, 'estimate', 'nothing near: our own solvers estimate';
+ok $chosen->{checked}, 'and say that they are applicable';
+like $chosen->{algorithm}, qr/^miopenConvolutionFwdAlgo/, 'as which algorithm';
+is answers('--mode', 'fast', "$folder/gfx90a68.sjdb", $key)->[0]{dynamic}, JSON::PP::true, 'dynamic solvers alone';
+is_deeply [map { "$_->{role} $_->{how}" } @{answers('--mode', 'hybrid', "$folder/gfx90a68.sjdb", $key)}],
+    ['run nearest problem', 'compile exact'], 'one to run now, and one to compile';
+($chosen) = @{answers('--workspace', 0, "$folder/gfx90a68.sjdb", $key)};
+is $chosen->{workspace_bytes}, 0, 'a limit of workspace';
+
+copy($0, "$folder/gfx90a40.sjdb");
+($text, $status) = run('--choose', '--target', 'gfx90a68', $folder, $key);
+is $status, 1, 'a folder with a file that is no database';
+like $text, qr{cannot read '\Q$folder\E/gfx90a40\.sjdb'.*^run +ConvC<2>}ms, 'is answered from the others';
+($text, $status) = run('--choose', $folder, $key);
+like $text, qr/--target says/, 'a folder needs a target';
+is $status, 1, 'and has none';
+($text, $status) = run('--choose', '--target', 'gfx90a68', $db, $key);
+like $text, qr/'small' is named after no target/, 'so do file names';
+($text, $status) = run('--choose', $db, $unheard);
+is $status, 1, 'no answer at all';
+like $text, qr/nothing near/, 'is said';
+
 for my $wrong (['nothing'], ['a key', $db], ['no key', $db, 'no-key'], ['a key too many', '--stats', $db, $key],
+    ['a mode that is none', '--choose', '--mode', 'slow', $db, $key], ['a mode without --choose', '--mode', 'fast', $db, $key],
+    ['a target that is none', '--choose', '--target', 'mine', $db, $key], ['--choose without a key', '--choose', $db],
+    ['--choose with --dynamic', '--choose', '--dynamic', $db, $key], ['two files', $db, $db, $key],
     ['a limit with --stats', '--stats', '--dynamic', $db], ['a limit below 0', '--workspace', -2, $db, $key]) {
     my ($label, @words) = @$wrong;
     (undef, $status) = run(@words);

@@ -63,6 +63,22 @@ if ${CC:-cc} -Wall -Wextra -Werror -o "$scratch/best" "$root/export/reader/examp
 else
     is 'C: it compiles' "$(cat "$scratch/cc.log")" ''
 fi
+mkdir "$scratch/shelf"
+cp "$db" "$scratch/shelf/gfx90a68.sjdb"
+near=64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-FP32-F
+# shellcheck disable=SC2046
+if ${CC:-cc} -Wall -Wextra -Werror -o "$scratch/choose" \
+    "$root/export/reader/examples/choose.c" $(pkg-config --cflags --libs skipjackdb) 2>"$scratch/cc.log"; then
+    is 'C: what to run, what to compile' "$("$scratch/choose" "$scratch/shelf" gfx90a68 $key)" \
+        'run ConvA, found by the nearest problems, about 0.1 ms
+compile GemmB, found measured, 12.25 ms'
+    is 'C: of another target' "$("$scratch/choose" "$scratch/shelf" gfx90a6e $key | tail -1)" \
+        'compile GemmB, found measured on another target, 12.25 ms'
+    is 'C: no target' "$("$scratch/choose" "$scratch/shelf" mine $key 2>&1)" \
+        'choose: the key, or the target, does not follow its grammar'
+else
+    is 'C: it compiles' "$(cat "$scratch/cc.log")" ''
+fi
 # shellcheck disable=SC2046
 ${CC:-cc} -o "$scratch/static" "$root/export/reader/examples/best.c" -I"$prefix/include" \
     "$prefix/lib/libskipjackdb.a" -lzstd 2>"$scratch/static.log"
@@ -80,6 +96,8 @@ else
 fi
 if command -v python3 >/dev/null; then
     is 'Python: all entries' "$(python3 "$root/export/reader/examples/entries.py" "$db" $key)" "$expected"
+    is 'Python: what to run' "$(python3 "$root/export/reader/examples/choose.py" "$db" $near "$db")" \
+        "ConvC<2>, found by the nearest problems in $db, 0.666667 ms"
 else
     skip 'Python: all entries' 'no Python is here'
 fi
