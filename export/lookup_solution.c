@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ARGS_MAX 256 /* of a launch, that the format holds */
-
 static const char *const tensor_names[] = {"x", "w", "y"};
 static const char *const axis_names[][5] = {
     {"N", "C", "D", "H", "W"}, {"K", "C", "D", "H", "W"}, {"N", "K", "D", "H", "W"}};
@@ -36,8 +34,8 @@ static json_t *arg_object(const struct skipjackdb_arg *arg)
 static int list_args(const skipjackdb *db, const struct skipjackdb_problem *problem,
                      const struct skipjackdb_launch *launch, json_t *list)
 {
-    struct skipjackdb_arg args[ARGS_MAX];
-    int code = skipjackdb_args(db, launch, problem, args, sizeof *args, ARGS_MAX);
+    struct skipjackdb_arg args[SKIPJACKDB_ARGS_MAX];
+    int code = skipjackdb_args(db, launch, problem, args, sizeof *args, SKIPJACKDB_ARGS_MAX);
     for (uint32_t i = 0; code == SKIPJACKDB_OK && i < launch->arg_count; i++) {
         json_array_append_new(list, arg_object(&args[i]));
     }

@@ -11,8 +11,8 @@ _Static_assert((int)ARG_TENSOR == SKIPJACKDB_ARG_TENSOR && (int)ARG_STRIDE == SK
                "kinds of arguments");
 _Static_assert((int)TENSOR_X == SKIPJACKDB_TENSOR_X && (int)TENSOR_Y == SKIPJACKDB_TENSOR_Y,
                "tensors");
-_Static_assert(SOLUTION_LAUNCHES_MAX <= SJDB_RECIPE_LAUNCHES_MAX &&
-                   LAUNCH_ARGS_MAX <= SJDB_LAUNCH_ARGS_MAX,
+_Static_assert(SOLUTION_LAUNCHES_MAX <= SKIPJACKDB_LAUNCHES_MAX &&
+                   LAUNCH_ARGS_MAX <= SKIPJACKDB_ARGS_MAX,
                "what a reader takes");
 
 void sjdb_recipes_init(struct sjdb_recipes *recipes)
@@ -29,38 +29,21 @@ void sjdb_recipes_clear(struct sjdb_recipes *recipes)
     sjdb_lists_clear(&recipes->recipes);
 }
 
-static bool launch_fits(const struct launch *launch)
-{
-    bool fits = launch->local_bytes >= 0 && launch->arg_count >= 0 &&
-                launch->arg_count <= LAUNCH_ARGS_MAX && launch->entry != NULL &&
-                launch->entry[0] != '\0';
-    for (int i = 0; i < 3; i++) {
-        fits = fits && launch->block[i] > 0 && launch->grid[i] > 0 &&
-               launch->grid[i] % launch->block[i] == 0;
-    }
-    for (int i = 0; fits && i < launch->arg_count; i++) {
-        const struct launch_arg *arg = &launch->args[i];
-        fits = arg->kind <= ARG_STRIDE && arg->tensor < TENSOR_COUNT &&
-               (arg->kind != ARG_WORKSPACE || arg->value >= 0) &&
-               (arg->kind != ARG_STRIDE || (arg->value >= 0 && arg->value < 5));
-    }
-    return fits;
-}
-
 bool sjdb_recipes_check(const struct solution *solution, GError **error)
 {
-    bool fits = solution->launch_count > 0 && solution->launch_count <= SOLUTION_LAUNCHES_MAX;
-    for (int i = 0; fits && i < solution->launch_count; i++) {
-        fits = launch_fits(&solution->launches[i]);
+    /* Of no target: what a workgroup may be is asked where the solution is made. */
+    static const struct target any;
+    if (!solution_validate(solution, &any, error)) {
+        return false;
     }
-    if (!fits) {
-        g_set_error(
-            error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
-            "a solution of %d launches cannot be run as it is: it has none, or one of them has "
-            "no items, broken workgroups or an argument that points nowhere",
-            solution->launch_count);
+    for (int i = 0; i < solution->launch_count; i++) {
+        if (solution->launches[i].entry == NULL || solution->launches[i].entry[0] == '\0') {
+            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                        "launch %d of a solution names no kernel", i);
+            return false;
+        }
     }
-    return fits;
+    return true;
 }
 
 static void append(GArray *numbers, uint64_t number)

@@ -14,8 +14,8 @@ struct sjdb_recipes {
 void sjdb_recipes_init(struct sjdb_recipes *recipes);
 void sjdb_recipes_clear(struct sjdb_recipes *recipes);
 
-/* Whether it can be kept: EXPORT_ERROR_SYNTAX for no launches, for a launch without items or in broken
- * workgroups, and for a size below 0. */
+/* Whether it can be kept. The errors of solution_validate(); EXPORT_ERROR_SYNTAX for a launch without a
+ * kernel's name. */
 bool sjdb_recipes_check(const struct solution *solution, GError **error);
 /* The id of the recipe. params is the text's id and 1, or 0 for none; entries and kernels are those of
  * the launches, texts and kernels by the ids that they have while the file is made. */

@@ -49,8 +49,8 @@ struct sjdb_kernel_name {
 /* How one solver computes one problem: the config's text ("" for none), and its launches; kernels[i] is
  * that of solution->launches[i], to be added before or after. The problem keeps its own params, also
  * where it has an epilogue or shares a perf-db row. Of the launches' programs, nothing but the entry
- * is looked at. EXPORT_ERROR_SYNTAX for a second solution of a solver, and for launches that cannot
- * be; a kernel without a code object is an error of sjdb_writer_finish(). */
+ * is kept. The errors of solution_validate(); EXPORT_ERROR_SYNTAX for a second solution of a solver. A
+ * kernel without a code object is an error of sjdb_writer_finish(). */
 bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem, const char *solver,
                               const char *params, const struct solution *solution,
                               const struct sjdb_kernel_name *kernels, GError **error);

@@ -92,10 +92,6 @@ enum sjdb_part {
 #define SJDB_PROBES_MAX 1024
 #define SJDB_LIST_MAX   1024
 
-/* Of a recipe and of a launch, for the same reason. */
-#define SJDB_RECIPE_LAUNCHES_MAX 64
-#define SJDB_LAUNCH_ARGS_MAX     256
-
 /* A group's content ends when it reaches this size: what has to be unpacked for one kernel. */
 #define SJDB_GROUP_BYTES     (512 * 1024)
 /* No kernel reaches further into its group. */

@@ -206,6 +206,9 @@ int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *pro
  * object of each launch (skipjackdb_kernel_read()), get a buffer of workspace_bytes, and make the
  * launches one after the other in one queue. */
 
+#define SKIPJACKDB_LAUNCHES_MAX 64  /* of a solution, that a file may hold */
+#define SKIPJACKDB_ARGS_MAX     256 /* of a launch */
+
 struct skipjackdb_solution {
     const char *solver;
     const char *params; /* the config's text, "" for none */

@@ -80,10 +80,10 @@ int skipjackdb_solved_find(const skipjackdb *db, const struct skipjackdb_problem
 static uint32_t count_launches(struct cursor launches)
 {
     uint32_t count = 0;
-    for (; launches.at < launches.end && count <= SJDB_RECIPE_LAUNCHES_MAX; count++) {
+    for (; launches.at < launches.end && count <= SKIPJACKDB_LAUNCHES_MAX; count++) {
         take(&launches);
     }
-    if (count == 0 || count > SJDB_RECIPE_LAUNCHES_MAX) {
+    if (count == 0 || count > SKIPJACKDB_LAUNCHES_MAX) {
         launches.look->damaged = true;
     }
     return count;
@@ -159,7 +159,7 @@ static struct cursor take_form(struct cursor *cursor, struct skipjackdb_launch *
         launch->block[i] = (int32_t)take_within(&form, 1, INT32_MAX);
     }
     launch->local_bytes = take(&form);
-    launch->arg_count = (uint32_t)take_within(&form, 0, SJDB_LAUNCH_ARGS_MAX);
+    launch->arg_count = (uint32_t)take_within(&form, 0, SKIPJACKDB_ARGS_MAX);
     return form;
 }
 
@@ -293,9 +293,7 @@ static bool read_args(struct sjdb_look *look, struct cursor *form, struct cursor
         if (arg.kind == SKIPJACKDB_ARG_INT32 && arg.value != (int32_t)arg.value) {
             look->damaged = true;
         }
-        if (args != NULL) {
-            sjdb_hand_out(&arg, sizeof arg, (char *)args + i * arg_size, arg_size);
-        }
+        sjdb_hand_out(&arg, sizeof arg, (char *)args + i * arg_size, arg_size);
     }
     return !look->damaged && form->at == form->end && values->at == values->end;
 }
@@ -330,17 +328,33 @@ int skipjackdb_args(const skipjackdb *db, const struct skipjackdb_launch *launch
 
 /* ---- verifying ---- */
 
-static bool launches_hold(struct sjdb_look *look)
+/* A launch of its own, and where it takes part in a recipe. */
+static bool launch_holds(struct sjdb_look *look, uint64_t number, uint64_t workspace_bytes)
 {
     static const int64_t strides[3][5];
-    const struct skipjackdb *db = look->db;
-    uint64_t starts = db->single[SJDB_LAUNCH_STARTS].count;
+    struct skipjackdb_launch launch = {.size = sizeof launch};
+    struct skipjackdb_arg args[SKIPJACKDB_ARGS_MAX];
+    struct cursor values, form;
+    read_launch(look, number, &launch, &values, &form);
+    if (look->damaged || launch.entry[0] == '\0' ||
+        !read_args(look, &form, &values, strides, launch.arg_count, args, sizeof *args)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < launch.arg_count; i++) {
+        if (args[i].kind == SKIPJACKDB_ARG_WORKSPACE &&
+            (uint64_t)args[i].value >= workspace_bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Also of a launch that no recipe has. */
+static bool launches_hold(struct sjdb_look *look)
+{
+    uint64_t starts = look->db->single[SJDB_LAUNCH_STARTS].count;
     for (uint64_t i = 0; i + 1 < starts; i++) {
-        struct skipjackdb_launch launch = {.size = sizeof launch};
-        struct cursor values, form;
-        read_launch(look, i, &launch, &values, &form);
-        if (look->damaged || launch.entry[0] == '\0' ||
-            !read_args(look, &form, &values, strides, launch.arg_count, NULL, 0)) {
+        if (!launch_holds(look, i, UINT64_MAX)) {
             return false;
         }
     }
@@ -350,7 +364,6 @@ static bool launches_hold(struct sjdb_look *look)
 static bool recipes_hold(struct sjdb_look *look)
 {
     uint64_t starts = look->db->single[SJDB_RECIPE_STARTS].count;
-    uint64_t launches = look->db->single[SJDB_LAUNCH_STARTS].count;
     for (uint64_t i = 0; i + 1 < starts; i++) {
         struct cursor cursor = record_at(look, SJDB_RECIPE_STARTS, i);
         struct skipjackdb_solution solution;
@@ -358,7 +371,7 @@ static bool recipes_hold(struct sjdb_look *look)
         take(&cursor);
         take(&cursor);
         while (cursor.at < cursor.end) {
-            if (take(&cursor) + 1 >= launches) {
+            if (!launch_holds(look, take(&cursor), solution.workspace_bytes)) {
                 return false;
             }
         }

@@ -84,6 +84,17 @@ ${CC:-cc} -o "$scratch/static" "$root/export/reader/examples/best.c" -I"$prefix/
     "$prefix/lib/libskipjackdb.a" -lzstd 2>"$scratch/static.log"
 is 'C: linked statically' "$("$scratch/static" "$db" $key 4096)" 'GemmB [] 12.25 ms, 4096 bytes'
 
+examples=$root/export/reader/examples
+if [ -e /usr/include/CL/cl.h ]; then
+    # shellcheck disable=SC2046
+    ${CC:-cc} -Wall -Wextra -Werror -o "$scratch/run" "$examples/run_convolution.c" "$examples/run_check.c" \
+        "$examples/run_opencl.c" $(pkg-config --cflags --libs skipjackdb) -l:libOpenCL.so.1 -lm 2>"$scratch/cc.log"
+    is 'C: what a file does not say how to run is not run' "$("$scratch/run" "$db" $key 2>&1)" \
+        'run_convolution: how to run it: the database does not hold it'
+else
+    skip 'C: what a file does not say how to run is not run' "OpenCL's headers are not here"
+fi
+
 expected='GemmB 12.25 ms
 ConvC<2> 0.333333 ms'
 if command -v c++ >/dev/null; then

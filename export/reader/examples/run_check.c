@@ -1,0 +1,298 @@
+#include "run_check.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- elements as they are stored ---- */
+
+static size_t type_bytes(int32_t type)
+{
+    switch (type) {
+    case SKIPJACKDB_FP32:
+    case SKIPJACKDB_INT32: return 4;
+    case SKIPJACKDB_FP16:
+    case SKIPJACKDB_BF16: return 2;
+    case SKIPJACKDB_INT8: return 1;
+    default: fail("this example knows FP32, FP16, BF16, INT8 and INT32");
+    }
+}
+
+/* Of 0 and powers of two, a half has nothing but sign and exponent. */
+static uint16_t half_of(int value)
+{
+    int exponent = 0;
+    frexp(value, &exponent);
+    return value == 0 ? 0 : (uint16_t)((value < 0 ? 0x8000 : 0) | (exponent + 14) << 10);
+}
+
+static double half_value(uint16_t half)
+{
+    int exponent = half >> 10 & 31, fraction = half & 1023;
+    double size = exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25);
+    if (exponent == 31) {
+        size = fraction != 0 ? NAN : INFINITY;
+    }
+    return half & 0x8000 ? -size : size;
+}
+
+/* A bfloat16 is the upper half of a float. */
+static uint16_t bfloat16_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+static double bfloat16_value(uint16_t stored)
+{
+    uint32_t bits = (uint32_t)stored << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static void store(int32_t type, void *stored, int64_t at, int value)
+{
+    switch (type) {
+    case SKIPJACKDB_FP32: ((float *)stored)[at] = (float)value; return;
+    case SKIPJACKDB_FP16: ((uint16_t *)stored)[at] = half_of(value); return;
+    case SKIPJACKDB_BF16: ((uint16_t *)stored)[at] = bfloat16_of((float)value); return;
+    case SKIPJACKDB_INT8: ((int8_t *)stored)[at] = (int8_t)value; return;
+    default: ((int32_t *)stored)[at] = value; return;
+    }
+}
+
+static double load(int32_t type, const void *stored, int64_t at)
+{
+    switch (type) {
+    case SKIPJACKDB_FP32: return (double)((const float *)stored)[at];
+    case SKIPJACKDB_FP16: return half_value(((const uint16_t *)stored)[at]);
+    case SKIPJACKDB_BF16: return bfloat16_value(((const uint16_t *)stored)[at]);
+    case SKIPJACKDB_INT8: return ((const int8_t *)stored)[at];
+    default: return ((const int32_t *)stored)[at];
+    }
+}
+
+/* ---- tensors ---- */
+
+/* How many channels lie side by side. */
+static int64_t block_of(int32_t layout)
+{
+    switch (layout) {
+    case SKIPJACKDB_NCHWC4:
+    case SKIPJACKDB_CHWNC4: return 4;
+    case SKIPJACKDB_NCHWC8:
+    case SKIPJACKDB_CHWNC8: return 8;
+    default: return 1;
+    }
+}
+
+void tensor_init(struct tensor *tensor, const struct skipjackdb_problem *p, int32_t which)
+{
+    const int64_t *const spatial[] = {p->in, p->fil, p->out};
+    int64_t elements = 0;
+    if (skipjackdb_strides(p, which, tensor->strides, &elements) != SKIPJACKDB_OK) {
+        fail("a tensor's layout is not known");
+    }
+    tensor->type = p->type[which];
+    tensor->sizes[0] = which == SKIPJACKDB_TENSOR_W ? p->k : p->n;
+    tensor->sizes[1] = which == SKIPJACKDB_TENSOR_W   ? p->c / p->groups
+                       : which == SKIPJACKDB_TENSOR_X ? p->c
+                                                      : p->k;
+    memcpy(tensor->sizes + 2, spatial[which], 3 * sizeof tensor->sizes[0]);
+    tensor->channels = allocate((size_t)tensor->sizes[1], sizeof *tensor->channels);
+    for (int64_t c = 0, block = block_of(p->layout[which]); c < tensor->sizes[1]; c++) {
+        tensor->channels[c] = c / block * tensor->strides[1] + c % block;
+    }
+    tensor->bytes = (size_t)elements * type_bytes(tensor->type);
+    tensor->stored = allocate(tensor->bytes, 1);
+}
+
+void tensor_clear(struct tensor *tensor)
+{
+    free(tensor->channels);
+    free(tensor->stored);
+}
+
+static int64_t count_of(const struct tensor *t)
+{
+    return t->sizes[0] * t->sizes[1] * t->sizes[2] * t->sizes[3] * t->sizes[4];
+}
+
+/* Of a position in depth, height and width. */
+static int64_t spatial_place(const struct tensor *t, const int64_t at[3])
+{
+    return at[0] * t->strides[2] + at[1] * t->strides[3] + at[2] * t->strides[4];
+}
+
+/* Of the element with that number, counted N C D H W. */
+static int64_t place_of(const struct tensor *t, int64_t number)
+{
+    int64_t at[5];
+    for (int i = 4; i >= 0; i--) {
+        at[i] = number % t->sizes[i];
+        number /= t->sizes[i];
+    }
+    return at[0] * t->strides[0] + t->channels[at[1]] + spatial_place(t, at + 2);
+}
+
+void tensor_fill(struct tensor *tensor, uint64_t seed)
+{
+    static const int8_t values[] = {-1, 0, 1, 1, -1, 2, 0, -2};
+    uint64_t state = seed;
+    for (int64_t i = 0, count = count_of(tensor); i < count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        store(tensor->type, tensor->stored, place_of(tensor, i), values[state >> 61]);
+    }
+}
+
+int32_t output_of(const struct skipjackdb_problem *problem)
+{
+    static const int32_t outputs[] = {[SKIPJACKDB_F] = SKIPJACKDB_TENSOR_Y,
+                                      [SKIPJACKDB_B] = SKIPJACKDB_TENSOR_X,
+                                      [SKIPJACKDB_W] = SKIPJACKDB_TENSOR_W};
+    return outputs[problem->direction];
+}
+
+/* ---- the convolution ---- */
+
+struct work {
+    const struct skipjackdb_problem *p;
+    const struct tensor *tensors;
+    double *values[TENSORS]; /* of the two that are given */
+    double *sums, *sizes;    /* of the output: its terms' sum, and that of their sizes */
+};
+
+/* Where output position o and filter position f meet in x; false where that is beside it. */
+static bool meet(const struct skipjackdb_problem *p, const int64_t o[3], const int64_t f[3],
+                 int64_t in[3])
+{
+    for (int a = 0; a < 3; a++) {
+        in[a] = o[a] * p->stride[a] - p->pad[a] + f[a] * p->dilation[a];
+        if (in[a] < 0 || in[a] >= p->in[a]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Every product of a convolution binds an element of x, one of w and one of y. Which of them is the sum
+ * is all that the directions differ in. */
+static void add_terms(const struct work *work, const int64_t o[3], const int64_t f[3],
+                      const int64_t in[3])
+{
+    const struct tensor *x = &work->tensors[0], *w = &work->tensors[1], *y = &work->tensors[2];
+    int32_t out = output_of(work->p), a = (out + 1) % TENSORS, b = (out + 2) % TENSORS;
+    int64_t k_group = work->p->k / work->p->groups, place[TENSORS];
+    for (int64_t n = 0; n < work->p->n; n++) {
+        for (int64_t k = 0; k < work->p->k; k++) {
+            const int64_t *x_channels = x->channels + k / k_group * w->sizes[1];
+            int64_t x_place = n * x->strides[0] + spatial_place(x, in);
+            int64_t w_place = k * w->strides[0] + spatial_place(w, f);
+            place[2] = n * y->strides[0] + y->channels[k] + spatial_place(y, o);
+            for (int64_t c = 0; c < w->sizes[1]; c++) {
+                place[0] = x_place + x_channels[c];
+                place[1] = w_place + w->channels[c];
+                double term = work->values[a][place[a]] * work->values[b][place[b]];
+                work->sums[place[out]] += term;
+                work->sizes[place[out]] += fabs(term);
+            }
+        }
+    }
+}
+
+static void split(int64_t number, const int64_t sizes[3], int64_t at[3])
+{
+    at[2] = number % sizes[2];
+    at[1] = number / sizes[2] % sizes[1];
+    at[0] = number / sizes[2] / sizes[1];
+}
+
+static void convolve(const struct work *work)
+{
+    const struct skipjackdb_problem *p = work->p;
+    int64_t outputs = p->out[0] * p->out[1] * p->out[2];
+    int64_t taps = p->fil[0] * p->fil[1] * p->fil[2];
+    for (int64_t i = 0; i < outputs * taps; i++) {
+        int64_t o[3], f[3], in[3];
+        split(i / taps, p->out, o);
+        split(i % taps, p->fil, f);
+        if (meet(p, o, f, in)) {
+            add_terms(work, o, f, in);
+        }
+    }
+}
+
+/* ---- is it right ---- */
+
+static double rounding_of(int32_t type)
+{
+    return type == SKIPJACKDB_FP16 ? 0x1p-11 : type == SKIPJACKDB_BF16 ? 0x1p-8 : 0x1p-24;
+}
+
+/* What may be off beside the rounding of the result, where the largest sum of sizes is that. Whole
+ * numbers below 2^24 are added exactly in FP32, whatever their order. Transforms (Winograd, FFT) compute
+ * with others, and keep them in the tensors' type. */
+static double allowed_off(const struct tensor *a, const struct tensor *b, const char *algorithm,
+                          double largest)
+{
+    double input = fmax(rounding_of(a->type), rounding_of(b->type));
+    if (strstr(algorithm, "Winograd") != NULL || strstr(algorithm, "FFT") != NULL) {
+        return (256 * 0x1p-24 + (input > 0x1p-24 ? input / 8 : 0)) * largest;
+    }
+    return largest < 0x1p24 ? 0 : 16 * 0x1p-24 * largest;
+}
+
+/* Also what is no number is wrong: it is not within anything. */
+static double error_at(const struct tensor *output, int64_t at, double sum, double off)
+{
+    bool whole = output->type == SKIPJACKDB_INT8 || output->type == SKIPJACKDB_INT32;
+    double rounding = rounding_of(output->type) * fabs(sum) + 0x1p-24;
+    double allowed = whole ? 0.5 : off + rounding;
+    double error = fabs(load(output->type, output->stored, at) - sum);
+    return isfinite(error) ? error / allowed : INFINITY;
+}
+
+static double compare(const struct work *work, const char *algorithm)
+{
+    int32_t out = output_of(work->p);
+    const struct tensor *output = &work->tensors[out];
+    int64_t count = count_of(output);
+    double largest = 0, worst = 0;
+    for (int64_t i = 0; i < count; i++) {
+        largest = fmax(largest, work->sizes[place_of(output, i)]);
+    }
+    double off = allowed_off(&work->tensors[(out + 1) % TENSORS],
+                             &work->tensors[(out + 2) % TENSORS], algorithm, largest);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = place_of(output, i);
+        worst = fmax(worst, error_at(output, at, work->sums[at], off));
+    }
+    return worst;
+}
+
+double output_error(const struct skipjackdb_problem *problem, const struct tensor *tensors,
+                    const char *algorithm)
+{
+    struct work work = {.p = problem, .tensors = tensors};
+    int32_t out = output_of(problem);
+    size_t elements[TENSORS];
+    for (int32_t t = 0; t < TENSORS; t++) {
+        elements[t] = tensors[t].bytes / type_bytes(tensors[t].type);
+        work.values[t] = allocate(elements[t], sizeof *work.values[t]);
+        for (size_t i = 0; t != out && i < elements[t]; i++) {
+            work.values[t][i] = load(tensors[t].type, tensors[t].stored, (int64_t)i);
+        }
+    }
+    work.sums = work.values[out];
+    work.sizes = allocate(elements[out], sizeof *work.sizes);
+    convolve(&work);
+    double worst = compare(&work, algorithm);
+    for (int32_t t = 0; t < TENSORS; t++) {
+        free(work.values[t]);
+    }
+    free(work.sizes);
+    return worst;
+}

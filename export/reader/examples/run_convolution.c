@@ -1,0 +1,427 @@
+/*
+ * Runs the fastest solution that a .sjdb file holds for a problem, from its own code objects: checks the
+ * result against a convolution computed here, measures it, and says what the file says it takes.
+ *
+ *   run_convolution FILE KEY [--json] [--solver NAME] [--workspace BYTES] [--device N]
+ *   cc run_convolution.c run_check.c run_opencl.c $(pkg-config --cflags --libs skipjackdb) -lOpenCL -lm
+ *
+ * Exit status: 0 when the result is right, 1 when it is not or cannot be had, 2 for wrong usage.
+ */
+#include "run_device.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("run_convolution: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(1);
+}
+
+void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count > 0 ? count : 1, size);
+    if (memory == NULL) {
+        fail("out of memory");
+    }
+    return memory;
+}
+
+/* ---- the solution ---- */
+
+struct launch {
+    struct skipjackdb_launch is;
+    struct skipjackdb_arg *args;
+    struct value *values;
+    struct kernel *kernel;
+};
+
+struct run {
+    const struct skipjackdb_problem *problem;
+    struct tensor tensors[TENSORS];
+    int copies; /* of every tensor: a run finds none of its own in the caches */
+    struct buffer **buffers[TENSORS];
+    struct buffer *workspace;
+    struct launch launches[SKIPJACKDB_LAUNCHES_MAX];
+    uint32_t launch_count;
+};
+
+static void want(int code, const char *what)
+{
+    if (code != SKIPJACKDB_OK) {
+        fail("%s: %s", what, skipjackdb_error_text(code));
+    }
+}
+
+static void load_kernel(const skipjackdb *db, struct launch *launch)
+{
+    struct skipjackdb_kernel kernel = {.size = sizeof kernel};
+    want(skipjackdb_kernel_at(db, launch->is.kernel, &kernel), "a kernel");
+    void *code = allocate(kernel.code_bytes, 1);
+    want(skipjackdb_kernel_read(db, launch->is.kernel, NULL, 0, code, kernel.code_bytes),
+         "a code object");
+    launch->kernel = kernel_load(code, kernel.code_bytes, launch->is.entry);
+    free(code);
+}
+
+/* All but tensors, which change from run to run. Strides are ready: our tensors are packed. */
+static void set_value(const struct skipjackdb_arg *arg, struct buffer *workspace,
+                      struct value *value)
+{
+    switch (arg->kind) {
+    case SKIPJACKDB_ARG_TENSOR: return;
+    case SKIPJACKDB_ARG_WORKSPACE:
+        if (workspace == NULL) {
+            fail("a launch wants a workspace of a solution that has none");
+        }
+        value->buffer = buffer_part(workspace, (size_t)arg->value);
+        return;
+    case SKIPJACKDB_ARG_INT32:
+        value->bytes = sizeof value->as.int32;
+        value->as.int32 = (int32_t)arg->value;
+        return;
+    case SKIPJACKDB_ARG_FLOAT32:
+        value->bytes = sizeof value->as.float32;
+        value->as.float32 = arg->real;
+        return;
+    default: /* SKIPJACKDB_ARG_INT64, SKIPJACKDB_ARG_STRIDE */
+        value->bytes = sizeof value->as.int64;
+        value->as.int64 = arg->value;
+        return;
+    }
+}
+
+static void load_launches(const skipjackdb *db, const struct skipjackdb_solution *solution,
+                          struct run *run)
+{
+    run->launch_count = solution->launch_count;
+    run->workspace = solution->workspace_bytes > 0 ? buffer_new(solution->workspace_bytes) : NULL;
+    for (uint32_t i = 0; i < run->launch_count; i++) {
+        struct launch *launch = &run->launches[i];
+        launch->is.size = sizeof launch->is;
+        want(skipjackdb_launch_at(db, solution, i, &launch->is), "a launch");
+        launch->args = allocate(launch->is.arg_count, sizeof *launch->args);
+        launch->values = allocate(launch->is.arg_count, sizeof *launch->values);
+        want(skipjackdb_args(db, &launch->is, run->problem, launch->args, sizeof *launch->args,
+                             launch->is.arg_count),
+             "a launch's arguments");
+        load_kernel(db, launch);
+        for (uint32_t a = 0; a < launch->is.arg_count; a++) {
+            set_value(&launch->args[a], run->workspace, &launch->values[a]);
+        }
+    }
+}
+
+/* Everything that the cache holds is to be pushed out between two runs with the same copy. */
+static int choose_copies(const struct run *run, const struct device_facts *facts)
+{
+    uint64_t set = 1, limit = facts->memory_bytes / 8;
+    for (int t = 0; t < TENSORS; t++) {
+        set += run->tensors[t].bytes;
+    }
+    uint64_t copies = 2 * facts->cache_bytes / set + 2;
+    if (copies > limit / set) {
+        copies = limit / set;
+    }
+    return copies < 1 ? 1 : copies > 1024 ? 1024 : (int)copies;
+}
+
+static void make_buffers(struct run *run, const struct device_facts *facts)
+{
+    run->copies = choose_copies(run, facts);
+    for (int t = 0; t < TENSORS; t++) {
+        run->buffers[t] = allocate((size_t)run->copies, sizeof *run->buffers[t]);
+        for (int i = 0; i < run->copies; i++) {
+            run->buffers[t][i] = buffer_new(run->tensors[t].bytes);
+            if (t != output_of(run->problem)) {
+                buffer_write(run->buffers[t][i], run->tensors[t].stored);
+            } else { /* no number, or -1: what is not written shows */
+                buffer_fill(run->buffers[t][i], 0xff);
+            }
+        }
+    }
+    if (run->workspace != NULL) {
+        buffer_fill(run->workspace, 0xff);
+    }
+}
+
+static void run_once(struct run *run, int64_t number)
+{
+    for (uint32_t i = 0; i < run->launch_count; i++) {
+        struct launch *launch = &run->launches[i];
+        for (uint32_t a = 0; a < launch->is.arg_count; a++) {
+            if (launch->args[a].kind == SKIPJACKDB_ARG_TENSOR) {
+                launch->values[a].buffer =
+                    run->buffers[launch->args[a].tensor][number % run->copies];
+            }
+        }
+        kernel_launch(launch->kernel, launch->is.grid, launch->is.block, launch->is.local_bytes,
+                      launch->values, launch->is.arg_count);
+    }
+}
+
+static void run_free(struct run *run)
+{
+    for (uint32_t i = 0; i < run->launch_count; i++) {
+        struct launch *launch = &run->launches[i];
+        for (uint32_t a = 0; a < launch->is.arg_count; a++) {
+            if (launch->args[a].kind == SKIPJACKDB_ARG_WORKSPACE) {
+                buffer_free(launch->values[a].buffer);
+            }
+        }
+        kernel_free(launch->kernel);
+        free(launch->args);
+        free(launch->values);
+    }
+    for (int t = 0; t < TENSORS; t++) {
+        for (int i = 0; i < run->copies; i++) {
+            buffer_free(run->buffers[t][i]);
+        }
+        free(run->buffers[t]);
+        tensor_clear(&run->tensors[t]);
+    }
+    buffer_free(run->workspace);
+}
+
+/* ---- how long it takes ---- */
+
+#define READINGS_MAX 200
+#define SAMPLE_MS    1000.0
+#define FLOOR_SHARE  20 /* a reading lasts so many times what reading the clock takes */
+#define BATCH_MAX    1000
+
+/* Milliseconds of `batch` runs from run *next on. */
+static double reading(struct run *run, int64_t *next, int batch)
+{
+    struct moment *from = moment_new();
+    for (int i = 0; i < batch; i++) {
+        run_once(run, (*next)++);
+    }
+    return moments_apart(from, moment_new());
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, by_size);
+    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* What a reading of nothing takes. */
+static double clock_floor(struct run *run)
+{
+    double values[16];
+    int64_t next = 0;
+    reading(run, &next, 0); /* the first is many times longer */
+    for (int i = 0; i < 16; i++) {
+        values[i] = reading(run, &next, 0);
+    }
+    return median(values, 16);
+}
+
+/* The median of a second's readings, after a fifth of a second to warm up. */
+static double measure(struct run *run)
+{
+    double values[READINGS_MAX], spent = 0, floor_ms = clock_floor(run);
+    int64_t next = 0;
+    int count = 0;
+    double first = reading(run, &next, 1), second = reading(run, &next, 1);
+    double wanted = ceil(FLOOR_SHARE * floor_ms / fmax(fmin(first, second), 1e-6));
+    int batch = wanted < 1 ? 1 : wanted > BATCH_MAX ? BATCH_MAX : (int)wanted;
+    for (int i = 0; i < 10 && spent < SAMPLE_MS / 5; i++) {
+        spent += reading(run, &next, batch);
+    }
+    for (spent = 0; count < READINGS_MAX && (count < 3 || spent < SAMPLE_MS); count++) {
+        double ms = reading(run, &next, batch);
+        spent += ms;
+        values[count] = ms / batch;
+    }
+    return median(values, count);
+}
+
+/* ---- the command ---- */
+
+struct wish {
+    const char *file, *key, *solver;
+    uint64_t workspace_bytes;
+    int device;
+    bool json;
+};
+
+static void usage(void)
+{
+    fputs("usage: run_convolution FILE KEY [--json] [--solver NAME] [--workspace BYTES]"
+          " [--device N]\n",
+          stderr);
+    exit(2);
+}
+
+static struct wish read_wish(int argc, char **argv)
+{
+    struct wish wish = {.workspace_bytes = UINT64_MAX};
+    const char **words[] = {&wish.file, &wish.key};
+    size_t taken = 0;
+    for (int i = 1; i < argc; i++) {
+        bool has_value = i + 1 < argc;
+        if (strcmp(argv[i], "--json") == 0) {
+            wish.json = true;
+        } else if (strcmp(argv[i], "--solver") == 0 && has_value) {
+            wish.solver = argv[++i];
+        } else if (strcmp(argv[i], "--workspace") == 0 && has_value) {
+            wish.workspace_bytes = strtoull(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--device") == 0 && has_value) {
+            wish.device = atoi(argv[++i]);
+        } else if (argv[i][0] != '-' && taken < 2) {
+            *words[taken++] = argv[i];
+        } else {
+            usage();
+        }
+    }
+    if (taken < 2) {
+        usage();
+    }
+    return wish;
+}
+
+/* The fastest entry, or that of the solver which is asked for. */
+static struct skipjackdb_entry find_entry(const skipjackdb *db, const struct wish *wish,
+                                          const struct skipjackdb_problem *problem)
+{
+    struct skipjackdb_limits limits = {sizeof limits, wish->workspace_bytes, 0};
+    struct skipjackdb_entry entries[1024], best;
+    uint64_t number = 0;
+    size_t count = 0;
+    want(skipjackdb_find(db, problem, &number), wish->key);
+    if (wish->solver == NULL) {
+        want(skipjackdb_best(db, number, &limits, &best, sizeof best), wish->key);
+        return best;
+    }
+    want(skipjackdb_entries(db, number, entries, sizeof *entries, 1024, &count), wish->key);
+    for (size_t i = 0; i < count && i < 1024; i++) {
+        if (strcmp(entries[i].solver, wish->solver) == 0) {
+            return entries[i];
+        }
+    }
+    fail("%s: the file has no entry of %s", wish->key, wish->solver);
+}
+
+static void print_text(const char *text)
+{
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            putchar('\\');
+        }
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+struct report {
+    struct skipjackdb_entry entry;
+    struct skipjackdb_solution solution;
+    double error, measured_ms;
+    const char *device;
+};
+
+static void print_json(const struct wish *wish, const struct report *report)
+{
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"key", wish->key},
+                 {"device", report->device},
+                 {"solver", report->entry.solver},
+                 {"params", report->solution.params}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        printf("%s\"%s\":", i == 0 ? "{" : ",", texts[i].name);
+        print_text(texts[i].text);
+    }
+    printf(",\"launches\":%u,\"workspace_bytes\":%llu,\"correct\":%s,\"recorded_ms\":%.9g,"
+           "\"measured_ms\":%.9g,\"ratio\":%.6g}\n",
+           (unsigned)report->solution.launch_count,
+           (unsigned long long)report->solution.workspace_bytes,
+           report->error <= 1 ? "true" : "false", report->entry.time_ms, report->measured_ms,
+           report->measured_ms / report->entry.time_ms);
+}
+
+static void print_words(const struct report *report)
+{
+    printf("%s [%s], %u launches, %llu bytes of workspace, on %s\n", report->entry.solver,
+           report->solution.params, (unsigned)report->solution.launch_count,
+           (unsigned long long)report->solution.workspace_bytes, report->device);
+    printf("%s: the largest error is %.3g times what is allowed\n",
+           report->error <= 1 ? "right" : "WRONG", report->error);
+    printf("recorded %.6g ms, measured %.6g ms, ratio %.3f\n", report->entry.time_ms,
+           report->measured_ms, report->measured_ms / report->entry.time_ms);
+}
+
+static void prepare(const skipjackdb *db, const struct wish *wish, struct run *run,
+                    struct report *report, struct device_facts *facts)
+{
+    report->entry = find_entry(db, wish, run->problem);
+    want(skipjackdb_solution(db, run->problem, report->entry.solver, &report->solution,
+                             sizeof report->solution),
+         "how to run it");
+    for (int32_t t = 0; t < TENSORS; t++) {
+        tensor_init(&run->tensors[t], run->problem, t);
+        tensor_fill(&run->tensors[t], (uint64_t)t + 1);
+    }
+    device_open(wish->device, facts);
+    load_launches(db, &report->solution, run);
+    make_buffers(run, facts);
+    report->device = facts->name;
+}
+
+/* Whether the result is right. */
+static bool run_and_report(const skipjackdb *db, const struct wish *wish,
+                           const struct skipjackdb_problem *problem)
+{
+    struct run *run = allocate(1, sizeof *run);
+    struct device_facts facts;
+    struct report report;
+    int32_t out = output_of(problem);
+    run->problem = problem;
+    prepare(db, wish, run, &report, &facts);
+    run_once(run, 0);
+    buffer_read(run->buffers[out][0], run->tensors[out].stored);
+    report.error = output_error(problem, run->tensors, report.entry.algorithm);
+    report.measured_ms = measure(run);
+    if (wish->json) {
+        print_json(wish, &report);
+    } else {
+        print_words(&report);
+    }
+    run_free(run);
+    free(run);
+    device_close();
+    return report.error <= 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct wish wish = read_wish(argc, argv);
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    skipjackdb *db = NULL;
+    want(skipjackdb_open(wish.file, &db), wish.file);
+    want(skipjackdb_problem_parse(wish.key, &problem), wish.key);
+    if (problem.epilogue[0] != '\0') {
+        fail("%s: this example computes no epilogues", wish.key);
+    }
+    bool right = run_and_report(db, &wish, &problem);
+    skipjackdb_close(db);
+    return right ? 0 : 1;
+}
