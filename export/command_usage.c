@@ -9,10 +9,10 @@
     "Says which solvers networks use: for each network, and for all of them, the\n"                \
     "problems that a solver wins, its share of the time, and the problems that have no\n"          \
     "entry. Each list of problems is a network (a layer table names its own); lists are\n"         \
-    "read as skipjack import reads them. Times are those of find-dbs (plain or .bz2) or\n"         \
-    "of a campaign or of a golden version; several find-dbs answer as one, the fastest\n"          \
-    "entry wins: name files of one target. Without lists the campaign's or version's own\n"        \
-    "problems are the network."
+    "read as skipjack import reads them. Times are those of find-dbs (plain or .bz2), of\n"        \
+    ".sjdb files, of a campaign or of a golden version; several files answer as one, the\n"        \
+    "fastest entry wins: name files of one target. Without lists the campaign's or\n"              \
+    "version's own problems are the network."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 done; 1 when a file cannot be read, or the campaign; 2 for wrong\n"            \
     "usage.\n\nExample:\n"                                                                         \
@@ -86,7 +86,8 @@ static bool check_options(const struct usage_options *options, GError **error)
 static bool parse(int argc, char **argv, struct usage_options *options, GError **error)
 {
     const GOptionEntry entries[] = {
-        {"db", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->databases, "Find-dbs", "FILE..."},
+        {"db", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->databases, "Find-dbs, .sjdb",
+         "FILE..."},
         {"problems", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->lists, "Lists of problems",
          "LIST..."},
         {"campaign", 'c', 0, G_OPTION_ARG_INT64, &options->campaign, "A campaign's results", "ID"},
@@ -173,7 +174,7 @@ static int run(const struct usage_options *options)
     struct usage_summary summary;
     warn_of_targets(options->databases);
     bool read = read_each(usage, options->lists, usage_read_list);
-    read = read_each(usage, options->databases, usage_read_find_db) && read;
+    read = read_each(usage, options->databases, usage_read_db) && read;
     if (options->databases == NULL && !read_store(usage, options)) {
         return 1;
     }

@@ -32,7 +32,8 @@ void usage_add_time(Usage *usage, const struct problem *problem, const char *sol
 /* What could not be used of a file is said on stderr, with its line. False when the file as a whole
  * cannot be read. */
 bool usage_read_list(Usage *usage, const char *path, GError **error);
-bool usage_read_find_db(Usage *usage, const char *path, GError **error);
+/* A find-db or a .sjdb, by its content. */
+bool usage_read_db(Usage *usage, const char *path, GError **error);
 /* The campaign's kept results; as_network: its jobs' problems are a network too, by its name. */
 bool usage_read_campaign(Usage *usage, Store *store, int64_t campaign, bool as_network,
                          GError **error);

@@ -1,6 +1,8 @@
 /* Where usage takes networks and times from. */
+#include "export/check.h"
 #include "export/formats/find_db.h"
 #include "export/formats/import.h"
+#include "export/reader/skipjackdb.h"
 #include "export/usage.h"
 #include "schema/store_golden.h"
 #include "solvers/problem_key.h"
@@ -101,12 +103,13 @@ static bool add_line(Usage *usage, const struct find_line *line, GError **error)
 static bool no_find_db(const char *path, GError **error)
 {
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
-                "no line of '%s' is a find-db's: times stand in files such as gfx90a68.HIP.fdb.txt",
+                "no line of '%s' is a find-db's: times stand in files such as gfx90a68.HIP.fdb.txt "
+                "and gfx90a68.sjdb",
                 path);
     return false;
 }
 
-bool usage_read_find_db(Usage *usage, const char *path, GError **error)
+static bool read_find_db(Usage *usage, const char *path, GError **error)
 {
     g_autoptr(FindDb) db = find_db_open(path, error);
     struct find_line line;
@@ -131,6 +134,63 @@ bool usage_read_find_db(Usage *usage, const char *path, GError **error)
     find_line_clear(&line);
     say_more(path, unused, "skipjack check --json");
     return step == READ_END && (used > 0 || no_find_db(path, error));
+}
+
+/* ---- .sjdb ---- */
+
+#define SJDB_ENTRIES_MAX 1024 /* of a problem; a file has no more */
+
+static int add_sjdb_problem(Usage *usage, const skipjackdb *db, uint64_t number,
+                            struct skipjackdb_entry *entries)
+{
+    char key[SKIPJACKDB_KEY_MAX];
+    struct skipjackdb_problem held = {.size = sizeof held};
+    struct problem problem;
+    size_t count = 0;
+    int code = skipjackdb_problem_at(db, number, &held);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_problem_key(&held, key, sizeof key);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_entries(db, number, entries, sizeof *entries, SJDB_ENTRIES_MAX, &count);
+    }
+    if (code != SKIPJACKDB_OK || !problem_key_parse(key, &problem, NULL)) {
+        return code == SKIPJACKDB_OK ? SKIPJACKDB_SYNTAX : code;
+    }
+    for (size_t i = 0; i < MIN(count, SJDB_ENTRIES_MAX); i++) {
+        usage_add_time(usage, &problem, entries[i].solver, entries[i].time_ms);
+    }
+    return SKIPJACKDB_OK;
+}
+
+static bool read_sjdb(Usage *usage, const char *path, GError **error)
+{
+    skipjackdb *db = NULL;
+    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, SJDB_ENTRIES_MAX);
+    int64_t unused = 0;
+    int code = skipjackdb_open(path, &db);
+    uint64_t count = skipjackdb_problem_count(db);
+    for (uint64_t i = 0; i < count; i++) {
+        int read = add_sjdb_problem(usage, db, i, entries);
+        if (read != SKIPJACKDB_OK) {
+            say_unused(path, (int64_t)i, ++unused, skipjackdb_error_text(read));
+        }
+    }
+    skipjackdb_close(db);
+    if (code != SKIPJACKDB_OK) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot read '%s': %s", path,
+                    skipjackdb_error_text(code));
+        return false;
+    }
+    say_more(path, unused, "skipjack check --json");
+    return true;
+}
+
+bool usage_read_db(Usage *usage, const char *path, GError **error)
+{
+    enum file_kind kind = FILE_FIND_DB;
+    bool is_sjdb = check_file_kind(path, &kind, NULL) && kind == FILE_SJDB;
+    return is_sjdb ? read_sjdb(usage, path, error) : read_find_db(usage, path, error);
 }
 
 /* ---- campaigns ---- */

@@ -1,3 +1,4 @@
+#include "export/formats/sjdb_write.h"
 #include "export/usage.h"
 
 #include "export/commands.h"
@@ -138,8 +139,8 @@ static void both_grammars_answer_lists_of_every_kind(void)
         struct usage_summary summary;
         const char *list = temp_folder_write(folder, lists[i].name, lists[i].text, -1);
         g_assert_true(usage_read_list(usage, list, &error));
-        g_assert_true(usage_read_find_db(usage, newer, &error));
-        g_assert_true(usage_read_find_db(usage, older, &error));
+        g_assert_true(usage_read_db(usage, newer, &error));
+        g_assert_true(usage_read_db(usage, older, &error));
         g_assert_no_error(error);
         usage_sum(usage, &summary);
         for (guint n = 0; n < summary.networks->len; n++) {
@@ -150,6 +151,47 @@ static void both_grammars_answer_lists_of_every_kind(void)
         g_assert_cmpstr(text->str, ==, lists[i].shares);
         usage_summary_clear(&summary);
     }
+}
+
+/* As a find-db does; times of 0 win nothing there either. */
+static void a_sjdb_answers_too(void)
+{
+    const struct sjdb_find_entry entries[] = {
+        {"Zero", GEMM, NULL, 0.0, 0}, {"Slow", GEMM, NULL, 0.75, 64}, {"Fast", GEMM, NULL, 0.5, 0}};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(Usage) usage = usage_new();
+    g_autoptr(GError) error = NULL;
+    struct usage_summary summary;
+    struct problem problem;
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    g_assert_true(problem_key_parse(ONE, &problem, NULL));
+    g_assert_true(sjdb_writer_add_find(writer, &problem, entries, G_N_ELEMENTS(entries), &error));
+    g_assert_true(sjdb_writer_finish(writer, &error));
+    add_key(usage, "net", ONE, 3);
+    add_key(usage, "net", TWO, 1);
+    g_assert_true(usage_read_db(usage, path, &error));
+    g_assert_no_error(error);
+    usage_sum(usage, &summary);
+    expect_shares(&summary.all, "Fast 1 3 1.5 1 1");
+    g_assert_cmpuint(summary.gaps->len, ==, 1);
+    usage_summary_clear(&summary);
+}
+
+static void a_damaged_sjdb_is_refused_by_name(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(Usage) usage = usage_new();
+    g_autoptr(GError) error = NULL;
+    g_autofree char *bytes = NULL;
+    gsize length = 0;
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    g_assert_true(sjdb_writer_finish(writer, &error));
+    g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
+    temp_folder_write(folder, "a.sjdb", bytes, (gssize)length - 1);
+    g_assert_false(usage_read_db(usage, path, &error));
+    g_assert_nonnull(strstr(error->message, "a.sjdb"));
 }
 
 static void files_without_use_are_refused_by_name(void)
@@ -174,7 +216,7 @@ static void files_without_use_are_refused_by_name(void)
                                ? temp_folder_path(folder, cases[i].name)
                                : temp_folder_write(folder, cases[i].name, cases[i].text, -1);
         g_assert_false(cases[i].list ? usage_read_list(usage, path, &error)
-                                     : usage_read_find_db(usage, path, &error));
+                                     : usage_read_db(usage, path, &error));
         g_assert_nonnull(error);
         g_assert_nonnull(strstr(error->message, cases[i].words));
         g_assert_nonnull(strstr(error->message, cases[i].name));
@@ -382,7 +424,7 @@ static void shipped_files_cover_the_counts_known(void)
         g_autofree char *list = g_build_filename(lists, cases[i].list, NULL);
         g_autofree char *file = g_build_filename(databases, cases[i].file, NULL);
         g_assert_true(usage_read_list(usage, list, &error));
-        g_assert_true(usage_read_find_db(usage, file, &error));
+        g_assert_true(usage_read_db(usage, file, &error));
         g_assert_no_error(error);
         usage_sum(usage, &summary);
         g_assert_cmpint(summary.all.problems, ==, cases[i].problems);
@@ -400,6 +442,8 @@ int main(int argc, char **argv)
     g_test_add_func("/usage/only_times_over_zero_win", only_times_over_zero_win);
     g_test_add_func("/usage/both_grammars_answer_lists_of_every_kind",
                     both_grammars_answer_lists_of_every_kind);
+    g_test_add_func("/usage/a_sjdb_answers_too", a_sjdb_answers_too);
+    g_test_add_func("/usage/a_damaged_sjdb_is_refused_by_name", a_damaged_sjdb_is_refused_by_name);
     g_test_add_func("/usage/files_without_use_are_refused_by_name",
                     files_without_use_are_refused_by_name);
     g_test_add_func("/usage/json_names_solvers_and_gaps", json_names_solvers_and_gaps);
