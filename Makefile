@@ -214,7 +214,7 @@ test-long: test
 test-%: FORCE
 	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms))) $(call programs_of,$*) \
 		$(if $(filter kernels,$*),$(family)/.made) \
-		$(if $(filter worker coordinator deploy,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
+		$(if $(filter worker coordinator deploy export,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(if $(filter kernels,$*),$(family)/*) $(call tests_of,$*))
 
 # A farm in chaos for minutes: make test-chaos SEED=7 KEEP=folder. make test has the short form.
