@@ -11,15 +11,15 @@
 /* A row a format: how it is read, how it is written, which of the parts it cannot hold. */
 static const struct merge_format {
     enum file_kind kind;
-    bool find, perf, kernels;
+    bool find, perf, kernels, solutions;
     bool (*read)(struct merge *merge, guint input, GError **error);
     bool (*write)(struct merge *merge, const char *path, GError **error);
 } formats[] = {
-    {FILE_FIND_DB, true, false, false, merge_finds_read, merge_finds_write},
-    {FILE_PERF_DB, false, true, false, merge_perfs_read, merge_perfs_write},
-    {FILE_PERF_TEXT, false, true, false, merge_perfs_read_text, merge_perfs_write_text},
-    {FILE_KERNEL_DB, false, false, true, merge_kernels_read, merge_kernels_write},
-    {FILE_SJDB, true, true, true, merge_sjdb_read, merge_sjdb_write},
+    {FILE_FIND_DB, true, false, false, false, merge_finds_read, merge_finds_write},
+    {FILE_PERF_DB, false, true, false, false, merge_perfs_read, merge_perfs_write},
+    {FILE_PERF_TEXT, false, true, false, false, merge_perfs_read_text, merge_perfs_write_text},
+    {FILE_KERNEL_DB, false, false, true, false, merge_kernels_read, merge_kernels_write},
+    {FILE_SJDB, true, true, true, true, merge_sjdb_read, merge_sjdb_write},
 };
 
 static const struct merge_format *find_format(enum file_kind kind, GError **error)
@@ -88,6 +88,7 @@ static void count_lost_parts(const struct merge *merge, const struct merge_forma
     losses[LOSS_FIND] = format->find ? 0 : merge_finds_count(merge);
     losses[LOSS_PERF] = format->perf ? 0 : merge_perfs_count(merge);
     losses[LOSS_KERNELS] = format->kernels ? 0 : merge_kernels_count(merge);
+    losses[LOSS_SOLUTIONS] = format->solutions ? 0 : merge_solutions_count(merge);
 }
 
 static bool nothing_left(const struct merge_report *report, GError **error)
@@ -162,6 +163,7 @@ void merge_init(struct merge *merge, const struct merge_options *options, const 
                             merge_finds_new(),
                             merge_perfs_new(),
                             merge_kernels_new(),
+                            merge_solutions_new(),
                             g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
 }
 
@@ -169,6 +171,7 @@ void merge_clear(struct merge *merge)
 {
     merge_finds_free(merge->finds);
     merge_perfs_free(merge->perfs);
+    merge_solutions_free(merge->solutions);
     merge_kernels_free(merge->kernels);
     g_hash_table_unref(merge->solvers);
     merge_report_free(merge->report);

@@ -11,6 +11,7 @@
 #include "export/formats/find_table.h"
 #include "export/formats/kernel_db.h"
 #include "export/formats/perf_db.h"
+#include "export/formats/sjdb_write.h"
 #include "export/merge.h"
 #include "export/reader/skipjackdb.h"
 
@@ -20,6 +21,7 @@ struct merge {
     struct merge_finds *finds;
     struct merge_perfs *perfs;
     struct merge_kernels *kernels;
+    struct merge_solutions *solutions;
     GHashTable *solvers; /* by name, what .sjdb files know of them */
 };
 
@@ -135,6 +137,23 @@ GBytes *merge_kernel_code(const struct merge *merge, const struct kernel_item *i
                           GError **error);
 int kernel_item_compare(const struct kernel_item *a, const struct kernel_item *b);
 bool merge_kernels_write(struct merge *merge, const char *path, GError **error);
+
+/* ---- solutions, which .sjdb files alone have ---- */
+
+struct merge_solutions *merge_solutions_new(void);
+void merge_solutions_free(struct merge_solutions *solutions);
+/* Adds those of a .sjdb file, before its kernels: the kernels' part owns it. What went wrong, of enum
+ * skipjackdb_code. */
+int merge_solutions_add(struct merge *merge, guint input, const skipjackdb *db);
+int64_t merge_solutions_count(const struct merge *merge);
+/* Gives the writer the solutions of a key's kept entries, each of the entry's own input; returns how
+ * many. */
+int64_t merge_solutions_keep(struct merge *merge, SjdbWriter *writer,
+                             const struct merged_find *merged, const struct problem *problem);
+/* Those of solvers that have no entry, of the input that the policy prefers; after all keys. */
+int64_t merge_solutions_keep_rest(struct merge *merge, SjdbWriter *writer);
+/* The text on where the data comes from, NULL unless all inputs have one, the same. */
+const char *merge_solutions_meta(const struct merge *merge);
 
 /* ---- .sjdb: all of them ---- */
 

@@ -2,7 +2,7 @@
  * .sjdb among what is merged: its find entries become lines of a find-db, its
  * params rows of a perf-db, its kernels those of a kernel-db, and what was chosen
  * of all goes into one file. What it knows of solvers beside their names goes with
- * them.
+ * them, and how they run with the entries that are kept.
  */
 #include "export/merge_parts.h"
 
@@ -36,6 +36,7 @@ struct sjdb_reading {
     skipjackdb *db;
     struct skipjackdb_entry entries[ENTRIES_MAX];
     struct skipjackdb_perf_entry configs[ENTRIES_MAX];
+    struct skipjackdb_solution solutions[ENTRIES_MAX];
 };
 
 /* Of two files' words on a solver those of the newest stay where that is asked for, else the
@@ -138,19 +139,64 @@ static int read_config(struct sjdb_reading *reading, uint64_t number)
     return code;
 }
 
+static bool perf_db_is_wanted(const struct merge *merge)
+{
+    return merge->report->kind == FILE_PERF_DB || merge->report->kind == FILE_PERF_TEXT;
+}
+
+/* Where a perf-db is written, a problem's own params become those of its row. */
+static int read_solved(struct sjdb_reading *reading, uint64_t number)
+{
+    char key[SKIPJACKDB_KEY_MAX];
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct problem ours;
+    struct perf_row row;
+    size_t count = 0;
+    g_autoptr(GError) error = NULL;
+    int code = skipjackdb_solved_at(reading->db, number, &problem);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_problem_key(&problem, key, sizeof key);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_solutions(reading->db, number, reading->solutions,
+                                    sizeof reading->solutions[0], ENTRIES_MAX, &count);
+    }
+    /* A row says nothing of an epilogue: it is the plain convolution's. */
+    bool has_row = perf_db_is_wanted(reading->merge) && problem.epilogue[0] == '\0' &&
+                   problem_key_parse(key, &ours, &error);
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+        const struct skipjackdb_solution *solution = &reading->solutions[i];
+        struct perf_item item = {
+            .input = reading->input, .noun = "solved problem", .number = (int64_t)number};
+        note_solver(reading->merge, solution->solver, solution->revision, solution->flags);
+        if (has_row && solution->params[0] != '\0') {
+            perf_row_from_problem(&ours, &row);
+            merge_perfs_add(reading->merge, &item, &row, solution->solver, solution->params);
+        }
+    }
+    return code;
+}
+
 static int read_all(struct sjdb_reading *reading)
 {
     GString *text = g_string_new(NULL);
     int code = skipjackdb_verify(reading->db);
     uint64_t problems = skipjackdb_problem_count(reading->db);
     uint64_t rows = skipjackdb_perf_count(reading->db);
+    uint64_t solved = skipjackdb_solved_count(reading->db);
     for (uint64_t i = 0; code == SKIPJACKDB_OK && i < problems; i++) {
         code = read_problem(reading, i, text);
     }
     for (uint64_t i = 0; code == SKIPJACKDB_OK && i < rows; i++) {
         code = read_config(reading, i);
     }
+    for (uint64_t i = 0; code == SKIPJACKDB_OK && i < solved; i++) {
+        code = read_solved(reading, i);
+    }
     merge_finds_add(reading->merge, reading->input, text);
+    if (code == SKIPJACKDB_OK) {
+        code = merge_solutions_add(reading->merge, reading->input, reading->db);
+    }
     if (code == SKIPJACKDB_OK) {
         code = merge_kernels_add(reading->merge, reading->input, g_steal_pointer(&reading->db));
     }
@@ -180,7 +226,7 @@ struct sjdb_writing {
     SjdbWriter *writer;
     GPtrArray *texts; /* of the key at hand */
     GArray *entries;  /* struct sjdb_find_entry */
-    int64_t problems, rows, kernels;
+    int64_t problems, rows, kernels, solutions;
 };
 
 static const char *text_of(struct sjdb_writing *writing, struct span span)
@@ -212,10 +258,14 @@ static bool write_find(void *data, const struct merged_find *merged, GError **er
     writing->problems++;
     report->keys++;
     report->entries += merged->count;
-    return problem_key_parse(text_of(writing, merged->key), &problem, error) &&
-           sjdb_writer_add_find(writing->writer, &problem,
-                                (const struct sjdb_find_entry *)(void *)writing->entries->data,
-                                writing->entries->len, error);
+    if (!problem_key_parse(text_of(writing, merged->key), &problem, error) ||
+        !sjdb_writer_add_find(writing->writer, &problem,
+                              (const struct sjdb_find_entry *)(void *)writing->entries->data,
+                              writing->entries->len, error)) {
+        return false;
+    }
+    writing->solutions += merge_solutions_keep(writing->merge, writing->writer, merged, &problem);
+    return true;
 }
 
 /* A row that its problem does not give back has no place: lookups ask by problem. */
@@ -268,12 +318,30 @@ static void set_solvers(const struct sjdb_writing *writing)
     }
 }
 
+/* Solutions of all problems. */
+static int count_solutions(const skipjackdb *db, int64_t *all)
+{
+    int code = SKIPJACKDB_OK;
+    uint64_t problems = skipjackdb_solved_count(db);
+    *all = 0;
+    for (uint64_t i = 0; code == SKIPJACKDB_OK && i < problems; i++) {
+        size_t count = 0;
+        code = skipjackdb_solutions(db, i, NULL, sizeof(struct skipjackdb_solution), 0, &count);
+        *all += (int64_t)count;
+    }
+    return code;
+}
+
 static bool read_back(const struct sjdb_writing *writing, const char *path, GError **error)
 {
     skipjackdb *db = NULL;
+    int64_t solutions = 0;
     int code = skipjackdb_open(path, &db);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_verify(db);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = count_solutions(db, &solutions);
     }
     if (code != SKIPJACKDB_OK) {
         skipjackdb_close(db);
@@ -281,7 +349,10 @@ static bool read_back(const struct sjdb_writing *writing, const char *path, GErr
     }
     bool same = skipjackdb_problem_count(db) == (uint64_t)writing->problems &&
                 skipjackdb_perf_count(db) == (uint64_t)writing->rows &&
-                skipjackdb_kernel_count(db) == (uint64_t)writing->kernels;
+                skipjackdb_kernel_count(db) == (uint64_t)writing->kernels &&
+                solutions == writing->solutions;
+    writing->merge->report->keys += (int64_t)skipjackdb_solved_count(db);
+    writing->merge->report->entries += solutions;
     skipjackdb_close(db);
     if (!same) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
@@ -302,8 +373,12 @@ bool merge_sjdb_write(struct merge *merge, const char *path, GError **error)
     if (!done) {
         return false;
     }
+    writing.solutions += merge_solutions_keep_rest(merge, writer);
     write_configs(&writing);
     set_solvers(&writing);
+    if (merge_solutions_meta(merge) != NULL) {
+        sjdb_writer_set_meta(writer, merge_solutions_meta(merge));
+    }
     return write_kernels(&writing, error) && sjdb_writer_finish(writer, error) &&
            read_back(&writing, path, error);
 }
