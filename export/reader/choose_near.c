@@ -40,7 +40,11 @@ static const struct rule variant_rules[SJDB_VARIANT_FIELDS] = {
 };
 
 /* More than all differences of two problems together, and far from overflow when summed. */
-#define NEVER (UINT64_C(1) << 40)
+#define NEVER (UINT32_C(1) << 30)
+
+/* Distances that are made once for a scan: of the values of the shapes' dictionaries, of the variants. What
+ * has no room is computed each time. */
+#define READY_MAX 8192
 
 struct scan {
     struct sjdb_look look;
@@ -49,18 +53,21 @@ struct scan {
     uint64_t limit;  /* what is not nearer is of no use */
     uint64_t budget; /* problems that may still be looked at: a file has no more */
     struct sjdb_neighbours *found;
+    const uint32_t *values[SJDB_SHAPE_FIELDS]; /* of each varying column; NULL: not made ready */
+    const uint32_t *variants;                  /* likewise */
+    uint32_t ready_count, ready[READY_MAX];
 };
 
-static uint64_t difference(const struct rule *rule, uint64_t one, uint64_t other)
+static uint32_t difference(const struct rule *rule, uint64_t one, uint64_t other)
 {
     if (one == other || rule->comparison == FREE) {
         return 0;
     }
     if (rule->comparison == SIZE) {
         uint64_t a = sjdb_logarithm(one), b = sjdb_logarithm(other);
-        return a > b ? a - b : b - a;
+        return (uint32_t)(a > b ? a - b : b - a);
     }
-    return rule->comparison == EQUAL ? NEVER : (uint64_t)rule->weight * SJDB_DISTANCE_UNIT;
+    return rule->comparison == EQUAL ? NEVER : rule->weight * SJDB_DISTANCE_UNIT;
 }
 
 /* The distance with that of the columns which are the same in all rows. */
@@ -75,15 +82,70 @@ static uint64_t constants_distance(const struct sjdb_table *table, const struct 
     return distance;
 }
 
-/* Added to what there is already, up to where it is too far. */
-static uint64_t row_distance(struct scan *scan, const struct sjdb_table *table,
-                             const struct rule *rules, const uint64_t *wanted, uint64_t row,
-                             uint64_t distance)
+/* Of a variant; NEVER and more where it cannot be near. */
+static uint64_t variant_distance(struct scan *scan, uint64_t variant)
 {
-    for (int i = 0; i < table->varying_count && distance < scan->limit; i++) {
-        int field = (int)table->varying[i].field;
-        distance +=
-            difference(&rules[field], wanted[field], sjdb_cell(&scan->look, table, row, field));
+    const struct sjdb_table *variants = &scan->set->variants;
+    uint64_t distance = constants_distance(variants, variant_rules, scan->variant);
+    for (int i = 0; i < variants->varying_count && distance < NEVER; i++) {
+        uint32_t field = variants->varying[i].field;
+        distance += difference(&variant_rules[field], scan->variant[field],
+                               sjdb_cell(&scan->look, variants, variant, (int)field));
+    }
+    return distance;
+}
+
+/* Room for so many distances, or NULL. */
+static uint32_t *take_ready(struct scan *scan, uint64_t count)
+{
+    uint32_t *taken = scan->ready + scan->ready_count;
+    if (count > READY_MAX - scan->ready_count) {
+        return NULL;
+    }
+    scan->ready_count += (uint32_t)count;
+    return taken;
+}
+
+static void make_ready(struct scan *scan)
+{
+    const struct sjdb_table *shapes = &scan->set->shapes;
+    uint64_t variant_count = scan->set->variants.rows.count;
+    uint32_t *made = take_ready(scan, variant_count);
+    scan->variants = made;
+    for (uint64_t i = 0; made != NULL && i < variant_count; i++) {
+        uint64_t distance = variant_distance(scan, i);
+        made[i] = distance < NEVER ? (uint32_t)distance : NEVER;
+    }
+    for (int i = 0; i < shapes->varying_count; i++) {
+        uint32_t field = shapes->varying[i].field;
+        const struct sjdb_column *column = &shapes->column[field];
+        bool suits = column->count > 0 && column->width <= SJDB_NARROW;
+        scan->values[i] = made = suits ? take_ready(scan, column->count) : NULL;
+        for (uint64_t v = 0; made != NULL && v < column->count; v++) {
+            made[v] = difference(&shape_rules[field], scan->shape[field],
+                                 sjdb_get(&scan->look, &shapes->values, column->first + v));
+        }
+    }
+}
+
+/* Of a shape, added to that of what all have in common; no further than to where it is too far. */
+static uint64_t shape_distance(struct scan *scan, uint64_t shape, uint64_t distance)
+{
+    const struct sjdb_table *shapes = &scan->set->shapes;
+    uint64_t begin = shape * shapes->rows.width;
+    for (int i = 0; i < shapes->varying_count && distance < scan->limit; i++) {
+        const struct sjdb_comparison *column = &shapes->varying[i];
+        if (scan->values[i] == NULL) {
+            distance += difference(&shape_rules[column->field], scan->shape[column->field],
+                                   sjdb_cell(&scan->look, shapes, shape, (int)column->field));
+            continue;
+        }
+        uint64_t cell = sjdb_few_bits(shapes->rows.bytes, begin + column->offset, column->mask);
+        if (cell >= column->count) {
+            scan->look.damaged = true;
+            return NEVER;
+        }
+        distance += scan->values[i][cell];
     }
     return distance;
 }
@@ -138,8 +200,8 @@ static void look_at_problems(struct scan *scan, uint64_t shape, uint64_t distanc
             scan->look.damaged = true;
             return;
         }
-        uint64_t far =
-            row_distance(scan, &set->variants, variant_rules, scan->variant, variant, distance);
+        uint64_t far = distance + (scan->variants != NULL ? scan->variants[variant]
+                                                          : variant_distance(scan, variant));
         if (far < scan->limit) {
             keep(scan, base + i - first, far);
         }
@@ -160,10 +222,10 @@ int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *p
     }
     sjdb_shape_fields(problem, scan.shape);
     sjdb_variant_fields(problem, epilogue, scan.variant);
-    uint64_t apart = constants_distance(&set->shapes, shape_rules, scan.shape) +
-                     constants_distance(&set->variants, variant_rules, scan.variant);
+    make_ready(&scan);
+    uint64_t apart = constants_distance(&set->shapes, shape_rules, scan.shape);
     for (uint64_t i = 0; i < set->shapes.rows.count && apart < NEVER && !scan.look.damaged; i++) {
-        uint64_t far = row_distance(&scan, &set->shapes, shape_rules, scan.shape, i, apart);
+        uint64_t far = shape_distance(&scan, i, apart);
         if (far < scan.limit) {
             far += groups_distance(&scan, i);
         }

@@ -309,7 +309,7 @@ int skipjackdb_kernel(const skipjackdb *db, const char *name, const char *args, 
 /* ---- choosing ----
  * An answer for any problem, and how it was found: from what was measured for it, else from what was
  * measured on other targets and for the nearest problems, else by the estimates of the caller's solvers.
- * The rules are in export/reader/README.md. No lock, no memory; a few hundred microseconds where the
+ * The rules are in export/reader/README.md. No lock, no memory; 0.15 ms in a file of 95,000 problems where the
  * problem is not held. */
 
 #define SKIPJACKDB_UNKNOWN UINT64_MAX /* of a workspace */

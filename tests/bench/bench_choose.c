@@ -13,7 +13,7 @@
 
 #define SEED       5
 #define GOAL_TIMES 2.0  /* wins beside the best solver of all */
-#define GOAL_US    2000 /* a choice */
+#define GOAL_US    1000 /* a choice */
 #define GOAL_EXACT 1000 /* ns, where the problem is held */
 
 static bool all_met = true;
