@@ -274,7 +274,7 @@ $(benches): bench-%: $(BUILD)/skipjack FORCE
 	$(if $(wildcard tests/bench/bench_$*.c),$(BUILD)/tests/bench/bench_$*,tests/bench/bench_$*.sh)
 
 # What a release is made by, beside its peers; a part is one benchmark of its own.
-release_parts := merge sjdb sjdb_kernels choose
+release_parts := merge sjdb sjdb_kernels choose export
 bench-release: bench-deps
 	$(MAKE) --no-print-directory DEPS=true $(release_parts:%=bench-%)
 

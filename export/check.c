@@ -140,7 +140,12 @@ struct check_report *check_file(const char *path)
         return report;
     }
     report->format = file_kind_name(kind);
+    report->by_order = true;
     checks[kind](path, report);
+    if (report->out_of_order) {
+        check_begin_anew(report);
+        checks[kind](path, report);
+    }
     return report;
 }
 

@@ -61,6 +61,9 @@ struct check_report {
     GPtrArray *changed_at; /* where, the first CHECK_PLACES_MAX */
     int64_t findings[FINDING_COUNT];
     char *first[FINDING_COUNT]; /* where the finding was made first, NULL when never */
+    /* Of a file whose rows are in order, as ours are, the last one tells what comes twice. A check that
+     * goes by it ends at a row out of order, and is begun anew with all rows remembered. */
+    bool by_order, out_of_order;
 };
 
 /* What a file's content says that it is. EXPORT_ERROR_KIND when that is none of the formats. */
@@ -84,6 +87,12 @@ void check_report_print_json(const struct check_report *report, FILE *out);
 bool check_list_files(const char *path, GPtrArray *files, GError **error);
 
 /* ---- what the formats' own checks use (internal to the room) ---- */
+
+/* Forgets what was found. */
+void check_begin_anew(struct check_report *report);
+/* Whether the text came before. all: of those that did, where the check does not go by order. last: the
+ * one before, taken from it; NULL at the first. */
+bool check_twice(struct check_report *report, GHashTable *all, GString **last, const char *text);
 
 /* Takes error over. where_format gives the place. */
 G_GNUC_PRINTF(3, 4)

@@ -9,8 +9,8 @@
 
 struct find_check {
     struct check_report *report;
-    GStringChunk *texts;
     GHashTable *keys;
+    GString *last; /* key */
     GString *raw, *written;
     int64_t line; /* number of the line at hand */
 };
@@ -109,7 +109,7 @@ static void check_line(struct find_check *check, struct find_line *line)
     if (!g_string_equal(check->raw, check->written)) {
         check_changed(check->report, "line %" G_GINT64_FORMAT, check->line);
     }
-    if (!g_hash_table_add(check->keys, g_string_chunk_insert(check->texts, line->key))) {
+    if (check_twice(check->report, check->keys, &check->last, line->key)) {
         found(check, FINDING_DUPLICATE_KEY);
     }
     judge_problem(check, &problem);
@@ -134,7 +134,7 @@ static void check_text(struct find_check *check, const struct line *at, struct f
 static void check_lines(struct find_check *check, LineReader *lines, struct find_line *line)
 {
     struct line at = {0};
-    for (;;) {
+    while (!check->report->out_of_order) {
         GError *error = NULL;
         enum read_step step = line_reader_next(lines, &at, &error);
         if (step == READ_END) {
@@ -160,8 +160,7 @@ void check_find_db(const char *path, struct check_report *report)
         return;
     }
     struct find_check check = {.report = report,
-                               .texts = g_string_chunk_new(1 << 16),
-                               .keys = g_hash_table_new(g_str_hash, g_str_equal),
+                               .keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                                .raw = g_string_new(NULL),
                                .written = g_string_new(NULL)};
     struct find_line line;
@@ -169,7 +168,9 @@ void check_find_db(const char *path, struct check_report *report)
     check_lines(&check, lines, &line);
     find_line_clear(&line);
     g_hash_table_unref(check.keys);
-    g_string_chunk_free(check.texts);
+    if (check.last != NULL) {
+        g_string_free(check.last, TRUE);
+    }
     g_string_free(check.raw, TRUE);
     g_string_free(check.written, TRUE);
 }

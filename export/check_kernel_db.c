@@ -13,10 +13,11 @@ void check_kernel_name(struct check_report *report, const char *name, const char
     }
 }
 
-static void check_kernel(struct check_report *report, GHashTable *keys,
+static void check_kernel(struct check_report *report, GHashTable *keys, GString **last,
                          const struct kernel_entry *entry)
 {
     char md5[33];
+    g_autofree char *key = g_strconcat(entry->name, "\n", entry->args, NULL);
     GError *error = NULL;
     if (!kernel_entry_digest(entry, md5, NULL, &error)) {
         check_unreadable(report, error, "kern_db %" G_GINT64_FORMAT, entry->id);
@@ -27,7 +28,7 @@ static void check_kernel(struct check_report *report, GHashTable *keys,
     if (g_ascii_strcasecmp(md5, entry->hash) != 0) {
         check_found(report, FINDING_MD5_MISMATCH, "kern_db %" G_GINT64_FORMAT, entry->id);
     }
-    if (!g_hash_table_add(keys, g_strconcat(entry->name, "\n", entry->args, NULL))) {
+    if (check_twice(report, keys, last, key)) {
         check_found(report, FINDING_DUPLICATE_KEY, "kern_db %" G_GINT64_FORMAT, entry->id);
     }
     check_kernel_name(report, entry->name, entry->args, "kern_db", entry->id);
@@ -36,19 +37,23 @@ static void check_kernel(struct check_report *report, GHashTable *keys,
 static void check_kernels(struct check_report *report, KernelDb *db)
 {
     GHashTable *keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GString *last = NULL;
     struct kernel_entry entry = {0};
     enum read_step step = READ_ROW;
-    while (step != READ_END && step != READ_FAILED) {
+    while (step != READ_END && step != READ_FAILED && !report->out_of_order) {
         GError *error = NULL;
         step = kernel_db_next(db, &entry, &error);
         if (step == READ_ROW) {
-            check_kernel(report, keys, &entry);
+            check_kernel(report, keys, &last, &entry);
         } else if (step != READ_END) {
             check_unreadable(report, error, "kern_db %s%" G_GINT64_FORMAT,
                              step == READ_BAD ? "" : "after ", entry.id);
         }
     }
     g_hash_table_unref(keys);
+    if (last != NULL) {
+        g_string_free(last, TRUE);
+    }
 }
 
 void check_kernel_db(const char *path, struct check_report *report)

@@ -9,10 +9,15 @@
 
 struct perf_check {
     struct check_report *report;
+    /* where all is remembered */
     GStringChunk *texts;
     GHashTable *keys;    /* of config rows */
     GHashTable *configs; /* id -> whether an entry uses it */
     GHashTable *pairs;   /* "solver config" */
+    /* where the last one is: ids are numbered from 1 then, and each row has an entry */
+    int64_t rows, used;
+    struct perf_row row;
+    char *solver;
 };
 
 static bool row_round_trips(const struct perf_row *row, GError **error, bool *same)
@@ -25,6 +30,14 @@ static bool row_round_trips(const struct perf_row *row, GError **error, bool *sa
     perf_row_from_problem(&problem, &again);
     *same = perf_row_equal(row, &again);
     return true;
+}
+
+static int compare_rows(const struct perf_row *a, const struct perf_row *b)
+{
+    char none[] = "";
+    const struct perf_record left = {.row = *a, .solver = none};
+    const struct perf_record right = {.row = *b, .solver = none};
+    return perf_record_compare(&left, &right);
 }
 
 static void check_config(struct perf_check *check, int64_t id, const struct perf_row *row)
@@ -41,8 +54,24 @@ static void check_config(struct perf_check *check, int64_t id, const struct perf
         check_changed(check->report, "config %" G_GINT64_FORMAT, id);
     }
     perf_row_key(row, key);
-    if (!g_hash_table_add(check->keys, g_string_chunk_insert(check->texts, key))) {
+    if (!check->report->by_order &&
+        !g_hash_table_add(check->keys, g_string_chunk_insert(check->texts, key))) {
         check_found(check->report, FINDING_DUPLICATE_KEY, "config %" G_GINT64_FORMAT, id);
+    }
+}
+
+/* Rows in order and numbered from 1 are neither doubled nor missing. */
+static void note_config(struct perf_check *check, int64_t id, const struct perf_row *row)
+{
+    if (!check->report->by_order) {
+        g_hash_table_insert(check->configs, g_memdup2(&id, sizeof id), GINT_TO_POINTER(0));
+        return;
+    }
+    check->report->out_of_order =
+        row == NULL || id != check->rows + 1 || (id > 1 && compare_rows(&check->row, row) >= 0);
+    if (row != NULL) {
+        check->row = *row;
+        check->rows = id;
     }
 }
 
@@ -50,7 +79,7 @@ static bool check_configs(struct perf_check *check, PerfDb *db)
 {
     struct perf_row row;
     int64_t id = 0;
-    for (;;) {
+    while (!check->report->out_of_order) {
         GError *error = NULL;
         enum read_step step = perf_db_next_config(db, &id, &row, &error);
         if (step == READ_END) {
@@ -60,20 +89,31 @@ static bool check_configs(struct perf_check *check, PerfDb *db)
             check_unreadable(check->report, error, "config after %" G_GINT64_FORMAT, id);
             return false;
         }
-        g_hash_table_insert(check->configs, g_memdup2(&id, sizeof id), GINT_TO_POINTER(0));
+        note_config(check, id, step == READ_ROW ? &row : NULL);
         if (step == READ_BAD) {
             check_unreadable(check->report, error, "config %" G_GINT64_FORMAT, id);
         } else {
             check_config(check, id, &row);
         }
     }
+    return false;
 }
 
-static void check_entry(struct perf_check *check, const struct perf_entry *entry)
+/* Entries in order, with no row between them left out. */
+static void note_entry_in_order(struct perf_check *check, const struct perf_entry *entry)
+{
+    bool same = entry->config == check->used && check->solver != NULL;
+    bool next = entry->config == check->used + 1 && entry->config <= check->rows;
+    check->report->out_of_order = !next && !(same && strcmp(entry->solver, check->solver) > 0);
+    check->used = entry->config;
+    g_free(check->solver);
+    check->solver = g_strdup(entry->solver);
+}
+
+static void note_entry(struct perf_check *check, const struct perf_entry *entry)
 {
     struct check_report *report = check->report;
     g_autofree char *pair = g_strdup_printf("%s %" G_GINT64_FORMAT, entry->solver, entry->config);
-    report->entries++;
     if (!g_hash_table_contains(check->configs, &entry->config)) {
         check_found(report, FINDING_CONFIG_MISSING, "perf_db %" G_GINT64_FORMAT, entry->id);
     } else {
@@ -82,6 +122,17 @@ static void check_entry(struct perf_check *check, const struct perf_entry *entry
     }
     if (!g_hash_table_add(check->pairs, g_string_chunk_insert(check->texts, pair))) {
         check_found(report, FINDING_DUPLICATE_SOLVER, "perf_db %" G_GINT64_FORMAT, entry->id);
+    }
+}
+
+static void check_entry(struct perf_check *check, const struct perf_entry *entry)
+{
+    struct check_report *report = check->report;
+    report->entries++;
+    if (report->by_order) {
+        note_entry_in_order(check, entry);
+    } else {
+        note_entry(check, entry);
     }
     if (!check_printable(entry->solver) || !check_printable(entry->params)) {
         check_found(report, FINDING_UNPRINTABLE_BYTE, "perf_db %" G_GINT64_FORMAT, entry->id);
@@ -95,10 +146,11 @@ static void check_entry(struct perf_check *check, const struct perf_entry *entry
 static void check_entries(struct perf_check *check, PerfDb *db)
 {
     struct perf_entry entry = {0};
-    for (;;) {
+    while (!check->report->out_of_order) {
         GError *error = NULL;
         enum read_step step = perf_db_next_entry(db, &entry, &error);
         if (step == READ_END) {
+            check->report->out_of_order = check->report->by_order && check->used < check->rows;
             return;
         }
         if (step == READ_ROW) {
@@ -162,7 +214,10 @@ void check_perf_db(const char *path, struct check_report *report)
         check_entries(&check, db);
         count_unused(&check);
     }
-    check_soundness(report, db);
+    if (!report->out_of_order) {
+        check_soundness(report, db);
+    }
+    g_free(check.solver);
     g_hash_table_unref(check.keys);
     g_hash_table_unref(check.configs);
     g_hash_table_unref(check.pairs);
@@ -174,8 +229,21 @@ void check_perf_db(const char *path, struct check_report *report)
 struct text_check {
     struct check_report *report;
     GHashTable *keys;
+    struct perf_row last;
     GString *raw, *written;
 };
+
+/* Keys are in the order of their rows, not of their texts. */
+static bool is_twice(struct text_check *check, const struct perf_text_line *line)
+{
+    struct check_report *report = check->report;
+    if (!report->by_order) {
+        return !g_hash_table_add(check->keys, g_strdup(line->key));
+    }
+    report->out_of_order = report->keys > 1 && compare_rows(&check->last, &line->row) >= 0;
+    check->last = line->row;
+    return false;
+}
 
 static void judge_text(struct text_check *check, const struct perf_text_line *line, int64_t number)
 {
@@ -192,7 +260,7 @@ static void judge_text(struct text_check *check, const struct perf_text_line *li
             }
         }
     }
-    if (!g_hash_table_add(check->keys, g_strdup(line->key))) {
+    if (is_twice(check, line)) {
         check_found(report, FINDING_DUPLICATE_KEY, "line %" G_GINT64_FORMAT, number);
     }
 }
@@ -224,7 +292,7 @@ static void check_text_lines(struct text_check *check, LineReader *lines)
     struct line at = {0};
     enum read_step step = READ_ROW;
     perf_text_line_init(&line);
-    while (step != READ_END && step != READ_FAILED) {
+    while (step != READ_END && step != READ_FAILED && !check->report->out_of_order) {
         GError *error = NULL;
         step = line_reader_next(lines, &at, &error);
         if (step == READ_ROW) {

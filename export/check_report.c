@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -42,14 +43,39 @@ bool finding_unfit(enum finding finding)
     return kinds[finding].unfit;
 }
 
+void check_begin_anew(struct check_report *report)
+{
+    for (int i = 0; i < FINDING_COUNT; i++) {
+        g_clear_pointer(&report->first[i], g_free);
+        report->findings[i] = 0;
+    }
+    g_ptr_array_set_size(report->unreadable, 0);
+    g_ptr_array_set_size(report->changed_at, 0);
+    report->keys = report->entries = report->unreadable_count = report->changed = 0;
+    report->by_order = report->out_of_order = false;
+}
+
+bool check_twice(struct check_report *report, GHashTable *all, GString **last, const char *text)
+{
+    if (!report->by_order) {
+        return !g_hash_table_add(all, g_strdup(text));
+    }
+    bool is_first = *last == NULL;
+    int order = is_first ? 1 : strcmp(text, (*last)->str);
+    if (is_first) {
+        *last = g_string_new(NULL);
+    }
+    g_string_assign(*last, text);
+    report->out_of_order = report->out_of_order || order < 0;
+    return order == 0;
+}
+
 void check_report_free(struct check_report *report)
 {
     if (report == NULL) {
         return;
     }
-    for (int i = 0; i < FINDING_COUNT; i++) {
-        g_free(report->first[i]);
-    }
+    check_begin_anew(report);
     g_ptr_array_unref(report->unreadable);
     g_ptr_array_unref(report->changed_at);
     g_free(report->file);
