@@ -88,7 +88,7 @@ static bool write_chosen(struct export_work *work, GError **error)
     }
     /* Nothing for MIOpen's files, but something for our own. */
     int own = 0;
-    if (!export_spool_count(&work->spool, "SELECT count(*) FROM candidates", &own, error)) {
+    if (!export_spool_count(&work->spool, "SELECT count(*) FROM candidates", 0, &own, error)) {
         return false;
     }
     if (own > 0 && (wish->what & EXPORT_COMPACT) != 0) {

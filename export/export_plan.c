@@ -303,16 +303,13 @@ static bool merge_rows(struct planner *planner, GError **error)
 static bool count(struct planner *planner, GError **error)
 {
     struct export_summary *summary = planner->summary;
-    g_autofree char *entries =
-        g_strdup_printf("SELECT coalesce(sum(min(n, %d)), 0) FROM (SELECT count(*) AS n"
-                        " FROM candidates WHERE files & 1 GROUP BY line)",
-                        planner->source->wish->top);
     const struct {
         int *count;
         const char *sql;
     } counts[] = {
         {&summary->find_keys, "SELECT count(DISTINCT line) FROM candidates WHERE files & 1"},
-        {&summary->find_entries, entries},
+        {&summary->find_entries, "SELECT coalesce(sum(min(n, ?)), 0) FROM (SELECT count(*) AS n"
+                                 " FROM candidates WHERE files & 1 GROUP BY line)"},
         {&summary->perf_records, "SELECT count(*) FROM records"},
         {&summary->perf_configs, "SELECT count(*) FROM (SELECT 1 FROM records GROUP BY row)"},
         {&summary->kernels, "SELECT count(*) FROM (SELECT 1 FROM codes c WHERE EXISTS"
@@ -321,7 +318,8 @@ static bool count(struct planner *planner, GError **error)
         {&summary->inexpressible, "SELECT count(*) FROM epilogues"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
-        if (!export_spool_count(planner->spool, counts[i].sql, counts[i].count, error)) {
+        if (!export_spool_count(planner->spool, counts[i].sql, planner->source->wish->top,
+                                counts[i].count, error)) {
             return false;
         }
     }

@@ -110,9 +110,13 @@ bool export_spool_sort(struct export_spool *spool, GError **error)
     return sqlite_run(spool->db, SORT, error);
 }
 
-bool export_spool_count(struct export_spool *spool, const char *sql, int *count, GError **error)
+bool export_spool_count(struct export_spool *spool, const char *sql, int value, int *count,
+                        GError **error)
 {
     sqlite3_stmt *query = sqlite_statement(spool->db, sql, error);
+    if (query != NULL && sqlite3_bind_parameter_count(query) > 0) {
+        sqlite3_bind_int(query, 1, value);
+    }
     bool counted = query != NULL && sqlite_step(query, error) == READ_ROW;
     if (counted) {
         *count = sqlite3_column_int(query, 0);

@@ -66,8 +66,9 @@ bool export_spool_settle_names(struct export_spool *spool, bool epilogues,
 /* All names are bound that candidates of MIOpen's files have. */
 bool export_spool_bind_names(struct export_spool *spool, GError **error);
 
-/* A number that a query of one row gives. */
-bool export_spool_count(struct export_spool *spool, const char *sql, int *count, GError **error);
+/* A number that a query of one row gives, with the value for its parameter where it has one. */
+bool export_spool_count(struct export_spool *spool, const char *sql, int value, int *count,
+                        GError **error);
 
 /* ---- what goes into files, in their order ---- */
 

@@ -165,29 +165,38 @@ GPtrArray *store_diff_golden(Store *store, const char *target, int a, int b, GEr
 
 /* ---- changes ---- */
 
-static json_t *takes_to_json(const struct golden_proposal *proposal)
+static json_t *takes_to_json(const struct golden_take *takes, int count)
 {
     json_t *jobs = json_array(), *ranks = json_array();
     json_t *medians = json_array(), *reasons = json_array();
-    for (int i = 0; i < proposal->take_count; i++) {
-        const struct golden_take *take = &proposal->takes[i];
-        json_array_append_new(jobs, json_integer(take->result->job));
-        json_array_append_new(ranks, json_integer(take->result->rank));
-        json_array_append_new(medians, json_from_double(take->result->kept.outcome.median_ms));
-        json_array_append_new(reasons, json_from_text(take->reason));
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(jobs, json_integer(takes[i].job));
+        json_array_append_new(ranks, json_integer(takes[i].rank));
+        json_array_append_new(medians, json_from_double(takes[i].median_ms));
+        json_array_append_new(reasons, json_from_text(takes[i].reason));
     }
     return json_pack("{so so so so}", "jobs", jobs, "ranks", ranks, "medians", medians, "reasons",
                      reasons);
 }
 
+bool store_ask_golden(Store *store, const struct golden_take *takes, int count, int64_t *asked,
+                      GError **error)
+{
+    g_autoptr(StoreJson) items = takes_to_json(takes, count);
+    g_autoptr(StoreRows) rows =
+        store_run(store, error, "SELECT ask_golden($1, $2)", "lj", *asked, items);
+    if (rows != NULL)
+        *asked = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+    return rows != NULL;
+}
+
 bool store_propose_golden(Store *store, const struct golden_proposal *proposal, int *version,
                           bool *is_new, GError **error)
 {
-    g_autoptr(StoreJson) items = takes_to_json(proposal);
-    g_autoptr(StoreRows) rows =
-        store_run(store, error, "SELECT * FROM propose_golden($1, $2, $3, $4, $5, $6, $7)",
-                  "silssjs", proposal->target, proposal->base, proposal->campaign, proposal->by,
-                  proposal->note, items, proposal->counts);
+    g_autoptr(StoreRows) rows = store_run(
+        store, error, "SELECT * FROM propose_asked_golden($1, $2, $3, $4, $5, $6, $7, $8)",
+        "silsslls", proposal->target, proposal->base, proposal->campaign, proposal->by,
+        proposal->note, proposal->asked, proposal->take_count, proposal->counts);
     if (rows == NULL)
         return false;
     *version = atoi(PQgetvalue(rows, 0, 0));

@@ -55,21 +55,27 @@ GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query
 
 /* A kept result to be taken, as it was read. reason: why, in a few words. */
 struct golden_take {
-    const struct result *result;
+    int64_t job;
+    int rank;
+    double median_ms;
     const char *reason;
 };
+/* Asks for some of what a proposal is to hold. *asked: 0 with the first ones, it becomes the number under which
+ * all are asked for. What no proposal takes is forgotten after a day. */
+bool store_ask_golden(Store *store, const struct golden_take *takes, int count, int64_t *asked,
+                      GError **error);
 struct golden_proposal {
     const char *target;
     int base;
     int64_t campaign;
     const char *by, *note;
-    const struct golden_take *takes;
-    int take_count;
-    const char *counts; /* a JSON object */
+    int64_t asked, take_count; /* so many were asked for, under that number */
+    const char *counts;        /* a JSON object */
 };
-/* The entries of takes replace those of the same problem and solver. Asked for again it is the same
- * version (*is_new false); an open proposal of the campaign with other rows is withdrawn. STORE_ERROR_STATE
- * where the base is not the newest approved version, a result changed since, or a kernel has no code. */
+/* The entries of what was asked for replace those of the same problem and solver. Asked for again it is the
+ * same version (*is_new false); an open proposal of the campaign with other rows is withdrawn.
+ * STORE_ERROR_STATE where the base is not the newest approved version, a result changed since, or a kernel
+ * has no code. */
 bool store_propose_golden(Store *store, const struct golden_proposal *proposal, int *version,
                           bool *is_new, GError **error);
 /* STORE_ERROR_STATE where it is not open, another was approved on its base, or the policy asks for

@@ -56,17 +56,25 @@ static int propose_some(Store *store, const struct role_farm *f, int base, guint
         store_list_judged_results(store, f->farm.campaign, NULL, NULL, NULL, error);
     g_autoptr(GArray) takes = g_array_new(FALSE, FALSE, sizeof(struct golden_take));
     for (guint i = first; results != NULL && i < results->len; i++) {
-        const struct golden_take take = {results->pdata[i], "new problem"};
+        const struct result *result = results->pdata[i];
+        const struct golden_take take = {result->job, result->rank, result->kept.outcome.median_ms,
+                                         "new problem"};
         g_array_append_val(takes, take);
     }
+    /* In two pieces, as many come. */
+    int half = (int)takes->len / 2;
+    int64_t asked = 0;
+    const struct golden_take *all = (const struct golden_take *)(void *)takes->data;
+    if (!store_ask_golden(store, all, half, &asked, error) ||
+        !store_ask_golden(store, all + half, (int)takes->len - half, &asked, error))
+        return 0;
     const struct golden_proposal proposal = {.target = TARGET,
                                              .base = base,
                                              .campaign = f->farm.campaign,
                                              .by = "Ann",
                                              .note = "",
-                                             .takes =
-                                                 (const struct golden_take *)(void *)takes->data,
-                                             .take_count = (int)takes->len,
+                                             .asked = asked,
+                                             .take_count = takes->len,
                                              .counts = "{}"};
     store_propose_golden(store, &proposal, &version, &is_new, error);
     return version;
