@@ -5,6 +5,7 @@
 #include "coordinator/lists.h"
 #include "coordinator/progress.h"
 #include "schema/database.h"
+#include "schema/store_winners.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -138,6 +139,7 @@ struct shown {
     struct progress progress;
     struct enter_notes notes;
     struct foreign_counts foreign; /* of a foreign campaign */
+    int64_t priors;                /* jobs that began with what won elsewhere */
     Table *failures, *events;
 };
 
@@ -155,6 +157,7 @@ static bool shown_read(struct shown *shown, Store *store, int64_t id, GError **e
     shown->campaign = store_get_campaign(store, id, error);
     if (!shown->campaign || !store_count_foreign(store, id, &shown->foreign, error) ||
         !store_progress(store, id, &shown->progress, error) ||
+        !store_count_priors(store, id, &shown->priors, error) ||
         !enter_read_notes(store, id, &shown->notes, error))
         return false;
     shown->failures = list_failures(store, id, error);
@@ -184,6 +187,8 @@ static void print_head(const struct shown *shown)
     printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all), stack %s\n%s\n",
            campaign->strategy, campaign->seed, campaign->configs_limit,
            campaign->stack[0] ? campaign->stack : "any", text);
+    if (shown->priors > 0)
+        printf("%" G_GINT64_FORMAT " jobs began with configs that won nearby\n", shown->priors);
     g_autofree char *left_out = enter_left_out_text(shown->notes.left_out);
     if (shown->notes.left_out > 0)
         printf("not planned: %s\n", left_out);
@@ -195,12 +200,13 @@ static json_t *shown_json(const struct shown *shown, Table *states)
     const struct campaign *campaign = shown->campaign;
     const struct progress *progress = &shown->progress;
     json_t *json = json_pack(
-        "{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:i, s:o, s:o, s:o, s:b}", "id",
+        "{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:i, s:o, s:o, s:o, s:b, s:I}", "id",
         (json_int_t)campaign->id, "name", campaign->name, "target", campaign->target, "state",
         campaign->state, "spent_seconds", progress->spent_seconds, "budget_seconds",
         progress->budget_seconds, "configs_done", (json_int_t)progress->configs_done, "left_out",
         shown->notes.left_out, "jobs", table_json(states), "failures", table_json(shown->failures),
-        "events", table_json(shown->events), "foreign", campaign_is_foreign(campaign));
+        "events", table_json(shown->events), "foreign", campaign_is_foreign(campaign), "priors",
+        (json_int_t)shown->priors);
     if (campaign_is_foreign(campaign)) {
         json_object_set_new(json, "times", json_integer(shown->foreign.times));
         json_object_set_new(json, "problems", json_integer(shown->foreign.problems));

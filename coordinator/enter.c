@@ -2,6 +2,7 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/process.h"
+#include "schema/store_winners.h"
 #include "solvers/problem_key.h"
 
 #include <stdio.h>
@@ -239,6 +240,10 @@ static bool create(Store *store, const struct request *request, const struct mac
         .budget_seconds = request->budget_seconds,
         .build_only = request->build_only,
     };
+    /* Its jobs begin with what was gathered until now. */
+    if (strcmp(request->strategy, STRATEGY_PRIOR) == 0 &&
+        !store_gather_winners(store, GATHER_SOON, NULL, error))
+        return false;
     if (!store_put_target(store, &machine->target, error) ||
         !store_create_campaign(store, &campaign, plan->jobs, plan->count, &entered->reused, error))
         return false;

@@ -22,7 +22,7 @@ void plan_add_problem(GArray *problems, const struct problem *problem, int multi
 struct plan_request {
     const struct target *target;
     const char *stack;    /* "" for any */
-    const char *strategy; /* "exhaustive" or "random" */
+    const char *strategy; /* a name that worker/agent/search.h has */
     int64_t seed;
     int configs_limit; /* 0 for none */
     int round_configs;

@@ -1,17 +1,18 @@
 #include "coordinator/request.h"
 
 #include "coordinator/cli.h"
+#include "schema/store_winners.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
 
-static const char *const strategies[] = {REQUEST_DEFAULT_STRATEGY, "local", "exhaustive"};
+static const char *const strategies[] = {"random", "local", STRATEGY_PRIOR, "exhaustive"};
 
 void request_init(struct request *request, double budget_seconds)
 {
     *request = (struct request){
-        .strategy = g_strdup(strategies[0]),
+        .strategy = g_strdup(REQUEST_DEFAULT_STRATEGY),
         .configs = REQUEST_DEFAULT_CONFIGS,
         .budget_seconds = budget_seconds,
         .share = 1,
@@ -40,7 +41,9 @@ GOptionEntry *request_options(struct request *request)
         {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
          "configs a job evaluates at most, 0 for all (32)", "N"},
         {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy,
-         "random or local, or a solver's own search; or exhaustive (random)", "S"},
+         "prior: what won nearby, then local; local; random; exhaustive (" REQUEST_DEFAULT_STRATEGY
+         ")",
+         "S"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "what the search draws from (0)", "S"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
          "working time in seconds, 0 for no limit", "SECONDS"},
@@ -67,7 +70,8 @@ bool request_check(const struct request *request, GError **error)
     for (gsize i = 0; i < G_N_ELEMENTS(strategies); i++)
         known = known || strcmp(request->strategy, strategies[i]) == 0;
     if (!known)
-        return refuse(error, "--strategy is random, local or exhaustive, not", request->strategy);
+        return refuse(error, "--strategy is prior, local, random or exhaustive, not",
+                      request->strategy);
     if (request->name && !request->name[0])
         return refuse(error, "--name needs a name, not", "");
     if (request->configs < 0 || request->seed < 0 || !(request->budget_seconds >= 0) ||

@@ -85,9 +85,6 @@ GPtrArray *store_list_targets(Store *store, GError **error); /* struct target * 
 
 /* ---- campaigns ---- */
 
-/* The strategy whose jobs are given a prior (struct job). */
-#define STRATEGY_PRIOR "prior"
-
 struct campaign {
     int64_t id;
     char *name;
@@ -95,7 +92,7 @@ struct campaign {
     char *target;   /* target id */
     char *stack;    /* toolchain and its version that results must come from, "" for any */
     char *state;    /* "active", "paused", "done", "cancelled" */
-    char *strategy; /* "exhaustive", "random", "local", STRATEGY_PRIOR */
+    char *strategy; /* "exhaustive", "random", "local", or STRATEGY_PRIOR of store_winners.h */
     int64_t seed;
     int configs_limit;                    /* configs a job may evaluate; 0 no limit */
     int round_configs;                    /* configs in a round */
@@ -302,6 +299,7 @@ struct job {
                        0 none */
     GPtrArray *rounds;   /* struct round *: all stored ones, the open one last for eval claims */
     GArray *quarantined; /* struct perf_config: taken out for this solver, problem and target */
+    char **prior;        /* build claims: see store_winners.h; NULL for none */
     char *
         damage; /* what is wrong with the rows it is made of, and then incomplete; NULL for nothing */
 };

@@ -124,6 +124,10 @@ bool store_row_type(Store *store, const char *table, unsigned *type, GError **er
 
 /* A struct campaign * from its row, with as much as the row has. */
 gpointer store_read_campaign(const json_t *object);
+/* Of an array, "" for what is no text; empty for what is no array. Free with g_strfreev(). */
+char **texts_from_json(const json_t *array);
+/* Sets the prior of those of the jobs that the worker claimed to build whose campaign asks for one. */
+bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **error);
 /* Forgets what claims have learned. */
 void store_known_clear(Store *store);
 

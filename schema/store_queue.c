@@ -13,6 +13,7 @@ void job_free(struct job *job)
     g_free(job->strategy);
     g_ptr_array_unref(job->rounds);
     g_array_unref(job->quarantined);
+    g_strfreev(job->prior);
     g_free(job->damage);
     g_free(job);
 }
@@ -298,6 +299,9 @@ GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error)
                   claim->lease_seconds, token, place->campaign, place->round, place->position);
     if (rows != NULL)
         jobs = read_claim(store, place, rows, &failure);
+    if (jobs != NULL && claim->pool == POOL_BUILD &&
+        !store_give_priors(store, claim->worker, jobs, &failure))
+        g_clear_pointer(&jobs, g_ptr_array_unref);
     if (jobs == NULL &&
         (rows != NULL || g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION)))
         doubt_claim(store, claim->worker, token);

@@ -2,6 +2,7 @@
 
 #include "schema/blobs.h"
 #include "schema/store_private.h"
+#include "schema/store_winners.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,8 @@ bool upkeep_run(Store *store, const struct upkeep_options *options, struct upkee
     memset(report, 0, sizeof *report);
     for (int part = 0; part < UPKEEP_COUNT && run_part(&upkeep, part, &first); part++)
         continue;
+    if (!options->dry_run)
+        store_gather_winners(store, 0, options->stop, first == NULL ? &first : NULL);
     report->seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     g_free(upkeep.asked_before);
     if (first != NULL)

@@ -3,7 +3,7 @@
  * objects stay while a kept result, a round that waits for its evaluation, a
  * build-only campaign or a golden version (store_golden.h) needs them, or a
  * build under way has asked for them; what was measured stays as long as its
- * campaign.
+ * campaign. It also gathers what won (store_winners.h).
  *
  * All of it goes in short transactions of a few hundred rows that wait for
  * nobody, so the queue goes on meanwhile. It may be ended or killed at any

@@ -31,6 +31,7 @@ static struct job *read_job(const json_t *object)
     job->revision = (int)json_member_int(object, "revision");
     job->target = json_member_text(object, "target");
     job->strategy = json_member_text(object, "strategy");
+    job->prior = texts_from_json(json_object_get(object, "prior"));
     job->configs_limit = (int)json_member_int(object, "configs_limit");
     job->round_configs = (int)json_member_int(object, "round_configs");
     job->best_ms = json_member_double(object, "best_ms");

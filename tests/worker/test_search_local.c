@@ -1,6 +1,8 @@
 /* Local search, and what a prior does to it: over a made-up space whose times are known. */
 #include "worker/agent/search.h"
 
+#include "schema/store_winners.h"
+
 #include <math.h>
 #include <string.h>
 

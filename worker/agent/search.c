@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "schema/store_winners.h"
 #include "solvers/problem_key.h"
 #include "worker/agent/search_private.h"
 

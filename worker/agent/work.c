@@ -28,6 +28,25 @@ static void fail_quarantined(struct work *work, const struct quarantine_row *row
             work_fail_config(work, i, row->failure, row->detail);
 }
 
+/* The nearest problem may have had a config that is none of this one, and a foreign one may be anything:
+ * what does not fit is left alone. */
+static GArray *read_prior(const struct work *work)
+{
+    GArray *prior = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
+    int count = 0;
+    for (char **text = work->job->prior; text && *text; text++, count++) {
+        struct perf_config config;
+        if (solver_config_parse(work->solver, &work->job->problem, &work->context, *text, &config,
+                                NULL))
+            g_array_append_val(prior, config);
+    }
+    struct log_about about = work_about(work);
+    if (count > 0)
+        log_write(LEVEL_DEBUG, "prior_given", &about,
+                  "%u of %d configs that won nearby are configs of it", prior->len, count);
+    return prior;
+}
+
 void work_init(struct work *work, struct job *job, const struct target *target, enum pool pool,
                const GPtrArray *quarantine)
 {
@@ -43,12 +62,14 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
         work->round = g_ptr_array_index(job->rounds, job->rounds->len - 1);
     for (guint i = 0; i < quarantine->len; i++)
         fail_quarantined(work, g_ptr_array_index(quarantine, i));
+    work->prior = read_prior(work);
 }
 
 void work_clear(struct work *work)
 {
     g_clear_pointer(&work->key, g_free);
     g_clear_pointer(&work->refusal, g_free);
+    g_clear_pointer(&work->prior, g_array_unref);
     g_clear_pointer(&work->job, job_free);
 }
 
@@ -77,6 +98,7 @@ static void work_search(const struct work *work, struct search *search)
         .seed = work->job->seed,
         .configs_limit = work->job->configs_limit,
         .round_configs = work->job->round_configs,
+        .prior = work->prior,
         .rounds = work->job->rounds,
         .quarantined = work->job->quarantined,
     };

@@ -20,9 +20,10 @@ struct work {
     const struct solver *solver;
     struct target target;
     struct context context; /* points at target: a work is not copied */
-    struct round *round;    /* the open one, owned by job->rounds */
-    enum pool pool;         /* that claimed it */
-    char *key;              /* of the problem, NULL where the work is refused */
+    GArray *prior;       /* struct perf_config: those of the job's prior that are configs of it */
+    struct round *round; /* the open one, owned by job->rounds */
+    enum pool pool;      /* that claimed it */
+    char *key;           /* of the problem, NULL where the work is refused */
     char *
         refusal; /* why it cannot be worked on (work_check.h), and then only failed; NULL if it can */
 };
