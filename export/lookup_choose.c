@@ -227,16 +227,17 @@ static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_
     if (launches == NULL) {
         return NULL;
     }
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:o, s:b, s:s?, s:b, s:b, s:i, s:o, s:o}", "role",
-                  role, "how", how_words[choice->how], "solver", choice->solver, "algorithm",
-                  choice->algorithm, "time_ms", choice->time_ms, "time", time_word(choice),
-                  "workspace_bytes", number_or_null(choice->workspace_bytes), "workspace_scaled",
-                  (choice->marks & SKIPJACKDB_WORKSPACE_SCALED) != 0, "params", choice->params,
-                  "params_foreign", (choice->marks & SKIPJACKDB_PARAMS_FOREIGN) != 0, "checked",
-                  (choice->marks & SKIPJACKDB_UNCHECKED) == 0, "revision", (int)choice->revision,
-                  "dynamic", known ? json_boolean(choice->flags & SKIPJACKDB_DYNAMIC) : json_null(),
-                  "launches", launches);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:f, s:s, s:o, s:b, s:s?, s:b, s:b, s:b, s:i, s:o, s:o}", "role",
+        role, "how", how_words[choice->how], "solver", choice->solver, "algorithm",
+        choice->algorithm, "time_ms", choice->time_ms, "time", time_word(choice), "workspace_bytes",
+        number_or_null(choice->workspace_bytes), "workspace_scaled",
+        (choice->marks & SKIPJACKDB_WORKSPACE_SCALED) != 0, "params", choice->params,
+        "params_foreign", (choice->marks & SKIPJACKDB_PARAMS_FOREIGN) != 0, "checked",
+        (choice->marks & SKIPJACKDB_UNCHECKED) == 0, "ready",
+        (choice->marks & SKIPJACKDB_READY) != 0, "revision", (int)choice->revision, "dynamic",
+        known ? json_boolean(choice->flags & SKIPJACKDB_DYNAMIC) : json_null(), "launches",
+        launches);
     add_source(shelf, choice, object);
     return object;
 }

@@ -30,6 +30,23 @@ static bool is_foreign(const struct question *question, const struct source *sou
            !sjdb_solver_find(&look, solver, &number);
 }
 
+/* Launches are those of a problem on a target: of no other. */
+static int read_solution(const struct question *question, const struct source *source,
+                         struct skipjackdb_choice *choice)
+{
+    struct skipjackdb_solution solution;
+    if (source->how != SKIPJACKDB_EXACT) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    int code = skipjackdb_solution(source->db, question->problem, choice->solver, &solution,
+                                   sizeof solution);
+    if (code == SKIPJACKDB_OK) {
+        choice->marks |= SKIPJACKDB_READY;
+        choice->params = solution.params[0] != '\0' ? solution.params : NULL;
+    }
+    return code;
+}
+
 /* The problem's own params, else those of the one that the candidate comes from. */
 static int read_params(const struct question *question, const struct source *source,
                        const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
@@ -39,7 +56,11 @@ static int read_params(const struct question *question, const struct source *sou
     if (db == NULL) {
         return SKIPJACKDB_OK;
     }
-    int code = skipjackdb_params(db, question->problem, choice->solver, &choice->params);
+    int code = read_solution(question, source, choice);
+    if (code != SKIPJACKDB_NOT_FOUND) {
+        return code;
+    }
+    code = skipjackdb_params(db, question->problem, choice->solver, &choice->params);
     if (code == SKIPJACKDB_OK && source->index != 0) {
         choice->marks |= SKIPJACKDB_PARAMS_FOREIGN;
     }
@@ -96,6 +117,9 @@ static int ask_caller(const struct question *question, struct skipjackdb_choice 
         return SKIPJACKDB_UNSURE;
     }
     int answer = rules->applicable(rules->user, question->problem, &candidate);
+    if (candidate.params != choice->params) { /* then it is not what the file holds launches of */
+        choice->marks &= ~(uint32_t)SKIPJACKDB_READY;
+    }
     choice->algorithm = candidate.algorithm;
     choice->params = candidate.params;
     choice->revision = candidate.revision;
@@ -282,13 +306,15 @@ static int answer(const struct question *question, uint32_t flags, struct skipja
     return code == SKIPJACKDB_NOT_FOUND ? choose_by_estimates(&asked, choice) : code;
 }
 
-/* What is answered may be static: then a dynamic one is looked for, to be run until that is there. */
+/* What is answered may have to be compiled: then a dynamic one is looked for, to be run until that is
+ * there. */
 static int choose_both(const struct question *question, struct skipjackdb_choice *choice,
                        struct skipjackdb_choice *later)
 {
     struct skipjackdb_choice dynamic;
     int code = answer(question, 0, choice);
-    if (code != SKIPJACKDB_OK || (choice->flags & SKIPJACKDB_DYNAMIC) != 0) {
+    if (code != SKIPJACKDB_OK || (choice->flags & SKIPJACKDB_DYNAMIC) != 0 ||
+        (choice->marks & SKIPJACKDB_READY) != 0) {
         return code;
     }
     code = answer(question, SKIPJACKDB_DYNAMIC, &dynamic);

@@ -32,6 +32,31 @@ static int read_entries(const struct skipjackdb *db, uint64_t number,
     return code;
 }
 
+/* A file may say how to run a problem that it has no times of. */
+static int add_solutions(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                         struct sjdb_candidates *found)
+{
+    struct skipjackdb_solution solutions[SJDB_CANDIDATES];
+    uint64_t number = 0;
+    size_t count = 0;
+    int code = skipjackdb_solved_find(db, problem, &number);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_solutions(db, number, solutions, sizeof solutions[0], SJDB_CANDIDATES,
+                                    &count);
+    }
+    count = count < SJDB_CANDIDATES ? count : SJDB_CANDIDATES;
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++) {
+        const struct skipjackdb_entry entry = {.solver = solutions[i].solver,
+                                               .algorithm = "",
+                                               .library = "",
+                                               .workspace_bytes = solutions[i].workspace_bytes,
+                                               .revision = solutions[i].revision,
+                                               .flags = solutions[i].flags};
+        add(found, &entry, SKIPJACKDB_UNKNOWN);
+    }
+    return code;
+}
+
 int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                           struct sjdb_candidates *found)
 {
@@ -40,6 +65,9 @@ int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_p
     size_t count = 0;
     found->count = 0;
     int code = skipjackdb_find(db, problem, &number);
+    if (code == SKIPJACKDB_NOT_FOUND) {
+        return add_solutions(db, problem, found);
+    }
     if (code == SKIPJACKDB_OK) {
         code = read_entries(db, number, entries, &count);
     }

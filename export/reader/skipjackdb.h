@@ -312,12 +312,13 @@ int skipjackdb_kernel(const skipjackdb *db, const char *name, const char *args, 
  * The rules are in export/reader/README.md. No lock, no memory; 0.15 ms in a file of 95,000 problems where the
  * problem is not held. */
 
-#define SKIPJACKDB_UNKNOWN UINT64_MAX /* of a workspace */
+#define SKIPJACKDB_UNKNOWN UINT64_MAX /* of a workspace, a number */
 
 enum skipjackdb_mode {
     SKIPJACKDB_NORMAL, /* the fastest */
-    SKIPJACKDB_FAST,   /* the fastest dynamic one: nothing is compiled */
-    SKIPJACKDB_HYBRID, /* as fast, and what to compile meanwhile because it is faster */
+    SKIPJACKDB_FAST,   /* the fastest dynamic one */
+    SKIPJACKDB_HYBRID, /* the fastest where nothing need be compiled for it; else as fast, and beside
+                        * that the fastest, to be compiled meanwhile */
 };
 
 enum skipjackdb_answer {
@@ -364,13 +365,14 @@ enum skipjackdb_how {
 };
 
 enum skipjackdb_marks {
-    SKIPJACKDB_UNCHECKED = 1,    /* nobody has said that the solver can compute this problem */
-    SKIPJACKDB_TIME_SCALED = 2,  /* the nearest problem's time, by the ratio of operations */
-    SKIPJACKDB_TIME_FOREIGN = 4, /* it was measured on another target */
-    SKIPJACKDB_WORKSPACE_SCALED =
-        8, /* the nearest problem's, by the tensor that is the most larger */
-    SKIPJACKDB_PARAMS_FOREIGN =
-        16, /* params of another problem or target: they may be invalid here */
+    SKIPJACKDB_UNCHECKED = 1,        /* nobody has said that the solver can compute this problem */
+    SKIPJACKDB_TIME_SCALED = 2,      /* the nearest problem's, by the ratio of operations */
+    SKIPJACKDB_TIME_FOREIGN = 4,     /* measured on another target */
+    SKIPJACKDB_WORKSPACE_SCALED = 8, /* the nearest problem's, by the tensor that grows most */
+    SKIPJACKDB_PARAMS_FOREIGN = 16,  /* of another problem or target: they may be invalid here */
+    /* The target's own file holds its launches with their code objects (skipjackdb_solution()): nothing
+     * need be compiled. */
+    SKIPJACKDB_READY = 32,
 };
 
 struct skipjackdb_choice {
@@ -385,7 +387,8 @@ struct skipjackdb_choice {
     uint64_t workspace_bytes; /* or SKIPJACKDB_UNKNOWN */
     uint32_t revision, flags;
     /* Where it comes from: which database, which of its problems, and how far that is from the one asked
-     * for, 0 where it is the same. An estimate comes from none: db is then the number of databases. */
+     * for, 0 where it is the same. An estimate comes from none: db is then the number of databases. A
+     * problem with launches but no entries has no number: SKIPJACKDB_UNKNOWN. */
     uint64_t db, problem;
     double distance;
 };

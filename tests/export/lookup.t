@@ -93,6 +93,11 @@ is $status, 0, 'in words';
 like $text, qr/^run +ConvC<2>\n +found +nearest problem \Q$key\E, distance 1\.00, in small\n/, 'the solver and its problem';
 like $text, qr/^ +workspace +131072 bytes, scaled\n +unchecked/m, 'with what is scaled and what is not known';
 
+($chosen) = @{answers($db, '3-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu')};
+is "$chosen->{how} $chosen->{solver} $chosen->{time}", 'exact ConvA unknown', 'launches without times';
+ok $chosen->{ready}, 'are ready to run';
+is scalar @{$chosen->{launches}}, 2, 'and told';
+
 my $folder = tempdir(CLEANUP => 1);
 copy($db, "$folder/$_.sjdb") for qw(gfx90a68 gfx90878 sm_90_132_80g);
 ($chosen) = @{answers('--target', 'gfx90a6e', $folder, $key)};

@@ -57,6 +57,24 @@ static skipjackdb *make_db(TempFolder *folder)
     return finish(folder, writer);
 }
 
+/* How a solver runs the problem: one launch. */
+static void add_solution(SjdbWriter *writer, const char *key, const char *solver,
+                         const char *params)
+{
+    static const struct sjdb_kernel_name kernel = {"conv.cl.o", "-mcpu=gfx90a"};
+    struct problem problem;
+    struct solution solution;
+    g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
+    g_assert_true(problem_key_parse(key, &problem, NULL));
+    solution_init(&solution);
+    solution.workspace_bytes = 50;
+    launch_set_grid(solution_add_launch(&solution, "conv.cl", "conv"), (const int64_t[]){64, 1, 1},
+                    (const int[]){64, 1, 1});
+    g_assert_true(
+        sjdb_writer_add_solution(writer, &problem, solver, params, &solution, &kernel, NULL));
+    g_assert_true(sjdb_writer_add_kernel(writer, kernel.name, kernel.args, code, NULL));
+}
+
 /* What a caller says of solvers, and what he was asked. */
 struct caller {
     const char *refused, *estimated; /* names that begin so are; estimated the highest */
@@ -160,6 +178,57 @@ static void params_of_the_problem_itself_come_first(void)
     struct caller caller = {.workspace_bytes = SKIPJACKDB_UNKNOWN};
     struct skipjackdb_rules rules = {.workspace_bytes = UINT64_MAX};
     assert_choice(db, ASKED, &caller, rules, "ConvA AlgoA 32,4 200 3 10; ConvA:32,4:-1 ");
+    skipjackdb_close(db);
+}
+
+/* ConvA is the fastest, ConvC the only dynamic one. */
+static void hybrid_compiles_nothing_that_the_file_holds(void)
+{
+    static const struct {
+        const char *solved, *solver, *later, *params;
+        uint32_t marks;
+    } cases[] = {
+        {NULL, "ConvC", "ConvA", NULL, 0},
+        {"ConvB", "ConvC", "ConvA", NULL, 0},
+        {"ConvA", "ConvA", NULL, "4,4", SKIPJACKDB_READY},
+    };
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(SjdbWriter) writer = make_writer(folder);
+        if (cases[i].solved != NULL) {
+            add_solution(writer, HELD, cases[i].solved, "4,4");
+        }
+        skipjackdb *db = finish(folder, writer);
+        struct skipjackdb_problem problem = problem_of(HELD);
+        struct skipjackdb_choice choice = {.size = sizeof choice}, later = {.size = sizeof later};
+        struct skipjackdb_rules rules = {
+            .size = sizeof rules, .workspace_bytes = UINT64_MAX, .mode = SKIPJACKDB_HYBRID};
+        g_assert_cmpint(skipjackdb_choose(&db, 1, &problem, &rules, &choice, &later), ==,
+                        SKIPJACKDB_OK);
+        g_assert_cmpstr(choice.solver, ==, cases[i].solver);
+        g_assert_cmpstr(choice.params, ==, cases[i].params);
+        g_assert_cmpuint(choice.marks, ==, cases[i].marks);
+        g_assert_cmpstr(later.solver, ==, cases[i].later);
+        skipjackdb_close(db);
+    }
+}
+
+static void problem_with_launches_alone_is_held(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(SjdbWriter) writer = make_writer(folder);
+    add_solution(writer, ASKED, "ConvB", "");
+    skipjackdb *db = finish(folder, writer);
+    struct skipjackdb_problem problem = problem_of(ASKED);
+    struct skipjackdb_choice choice = {.size = sizeof choice};
+    g_assert_cmpint(skipjackdb_choose(&db, 1, &problem, NULL, &choice, NULL), ==, SKIPJACKDB_OK);
+    g_assert_cmpstr(choice.solver, ==, "ConvB");
+    g_assert_cmpint(choice.how, ==, SKIPJACKDB_EXACT);
+    g_assert_cmpuint(choice.marks, ==, SKIPJACKDB_READY);
+    g_assert_cmpfloat(choice.time_ms, ==, 0);
+    g_assert_cmpuint(choice.workspace_bytes, ==, 50);
+    g_assert_cmpuint(choice.problem, ==, SKIPJACKDB_UNKNOWN);
+    g_assert_null(choice.params);
     skipjackdb_close(db);
 }
 
@@ -332,6 +401,10 @@ int main(int argc, char **argv)
     g_test_add_func("/choose/caller_decides_what_is_applicable", caller_decides_what_is_applicable);
     g_test_add_func("/choose/params_of_the_problem_itself_come_first",
                     params_of_the_problem_itself_come_first);
+    g_test_add_func("/choose/hybrid_compiles_nothing_that_the_file_holds",
+                    hybrid_compiles_nothing_that_the_file_holds);
+    g_test_add_func("/choose/problem_with_launches_alone_is_held",
+                    problem_with_launches_alone_is_held);
     g_test_add_func("/choose/estimates_are_asked_last", estimates_are_asked_last);
     g_test_add_func("/choose/highest_of_many_estimates_is_found",
                     highest_of_many_estimates_is_found);
