@@ -172,19 +172,19 @@ $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 # Assembly is among the fault tests' device code alone.
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)
 
-# Rooms that work in memory run a second time under the sanitizers.
+# Rooms that work in memory run a second time under the sanitizers, by clang as the fuzzers: one build is
+# for both.
 in_memory := solvers kernels export
-sanitized_build := build/address-undefined
+sanitized_build := build/sanitized
+make_sanitized = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(sanitized_build)
 # Of the tests that run kernels one is enough there: what they add is the compilers' time. find-dbs of
 # 100,000 keys are read by a fuzz target under them.
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
 	$(filter-out %_compile %_opencl %_find_db $(BUILD)/tests/kernels/test_conv_%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory)))))
-fuzz_build := build/fuzz
-make_fuzzers = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(fuzz_build) fuzzers
 
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
 export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
-export SKIPJACK_FUZZERS := $(CURDIR)/$(fuzz_build)/tests/fuzz
+export SKIPJACK_FUZZERS := $(CURDIR)/$(sanitized_build)/tests/fuzz
 export SKIPJACK_DATA
 
 # The family's program runs once for each solver of the table, under the solver's name.
@@ -203,8 +203,7 @@ test:
 	$(DEPS) test
 	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults chaos) \
 		$(family)/.made
-	$(parallel) SANITIZE=address,undefined BUILD=$(sanitized_build) sanitized-tests
-	$(make_fuzzers)
+	$(make_sanitized) sanitized-tests fuzzers
 	$(call prove,$(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests))
 
 test-long: export SKIPJACK_TEST_LONG := 1
@@ -231,7 +230,7 @@ gpu-test:
 	$(call prove,$(family)/* $(BUILD)/tests/kernels/test_conv_winograd)
 
 test-fuzz:
-	$(make_fuzzers)
+	$(make_sanitized) fuzzers
 	$(call prove,$(call tests_of,fuzz))
 
 sanitized-tests: $(call programs_of,$(in_memory))

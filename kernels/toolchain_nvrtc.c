@@ -53,7 +53,7 @@ static const struct {
 /* What is known of the library, kept for the process's life. */
 static GMutex lock;
 static struct nvrtc library;
-static char *library_version; /* NULL until it is open */
+static const char *library_version; /* interned; NULL until it is open */
 static GHashTable *served; /* an architecture -> why it does not compile for it, "" when it does */
 
 /* ---- the library ---- */
@@ -110,7 +110,8 @@ static bool library_open(GError **error)
     if (!functions_find(handle, name, &library, error))
         return false;
     library.version(&major, &minor);
-    library_version = g_strdup_printf("NVRTC %d.%d", major, minor);
+    g_autofree char *version = g_strdup_printf("NVRTC %d.%d", major, minor);
+    library_version = g_intern_string(version);
     served = g_hash_table_new(g_str_hash, g_str_equal);
     return true;
 }
@@ -189,8 +190,8 @@ static void refine_version(GBytes *code)
     if (strstr(library_version, " V") || !cuda_object_read(code, "nothing", &object, NULL) ||
         !object.compiler[0])
         return;
-    /* The old text stays, others may hold it. */
-    library_version = g_strdup_printf("%s %s", library_version, object.compiler);
+    g_autofree char *version = g_strconcat(library_version, " ", object.compiler, NULL);
+    library_version = g_intern_string(version);
 }
 
 /* Under the lock. "" where it serves the architecture, else the reason. */

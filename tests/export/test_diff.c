@@ -173,6 +173,7 @@ static void an_sjdb_is_compared_with_either_sort(void)
     const char *db = temp_folder_path(folder, "a.sjdb");
     char *paths[] = {(char *)find, (char *)perf, NULL};
     g_autoptr(MergeReport) merged = merge_files(paths, db, &options, &error);
+    g_assert_nonnull(merged);
     g_assert_no_error(error);
     g_autoptr(DiffReport) with_find = diff_files(db, find, NULL, true, &error);
     g_autoptr(DiffReport) with_perf = diff_files(db, perf, NULL, true, &error);

@@ -203,6 +203,7 @@ static void what_is_left_out_is_named_with_file_and_line(void)
     struct merge_options options = {0};
     g_autoptr(MergeReport) report = NULL;
     g_autofree char *out = merge_texts(texts, "out.fdb.txt", &options, &report);
+    g_assert_nonnull(out);
     g_assert_cmpuint(report->places->len, ==, G_N_ELEMENTS(expected));
     for (guint i = 0; i < report->places->len; i++) {
         const struct merge_place *place = &g_array_index(report->places, struct merge_place, i);
@@ -220,7 +221,9 @@ static void what_a_form_cannot_express_is_counted(void)
     g_autoptr(MergeReport) to_newer = NULL;
     g_autoptr(MergeReport) to_older = NULL;
     g_autofree char *a = merge_texts(texts, "out.fdb.txt", &newer, &to_newer);
+    g_assert_nonnull(a);
     g_autofree char *b = merge_texts(texts, "out.fdb.txt", &older, &to_older);
+    g_assert_nonnull(b);
     g_assert_cmpint(to_newer->losses[LOSS_CACHE_KEY], ==, 1);
     g_assert_cmpint(to_older->losses[LOSS_NEWER_FORM], ==, 2);
     g_assert_cmpint(to_older->keys, ==, 1);
@@ -259,6 +262,7 @@ static char *to_sqlite_and_back(const char *text)
     paths[0] = (char *)db;
     const char *out = temp_folder_path(folder, "c.db.txt");
     g_autoptr(MergeReport) back = merge_files(paths, out, &options, &error);
+    g_assert_nonnull(back);
     g_assert_no_error(error);
     g_autoptr(GBytes) bytes = temp_folder_read(out);
     return text_of(bytes);
@@ -442,8 +446,10 @@ static void find_and_perf_dbs_go_through_sjdb(void)
 
     const char *text = temp_folder_path(folder, "a.db.txt");
     g_autoptr(MergeReport) perf = convert(db, text, &options);
+    g_assert_nonnull(perf);
     assert_text(text, R2 "=A:1\n" R1 "=A:1;B:2,3\n");
     g_autoptr(MergeReport) old = convert(db, find, &older);
+    g_assert_nonnull(old);
     assert_text(find, K2 "=" ALGO "Direct:S,1.5,8" DIRECT ",\n");
 }
 
@@ -465,6 +471,7 @@ static void kernels_go_through_sjdb(void)
     g_autoptr(MergeReport) again = convert(once, twice, &options);
     g_autoptr(MergeReport) unpacked = convert(twice, back, &options);
     g_autoptr(MergeReport) sorted = convert(paths[0], straight, &options);
+    g_assert_nonnull(sorted);
     g_assert_cmpint(again->keys, ==, 4);
     g_assert_cmpint(unpacked->keys, ==, 3);
     g_assert_cmpint(unpacked->losses[LOSS_FIND], ==, 1);
@@ -484,7 +491,9 @@ static void an_sjdb_is_converted_to_itself(void)
     const char *once = temp_folder_path(folder, "a.sjdb");
     const char *twice = temp_folder_path(folder, "b.sjdb");
     g_autoptr(MergeReport) first = convert(text, once, &options);
+    g_assert_nonnull(first);
     g_autoptr(MergeReport) second = convert(once, twice, &options);
+    g_assert_nonnull(second);
     g_autoptr(GBytes) a = temp_folder_read(once);
     g_autoptr(GBytes) b = temp_folder_read(twice);
     g_assert_true(g_bytes_equal(a, b));
@@ -501,6 +510,7 @@ static void a_damaged_sjdb_is_refused(void)
     const char *text = temp_folder_write(folder, "a", K1 "=S:1,0" DIRECT "\n", -1);
     const char *db = temp_folder_path(folder, "a.sjdb");
     g_autoptr(MergeReport) report = convert(text, db, &options);
+    g_assert_nonnull(report);
     g_autoptr(GBytes) bytes = temp_folder_read(db);
     gsize size = g_bytes_get_size(bytes);
     for (gsize damage = 0; damage < 2; damage++) {
@@ -582,6 +592,7 @@ static void an_output_may_be_one_of_its_inputs(void)
     char *paths[] = {(char *)a, (char *)temp_folder_write(folder, "b", K2 "=S:1,0" DIRECT "\n", -1),
                      NULL};
     g_autoptr(MergeReport) report = merge_files(paths, a, &options, &error);
+    g_assert_nonnull(report);
     g_assert_no_error(error);
     g_autoptr(GBytes) bytes = temp_folder_read(a);
     g_autofree char *text = text_of(bytes);
@@ -603,6 +614,7 @@ static void json_holds_every_conflict(void)
     struct merge_options options = {.all_conflicts = true};
     g_autoptr(MergeReport) report = NULL;
     g_autofree char *out = merge_texts(texts, "out.fdb.txt", &options, &report);
+    g_assert_nonnull(out);
     char *printed = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&printed, &size);

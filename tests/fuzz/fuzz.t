@@ -2,19 +2,19 @@
 # Runs every fuzz target briefly, two at a time, over a copy of its corpus tests/fuzz/corpus/NAME/.
 # The seed is fixed, so that a failure comes again. FUZZ_SECONDS: how long each (4, in
 # the long suite 60).
-# An input that fails is kept in build/fuzz/found/.
+# An input that fails is kept in build/sanitized/found/.
 set -u
 
 seconds=${FUZZ_SECONDS:-${SKIPJACK_TEST_LONG:+60}}
 seconds=${seconds:-4}
 here=$(cd "$(dirname "$0")" && pwd)
-fuzzers=${SKIPJACK_FUZZERS:-$here/../../build/fuzz/tests/fuzz}
+fuzzers=${SKIPJACK_FUZZERS:-$here/../../build/sanitized/tests/fuzz}
 scratch=$(mktemp -d)
 running= # PID:NAME, a word each
 trap 'rm -rf "$scratch"' EXIT
 trap 'for one in $running; do kill "${one%%:*}"; done; exit 1' HUP INT TERM
 
-found=$(dirname "$here")/../build/fuzz/found
+found=$(dirname "$here")/../build/sanitized/found
 mkdir -p "$found"
 
 start() { # NAME
