@@ -1,10 +1,18 @@
 #include "export/golden_manifest.h"
 
+#include "export/export_source.h"
+#include "export/formats/sqlite_file.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define KERNELS_AT_ONCE 1000
 
 /* ---- what the version is ---- */
 
@@ -122,69 +130,122 @@ static json_t *stacks_json(GHashTable *stacks)
     return list;
 }
 
-static json_t *kernels_json(Store *store, GHashTable *keys, GError **error)
-{
-    g_autofree char **names = names_of(keys);
-    g_autoptr(GHashTable) known =
-        store_known_kernels(store, (const char *const *)names, (int)g_hash_table_size(keys), error);
-    if (known == NULL) {
-        return NULL;
-    }
-    json_t *list = json_array();
-    for (char **name = names; *name != NULL; name++) {
-        const struct kernel_row *kernel = g_hash_table_lookup(known, *name);
-        if (kernel != NULL) {
-            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "key",
-                                                  kernel->key, "file", kernel->file, "options",
-                                                  kernel->options, "toolchain", kernel->toolchain,
-                                                  "toolchain_version", kernel->toolchain_version,
-                                                  "code_sha256", kernel->code_sha256));
-        }
-    }
-    return list;
-}
+/* What all rows together are. */
+struct sources {
+    GHashTable *campaigns, *stacks; /* name -> struct source */
+    int64_t entries, configs, runs;
+    sqlite3 *db; /* keys of kernels, each once and in order */
+    sqlite3_stmt *add;
+};
 
-static void add_keys(GHashTable *keys, const char *joined)
+static bool add_keys(struct sources *sources, const char *joined, GError **error)
 {
     g_auto(GStrv) split = g_strsplit(joined, ",", -1);
     for (char **key = split; *key != NULL; key++) {
-        if (**key != '\0') {
-            g_hash_table_add(keys, g_strdup(*key));
+        if (**key != '\0' && !sqlite_do(sources->add, error, "t", *key)) {
+            return false;
         }
     }
+    return true;
 }
 
-/* false where the store cannot be asked. */
-static bool add_sources(json_t *manifest, Store *store, const GPtrArray *versions,
-                        const GPtrArray *rows, GError **error)
+static bool add_rows(struct sources *sources, const GPtrArray *rows, GError **error)
 {
-    json_int_t runs = 0, entries = 0;
-    g_autoptr(GHashTable) campaigns =
-        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    g_autoptr(GHashTable) stacks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < rows->len; i++) {
         const struct golden_row *row = rows->pdata[i];
         /* Zeros in front: as texts they are in the order of their numbers. */
-        count_row(
-            source_of(campaigns, g_strdup_printf("%020" G_GINT64_FORMAT, (gint64)row->campaign)),
-            row);
-        count_row(source_of(stacks, g_strdup(row->result.stack)), row);
-        add_keys(keys, row->result.kept.kernel_keys);
-        runs += row->result.kept.outcome.n;
-        entries += row->result.rank == 0;
+        char *campaign = g_strdup_printf("%020" G_GINT64_FORMAT, (gint64)row->campaign);
+        count_row(source_of(sources->campaigns, campaign), row);
+        count_row(source_of(sources->stacks, g_strdup(row->result.stack)), row);
+        sources->entries += row->result.rank == 0;
+        sources->configs++;
+        sources->runs += row->result.kept.outcome.n;
+        if (!add_keys(sources, row->result.kept.kernel_keys, error)) {
+            return false;
+        }
     }
-    json_t *kernels = kernels_json(store, keys, error);
-    if (kernels == NULL) {
-        return false;
-    }
-    json_object_set_new(manifest, "campaigns", campaigns_json(versions, campaigns));
-    json_object_set_new(manifest, "stacks", stacks_json(stacks));
-    json_object_set_new(manifest, "measurements",
-                        json_pack("{s:I, s:I, s:I}", "entries", entries, "configs",
-                                  (json_int_t)rows->len, "runs", runs));
-    json_object_set_new(manifest, "kernels", kernels);
     return true;
+}
+
+static bool read_sources(struct sources *sources, Store *store, const struct export_wish *wish,
+                         GError **error)
+{
+    struct result_part part = RESULT_PART_BEGIN;
+    const struct golden_query query = {
+        wish->golden_target, wish->golden_version, "", wish->network, wish->tag, &part};
+    int size = wish->part_results > 0 ? wish->part_results : EXPORT_PART_RESULTS;
+    while (part.last != INT64_MAX) {
+        if (!store_next_golden_rows(store, wish->golden_target, size, &part, error)) {
+            return false;
+        }
+        g_autoptr(GPtrArray) rows = store_list_golden_rows(store, &query, error);
+        if (rows == NULL || !add_rows(sources, rows, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_sources(json_t *manifest, const struct sources *sources, const GPtrArray *versions)
+{
+    json_object_set_new(manifest, "campaigns", campaigns_json(versions, sources->campaigns));
+    json_object_set_new(manifest, "stacks", stacks_json(sources->stacks));
+    json_object_set_new(manifest, "measurements",
+                        json_pack("{s:I, s:I, s:I}", "entries", (json_int_t)sources->entries,
+                                  "configs", (json_int_t)sources->configs, "runs",
+                                  (json_int_t)sources->runs));
+}
+
+/* ---- kernels, which may be many: one after the other ---- */
+
+static void write_kernel(FILE *file, const struct kernel_row *kernel, bool first)
+{
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "key", kernel->key, "file", kernel->file,
+                  "options", kernel->options, "toolchain", kernel->toolchain, "toolchain_version",
+                  kernel->toolchain_version, "code_sha256", kernel->code_sha256);
+    char *text = json_dumps(object, JSON_INDENT(1));
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (int i = 0; lines[i] != NULL; i++) {
+        fprintf(file, "%s\n  %s", i == 0 && !first ? "," : "", lines[i]);
+    }
+    free(text);
+    json_decref(object);
+}
+
+/* *any: one was written before. */
+static bool write_known(FILE *file, Store *store, const GPtrArray *keys, bool *any, GError **error)
+{
+    g_autoptr(GHashTable) known =
+        store_known_kernels(store, (const char *const *)(void *)keys->pdata, (int)keys->len, error);
+    for (guint i = 0; known != NULL && i < keys->len; i++) {
+        const struct kernel_row *kernel = g_hash_table_lookup(known, keys->pdata[i]);
+        if (kernel != NULL) {
+            write_kernel(file, kernel, !*any);
+            *any = true;
+        }
+    }
+    return known != NULL;
+}
+
+static bool write_kernels(FILE *file, Store *store, struct sources *sources, GError **error)
+{
+    bool any = false;
+    g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free);
+    sqlite3_stmt *query = sqlite_statement(sources->db, "SELECT key FROM keys ORDER BY key", error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    fputs("\"kernels\": [", file);
+    while (step == READ_ROW) {
+        g_ptr_array_add(keys, g_strdup((const char *)sqlite3_column_text(query, 0)));
+        step = sqlite_step(query, error);
+        if (keys->len == KERNELS_AT_ONCE || step == READ_END) {
+            step = write_known(file, store, keys, &any, error) ? step : READ_FAILED;
+            g_ptr_array_set_size(keys, 0);
+        }
+    }
+    sqlite3_finalize(query);
+    fputs(any ? "\n ]" : "]", file);
+    return step == READ_END;
 }
 
 /* ---- the files ---- */
@@ -228,17 +289,79 @@ static bool add_files(json_t *manifest, const GPtrArray *files, GError **error)
     return true;
 }
 
-char *golden_manifest(Store *store, const GPtrArray *versions, int number, const GPtrArray *rows,
-                      const struct export_wish *wish, const GPtrArray *files, GError **error)
+/* ---- all of it ---- */
+
+/* Kernels are the manifest's last member: they are written before the brace that ends it. */
+static bool write_text(FILE *file, Store *store, json_t *manifest, struct sources *sources,
+                       GError **error)
 {
-    char *text = NULL;
-    json_t *manifest = version_json(find(versions, number));
-    json_object_set_new(manifest, "part", wish_json(wish));
-    if (add_files(manifest, files, error) && add_sources(manifest, store, versions, rows, error)) {
-        char *dumped = json_dumps(manifest, JSON_INDENT(1));
-        text = g_strconcat(dumped, "\n", NULL);
-        free(dumped);
+    char *text = json_dumps(manifest, JSON_INDENT(1));
+    text[strlen(text) - strlen("\n}")] = '\0';
+    fprintf(file, "%s,\n ", text);
+    free(text);
+    bool written = write_kernels(file, store, sources, error);
+    fputs("\n}\n", file);
+    return written;
+}
+
+/* The file gets its name when its content is on disk. */
+static bool write_file(Store *store, json_t *manifest, struct sources *sources, const char *path,
+                       GError **error)
+{
+    g_autofree char *temp = g_strconcat(path, ".XXXXXX", NULL);
+    int fd = g_mkstemp_full(temp, O_RDWR | O_CLOEXEC, 0666);
+    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (file == NULL) {
+        return export_io_error("write", path, error);
     }
+    bool written = write_text(file, store, manifest, sources, error);
+    bool whole = fflush(file) == 0 && ferror(file) == 0 && fsync(fd) == 0;
+    whole = fclose(file) == 0 && whole;
+    written = written && (whole || export_io_error("write", path, error)) &&
+              (g_rename(temp, path) == 0 || export_io_error("write", path, error));
+    if (!written) {
+        g_unlink(temp);
+    }
+    return written;
+}
+
+/* Its file has no name once it is open: it goes with this process. */
+static bool sources_init(struct sources *sources, const char *path, GError **error)
+{
+    g_autofree char *temp = g_strconcat(path, ".keys", NULL);
+    sources->campaigns = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    sources->stacks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    sources->db =
+        sqlite_file_scratch(temp, "CREATE TABLE keys (key TEXT PRIMARY KEY) WITHOUT ROWID;", error);
+    g_unlink(temp);
+    sources->add =
+        sources->db != NULL
+            ? sqlite_statement(sources->db, "INSERT OR IGNORE INTO keys VALUES (?)", error)
+            : NULL;
+    return sources->add != NULL;
+}
+
+static void sources_clear(struct sources *sources)
+{
+    g_hash_table_unref(sources->campaigns);
+    g_hash_table_unref(sources->stacks);
+    sqlite3_finalize(sources->add);
+    sqlite_file_close(sources->db);
+}
+
+bool golden_manifest_write(Store *store, const GPtrArray *versions, const struct export_wish *wish,
+                           const GPtrArray *files, const char *path, GError **error)
+{
+    struct sources sources = {0};
+    json_t *manifest = version_json(find(versions, wish->golden_version));
+    json_object_set_new(manifest, "part", wish_json(wish));
+    bool written = sources_init(&sources, path, error) && add_files(manifest, files, error) &&
+                   read_sources(&sources, store, wish, error);
+    if (written) {
+        add_sources(manifest, &sources, versions);
+        written = write_file(store, manifest, &sources, path, error);
+    }
+    sources_clear(&sources);
     json_decref(manifest);
-    return text;
+    return written;
 }

@@ -5,9 +5,9 @@
 #include "export/export.h"
 #include "schema/store_golden.h"
 
-/* versions: the target's line; number: which of them the files are of. rows: struct golden_row *, all that
- * the release could draw from. Free with g_free(). */
-char *golden_manifest(Store *store, const GPtrArray *versions, int number, const GPtrArray *rows,
-                      const struct export_wish *wish, const GPtrArray *files, GError **error);
+/* versions: the target's line; wish: of which of them the files are, and which part. Writes the file, whole or
+ * not at all; what it is made from is read a part at a time. */
+bool golden_manifest_write(Store *store, const GPtrArray *versions, const struct export_wish *wish,
+                           const GPtrArray *files, const char *path, GError **error);
 
 #endif

@@ -79,22 +79,11 @@ static bool check_approved(const GPtrArray *versions, const char *target, int nu
 static bool write_manifest(Store *store, const GPtrArray *versions, const struct export_wish *wish,
                            const char *dir, struct export_summary *summary, GError **error)
 {
-    const struct golden_query query = {
-        wish->golden_target, wish->golden_version, "", wish->network, wish->tag, NULL};
-    g_autoptr(GPtrArray) rows = store_list_golden_rows(store, &query, error);
-    g_autofree char *text = rows != NULL ? golden_manifest(store, versions, wish->golden_version,
-                                                           rows, wish, summary->files, error)
-                                         : NULL;
     g_autofree char *name = g_strconcat(wish->golden_target, ".golden.json", NULL);
-    char *path = g_build_filename(dir, name, NULL);
-    bool written = text != NULL && g_file_set_contents_full(path, text, -1,
-                                                            G_FILE_SET_CONTENTS_CONSISTENT |
-                                                                G_FILE_SET_CONTENTS_DURABLE,
-                                                            0666, error);
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    bool written = golden_manifest_write(store, versions, wish, summary->files, path, error);
     if (written) {
-        g_ptr_array_add(summary->files, path);
-    } else {
-        g_free(path);
+        g_ptr_array_add(summary->files, g_steal_pointer(&path));
     }
     return written;
 }
