@@ -87,7 +87,7 @@ static bool run_propose(const struct options *options, Store *store, GError **er
     };
     g_autoptr(GPtrArray) rows = NULL;
     bool done = golden_propose(store, &wish, &summary, error);
-    if (done && summary.version != 0) {
+    if (done && summary.version != 0 && options->json) {
         rows = store_diff_golden(store, summary.target, summary.base, summary.version, error);
         done = rows != NULL;
     }

@@ -529,6 +529,46 @@ static void one_name_holds_one_code_object(void)
     scene_clear(&scene);
 }
 
+/* The key with an epilogue sorts first, and its result is faster. */
+static void names_go_to_problems_without_epilogues_first(void)
+{
+    struct scene scene;
+    scene_init(&scene);
+    struct result *fused = add(&scene, 1, FORWARD "+relu", "ConvA", "", 1);
+    add(&scene, 2, FORWARD, "ConvB", "", 2);
+    g_free(fused->kept.kernel_keys);
+    fused->kept.kernel_keys = g_strdup("other");
+    add_kernel(&scene, "other", "-DCONFIG=0 -DHEIGHT=56", "another");
+    choose(&scene);
+    g_assert_cmpint(scene.summary.refused_by[REFUSAL_KERNEL], ==, 1);
+    g_assert_nonnull(strstr(reason(&scene, 0), "another code object has the name"));
+    g_assert_cmpint(scene.summary.find_keys, ==, 1);
+    g_assert_cmpuint(scene.own_lines->len, ==, 1);
+    scene_clear(&scene);
+}
+
+/* What EVEN would run with the row's params has the name of what FORWARD runs. */
+static void who_gives_way_may_not_take_another_name(void)
+{
+    struct scene scene;
+    scene_init(&scene);
+    add(&scene, 1, ODD, "ConvTuned", "2", 1)->multiplicity = 20;
+    add(&scene, 1, ODD, "ConvTuned", "1", 2)->kept.is_default = true;
+    add(&scene, 2, EVEN, "ConvTuned", "4", 1);
+    struct result *measured = add(&scene, 2, EVEN, "ConvTuned", "2", 1.5);
+    add(&scene, 3, FORWARD, "ConvTuned", "2", 1);
+    g_free(measured->kept.kernel_keys);
+    measured->kept.kernel_keys = g_strdup("other");
+    add_kernel(&scene, "other", "-DCONFIG=2 -DHEIGHT=56", "another");
+    choose(&scene);
+    g_assert_cmpint(scene.summary.merged, ==, 1);
+    g_assert_cmpint(scene.summary.refused_by[REFUSAL_KERNEL], ==, 1);
+    g_assert_cmpuint(scene.lines->len, ==, 2);
+    g_assert_cmpuint(scene.own_lines->len, ==, 3);
+    g_assert_cmpstr(own_line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1", "BwdData"));
+    scene_clear(&scene);
+}
+
 static void kernel_of_another_target_is_refused(void)
 {
     struct scene scene;
@@ -577,6 +617,10 @@ int main(int argc, char **argv)
     g_test_add_func("/export_plan/result_that_does_not_pass_is_named_with_the_reason",
                     result_that_does_not_pass_is_named_with_the_reason);
     g_test_add_func("/export_plan/one_name_holds_one_code_object", one_name_holds_one_code_object);
+    g_test_add_func("/export_plan/names_go_to_problems_without_epilogues_first",
+                    names_go_to_problems_without_epilogues_first);
+    g_test_add_func("/export_plan/who_gives_way_may_not_take_another_name",
+                    who_gives_way_may_not_take_another_name);
     g_test_add_func("/export_plan/kernel_of_another_target_is_refused",
                     kernel_of_another_target_is_refused);
     g_test_add_func("/export_plan/least_time_follows_the_peak_and_the_type",
