@@ -3,12 +3,14 @@
  * costs. A tenth of a find-db of MIOpen's is held out, the rest is asked: how often the answer is the
  * solver that was measured as the fastest, how often one of the (at most four) that were measured, and the
  * time of these over the fastest's. Peers: the solver that wins most problems of the rest, that which wins
- * most of the same direction, types and filter, and any solver by chance. Files are MIOpen's own, of
+ * most of the same direction, types and filter, and any solver by chance. Last, how good an answer the file
+ * of another architecture has for the very problem: why it is asked later. Files are MIOpen's own, of
  * SKIPJACK_DATA.
  */
 #include "tests/support/held_out.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define SEED       5
@@ -189,6 +191,90 @@ static void bench_file(const char *folder_path, const char *name)
     }
 }
 
+/* ---- another architecture's file ---- */
+
+static skipjackdb *open_whole(TempFolder *folder, const char *folder_path, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder_path, name, NULL);
+    struct held_out held;
+    skipjackdb *db = NULL;
+    held_out_init(&held, folder, path, false);
+    int code = skipjackdb_open(temp_folder_path(folder, "whole.sjdb"), &db);
+    g_assert_cmpint(code, ==, SKIPJACKDB_OK);
+    held_out_clear(&held);
+    return db;
+}
+
+/* The fastest of a problem's solvers that `known` holds; NULL for none. */
+static const char *best_known(const skipjackdb *db, uint64_t number, GHashTable *known)
+{
+    struct skipjackdb_entry entries[4];
+    size_t count = 0;
+    const struct skipjackdb_entry *best = NULL;
+    skipjackdb_entries(db, number, entries, sizeof entries[0], G_N_ELEMENTS(entries), &count);
+    for (size_t i = 0; i < MIN(count, G_N_ELEMENTS(entries)); i++) {
+        if (entries[i].time_ms > 0 && g_hash_table_contains(known, entries[i].solver) &&
+            (best == NULL || entries[i].time_ms < best->time_ms)) {
+            best = &entries[i];
+        }
+    }
+    return best != NULL ? best->solver : NULL;
+}
+
+static void compare_targets(const skipjackdb *own, const skipjackdb *other, const char *what)
+{
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    guint both = 0, wins = 0, known_wins = 0;
+    struct winners winners;
+    winners_init(&winners, own);
+    for (guint i = 0; i < winners.solvers->len; i++) {
+        g_hash_table_add(known, winners.solvers->pdata[i]);
+    }
+    for (uint64_t i = 0; i < skipjackdb_problem_count(own); i++) {
+        struct skipjackdb_problem problem = {.size = sizeof problem};
+        struct skipjackdb_entry ours, theirs;
+        uint64_t number = 0;
+        skipjackdb_problem_at(own, i, &problem);
+        if (skipjackdb_best(own, i, NULL, &ours, sizeof ours) == SKIPJACKDB_OK &&
+            skipjackdb_find(other, &problem, &number) == SKIPJACKDB_OK &&
+            skipjackdb_best(other, number, NULL, &theirs, sizeof theirs) == SKIPJACKDB_OK) {
+            both++;
+            wins += strcmp(ours.solver, theirs.solver) == 0;
+            known_wins += g_strcmp0(ours.solver, best_known(other, number, known)) == 0;
+        }
+    }
+    printf("  %-24s %6u keys  %5.1f %%  of its own solvers %5.1f %%\n", what, both,
+           100.0 * wins / MAX(both, 1), 100.0 * known_wins / MAX(both, 1));
+}
+
+static void bench_targets(const char *folder_path)
+{
+    static const char *const names[] = {"gfx1030_36.HIP.fdb.txt.bz2", "gfx942130.HIP.fdb.txt.bz2",
+                                        "gfx900_56.OpenCL.fdb.txt.bz2"};
+    TempFolder *folders[G_N_ELEMENTS(names)];
+    skipjackdb *dbs[G_N_ELEMENTS(names)];
+    printf(
+        "\nkeys that another architecture's file holds too: how often its winner is the winner\n");
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        folders[i] = temp_folder_new();
+        dbs[i] = open_whole(folders[i], folder_path, names[i]);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        for (gsize j = 0; j < G_N_ELEMENTS(names); j++) {
+            g_autofree char *what =
+                g_strdup_printf("%.*s by %.*s", (int)strcspn(names[i], "."), names[i],
+                                (int)strcspn(names[j], "."), names[j]);
+            if (i != j) {
+                compare_targets(dbs[i], dbs[j], what);
+            }
+        }
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        skipjackdb_close(dbs[i]);
+        temp_folder_free(folders[i]);
+    }
+}
+
 int main(void)
 {
     const char *data = g_getenv("SKIPJACK_DATA");
@@ -200,5 +286,6 @@ int main(void)
     bench_file(folder, "gfx1030_36.HIP.fdb.txt.bz2");
     bench_file(folder, "gfx942130.HIP.fdb.txt.bz2");
     bench_file(folder, "gfx900_56.OpenCL.fdb.txt.bz2");
+    bench_targets(folder);
     return all_met ? 0 : 1;
 }
