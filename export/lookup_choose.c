@@ -278,8 +278,9 @@ static void print_answer(const json_t *answer, const char *key)
         printf("  workspace   unknown\n");
     }
     if (json_is_string(params)) {
+        bool foreign = json_is_true(json_object_get(answer, "params_foreign"));
         printf("  params      %s%s\n", json_string_value(params),
-               json_is_true(json_object_get(answer, "params_foreign")) ? ", of that problem" : "");
+               foreign ? ", of what was found" : "");
     }
     if (json_is_false(json_object_get(answer, "checked"))) {
         printf("  unchecked   nobody here knows whether the solver can compute it\n");
