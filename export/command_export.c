@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NAMED_MAX 10 /* refusals that are named where no JSON is asked for */
 
@@ -136,67 +137,76 @@ static void print(const struct export_summary *summary)
     }
 }
 
-static void print_refused(const struct export_summary *summary)
+static void print_refused(const struct refusals *refused)
 {
-    for (guint i = 0; i < summary->refused->len && i < NAMED_MAX; i++) {
-        const struct export_refusal *refusal = summary->refused->pdata[i];
+    for (guint i = 0; i < refused->listed->len && i < NAMED_MAX; i++) {
+        const struct export_refusal *refusal = refused->listed->pdata[i];
         g_printerr("%s: %s: job %" G_GINT64_FORMAT ", %s, %s: %s\n",
                    failure_name(FAILURE_REFUSED_BY_CHECK), refusal_name(refusal->why), refusal->job,
                    refusal->problem, refusal->solver, refusal->reason);
     }
-    if (summary->refused->len > NAMED_MAX) {
-        g_printerr("and %u more, --json names all\n", summary->refused->len - NAMED_MAX);
+    if (refused->count > NAMED_MAX) {
+        g_printerr("and %" G_GINT64_FORMAT " more, --json names all\n", refused->count - NAMED_MAX);
     }
     for (int why = 0; why < REFUSAL_COUNT; why++) {
-        if (summary->refused_by[why] > 0) {
-            g_printerr("refused for %s: %d\n", refusal_name((enum refusal)why),
-                       summary->refused_by[why]);
+        if (refused->by[why] > 0) {
+            g_printerr("refused for %s: %d\n", refusal_name((enum refusal)why), refused->by[why]);
         }
     }
 }
 
-static json_t *json_refused(const struct export_summary *summary)
+static void print_text(json_t *value)
 {
-    json_t *list = json_array();
-    for (guint i = 0; i < summary->refused->len; i++) {
-        const struct export_refusal *refusal = summary->refused->pdata[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:I, s:s, s:s, s:s}", "why", refusal_name(refusal->why), "job",
-                            (json_int_t)refusal->job, "problem", refusal->problem, "solver",
-                            refusal->solver, "reason", refusal->reason));
-    }
-    return list;
+    char *text = json_dumps(value, JSON_COMPACT);
+    fputs(text, stdout);
+    free(text);
+    json_decref(value);
 }
 
-static json_t *json_refused_by(const struct export_summary *summary)
+/* *data: whether one was printed. */
+static void print_refusal(void *data, const struct export_refusal *refusal)
+{
+    bool *any = data;
+    fputs(*any ? "," : "", stdout);
+    *any = true;
+    print_text(json_pack("{s:s, s:I, s:s, s:s, s:s}", "why", refusal_name(refusal->why), "job",
+                         (json_int_t)refusal->job, "problem", refusal->problem, "solver",
+                         refusal->solver, "reason", refusal->reason));
+}
+
+static json_t *json_refused_by(const struct refusals *refused)
 {
     json_t *counts = json_object();
     for (int why = 0; why < REFUSAL_COUNT; why++) {
-        if (summary->refused_by[why] > 0) {
+        if (refused->by[why] > 0) {
             json_object_set_new(counts, refusal_name((enum refusal)why),
-                                json_integer(summary->refused_by[why]));
+                                json_integer(refused->by[why]));
         }
     }
     return counts;
 }
 
-static void print_json(const struct export_summary *summary)
+/* What was refused may be long: it is printed as it is read. */
+static bool print_json(const struct export_summary *summary, GError **error)
 {
+    bool any = false;
     json_t *files = json_array();
     for (guint i = 0; i < summary->files->len; i++) {
         json_array_append_new(files, json_string(summary->files->pdata[i]));
     }
-    json_t *object =
-        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "find_keys",
-                  summary->find_keys, "find_entries", summary->find_entries, "perf_configs",
-                  summary->perf_configs, "perf_records", summary->perf_records, "kernels",
-                  summary->kernels, "merged", summary->merged, "beyond_limits",
-                  summary->beyond_limits, "inexpressible", summary->inexpressible, "refused",
-                  json_refused(summary), "refused_by", json_refused_by(summary), "files", files);
+    json_t *object = json_pack(
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "find_keys", summary->find_keys,
+        "find_entries", summary->find_entries, "perf_configs", summary->perf_configs,
+        "perf_records", summary->perf_records, "kernels", summary->kernels, "merged",
+        summary->merged, "beyond_limits", summary->beyond_limits, "inexpressible",
+        summary->inexpressible, "refused_by", json_refused_by(&summary->refused), "files", files);
     char *text = json_dumps(object, JSON_COMPACT);
-    printf("%s\n", text);
+    printf("%.*s,\"refused\":[", (int)strlen(text) - 1, text);
     free(text);
     json_decref(object);
+    bool printed = refusals_each(&summary->refused, print_refusal, &any, error);
+    printf("]}\n");
+    return printed;
 }
 
 static bool run(const struct export_options *options, GError **error)
@@ -211,15 +221,16 @@ static bool run(const struct export_options *options, GError **error)
                                      options->dir, &summary, error)
                     : export_campaign(store, &options->wish, options->dir, &summary, error);
     if (done) {
-        print_refused(&summary);
+        print_refused(&summary.refused);
         if (options->json) {
-            print_json(&summary);
+            done = print_json(&summary, error);
         } else {
             print(&summary);
         }
-        if (summary.refused->len > 0) {
+        if (done && summary.refused.count > 0) {
             g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
-                        "%u results were refused and left out", summary.refused->len);
+                        "%" G_GINT64_FORMAT " results were refused and left out",
+                        summary.refused.count);
             done = false;
         }
     }

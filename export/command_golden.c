@@ -92,10 +92,11 @@ static bool run_propose(const struct options *options, Store *store, GError **er
         done = rows != NULL;
     }
     if (done) {
-        golden_print_summary(&summary, rows, options->json);
-        if (summary.refused->len > 0) {
+        done = golden_print_summary(&summary, rows, options->json, error);
+        if (done && summary.refused.count > 0) {
             g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
-                        "%u results were refused and left out", summary.refused->len);
+                        "%" G_GINT64_FORMAT " results were refused and left out",
+                        summary.refused.count);
             done = false;
         }
     }

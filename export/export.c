@@ -3,33 +3,9 @@
 #include "export/export_folder.h"
 #include "export/export_plan.h"
 
-const char *refusal_name(enum refusal why)
-{
-    static const char *const names[REFUSAL_COUNT] = {
-        [REFUSAL_DAMAGED] = "damaged row",
-        [REFUSAL_FOREIGN] = "foreign job",
-        [REFUSAL_UNVERIFIED] = "no verified outcome",
-        [REFUSAL_SOLVER] = "unknown solver",
-        [REFUSAL_CONFIG] = "unknown config",
-        [REFUSAL_TIME] = "impossible time",
-        [REFUSAL_KERNEL] = "wrong kernel",
-        [REFUSAL_SHARED_ROW] = "shared perf-db row",
-    };
-    return names[why];
-}
-
-static void refusal_free(void *data)
-{
-    struct export_refusal *refusal = data;
-    g_free(refusal->problem);
-    g_free(refusal->solver);
-    g_free(refusal->reason);
-    g_free(refusal);
-}
-
 void export_summary_clear(struct export_summary *summary)
 {
-    g_clear_pointer(&summary->refused, g_ptr_array_unref);
+    refusals_clear(&summary->refused);
     g_clear_pointer(&summary->files, g_ptr_array_unref);
 }
 
@@ -95,7 +71,7 @@ static bool write_chosen(struct export_work *work, GError **error)
         return write_files(work, EXPORT_COMPACT, error);
     }
     /* Where all was refused, that is what there is to say. */
-    return summary->refused->len > 0 ||
+    return summary->refused.count > 0 ||
            nothing(wish,
                    summary->beyond_limits > 0 ? "no result is within the limits"
                                               : "MIOpen's keys cannot express its problems",
@@ -122,9 +98,10 @@ static bool find_damage(struct export_work *work, bool *found, GError **error)
 /* What was counted of a choice is forgotten; another is made. */
 static void summary_begin_anew(struct export_summary *summary)
 {
-    GPtrArray *refused = summary->refused, *files = summary->files;
+    struct refusals refused = summary->refused;
+    GPtrArray *files = summary->files;
     *summary = (struct export_summary){.refused = refused, .files = files};
-    g_ptr_array_set_size(refused, 0);
+    refusals_begin_anew(&summary->refused);
 }
 
 /* *again: a code object that was chosen is damaged, the gate knows it now. */
@@ -199,7 +176,8 @@ bool export_campaign(Store *store, const struct export_wish *wish, const char *d
 {
     struct export_work work = {
         .store = store, .wish = wish, .summary = summary, .folder = {.fd = -1}};
-    summary->refused = g_ptr_array_new_with_free_func(refusal_free);
+    g_autofree char *refused = g_build_filename(dir, "refused", NULL);
+    refusals_init(&summary->refused, refused);
     summary->files = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *name = NULL;
     g_autofree char *target = find_target(store, wish, &name, error);

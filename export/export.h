@@ -10,6 +10,7 @@
 #define EXPORT_EXPORT_H
 
 #include "export/formats/export_error.h"
+#include "export/refusals.h"
 #include "schema/store.h"
 
 #define EXPORT_FIND    1u
@@ -32,30 +33,6 @@ struct export_wish {
     int part_results;          /* as many are in memory at a time; 0 for what is usual */
 };
 
-/* Why a result was left out, in the order of the looks. The numbers are this program's own; the names
- * are what scripts see. */
-enum refusal {
-    REFUSAL_DAMAGED,    /* its row is one that no worker makes */
-    REFUSAL_FOREIGN,    /* its job is not of the campaign */
-    REFUSAL_UNVERIFIED, /* no stored round of its job has it */
-    REFUSAL_SOLVER,     /* its solver is not in the registry, or at another revision */
-    REFUSAL_CONFIG,     /* its config is none that the solver takes for its problem today */
-    REFUSAL_TIME,       /* its time cannot be */
-    REFUSAL_KERNEL,     /* a kernel is away, damaged, or not of its solution */
-    REFUSAL_SHARED_ROW, /* it may not have the params of the perf-db row that it shares */
-    REFUSAL_COUNT,
-};
-/* "no verified outcome". Static. */
-const char *refusal_name(enum refusal why);
-
-/* A result that was left out: FAILURE_REFUSED_BY_CHECK. */
-struct export_refusal {
-    enum refusal why;
-    int64_t job;
-    char *problem, *solver; /* "" where its job is not of the campaign */
-    char *reason;
-};
-
 struct export_summary {
     int find_keys, find_entries;
     int perf_configs, perf_records;
@@ -64,8 +41,7 @@ struct export_summary {
     int beyond_limits; /* jobs without a result within the wish's limits */
     int inexpressible; /* problems that MIOpen's keys cannot express: they have an epilogue, and are in
                            the .sjdb alone */
-    GPtrArray *refused; /* struct export_refusal * */
-    int refused_by[REFUSAL_COUNT];
+    struct refusals refused;
     GPtrArray *files; /* paths written */
 };
 /* For a zeroed summary: frees what is in it. */

@@ -11,34 +11,27 @@ struct planner {
     GHashTable *jobs; /* of the part at hand: job id -> GPtrArray of its results */
 };
 
-static void refuse(struct planner *planner, enum refusal why, const struct spool_rival *refused)
+static bool refuse(struct planner *planner, const struct result *result, enum refusal why,
+                   char *reason, GError **error)
 {
-    struct export_refusal *refusal = g_new0(struct export_refusal, 1);
-    refusal->why = why;
-    refusal->job = refused->job;
-    refusal->problem = g_strdup(refused->problem);
-    refusal->solver = g_strdup(refused->solver);
-    refusal->reason = g_strdup(refused->reason);
-    g_ptr_array_add(planner->summary->refused, refusal);
-    planner->summary->refused_by[why]++;
-}
-
-static void refuse_result(struct planner *planner, const struct result *result, enum refusal why,
-                          const char *reason)
-{
-    char key[PROBLEM_KEY_MAX];
-    const struct spool_rival refused = {
+    char key[PROBLEM_KEY_MAX] = "";
+    const struct export_refusal refusal = {
+        .why = why,
         .job = result->job,
-        .problem = result->problem_id != 0 ? problem_key(&result->problem, key) : "",
+        .problem = key,
         .solver = result->solver,
         .reason = reason,
     };
-    refuse(planner, why, &refused);
+    if (result->problem_id != 0) {
+        problem_key(&result->problem, key);
+    }
+    return refusals_add(&planner->summary->refused, &refusal, error);
 }
 
-static void refuse_rival(void *data, const struct spool_rival *rival)
+static bool refuse_rival(void *data, const struct export_refusal *refusal, GError **error)
 {
-    refuse(data, REFUSAL_KERNEL, rival);
+    struct planner *planner = data;
+    return refusals_add(&planner->summary->refused, refusal, error);
 }
 
 /* ---- the results of a job ---- */
@@ -133,7 +126,7 @@ static bool gate_result(struct planner *planner, const struct result *result,
     struct candidate *candidate = gate_pass(planner->source->gate, result, &why, &reason);
     bool done = candidate == NULL || add_passed(planner, candidate, group, error);
     if (candidate == NULL) {
-        refuse_result(planner, result, why, reason);
+        done = refuse(planner, result, why, reason, error);
     }
     candidate_free(candidate);
     return done;
@@ -241,8 +234,8 @@ static bool give_way(struct planner *planner, const struct spool_loser *loser,
         candidate_free(candidate);
     }
     if (done && reason != NULL) {
-        refuse_result(planner, result, why, reason);
-        done = export_spool_set_files(planner->spool, loser->id, SPOOL_OWN, error);
+        done = refuse(planner, result, why, reason, error) &&
+               export_spool_set_files(planner->spool, loser->id, SPOOL_OWN, error);
     }
     return done;
 }

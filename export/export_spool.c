@@ -229,8 +229,26 @@ static bool find_rivals(struct export_spool *spool, bool epilogues, GError **err
     return found;
 }
 
+/* *reason: it may not have its names. */
+static bool refuse_rival(sqlite3_stmt *query, char *reason,
+                         bool (*refuse)(void *data, const struct export_refusal *refusal,
+                                        GError **error),
+                         void *data, GError **error)
+{
+    g_autofree char *problem = g_strdup(text_at(query, 2));
+    g_autofree char *solver = g_strdup(text_at(query, 3));
+    problem[strlen(problem) - 1] = '\0'; /* the '=' */
+    const struct export_refusal refusal = {.why = REFUSAL_KERNEL,
+                                           .job = sqlite3_column_int64(query, 1),
+                                           .problem = problem,
+                                           .solver = solver,
+                                           .reason = reason};
+    return refuse(data, &refusal, error);
+}
+
 bool export_spool_settle_names(struct export_spool *spool, bool epilogues,
-                               void (*refuse)(void *data, const struct spool_rival *rival),
+                               bool (*refuse)(void *data, const struct export_refusal *refusal,
+                                              GError **error),
                                void *data, GError **error)
 {
     if (!find_rivals(spool, epilogues, error)) {
@@ -240,19 +258,10 @@ bool export_spool_settle_names(struct export_spool *spool, bool epilogues,
     enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
     while (step == READ_ROW) {
         g_autofree char *reason = NULL;
-        g_autofree char *problem = g_strdup(text_at(query, 2));
-        problem[MAX(strlen(problem), 1) - 1] = '\0';
-        const struct spool_rival rival = {.id = sqlite3_column_int64(query, 0),
-                                          .job = sqlite3_column_int64(query, 1),
-                                          .problem = problem,
-                                          .solver = text_at(query, 3)};
-        bool done = code_names_bind(&spool->names, rival.id, &reason, error);
-        if (done && reason != NULL) {
-            struct spool_rival refused = rival;
-            refused.reason = reason;
-            refuse(data, &refused);
-            done = export_spool_set_files(spool, rival.id, 0, error);
-        }
+        int64_t id = sqlite3_column_int64(query, 0);
+        bool done = code_names_bind(&spool->names, id, &reason, error) &&
+                    (reason == NULL || (refuse_rival(query, reason, refuse, data, error) &&
+                                        export_spool_set_files(spool, id, 0, error)));
         step = done ? sqlite_step(query, error) : READ_FAILED;
     }
     sqlite3_finalize(query);

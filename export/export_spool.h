@@ -56,12 +56,9 @@ GPtrArray *export_spool_list_losers(struct export_spool *spool, int64_t after_jo
 /* Goes through the candidates whose code objects have a name that others have too, and lets the first ones
  * keep it; calls back for each of the others, which is removed then. epilogues: of problems with one, else
  * of the others. */
-struct spool_rival {
-    int64_t id, job;
-    const char *problem, *solver, *reason;
-};
 bool export_spool_settle_names(struct export_spool *spool, bool epilogues,
-                               void (*refuse)(void *data, const struct spool_rival *rival),
+                               bool (*refuse)(void *data, const struct export_refusal *refusal,
+                                              GError **error),
                                void *data, GError **error);
 /* All names are bound that candidates of MIOpen's files have. */
 bool export_spool_bind_names(struct export_spool *spool, GError **error);

@@ -30,19 +30,10 @@ const char *golden_finding_name(enum golden_finding finding)
     return names[finding];
 }
 
-static void refusal_free(void *data)
-{
-    struct golden_refusal *refusal = data;
-    g_free(refusal->problem);
-    g_free(refusal->solver);
-    g_free(refusal->reason);
-    g_free(refusal);
-}
-
 void golden_summary_clear(struct golden_summary *summary)
 {
     g_clear_pointer(&summary->target, g_free);
-    g_clear_pointer(&summary->refused, g_ptr_array_unref);
+    refusals_clear(&summary->refused);
 }
 
 struct comparison {
@@ -164,22 +155,11 @@ static enum golden_finding find_stale(const struct golden_entry *old)
     return old->fits ? GOLDEN_FINDING_COUNT : GOLDEN_OTHER_STACK;
 }
 
-static void refuse(struct golden_summary *summary, const struct golden_pair *pair)
-{
-    struct golden_refusal *refusal = g_new0(struct golden_refusal, 1);
-    refusal->job = pair->job;
-    refusal->problem = g_strdup(pair->problem);
-    refusal->solver = g_strdup(pair->solver);
-    refusal->reason = g_strdup_printf("%s: %s", refusal_name(pair->fresh.why), pair->reason);
-    g_ptr_array_add(summary->refused, refusal);
-}
-
 /* All that was kept of what is taken comes along: exports with limits choose among it. */
 static enum golden_finding judge(void *data, const struct golden_pair *pair)
 {
-    struct comparison *comparison = data;
+    const struct comparison *comparison = data;
     if (!pair->fresh.passes) {
-        refuse(comparison->summary, pair);
         return GOLDEN_REFUSED;
     }
     if (!pair->has_base) {
@@ -189,6 +169,12 @@ static enum golden_finding judge(void *data, const struct golden_pair *pair)
     return stale != GOLDEN_FINDING_COUNT
                ? stale
                : compare_times(comparison->wish, &pair->base, &pair->fresh);
+}
+
+static bool refuse(void *data, const struct export_refusal *refusal, GError **error)
+{
+    struct comparison *comparison = data;
+    return refusals_add(&comparison->summary->refused, refusal, error);
 }
 
 /* ---- proposing ---- */
@@ -221,6 +207,7 @@ static bool propose(struct comparison *comparison, GError **error)
     struct golden_summary *summary = comparison->summary;
     struct golden_spool *spool = &comparison->spool;
     if (!golden_spool_judge(spool, judge, comparison, error) ||
+        !golden_spool_list_refused(spool, refuse, comparison, error) ||
         !golden_spool_follow_names(spool, error) ||
         !golden_spool_count(spool, summary->counts, error) ||
         !golden_spool_list_takes(spool, TAKES_AT_ONCE, ask, comparison, error)) {
@@ -303,7 +290,8 @@ bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_
 {
     struct comparison comparison = {.store = store, .wish = wish, .summary = summary};
     memset(summary, 0, sizeof *summary);
-    summary->refused = g_ptr_array_new_with_free_func(refusal_free);
+    g_autofree char *refused = g_build_filename(g_get_tmp_dir(), "skipjack-refused", NULL);
+    refusals_init(&summary->refused, refused);
     struct campaign *campaign = store_get_campaign(store, wish->campaign, error);
     if (campaign == NULL) {
         return false;

@@ -46,17 +46,12 @@ enum golden_finding {
 /* "new problem". Static. */
 const char *golden_finding_name(enum golden_finding finding);
 
-struct golden_refusal {
-    int64_t job;
-    char *problem, *solver, *reason;
-};
-
 struct golden_summary {
     char *target;
     int base, version;                /* version 0: there is nothing to propose */
     bool is_new;                      /* false: it had been proposed before */
     int counts[GOLDEN_FINDING_COUNT]; /* entries */
-    GPtrArray *refused;               /* struct golden_refusal *, as many as were counted */
+    struct refusals refused;          /* as many as were counted */
 };
 void golden_summary_clear(struct golden_summary *summary);
 

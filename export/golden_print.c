@@ -214,17 +214,19 @@ static json_t *counts_json(const int *counts, int from, int to)
     return object;
 }
 
-static json_t *refused_json(const GPtrArray *refused)
+/* *data: whether one was printed. */
+static void print_refusal(void *data, const struct export_refusal *refusal)
 {
-    json_t *list = json_array();
-    for (guint i = 0; i < refused->len; i++) {
-        const struct golden_refusal *refusal = refused->pdata[i];
-        json_array_append_new(list,
-                              json_pack("{s:I, s:s, s:s, s:s}", "job", (json_int_t)refusal->job,
-                                        "problem", refusal->problem, "solver", refusal->solver,
-                                        "reason", refusal->reason));
-    }
-    return list;
+    bool *any = data;
+    g_autofree char *reason =
+        g_strdup_printf("%s: %s", refusal_name(refusal->why), refusal->reason);
+    json_t *object = json_pack("{s:I, s:s, s:s, s:s}", "job", (json_int_t)refusal->job, "problem",
+                               refusal->problem, "solver", refusal->solver, "reason", reason);
+    char *text = json_dumps(object, JSON_COMPACT);
+    printf("%s%s", *any ? "," : "", text);
+    *any = true;
+    free(text);
+    json_decref(object);
 }
 
 static void print_counts(const int *counts, const char *before, int from, int to)
@@ -236,29 +238,44 @@ static void print_counts(const int *counts, const char *before, int from, int to
     }
 }
 
-static void print_refused(const GPtrArray *refused)
+static void print_refused(const struct refusals *refused)
 {
-    for (guint i = 0; i < refused->len && i < NAMED_MAX; i++) {
-        const struct golden_refusal *refusal = refused->pdata[i];
-        g_printerr("refused: job %" G_GINT64_FORMAT ", %s, %s: %s\n", (gint64)refusal->job,
-                   refusal->problem, refusal->solver, refusal->reason);
+    for (guint i = 0; i < refused->listed->len && i < NAMED_MAX; i++) {
+        const struct export_refusal *refusal = refused->listed->pdata[i];
+        g_printerr("refused: job %" G_GINT64_FORMAT ", %s, %s: %s: %s\n", (gint64)refusal->job,
+                   refusal->problem, refusal->solver, refusal_name(refusal->why), refusal->reason);
     }
-    if (refused->len > NAMED_MAX) {
-        g_printerr("and %u more, --json names all\n", refused->len - NAMED_MAX);
+    if (refused->count > NAMED_MAX) {
+        g_printerr("and %" G_GINT64_FORMAT " more, --json names all\n", refused->count - NAMED_MAX);
     }
 }
 
-void golden_print_summary(const struct golden_summary *summary, const GPtrArray *rows, bool json)
+/* What was refused may be long: it is printed as it is read. */
+static bool print_summary_json(const struct golden_summary *summary, const GPtrArray *rows,
+                               GError **error)
 {
-    print_refused(summary->refused);
+    bool any = false;
+    json_t *object = json_pack(
+        "{s:s, s:i, s:o, s:b, s:o, s:o, s:o}", "target", summary->target, "base", summary->base,
+        "version", number_or_null(summary->version), "new", summary->is_new, "taken",
+        counts_json(summary->counts, 0, GOLDEN_TAKEN_COUNT), "not_taken",
+        counts_json(summary->counts, GOLDEN_TAKEN_COUNT, GOLDEN_FINDING_COUNT), "rows",
+        changes_json(rows));
+    char *text = json_dumps(object, JSON_COMPACT);
+    printf("%.*s,\"refused\":[", (int)strlen(text) - 1, text);
+    free(text);
+    json_decref(object);
+    bool printed = refusals_each(&summary->refused, print_refusal, &any, error);
+    printf("]}\n");
+    return printed;
+}
+
+bool golden_print_summary(const struct golden_summary *summary, const GPtrArray *rows, bool json,
+                          GError **error)
+{
+    print_refused(&summary->refused);
     if (json) {
-        print_json(json_pack(
-            "{s:s, s:i, s:o, s:b, s:o, s:o, s:o, s:o}", "target", summary->target, "base",
-            summary->base, "version", number_or_null(summary->version), "new", summary->is_new,
-            "taken", counts_json(summary->counts, 0, GOLDEN_TAKEN_COUNT), "not_taken",
-            counts_json(summary->counts, GOLDEN_TAKEN_COUNT, GOLDEN_FINDING_COUNT), "refused",
-            refused_json(summary->refused), "rows", changes_json(rows)));
-        return;
+        return print_summary_json(summary, rows, error);
     }
     if (summary->version == 0) {
         printf("%s: nothing to propose on version %d\n", summary->target, summary->base);
@@ -272,4 +289,5 @@ void golden_print_summary(const struct golden_summary *summary, const GPtrArray 
         printf("to see its rows: skipjack golden diff %d %d --target %s\n", summary->base,
                summary->version, summary->target);
     }
+    return true;
 }

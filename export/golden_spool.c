@@ -199,7 +199,7 @@ bool golden_spool_settle(struct golden_spool *spool, enum golden_side side, GErr
 /* ---- what is found of them ---- */
 
 #define PAIRS                                                                                      \
-    "SELECT f.id, f.job, f.problem, f.solver, f.reason, f.passes, f.why, f.fits, f.median_ms,"     \
+    "SELECT f.id, f.passes, f.why, f.fits, f.median_ms,"                                           \
     " f.spread, b.id IS NOT NULL, b.passes, b.why, b.fits, b.median_ms, b.spread,"                 \
     " EXISTS (SELECT 1 FROM entries p WHERE p.side = 0 AND p.problem_id = f.problem_id)"           \
     " FROM entries f LEFT JOIN entries b ON b.side = 0 AND b.key = f.key WHERE f.side = 1"         \
@@ -225,18 +225,39 @@ bool golden_spool_judge(struct golden_spool *spool,
     while (step == READ_ROW) {
         const struct golden_pair pair = {
             .id = sqlite3_column_int64(query, 0),
-            .job = sqlite3_column_int64(query, 1),
-            .problem = text_at(query, 2),
-            .solver = text_at(query, 3),
-            .reason = text_at(query, 4),
-            .fresh = entry_at(query, 5),
-            .has_base = sqlite3_column_int(query, 10) != 0,
-            .base = entry_at(query, 11),
-            .has_problem = sqlite3_column_int(query, 16) != 0,
+            .fresh = entry_at(query, 1),
+            .has_base = sqlite3_column_int(query, 6) != 0,
+            .base = entry_at(query, 7),
+            .has_problem = sqlite3_column_int(query, 12) != 0,
         };
         int64_t found = judge(data, &pair);
         step = sqlite_do(spool->judge, error, "ll", pair.id, found) ? sqlite_step(query, error)
                                                                     : READ_FAILED;
+    }
+    sqlite3_finalize(query);
+    return step == READ_END;
+}
+
+#define REFUSED                                                                                    \
+    "SELECT job, problem, solver, reason, why FROM entries WHERE side = 1 AND NOT passes"          \
+    " ORDER BY problem, median_ms, solver, job"
+
+bool golden_spool_list_refused(struct golden_spool *spool,
+                               bool (*refuse)(void *data, const struct export_refusal *refusal,
+                                              GError **error),
+                               void *data, GError **error)
+{
+    sqlite3_stmt *query = sqlite_statement(spool->db, REFUSED, error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    while (step == READ_ROW) {
+        const struct export_refusal refusal = {
+            .why = (enum refusal)sqlite3_column_int(query, 4),
+            .job = sqlite3_column_int64(query, 0),
+            .problem = (char *)text_at(query, 1), /* they are copied from here */
+            .solver = (char *)text_at(query, 2),
+            .reason = (char *)text_at(query, 3),
+        };
+        step = refuse(data, &refusal, error) ? sqlite_step(query, error) : READ_FAILED;
     }
     sqlite3_finalize(query);
     return step == READ_END;

@@ -44,13 +44,16 @@ struct golden_pair {
     int64_t id; /* of the campaign's entry */
     struct golden_entry fresh, base;
     bool has_base, has_problem; /* the base knows the entry; the problem, with any solver */
-    int64_t job;
-    const char *problem, *solver, *reason; /* valid in the call */
 };
 /* Calls back for each of the campaign's entries, by problem and time; what it returns is found of it. */
 bool golden_spool_judge(struct golden_spool *spool,
                         enum golden_finding (*judge)(void *data, const struct golden_pair *pair),
                         void *data, GError **error);
+/* Calls back for those of the campaign that do not pass, until it returns false. */
+bool golden_spool_list_refused(struct golden_spool *spool,
+                               bool (*refuse)(void *data, const struct export_refusal *refusal,
+                                              GError **error),
+                               void *data, GError **error);
 /* Takes also those whose entry in the base has a kernel of the name of another one that is taken. */
 bool golden_spool_follow_names(struct golden_spool *spool, GError **error);
 /* counts[GOLDEN_FINDING_COUNT]. */

@@ -271,9 +271,9 @@ static int run_export(char **words)
     gint64 start = g_get_monotonic_time();
     export_campaign(store, &wish, words[3], &summary, &error);
     g_assert_no_error(error);
-    printf("%g %" G_GINT64_FORMAT " %d %d %d %u\n",
+    printf("%g %" G_GINT64_FORMAT " %d %d %d %d\n",
            (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC, peak_kib(), summary.find_keys,
-           summary.perf_records, summary.kernels, summary.refused->len);
+           summary.perf_records, summary.kernels, (int)summary.refused.count);
     export_summary_clear(&summary);
     store_close(store);
     return 0;

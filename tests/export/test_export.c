@@ -37,7 +37,7 @@ static void campaign_is_exported_and_passes_check(void)
     g_assert_no_error(error);
     g_assert_cmpint(summary.find_keys, ==, 3);
     g_assert_cmpint(summary.perf_records, >, 0);
-    g_assert_cmpuint(summary.refused->len, ==, 0);
+    g_assert_cmpint(summary.refused.count, ==, 0);
     g_assert_cmpuint(summary.files->len, ==, G_N_ELEMENTS(names));
     for (guint i = 0; i < summary.files->len; i++) {
         g_autoptr(CheckReport) report = check_file(summary.files->pdata[i]);
@@ -129,9 +129,9 @@ static void result_without_its_kernel_is_left_out_and_named(void)
     farm.lose_kernels = true;
     export_farm_work(&farm);
     g_assert_true(export_to(&farm, temp_folder_path(folder, ""), EXPORT_ALL, &summary, NULL));
-    g_assert_cmpuint(summary.refused->len, >, 0);
-    for (guint i = 0; i < summary.refused->len; i++) {
-        const struct export_refusal *refusal = summary.refused->pdata[i];
+    g_assert_cmpint(summary.refused.count, >, 0);
+    for (guint i = 0; i < summary.refused.listed->len; i++) {
+        const struct export_refusal *refusal = summary.refused.listed->pdata[i];
         g_assert_cmpstr(refusal->problem, ==, export_farm_keys[0]);
         g_assert_nonnull(strstr(refusal->reason, "is not in the database"));
     }
@@ -213,10 +213,10 @@ static void what_is_wrong_is_refused_by_name_and_the_rest_exported(void)
         g_assert_no_error(error);
         /* A fault that is not of the first job alone is of all that are like it. */
         bool of_one = strstr(faults[i].sql, FIRST) != NULL || strstr(faults[i].sql, JOB) != NULL;
-        g_test_message("%s: %u refused", faults[i].sql, summary.refused->len);
-        g_assert_cmpint(summary.refused_by[faults[i].why], ==, (int)summary.refused->len);
-        g_assert_cmpuint(summary.refused->len, >, 0);
-        g_assert_true(!of_one || (summary.refused->len == 1 && summary.files->len == 2));
+        g_test_message("%s: %d refused", faults[i].sql, (int)summary.refused.count);
+        g_assert_cmpint(summary.refused.by[faults[i].why], ==, (int)summary.refused.count);
+        g_assert_cmpint(summary.refused.count, >, 0);
+        g_assert_true(!of_one || (summary.refused.count == 1 && summary.files->len == 2));
         run(&farm, "ROLLBACK");
         export_summary_clear(&summary);
     }

@@ -126,7 +126,7 @@ static void export_in_parts(const struct export_farm *farm, int size, bool golde
                          : export_campaign(farm->store, &wish, dir, &summary, &error));
     g_assert_no_error(error);
     g_assert_cmpint(summary.find_keys, ==, EXPORT_FARM_KEYS);
-    g_assert_cmpuint(summary.refused->len, ==, 0);
+    g_assert_cmpint(summary.refused.count, ==, 0);
     export_summary_clear(&summary);
 }
 

@@ -149,7 +149,7 @@ static void scene_init(struct scene *scene)
     scene->gate.kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
     scene->gate.damaged = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     scene->results = g_ptr_array_new_with_free_func(free_result);
-    scene->summary.refused = g_ptr_array_new();
+    refusals_init(&scene->summary.refused, temp_folder_path(scene->folder, "refused"));
     scene->lines = g_ptr_array_new_with_free_func(g_free);
     scene->own_lines = g_ptr_array_new_with_free_func(g_free);
     scene->records = g_ptr_array_new_with_free_func(g_free);
@@ -159,13 +159,6 @@ static void scene_init(struct scene *scene)
 static void scene_clear(struct scene *scene)
 {
     gate_clear(&scene->gate);
-    for (guint i = 0; i < scene->summary.refused->len; i++) {
-        struct export_refusal *refusal = scene->summary.refused->pdata[i];
-        g_free(refusal->problem);
-        g_free(refusal->solver);
-        g_free(refusal->reason);
-        g_free(refusal);
-    }
     export_summary_clear(&scene->summary);
     g_ptr_array_unref(scene->results);
     g_ptr_array_unref(scene->lines);
@@ -269,8 +262,9 @@ static const char *own_line(const struct scene *scene, guint index)
 
 static const char *reason(const struct scene *scene, guint index)
 {
-    return index < scene->summary.refused->len
-               ? ((const struct export_refusal *)scene->summary.refused->pdata[index])->reason
+    return index < scene->summary.refused.listed->len
+               ? ((const struct export_refusal *)scene->summary.refused.listed->pdata[index])
+                     ->reason
                : "";
 }
 
@@ -294,7 +288,7 @@ static void best_four_are_sorted_by_time_then_name(void)
             "ConvD", "0.5", "Fwd") ";" ENTRY("ConvB", "1", "Fwd"));
     g_assert_cmpint(scene.summary.find_entries, ==, 4);
     g_assert_cmpint(scene.summary.perf_records, ==, 1);
-    g_assert_cmpuint(scene.summary.refused->len, ==, 0);
+    g_assert_cmpint(scene.summary.refused.count, ==, 0);
     scene_clear(&scene);
 }
 
@@ -500,7 +494,7 @@ static void result_that_does_not_pass_is_named_with_the_reason(void)
             g_test_message("%zu: '%s'", i, reason(&scene, 0));
             g_test_fail();
         }
-        g_assert_cmpint(scene.summary.refused_by[cases[i].why], ==, 1);
+        g_assert_cmpint(scene.summary.refused.by[cases[i].why], ==, 1);
         g_assert_cmpint(scene.summary.find_entries, ==, 1);
         g_assert_cmpuint(scene.records->len, ==, 0);
         g_assert_cmpuint(scene.kernels->len, ==, 1);
@@ -540,7 +534,7 @@ static void names_go_to_problems_without_epilogues_first(void)
     fused->kept.kernel_keys = g_strdup("other");
     add_kernel(&scene, "other", "-DCONFIG=0 -DHEIGHT=56", "another");
     choose(&scene);
-    g_assert_cmpint(scene.summary.refused_by[REFUSAL_KERNEL], ==, 1);
+    g_assert_cmpint(scene.summary.refused.by[REFUSAL_KERNEL], ==, 1);
     g_assert_nonnull(strstr(reason(&scene, 0), "another code object has the name"));
     g_assert_cmpint(scene.summary.find_keys, ==, 1);
     g_assert_cmpuint(scene.own_lines->len, ==, 1);
@@ -562,7 +556,7 @@ static void who_gives_way_may_not_take_another_name(void)
     add_kernel(&scene, "other", "-DCONFIG=2 -DHEIGHT=56", "another");
     choose(&scene);
     g_assert_cmpint(scene.summary.merged, ==, 1);
-    g_assert_cmpint(scene.summary.refused_by[REFUSAL_KERNEL], ==, 1);
+    g_assert_cmpint(scene.summary.refused.by[REFUSAL_KERNEL], ==, 1);
     g_assert_cmpuint(scene.lines->len, ==, 2);
     g_assert_cmpuint(scene.own_lines->len, ==, 3);
     g_assert_cmpstr(own_line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1", "BwdData"));

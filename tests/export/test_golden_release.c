@@ -56,7 +56,7 @@ static const char *release(const struct export_farm *farm, TempFolder *folder, c
     const char *dir = temp_folder_path(folder, name);
     golden_release(farm->store, word, NULL, &everything, dir, &summary, &error);
     g_assert_no_error(error);
-    g_assert_cmpuint(summary.refused->len, ==, 0);
+    g_assert_cmpint(summary.refused.count, ==, 0);
     g_assert_cmpuint(summary.files->len, ==, G_N_ELEMENTS(names) + 1);
     export_summary_clear(&summary);
     return dir;
@@ -261,8 +261,8 @@ static void what_does_not_hold_any_more_is_refused(void)
     g_assert_true(golden_release(farm.store, "1", EXPORT_FARM_TARGET, &everything,
                                  temp_folder_path(folder, "out"), &summary, &error));
     g_assert_no_error(error);
-    g_assert_cmpint(summary.refused_by[REFUSAL_CONFIG], ==, 1);
-    g_assert_cmpuint(summary.refused->len, ==, 1);
+    g_assert_cmpint(summary.refused.by[REFUSAL_CONFIG], ==, 1);
+    g_assert_cmpint(summary.refused.count, ==, 1);
     g_assert_cmpuint(summary.files->len, ==, G_N_ELEMENTS(names) + 1);
     export_summary_clear(&summary);
     export_farm_clear(&farm);
