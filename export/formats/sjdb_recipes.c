@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* Numbers of a list that stand for something else. */
-enum { FORM_ENTRY = 0, LAUNCH_KERNEL = 0, LAUNCH_FORM = 1, RECIPE_PARAMS = 0, RECIPE_LAUNCHES = 2 };
-
 _Static_assert((int)ARG_TENSOR == SKIPJACKDB_ARG_TENSOR && (int)ARG_STRIDE == SKIPJACKDB_ARG_STRIDE,
                "kinds of arguments");
 _Static_assert((int)TENSOR_X == SKIPJACKDB_TENSOR_X && (int)TENSOR_Y == SKIPJACKDB_TENSOR_Y,
@@ -15,19 +12,131 @@ _Static_assert(SOLUTION_LAUNCHES_MAX <= SKIPJACKDB_LAUNCHES_MAX &&
                    LAUNCH_ARGS_MAX <= SKIPJACKDB_ARGS_MAX,
                "what a reader takes");
 
+/* ---- records ---- */
+
+#define LENGTH_BYTES 2
+#define RECORD_MAX   UINT16_MAX
+#define CHUNK_BYTES  (64 * 1024)
+_Static_assert((LAUNCH_ARGS_MAX + 8) * 40 <= RECORD_MAX, "4 numbers of 10 bytes an argument");
+
+static gsize record_length(const void *record)
+{
+    const guint8 *bytes = record;
+    return bytes[0] | (gsize)bytes[1] << 8;
+}
+
+static const guint8 *record_bytes(const void *record)
+{
+    return (const guint8 *)record + LENGTH_BYTES;
+}
+
+static guint record_hash(gconstpointer record)
+{
+    return (guint)sjdb_checksum(record, LENGTH_BYTES + record_length(record), SJDB_CHECK_SEED);
+}
+
+/* Shorter ones first where one begins with the other. */
+static int compare_records(const void *a, const void *b)
+{
+    gsize one = record_length(a), other = record_length(b);
+    int order = memcmp(record_bytes(a), record_bytes(b), MIN(one, other));
+    return order != 0 ? order : (one > other) - (one < other);
+}
+
+static gboolean record_equal(gconstpointer a, gconstpointer b)
+{
+    return compare_records(a, b) == 0;
+}
+
+static void records_init(struct sjdb_records *records)
+{
+    records->bytes = g_string_chunk_new(CHUNK_BYTES);
+    records->ids = g_hash_table_new(record_hash, record_equal);
+    records->by_id = g_ptr_array_new();
+}
+
+static void records_clear(struct sjdb_records *records)
+{
+    g_clear_pointer(&records->bytes, g_string_chunk_free);
+    g_clear_pointer(&records->ids, g_hash_table_unref);
+    g_clear_pointer(&records->by_id, g_ptr_array_unref);
+}
+
+static GByteArray *record_new(void)
+{
+    static const guint8 length[LENGTH_BYTES];
+    return g_byte_array_append(g_byte_array_new(), length, LENGTH_BYTES);
+}
+
+static void append(GByteArray *record, uint64_t number)
+{
+    do {
+        guint8 byte = (guint8)((number & 0x7f) | (number > 0x7f ? 0x80 : 0));
+        g_byte_array_append(record, &byte, 1);
+        number >>= 7;
+    } while (number > 0);
+}
+
+static void append_signed(GByteArray *record, int64_t number)
+{
+    append(record, sjdb_zigzag((uint64_t)number));
+}
+
+/* The next number of a record that append() made. */
+static uint64_t take(const guint8 **at)
+{
+    uint64_t number = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        guint8 byte = *(*at)++;
+        number |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            return number;
+        }
+    }
+}
+
+static void set_length(GByteArray *record)
+{
+    gsize length = record->len - LENGTH_BYTES;
+    g_assert(length <= RECORD_MAX);
+    record->data[0] = (guint8)(length & 0xff);
+    record->data[1] = (guint8)(length >> 8);
+}
+
+static const char *keep(struct sjdb_records *records, GByteArray *record)
+{
+    set_length(record);
+    return g_string_chunk_insert_len(records->bytes, (const char *)record->data, record->len);
+}
+
+static guint32 records_add(struct sjdb_records *records, GByteArray *record)
+{
+    gpointer known = NULL;
+    set_length(record);
+    if (g_hash_table_lookup_extended(records->ids, record->data, NULL, &known)) {
+        return GPOINTER_TO_UINT(known);
+    }
+    guint32 id = records->by_id->len;
+    g_ptr_array_add(records->by_id, (void *)keep(records, record));
+    g_hash_table_insert(records->ids, records->by_id->pdata[id], GUINT_TO_POINTER(id));
+    return id;
+}
+
 void sjdb_recipes_init(struct sjdb_recipes *recipes)
 {
-    sjdb_lists_init(&recipes->forms);
-    sjdb_lists_init(&recipes->launches);
-    sjdb_lists_init(&recipes->recipes);
+    records_init(&recipes->forms);
+    records_init(&recipes->launches);
+    records_init(&recipes->recipes);
 }
 
 void sjdb_recipes_clear(struct sjdb_recipes *recipes)
 {
-    sjdb_lists_clear(&recipes->forms);
-    sjdb_lists_clear(&recipes->launches);
-    sjdb_lists_clear(&recipes->recipes);
+    records_clear(&recipes->forms);
+    records_clear(&recipes->launches);
+    records_clear(&recipes->recipes);
 }
+
+/* ---- adding ---- */
 
 bool sjdb_recipes_check(const struct solution *solution, GError **error)
 {
@@ -46,24 +155,9 @@ bool sjdb_recipes_check(const struct solution *solution, GError **error)
     return true;
 }
 
-static void append(GArray *numbers, uint64_t number)
+static guint32 add_form(struct sjdb_records *forms, const struct launch *launch, uint64_t entry)
 {
-    g_array_append_val(numbers, number);
-}
-
-static void append_signed(GArray *numbers, int64_t number)
-{
-    append(numbers, sjdb_zigzag((uint64_t)number));
-}
-
-static guint32 add_list(struct sjdb_lists *lists, const GArray *numbers)
-{
-    return sjdb_lists_add(lists, (const uint64_t *)(const void *)numbers->data, numbers->len);
-}
-
-static guint32 add_form(struct sjdb_lists *forms, const struct launch *launch, uint64_t entry)
-{
-    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GByteArray) numbers = record_new();
     append(numbers, entry);
     for (int i = 0; i < 3; i++) {
         append(numbers, (uint64_t)launch->block[i]);
@@ -81,11 +175,11 @@ static guint32 add_form(struct sjdb_lists *forms, const struct launch *launch, u
             append_signed(numbers, arg->factor);
         }
     }
-    return add_list(forms, numbers);
+    return records_add(forms, numbers);
 }
 
 /* What the form leaves open. */
-static void append_value(GArray *numbers, const struct launch_arg *arg)
+static void append_value(GByteArray *numbers, const struct launch_arg *arg)
 {
     float real = (float)arg->real;
     uint32_t bits = 0;
@@ -105,7 +199,7 @@ static void append_value(GArray *numbers, const struct launch_arg *arg)
 static guint32 add_launch(struct sjdb_recipes *recipes, const struct launch *launch, uint64_t entry,
                           uint64_t kernel)
 {
-    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GByteArray) numbers = record_new();
     append(numbers, kernel);
     append(numbers, add_form(&recipes->forms, launch, entry));
     for (int i = 0; i < 3; i++) {
@@ -114,80 +208,86 @@ static guint32 add_launch(struct sjdb_recipes *recipes, const struct launch *lau
     for (int i = 0; i < launch->arg_count; i++) {
         append_value(numbers, &launch->args[i]);
     }
-    return add_list(&recipes->launches, numbers);
+    return records_add(&recipes->launches, numbers);
 }
 
 guint32 sjdb_recipes_add(struct sjdb_recipes *recipes, const struct solution *solution,
                          uint64_t params, const uint64_t *entries, const uint64_t *kernels)
 {
-    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GByteArray) numbers = record_new();
     append(numbers, params);
     append(numbers, solution->workspace_bytes);
     for (int i = 0; i < solution->launch_count; i++) {
         append(numbers, add_launch(recipes, &solution->launches[i], entries[i], kernels[i]));
     }
-    return add_list(&recipes->recipes, numbers);
+    return records_add(&recipes->recipes, numbers);
 }
 
 /* ---- writing ---- */
 
-static uint64_t *list_at(const struct sjdb_lists *lists, guint32 id, guint *count)
-{
-    uint64_t start = g_array_index(lists->starts, uint64_t, id);
-    *count = (guint)(g_array_index(lists->starts, uint64_t, id + 1) - start);
-    return &g_array_index(lists->items, uint64_t, start);
-}
+/* What the ids of a sort of records become: none of them where all numbers stay. */
+struct renaming {
+    /* Of the number at that place; behind the last place, as there. 0 is none in params. */
+    const GArray *ranks[3];
+    bool none_is_0;
+};
 
-static guint list_count(const struct sjdb_lists *lists)
+static void rename_number(const struct renaming *renaming, int place, uint64_t number,
+                          GByteArray *renamed)
 {
-    return lists->starts->len - 1;
-}
-
-static void rename_number(uint64_t *number, const GArray *ranks)
-{
-    *number = g_array_index(ranks, guint32, *number);
-}
-
-static gint compare_lists(gconstpointer a, gconstpointer b, gpointer data)
-{
-    guint count, other_count;
-    const uint64_t *one = list_at(data, *(const guint32 *)a, &count);
-    const uint64_t *other = list_at(data, *(const guint32 *)b, &other_count);
-    for (guint i = 0; i < MIN(count, other_count); i++) {
-        if (one[i] != other[i]) {
-            return one[i] < other[i] ? -1 : 1;
-        }
+    const GArray *ranks = renaming->ranks[MIN(place, 2)];
+    bool optional = place == 0 && renaming->none_is_0;
+    if (ranks == NULL || (optional && number == 0)) {
+        append(renamed, number);
+    } else if (optional) {
+        append(renamed, 1 + (uint64_t)g_array_index(ranks, guint32, number - 1));
+    } else {
+        append(renamed, g_array_index(ranks, guint32, number));
     }
-    return (count > other_count) - (count < other_count);
 }
 
-static void append_varint(GByteArray *bytes, uint64_t number)
+static void rename_all(struct sjdb_records *records, const struct renaming *renaming)
 {
-    do {
-        guint8 byte = (guint8)((number & 0x7f) | (number > 0x7f ? 0x80 : 0));
-        g_byte_array_append(bytes, &byte, 1);
-        number >>= 7;
-    } while (number > 0);
+    struct sjdb_records renamed;
+    records_init(&renamed);
+    for (guint i = 0; i < records->by_id->len; i++) {
+        const guint8 *at = record_bytes(records->by_id->pdata[i]);
+        const guint8 *end = at + record_length(records->by_id->pdata[i]);
+        g_autoptr(GByteArray) record = record_new();
+        for (int place = 0; at < end; place++) {
+            rename_number(renaming, place, take(&at), record);
+        }
+        g_ptr_array_add(renamed.by_id, (void *)keep(&renamed, record));
+    }
+    records_clear(records);
+    *records = renamed;
 }
 
-/* Writes lists in the order of their numbers, and gives back where each stands. */
-static GArray *write_lists(struct sjdb_lists *lists, enum sjdb_kind starts_kind, SjdbFile *file)
+static gint by_bytes(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const GPtrArray *by_id = data;
+    return compare_records(by_id->pdata[*(const guint32 *)a], by_id->pdata[*(const guint32 *)b]);
+}
+
+/* Writes records in byte order, and gives back where each stands. */
+static GArray *write_records(struct sjdb_records *records, const struct renaming *renaming,
+                             enum sjdb_kind starts_kind, SjdbFile *file)
 {
     g_autoptr(GArray) order = g_array_new(FALSE, FALSE, sizeof(guint32));
     g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    for (guint32 i = 0; i < list_count(lists); i++) {
+    uint64_t start = 0;
+    rename_all(records, renaming);
+    for (guint32 i = 0; i < records->by_id->len; i++) {
         g_array_append_val(order, i);
     }
-    g_array_sort_with_data(order, compare_lists, lists);
-    append(starts, 0);
+    g_array_sort_with_data(order, by_bytes, records->by_id);
+    g_array_append_val(starts, start);
     for (guint i = 0; i < order->len; i++) {
-        guint count;
-        const uint64_t *numbers = list_at(lists, g_array_index(order, guint32, i), &count);
-        for (guint n = 0; n < count; n++) {
-            append_varint(bytes, numbers[n]);
-        }
-        append(starts, bytes->len);
+        const void *record = records->by_id->pdata[g_array_index(order, guint32, i)];
+        g_byte_array_append(bytes, record_bytes(record), (guint)record_length(record));
+        start = bytes->len;
+        g_array_append_val(starts, start);
     }
     sjdb_file_add_array(file, starts_kind, starts);
     sjdb_file_add_bytes(file, starts_kind + 1, bytes->data, bytes->len);
@@ -197,29 +297,14 @@ static GArray *write_lists(struct sjdb_lists *lists, enum sjdb_kind starts_kind,
 GArray *sjdb_recipes_write(struct sjdb_recipes *recipes, const GArray *text_ranks,
                            const GArray *kernel_ranks, SjdbFile *file)
 {
-    guint count;
-    if (list_count(&recipes->recipes) == 0) {
+    if (recipes->recipes.by_id->len == 0) {
         return g_array_new(FALSE, FALSE, sizeof(guint32));
     }
-    for (guint32 i = 0; i < list_count(&recipes->forms); i++) {
-        rename_number(&list_at(&recipes->forms, i, &count)[FORM_ENTRY], text_ranks);
-    }
-    g_autoptr(GArray) forms = write_lists(&recipes->forms, SJDB_FORM_STARTS, file);
-    for (guint32 i = 0; i < list_count(&recipes->launches); i++) {
-        uint64_t *launch = list_at(&recipes->launches, i, &count);
-        rename_number(&launch[LAUNCH_KERNEL], kernel_ranks);
-        rename_number(&launch[LAUNCH_FORM], forms);
-    }
-    g_autoptr(GArray) launches = write_lists(&recipes->launches, SJDB_LAUNCH_STARTS, file);
-    for (guint32 i = 0; i < list_count(&recipes->recipes); i++) {
-        uint64_t *recipe = list_at(&recipes->recipes, i, &count);
-        if (recipe[RECIPE_PARAMS] > 0) {
-            recipe[RECIPE_PARAMS] =
-                1 + (uint64_t)g_array_index(text_ranks, guint32, recipe[RECIPE_PARAMS] - 1);
-        }
-        for (guint n = RECIPE_LAUNCHES; n < count; n++) {
-            rename_number(&recipe[n], launches);
-        }
-    }
-    return write_lists(&recipes->recipes, SJDB_RECIPE_STARTS, file);
+    const struct renaming of_forms = {{text_ranks, NULL, NULL}, false};
+    g_autoptr(GArray) forms = write_records(&recipes->forms, &of_forms, SJDB_FORM_STARTS, file);
+    const struct renaming of_launches = {{kernel_ranks, forms, NULL}, false};
+    g_autoptr(GArray) launches =
+        write_records(&recipes->launches, &of_launches, SJDB_LAUNCH_STARTS, file);
+    const struct renaming of_recipes = {{text_ranks, NULL, launches}, true};
+    return write_records(&recipes->recipes, &of_recipes, SJDB_RECIPE_STARTS, file);
 }

@@ -8,8 +8,14 @@
 #include "export/formats/sjdb_rows.h"
 #include "solvers/solution.h"
 
+/* Records of numbers, each once, as they are in the file but for the ids in them. */
+struct sjdb_records {
+    GStringChunk *bytes;
+    GHashTable *ids;  /* a record to its id */
+    GPtrArray *by_id; /* records: their length in two bytes, then they */
+};
 struct sjdb_recipes {
-    struct sjdb_lists forms, launches, recipes;
+    struct sjdb_records forms, launches, recipes;
 };
 void sjdb_recipes_init(struct sjdb_recipes *recipes);
 void sjdb_recipes_clear(struct sjdb_recipes *recipes);

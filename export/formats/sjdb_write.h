@@ -1,7 +1,7 @@
 /*
  * Writes a .sjdb file: find entries, perf params, solutions and kernels of one target in a file that
  * libskipjackdb maps and reads (export/reader/FORMAT.md). Until it is written, what is added is kept in
- * memory, about 30 bytes an entry and 400 a solution, and code objects in a temporary file beside it.
+ * memory, about 30 bytes an entry and 300 a solution, and code objects in a temporary file beside it.
  * Equal contents give equal bytes, in whatever order they came.
  */
 #ifndef EXPORT_SJDB_WRITE_H

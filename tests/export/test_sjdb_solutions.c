@@ -194,6 +194,18 @@ static void assert_sample(const skipjackdb *db, const struct sample *sample)
     }
 }
 
+/* What the file has more for its solutions. */
+static uint64_t solution_bytes(const skipjackdb *db)
+{
+    struct skipjackdb_section section = {.size = sizeof section};
+    uint64_t bytes = 0;
+    for (size_t i = 0; skipjackdb_section_at(db, i, &section) == SKIPJACKDB_OK; i++) {
+        bool of_recipes = section.kind >= SJDB_RECIPE_STARTS && section.kind <= SJDB_FORMS;
+        bytes += of_recipes || section.kind >= SJDB_SOLVED ? section.bytes : 0;
+    }
+    return bytes;
+}
+
 static void solutions_of_all_solvers_read_back(void)
 {
     static const char *const targets[] = {"gfx90a68", "cpu-skylake-avx512_2", "sm_90_132_80g"};
@@ -207,7 +219,9 @@ static void solutions_of_all_solvers_read_back(void)
             add_kernels(writer, samples->pdata[i]);
         }
         skipjackdb *db = finish_and_open(writer, path);
-        g_test_message("%s: %u solutions", targets[t], samples->len);
+        g_test_message("%s: %u solutions, %.0f bytes each", targets[t], samples->len,
+                       (double)solution_bytes(db) / samples->len);
+        g_assert_cmpuint(solution_bytes(db) / samples->len, <, 128);
         g_assert_cmpuint(samples->len, >, 150);
         for (guint i = 0; i < samples->len; i++) {
             assert_sample(db, samples->pdata[i]);
