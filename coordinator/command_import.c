@@ -49,7 +49,8 @@ static const struct cli cli = {
         "(text or SQLite) and lists of keys, each also compressed with bzip2. Every line "
         "that cannot be used is named on stderr. With --foreign the times and perf configs of "
         "find-dbs and perf-dbs of one target become a campaign that somebody else measured: to "
-        "look at and to compare with, never verified, worked on or exported.",
+        "look at, to compare with and for searches to begin from, never verified, worked on or "
+        "exported.",
     .example = "skipjack import coordinator/networks/resnet50-v1.5.csv --batch 64 --tag resnet\n"
                "  skipjack import problems.txt --dry-run --list\n"
                "  skipjack import --foreign gfx942130.HIP.fdb.txt.bz2 gfx942130.db.bz2",

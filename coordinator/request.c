@@ -1,7 +1,6 @@
 #include "coordinator/request.h"
 
 #include "coordinator/cli.h"
-#include "schema/store_winners.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -41,7 +40,7 @@ GOptionEntry *request_options(struct request *request)
         {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
          "configs a job evaluates at most, 0 for all (32)", "N"},
         {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy,
-         "prior: what won nearby, then local; local; random; exhaustive (" REQUEST_DEFAULT_STRATEGY
+         "prior (what won nearby, then local), local, random or exhaustive (" REQUEST_DEFAULT_STRATEGY
          ")",
          "S"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "what the search draws from (0)", "S"},

@@ -5,9 +5,10 @@
 #define COORDINATOR_REQUEST_H
 
 #include "coordinator/plan.h"
+#include "schema/store_winners.h"
 
 #define REQUEST_DEFAULT_CONFIGS  32 /* configs a job evaluates at most */
-#define REQUEST_DEFAULT_STRATEGY "random"
+#define REQUEST_DEFAULT_STRATEGY STRATEGY_PRIOR
 #define REQUEST_ROUND_CONFIGS    4 /* configs in a round: small, to reach every job soon */
 
 /* Fields as GOption fills them; strings are owned. */

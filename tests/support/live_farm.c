@@ -36,8 +36,8 @@ int64_t live_campaign(const char *program, const char *problems, const char *con
     int file = g_file_open_tmp("farm-XXXXXX.txt", &path, &error);
     check(file >= 0 && close(file) == 0, error);
     check(g_file_set_contents(path, problems, -1, &error), error);
-    const char *const first[] = {program, "campaign", "create", "--problems",
-                                 path,    "--target", "local",  NULL};
+    const char *const first[] = {program,    "campaign", "create",     "--problems", path,
+                                 "--target", "local",    "--strategy", "random",     NULL};
     g_auto(GStrv) words = command_line(first, arguments);
     check(g_spawn_sync(NULL, words, NULL, G_SPAWN_DEFAULT, NULL, NULL, &out, NULL, &status, &error),
           error);
@@ -74,7 +74,7 @@ pid_t live_tune(const char *program, const char *problems, const char *folder,
     GPid pid;
     g_autofree char *path = g_build_filename(folder, "problems.txt", NULL);
     check(g_file_set_contents(path, problems, -1, &error), error);
-    const char *const first[] = {program, "tune", path, "-o", folder, NULL};
+    const char *const first[] = {program, "tune", path, "-o", folder, "--strategy", "random", NULL};
     g_auto(GStrv) words = command_line(first, arguments);
     check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL,
                         NULL, NULL, &pid, &error),

@@ -11,14 +11,15 @@
 #include <sys/types.h>
 
 /* Creates a campaign on this machine over problems (keys, one a line) with more arguments of
- * `campaign create` (NULL-terminated). program: the path of skipjack. */
+ * `campaign create` (NULL-terminated). Its strategy is random where they name none: then what it tries
+ * does not depend on times. program: the path of skipjack. */
 int64_t live_campaign(const char *program, const char *problems, const char *const *arguments);
 
 /* Starts `worker --embedded --until-empty` with more arguments (may be NULL). Its words go to stderr. */
 pid_t live_worker(const char *program, const char *const *arguments);
 /* The same without --until-empty: it stays until SIGTERM. */
 pid_t live_agent(const char *program, const char *const *arguments);
-/* Starts `tune` over problems (keys, one a line) with more arguments, writing into folder. */
+/* Starts `tune` over problems (keys, one a line) with more arguments, writing into folder; likewise. */
 pid_t live_tune(const char *program, const char *problems, const char *folder,
                 const char *const *arguments);
 /* Waits for it to end, at most that long, then kills it and fails the test. Returns the wait status. */

@@ -109,6 +109,15 @@ static char *round_configs(Store *store, int64_t campaign, int number)
     return g_string_free(g_steal_pointer(&all), FALSE);
 }
 
+static void expect_shown(int64_t campaign, const char *words)
+{
+    g_autofree char *line =
+        g_strdup_printf("%s campaign show %" G_GINT64_FORMAT, program(), campaign);
+    g_autofree char *out = NULL;
+    g_assert_true(g_spawn_command_line_sync(line, &out, NULL, NULL, NULL));
+    g_assert_nonnull(strstr(out, words));
+}
+
 /* Begins with the default, then with what is the same problem's winner, then with the near one's; what
  * is no config is passed over. */
 static void imported_winner_is_tried_after_the_default(void)
@@ -134,6 +143,7 @@ static void imported_winner_is_tried_after_the_default(void)
         g_assert_cmpint(live_wait(live_worker(program(), quick), 120), ==, 0);
         g_autofree char *first = round_configs(store, id, 0);
         g_assert_true(g_str_has_prefix(first, cases[i].expected));
+        expect_shown(id, "\n1 jobs began with configs that won nearby\n");
         g_assert_true(store_change_campaign(store, id, "drop", NULL));
         g_assert_true(store_change_campaign(store, theirs, "drop", NULL));
         /* What it won would be another prior of the next. */
