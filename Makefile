@@ -123,9 +123,9 @@ $(BUILD)/obj/export/reader/%.o $(BUILD)/obj/shared/export/reader/%.o: private CF
 $(BUILD)/reader/libskipjackdb.a: $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) $(BUILD)/list/reader_sources
 	$(call run,AR) rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
-# The examples include it as its users do.
-$(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard export/reader/examples/*.c)) \
-$(patsubst %.c,$(BUILD)/tidy/%.ok,$(wildcard export/reader/examples/*.c)): private CFLAGS += -Iexport/reader
+# The examples include it as its users do; so does what tests one.
+as_users := $(wildcard export/reader/examples/*.c) tests/export/test_run_check.c
+$(as_users:%.c=$(BUILD)/obj/%.o) $(as_users:%.c=$(BUILD)/tidy/%.ok): private CFLAGS += -Iexport/reader
 
 # ---- Sources made from text: device code, its hashes, migrations.
 
@@ -169,6 +169,8 @@ endef
 $(foreach room,$(rooms) faults chaos bench,$(eval $(call test_program,$(room))))
 $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 
+# What an example computes is in no archive.
+$(BUILD)/tests/export/test_run_check: $(call objects,export/reader/examples/run_check.c)
 # Assembly is among the fault tests' device code alone.
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)
 

@@ -115,11 +115,11 @@ static guint16 small_float(double value, int exponent_bits)
     int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1, exponent;
     double magnitude = fabs(value), steps;
 
+    if (magnitude == 0) /* it has no exponent of its own */
+        return signbit(value) ? 0x8000 : 0;
     frexp(magnitude, &exponent);
     exponent = MAX(exponent - 1, 1 - bias);
     steps = nearbyint(ldexp(magnitude, mantissa_bits - exponent));
-    if (magnitude == 0)
-        steps = 0;
     /* Below the first normal number steps < 2^mantissa_bits and the exponent field is 0; rounding
      * up carries into it by itself. */
     return (guint16)((signbit(value) ? 0x8000 : 0) +
