@@ -49,6 +49,12 @@ is $status, 0, 'and exported as one file' or diag $text;
 my ($db) = glob "$folder/out/*.sjdb";
 BAIL_OUT('there is no .sjdb') if !defined $db;
 
+($text, $status) = run("'$program' check '$db'");
+is $status, 0, 'which is fit to ship' or diag $text;
+($text, $status) = run("'$program' merge -o '$folder/again.sjdb' '$db'");
+is $status, 0, 'and can be merged' or diag $text;
+is system("cmp -s '$db' '$folder/again.sjdb'"), 0, 'to itself, with how it is run';
+
 my $prefix = "$folder/usr";
 ($text, $status) = run("env -u MAKEFLAGS -u MAKELEVEL make -s -C '$root' DEPS=true install-reader PREFIX='$prefix'");
 is $status, 0, 'libskipjackdb is installed' or diag $text;
