@@ -69,7 +69,7 @@ chaos_sees := $(rooms)
 bench_sees := $(rooms)
 fuzz_sees := $(rooms)
 
-sources_of = $(filter-out coordinator/main.c kernels/tools/%,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
+sources_of = $(filter-out coordinator/main.c kernels/tools/% tests/support/gpu_double.c,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
@@ -171,6 +171,13 @@ $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 
 # What an example computes is in no archive.
 $(BUILD)/tests/export/test_run_check: $(call objects,export/reader/examples/run_check.c)
+
+# What tests open in place of a GPU's runtime library.
+gpu_double := $(BUILD)/tests/gpu_double.so
+$(gpu_double): tests/support/gpu_double.c $(BUILD)/list/CFLAGS
+	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
+$(BUILD)/tests/worker/test_device_gpu: | $(gpu_double)
+
 # Assembly is among the fault tests' device code alone.
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)
 
@@ -186,6 +193,7 @@ sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/ker
 
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
 export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
+export SKIPJACK_GPU_DOUBLE := $(CURDIR)/$(gpu_double)
 export SKIPJACK_FUZZERS := $(CURDIR)/$(sanitized_build)/tests/fuzz
 export SKIPJACK_DATA
 

@@ -62,7 +62,9 @@ struct device_launch {
 };
 
 struct device_row {
-    const char *name; /* "opencl" */
+    const char *name; /* "cuda", "hip", "opencl" */
+    /* How many there are; -1 with a reason where its runtime is not here. */
+    int (*count)(GError **error);
     struct device *(*open)(int index, GError **error);
     void (*close)(struct device *device);
     const struct device_info *(*info)(const struct device *device);
@@ -101,9 +103,10 @@ struct device {
     const struct device_row *row;
 };
 
-extern const struct device_row device_opencl;
+extern const struct device_row device_cuda, device_hip, device_opencl;
 
-/* The index-th device, from 0, of the first kind that has so many whose target has a name. */
+/* The index-th device, from 0, of this machine: its GPUs come first, then what OpenCL has. When there is none
+ * the error says of each kind how many there are, or why none. */
 struct device *device_open(int index, GError **error);
 void device_close(struct device *device);
 

@@ -58,22 +58,40 @@ static bool check(cl_int status, enum device_error code, const char *doing, GErr
 
 /* ---- the device ---- */
 
-static bool find_device(int index, struct opencl_device *d, GError **error)
+/* Those that have a target; -1 with an error without OpenCL. */
+static int usable_devices(cl_device_id *usable, GError **error)
 {
     cl_device_id devices[DEVICES_MAX];
+    struct target target;
     int count = opencl_devices(devices, DEVICES_MAX, error), found = 0;
+
+    for (int i = 0; i < count; i++)
+        if (opencl_device_target(devices[i], &target, NULL))
+            usable[found++] = devices[i];
+    return count < 0 ? count : found;
+}
+
+static int opencl_count(GError **error)
+{
+    cl_device_id usable[DEVICES_MAX];
+
+    return usable_devices(usable, error);
+}
+
+static bool find_device(int index, struct opencl_device *d, GError **error)
+{
+    cl_device_id usable[DEVICES_MAX];
+    int count = usable_devices(usable, error);
 
     if (count < 0)
         return false;
-    for (int i = 0; i < count; i++) {
-        if (!opencl_device_target(devices[i], &d->info.target, NULL) || found++ != index)
-            continue;
-        d->id = devices[i];
-        return true;
+    if (index >= count) {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                    "there is no device %d: OpenCL has %d that can be used here", index, count);
+        return false;
     }
-    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                "there is no device %d: OpenCL has %d that can be used here", index, found);
-    return false;
+    d->id = usable[index];
+    return opencl_device_target(d->id, &d->info.target, error);
 }
 
 static int64_t ask(const struct opencl_device *d, cl_device_info what, size_t size)
@@ -396,6 +414,7 @@ static bool opencl_sync(struct device *device, GError **error)
 
 const struct device_row device_opencl = {
     .name = "opencl",
+    .count = opencl_count,
     .open = opencl_device_open,
     .close = opencl_close,
     .info = opencl_info,

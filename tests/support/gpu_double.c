@@ -1,0 +1,341 @@
+/*
+ * A GPU's runtime library that has no GPU: HIP's and CUDA's functions under both names, over the host's
+ * memory, for tests to open as they open the vendors'. A code object is text, "kernel NAME ..." with the names of
+ * its kernels; a kernel does nothing but what its name says: "copy" copies its first argument's bytes to
+ * its second's (as many as its third says), "fault" leaves the context beyond recovery, "hang" lasts for
+ * ever. GPU_DOUBLE says what goes wrong besides, words joined by commas: "none" (no device), "memory"
+ * (nothing left), "load", "launch", "vanish" (the device is lost once it was synchronised with),
+ * "units" (a wave of one lane: an attribute's number means something else), "elapsed" (times run backwards).
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One function under its two names. */
+#define BOTH(hip, cuda, parameters)                                                                \
+    int hip parameters;                                                                            \
+    int cuda parameters __attribute__((alias(#hip)));                                              \
+    int hip parameters
+
+enum {
+    OK = 0,
+    INVALID = 1,
+    MEMORY = 2,
+    NO_DEVICE = 100,
+    NO_IMAGE = 200,
+    NOT_FOUND = 500,
+    FAULT = 700,
+    LAUNCH = 701,
+    LOST = 719
+};
+#define ROOM (64 << 20) /* bytes that the device has */
+
+static int sticky; /* what all functions return after a fault */
+static size_t used;
+static double clock_ms;
+
+static bool wrong(const char *word)
+{
+    const char *said = getenv("GPU_DOUBLE"), *found = said ? strstr(said, word) : NULL;
+    size_t length = strlen(word);
+
+    return found && (found == said || found[-1] == ',') &&
+           (found[length] == '\0' || found[length] == ',');
+}
+
+/* ---- the device ---- */
+
+BOTH(hipInit, cuInit, (unsigned flags))
+{
+    return flags == 0 ? OK : INVALID;
+}
+
+BOTH(hipDriverGetVersion, cuDriverGetVersion, (int *version))
+{
+    *version = 13000;
+    return OK;
+}
+
+BOTH(hipGetDeviceCount, cuDeviceGetCount, (int *count))
+{
+    *count = wrong("none") ? 0 : 2;
+    return *count > 0 ? OK : NO_DEVICE;
+}
+
+BOTH(hipDeviceGet, cuDeviceGet, (int *device, int index))
+{
+    *device = index;
+    return index < 2 ? OK : 101;
+}
+
+BOTH(hipDeviceGetName, cuDeviceGetName, (char *name, int length, int device))
+{
+    snprintf(name, (size_t)length, "Double %d", device);
+    return OK;
+}
+
+BOTH(hipDeviceGetUuid, cuDeviceGetUuid_v2, (unsigned char uuid[16], int device))
+{
+    memset(uuid, 0xd0 + device, 16);
+    return OK;
+}
+
+BOTH(hipDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *id, int length, int device))
+{
+    snprintf(id, (size_t)length, "0000:%02x:00.0", device + 1);
+    return OK;
+}
+
+BOTH(hipDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, int device))
+{
+    *bytes = device == 0 ? (size_t)84929347584 : ROOM;
+    return OK;
+}
+
+static int attribute(int *value, int units, int items, int wave, int local, int cache, int which)
+{
+    *value = which == units   ? 132
+             : which == items ? 1024
+             : which == wave  ? 32
+             : which == local ? 49152
+             : which == cache ? 52428800
+                              : -1;
+    return *value >= 0 ? OK : INVALID;
+}
+
+int cuDeviceGetAttribute(int *value, int which, int device);
+int cuDeviceGetAttribute(int *value, int which, int device)
+{
+    (void)device;
+    if (which == 75 || which == 76) {
+        *value = which == 75 ? 9 : 0;
+        return OK;
+    }
+    if (which == 10 && wrong("units")) {
+        *value = 1;
+        return OK;
+    }
+    return attribute(value, 16, 1, 10, 8, 38, which);
+}
+
+int hipDeviceGetAttribute(int *value, int which, int device);
+int hipDeviceGetAttribute(int *value, int which, int device)
+{
+    (void)device;
+    return attribute(value, 63, 56, 87, 74, 19, which);
+}
+
+/* As HIP 5 has it, and with a number in front as later ones, which moved everything. */
+int hipGetDeviceProperties(char *properties, int device);
+int hipGetDeviceProperties(char *properties, int device)
+{
+    snprintf(properties, 256, "Double %d", device);
+    strcpy(properties + (device == 0 ? 396 : 1160), "gfx90a:sramecc+:xnack+");
+    return OK;
+}
+
+int hipSetDevice(int device);
+int hipSetDevice(int device)
+{
+    return device < 2 ? OK : 101;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    *context = (void *)(uintptr_t)(device + 1);
+    return OK;
+}
+
+int cuCtxSetCurrent(void *context);
+int cuCtxSetCurrent(void *context)
+{
+    return context ? OK : INVALID;
+}
+
+static const char *name_of(int status)
+{
+    return status == MEMORY ? "OUT_OF_MEMORY" : status == FAULT ? "ILLEGAL_ADDRESS" : "ERROR";
+}
+
+int cuGetErrorName(int status, const char **name);
+int cuGetErrorName(int status, const char **name)
+{
+    *name = name_of(status);
+    return OK;
+}
+
+const char *hipGetErrorName(int status);
+const char *hipGetErrorName(int status)
+{
+    return name_of(status);
+}
+
+/* ---- memory: the host's, its size in front ---- */
+
+BOTH(hipMalloc, cuMemAlloc_v2, (void **address, size_t bytes))
+{
+    size_t *block;
+
+    if (sticky)
+        return sticky;
+    if (wrong("memory") || bytes > ROOM - used)
+        return MEMORY;
+    block = malloc(bytes + 16);
+    *block = bytes;
+    used += bytes;
+    *address = (char *)block + 16;
+    return OK;
+}
+
+BOTH(hipFree, cuMemFree_v2, (void *address))
+{
+    size_t *block = (void *)((char *)address - 16);
+
+    used -= *block;
+    free(block);
+    return sticky;
+}
+
+static int move(void *to, const void *from, size_t bytes)
+{
+    if (!sticky)
+        memmove(to, from, bytes);
+    return sticky;
+}
+
+BOTH(hipMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, (void *to, void *from, size_t bytes, void *stream))
+{
+    (void)stream;
+    return move(to, from, bytes);
+}
+
+BOTH(hipMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void *to, void *from, size_t bytes, void *stream))
+{
+    (void)stream;
+    return move(to, from, bytes);
+}
+
+BOTH(hipMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (void *to, void *from, size_t bytes, void *stream))
+{
+    (void)stream;
+    return move(to, from, bytes);
+}
+
+BOTH(hipMemsetD8Async, cuMemsetD8Async,
+     (void *address, unsigned char value, size_t bytes, void *stream))
+{
+    (void)stream;
+    if (!sticky)
+        memset(address, value, bytes);
+    return sticky;
+}
+
+/* ---- streams and events ---- */
+
+BOTH(hipStreamCreateWithFlags, cuStreamCreate, (void **stream, unsigned flags))
+{
+    *stream = malloc(1);
+    return flags <= 1 ? OK : INVALID;
+}
+
+BOTH(hipStreamSynchronize, cuStreamSynchronize, (void *stream))
+{
+    (void)stream;
+    if (wrong("vanish") && !sticky)
+        sticky = LOST;
+    return sticky;
+}
+
+BOTH(hipStreamDestroy, cuStreamDestroy_v2, (void *stream))
+{
+    free(stream);
+    return OK;
+}
+
+BOTH(hipEventCreateWithFlags, cuEventCreate, (void **event, unsigned flags))
+{
+    *event = malloc(sizeof(double));
+    return flags == 0 ? OK : INVALID;
+}
+
+BOTH(hipEventRecord, cuEventRecord, (double *event, void *stream))
+{
+    (void)stream;
+    *event = clock_ms += 0.01;
+    return sticky;
+}
+
+BOTH(hipEventSynchronize, cuEventSynchronize, (void *event))
+{
+    (void)event;
+    return sticky;
+}
+
+BOTH(hipEventElapsedTime, cuEventElapsedTime, (float *ms, const double *from, const double *to))
+{
+    *ms = (float)(wrong("elapsed") ? *from - *to : *to - *from);
+    return sticky;
+}
+
+BOTH(hipEventDestroy, cuEventDestroy_v2, (void *event))
+{
+    free(event);
+    return OK;
+}
+
+/* ---- modules ---- */
+
+BOTH(hipModuleLoadData, cuModuleLoadData, (char **module, const char *image))
+{
+    if (sticky)
+        return sticky;
+    if (wrong("load") || strncmp(image, "kernel ", 7) != 0)
+        return NO_IMAGE;
+    *module = strdup(image + 6);
+    return OK;
+}
+
+BOTH(hipModuleUnload, cuModuleUnload, (char *module))
+{
+    free(module);
+    return sticky;
+}
+
+static const char *const kernel_names[] = {" copy", " fault", " hang"};
+
+BOTH(hipModuleGetFunction, cuModuleGetFunction,
+     (const char **function, const char *module, const char *name))
+{
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(kernel_names[i] + 1, name) == 0 && strstr(module, kernel_names[i])) {
+            *function = kernel_names[i];
+            return sticky;
+        }
+    return NOT_FOUND;
+}
+
+BOTH(hipModuleLaunchKernel, cuLaunchKernel,
+     (const char *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+      unsigned block_y, unsigned block_z, unsigned local_bytes, void *stream, void **arguments,
+      void **extra))
+{
+    (void)stream;
+    (void)extra;
+    if (sticky)
+        return sticky;
+    if (wrong("launch") || grid_x * grid_y * grid_z == 0 || block_x * block_y * block_z > 1024 ||
+        local_bytes > 49152)
+        return LAUNCH;
+    clock_ms += 1;
+    if (function == kernel_names[0])
+        memcpy(*(void **)arguments[1], *(void **)arguments[0], (size_t) * (int64_t *)arguments[2]);
+    else if (function == kernel_names[1])
+        sticky = FAULT;
+    else
+        pause();
+    return OK;
+}

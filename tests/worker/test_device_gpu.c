@@ -1,0 +1,211 @@
+/* The GPUs' device over a double of both vendors' libraries, which fails on demand. */
+#include "worker/device/gpu_api.h"
+
+#include <string.h>
+
+#define CODE "kernel copy fault"
+
+static const struct maker {
+    const char *setting, *target, *second, *stack;
+    const struct device_row *row;
+} cuda = {"SKIPJACK_CUDA", "sm_90_132_80g", "sm_90_132_1g", "cuda 13.0", &device_cuda},
+  hip = {"SKIPJACK_HIP", "gfx90a_xnack84", "gfx90a_xnack84", "hip 13.0", &device_hip};
+
+/* Each case is a process of its own: a library that is open stays so, and so does a fault. */
+static bool in_process(const struct maker *vendor, const char *wrong)
+{
+    if (g_test_subprocess()) {
+        const char *library = g_getenv("SKIPJACK_GPU_DOUBLE");
+        g_setenv(vendor->setting, library ? library : "build/tests/gpu_double.so", TRUE);
+        g_setenv("GPU_DOUBLE", wrong, TRUE);
+        return true;
+    }
+    g_test_trap_subprocess(NULL, 10 * G_USEC_PER_SEC, 0);
+    g_test_trap_assert_passed();
+    return false;
+}
+
+static struct device *open_double(const struct maker *vendor)
+{
+    g_autoptr(GError) error = NULL;
+    struct device *device = vendor->row->open(0, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(device);
+    return device;
+}
+
+static void test_it_is_named_by_what_it_is(gconstpointer data)
+{
+    const struct maker *vendor = data;
+    if (!in_process(vendor, ""))
+        return;
+    struct device *device = open_double(vendor);
+    const struct device_info *info = device->row->info(device);
+    g_assert_cmpint(vendor->row->count(NULL), ==, 2);
+    g_assert_cmpstr(info->target.id, ==, vendor->target);
+    g_assert_cmpstr(info->stack, ==, vendor->stack);
+    g_assert_cmpstr(info->name, ==, "Double 0");
+    g_assert_cmpint(info->target.max_workgroup, ==, 1024);
+    g_assert_cmpint(info->target.local_bytes, ==, 49152);
+    g_assert_cmpint(info->cache_bytes, ==, 52428800);
+    g_assert_true(target_validate(&info->target, NULL));
+    device_close(device);
+    device = vendor->row->open(1, NULL);
+    g_assert_cmpstr(device->row->info(device)->target.id, ==, vendor->second);
+    device_close(device);
+}
+
+/* Launches a kernel of CODE over two slices of an allocation. */
+static bool launch(struct device *device, const char *entry, struct device_memory *from,
+                   struct device_memory *to, int64_t bytes, GError **error)
+{
+    const struct device_row *row = device->row;
+    g_autoptr(GBytes) code = g_bytes_new_static(CODE, sizeof(CODE));
+    struct device_program *program = row->load(device, code, error);
+    struct device_kernel *kernel = program ? row->kernel(program, entry, error) : NULL;
+    const struct device_arg args[] = {
+        {.memory = from}, {.memory = to}, {.bytes = 8, .value.int64 = bytes}};
+    const struct device_launch described = {kernel, {64, 1, 1}, {64, 1, 1}, 0, 3, args};
+    bool launched = kernel && row->launch(device, &described, error);
+    if (kernel)
+        row->kernel_free(kernel);
+    if (program)
+        row->program_free(program);
+    return launched;
+}
+
+static void test_kernels_move_what_they_are_told(gconstpointer data)
+{
+    const struct maker *vendor = data;
+    if (!in_process(vendor, ""))
+        return;
+    struct device *device = open_double(vendor);
+    const struct device_row *row = device->row;
+    uint8_t bytes[1024] = {1, 2, 3};
+    double ms = 0;
+    struct device_memory *whole = row->alloc(device, 4096, NULL);
+    struct device_memory *from = row->slice(whole, 1024, 2048, NULL);
+    struct device_memory *to = row->slice(from, 1024, 1024, NULL);
+    g_assert_true(row->fill(whole, 0, 4096, 0xee, NULL));
+    g_assert_true(row->write(from, 0, bytes, 3, NULL));
+    struct device_event *start = row->record(device, NULL);
+    g_assert_true(launch(device, "copy", from, to, 8, NULL));
+    struct device_event *end = row->record(device, NULL);
+    g_assert_true(row->elapsed(start, end, &ms, NULL));
+    g_assert_cmpfloat_with_epsilon(ms, 1.01, 1e-4);
+    g_assert_true(row->read(whole, 2048, bytes, 1024, NULL));
+    g_assert_true(bytes[0] == 1 && bytes[2] == 3 && bytes[3] == 0xee && bytes[1023] == 0xee);
+    g_assert_true(row->copy(to, whole, 2, NULL) && row->sync(device, NULL));
+    g_assert_true(row->read(whole, 0, bytes, 2, NULL));
+    g_assert_true(bytes[0] == 1 && bytes[1] == 2);
+    row->event_free(start);
+    row->event_free(end);
+    row->memory_free(to);
+    row->memory_free(from);
+    row->memory_free(whole);
+    device_close(device);
+}
+
+/* What goes wrong, and at which call it is told with which code. */
+static const struct failure {
+    const struct maker *vendor;
+    const char *path, *wrong, *entry;
+    enum device_error code;
+    const char *words;
+} failures[] = {
+    {&cuda, "no_device", "none", NULL, DEVICE_ERROR_UNAVAILABLE, "cannot find"},
+    {&cuda, "an_attribute_that_cannot_be", "units", NULL, DEVICE_ERROR_UNAVAILABLE, "1 lanes"},
+    {&cuda, "no_memory", "memory", "copy", DEVICE_ERROR_MEMORY, "OUT_OF_MEMORY"},
+    {&cuda, "a_code_object_that_does_not_load", "load", "copy", DEVICE_ERROR_LOAD, "load"},
+    {&cuda, "an_entry_that_is_not_there", "", "nothing", DEVICE_ERROR_LOAD, "'nothing'"},
+    {&cuda, "a_launch_that_is_refused", "launch", "copy", DEVICE_ERROR_LAUNCH, "launch"},
+    {&cuda, "a_fault", "", "fault", DEVICE_ERROR_FAULT, "ILLEGAL_ADDRESS"},
+    {&cuda, "a_device_that_vanishes", "vanish", "copy", DEVICE_ERROR_FAULT, "wait"},
+    {&hip, "no_memory", "memory", "copy", DEVICE_ERROR_MEMORY, "OUT_OF_MEMORY"},
+    {&hip, "a_fault", "", "fault", DEVICE_ERROR_FAULT, "ILLEGAL_ADDRESS"},
+    {&hip, "a_device_that_vanishes", "vanish", "copy", DEVICE_ERROR_FAULT, "wait"},
+};
+
+static bool use(struct device *device, const char *entry, GError **error)
+{
+    struct device_memory *memory = device->row->alloc(device, 64, error);
+    bool used = memory && launch(device, entry, memory, memory, 8, error) &&
+                device->row->sync(device, error);
+    device->row->memory_free(memory);
+    return used;
+}
+
+static void test_failures_are_told_apart(gconstpointer data)
+{
+    const struct failure *failure = data;
+    if (!in_process(failure->vendor, failure->wrong))
+        return;
+    g_autoptr(GError) error = NULL;
+    struct device *device =
+        failure->vendor->row->open(strcmp(failure->wrong, "none") == 0 ? 2 : 0, &error);
+    if (failure->entry)
+        g_assert_false(use(device, failure->entry, &error));
+    else
+        g_assert_null(device);
+    g_assert_error(error, DEVICE_ERROR, (gint)failure->code);
+    if (!strstr(error->message, failure->words))
+        g_test_message("%s", error->message);
+    g_assert_nonnull(strstr(error->message, failure->words));
+    if (failure->code == DEVICE_ERROR_FAULT) /* all that comes after it fails, too */
+        g_assert_false(device->row->sync(device, NULL));
+    device_close(device);
+}
+
+static void test_times_may_be_wrong(void)
+{
+    if (!in_process(&cuda, "elapsed"))
+        return;
+    struct device *device = open_double(&cuda);
+    struct device_event *start = device->row->record(device, NULL);
+    struct device_event *end = device->row->record(device, NULL);
+    double ms = 0;
+    g_assert_true(device->row->elapsed(start, end, &ms, NULL));
+    g_assert_cmpfloat(ms, <, 0); /* measuring judges it */
+    device->row->event_free(start);
+    device->row->event_free(end);
+    device_close(device);
+}
+
+/* GPUs come first, those of both vendors, and each kind that is not here has its reason. */
+static void test_devices_are_numbered_through(void)
+{
+    if (!in_process(&cuda, ""))
+        return;
+    g_autoptr(GError) error = NULL;
+    struct device *device = device_open(1, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(device->row->info(device)->name, ==, "Double 1");
+    device_close(device);
+    g_setenv("SKIPJACK_HIP", "libnowhere.so", TRUE);
+    g_assert_null(device_open(100, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "cuda: 2; hip: none (libnowhere.so"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_data_func("/device_gpu/cuda/it_is_named_by_what_it_is", &cuda,
+                         test_it_is_named_by_what_it_is);
+    g_test_add_data_func("/device_gpu/hip/it_is_named_by_what_it_is", &hip,
+                         test_it_is_named_by_what_it_is);
+    g_test_add_data_func("/device_gpu/cuda/kernels_move_what_they_are_told", &cuda,
+                         test_kernels_move_what_they_are_told);
+    g_test_add_data_func("/device_gpu/hip/kernels_move_what_they_are_told", &hip,
+                         test_kernels_move_what_they_are_told);
+    for (size_t i = 0; i < G_N_ELEMENTS(failures); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/device_gpu/%s/told/%s", failures[i].vendor == &cuda ? "cuda" : "hip",
+                            failures[i].path);
+        g_test_add_data_func(path, &failures[i], test_failures_are_told_apart);
+    }
+    g_test_add_func("/device_gpu/times_may_be_wrong", test_times_may_be_wrong);
+    g_test_add_func("/device_gpu/devices_are_numbered_through", test_devices_are_numbered_through);
+    return g_test_run();
+}

@@ -1,0 +1,280 @@
+#include "worker/device/gpu_api.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *hip, *cuda;
+    size_t offset;
+} functions[] = {
+#define GPU_ROW(name, cuda) {"hip" #name, cuda, offsetof(struct gpu_api, name)},
+    GPU_FUNCTIONS(GPU_ROW)
+#undef GPU_ROW
+};
+
+/* ---- status codes ---- */
+
+/* What a context does not recover from. HIP has no names for those that are numbers here: a link that gave
+ * up; a device's stack, instruction, address, address space and program counter. */
+static bool is_fault(int status)
+{
+    static const int faults[] = {
+        hipErrorDeinitialized,
+        hipErrorECCNotCorrectable,
+        220,
+        hipErrorIllegalAddress,
+        hipErrorLaunchTimeOut,
+        hipErrorContextIsDestroyed,
+        hipErrorAssert,
+        714,
+        715,
+        716,
+        717,
+        718,
+        hipErrorLaunchFailure,
+        hipErrorUnknown,
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(faults); i++)
+        if (status == faults[i])
+            return true;
+    return false;
+}
+
+bool gpu_check(const struct gpu_library *library, int status, enum device_error code,
+               const char *doing, GError **error)
+{
+    if (status == hipSuccess)
+        return true;
+    if (status == hipErrorOutOfMemory)
+        code = DEVICE_ERROR_MEMORY;
+    else if (is_fault(status))
+        code = DEVICE_ERROR_FAULT;
+    g_set_error(error, DEVICE_ERROR, code, "cannot %s: %s", doing,
+                library->vendor->error_name(library, status));
+    return false;
+}
+
+/* ---- a library ---- */
+
+static bool functions_find(struct gpu_library *library, const char *file, GError **error)
+{
+    bool is_cuda = library->vendor == &gpu_vendor_cuda;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(functions); i++) {
+        const char *name = is_cuda ? functions[i].cuda : functions[i].hip;
+        void *symbol = dlsym(library->handle, name);
+        if (!symbol) {
+            g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                        "'%s' lacks %s: it is too old, or no %s runtime", file, name,
+                        library->vendor->name);
+            return false;
+        }
+        memcpy((char *)&library->api + functions[i].offset, &symbol, sizeof(symbol));
+    }
+    return true;
+}
+
+static bool library_load(struct gpu_library *library, GError **error)
+{
+    const struct gpu_vendor *vendor = library->vendor;
+    const char *wish = g_getenv(vendor->setting);
+    g_auto(GStrv) names = g_strsplit(wish && *wish ? wish : vendor->libraries, ",", -1);
+    int status;
+
+    for (char **name = names; *name; name++) {
+        library->handle = dlopen(g_strstrip(*name), RTLD_NOW | RTLD_LOCAL);
+        if (!library->handle)
+            continue;
+        if (!functions_find(library, *name, error))
+            return false;
+        status = library->api.Init(0);
+        return gpu_check(library, status, DEVICE_ERROR_UNAVAILABLE, "start the GPU's driver",
+                         error);
+    }
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                "%s (%s brings it; %s names one elsewhere)", dlerror(), vendor->origin,
+                vendor->setting);
+    return false;
+}
+
+const struct gpu_library *gpu_library_open(const struct gpu_vendor *vendor, GError **error)
+{
+    static GMutex lock;
+    static struct gpu_library libraries[2];
+    static bool loaded[2];
+    int which = vendor == &gpu_vendor_cuda ? 0 : 1;
+
+    g_mutex_lock(&lock);
+    libraries[which].vendor = vendor;
+    if (!loaded[which])
+        loaded[which] = library_load(&libraries[which], error);
+    g_mutex_unlock(&lock);
+    return loaded[which] ? &libraries[which] : NULL;
+}
+
+/* The symbol as a function of the type; a library that lacks it is too old. */
+static bool symbol_find(const struct gpu_library *library, const char *name, void *function,
+                        GError **error)
+{
+    void *symbol = dlsym(library->handle, name);
+
+    memcpy(function, &symbol, sizeof(symbol));
+    if (!symbol)
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "the GPU's library lacks %s",
+                    name);
+    return symbol != NULL;
+}
+
+/* ---- CUDA ---- */
+
+#define CUDA_MAJOR 75 /* attributes of the compute capability */
+#define CUDA_MINOR 76
+
+/* The primary context, as CUDA's own runtime takes it. */
+static bool cuda_enter(const struct gpu_library *library, hipDevice_t id, GError **error)
+{
+    int (*retain)(void **context, hipDevice_t device);
+    int (*set_current)(void *context);
+    void *context = NULL;
+
+    return symbol_find(library, "cuDevicePrimaryCtxRetain", &retain, error) &&
+           symbol_find(library, "cuCtxSetCurrent", &set_current, error) &&
+           gpu_check(library, retain(&context, id), DEVICE_ERROR_UNAVAILABLE,
+                     "make a context on the GPU", error) &&
+           gpu_check(library, set_current(context), DEVICE_ERROR_UNAVAILABLE,
+                     "enter the GPU's context", error);
+}
+
+static bool cuda_name_target(const struct gpu_library *library, hipDevice_t id,
+                             struct target *target, GError **error)
+{
+    int major = 0, minor = 0;
+    size_t bytes = 0;
+
+    if (!gpu_check(library,
+                   library->api.DeviceGetAttribute(&major, (hipDeviceAttribute_t)CUDA_MAJOR, id),
+                   DEVICE_ERROR_UNAVAILABLE, "ask for the GPU's architecture", error) ||
+        !gpu_check(library,
+                   library->api.DeviceGetAttribute(&minor, (hipDeviceAttribute_t)CUDA_MINOR, id),
+                   DEVICE_ERROR_UNAVAILABLE, "ask for the GPU's architecture", error) ||
+        !gpu_check(library, library->api.DeviceTotalMem(&bytes, id), DEVICE_ERROR_UNAVAILABLE,
+                   "ask for the GPU's memory", error))
+        return false;
+    target->vendor = VENDOR_NVIDIA;
+    g_snprintf(target->arch, sizeof(target->arch), "sm_%d%d", major, minor);
+    /* What the driver keeps for itself is less than a GiB: the product's size is the next whole one. */
+    target->memory_gib = (int)((bytes + (1ull << 30) - 1) >> 30);
+    return true;
+}
+
+static const char *cuda_error_name(const struct gpu_library *library, int status)
+{
+    int (*get_name)(int status, const char **name);
+    const char *name = NULL;
+
+    if (symbol_find(library, "cuGetErrorName", &get_name, NULL))
+        get_name(status, &name);
+    return name ? name : "an error that CUDA has no name for";
+}
+
+const struct gpu_vendor gpu_vendor_cuda = {
+    .name = "cuda",
+    .setting = "SKIPJACK_CUDA",
+    .libraries = "libcuda.so.1",
+    .origin = "NVIDIA's driver",
+    .attributes = {[GPU_UNITS] = 16,
+                   [GPU_ITEMS_MAX] = 1,
+                   [GPU_WAVE] = 10,
+                   [GPU_LOCAL_BYTES] = 8,
+                   [GPU_CACHE_BYTES] = 38},
+    .enter = cuda_enter,
+    .name_target = cuda_name_target,
+    .error_name = cuda_error_name,
+};
+
+/* ---- HIP ---- */
+
+#define PROPERTIES_MAX 8192 /* of any version of HIP; ours has 792 bytes */
+
+static bool hip_enter(const struct gpu_library *library, hipDevice_t id, GError **error)
+{
+    __typeof__(&hipSetDevice) set_device;
+
+    return symbol_find(library, "hipSetDevice", &set_device, error) &&
+           gpu_check(library, set_device(id), DEVICE_ERROR_UNAVAILABLE, "enter the GPU's context",
+                     error);
+}
+
+/* "gfx90a:sramecc+:xnack-" becomes arch and features. */
+static void take_gcn_name(const char *name, struct target *target)
+{
+    static const struct {
+        const char *hip, *ours;
+    } features[] = {{":sramecc-", "_nosramecc"}, {":xnack+", "_xnack"}};
+
+    g_strlcpy(target->arch, name, MIN(sizeof(target->arch), strcspn(name, ":") + 1));
+    for (gsize i = 0; i < G_N_ELEMENTS(features); i++)
+        if (strstr(name, features[i].hip))
+            g_strlcat(target->features, features[i].ours, sizeof(target->features));
+}
+
+/* The properties are a struct that grew and moved between HIP's versions, and this library's version is not
+ * known to the header: the architecture's name is where ours has it, or wherever it is. */
+static const char *find_gcn_name(const char *properties)
+{
+    const char *name = properties + offsetof(hipDeviceProp_t, gcnArchName);
+
+    if (!g_str_has_prefix(name, "gfx"))
+        name = memmem(properties, PROPERTIES_MAX - 1, "gfx", strlen("gfx"));
+    return name;
+}
+
+static bool hip_name_target(const struct gpu_library *library, hipDevice_t id,
+                            struct target *target, GError **error)
+{
+    __typeof__(&hipGetDeviceProperties) get_properties;
+    g_autofree char *properties = g_malloc0(PROPERTIES_MAX);
+    const char *name;
+
+    if (!symbol_find(library, "hipGetDeviceProperties", &get_properties, error) ||
+        !gpu_check(library, get_properties((hipDeviceProp_t *)(void *)properties, id),
+                   DEVICE_ERROR_UNAVAILABLE, "ask for the GPU's architecture", error))
+        return false;
+    name = find_gcn_name(properties);
+    if (!name) {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                    "the GPU does not say its architecture: its HIP is of a version that is not "
+                    "known here");
+        return false;
+    }
+    target->vendor = VENDOR_AMD;
+    take_gcn_name(name, target);
+    return true;
+}
+
+static const char *hip_error_name(const struct gpu_library *library, int status)
+{
+    __typeof__(&hipGetErrorName) get_name;
+    const char *name = NULL;
+
+    if (symbol_find(library, "hipGetErrorName", &get_name, NULL))
+        name = get_name((hipError_t)status);
+    return name ? name : "an error that HIP has no name for";
+}
+
+const struct gpu_vendor gpu_vendor_hip = {
+    .name = "hip",
+    .setting = "SKIPJACK_HIP",
+    .libraries = "libamdhip64.so.7,libamdhip64.so.6,libamdhip64.so.5,libamdhip64.so",
+    .origin = "ROCm, or Debian's libamdhip64-5,",
+    .attributes = {[GPU_UNITS] = hipDeviceAttributeMultiprocessorCount,
+                   [GPU_ITEMS_MAX] = hipDeviceAttributeMaxThreadsPerBlock,
+                   [GPU_WAVE] = hipDeviceAttributeWarpSize,
+                   [GPU_LOCAL_BYTES] = hipDeviceAttributeMaxSharedMemoryPerBlock,
+                   [GPU_CACHE_BYTES] = hipDeviceAttributeL2CacheSize},
+    .enter = hip_enter,
+    .name_target = hip_name_target,
+    .error_name = hip_error_name,
+};
