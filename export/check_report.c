@@ -18,6 +18,7 @@ static const struct {
     [FINDING_STALE_PARAMS] = {"stale params", true},
     [FINDING_CONFIG_MISSING] = {"config missing", true},
     [FINDING_MD5_MISMATCH] = {"md5 mismatch", true},
+    [FINDING_WORKSPACE_MISMATCH] = {"workspace mismatch", true},
     [FINDING_INDEX_MISSING] = {"index missing", true},
     [FINDING_MALFORMED_3D_KEY] = {"malformed 3D key", true},
     [FINDING_OUTPUT_OFF_FORMULA] = {"output size off formula", false},

@@ -38,16 +38,34 @@ static void check_entry(struct check_report *report, uint64_t number,
     }
 }
 
+/* Who chooses by an entry's workspace gives its solution that much. */
+static void check_workspace(struct check_report *report, const skipjackdb *db, uint64_t number,
+                            const struct skipjackdb_problem *problem,
+                            const struct skipjackdb_entry *entry)
+{
+    struct skipjackdb_solution solution;
+    if (skipjackdb_solution(db, problem, entry->solver, &solution, sizeof solution) ==
+            SKIPJACKDB_OK &&
+        solution.workspace_bytes != entry->workspace_bytes) {
+        check_found(report, FINDING_WORKSPACE_MISMATCH, "problem %" G_GUINT64_FORMAT, number);
+    }
+}
+
 static int check_problems(struct check_report *report, const skipjackdb *db)
 {
     g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, ENTRIES_MAX);
     int code = SKIPJACKDB_OK;
     uint64_t problems = skipjackdb_problem_count(db);
     for (uint64_t number = 0; code == SKIPJACKDB_OK && number < problems; number++) {
+        struct skipjackdb_problem problem = {.size = sizeof problem};
         size_t count = 0;
-        code = skipjackdb_entries(db, number, entries, sizeof *entries, ENTRIES_MAX, &count);
+        code = skipjackdb_problem_at(db, number, &problem);
+        if (code == SKIPJACKDB_OK) {
+            code = skipjackdb_entries(db, number, entries, sizeof *entries, ENTRIES_MAX, &count);
+        }
         for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
             check_entry(report, number, entries, i);
+            check_workspace(report, db, number, &problem, &entries[i]);
         }
         report->keys += code == SKIPJACKDB_OK;
         report->entries += (int64_t)count;
