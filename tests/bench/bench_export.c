@@ -5,12 +5,14 @@
  * tables as workers' rounds lie there, each with its round and outcome; their
  * solvers are those of the table whose kernels know no shape, so that they
  * share some kernels. Each export runs in a process of its own, once into
- * MIOpen's files and once into a .sjdb.
+ * MIOpen's files and once into a .sjdb; then a golden version is proposed of
+ * all of them, likewise.
  *
  * usage: bench_export [RESULTS]   the largest campaign, by default 1000000
  */
 #include "export/export.h"
 #include "export/formats/find_db.h"
+#include "export/golden.h"
 #include "schema/store_private.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
@@ -279,6 +281,48 @@ static int run_export(char **words)
     return 0;
 }
 
+/* Words are a database and a campaign. */
+static int run_propose(char **words)
+{
+    struct golden_summary summary;
+    g_autoptr(GError) error = NULL;
+    Store *store = store_open(words[0], &error);
+    g_assert_no_error(error);
+    const struct golden_wish wish = {.campaign = g_ascii_strtoll(words[1], NULL, 10),
+                                     .base = -1,
+                                     .by = "bench",
+                                     .noise = GOLDEN_NOISE_FACTOR,
+                                     .gain = GOLDEN_GAIN_PERCENT / 100};
+    gint64 start = g_get_monotonic_time();
+    golden_propose(store, &wish, &summary, &error);
+    g_assert_no_error(error);
+    printf("%g %" G_GINT64_FORMAT " %d\n",
+           (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC, peak_kib(),
+           summary.counts[GOLDEN_NEW_PROBLEM]);
+    golden_summary_clear(&summary);
+    store_close(store);
+    return 0;
+}
+
+static void time_propose(const char *program, int64_t campaign, int results)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)campaign);
+    g_autofree char *said = NULL;
+    int status = 0, entries;
+    double seconds;
+    long kib;
+    const char *argv[] = {program, "--propose", scratch_db_url(), id, NULL};
+    g_spawn_sync(NULL, (char **)(gpointer)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &said, NULL,
+                 &status, &error);
+    g_assert_no_error(error);
+    if (!g_spawn_check_wait_status(status, &error) ||
+        sscanf(said, "%lf %ld %d", &seconds, &kib, &entries) != 3)
+        g_error("the proposal of %d results failed: %s", results, said);
+    printf("%9d  %-14s %8.1f s  %7.0f results/s  %6.1f MiB  %7d entries\n", results, "proposal",
+           seconds, results / seconds, (double)kib / 1024, entries);
+}
+
 static void time_export(const char *program, int64_t campaign, int results, unsigned what,
                         const char *name)
 {
@@ -310,6 +354,8 @@ int main(int argc, char **argv)
     setlocale(LC_NUMERIC, "C");
     if (argc == 6 && strcmp(argv[1], "--export") == 0)
         return run_export(argv + 2);
+    if (argc == 4 && strcmp(argv[1], "--propose") == 0)
+        return run_propose(argv + 2);
     int most = argc > 1 ? atoi(argv[1]) : MOST;
     if (most < LEAST) {
         fprintf(stderr, "usage: bench_export [RESULTS]   %d or more\n", LEAST);
@@ -328,6 +374,7 @@ int main(int argc, char **argv)
         time_export(argv[0], campaign, results, EXPORT_FIND | EXPORT_PERF | EXPORT_KERNELS,
                     "MIOpen's");
         time_export(argv[0], campaign, results, EXPORT_COMPACT, ".sjdb");
+        time_propose(argv[0], campaign, results);
     }
     g_hash_table_unref(farm.kernels);
     store_close(farm.store);
