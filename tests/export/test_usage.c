@@ -357,12 +357,16 @@ static void make_golden(struct farm *farm)
         store_list_judged_results(farm->store, farm->campaign, NULL, NULL, NULL, &error);
     int version = 0;
     bool is_new;
-    const struct golden_take take = {results->pdata[0], "new problem"};
+    const struct result *first = results->pdata[0];
+    const struct golden_take take = {first->job, first->rank, first->kept.outcome.median_ms,
+                                     "new problem"};
+    int64_t asked = 0;
+    g_assert_true(store_ask_golden(farm->store, &take, 1, &asked, &error));
     const struct golden_proposal proposal = {.target = "gfx90a68",
                                              .campaign = farm->campaign,
                                              .by = "Ann",
                                              .note = "",
-                                             .takes = &take,
+                                             .asked = asked,
                                              .take_count = 1,
                                              .counts = "{}"};
     g_assert_true(store_propose_golden(farm->store, &proposal, &version, &is_new, &error));
