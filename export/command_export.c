@@ -1,8 +1,8 @@
 #include "export/commands.h"
 
-#include "export/export.h"
 #include "export/formats/find_db.h"
-#include "export/golden_release.h"
+#include "export/golden/golden_release.h"
+#include "export/release/export.h"
 #include "schema/database.h"
 
 #include <jansson.h>

@@ -1,8 +1,8 @@
 #include "export/commands.h"
 
-#include "export/golden.h"
-#include "export/golden_print.h"
-#include "export/golden_release.h"
+#include "export/golden/golden.h"
+#include "export/golden/golden_print.h"
+#include "export/golden/golden_release.h"
 #include "schema/database.h"
 
 #include <stdio.h>

@@ -10,9 +10,9 @@
  *
  * usage: bench_export [RESULTS]   the largest campaign, by default 1000000
  */
-#include "export/export.h"
 #include "export/formats/find_db.h"
-#include "export/golden.h"
+#include "export/golden/golden.h"
+#include "export/release/export.h"
 #include "schema/store_private.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"

@@ -1,5 +1,5 @@
 /* A campaign filled through the store as workers fill it, exported, read back. */
-#include "export/export.h"
+#include "export/release/export.h"
 
 #include "export/check.h"
 #include "export/formats/find_db.h"

@@ -1,8 +1,8 @@
 /* The .sjdb of an export, with solvers of the test's own: one that can be tuned and takes any epilogue. */
 #include "export/commands.h"
-#include "export/export.h"
 #include "export/formats/find_db.h"
 #include "export/reader/skipjackdb.h"
+#include "export/release/export.h"
 #include "solvers/solver.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/temp_folder.h"

@@ -1,5 +1,5 @@
 /* Which of a problem's candidates become entries. */
-#include "export/export_entries.h"
+#include "export/release/export_entries.h"
 
 #include <string.h>
 

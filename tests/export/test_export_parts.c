@@ -1,9 +1,9 @@
 /* Results are read a part at a time: where parts end changes nothing. */
-#include "export/export.h"
+#include "export/release/export.h"
 
 #include "export/formats/find_db.h"
-#include "export/golden.h"
-#include "export/golden_release.h"
+#include "export/golden/golden.h"
+#include "export/golden/golden_release.h"
 #include "schema/store_private.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/temp_folder.h"

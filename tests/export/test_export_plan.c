@@ -1,5 +1,5 @@
 /* The gate and the choice of rows, with solvers of the test's own and nothing stored. */
-#include "export/export_plan.h"
+#include "export/release/export_plan.h"
 #include "tests/support/temp_folder.h"
 
 #include <math.h>

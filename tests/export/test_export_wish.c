@@ -1,5 +1,5 @@
 /* Exports of a part of a campaign: within limits, of a network, of a tag. */
-#include "export/export.h"
+#include "export/release/export.h"
 
 #include "export/formats/find_db.h"
 #include "solvers/problem_key.h"

@@ -1,5 +1,5 @@
 /* What of a campaign goes into a golden version, and why: on a campaign filled as workers fill it. */
-#include "export/golden.h"
+#include "export/golden/golden.h"
 
 #include "schema/store_private.h"
 #include "tests/support/export_farm.h"

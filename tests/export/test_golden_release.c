@@ -1,8 +1,8 @@
 /* Golden versions exported: the same bytes as their campaign's, also after a rollback and without it. */
-#include "export/golden_release.h"
+#include "export/golden/golden_release.h"
 
 #include "export/formats/find_db.h"
-#include "export/golden.h"
+#include "export/golden/golden.h"
 #include "schema/store_private.h"
 #include "schema/upkeep.h"
 #include "tests/support/export_farm.h"

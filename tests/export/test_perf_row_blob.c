@@ -1,5 +1,5 @@
 /* Rows as bytes: they come back, and sort as files do. */
-#include "export/perf_row_blob.h"
+#include "export/release/perf_row_blob.h"
 
 #include "export/formats/perf_db.h"
 

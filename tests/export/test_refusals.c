@@ -1,5 +1,5 @@
 /* What was refused: more than is kept in memory comes back in order. */
-#include "export/refusals.h"
+#include "export/release/refusals.h"
 
 #include "tests/support/temp_folder.h"
 

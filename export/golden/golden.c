@@ -1,0 +1,307 @@
+#include "export/golden/golden.h"
+
+#include "export/golden/golden_spool.h"
+#include "export/release/export_source.h"
+
+#include <glib/gstdio.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAKES_AT_ONCE 5000 /* rows that are asked for in one statement */
+
+const char *golden_finding_name(enum golden_finding finding)
+{
+    static const char *const names[GOLDEN_FINDING_COUNT] = {
+        [GOLDEN_NEW_PROBLEM] = "new problem",
+        [GOLDEN_NEW_SOLVER] = "new solver",
+        [GOLDEN_OTHER_REVISION] = "other revision",
+        [GOLDEN_NOT_VALID] = "not valid today",
+        [GOLDEN_OTHER_STACK] = "other stack",
+        [GOLDEN_BETTER] = "better",
+        [GOLDEN_SHARED_KERNEL] = "shared kernel",
+        [GOLDEN_WITHIN_NOISE] = "within noise",
+        [GOLDEN_WORSE] = "worse",
+        [GOLDEN_REFUSED] = "refused",
+        [GOLDEN_STALE_LEFT] = "stale left",
+        [GOLDEN_KERNEL_LEFT] = "shared kernel left",
+    };
+    return names[finding];
+}
+
+void golden_summary_clear(struct golden_summary *summary)
+{
+    g_clear_pointer(&summary->target, g_free);
+    refusals_clear(&summary->refused);
+}
+
+struct comparison {
+    Store *store;
+    const struct golden_wish *wish;
+    struct golden_summary *summary;
+    struct gate gate;
+    struct golden_spool spool;
+    int64_t asked, take_count;
+};
+
+/* ---- reading ---- */
+
+/* One whose job is not the campaign's has no problem: it stays an entry of its own, and is refused. */
+static char *entry_key(const struct result *result)
+{
+    return result->problem_id != 0 ? g_strdup_printf("%" G_GINT64_FORMAT " %s",
+                                                     (gint64)result->problem_id, result->solver)
+                                   : g_strdup_printf("job %" G_GINT64_FORMAT, (gint64)result->job);
+}
+
+static void free_group(void *group)
+{
+    g_ptr_array_unref(group);
+}
+
+/* The results of each entry that the part has. */
+static GHashTable *group_by_entry(const GPtrArray *results)
+{
+    GHashTable *groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_group);
+    for (guint i = 0; i < results->len; i++) {
+        char *key = entry_key(results->pdata[i]);
+        GPtrArray *group = g_hash_table_lookup(groups, key);
+        if (group == NULL) {
+            group = g_ptr_array_new();
+            g_hash_table_insert(groups, key, group);
+        } else {
+            g_free(key);
+        }
+        g_ptr_array_add(group, results->pdata[i]);
+    }
+    return groups;
+}
+
+/* Rows of the base (struct golden_row *, each begins with its result) may not have the stack wanted. */
+static struct golden_job make_job(const char *key, const GPtrArray *group, enum golden_side side)
+{
+    struct golden_job job = {.key = key, .best = group->pdata[0], .results = group, .fits = true};
+    for (guint i = 0; i < group->len; i++) {
+        const struct result *result = group->pdata[i];
+        if (result->rank < job.best->rank) {
+            job.best = result;
+        }
+        job.fits =
+            job.fits && (side != GOLDEN_BASE || ((const struct golden_row *)group->pdata[i])->fits);
+    }
+    return job;
+}
+
+static bool add_part(struct comparison *comparison, enum golden_side side, const GPtrArray *results,
+                     GError **error)
+{
+    GHashTableIter iter;
+    gpointer key, group;
+    g_autoptr(GHashTable) groups = group_by_entry(results);
+    g_hash_table_iter_init(&iter, groups);
+    while (g_hash_table_iter_next(&iter, &key, &group)) {
+        const struct golden_job job = make_job(key, group, side);
+        if (!golden_spool_add(&comparison->spool, side, &comparison->gate, &job, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* *count: of results. */
+static bool read_side(struct comparison *comparison, enum golden_side side,
+                      const struct export_wish *wish, const char *stack, int64_t *count,
+                      GError **error)
+{
+    struct export_source source;
+    struct result_part part = RESULT_PART_BEGIN;
+    export_source_init(&source, comparison->store, wish, &comparison->gate);
+    source.stack = stack;
+    *count = 0;
+    while (part.last != INT64_MAX) {
+        if (!source.advance(&source, &part, error)) {
+            return false;
+        }
+        g_autoptr(GPtrArray) results = source.list(&source, &part, error);
+        if (results == NULL || !add_part(comparison, side, results, error)) {
+            return false;
+        }
+        *count += results->len;
+    }
+    return golden_spool_settle(&comparison->spool, side, error);
+}
+
+/* ---- judging ---- */
+
+static enum golden_finding compare_times(const struct golden_wish *wish,
+                                         const struct golden_entry *old,
+                                         const struct golden_entry *fresh)
+{
+    double gap = old->median_ms - fresh->median_ms;
+    double range = (old->spread * old->median_ms + fresh->spread * fresh->median_ms) / 2;
+    if (!(fabs(gap) > wish->noise * range) || fabs(gap) < wish->gain * old->median_ms) {
+        return GOLDEN_WITHIN_NOISE;
+    }
+    return gap > 0 ? GOLDEN_BETTER : GOLDEN_WORSE;
+}
+
+/* GOLDEN_FINDING_COUNT where the base's entry holds. */
+static enum golden_finding find_stale(const struct golden_entry *old)
+{
+    if (!old->passes) {
+        return old->why == REFUSAL_SOLVER ? GOLDEN_OTHER_REVISION : GOLDEN_NOT_VALID;
+    }
+    return old->fits ? GOLDEN_FINDING_COUNT : GOLDEN_OTHER_STACK;
+}
+
+/* All that was kept of what is taken comes along: exports with limits choose among it. */
+static enum golden_finding judge(void *data, const struct golden_pair *pair)
+{
+    const struct comparison *comparison = data;
+    if (!pair->fresh.passes) {
+        return GOLDEN_REFUSED;
+    }
+    if (!pair->has_base) {
+        return pair->has_problem ? GOLDEN_NEW_SOLVER : GOLDEN_NEW_PROBLEM;
+    }
+    enum golden_finding stale = find_stale(&pair->base);
+    return stale != GOLDEN_FINDING_COUNT
+               ? stale
+               : compare_times(comparison->wish, &pair->base, &pair->fresh);
+}
+
+static bool refuse(void *data, const struct export_refusal *refusal, GError **error)
+{
+    struct comparison *comparison = data;
+    return refusals_add(&comparison->summary->refused, refusal, error);
+}
+
+/* ---- proposing ---- */
+
+static bool ask(void *data, const struct golden_take *takes, int count, GError **error)
+{
+    struct comparison *comparison = data;
+    comparison->take_count += count;
+    return store_ask_golden(comparison->store, takes, count, &comparison->asked, error);
+}
+
+static char *counts_json(const int *counts)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < GOLDEN_FINDING_COUNT; i++) {
+        if (counts[i] > 0) {
+            json_object_set_new(object, golden_finding_name((enum golden_finding)i),
+                                json_integer(counts[i]));
+        }
+    }
+    char *dumped = json_dumps(object, JSON_COMPACT);
+    char *text = g_strdup(dumped);
+    free(dumped);
+    json_decref(object);
+    return text;
+}
+
+static bool propose(struct comparison *comparison, GError **error)
+{
+    struct golden_summary *summary = comparison->summary;
+    struct golden_spool *spool = &comparison->spool;
+    if (!golden_spool_judge(spool, judge, comparison, error) ||
+        !golden_spool_list_refused(spool, refuse, comparison, error) ||
+        !golden_spool_follow_names(spool, error) ||
+        !golden_spool_count(spool, summary->counts, error) ||
+        !golden_spool_list_takes(spool, TAKES_AT_ONCE, ask, comparison, error)) {
+        return false;
+    }
+    if (comparison->take_count == 0) {
+        return true;
+    }
+    g_autofree char *counts = counts_json(summary->counts);
+    const struct golden_proposal proposal = {
+        .target = summary->target,
+        .base = summary->base,
+        .campaign = comparison->wish->campaign,
+        .by = comparison->wish->by,
+        .note = comparison->wish->note != NULL ? comparison->wish->note : "",
+        .asked = comparison->asked,
+        .take_count = comparison->take_count,
+        .counts = counts,
+    };
+    return store_propose_golden(comparison->store, &proposal, &summary->version, &summary->is_new,
+                                error);
+}
+
+static bool nothing(int64_t campaign, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
+                "campaign %" G_GINT64_FORMAT
+                " has nothing to propose: no config of it was measured and verified yet",
+                (gint64)campaign);
+    return false;
+}
+
+static bool compare_and_propose(struct comparison *comparison, const char *stack, GError **error)
+{
+    int64_t rows = 0, results = 0;
+    const struct golden_summary *summary = comparison->summary;
+    const struct export_wish base = {.golden_target = summary->target,
+                                     .golden_version = summary->base};
+    const struct export_wish fresh = {.campaign = comparison->wish->campaign};
+    return gate_init(&comparison->gate, comparison->store, summary->target, error) &&
+           read_side(comparison, GOLDEN_BASE, &base, stack, &rows, error) &&
+           read_side(comparison, GOLDEN_FRESH, &fresh, "", &results, error) &&
+           (results > 0 || nothing(fresh.campaign, error)) && propose(comparison, error);
+}
+
+static bool find_base(Store *store, const struct golden_wish *wish, struct golden_summary *summary,
+                      GError **error)
+{
+    int newest = 0;
+    if (!store_newest_golden(store, summary->target, &newest, error)) {
+        return false;
+    }
+    summary->base = wish->base < 0 ? newest : wish->base;
+    if (summary->base != newest) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_STATE,
+                    "version %d is not the newest approved one of %s, which is %d: a proposal is "
+                    "built on that one",
+                    summary->base, summary->target, newest);
+        return false;
+    }
+    return true;
+}
+
+/* Its file has no name once it is open: it goes with this process. */
+static bool open_spool(struct golden_spool *spool, GError **error)
+{
+    g_autofree char *folder = g_dir_make_tmp("skipjack-golden-XXXXXX", error);
+    if (folder == NULL) {
+        return false;
+    }
+    g_autofree char *path = g_build_filename(folder, "spool", NULL);
+    bool open = golden_spool_open(spool, path, error);
+    g_unlink(path);
+    g_rmdir(folder);
+    return open;
+}
+
+bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_summary *summary,
+                    GError **error)
+{
+    struct comparison comparison = {.store = store, .wish = wish, .summary = summary};
+    memset(summary, 0, sizeof *summary);
+    g_autofree char *refused = g_build_filename(g_get_tmp_dir(), "skipjack-refused", NULL);
+    refusals_init(&summary->refused, refused);
+    struct campaign *campaign = store_get_campaign(store, wish->campaign, error);
+    if (campaign == NULL) {
+        return false;
+    }
+    summary->target = g_strdup(campaign->target);
+    g_autofree char *stack = g_strdup(campaign->stack);
+    campaign_free(campaign);
+    bool done = find_base(store, wish, summary, error) && open_spool(&comparison.spool, error) &&
+                compare_and_propose(&comparison, stack, error);
+    golden_spool_close(&comparison.spool);
+    gate_clear(&comparison.gate);
+    return done;
+}

@@ -1,0 +1,63 @@
+/*
+ * What of a campaign goes into the next golden version. Entries, a problem
+ * with a solver, are compared one by one with what the base holds: what is new
+ * is taken, what replaces an entry that does not hold any more, and what is
+ * faster beyond the noise; the rest is counted. All of it passes export's gate
+ * (gate.h) first.
+ *
+ * A kernel-db knows one code object of a name. Where what is taken brings
+ * another one than an entry of the base has, as another compiler does, that
+ * entry is replaced too, or it would be refused on export.
+ */
+#ifndef EXPORT_GOLDEN_H
+#define EXPORT_GOLDEN_H
+
+#include "export/release/export.h"
+#include "schema/store_golden.h"
+
+struct golden_wish {
+    int64_t campaign;
+    int base; /* the newest approved version, or it is refused; below 0 for that one */
+    const char *by, *note;
+    /* Faster beyond the noise: the medians are further apart than `noise` times the mean of both
+     * interquartile ranges, and by `gain` of the old one at the least. */
+    double noise, gain;
+};
+#define GOLDEN_NOISE_FACTOR 1.0
+#define GOLDEN_GAIN_PERCENT 1.0 /* less is below what one process differs from the next */
+
+enum golden_finding {
+    GOLDEN_NEW_PROBLEM, /* taken: */
+    GOLDEN_NEW_SOLVER,
+    GOLDEN_OTHER_REVISION, /* the base's is of a revision that the registry has not */
+    GOLDEN_NOT_VALID,      /* the gate refuses the base's today */
+    GOLDEN_OTHER_STACK,    /* the base's was not measured under what the campaign asks for */
+    GOLDEN_BETTER,
+    GOLDEN_SHARED_KERNEL, /* the base's kernel has the name of another that was taken */
+    GOLDEN_WITHIN_NOISE,  /* not taken: */
+    GOLDEN_WORSE,
+    GOLDEN_REFUSED, /* by the gate */
+    /* Of the base, with nothing in the campaign to replace it: */
+    GOLDEN_STALE_LEFT,  /* does not hold any more */
+    GOLDEN_KERNEL_LEFT, /* its kernel has the name of another that was taken */
+    GOLDEN_FINDING_COUNT,
+};
+#define GOLDEN_TAKEN_COUNT GOLDEN_WITHIN_NOISE /* those before it are reasons of rows */
+/* "new problem". Static. */
+const char *golden_finding_name(enum golden_finding finding);
+
+struct golden_summary {
+    char *target;
+    int base, version;                /* version 0: there is nothing to propose */
+    bool is_new;                      /* false: it had been proposed before */
+    int counts[GOLDEN_FINDING_COUNT]; /* entries */
+    struct refusals refused;          /* as many as were counted */
+};
+void golden_summary_clear(struct golden_summary *summary);
+
+/* Proposes what the campaign brings. *summary is the caller's to clear, also on failure. EXPORT_ERROR_EMPTY
+ * where the campaign has no results. */
+bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_summary *summary,
+                    GError **error);
+
+#endif

@@ -1,0 +1,363 @@
+#include "export/golden/golden_spool.h"
+
+#include "solvers/problem_key.h"
+
+#include <string.h>
+
+/* found: of a campaign's entry, a golden_finding. kept: configs of the campaign that may be taken. */
+#define SCHEMA                                                                                     \
+    "CREATE TABLE entries (id INTEGER PRIMARY KEY, side INTEGER, key TEXT, job INTEGER,"           \
+    " problem_id INTEGER, problem TEXT, solver TEXT, rank INTEGER, median_ms REAL, spread REAL,"   \
+    " passes INTEGER, why INTEGER, reason TEXT, fits INTEGER, found INTEGER DEFAULT 99,"           \
+    " UNIQUE (side, key));"                                                                        \
+    "CREATE INDEX entries_problems ON entries (side, problem_id);"                                 \
+    "CREATE TABLE kept (key TEXT, job INTEGER, rank INTEGER, median_ms REAL);"                     \
+    "CREATE TABLE rivals (id INTEGER PRIMARY KEY, entry INTEGER);"
+
+#define HELD "SELECT id, rank, median_ms FROM entries WHERE side = ? AND key = ?"
+#define ADD                                                                                        \
+    "INSERT INTO entries (side, key, fits, job, problem_id, problem, solver, rank, median_ms,"     \
+    " spread, passes, why, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define REPLACE                                                                                    \
+    "UPDATE entries SET job = ?2, problem_id = ?3, problem = ?4, solver = ?5, rank = ?6,"          \
+    " median_ms = ?7, spread = ?8, passes = ?9, why = ?10, reason = ?11 WHERE id = ?1"
+#define KEEP   "INSERT INTO kept VALUES (?, ?, ?, ?)"
+#define MISFIT "UPDATE entries SET fits = 0 WHERE id = ?"
+#define JUDGE  "UPDATE entries SET found = ?2 WHERE id = ?1"
+#define REFUSE "UPDATE entries SET passes = 0, why = ?2, reason = ?3 WHERE id = ?1"
+
+bool golden_spool_open(struct golden_spool *spool, const char *path, GError **error)
+{
+    const struct {
+        sqlite3_stmt **statement;
+        const char *sql;
+    } all[] = {{&spool->held, HELD},    {&spool->add, ADD},       {&spool->replace, REPLACE},
+               {&spool->keep, KEEP},    {&spool->misfit, MISFIT}, {&spool->judge, JUDGE},
+               {&spool->refuse, REFUSE}};
+    memset(spool, 0, sizeof *spool);
+    spool->db = sqlite_file_scratch(path, CODE_NAMES_SCHEMA SCHEMA, error);
+    bool open = spool->db != NULL;
+    for (int side = 0; open && side < GOLDEN_SIDES; side++) {
+        open = code_names_init(&spool->names[side], spool->db, side, error);
+    }
+    for (size_t i = 0; open && i < G_N_ELEMENTS(all); i++) {
+        *all[i].statement = sqlite_statement(spool->db, all[i].sql, error);
+        open = *all[i].statement != NULL;
+    }
+    return open;
+}
+
+void golden_spool_close(struct golden_spool *spool)
+{
+    sqlite3_stmt *const all[] = {spool->held,   spool->add,   spool->replace, spool->keep,
+                                 spool->misfit, spool->judge, spool->refuse};
+    for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+        sqlite3_finalize(all[i]);
+    }
+    for (int side = 0; side < GOLDEN_SIDES; side++) {
+        code_names_clear(&spool->names[side]);
+    }
+    sqlite_file_close(spool->db);
+    memset(spool, 0, sizeof *spool);
+}
+
+static const char *text_at(sqlite3_stmt *statement, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    return text != NULL ? text : "";
+}
+
+/* ---- entries ---- */
+
+static bool keep_all(struct golden_spool *spool, const struct golden_job *job, GError **error)
+{
+    for (guint i = 0; i < job->results->len; i++) {
+        const struct result *result = job->results->pdata[i];
+        if (result->verified && result->damage == NULL &&
+            !sqlite_do(spool->keep, error, "tlld", job->key, result->job, (int64_t)result->rank,
+                       result->kept.outcome.median_ms)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* *id 0: there is none yet. *better: what is held is better. */
+static bool find_held(struct golden_spool *spool, enum golden_side side,
+                      const struct golden_job *job, int64_t *id, bool *better, GError **error)
+{
+    const struct result *best = job->best;
+    enum read_step step = sqlite_ask(spool->held, error, "lt", (int64_t)side, job->key);
+    *id = step == READ_ROW ? sqlite3_column_int64(spool->held, 0) : 0;
+    int rank = sqlite3_column_int(spool->held, 1);
+    double median_ms = sqlite3_column_double(spool->held, 2);
+    *better = *id != 0 && (rank < best->rank ||
+                           (rank == best->rank && median_ms <= best->kept.outcome.median_ms));
+    sqlite3_reset(spool->held);
+    return step != READ_FAILED;
+}
+
+/* Those of its kernels that the store knows. */
+static char **known_kernels(const struct gate *gate, const struct result *result)
+{
+    GPtrArray *known = g_ptr_array_new();
+    g_auto(GStrv) keys = g_strsplit(result->kept.kernel_keys, ",", -1);
+    for (char **key = keys; *key != NULL; key++) {
+        if (g_hash_table_contains(gate->kernels, *key)) {
+            g_ptr_array_add(known, g_strdup(*key));
+        }
+    }
+    g_ptr_array_add(known, NULL);
+    return (char **)g_ptr_array_free(known, FALSE);
+}
+
+static bool write_entry(struct golden_spool *spool, enum golden_side side, struct gate *gate,
+                        const struct golden_job *job, int64_t id, GError **error)
+{
+    char key[PROBLEM_KEY_MAX] = "";
+    enum refusal why = REFUSAL_DAMAGED;
+    g_autofree char *reason = NULL;
+    const struct result *best = job->best;
+    const struct outcome *outcome = &best->kept.outcome;
+    struct candidate *passed = gate_pass(gate, best, &why, &reason);
+    g_auto(GStrv) kernels = known_kernels(gate, best);
+    bool passes = passed != NULL;
+    candidate_free(passed);
+    if (best->problem_id != 0) {
+        problem_key(&best->problem, key);
+    }
+    bool done =
+        id == 0 ? sqlite_do(spool->add, error, "ltlllttlddllt", (int64_t)side, job->key,
+                            (int64_t)job->fits, best->job, best->problem_id, key, best->solver,
+                            (int64_t)best->rank, outcome->median_ms, outcome->spread,
+                            (int64_t)passes, (int64_t)why, reason)
+                : sqlite_do(spool->replace, error, "lllttlddllt", id, best->job, best->problem_id,
+                            key, best->solver, (int64_t)best->rank, outcome->median_ms,
+                            outcome->spread, (int64_t)passes, (int64_t)why, reason) &&
+                      code_names_release(&spool->names[side], id, error);
+    id = id == 0 ? sqlite3_last_insert_rowid(spool->db) : id;
+    /* Also of one in the base that does not pass it is asked whether its kernels kept their names. */
+    return done && ((!passes && side == GOLDEN_FRESH) ||
+                    code_names_add(&spool->names[side], id, gate, kernels, error));
+}
+
+bool golden_spool_add(struct golden_spool *spool, enum golden_side side, struct gate *gate,
+                      const struct golden_job *job, GError **error)
+{
+    int64_t id = 0;
+    bool better = false;
+    if ((side == GOLDEN_FRESH && !keep_all(spool, job, error)) ||
+        !find_held(spool, side, job, &id, &better, error) ||
+        (id != 0 && !job->fits && !sqlite_do(spool->misfit, error, "l", id))) {
+        return false;
+    }
+    return better || write_entry(spool, side, gate, job, id, error);
+}
+
+static bool settle_entry(struct golden_spool *spool, enum golden_side side, int64_t id,
+                         GError **error)
+{
+    g_autofree char *reason = NULL;
+    return code_names_bind(&spool->names[side], id, &reason, error) &&
+           (reason == NULL ||
+            (sqlite_do(spool->refuse, error, "llt", id, (int64_t)REFUSAL_KERNEL, reason) &&
+             (side == GOLDEN_BASE || code_names_release(&spool->names[side], id, error))));
+}
+
+#define FIND_RIVALS                                                                                                  \
+    "INSERT INTO rivals (entry) SELECT e.id FROM entries e WHERE e.side = ? AND e.passes AND " CODE_NAMES_CONTESTED( \
+        "e.id") " ORDER BY e.problem, e.median_ms, e.solver, e.job"
+
+static bool find_rivals(struct golden_spool *spool, enum golden_side side, GError **error)
+{
+    sqlite3_stmt *find = NULL;
+    bool found = code_names_contest(&spool->names[side], error) &&
+                 sqlite_run(spool->db, "DELETE FROM rivals", error) &&
+                 (find = sqlite_statement(spool->db, FIND_RIVALS, error)) != NULL &&
+                 sqlite_do(find, error, "l", (int64_t)side);
+    sqlite3_finalize(find);
+    return found;
+}
+
+bool golden_spool_settle(struct golden_spool *spool, enum golden_side side, GError **error)
+{
+    if (!find_rivals(spool, side, error)) {
+        return false;
+    }
+    sqlite3_stmt *query =
+        sqlite_statement(spool->db, "SELECT entry FROM rivals ORDER BY id", error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    while (step == READ_ROW) {
+        step = settle_entry(spool, side, sqlite3_column_int64(query, 0), error)
+                   ? sqlite_step(query, error)
+                   : READ_FAILED;
+    }
+    sqlite3_finalize(query);
+    return step == READ_END;
+}
+
+/* ---- what is found of them ---- */
+
+#define PAIRS                                                                                      \
+    "SELECT f.id, f.passes, f.why, f.fits, f.median_ms,"                                           \
+    " f.spread, b.id IS NOT NULL, b.passes, b.why, b.fits, b.median_ms, b.spread,"                 \
+    " EXISTS (SELECT 1 FROM entries p WHERE p.side = 0 AND p.problem_id = f.problem_id)"           \
+    " FROM entries f LEFT JOIN entries b ON b.side = 0 AND b.key = f.key WHERE f.side = 1"         \
+    " ORDER BY f.problem, f.median_ms, f.solver, f.job"
+
+static struct golden_entry entry_at(sqlite3_stmt *query, int column)
+{
+    return (struct golden_entry){
+        .passes = sqlite3_column_int(query, column) != 0,
+        .why = (enum refusal)sqlite3_column_int(query, column + 1),
+        .fits = sqlite3_column_int(query, column + 2) != 0,
+        .median_ms = sqlite3_column_double(query, column + 3),
+        .spread = sqlite3_column_double(query, column + 4),
+    };
+}
+
+bool golden_spool_judge(struct golden_spool *spool,
+                        enum golden_finding (*judge)(void *data, const struct golden_pair *pair),
+                        void *data, GError **error)
+{
+    sqlite3_stmt *query = sqlite_statement(spool->db, PAIRS, error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    while (step == READ_ROW) {
+        const struct golden_pair pair = {
+            .id = sqlite3_column_int64(query, 0),
+            .fresh = entry_at(query, 1),
+            .has_base = sqlite3_column_int(query, 6) != 0,
+            .base = entry_at(query, 7),
+            .has_problem = sqlite3_column_int(query, 12) != 0,
+        };
+        int64_t found = judge(data, &pair);
+        step = sqlite_do(spool->judge, error, "ll", pair.id, found) ? sqlite_step(query, error)
+                                                                    : READ_FAILED;
+    }
+    sqlite3_finalize(query);
+    return step == READ_END;
+}
+
+#define REFUSED                                                                                    \
+    "SELECT job, problem, solver, reason, why FROM entries WHERE side = 1 AND NOT passes"          \
+    " ORDER BY problem, median_ms, solver, job"
+
+bool golden_spool_list_refused(struct golden_spool *spool,
+                               bool (*refuse)(void *data, const struct export_refusal *refusal,
+                                              GError **error),
+                               void *data, GError **error)
+{
+    sqlite3_stmt *query = sqlite_statement(spool->db, REFUSED, error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    while (step == READ_ROW) {
+        const struct export_refusal refusal = {
+            .why = (enum refusal)sqlite3_column_int(query, 4),
+            .job = sqlite3_column_int64(query, 0),
+            .problem = (char *)text_at(query, 1), /* they are copied from here */
+            .solver = (char *)text_at(query, 2),
+            .reason = (char *)text_at(query, 3),
+        };
+        step = refuse(data, &refusal, error) ? sqlite_step(query, error) : READ_FAILED;
+    }
+    sqlite3_finalize(query);
+    return step == READ_END;
+}
+
+/* A code object of the base has lost its name to one that is taken. */
+#define LOSE                                                                                       \
+    "UPDATE codes SET contested = 1 WHERE side = 0 AND NOT contested AND EXISTS"                   \
+    " (SELECT 1 FROM codes f JOIN uses u ON u.code = f.id JOIN entries e ON e.id = u.owner"        \
+    "  WHERE f.side = 1 AND f.name = codes.name AND f.args = codes.args"                           \
+    "  AND f.sha256 <> codes.sha256 AND e.found < ?)"
+#define FOLLOW                                                                                     \
+    "UPDATE entries SET found = ?2 WHERE side = 1 AND passes AND found >= ?1 AND EXISTS"           \
+    " (SELECT 1 FROM entries b WHERE b.side = 0 AND b.key = entries.key"                           \
+    "  AND " CODE_NAMES_CONTESTED("b.id") ")"
+
+/* What follows may take names in turn. */
+bool golden_spool_follow_names(struct golden_spool *spool, GError **error)
+{
+    const int64_t taken = GOLDEN_TAKEN_COUNT;
+    bool done = sqlite_run(spool->db,
+                           "UPDATE codes SET contested = 0;"
+                           "CREATE INDEX uses_codes ON uses (code);",
+                           error);
+    sqlite3_stmt *lose = done ? sqlite_statement(spool->db, LOSE, error) : NULL;
+    sqlite3_stmt *follow = lose != NULL ? sqlite_statement(spool->db, FOLLOW, error) : NULL;
+    done = follow != NULL;
+    for (bool changed = done; done && changed;) {
+        done = sqlite_do(lose, error, "l", taken) &&
+               sqlite_do(follow, error, "ll", taken, (int64_t)GOLDEN_SHARED_KERNEL);
+        changed = sqlite3_changes(spool->db) > 0;
+    }
+    sqlite3_finalize(lose);
+    sqlite3_finalize(follow);
+    return done;
+}
+
+#define FOUND "SELECT found, count(*) FROM entries WHERE side = 1 GROUP BY found"
+
+static bool count_found(struct golden_spool *spool, int *counts, GError **error)
+{
+    sqlite3_stmt *query = sqlite_statement(spool->db, FOUND, error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    for (; step == READ_ROW; step = sqlite_step(query, error)) {
+        int finding = sqlite3_column_int(query, 0);
+        g_assert(finding >= 0 && finding < GOLDEN_FINDING_COUNT);
+        counts[finding] += sqlite3_column_int(query, 1);
+    }
+    sqlite3_finalize(query);
+    return step == READ_END;
+}
+
+/* Of the base, with nothing in the campaign to replace it. */
+#define LEFT                                                                                       \
+    "SELECT count(*) FILTER (WHERE NOT (b.passes AND b.fits)),"                                    \
+    " count(*) FILTER (WHERE " CODE_NAMES_CONTESTED(                                               \
+        "b.id") ") FROM entries b WHERE b.side = 0"                                                \
+                " AND NOT EXISTS (SELECT 1 FROM entries f WHERE f.side = 1 AND f.key = b.key AND f.found < ?)"
+
+bool golden_spool_count(struct golden_spool *spool, int *counts, GError **error)
+{
+    if (!count_found(spool, counts, error)) {
+        return false;
+    }
+    sqlite3_stmt *left = sqlite_statement(spool->db, LEFT, error);
+    bool counted =
+        left != NULL && sqlite_ask(left, error, "l", (int64_t)GOLDEN_TAKEN_COUNT) == READ_ROW;
+    if (counted) {
+        counts[GOLDEN_STALE_LEFT] = sqlite3_column_int(left, 0);
+        counts[GOLDEN_KERNEL_LEFT] = sqlite3_column_int(left, 1);
+    }
+    sqlite3_finalize(left);
+    return counted;
+}
+
+#define TAKES                                                                                      \
+    "SELECT k.job, k.rank, k.median_ms, e.found FROM kept k JOIN entries e"                        \
+    " ON e.side = 1 AND e.key = k.key WHERE e.found < ? ORDER BY k.job, k.rank, k.median_ms"
+
+bool golden_spool_list_takes(struct golden_spool *spool, int piece,
+                             bool (*take)(void *data, const struct golden_take *takes, int count,
+                                          GError **error),
+                             void *data, GError **error)
+{
+    g_autofree struct golden_take *takes = g_new(struct golden_take, (gsize)piece);
+    int count = 0;
+    sqlite3_stmt *query = sqlite_statement(spool->db, TAKES, error);
+    enum read_step step =
+        query != NULL ? sqlite_ask(query, error, "l", (int64_t)GOLDEN_TAKEN_COUNT) : READ_FAILED;
+    while (step == READ_ROW) {
+        takes[count++] = (struct golden_take){
+            .job = sqlite3_column_int64(query, 0),
+            .rank = sqlite3_column_int(query, 1),
+            .median_ms = sqlite3_column_double(query, 2),
+            .reason = golden_finding_name((enum golden_finding)sqlite3_column_int(query, 3)),
+        };
+        bool done = count < piece || take(data, takes, count, error);
+        count = count < piece ? count : 0;
+        step = done ? sqlite_step(query, error) : READ_FAILED;
+    }
+    sqlite3_finalize(query);
+    return step == READ_END && (count == 0 || take(data, takes, count, error));
+}

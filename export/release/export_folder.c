@@ -1,0 +1,141 @@
+#include "export/release/export_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define FOLDER_PREFIX ".export-"
+#define FOLDER_NAME   FOLDER_PREFIX "XXXXXX"
+
+/* The content is on disk before its name is: a crash leaves the old file or the new one. */
+static bool sync_file(const char *path, GError **error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return export_io_error("open", path, error);
+    }
+    bool synced = fsync(fd) == 0 || export_io_error("write", path, error);
+    close(fd);
+    return synced;
+}
+
+static bool sync_all(const char *folder, const GPtrArray *names, GError **error)
+{
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *path = g_build_filename(folder, names->pdata[i], NULL);
+        if (!sync_file(path, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool move_all(const char *folder, const char *dir, const GPtrArray *names, GPtrArray *moved,
+                     GError **error)
+{
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *from = g_build_filename(folder, names->pdata[i], NULL);
+        g_autofree char *to = g_build_filename(dir, names->pdata[i], NULL);
+        if (rename(from, to) != 0) {
+            return export_io_error("rename to", to, error);
+        }
+        g_ptr_array_add(moved, g_steal_pointer(&to));
+    }
+    return true;
+}
+
+/* What cannot be removed is in nobody's way: the next export tries again. */
+static void remove_folder(const char *folder)
+{
+    const char *name;
+    GDir *entries = g_dir_open(folder, 0, NULL);
+    while (entries != NULL && (name = g_dir_read_name(entries)) != NULL) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_unlink(path);
+    }
+    g_clear_pointer(&entries, g_dir_close);
+    g_rmdir(folder);
+}
+
+static void remove_leftovers(const char *dir)
+{
+    const char *name;
+    g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
+    GDir *entries = g_dir_open(dir, 0, NULL);
+    while (entries != NULL && (name = g_dir_read_name(entries)) != NULL) {
+        g_autofree char *path = g_build_filename(dir, name, NULL);
+        if (g_str_has_prefix(name, FOLDER_PREFIX) && strlen(name) == strlen(FOLDER_NAME) &&
+            !g_file_test(path, G_FILE_TEST_IS_SYMLINK)) {
+            g_ptr_array_add(found, g_steal_pointer(&path));
+        }
+    }
+    g_clear_pointer(&entries, g_dir_close);
+    for (guint i = 0; i < found->len; i++) {
+        remove_folder(found->pdata[i]);
+    }
+}
+
+/* The temporary folder of one that was killed is nobody's while the lock is held. A file system that cannot
+ * lock folders keeps it. */
+bool export_folder_take(struct export_folder *folder, const char *dir, GError **error)
+{
+    *folder = (struct export_folder){.fd = -1};
+    bool is_new = !g_file_test(dir, G_FILE_TEST_EXISTS);
+    if (g_mkdir_with_parents(dir, 0777) != 0) {
+        return export_io_error("make the folder", dir, error);
+    }
+    folder->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder->fd < 0) {
+        return export_io_error("open the folder", dir, error);
+    }
+    if (TEMP_FAILURE_RETRY(flock(folder->fd, LOCK_EX)) == 0) {
+        remove_leftovers(dir);
+    }
+    folder->dir = g_strdup(dir);
+    folder->is_new = is_new;
+    return true;
+}
+
+static void remove_temp(struct export_folder *folder)
+{
+    if (folder->temp != NULL) {
+        remove_folder(folder->temp);
+        g_clear_pointer(&folder->temp, g_free);
+    }
+}
+
+bool export_folder_begin(struct export_folder *folder, GError **error)
+{
+    remove_temp(folder);
+    folder->temp = g_build_filename(folder->dir, FOLDER_NAME, NULL);
+    if (g_mkdtemp(folder->temp) == NULL) {
+        g_clear_pointer(&folder->temp, g_free);
+        return export_io_error("write into the folder", folder->dir, error);
+    }
+    return true;
+}
+
+bool export_folder_keep(struct export_folder *folder, const GPtrArray *names, GPtrArray *moved,
+                        GError **error)
+{
+    return sync_all(folder->temp, names, error) &&
+           move_all(folder->temp, folder->dir, names, moved, error) &&
+           (fsync(folder->fd) == 0 || export_io_error("write", folder->dir, error));
+}
+
+void export_folder_leave(struct export_folder *folder)
+{
+    remove_temp(folder);
+    if (folder->dir != NULL && folder->is_new) {
+        /* Fails, and is meant to, where something is in it. */
+        g_rmdir(folder->dir);
+    }
+    if (folder->fd >= 0) {
+        close(folder->fd);
+    }
+    g_clear_pointer(&folder->dir, g_free);
+    folder->fd = -1;
+}

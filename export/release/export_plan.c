@@ -1,0 +1,334 @@
+#include "export/release/export_plan.h"
+
+#include <string.h>
+
+#define LOSERS_AT_ONCE 500 /* as many jobs are read again in one statement */
+
+struct planner {
+    const struct export_source *source;
+    struct export_spool *spool;
+    struct export_summary *summary;
+    GHashTable *jobs; /* of the part at hand: job id -> GPtrArray of its results */
+};
+
+static bool refuse(struct planner *planner, const struct result *result, enum refusal why,
+                   char *reason, GError **error)
+{
+    char key[PROBLEM_KEY_MAX] = "";
+    const struct export_refusal refusal = {
+        .why = why,
+        .job = result->job,
+        .problem = key,
+        .solver = result->solver,
+        .reason = reason,
+    };
+    if (result->problem_id != 0) {
+        problem_key(&result->problem, key);
+    }
+    return refusals_add(&planner->summary->refused, &refusal, error);
+}
+
+static bool refuse_rival(void *data, const struct export_refusal *refusal, GError **error)
+{
+    struct planner *planner = data;
+    return refusals_add(&planner->summary->refused, refusal, error);
+}
+
+/* ---- the results of a job ---- */
+
+static GPtrArray *results_of_job(const struct planner *planner, int64_t job)
+{
+    return g_hash_table_lookup(planner->jobs, &job);
+}
+
+static void group_by_job(struct planner *planner, const GPtrArray *results)
+{
+    g_clear_pointer(&planner->jobs, g_hash_table_unref);
+    planner->jobs =
+        g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
+    for (guint i = 0; i < results->len; i++) {
+        struct result *result = results->pdata[i];
+        GPtrArray *group = results_of_job(planner, result->job);
+        if (group == NULL) {
+            group = g_ptr_array_new();
+            g_hash_table_insert(planner->jobs, &result->job, group);
+        }
+        g_ptr_array_add(group, result);
+    }
+}
+
+/* What tuning saves against the default config, or against the slowest config kept where the
+ * default's time is not. */
+static double saved_ms(const GPtrArray *group, const struct result *result)
+{
+    double slowest = 0;
+    for (guint i = 0; i < group->len; i++) {
+        const struct result *other = group->pdata[i];
+        const struct kept *kept = &other->kept;
+        if (!other->verified) {
+            continue;
+        }
+        if (kept->is_default) {
+            slowest = kept->outcome.median_ms;
+            break;
+        }
+        slowest = MAX(slowest, kept->outcome.median_ms);
+    }
+    return MAX(0, slowest - result->kept.outcome.median_ms);
+}
+
+static bool is_within_limits(const struct planner *planner, const struct result *result)
+{
+    const struct export_wish *wish = planner->source->wish;
+    return (!wish->limits_workspace || result->kept.workspace_bytes <= wish->workspace_bytes) &&
+           (!wish->dynamic_only || result->dynamic);
+}
+
+/* The one with the lowest rank within the limits, NULL for none. */
+static const struct result *result_looked_at(const struct planner *planner, const GPtrArray *group)
+{
+    const struct result *first = NULL;
+    for (guint i = 0; i < group->len; i++) {
+        const struct result *other = group->pdata[i];
+        if (is_within_limits(planner, other) && (first == NULL || other->rank < first->rank)) {
+            first = other;
+        }
+    }
+    return first;
+}
+
+/* ---- the gate ---- */
+
+static bool add_passed(struct planner *planner, const struct candidate *candidate,
+                       const GPtrArray *group, GError **error)
+{
+    const struct result *result = candidate->result;
+    bool expressible = result->problem.epilogue[0] == '\0';
+    const struct spool_item item = {
+        .candidate = candidate,
+        .files = expressible ? SPOOL_MIOPEN | SPOOL_OWN : SPOOL_OWN,
+        .weight = saved_ms(group, result) * result->multiplicity,
+    };
+    int64_t id = 0;
+    return export_spool_add(planner->spool, planner->source->gate, &item, &id, error);
+}
+
+static bool gate_result(struct planner *planner, const struct result *result,
+                        const GPtrArray *group, GError **error)
+{
+    enum refusal why = REFUSAL_DAMAGED;
+    g_autofree char *reason = NULL;
+    /* One whose row is damaged or whose job is not known has no problem to judge by. */
+    if (result->damage == NULL && result->problem_id != 0 && result->problem.epilogue[0] != '\0' &&
+        !export_spool_add_epilogue(planner->spool, &result->problem, error)) {
+        return false;
+    }
+    struct candidate *candidate = gate_pass(planner->source->gate, result, &why, &reason);
+    bool done = candidate == NULL || add_passed(planner, candidate, group, error);
+    if (candidate == NULL) {
+        done = refuse(planner, result, why, reason, error);
+    }
+    candidate_free(candidate);
+    return done;
+}
+
+/* Of a job the result that is looked at stands where it comes in the part; a job without one counts
+ * where its best is. */
+static bool gate_part(struct planner *planner, const GPtrArray *results, GError **error)
+{
+    group_by_job(planner, results);
+    for (guint i = 0; i < results->len; i++) {
+        const struct result *result = results->pdata[i];
+        const GPtrArray *group = results_of_job(planner, result->job);
+        const struct result *first = result_looked_at(planner, group);
+        planner->summary->beyond_limits += first == NULL && result->rank == 0;
+        if (first == result && !gate_result(planner, result, group, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool gate_all(struct planner *planner, int64_t *count, GError **error)
+{
+    struct result_part part = RESULT_PART_BEGIN;
+    *count = 0;
+    while (part.last != INT64_MAX) {
+        if (!planner->source->advance(planner->source, &part, error)) {
+            return false;
+        }
+        g_autoptr(GPtrArray) results = planner->source->list(planner->source, &part, error);
+        if (results == NULL || !gate_part(planner, results, error)) {
+            return false;
+        }
+        *count += results->len;
+    }
+    return true;
+}
+
+/* ---- who has to give way to the params of a row ---- */
+
+/* The result of the same job that was measured with these params, NULL when it was not kept. */
+static const struct result *measured_with(const GPtrArray *group, const char *params)
+{
+    for (guint i = 0; i < group->len; i++) {
+        const struct result *other = group->pdata[i];
+        if (other->verified && strcmp(other->kept.config_text, params) == 0) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/* As it was measured it stands in our own file alone; in MIOpen's in this form. *reason: another code
+ * object has a name that it needs. */
+static bool move(struct planner *planner, const struct spool_loser *loser,
+                 const struct candidate *candidate, char **reason, GError **error)
+{
+    struct export_spool *spool = planner->spool;
+    const struct spool_item item = {.candidate = candidate, .files = SPOOL_MIOPEN};
+    int64_t id = 0;
+    return export_spool_add(spool, planner->source->gate, &item, &id, error) &&
+           code_names_bind(&spool->names, id, reason, error) &&
+           (*reason == NULL || export_spool_set_files(spool, id, 0, error)) &&
+           export_spool_set_files(spool, loser->id, SPOOL_OWN, error);
+}
+
+static bool are_valid(const struct planner *planner, const struct result *result,
+                      const char *params, char **reason)
+{
+    struct perf_config config;
+    g_autoptr(GError) error = NULL;
+    if (solver_config_parse(solver_find(result->solver), &result->problem,
+                            &planner->source->gate->context, params, &config, &error)) {
+        return true;
+    }
+    *reason = g_strdup_printf("the params that its perf-db row holds for another problem are "
+                              "not valid for it: %s",
+                              error->message);
+    return false;
+}
+
+/* A problem whose row holds another's params: they must be valid for it too, and where its time
+ * with them was measured, that is the time to state. */
+static bool give_way(struct planner *planner, const struct spool_loser *loser,
+                     const struct result *result, const GPtrArray *group, GError **error)
+{
+    enum refusal why = REFUSAL_SHARED_ROW;
+    g_autofree char *reason = NULL;
+    const struct result *measured = NULL;
+    bool done = true;
+    if (strcmp(result->kept.config_text, loser->params) == 0) {
+        return true;
+    }
+    if (are_valid(planner, result, loser->params, &reason)) {
+        measured = measured_with(group, loser->params);
+        if (measured == NULL) {
+            return true;
+        }
+        struct candidate *candidate = gate_pass(planner->source->gate, measured, &why, &reason);
+        if (candidate != NULL) {
+            why = REFUSAL_KERNEL;
+            done = move(planner, loser, candidate, &reason, error);
+        }
+        candidate_free(candidate);
+    }
+    if (done && reason != NULL) {
+        done = refuse(planner, result, why, reason, error) &&
+               export_spool_set_files(planner->spool, loser->id, SPOOL_OWN, error);
+    }
+    return done;
+}
+
+static bool changed(int64_t job, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                "the results of job %" G_GINT64_FORMAT " changed meanwhile: export again", job);
+    return false;
+}
+
+static bool give_way_all(struct planner *planner, const GPtrArray *losers, GError **error)
+{
+    g_autofree int64_t *jobs = g_new(int64_t, losers->len);
+    for (guint i = 0; i < losers->len; i++) {
+        jobs[i] = ((const struct spool_loser *)losers->pdata[i])->job;
+    }
+    const struct result_part part = {jobs[0] - 1, jobs[losers->len - 1], jobs, (int)losers->len};
+    g_autoptr(GPtrArray) results = planner->source->list(planner->source, &part, error);
+    if (results == NULL) {
+        return false;
+    }
+    group_by_job(planner, results);
+    for (guint i = 0; i < losers->len; i++) {
+        const struct spool_loser *loser = losers->pdata[i];
+        const GPtrArray *group = results_of_job(planner, loser->job);
+        const struct result *result = group != NULL ? result_looked_at(planner, group) : NULL;
+        if (result == NULL) {
+            return changed(loser->job, error);
+        }
+        if (!give_way(planner, loser, result, group, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool merge_rows(struct planner *planner, GError **error)
+{
+    g_autoptr(GPtrArray) losers =
+        export_spool_list_losers(planner->spool, INT64_MIN, LOSERS_AT_ONCE, error);
+    if (losers != NULL && losers->len > 0 && !export_spool_bind_names(planner->spool, error)) {
+        return false;
+    }
+    while (losers != NULL && losers->len > 0) {
+        planner->summary->merged += (int)losers->len;
+        int64_t last = ((const struct spool_loser *)losers->pdata[losers->len - 1])->job;
+        bool done = give_way_all(planner, losers, error);
+        g_ptr_array_unref(losers);
+        losers =
+            done ? export_spool_list_losers(planner->spool, last, LOSERS_AT_ONCE, error) : NULL;
+    }
+    return losers != NULL;
+}
+
+/* ---- all of it ---- */
+
+static bool count(struct planner *planner, GError **error)
+{
+    struct export_summary *summary = planner->summary;
+    const struct {
+        int *count;
+        const char *sql;
+    } counts[] = {
+        {&summary->find_keys, "SELECT count(DISTINCT line) FROM candidates WHERE files & 1"},
+        {&summary->find_entries, "SELECT coalesce(sum(min(n, ?)), 0) FROM (SELECT count(*) AS n"
+                                 " FROM candidates WHERE files & 1 GROUP BY line)"},
+        {&summary->perf_records, "SELECT count(*) FROM records"},
+        {&summary->perf_configs, "SELECT count(*) FROM (SELECT 1 FROM records GROUP BY row)"},
+        {&summary->kernels, "SELECT count(*) FROM (SELECT 1 FROM codes c WHERE EXISTS"
+                            " (SELECT 1 FROM uses u JOIN candidates k ON k.id = u.owner"
+                            "  WHERE u.code = c.id AND k.files & 1) GROUP BY name, args)"},
+        {&summary->inexpressible, "SELECT count(*) FROM epilogues"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
+        if (!export_spool_count(planner->spool, counts[i].sql, planner->source->wish->top,
+                                counts[i].count, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Names go to MIOpen's files first: what else there is takes none away from them. */
+bool export_plan_make(const struct export_source *source, struct export_spool *spool,
+                      struct export_summary *summary, int64_t *results, GError **error)
+{
+    struct planner planner = {.source = source, .spool = spool, .summary = summary};
+    bool made = gate_all(&planner, results, error) && export_spool_sort(spool, error) &&
+                export_spool_settle_names(spool, false, refuse_rival, &planner, error) &&
+                export_spool_choose_params(spool, error) && merge_rows(&planner, error) &&
+                export_spool_settle_names(spool, true, refuse_rival, &planner, error) &&
+                count(&planner, error);
+    g_clear_pointer(&planner.jobs, g_hash_table_unref);
+    return made;
+}

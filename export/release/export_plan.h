@@ -1,0 +1,36 @@
+/*
+ * What goes into the files, chosen from the results that pass the gate: a few
+ * find-db entries a key, one perf record a config row and solver, and
+ * every kernel that any of them needs. Results are gone through a part at a
+ * time; what is chosen lies in the spool. Internal to the room.
+ */
+#ifndef EXPORT_EXPORT_PLAN_H
+#define EXPORT_EXPORT_PLAN_H
+
+#include "export/release/export.h"
+#include "export/release/export_source.h"
+#include "export/release/export_spool.h"
+#include "export/release/gate.h"
+
+/* Fills the spool, which is open and empty. Counts into *summary, whose refused must be there; *results is how
+ * many there were at all. */
+bool export_plan_make(const struct export_source *source, struct export_spool *spool,
+                      struct export_summary *summary, int64_t *results, GError **error);
+
+/* Writes the files of `what` into folder and reads them back: EXPORT_ERROR_CHECK when one does not
+ * say what the plan says. Appends the names of the files to names (g_free). */
+struct export_files {
+    struct export_spool *spool;
+    Store *store;
+    const struct target *target;
+    const struct context *context; /* the target's */
+    const struct export_wish *wish;
+    const char *name; /* the campaign's, NULL for a golden version */
+    unsigned what;    /* EXPORT_FIND, ... */
+};
+/* The code object of what was planned; EXPORT_ERROR_CHECK where it is another one by now, or away. */
+GBytes *export_get_code(Store *store, const struct planned_kernel *kernel, GError **error);
+bool export_files_write(const struct export_files *files, const char *folder, GPtrArray *names,
+                        GError **error);
+
+#endif

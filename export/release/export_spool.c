@@ -1,0 +1,277 @@
+#include "export/release/export_spool.h"
+
+#include "export/release/perf_row_blob.h"
+
+#include <string.h>
+
+/* line: the key and '=', which is how lines of a find-db sort. row: NULL where no params are chosen for it.
+ * Losers are those that give way. */
+#define SCHEMA                                                                                     \
+    "CREATE TABLE candidates (id INTEGER PRIMARY KEY, job INTEGER, line TEXT, solver TEXT,"        \
+    " time_text TEXT, time_ms REAL, workspace INTEGER, row BLOB, params TEXT, weight REAL,"        \
+    " files INTEGER, epilogue INTEGER);"                                                           \
+    "CREATE TABLE epilogues (line TEXT PRIMARY KEY) WITHOUT ROWID;"                                \
+    "CREATE TABLE records (row BLOB, solver TEXT, params TEXT, PRIMARY KEY (row, solver))"         \
+    " WITHOUT ROWID;"                                                                              \
+    "CREATE TABLE losers (job INTEGER PRIMARY KEY, candidate INTEGER, params TEXT);"               \
+    "CREATE TABLE rivals (id INTEGER PRIMARY KEY, candidate INTEGER);"
+#define SORT                                                                                       \
+    "CREATE INDEX candidates_lines ON candidates (line, time_ms, solver, files);"                  \
+    "CREATE INDEX uses_codes ON uses (code);"
+
+#define ADD      "INSERT INTO candidates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define MOVE     "UPDATE candidates SET files = ?2 WHERE id = ?1"
+#define REMOVE   "DELETE FROM candidates WHERE id = ?"
+#define EPILOGUE "INSERT OR IGNORE INTO epilogues VALUES (?)"
+#define RECORD   "INSERT INTO records VALUES (?, ?, ?)"
+#define LOSER    "INSERT OR REPLACE INTO losers VALUES (?, ?, ?)"
+
+bool export_spool_open(struct export_spool *spool, const char *path, GError **error)
+{
+    const struct {
+        sqlite3_stmt **statement;
+        const char *sql;
+    } all[] = {{&spool->add, ADD},           {&spool->move, MOVE},     {&spool->remove, REMOVE},
+               {&spool->epilogue, EPILOGUE}, {&spool->record, RECORD}, {&spool->loser, LOSER}};
+    memset(spool, 0, sizeof *spool);
+    spool->db = sqlite_file_scratch(path, CODE_NAMES_SCHEMA SCHEMA, error);
+    bool open = spool->db != NULL && code_names_init(&spool->names, spool->db, 0, error);
+    for (size_t i = 0; open && i < G_N_ELEMENTS(all); i++) {
+        *all[i].statement = sqlite_statement(spool->db, all[i].sql, error);
+        open = *all[i].statement != NULL;
+    }
+    return open;
+}
+
+void export_spool_close(struct export_spool *spool)
+{
+    sqlite3_stmt *const all[] = {spool->add,      spool->move,   spool->remove,
+                                 spool->epilogue, spool->record, spool->loser};
+    for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+        sqlite3_finalize(all[i]);
+    }
+    code_names_clear(&spool->names);
+    sqlite_file_close(spool->db);
+    memset(spool, 0, sizeof *spool);
+}
+
+static bool line_of(const struct problem *problem, char line[PROBLEM_KEY_MAX + 1], GError **error)
+{
+    struct problem again;
+    problem_key(problem, line);
+    if (!problem_key_parse(line, &again, NULL) || !problem_equal(problem, &again)) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                    "the problem '%s' does not come back from its key", line);
+        return false;
+    }
+    strcat(line, "=");
+    return true;
+}
+
+bool export_spool_add(struct export_spool *spool, const struct gate *gate,
+                      const struct spool_item *item, int64_t *id, GError **error)
+{
+    const struct candidate *candidate = item->candidate;
+    const struct result *result = candidate->result;
+    bool epilogue = result->problem.epilogue[0] != '\0';
+    bool shares = candidate->tunable && (item->files & SPOOL_MIOPEN) != 0;
+    char line[PROBLEM_KEY_MAX + 1];
+    guint8 blob[PERF_ROW_BLOB_MAX];
+    struct perf_row row;
+    perf_row_from_problem(&result->problem, &row);
+    size_t bytes = perf_row_to_blob(&row, blob);
+    if (!line_of(&result->problem, line, error) ||
+        !sqlite_do(spool->add, error, "ltttdlbtdll", result->job, line, candidate->solver->name,
+                   candidate->time_text, candidate->time_ms, (int64_t)result->kept.workspace_bytes,
+                   shares ? blob : NULL, shares ? bytes : (size_t)0, result->kept.config_text,
+                   item->weight, (int64_t)item->files, (int64_t)epilogue)) {
+        return false;
+    }
+    *id = sqlite3_last_insert_rowid(spool->db);
+    return code_names_add(&spool->names, *id, gate, candidate->kernels, error);
+}
+
+bool export_spool_set_files(struct export_spool *spool, int64_t id, int files, GError **error)
+{
+    return files != 0 ? sqlite_do(spool->move, error, "ll", id, (int64_t)files)
+                      : sqlite_do(spool->remove, error, "l", id) &&
+                            code_names_release(&spool->names, id, error);
+}
+
+bool export_spool_add_epilogue(struct export_spool *spool, const struct problem *problem,
+                               GError **error)
+{
+    char key[PROBLEM_KEY_MAX];
+    return sqlite_do(spool->epilogue, error, "t", problem_key(problem, key));
+}
+
+bool export_spool_sort(struct export_spool *spool, GError **error)
+{
+    return sqlite_run(spool->db, SORT, error);
+}
+
+bool export_spool_count(struct export_spool *spool, const char *sql, int value, int *count,
+                        GError **error)
+{
+    sqlite3_stmt *query = sqlite_statement(spool->db, sql, error);
+    if (query != NULL && sqlite3_bind_parameter_count(query) > 0) {
+        sqlite3_bind_int(query, 1, value);
+    }
+    bool counted = query != NULL && sqlite_step(query, error) == READ_ROW;
+    if (counted) {
+        *count = sqlite3_column_int(query, 0);
+    }
+    sqlite3_finalize(query);
+    return counted;
+}
+
+static const char *text_at(sqlite3_stmt *statement, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    return text != NULL ? text : "";
+}
+
+/* ---- params ---- */
+
+/* The row and solver of the last record. */
+struct last_record {
+    guint8 row[PERF_ROW_BLOB_MAX];
+    size_t bytes;
+    char *solver, *params;
+};
+
+static bool is_same(const struct last_record *last, sqlite3_stmt *query)
+{
+    return last->solver != NULL && (size_t)sqlite3_column_bytes(query, 0) == last->bytes &&
+           memcmp(sqlite3_column_blob(query, 0), last->row, last->bytes) == 0 &&
+           strcmp(text_at(query, 1), last->solver) == 0;
+}
+
+static bool add_record(struct export_spool *spool, struct last_record *last, sqlite3_stmt *query,
+                       GError **error)
+{
+    last->bytes = MIN((size_t)sqlite3_column_bytes(query, 0), sizeof last->row);
+    memcpy(last->row, sqlite3_column_blob(query, 0), last->bytes);
+    g_free(last->solver);
+    g_free(last->params);
+    last->solver = g_strdup(text_at(query, 1));
+    last->params = g_strdup(text_at(query, 2));
+    return sqlite_do(spool->record, error, "btt", last->row, last->bytes, last->solver,
+                     last->params);
+}
+
+bool export_spool_choose_params(struct export_spool *spool, GError **error)
+{
+    struct last_record last = {.solver = NULL};
+    sqlite3_stmt *query =
+        sqlite_statement(spool->db,
+                         "SELECT row, solver, params, id, job FROM candidates WHERE row IS NOT NULL"
+                         " ORDER BY row, solver, weight DESC, line, time_ms, job",
+                         error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    while (step == READ_ROW) {
+        bool done = is_same(&last, query)
+                        ? sqlite_do(spool->loser, error, "llt", sqlite3_column_int64(query, 4),
+                                    sqlite3_column_int64(query, 3), last.params)
+                        : add_record(spool, &last, query, error);
+        step = done ? sqlite_step(query, error) : READ_FAILED;
+    }
+    sqlite3_finalize(query);
+    g_free(last.solver);
+    g_free(last.params);
+    return step == READ_END;
+}
+
+static void free_loser(void *data)
+{
+    struct spool_loser *loser = data;
+    g_free(loser->params);
+    g_free(loser);
+}
+
+GPtrArray *export_spool_list_losers(struct export_spool *spool, int64_t after_job, int most,
+                                    GError **error)
+{
+    g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(free_loser);
+    sqlite3_stmt *query = sqlite_statement(
+        spool->db, "SELECT job, candidate, params FROM losers WHERE job > ? ORDER BY job LIMIT ?",
+        error);
+    enum read_step step =
+        query != NULL ? sqlite_ask(query, error, "ll", after_job, (int64_t)most) : READ_FAILED;
+    for (; step == READ_ROW; step = sqlite_step(query, error)) {
+        struct spool_loser *loser = g_new0(struct spool_loser, 1);
+        *loser = (struct spool_loser){sqlite3_column_int64(query, 0),
+                                      sqlite3_column_int64(query, 1), g_strdup(text_at(query, 2))};
+        g_ptr_array_add(list, loser);
+    }
+    sqlite3_finalize(query);
+    return step == READ_END ? g_steal_pointer(&list) : NULL;
+}
+
+/* ---- names of code objects ---- */
+
+#define FIND_RIVALS                                                                                \
+    "INSERT INTO rivals (candidate) SELECT k.id FROM candidates k"                                 \
+    " WHERE k.epilogue = ? AND " CODE_NAMES_CONTESTED(                                             \
+        "k.id") " ORDER BY line, time_ms, solver, job"
+#define RIVALS                                                                                     \
+    "SELECT k.id, k.job, k.line, k.solver FROM rivals r JOIN candidates k ON k.id = r.candidate"   \
+    " ORDER BY r.id"
+
+static bool find_rivals(struct export_spool *spool, bool epilogues, GError **error)
+{
+    sqlite3_stmt *find = NULL;
+    bool found = code_names_contest(&spool->names, error) &&
+                 sqlite_run(spool->db, "DELETE FROM rivals", error) &&
+                 (find = sqlite_statement(spool->db, FIND_RIVALS, error)) != NULL &&
+                 sqlite_do(find, error, "l", (int64_t)epilogues);
+    sqlite3_finalize(find);
+    return found;
+}
+
+/* *reason: it may not have its names. */
+static bool refuse_rival(sqlite3_stmt *query, char *reason,
+                         bool (*refuse)(void *data, const struct export_refusal *refusal,
+                                        GError **error),
+                         void *data, GError **error)
+{
+    g_autofree char *problem = g_strdup(text_at(query, 2));
+    g_autofree char *solver = g_strdup(text_at(query, 3));
+    problem[strlen(problem) - 1] = '\0'; /* the '=' */
+    const struct export_refusal refusal = {.why = REFUSAL_KERNEL,
+                                           .job = sqlite3_column_int64(query, 1),
+                                           .problem = problem,
+                                           .solver = solver,
+                                           .reason = reason};
+    return refuse(data, &refusal, error);
+}
+
+bool export_spool_settle_names(struct export_spool *spool, bool epilogues,
+                               bool (*refuse)(void *data, const struct export_refusal *refusal,
+                                              GError **error),
+                               void *data, GError **error)
+{
+    if (!find_rivals(spool, epilogues, error)) {
+        return false;
+    }
+    sqlite3_stmt *query = sqlite_statement(spool->db, RIVALS, error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    while (step == READ_ROW) {
+        g_autofree char *reason = NULL;
+        int64_t id = sqlite3_column_int64(query, 0);
+        bool done = code_names_bind(&spool->names, id, &reason, error) &&
+                    (reason == NULL || (refuse_rival(query, reason, refuse, data, error) &&
+                                        export_spool_set_files(spool, id, 0, error)));
+        step = done ? sqlite_step(query, error) : READ_FAILED;
+    }
+    sqlite3_finalize(query);
+    return step == READ_END;
+}
+
+bool export_spool_bind_names(struct export_spool *spool, GError **error)
+{
+    return sqlite_run(spool->db,
+                      "UPDATE codes SET bound = EXISTS (SELECT 1 FROM uses u JOIN candidates k"
+                      " ON k.id = u.owner WHERE u.code = codes.id AND k.files & 1)",
+                      error);
+}
