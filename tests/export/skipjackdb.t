@@ -94,6 +94,10 @@ if [ -e /usr/include/CL/cl.h ]; then
 else
     skip 'C: what a file does not say how to run is not run' "OpenCL's headers are not here"
 fi
+# shellcheck disable=SC2046
+${CC:-cc} -Wall -Wextra -Werror -c -o "$scratch/cuda.o" "$examples/run_cuda.c" $(pkg-config --cflags skipjackdb) \
+    2>"$scratch/cc.log"
+is "C: for NVIDIA's driver too, without its headers" "$(cat "$scratch/cc.log")" ''
 
 expected='GemmB 12.25 ms
 ConvC<2> 0.333333 ms'

@@ -4,6 +4,7 @@
  *
  *   run_convolution FILE KEY [--json] [--solver NAME] [--workspace BYTES] [--device N]
  *   cc run_convolution.c run_check.c run_opencl.c $(pkg-config --cflags --libs skipjackdb) -lOpenCL -lm
+ *   cc run_convolution.c run_check.c run_cuda.c $(pkg-config --cflags --libs skipjackdb) -l:libcuda.so.1 -lm
  *
  * Exit status: 0 when the result is right, 1 when it is not or cannot be had, 2 for wrong usage.
  */

@@ -1,0 +1,184 @@
+/* The device of run_convolution.c: NVIDIA's driver. Linked instead of run_opencl.c, with -l:libcuda.so.1. */
+#include "run_device.h"
+
+#include <stdlib.h>
+
+/* All that is called of the driver, which needs no toolkit: handles are pointers, addresses numbers. */
+typedef struct module *module;
+typedef struct function *function;
+typedef struct event *event;
+typedef uint64_t address;
+int cuInit(unsigned flags);
+int cuDeviceGet(int *device, int number);
+int cuDeviceGetName(char *name, int room, int device);
+int cuDeviceTotalMem_v2(size_t *bytes, int device);
+int cuDeviceGetAttribute(int *value, int attribute, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuCtxSetCurrent(void *context);
+int cuMemAlloc_v2(address *memory, size_t bytes);
+int cuMemFree_v2(address memory);
+int cuMemcpyHtoD_v2(address to, const void *from, size_t bytes);
+int cuMemcpyDtoH_v2(void *to, address from, size_t bytes);
+int cuMemsetD8_v2(address memory, unsigned char byte, size_t bytes);
+int cuModuleLoadData(module *loaded, const void *code);
+int cuModuleUnload(module loaded);
+int cuModuleGetFunction(function *found, module loaded, const char *entry);
+int cuLaunchKernel(function kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned local_bytes,
+                   void *stream, void **args, void **extra);
+int cuEventCreate(event *made, unsigned flags);
+int cuEventRecord(event made, void *stream);
+int cuEventSynchronize(event recorded);
+int cuEventElapsedTime(float *ms, event from, event to);
+int cuEventDestroy_v2(event made);
+
+#define L2_CACHE_SIZE 38 /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
+
+struct buffer {
+    address begin;
+    size_t bytes;
+    int is_part;
+};
+
+struct kernel {
+    module module;
+    function function;
+};
+
+struct moment {
+    event event;
+};
+
+static int device;
+
+static void check(int status, const char *doing)
+{
+    if (status != 0) {
+        fail("cannot %s: CUDA's error %d", doing, status);
+    }
+}
+
+void device_open(int number, struct device_facts *facts)
+{
+    void *context = NULL;
+    size_t memory = 0;
+    int cache = 0;
+    check(cuInit(0), "find a GPU");
+    check(cuDeviceGet(&device, number), "find the GPU of that number");
+    check(cuDevicePrimaryCtxRetain(&context, device), "make a context");
+    check(cuCtxSetCurrent(context), "enter the context");
+    *facts = (struct device_facts){.name = ""};
+    cuDeviceGetName(facts->name, sizeof facts->name, device);
+    cuDeviceTotalMem_v2(&memory, device);
+    cuDeviceGetAttribute(&cache, L2_CACHE_SIZE, device);
+    facts->memory_bytes = facts->largest_bytes = memory;
+    facts->cache_bytes = (uint64_t)cache;
+}
+
+void device_close(void)
+{
+    cuDevicePrimaryCtxRelease_v2(device);
+}
+
+/* ---- memory ---- */
+
+struct buffer *buffer_new(size_t bytes)
+{
+    struct buffer *made = allocate(1, sizeof *made);
+    made->bytes = bytes;
+    check(cuMemAlloc_v2(&made->begin, bytes), "allocate device memory");
+    return made;
+}
+
+struct buffer *buffer_part(struct buffer *whole, size_t offset)
+{
+    struct buffer *made = allocate(1, sizeof *made);
+    if (offset >= whole->bytes) {
+        fail("cannot take a part of device memory: it ends before");
+    }
+    *made = (struct buffer){whole->begin + offset, whole->bytes - offset, 1};
+    return made;
+}
+
+void buffer_fill(struct buffer *buffer, uint8_t byte)
+{
+    check(cuMemsetD8_v2(buffer->begin, byte, buffer->bytes), "fill device memory");
+}
+
+void buffer_write(struct buffer *buffer, const void *from)
+{
+    check(cuMemcpyHtoD_v2(buffer->begin, from, buffer->bytes), "write device memory");
+}
+
+void buffer_read(struct buffer *buffer, void *to)
+{
+    check(cuMemcpyDtoH_v2(to, buffer->begin, buffer->bytes), "read device memory");
+}
+
+void buffer_free(struct buffer *buffer)
+{
+    if (buffer != NULL && !buffer->is_part) {
+        cuMemFree_v2(buffer->begin);
+    }
+    free(buffer);
+}
+
+/* ---- kernels ---- */
+
+struct kernel *kernel_load(const void *code, size_t bytes, const char *entry)
+{
+    struct kernel *made = allocate(1, sizeof *made);
+    (void)bytes; /* the object says itself where it ends */
+    check(cuModuleLoadData(&made->module, code), "load a code object on this device");
+    check(cuModuleGetFunction(&made->function, made->module, entry),
+          "find the kernel in its code object");
+    return made;
+}
+
+void kernel_free(struct kernel *kernel)
+{
+    cuModuleUnload(kernel->module);
+    free(kernel);
+}
+
+/* A grid is counted in workgroups here. */
+void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t block[3],
+                   uint64_t local_bytes, const struct value *values, uint32_t count)
+{
+    void *args[SKIPJACKDB_ARGS_MAX];
+    unsigned groups[3], items[3];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct buffer *buffer = values[i].buffer;
+        args[i] = buffer != NULL ? (void *)&buffer->begin : (void *)&values[i].as;
+    }
+    for (int i = 0; i < 3; i++) {
+        items[i] = (unsigned)block[i];
+        groups[i] = (unsigned)(grid[i] / block[i]);
+    }
+    check(cuLaunchKernel(kernel->function, groups[0], groups[1], groups[2], items[0], items[1],
+                         items[2], (unsigned)local_bytes, NULL, args, NULL),
+          "launch a kernel");
+}
+
+/* ---- time ---- */
+
+struct moment *moment_new(void)
+{
+    struct moment *made = allocate(1, sizeof *made);
+    check(cuEventCreate(&made->event, 0), "make an event");
+    check(cuEventRecord(made->event, NULL), "mark a moment");
+    return made;
+}
+
+double moments_apart(struct moment *from, struct moment *to)
+{
+    float ms = 0;
+    check(cuEventSynchronize(to->event), "wait for the device");
+    check(cuEventElapsedTime(&ms, from->event, to->event), "read the device's clock");
+    cuEventDestroy_v2(from->event);
+    cuEventDestroy_v2(to->event);
+    free(from);
+    free(to);
+    return (double)ms;
+}
