@@ -1,8 +1,7 @@
 /*
  * The little that running a solution asks of a device, so that run_convolution.c is the same for each
- * of them: run_opencl.c and
- * run_cuda.c are two. A program has one device at a time. All functions end the program
- * by fail() where something goes wrong: an example has nobody to tell.
+ * of them: run_opencl.c and run_cuda.c are two. A program has one device at a time. All functions end
+ * the program by fail() where something goes wrong: an example has nobody to tell.
  */
 #ifndef RUN_DEVICE_H
 #define RUN_DEVICE_H
