@@ -50,9 +50,7 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
         {"find", 0, 0, G_OPTION_ARG_NONE, &options->find, "The find-db", NULL},
         {"kernels", 0, 0, G_OPTION_ARG_NONE, &options->kernels, "The kernel-db", NULL},
         {"compact", 0, 0, G_OPTION_ARG_NONE, &options->compact,
-         "The .sjdb: all of it in one file, with each problem's own params and how solvers run, "
-         "also of problems with an epilogue",
-         NULL},
+         "The .sjdb: all in one file, with each problem's own params and how solvers run", NULL},
         {"top", 0, 0, G_OPTION_ARG_INT, &options->wish.top,
          "Entries of a find-db key: the fastest, one without workspace, one dynamic, then "
          "the next fastest (4)",

@@ -5,6 +5,8 @@
  * back, compared, and only then renamed into place. The same results give the
  * same bytes. Memory does not grow with their number: they are read a part at a
  * time, and what is chosen lies in a scratch database in the temporary folder.
+ * Of a campaign at work what is handed in meanwhile may be in them or not; a
+ * job's results are read together.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
