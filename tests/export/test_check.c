@@ -9,8 +9,9 @@
 #include <sqlite3.h>
 #include <string.h>
 
-#define KEY  "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
-#define ALGO "miopenConvolutionFwdAlgo"
+#define KEY    "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
+#define BEFORE "32-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F" /* sorts before it */
+#define ALGO   "miopenConvolutionFwdAlgo"
 
 /* The finding's count, or -1 for `unreadable` and `changed` that are not what they should be. */
 struct expectation {
@@ -57,6 +58,12 @@ static void find_db_damages_are_named(void)
          1, 5, 0, 0, FINDING_TOO_MANY_ENTRIES, NULL},
         {"duplicate", KEY "=A:1,0," ALGO "GEMM\n" KEY "=A:1,0," ALGO "GEMM\n", 2, 2, 0, 0,
          FINDING_DUPLICATE_KEY, NULL},
+        {"duplicate behind one out of order",
+         KEY "=A:1,0," ALGO "GEMM\n" BEFORE "=A:1,0," ALGO "GEMM\n" KEY "=A:1,0," ALGO "GEMM\n", 3,
+         3, 0, 0, FINDING_DUPLICATE_KEY, NULL},
+        {"unknown algorithm before one out of order",
+         KEY "=A:1,0,GEMM\n" BEFORE "=A:1,0," ALGO "GEMM\n", 2, 2, 0, 0, FINDING_UNKNOWN_ALGORITHM,
+         NULL},
         {"algorithm", KEY "=A:1,0,GEMM\n", 1, 1, 0, 0, FINDING_UNKNOWN_ALGORITHM, NULL},
         {"unknown", KEY "=NoSuchSolver:1,0," ALGO "GEMM\n", 1, 1, 0, 0, FINDING_UNKNOWN_SOLVER,
          NULL},
@@ -88,7 +95,8 @@ static void find_db_damages_are_named(void)
     }
 }
 
-#define ROW "2x64x56x56x1x3x3x1x64x16x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF"
+#define ROW        "2x64x56x56x1x3x3x1x64x16x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF"
+#define ROW_BEFORE "2x32x56x56x1x3x3x1x64x16x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF"
 
 static void perf_text_damages_are_named(void)
 {
@@ -97,6 +105,8 @@ static void perf_text_damages_are_named(void)
         {"no params", ROW "=A:\n", 1, 1, 0, 0, FINDING_PARAMS_MISSING, NULL},
         {"twice", ROW "=A:1;A:2\n", 1, 2, 0, 0, FINDING_DUPLICATE_SOLVER, NULL},
         {"duplicate", ROW "=A:1\n" ROW "=A:1\n", 2, 2, 0, 0, FINDING_DUPLICATE_KEY, NULL},
+        {"duplicate behind one out of order", ROW "=A:1\n" ROW_BEFORE "=A:1\n" ROW "=A:1\n", 3, 3,
+         0, 0, FINDING_DUPLICATE_KEY, NULL},
         {"control byte", ROW "=A:1\x01\n", 1, 1, 0, 0, FINDING_UNPRINTABLE_BYTE, NULL},
         {"torn off", ROW "=A:1", 1, 1, 0, 0, FINDING_NO_FINAL_NEWLINE, NULL},
         {"no entry", ROW "=\n", 0, 0, 1, 0, FINDING_COUNT, "entry 1"},
