@@ -10,6 +10,7 @@ G_DEFINE_QUARK(skipjack - kernels - error - quark, kernels_error)
 
 const struct toolchain *const toolchain_table[] = {
     &toolchain_clang,
+    &toolchain_hiprtc,
     &toolchain_nvrtc,
     &toolchain_opencl,
 };
@@ -31,15 +32,31 @@ const struct toolchain *toolchain_find(const char *name)
     return NULL;
 }
 
-const struct toolchain *toolchain_for_target(const struct target *target)
+static void wish_unknown(const char *wish, GError **error)
 {
-    static const char *const names[] = {
-        [VENDOR_AMD] = "clang",
-        [VENDOR_NVIDIA] = "nvrtc",
-        [VENDOR_CPU] = "opencl",
-    };
+    g_autoptr(GString) names = g_string_new(NULL);
 
-    return toolchain_find(names[target->vendor]);
+    for (int i = 0; i < toolchain_table_count; i++)
+        g_string_append_printf(names, "%s%s", i ? ", " : "", toolchain_table[i]->name);
+    g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                "SKIPJACK_TOOLCHAIN is '%s', and the toolchains are %s", wish, names->str);
+}
+
+const struct toolchain *toolchain_for_target(const struct target *target, GError **error)
+{
+    static const struct toolchain *const usual[] = {
+        [VENDOR_AMD] = &toolchain_clang,
+        [VENDOR_NVIDIA] = &toolchain_nvrtc,
+        [VENDOR_CPU] = &toolchain_opencl,
+    };
+    const char *wish = g_getenv("SKIPJACK_TOOLCHAIN");
+    const struct toolchain *wished = wish && *wish ? toolchain_find(wish) : NULL;
+
+    if (wish && *wish && !wished) {
+        wish_unknown(wish, error);
+        return NULL;
+    }
+    return wished && wished->vendor == target->vendor ? wished : usual[target->vendor];
 }
 
 void kernel_key(const char *source_sha256, const struct launch *launch, const struct target *target,

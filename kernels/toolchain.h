@@ -36,7 +36,8 @@ struct code_object {
 void code_object_clear(struct code_object *object);
 
 struct toolchain {
-    const char *name; /* "opencl", "clang", "hiprtc", "nvrtc" */
+    const char *name;   /* "opencl", "clang", "hiprtc", "nvrtc" */
+    enum vendor vendor; /* whose processors it compiles for */
     /* Its version as it enters the identity of a kernel for the target ("PoCL 3.1 LLVM 14.0.6"); NULL
      * for all that it has, as a node describes itself. Owned by the toolchain, kept for the process's
      * life. NULL and KERNELS_ERROR_UNAVAILABLE when it is not here, KERNELS_ERROR_TARGET when none of
@@ -60,8 +61,9 @@ struct toolchain {
 extern const struct toolchain *const toolchain_table[];
 extern const int toolchain_table_count;
 const struct toolchain *toolchain_find(const char *name);
-/* The toolchain that serves a target by default (opencl for CPUs), NULL when none does. */
-const struct toolchain *toolchain_for_target(const struct target *target);
+/* The toolchain that serves a target: the one that SKIPJACK_TOOLCHAIN names where it compiles for that
+ * vendor, else the vendor's usual one. KERNELS_ERROR_UNAVAILABLE when the name is none. */
+const struct toolchain *toolchain_for_target(const struct target *target, GError **error);
 
 #define KERNEL_KEY_LENGTH 64
 /* A kernel's identity: SHA-256 (hex) of its program's form, source with all it includes, options, entry, target arch

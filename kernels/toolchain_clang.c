@@ -481,6 +481,7 @@ static bool clang_assemble(const char *source, const char *options, const char *
 
 const struct toolchain toolchain_clang = {
     .name = "clang",
+    .vendor = VENDOR_AMD,
     .version = clang_version,
     .flags = CLANG_FLAGS,
     .can_compile = clang_can_compile,

@@ -355,6 +355,7 @@ static bool nvrtc_compile(const char *source, const char *options, const char *e
 
 const struct toolchain toolchain_nvrtc = {
     .name = "nvrtc",
+    .vendor = VENDOR_NVIDIA,
     .version = nvrtc_version,
     .flags = NVRTC_FLAGS,
     .can_compile = nvrtc_can_compile,

@@ -214,6 +214,7 @@ static bool opencl_compile(const char *source, const char *options, const char *
 
 const struct toolchain toolchain_opencl = {
     .name = "opencl",
+    .vendor = VENDOR_CPU,
     .version = opencl_version,
     .flags = "-cl-std=CL1.2",
     .can_compile = opencl_can_compile,

@@ -8,6 +8,7 @@
 #include "kernels/toolchain.h"
 
 extern const struct toolchain toolchain_clang;
+extern const struct toolchain toolchain_hiprtc;
 extern const struct toolchain toolchain_nvrtc;
 extern const struct toolchain toolchain_opencl;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "kernels/toolchain.h"
 #include "tests/faults/solver_faults.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
@@ -114,6 +115,35 @@ static void test_quarantined_configs_are_not_tried_again(void)
     g_assert_cmpint(counts[FAILURE_OUT_OF_BOUNDS], ==, 1);
 }
 
+/* HIPRTC compiles in the build child, so the source that it does not survive ends that. */
+static void test_compiler_that_ends_its_child_costs_one_config(void)
+{
+    const char *const campaign_words[] = {"--target",   "gfx90a68",  "--build-only", "--strategy",
+                                          "exhaustive", "--solvers", "ConvFaults",   NULL};
+    const char *const worker_words[] = {"--eval", "none", "--build", "1", NULL};
+    const struct toolchain *hiprtc = toolchain_find("hiprtc");
+    g_autoptr(GError) error = NULL;
+    if (!hiprtc->version(NULL, &error)) {
+        g_test_skip(error->message);
+        return;
+    }
+    g_autoptr(Store) store = scratch_store();
+    g_setenv("SKIPJACK_TOOLCHAIN", "hiprtc", TRUE);
+    int64_t campaign = live_campaign(program(), PROBLEM, campaign_words);
+    g_assert_cmpint(live_wait(live_worker(program(), worker_words), 120), ==, 0);
+    g_unsetenv("SKIPJACK_TOOLCHAIN");
+    g_autoptr(GPtrArray) rows = store_list_rejections(store, campaign, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < rows->len; i++) {
+        const struct config_outcome *row = g_ptr_array_index(rows, i);
+        g_assert_cmpint(g_ascii_strtoll(row->config_text, NULL, 10), ==, FAULT_COMPILER);
+        g_assert_cmpint(row->failure, ==, FAILURE_COMPILER_CRASH);
+        g_assert_nonnull(strstr(row->detail, "llvm_fatal_error"));
+    }
+    g_assert_cmpint(rows->len, ==, 1);
+    g_assert_cmpint(live_assert_done(store, campaign, 1), ==, 1);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -122,5 +152,7 @@ int main(int argc, char **argv)
                     test_each_fault_is_named_and_the_good_config_wins);
     g_test_add_func("/faults/quarantined_configs_are_not_tried_again",
                     test_quarantined_configs_are_not_tried_again);
+    g_test_add_func("/faults/compiler_that_ends_its_child_costs_one_config",
+                    test_compiler_that_ends_its_child_costs_one_config);
     return g_test_run();
 }

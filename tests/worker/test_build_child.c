@@ -93,6 +93,29 @@ static void only_what_was_asked_for_is_answered(void)
     }
 }
 
+/* HIP 5.2's HIPRTC ends its process for gfx942, and the child is asked whether it serves it. */
+static void question_for_a_target_is_survived(void)
+{
+    const struct toolchain *hiprtc = toolchain_find("hiprtc");
+    g_autoptr(GError) error = NULL;
+    struct answer answer;
+    struct target target;
+    if (!hiprtc->version(NULL, &error)) {
+        g_test_skip(error->message);
+        return;
+    }
+    g_assert_true(target_parse("gfx942130", &target, NULL));
+    ask(json_pack("{s:s, s:s, s:o}", "op", "version", "toolchain", "hiprtc", "target",
+                  target_to_json(&target)),
+        &answer);
+    const char *version = json_string_value(json_object_get(answer.frame.head, "version"));
+    const char *refusal = json_string_value(json_object_get(answer.frame.head, "error"));
+    g_assert_cmpint(answer.status, ==, 0);
+    g_assert_true(*version || strstr(refusal, "does not compile for gfx942"));
+    g_assert_cmpstr(answer.words, ==, "");
+    answer_clear(&answer);
+}
+
 int main(int argc, char **argv)
 {
     g_autoptr(TempFolder) made = temp_folder_new();
@@ -113,5 +136,7 @@ int main(int argc, char **argv)
     g_setenv("TMPDIR", temp_folder_path(folder, ""), TRUE);
     g_test_add_func("/build_child/only_what_was_asked_for_is_answered",
                     only_what_was_asked_for_is_answered);
+    g_test_add_func("/build_child/question_for_a_target_is_survived",
+                    question_for_a_target_is_survived);
     return g_test_run();
 }

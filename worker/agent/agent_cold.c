@@ -188,12 +188,9 @@ static bool plan(struct cold *cold, GError **error)
     size_t i;
     json_t *layer;
     context_init(&context, &cold->target);
-    cold->toolchain = toolchain_for_target(&cold->target);
-    if (!cold->toolchain) {
-        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
-                    "no toolchain of this program serves %s", cold->target.id);
+    cold->toolchain = toolchain_for_target(&cold->target, error);
+    if (!cold->toolchain)
         return false;
-    }
     json_array_foreach (json_object_get(cold->file, "layers"), i, layer) {
         if (!add_layer(cold, &context, layer, error)) {
             g_prefix_error(error, "cannot use '%s', layer %zu: ", cold->options->path, i + 1);

@@ -148,14 +148,15 @@ static void recipient_known(struct builder *builder, struct recipient *recipient
 struct recipient *recipient_get(struct builder *builder, const struct target *target)
 {
     struct recipient *recipient = g_hash_table_lookup(builder->recipients, target->id);
+    g_autoptr(GError) error = NULL;
     if (!recipient) {
         recipient = g_new0(struct recipient, 1);
         g_hash_table_insert(builder->recipients, g_strdup(target->id), recipient);
     }
     recipient->target = *target;
-    recipient->toolchain = toolchain_for_target(target);
+    recipient->toolchain = toolchain_for_target(target, &error);
     if (!recipient->toolchain && !recipient->refusal)
-        recipient_refuse(builder, recipient, "no toolchain of this program serves it");
+        recipient_refuse(builder, recipient, error->message);
     if (!recipient->version && !recipient->refusal && !recipient->queued) {
         recipient->queued = true;
         g_queue_push_tail(&builder->unknown, recipient);

@@ -1,0 +1,458 @@
+/*
+ * Compiles for AMD's GPUs with HIPRTC, a library of HIP's that needs no GPU, in
+ * this process. It is opened at run time: SKIPJACK_HIPRTC names it, by name or
+ * path (unset: HIPRTC_NAMES, the newest first). A target is served where a
+ * trial compiles for it, once a process; the trial is a process of its own,
+ * since the library ends the one it is in over a target that it does not know
+ * (HIP 5.2: gfx1100, gfx940 and later). A kernel that it does not survive ends
+ * the caller. It has a namespace of its own, with its own C library: its LLVM
+ * and PoCL's may be the same file, which then ends the process when the second
+ * of them registers clang's options in it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels/amd_object.h"
+#include "kernels/toolchain_rows.h"
+
+/* Behind GLib's headers, which cannot be read once HIP has made a macro of __noinline__. */
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hiprtc.h>
+
+#define HIPRTC_NAMES  "libhiprtc.so.7,libhiprtc.so.6,libamdhip64.so.6,libamdhip64.so.5"
+/* What clang is told too, as far as it concerns code: without HIP's headers and device libraries. */
+#define HIPRTC_FLAGS  "-O3 -std=c++17 -mcode-object-version=4 -fuse-cuid=none -nogpuinc -nogpulib"
+#define TRIAL         "extern \"C\" __attribute__((global)) void nothing() {}"
+#define TRIAL_SECONDS 30 /* it takes less than one */
+#define ANSWER_MAX    256
+
+#define HIPRTC_FUNCTIONS(ROW)                                                                      \
+    ROW(Version)                                                                                   \
+    ROW(GetErrorString)                                                                            \
+    ROW(CreateProgram)                                                                             \
+    ROW(DestroyProgram)                                                                            \
+    ROW(CompileProgram)                                                                            \
+    ROW(GetProgramLogSize)                                                                         \
+    ROW(GetProgramLog)                                                                             \
+    ROW(GetCodeSize)                                                                               \
+    ROW(GetCode)
+
+struct hiprtc {
+#define HIPRTC_MEMBER(name) __typeof__(&hiprtc##name) name;
+    HIPRTC_FUNCTIONS(HIPRTC_MEMBER)
+#undef HIPRTC_MEMBER
+};
+
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {
+#define HIPRTC_ROW(name) {"hiprtc" #name, offsetof(struct hiprtc, name)},
+    HIPRTC_FUNCTIONS(HIPRTC_ROW)
+#undef HIPRTC_ROW
+};
+
+/* What a trial said of a target. */
+struct verdict {
+    const char
+        *version; /* interned: the library's, with the compiler's release; NULL where it refuses */
+    char *reason;
+};
+
+/* What is known of the library, kept for the process's life. */
+static GMutex lock;
+/* One compiles at a time, as in the library; a trial, which is a copy of this process, must not find the
+ * library's locks held. */
+static GMutex compiling;
+static struct hiprtc library;
+static const char *library_version; /* interned; NULL until it is open */
+static GHashTable *verdicts;        /* a target's name -> struct verdict * */
+
+/* ---- the library ---- */
+
+static bool functions_find(void *handle, const char *name, struct hiprtc *hiprtc, GError **error)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(functions); i++) {
+        void *symbol = dlsym(handle, functions[i].name);
+        if (!symbol) {
+            g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                        "'%s' lacks %s: it is no HIPRTC", name, functions[i].name);
+            return false;
+        }
+        memcpy((char *)hiprtc + functions[i].offset, &symbol, sizeof(symbol));
+    }
+    return true;
+}
+
+/* The first of the names that opens; *name is the caller's. */
+static void *handle_open(char **name)
+{
+    const char *wish = g_getenv("SKIPJACK_HIPRTC");
+    g_auto(GStrv) names = g_strsplit(wish && *wish ? wish : HIPRTC_NAMES, ",", -1);
+    void *handle = NULL;
+
+    for (char **at = names; *at && !handle; at++) {
+        g_free(*name);
+        *name = g_strdup(g_strstrip(*at));
+        handle = dlmopen(LM_ID_NEWLM, *name, RTLD_NOW | RTLD_LOCAL);
+    }
+    return handle;
+}
+
+/* Releases tell themselves apart by their file's name, "libamdhip64.so.5.2.21153": what the library
+ * says of its version is the interface's. */
+static char *version_text(void *handle)
+{
+    int major = 0, minor = 0;
+    struct link_map *map = NULL;
+    char *path;
+    g_autofree char *file = NULL;
+
+    library.Version(&major, &minor);
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 &&
+        (path = realpath(map->l_name, NULL)) != NULL) {
+        file = g_path_get_basename(path);
+        free(path);
+    }
+    return g_strdup_printf("HIPRTC %d.%d%s%s", major, minor, file ? " " : "", file ? file : "");
+}
+
+/* Under the lock. A library that is not here is looked for again the next time. */
+static bool library_open(GError **error)
+{
+    g_autofree char *name = NULL;
+    g_autofree char *version = NULL;
+    void *handle;
+
+    if (library_version)
+        return true;
+    handle = handle_open(&name);
+    if (!handle) {
+        g_set_error(
+            error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+            "HIPRTC is not on this machine (%s): install Debian's libamdhip64-5 or ROCm's "
+            "hip-runtime-amd, or name the library in SKIPJACK_HIPRTC where it lies elsewhere",
+            dlerror());
+        return false;
+    }
+    if (!functions_find(handle, name, &library, error)) {
+        dlclose(handle);
+        return false;
+    }
+    version = version_text(handle);
+    library_version = g_intern_string(version);
+    verdicts = g_hash_table_new(g_str_hash, g_str_equal);
+    return true;
+}
+
+/* ---- compiling ---- */
+
+static char *take_log(hiprtcProgram program)
+{
+    size_t size = 0;
+    char *text;
+
+    if (library.GetProgramLogSize(program, &size) != HIPRTC_SUCCESS)
+        return g_strdup("");
+    text = g_malloc0(size + 1);
+    library.GetProgramLog(program, text);
+    return text;
+}
+
+static GBytes *take_code(hiprtcProgram program)
+{
+    size_t size = 0;
+    char *bytes;
+
+    if (library.GetCodeSize(program, &size) != HIPRTC_SUCCESS || size == 0)
+        return NULL;
+    bytes = g_malloc(size);
+    if (library.GetCode(program, bytes) == HIPRTC_SUCCESS)
+        return g_bytes_new_take(bytes, size);
+    g_free(bytes);
+    return NULL;
+}
+
+/* The code and what HIPRTC said; its status. Options are split at blanks and hold no others
+ * (launch_options_valid()). */
+static hiprtcResult run(const char *source, const char *options, const char *target, GBytes **code,
+                        char **log)
+{
+    g_autofree char *line =
+        g_strdup_printf("--gpu-architecture=%s %s %s", target, toolchain_hiprtc.flags, options);
+    g_auto(GStrv) words = g_strsplit(g_strchomp(line), " ", -1);
+    hiprtcProgram program = NULL;
+    hiprtcResult status = library.CreateProgram(&program, source, "kernel.cl", 0, NULL, NULL);
+
+    *code = NULL;
+    *log = NULL;
+    if (status == HIPRTC_SUCCESS) {
+        status = library.CompileProgram(program, (int)g_strv_length(words),
+                                        (const char **)(void *)words);
+        *log = take_log(program);
+        if (status == HIPRTC_SUCCESS)
+            *code = take_code(program);
+        library.DestroyProgram(&program);
+    }
+    if (!*log)
+        *log = g_strdup("");
+    return status;
+}
+
+/* ---- which targets it serves ---- */
+
+/* The release that linked the object, " LLVM 15.0.6" of "Linker: Debian LLD 15.0.6" in it; "" where it
+ * does not say. Free with g_free(). */
+static char *release_of(GBytes *code)
+{
+    static const char word[] = "LLD ";
+    gsize size;
+    const char *bytes = g_bytes_get_data(code, &size);
+    const char *linker = memmem(bytes, size, "Linker: ", strlen("Linker: "));
+    gsize left = linker ? size - (gsize)(linker - bytes) : 0;
+    const char *found = linker ? memmem(linker, MIN(left, 64), word, strlen(word)) : NULL;
+    gsize length = 0;
+
+    if (!found)
+        return g_strdup("");
+    found += strlen(word);
+    while (found + length < bytes + size &&
+           (g_ascii_isdigit(found[length]) || found[length] == '.'))
+        length++;
+    return g_strdup_printf(" LLVM %.*s", (int)length, found);
+}
+
+/* In the trial's process: answers "+" and the release, or "-" and the reason. */
+static _Noreturn void trial_run(int out, const char *target, pid_t parent)
+{
+    int nowhere = open("/dev/null", O_RDWR);
+    hiprtcResult status;
+    GBytes *code;
+    char *log, *answer;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    for (int fd = 0; fd <= 2; fd++)
+        dup2(nowhere, fd);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    signal(SIGABRT, SIG_DFL);
+    signal(SIGALRM, SIG_DFL);
+    alarm(TRIAL_SECONDS);
+    status = run(TRIAL, "", target, &code, &log);
+    if (code)
+        answer = g_strconcat("+", release_of(code), NULL);
+    else
+        answer = g_strconcat("-",
+                             status == HIPRTC_SUCCESS ? "it gives no code for it"
+                                                      : library.GetErrorString(status),
+                             NULL);
+    _exit(write(out, answer, strlen(answer)) == (ssize_t)strlen(answer) ? 0 : 1);
+}
+
+/* Its whole answer, and how it ended. */
+static void trial_wait(pid_t pid, int in, char answer[ANSWER_MAX], int *status)
+{
+    gsize length = 0;
+    ssize_t got;
+
+    while (length < ANSWER_MAX - 1) {
+        got = read(in, answer + length, ANSWER_MAX - 1 - length);
+        if (got > 0)
+            length += (gsize)got;
+        else if (got == 0 || errno != EINTR)
+            break;
+    }
+    answer[length] = '\0';
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+static bool trial_start(const char *target, char answer[ANSWER_MAX], int *status, GError **error)
+{
+    int ends[2];
+    pid_t parent = getpid(), pid = -1;
+
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        g_mutex_lock(&compiling);
+        pid = fork();
+        if (pid == 0)
+            trial_run(ends[1], target, parent);
+        g_mutex_unlock(&compiling);
+        close(ends[1]);
+        if (pid > 0)
+            trial_wait(pid, ends[0], answer, status);
+        close(ends[0]);
+    }
+    if (pid < 0)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "cannot try HIPRTC in a process of its own: %s", g_strerror(errno));
+    return pid > 0;
+}
+
+/* What the library's trial is worth; NULL when the machine did not let it finish, which says nothing of
+ * the target. */
+static struct verdict *verdict_of(const char *answer, int status, const char *target,
+                                  GError **error)
+{
+    int ended_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    struct verdict *verdict;
+
+    if (ended_by == SIGKILL || ended_by == SIGALRM) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "HIPRTC's trial for %s was ended: %s", target, strsignal(ended_by));
+        return NULL;
+    }
+    verdict = g_new0(struct verdict, 1);
+    if (ended_by)
+        verdict->reason = g_strdup_printf("it takes its process with it: %s", strsignal(ended_by));
+    else if (status == 0 && answer[0] == '+') {
+        g_autofree char *version = g_strconcat(library_version, answer + 1, NULL);
+        verdict->version = g_intern_string(version);
+    } else if (status == 0 && answer[0] == '-')
+        verdict->reason = g_strdup(answer + 1);
+    else
+        verdict->reason = g_strdup("it ends its process without an answer");
+    return verdict;
+}
+
+/* Under the lock. */
+static const struct verdict *try_target(const char *target, GError **error)
+{
+    struct verdict *verdict = g_hash_table_lookup(verdicts, target);
+    char answer[ANSWER_MAX];
+    int status;
+
+    if (verdict)
+        return verdict;
+    if (!trial_start(target, answer, &status, error))
+        return NULL;
+    verdict = verdict_of(answer, status, target, error);
+    if (verdict)
+        g_hash_table_insert(verdicts, g_strdup(target), verdict);
+    return verdict;
+}
+
+/* Under the lock. The version that serves the target; NULL where none does. */
+static const char *version_for(const char *target, GError **error)
+{
+    const struct verdict *verdict = library_open(error) ? try_target(target, error) : NULL;
+
+    if (verdict && !verdict->version)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_TARGET,
+                    "%s does not compile for %s (%s): name a library of a newer ROCm in "
+                    "SKIPJACK_HIPRTC, or use the clang toolchain",
+                    library_version, target, verdict->reason);
+    return verdict ? verdict->version : NULL;
+}
+
+/* NULL target: what the library says of itself, without a trial. */
+static const char *hiprtc_version(const struct target *target, GError **error)
+{
+    char name[AMD_TARGET_MAX];
+    const char *version;
+
+    if (target && target->vendor != VENDOR_AMD) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_TARGET,
+                    "the hiprtc toolchain compiles for AMD's GPUs, and %s is none", target->id);
+        return NULL;
+    }
+    if (target)
+        amd_target_name(target, name);
+    g_mutex_lock(&lock);
+    version = target ? version_for(name, error) : library_open(error) ? library_version : NULL;
+    g_mutex_unlock(&lock);
+    return version;
+}
+
+static bool hiprtc_can_compile(const struct target *target, GError **error)
+{
+    return hiprtc_version(target, error) != NULL;
+}
+
+/* ---- a kernel ---- */
+
+/* The source lies in a folder of the library's with another name each time. */
+static char *without_folder(const char *log)
+{
+    g_autoptr(GRegex) path = g_regex_new("\\S*/comgr-\\w+/input/CompileSource", 0, 0, NULL);
+    char *text = g_regex_replace_literal(path, log, -1, 0, "kernel.cl", 0, NULL);
+
+    /* What is not UTF-8 is not replaced in. */
+    return text ? text : g_strdup(log);
+}
+
+/* A compilation that failed without a word of an error says nothing of the source. */
+static bool compile_failed(hiprtcResult status, const char *log, const char *entry, GError **error)
+{
+    bool source = status == HIPRTC_ERROR_INVALID_OPTION || strstr(log, "error: ");
+
+    g_set_error(error, KERNELS_ERROR, source ? KERNELS_ERROR_COMPILE : KERNELS_ERROR_CRASH,
+                "HIPRTC %s the kernel '%s' (%s)%s", source ? "refused" : "failed over", entry,
+                library.GetErrorString(status), source ? ", its log says why" : "");
+    return false;
+}
+
+static bool take_object(GBytes *code, const char *entry, const struct target *target,
+                        struct code_object *object, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    struct amd_object read;
+
+    if (!amd_object_read(code, entry, &read, &why)) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE, "HIPRTC compiled it, but %s",
+                    why->message);
+        return false;
+    }
+    if (!amd_object_suits(read.target, target)) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT,
+                    "HIPRTC compiled it for %s, and the target is %s", read.target, target->id);
+        return false;
+    }
+    amd_kernel_facts(&read.kernel, object);
+    object->code = g_bytes_ref(code);
+    return true;
+}
+
+static bool hiprtc_compile(const char *source, const char *options, const char *entry,
+                           const struct target *target, struct code_object *object, GError **error)
+{
+    gint64 start;
+    g_autoptr(GBytes) code = NULL;
+    g_autofree char *log = NULL;
+    char name[AMD_TARGET_MAX];
+    hiprtcResult status;
+
+    memset(object, 0, sizeof(*object));
+    if (!hiprtc_can_compile(target, error))
+        return false;
+    amd_target_name(target, name);
+    g_mutex_lock(&compiling);
+    start = g_get_monotonic_time();
+    status = run(source, options, name, &code, &log);
+    g_mutex_unlock(&compiling);
+    object->log = without_folder(log);
+    object->seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
+    if (!code)
+        return compile_failed(status, object->log, entry, error);
+    return take_object(code, entry, target, object, error);
+}
+
+const struct toolchain toolchain_hiprtc = {
+    .name = "hiprtc",
+    .vendor = VENDOR_AMD,
+    .version = hiprtc_version,
+    .flags = HIPRTC_FLAGS,
+    .can_compile = hiprtc_can_compile,
+    .reproducible = true,
+    .compile = hiprtc_compile,
+};
