@@ -21,6 +21,7 @@ static const char *const names[FAILURE_COUNT] = {
     [FAILURE_REFUSED_BY_CHECK] = "refused by check",
     [FAILURE_PENDING] = "pending",
     [FAILURE_SLOW] = "slow",
+    [FAILURE_OVER_LIMITS] = "over limits",
 };
 
 const char *failure_name(enum failure failure)

@@ -25,8 +25,9 @@ enum failure {
     FAILURE_REFUSED_BY_CHECK = 14,
     FAILURE_PENDING = 15, /* not evaluated yet: only inside an open round */
     FAILURE_SLOW = 16,    /* dropped early: clearly slower than the best; verified, not a fault */
+    FAILURE_OVER_LIMITS = 17, /* its compiler says that it needs more than is worth a device */
 };
-#define FAILURE_COUNT 17
+#define FAILURE_COUNT 18
 
 /* "compile error", "wrote out of bounds", ...; "ok" for FAILURE_NONE. Static. */
 const char *failure_name(enum failure failure);

@@ -375,7 +375,11 @@ struct kernel_row {
     char *file, *entry, *options, *arch, *toolchain, *toolchain_version;
     enum failure failure; /* NONE, COMPILE_ERROR, COMPILE_TIMEOUT, COMPILER_CRASH */
     char *log;
-    double seconds;    /* compile time */
+    double seconds; /* compile time */
+    /* What its compiler says of it, -1 where it does not: of a work-item, registers, those that are
+     * kept elsewhere for want of room, and the memory for them and for arrays; a workgroup's. */
+    int registers, spills;
+    int64_t scratch_bytes, local_bytes;
     GBytes *code;      /* NULL when it failed, or was collected */
     char *code_sha256; /* "" when it failed; made from the code when it is put */
     int64_t built_by;  /* worker */

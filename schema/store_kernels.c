@@ -46,12 +46,14 @@ static bool put_once(Store *store, const struct kernel_row *kernel, bool *stored
     }
     g_autoptr(StoreRows) rows = store_run(
         store, error,
-        "SELECT skipjack_work.put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
-        "sssssssisdyslsss", kernel->key, or_empty(kernel->file), or_empty(kernel->entry),
+        "SELECT skipjack_work.put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
+        " $15, $16), skipjack_work.put_kernel_facts($1, $13, $17, $18, $19, $20)",
+        "sssssssisdyslsssiill", kernel->key, or_empty(kernel->file), or_empty(kernel->entry),
         or_empty(kernel->options), or_empty(kernel->arch), or_empty(kernel->toolchain),
         or_empty(kernel->toolchain_version), (int)kernel->failure, or_empty(kernel->log),
         kernel->seconds, ref.name == NULL ? kernel->code : NULL, or_empty(ref.sha256),
-        kernel->built_by, place, ref.name, bytes);
+        kernel->built_by, place, ref.name, bytes, kernel->registers, kernel->spills,
+        kernel->scratch_bytes, kernel->local_bytes);
     if (rows != NULL)
         *stored = *PQgetvalue(rows, 0, 0) == 't';
     return rows != NULL;
@@ -90,6 +92,10 @@ static struct kernel_row *read_kernel(const json_t *object, GError **error)
     kernel->seconds = json_member_double(object, "seconds");
     kernel->code_sha256 = json_member_text(object, "code_sha256");
     kernel->built_by = json_member_int(object, "built_by");
+    kernel->registers = (int)json_member_int(object, "registers");
+    kernel->spills = (int)json_member_int(object, "spills");
+    kernel->scratch_bytes = json_member_int(object, "scratch_bytes");
+    kernel->local_bytes = json_member_int(object, "local_bytes");
     return kernel;
 }
 

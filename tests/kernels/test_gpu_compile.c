@@ -10,6 +10,7 @@
 
 #include "kernels/amd_object.h"
 #include "kernels/kernel_source.h"
+#include "kernels/limits.h"
 #include "kernels/toolchain.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
@@ -197,30 +198,16 @@ static int spills_of(const struct code_object *object, const struct task *task)
     return (int)read.kernel.vector_spills;
 }
 
-/* For AMD none; for NVIDIA some registers are kept in memory over a 64-bit division, which is a call there, and
- * of the longest Fourier transform a few more. */
-#define CUDA_STACK_BYTES 96
-
-static bool is_within_registers(const struct code_object *object, const struct task *task)
-{
-    if (task->target->vendor == VENDOR_NVIDIA)
-        return object->scratch_bytes <= CUDA_STACK_BYTES;
-    return object->scratch_bytes == 0 && spills_of(object, task) == 0;
-}
-
+/* A default config is never refused for its limits, so it must not come near them. */
 /* What is wrong with a kernel that compiled, NULL for nothing. */
 static char *fault_of(const struct code_object *object, const struct task *task)
 {
     int64_t local_bytes = object->local_bytes + task->launch->local_bytes;
     if (object->log[0])
         return g_strdup_printf("the compiler warns: %s", object->log);
-    if (!is_within_registers(object, task))
-        return g_strdup_printf("%d registers spilled, %" G_GINT64_FORMAT " bytes of scratch, %d "
-                               "registers",
-                               object->spills, object->scratch_bytes, object->registers);
-    if (local_bytes > task->target->local_bytes)
-        return g_strdup_printf("%" G_GINT64_FORMAT " bytes of local memory", local_bytes);
-    return NULL;
+    if (task->target->vendor == VENDOR_AMD && spills_of(object, task) != 0)
+        return g_strdup_printf("%d registers spilled of %d", object->spills, object->registers);
+    return limits_excess(task->target, object->scratch_bytes, local_bytes);
 }
 
 static void compile(gpointer data, gpointer unused)

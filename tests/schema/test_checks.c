@@ -168,6 +168,29 @@ static void what_cannot_be_is_refused(void)
     farm_clear(&farm);
 }
 
+static void over_limits(struct handed_in *h)
+{
+    h->round->outcomes[1].failure = FAILURE_OVER_LIMITS;
+}
+
+/* Of a build it is a config's end, and may be a job's. */
+static void what_exceeds_limits_is_taken(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 2});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    store_fail_job(farm.store, job, FAILURE_OVER_LIMITS, "too much", &error);
+    g_assert_no_error(error);
+    farm_expect_job(&farm, "failed", 0, FAILURE_OVER_LIMITS);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_BUILD);
+    hand_in(&farm, job, POOL_BUILD, over_limits, &error);
+    g_assert_no_error(error);
+    job_free(job);
+    farm_clear(&farm);
+}
+
 static void one_of_many_is_refused_and_the_rest_is_stored(void)
 {
     struct farm farm;
@@ -354,6 +377,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/checks/what_cannot_be_is_refused", what_cannot_be_is_refused);
+    g_test_add_func("/checks/what_exceeds_limits_is_taken", what_exceeds_limits_is_taken);
     g_test_add_func("/checks/one_of_many_is_refused_and_the_rest_is_stored",
                     one_of_many_is_refused_and_the_rest_is_stored);
     g_test_add_func("/checks/a_kernel_is_checked_too", a_kernel_is_checked_too);

@@ -154,6 +154,45 @@ static void put_kernel(Store *store, char *key, enum failure failure, const char
     g_clear_pointer(&row.code, g_bytes_unref);
 }
 
+static void test_what_a_compiler_says_is_kept(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    char said[] = "11111111111111111111111111111111111111111111111111111111111111aa";
+    char silent[] = "11111111111111111111111111111111111111111111111111111111111111bb";
+    struct kernel_row first = make_kernel(said, FAILURE_NONE, "code");
+    struct kernel_row second = make_kernel(silent, FAILURE_NONE, "code");
+    first.registers = 128;
+    first.spills = 3;
+    first.scratch_bytes = 12;
+    first.local_bytes = 1ll << 33;
+    second.registers = second.spills = -1;
+    second.scratch_bytes = second.local_bytes = -1;
+    g_assert_true(store_put_kernel(store, &first, &error));
+    g_assert_true(store_put_kernel(store, &second, &error));
+    first.spills = 0; /* the first word counts */
+    g_assert_true(store_put_kernel(store, &first, &error));
+    g_autoptr(GHashTable) known =
+        store_known_kernels(store, (const char *const[]){said, silent}, 2, &error);
+    g_assert_no_error(error);
+    const struct kernel_row *row = g_hash_table_lookup(known, said);
+    g_assert_cmpint(row->registers, ==, 128);
+    g_assert_cmpint(row->spills, ==, 3);
+    g_assert_cmpint(row->scratch_bytes, ==, 12);
+    g_assert_cmpint(row->local_bytes, ==, 1ll << 33);
+    row = g_hash_table_lookup(known, silent);
+    g_assert_cmpint(row->registers, ==, -1);
+    g_assert_cmpint(row->spills, ==, -1);
+    g_assert_cmpint(row->scratch_bytes, ==, -1);
+    g_assert_cmpint(row->local_bytes, ==, -1);
+    first.key = silent;
+    first.spills = -2;
+    g_assert_false(store_put_kernel(store, &first, &error));
+    g_assert_nonnull(strstr(error->message, "less than nothing"));
+    g_clear_pointer(&first.code, g_bytes_unref);
+    g_clear_pointer(&second.code, g_bytes_unref);
+}
+
 static void expect_kernel(Store *store, const char *key, enum failure failure, const char *code)
 {
     g_autoptr(GError) error = NULL;
@@ -292,6 +331,8 @@ int main(int argc, char **argv)
     g_test_add_func("/store/put_network/network_keeps_its_order", test_network_keeps_its_order);
     g_test_add_func("/store/put_target/target_learns_from_its_device",
                     test_target_learns_from_its_device);
+    g_test_add_func("/store/put_kernel/what_a_compiler_says_is_kept",
+                    test_what_a_compiler_says_is_kept);
     g_test_add_func("/store/put_kernel/first_writer_of_a_kernel_wins",
                     test_first_writer_of_a_kernel_wins);
     g_test_add_func("/store/list_events/diary_is_newest_first", test_diary_is_newest_first);

@@ -140,8 +140,8 @@ static void config_compile(struct build_job *job, int index, const struct recipe
                            GHashTable *known)
 {
     struct builder *builder = job->builder;
-    struct need need = {.job = job, .index = index};
     for (int i = 0; i < recipe->count; i++) {
+        struct need need = {job, index, recipe->launches[i]->local_bytes};
         const struct kernel_row *row = g_hash_table_lookup(known, recipe->keys[i]);
         struct compilation *compilation =
             g_hash_table_lookup(builder->compilations, recipe->keys[i]);

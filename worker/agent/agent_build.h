@@ -34,6 +34,7 @@ struct build_job {
 struct need {
     struct build_job *job;
     int index;
+    int64_t local_bytes; /* of a workgroup, that the config's launch of the kernel asks for */
 };
 
 struct compilation {

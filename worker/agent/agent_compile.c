@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "kernels/limits.h"
 #include "worker/agent/agent_build.h"
 #include "worker/target_json.h"
 
@@ -37,6 +38,23 @@ void compilation_free(gpointer data)
 
 /* ---- compilations ---- */
 
+/* What its compiler says may end a config before a device sees it. Not the default one: the others are
+ * measured against it. */
+static void need_within_limits(const struct need *need, const struct kernel_row *row)
+{
+    struct build_job *job = need->job;
+    g_autofree char *excess = NULL;
+    if (row->failure != FAILURE_NONE ||
+        job->work.round->outcomes[need->index].failure != FAILURE_PENDING)
+        return;
+    excess = limits_excess(&job->work.target, row->scratch_bytes,
+                           MAX(row->local_bytes, 0) + need->local_bytes);
+    if (!excess || need->index == work_default_index(&job->work))
+        return;
+    g_autofree char *detail = g_strdup_printf("%s of %s: %s", row->entry, row->file, excess);
+    work_fail_config(&job->work, need->index, FAILURE_OVER_LIMITS, detail);
+}
+
 void need_met(struct need *need, const struct kernel_row *row, double seconds)
 {
     struct build_job *job = need->job;
@@ -48,6 +66,7 @@ void need_met(struct need *need, const struct kernel_row *row, double seconds)
         g_autofree char *valid = g_utf8_make_valid(detail, -1);
         work_fail_config(&job->work, need->index, row->failure, valid);
     }
+    need_within_limits(need, row);
     g_assert(job->missing > 0);
     if (--job->missing == 0 && !job->leaving)
         build_job_complete(job);
@@ -106,6 +125,10 @@ struct compilation *compilation_new(struct build_job *job, const struct launch *
         .arch = g_strdup(recipient->target.arch),
         .toolchain = g_strdup(recipient->toolchain->name),
         .toolchain_version = g_strdup(recipient->version),
+        .registers = -1,
+        .spills = -1,
+        .scratch_bytes = -1,
+        .local_bytes = -1,
     };
     g_hash_table_insert(job->builder->compilations, compilation->row.key, compilation);
     g_queue_push_tail(&job->builder->ready, compilation);
@@ -208,6 +231,13 @@ static bool lacked_room(struct slot *slot, struct compilation *compilation)
     return true;
 }
 
+/* What the child says of a kernel, -1 for nothing: a child may say anything. */
+static int64_t fact(json_t *head, const char *name)
+{
+    json_t *said = json_object_get(head, name);
+    return json_is_integer(said) ? CLAMP(json_integer_value(said), -1, G_MAXINT32) : -1;
+}
+
 static void compiled(struct slot *slot, const struct frame *frame)
 {
     struct compilation *compilation = g_steal_pointer(&slot->compilation);
@@ -229,8 +259,13 @@ static void compiled(struct slot *slot, const struct frame *frame)
     }
     row->failure = failure;
     row->log = g_strdup(log ? log : "");
-    if (failure == FAILURE_NONE)
+    if (failure == FAILURE_NONE) {
         row->code = g_bytes_ref(frame->blob);
+        row->registers = (int)fact(frame->head, "registers");
+        row->spills = (int)fact(frame->head, "spills");
+        row->scratch_bytes = fact(frame->head, "scratch_bytes");
+        row->local_bytes = fact(frame->head, "local_bytes");
+    }
     compilation_finish(compilation);
 }
 
