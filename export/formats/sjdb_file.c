@@ -13,29 +13,80 @@
 struct section {
     uint32_t kind, width;
     uint64_t count, length, checksum; /* the length with the zeros behind the items */
-    GBytes *bytes;                    /* all of that length; NULL where they are spooled */
     const Spool *spool;
     goffset start;
+    uint64_t bytes; /* spooled: all but those zeros */
 };
 
 struct sjdb_file {
     GArray *sections; /* struct section */
+    Spool *spool;
+    char *path;
+    GError *error; /* the first one of the spool */
 };
 
-/* Of spooled bytes so many are in memory at a time; whole words, so that checksums can go on. */
+/* So many bytes are in memory at a time; whole words, so that checksums can go on. */
 #define CHUNK_BYTES (256 * 1024)
+#define CHUNK_WORDS 4096
 static const uint8_t zeros[SJDB_PAD_BYTES + SJDB_ALIGN_BYTES];
 
-void sjdb_bits_init(struct sjdb_bits *bits)
+SjdbFile *sjdb_file_new(const char *path)
 {
+    SjdbFile *file = g_new0(SjdbFile, 1);
+    file->sections = g_array_new(FALSE, FALSE, sizeof(struct section));
+    file->spool = spool_new(path);
+    file->path = g_strdup(path);
+    return file;
+}
+
+void sjdb_file_free(SjdbFile *file)
+{
+    g_array_unref(file->sections);
+    spool_free(file->spool);
+    g_clear_error(&file->error);
+    g_free(file->path);
+    g_free(file);
+}
+
+/* Returns where the bytes lie. */
+static goffset keep(SjdbFile *file, const void *bytes, gsize count)
+{
+    goffset start = 0;
+    if (file->error == NULL && count > 0) {
+        (void)spool_append(file->spool, bytes, count, &start, &file->error);
+    }
+    return start;
+}
+
+void sjdb_bits_init(struct sjdb_bits *bits, SjdbFile *file)
+{
+    memset(bits, 0, sizeof *bits);
+    bits->file = file;
     bits->words = g_array_new(FALSE, TRUE, sizeof(uint64_t));
-    bits->count = 0;
+    bits->checksum = SJDB_CHECK_SEED;
 }
 
 void sjdb_bits_clear(struct sjdb_bits *bits)
 {
     g_clear_pointer(&bits->words, g_array_unref);
     bits->count = 0;
+}
+
+/* The first so many bytes of the words, which are all of them. */
+static void spool_words(struct sjdb_bits *bits, gsize count)
+{
+    uint64_t *words = (uint64_t *)(void *)bits->words->data;
+    for (guint i = 0; i < bits->words->len; i++) {
+        words[i] = GUINT64_TO_LE(words[i]);
+    }
+    goffset start = keep(bits->file, words, count);
+    if (bits->spooled_bytes == 0) {
+        bits->start = start;
+    }
+    g_assert(count == 0 || bits->file->error != NULL ||
+             start == bits->start + (goffset)bits->spooled_bytes);
+    bits->spooled_bytes += count;
+    bits->checksum = sjdb_checksum_words(words, count, bits->checksum);
 }
 
 unsigned sjdb_bits_for(uint64_t max)
@@ -51,6 +102,10 @@ void sjdb_bits_append(struct sjdb_bits *bits, uint64_t value, unsigned width)
         return;
     }
     if (shift == 0) {
+        if (bits->words->len == CHUNK_WORDS) {
+            spool_words(bits, CHUNK_WORDS * sizeof(uint64_t));
+            g_array_set_size(bits->words, 0);
+        }
         g_array_append_val(bits->words, value);
     } else {
         g_array_index(bits->words, uint64_t, bits->words->len - 1) |= value << shift;
@@ -62,65 +117,45 @@ void sjdb_bits_append(struct sjdb_bits *bits, uint64_t value, unsigned width)
     bits->count += width;
 }
 
-static void section_clear(void *data)
-{
-    g_clear_pointer(&((struct section *)data)->bytes, g_bytes_unref);
-}
-
-SjdbFile *sjdb_file_new(void)
-{
-    SjdbFile *file = g_new0(SjdbFile, 1);
-    file->sections = g_array_new(FALSE, FALSE, sizeof(struct section));
-    g_array_set_clear_func(file->sections, section_clear);
-    return file;
-}
-
-void sjdb_file_free(SjdbFile *file)
-{
-    g_array_unref(file->sections);
-    g_free(file);
-}
-
 /* Items end with zeros that may be read, and the next section begins at a whole word. */
 static gsize padding_of(gsize length)
 {
     return SJDB_PAD_BYTES + (SJDB_ALIGN_BYTES - length % SJDB_ALIGN_BYTES);
 }
 
-static void add_section(SjdbFile *file, uint32_t kind, unsigned width, uint64_t count,
-                        const void *bytes, gsize length)
+/* The checksum is that of the bytes' whole words; `rest` are those behind them. */
+static void add_section(SjdbFile *file, struct section *section, const void *rest,
+                        uint64_t checksum)
 {
-    gsize padded = length + padding_of(length);
-    guint8 *content = g_malloc0(padded);
-    if (length > 0) {
-        memcpy(content, bytes, length);
+    guint8 last[SJDB_ALIGN_BYTES + sizeof zeros] = {0};
+    gsize rest_bytes = (gsize)(section->bytes % SJDB_ALIGN_BYTES);
+    gsize padding = padding_of((gsize)section->bytes);
+    if (rest_bytes > 0) {
+        memcpy(last, rest, rest_bytes);
     }
-    struct section section = {
-        .kind = kind,
-        .width = width,
-        .count = count,
-        .length = padded,
-        .checksum = sjdb_checksum(content, padded, SJDB_CHECK_SEED),
-        .bytes = g_bytes_new_take(content, padded),
-    };
-    g_array_append_val(file->sections, section);
+    section->spool = file->spool;
+    section->length = section->bytes + padding;
+    section->checksum = sjdb_checksum(last, rest_bytes + padding, checksum);
+    g_array_append_val(file->sections, *section);
 }
 
-void sjdb_file_add_bits(SjdbFile *file, uint32_t kind, const struct sjdb_bits *bits, unsigned width,
+void sjdb_file_add_bits(SjdbFile *file, uint32_t kind, struct sjdb_bits *bits, unsigned width,
                         uint64_t count)
 {
-    g_autofree uint64_t *words = g_new0(uint64_t, bits->words->len + 1);
-    for (guint i = 0; i < bits->words->len; i++) {
-        words[i] = GUINT64_TO_LE(g_array_index(bits->words, uint64_t, i));
-    }
-    add_section(file, kind, width, count, words, (gsize)((bits->count + 7) / 8));
+    uint64_t bytes = (bits->count + 7) / 8;
+    gsize left = (gsize)(bytes - bits->spooled_bytes), rest = left % SJDB_ALIGN_BYTES;
+    g_assert(bits->file == file);
+    spool_words(bits, left);
+    struct section section = {
+        .kind = kind, .width = width, .count = count, .bytes = bytes, .start = bits->start};
+    add_section(file, &section, bits->words->data + (left - rest), bits->checksum);
 }
 
 void sjdb_file_add(SjdbFile *file, uint32_t kind, const uint64_t *items, gsize count)
 {
     struct sjdb_bits bits;
     uint64_t all = 1; /* items of no bits are not allowed */
-    sjdb_bits_init(&bits);
+    sjdb_bits_init(&bits, file);
     for (gsize i = 0; i < count; i++) {
         all |= items[i];
     }
@@ -138,17 +173,20 @@ void sjdb_file_add_array(SjdbFile *file, uint32_t kind, const GArray *items)
 
 void sjdb_file_add_bytes(SjdbFile *file, uint32_t kind, const void *bytes, gsize count)
 {
-    add_section(file, kind, 8, count, bytes, count);
+    struct section section = {.kind = kind, .width = 8, .count = count, .bytes = count};
+    section.start = keep(file, bytes, count);
+    add_section(file, &section, (const guint8 *)bytes + (count - count % SJDB_ALIGN_BYTES),
+                sjdb_checksum_words(bytes, count, SJDB_CHECK_SEED));
 }
 
-/* The next chunk of a spooled section, the last one with the zeros behind it. Returns its size. */
+/* The next chunk of a section, the last one with the zeros behind it. Returns its size. */
 static gsize read_chunk(const struct section *section, uint64_t done, guint8 *room, GError **error)
 {
-    gsize items = MIN(section->count - done, CHUNK_BYTES);
+    gsize items = MIN(section->bytes - done, CHUNK_BYTES);
     if (!spool_read(section->spool, section->start + (goffset)done, room, items, error)) {
         return 0;
     }
-    gsize padding = done + items < section->count ? 0 : (gsize)(section->length - section->count);
+    gsize padding = done + items < section->bytes ? 0 : (gsize)(section->length - section->bytes);
     memcpy(room + items, zeros, padding);
     return items + padding;
 }
@@ -157,7 +195,8 @@ bool sjdb_file_add_spooled(SjdbFile *file, uint32_t kind, const Spool *spool, go
                            gsize count, GError **error)
 {
     g_autofree guint8 *room = g_malloc(CHUNK_BYTES + sizeof zeros);
-    struct section section = {.kind = kind, .width = 8, .count = count, .spool = spool};
+    struct section section = {
+        .kind = kind, .width = 8, .count = count, .spool = spool, .bytes = count};
     uint64_t hash = SJDB_CHECK_SEED;
     section.start = start;
     section.length = count + padding_of(count);
@@ -221,9 +260,6 @@ static bool put(FILE *to, const char *path, const void *bytes, gsize count, GErr
 
 static bool put_section(FILE *to, const char *path, const struct section *section, GError **error)
 {
-    if (section->bytes != NULL) {
-        return put(to, path, g_bytes_get_data(section->bytes, NULL), section->length, error);
-    }
     g_autofree guint8 *room = g_malloc(CHUNK_BYTES + sizeof zeros);
     for (uint64_t done = 0; done < section->length;) {
         gsize bytes = read_chunk(section, done, room, error);
@@ -246,8 +282,13 @@ static bool put_all(FILE *to, const char *path, const SjdbFile *file, GError **e
     return done && ((fflush(to) == 0 && fsync(fileno(to)) == 0) || failed(path, errno, error));
 }
 
-bool sjdb_file_write(const SjdbFile *file, const char *path, GError **error)
+bool sjdb_file_write(const SjdbFile *file, GError **error)
 {
+    const char *path = file->path;
+    if (file->error != NULL) {
+        g_propagate_error(error, g_error_copy(file->error));
+        return false;
+    }
     g_autofree char *beside = g_strdup_printf("%s.XXXXXX", path);
     int fd = g_mkstemp_full(beside, O_WRONLY | O_CLOEXEC, 0666);
     FILE *to = fd >= 0 ? fdopen(fd, "wb") : NULL;

@@ -162,7 +162,7 @@ static void write_cells(const uint64_t *cells, gsize count, int columns,
 {
     struct sjdb_bits bits;
     unsigned row_width = 0;
-    sjdb_bits_init(&bits);
+    sjdb_bits_init(&bits, file);
     for (int c = 0; c < columns; c++) {
         row_width += chosen[c].width;
     }

@@ -364,7 +364,7 @@ static void write_problems(const struct writing *writing, const struct coding *c
     g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) list_bits = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     sjdb_lists_init(&lists);
-    sjdb_bits_init(&payload);
+    sjdb_bits_init(&payload, writing->file);
     for (guint i = 0; i < writing->builder->records->len; i++) {
         uint64_t begin = payload.count;
         if (i % SJDB_PAYLOAD_STEP == 0) {

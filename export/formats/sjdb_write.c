@@ -411,7 +411,7 @@ static bool write_sets(SjdbWriter *writer, const GArray *text_rank, const GArray
 
 bool sjdb_writer_finish(SjdbWriter *writer, GError **error)
 {
-    g_autoptr(SjdbFile) file = sjdb_file_new();
+    g_autoptr(SjdbFile) file = sjdb_file_new(writer->path);
     add_answers(writer, writer->rows, &writer->perf);
     add_answers(writer, writer->problems, &writer->solved);
     g_autoptr(GArray) text_order = names_order(&writer->texts);
@@ -428,5 +428,5 @@ bool sjdb_writer_finish(SjdbWriter *writer, GError **error)
         g_prefix_error(error, "cannot write '%s': ", writer->path);
         return false;
     }
-    return sjdb_file_write(file, writer->path, error);
+    return sjdb_file_write(file, error);
 }
