@@ -3,7 +3,7 @@
 #   make             the program, build/skipjack
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
-#   make gpu-test    the family of solvers on this machine's GPU, through OpenCL
+#   make gpu-test    the family of solvers on this machine's GPU
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
@@ -55,11 +55,13 @@ MAKEFLAGS += --no-builtin-rules
 all: $(BUILD)/skipjack reader
 
 # ---- Rooms. Each folder with its subfolders is one archive, and a test links only
-# the archives that its own room may know: a room's broken file stays that room's.
+# the archives that its own room may know: a room's broken file stays that room's. What
+# kernels compile is run by the worker's devices.
 
 rooms := solvers kernels schema worker export coordinator
 solvers_sees := solvers
 kernels_sees := kernels solvers
+kernels_runs := worker
 schema_sees := schema solvers
 worker_sees := worker schema kernels solvers
 export_sees := export schema solvers
@@ -163,7 +165,7 @@ programs_of = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/faults/solver_%,$(cal
 tests_of = $(patsubst %.c,$(BUILD)/%,$(call test_files,$(1),test_*.c)) $(call test_files,$(1),*.t)
 
 define test_program
-$(call programs_of,$(1)): $(BUILD)/%: $(BUILD)/obj/%.o $(call archives,support $($(1)_sees))
+$(call programs_of,$(1)): $(BUILD)/%: $(BUILD)/obj/%.o $(call archives,support $($(1)_sees) $($(1)_runs))
 	$$(link) $(2)
 endef
 $(foreach room,$(rooms) faults chaos bench,$(eval $(call test_program,$(room))))
@@ -207,7 +209,8 @@ $(family)/.made: $(BUILD)/tests/kernels/conv_family
 # (tests/rules.yml) runs side by side, and comes first. One that hangs is ended and counts
 # as failed.
 TEST_SECONDS ?= 600
-prove = @HARNESS_RULESFILE=tests/rules.yml prove -j2 -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
+PROVE_JOBS ?= 2
+prove = @HARNESS_RULESFILE=tests/rules.yml prove -j$(PROVE_JOBS) -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
 
 test:
 	$(DEPS) test
@@ -235,6 +238,7 @@ test-chaos:
 
 # The same programs against a GPU: with no GPU they are skipped, and say so.
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu
+gpu-test: PROVE_JOBS := $(shell nproc)
 gpu-test:
 	$(parallel) libraries $(family)/.made $(BUILD)/tests/kernels/test_conv_winograd
 	$(call prove,$(family)/* $(BUILD)/tests/kernels/test_conv_winograd)

@@ -188,10 +188,10 @@ static bool grid_valid(const struct launch *launch, const struct target *target,
         return invalid(error, "%s has workgroups of %" G_GINT64_FORMAT " items, %s takes %d",
                        launch->entry, group, target->id, target->max_workgroup);
     if (launch->local_bytes < 0 ||
-        (target->local_bytes > 0 && launch->local_bytes > target->local_bytes))
+        (target->local_bytes > 0 && launch->local_bytes > target_dynamic_local_bytes(target)))
         return invalid(
             error, "%s wants %" G_GINT64_FORMAT " bytes of local memory, %s has %" G_GINT64_FORMAT,
-            launch->entry, launch->local_bytes, target->id, target->local_bytes);
+            launch->entry, launch->local_bytes, target->id, target_dynamic_local_bytes(target));
     return true;
 }
 

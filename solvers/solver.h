@@ -29,6 +29,8 @@ struct solver {
     /* Tensors need not be packed: their strides are arguments of its launches. They keep the layout's
      * order: a step along an axis is no shorter than all of the next faster axis. */
     bool any_strides;
+    /* Its kernels use instructions of the targets that it serves: they compile for no others. */
+    bool native;
     bool nondeterministic;      /* results may differ from run to run (sums by atomics) */
     const char *const *sources; /* kernel files it may use, NULL-terminated */
 

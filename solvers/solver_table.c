@@ -23,6 +23,7 @@ const struct solver *const solver_table[] = {
     &solver_conv_cpu_direct,
     &solver_conv_cpu_gemm,
     &solver_conv_cpu_blocked,
+    &solver_conv_matrix,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */

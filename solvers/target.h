@@ -53,6 +53,10 @@ double target_type_peak(const struct target *t, enum data_type type);
  * takes less has not been done: the worker, the database and the gate of an export judge by this. */
 double target_least_ms(const struct target *t, enum data_type type, double flops);
 
+/* Local memory that a launch may ask for (struct launch's local_bytes): NVIDIA's devices have more of it than a
+ * kernel may declare, for launches that say so. Elsewhere what a workgroup may use. */
+int64_t target_dynamic_local_bytes(const struct target *t);
+
 /* True for architectures of the table ("gfx90a", "sm_90"). Only their ids may hold a hexadecimal
  * count. */
 bool target_arch_known(const char *arch);

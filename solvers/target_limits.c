@@ -155,6 +155,23 @@ void target_set_limits(struct target *t)
     }
 }
 
+/* From NVIDIA's table of technical specifications by compute capability. */
+int64_t target_dynamic_local_bytes(const struct target *t)
+{
+    static const struct {
+        const char *arch; /* a name that begins so */
+        int64_t kib;
+    } rows[] = {{"sm_75", 64},  {"sm_80", 163},  {"sm_86", 99},   {"sm_87", 163},  {"sm_89", 99},
+                {"sm_90", 227}, {"sm_100", 227}, {"sm_103", 227}, {"sm_110", 227}, {"sm_12", 99}};
+
+    for (size_t i = 0; t->vendor == VENDOR_NVIDIA && i < G_N_ELEMENTS(rows); i++) {
+        if (g_str_has_prefix(t->arch, rows[i].arch)) {
+            return rows[i].kib * 1024;
+        }
+    }
+    return t->local_bytes;
+}
+
 double target_type_peak(const struct target *t, enum data_type type)
 {
     double speed = MAX(1, 4 / MAX(1, data_type_bytes(type)));

@@ -1,5 +1,5 @@
 /*
- * One solver of the table, run for real through PoCL on random problems of every type, layout and
+ * One solver of the table, run for real through PoCL (or on a GPU) on random problems of every type, layout and
  * direction it claims, and held against a sum in double precision: with its default configs for this
  * CPU and for GPUs, and with configs drawn from its spaces for each (a solution is data: what is
  * meant for a GPU runs here just as well). The program goes by the solver's name (a link to it), or
@@ -317,6 +317,20 @@ static void add_tests(const GArray *claims)
     }
 }
 
+/* Why the solver cannot run here; NULL where it can. */
+static const char *no_device_for_it(const GArray *claims)
+{
+    bool at_home = false;
+
+    for (guint i = 0; i < claims->len; i++)
+        at_home = at_home || g_array_index(claims, struct claim, i).home == CONTEXT_HOST;
+    if (solver->native && !at_home)
+        return "its kernels have another device's instructions: make gpu-test runs it there";
+    if (claims->len == 0 && contexts[CONTEXT_HOST].target->vendor != VENDOR_CPU)
+        return "it serves CPUs alone";
+    return NULL;
+}
+
 static int run_family(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -327,12 +341,12 @@ static int run_family(void)
 
     runner = conv_contexts_init(folder, targets, contexts);
     if (!runner) {
-        g_print("1..0 # SKIP no such OpenCL device on this machine\n");
+        g_print("1..0 # SKIP there is no such device on this machine\n");
         return 0;
     }
     claims = find_claims(draws);
-    if (claims->len == 0 && contexts[CONTEXT_HOST].target->vendor != VENDOR_CPU) {
-        g_print("1..0 # SKIP %s serves CPUs alone\n", solver->name);
+    if (no_device_for_it(claims)) {
+        g_print("1..0 # SKIP %s: %s\n", solver->name, no_device_for_it(claims));
         return 0;
     }
     if (claims->len == 0)

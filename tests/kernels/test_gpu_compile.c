@@ -157,6 +157,7 @@ static bool is_quick(const struct conv_cell *cell, int machine)
     } quick[] = {
         {LAYOUT_NCHW, TYPE_FP32, -1}, {LAYOUT_NHWC, TYPE_FP16, 1},  {LAYOUT_NCHW, TYPE_INT8, 3},
         {LAYOUT_NHWC, TYPE_BF16, 5},  {LAYOUT_NCDHW, TYPE_FP32, 7}, {LAYOUT_NDHWC, TYPE_FP16, 6},
+        {LAYOUT_NHWC, TYPE_FP16, 8},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(quick); i++)
         if ((machine < 0 || quick[i].machine < 0 || quick[i].machine == machine) &&

@@ -1,5 +1,5 @@
 /*
- * Runs a solution through OpenCL, for tests of kernels: on this machine's CPU (PoCL).
+ * Runs a solution for tests of kernels: on this machine's CPU (PoCL), or on its GPU.
  * Compiles each distinct launch once and keeps it; tensors lie in host memory.
  * It aborts on anything unexpected: a test that gets here wants it to work.
  */
@@ -11,9 +11,9 @@
 
 struct solution_runner;
 
-/* With SKIPJACK_TEST_DEVICE=gpu in the environment the device is the first GPU that OpenCL shows (NVIDIA's
- * driver has OpenCL too), and each solution runs there from the same text. NULL when there is no such
- * device, or no PoCL, here. cache_dir is PoCL's own, as for opencl_environment(). */
+/* With SKIPJACK_TEST_DEVICE=gpu in the environment the device is the first GPU, and each solution is
+ * compiled and run there as a worker does it. NULL when there is no such device, or no PoCL, here.
+ * cache_dir is PoCL's own, as for opencl_environment(). */
 struct solution_runner *solution_runner_new(const char *cache_dir);
 void solution_runner_free(struct solution_runner *runner);
 

@@ -33,6 +33,7 @@ struct device_program {
 struct device_kernel {
     struct gpu_device *owner;
     hipFunction_t function;
+    int64_t local_bytes; /* that its launches may ask for */
 };
 
 struct device_event {
@@ -277,13 +278,26 @@ static struct device_kernel *gpu_kernel(struct device_program *program, const ch
                doing, error))
         return NULL;
     struct device_kernel *kernel = g_new(struct device_kernel, 1);
-    *kernel = (struct device_kernel){d, function};
+    *kernel = (struct device_kernel){d, function, d->info.target.local_bytes};
     return kernel;
 }
 
 static void gpu_kernel_free(struct device_kernel *kernel)
 {
     g_free(kernel);
+}
+
+static bool allow_local(struct gpu_device *d, struct device_kernel *kernel, int64_t bytes,
+                        GError **error)
+{
+    const struct gpu_vendor *vendor = d->library->vendor;
+
+    if (bytes <= kernel->local_bytes || !vendor->allow_local)
+        return true;
+    if (!vendor->allow_local(d->library, kernel->function, bytes, error))
+        return false;
+    kernel->local_bytes = bytes;
+    return true;
 }
 
 /* A grid is counted in workgroups there. */
@@ -302,7 +316,8 @@ static bool gpu_launch(struct device *device, const struct device_launch *launch
         items[i] = (unsigned)launch->block[i];
         groups[i] = (unsigned)(launch->grid[i] / launch->block[i]);
     }
-    return check(d,
+    return allow_local(d, launch->kernel, launch->local_bytes, error) &&
+           check(d,
                  d->api->ModuleLaunchKernel(launch->kernel->function, groups[0], groups[1],
                                             groups[2], items[0], items[1], items[2],
                                             (unsigned)launch->local_bytes, d->stream, args, NULL),

@@ -169,6 +169,18 @@ static bool cuda_name_target(const struct gpu_library *library, hipDevice_t id,
     return true;
 }
 
+#define CUDA_DYNAMIC_LOCAL 8 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+
+static bool cuda_allow_local(const struct gpu_library *library, hipFunction_t kernel, int64_t bytes,
+                             GError **error)
+{
+    int (*set_attribute)(hipFunction_t kernel, int attribute, int value);
+
+    return symbol_find(library, "cuFuncSetAttribute", &set_attribute, error) &&
+           gpu_check(library, set_attribute(kernel, CUDA_DYNAMIC_LOCAL, (int)bytes),
+                     DEVICE_ERROR_LAUNCH, "get the local memory that a launch asks for", error);
+}
+
 static const char *cuda_error_name(const struct gpu_library *library, int status)
 {
     int (*get_name)(int status, const char **name);
@@ -191,6 +203,7 @@ const struct gpu_vendor gpu_vendor_cuda = {
                    [GPU_CACHE_BYTES] = 38},
     .enter = cuda_enter,
     .name_target = cuda_name_target,
+    .allow_local = cuda_allow_local,
     .error_name = cuda_error_name,
 };
 

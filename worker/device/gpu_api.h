@@ -73,6 +73,9 @@ struct gpu_vendor {
     /* Vendor, architecture, features, and the memory where the target's name has it. */
     bool (*name_target)(const struct gpu_library *library, hipDevice_t id, struct target *target,
                         GError **error);
+    /* Lets launches of the kernel ask for that much local memory; NULL where they may as they are. */
+    bool (*allow_local)(const struct gpu_library *library, hipFunction_t kernel, int64_t bytes,
+                        GError **error);
     /* A status code's name; static. */
     const char *(*error_name)(const struct gpu_library *library, int status);
 };
