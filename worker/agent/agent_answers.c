@@ -118,8 +118,20 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     child_set_deadline(evaluator->child, job->slowest_seconds);
 }
 
+/* What drift made doubtful was measured again by now. */
+static void keep_for_twins(struct evaluator *evaluator)
+{
+    GHashTableIter iter;
+    gpointer name, index;
+    g_hash_table_iter_init(&iter, evaluator->asked_names);
+    while (g_hash_table_iter_next(&iter, &name, &index))
+        twins_record(evaluator->twins, name, &evaluator->current->work, GPOINTER_TO_INT(index));
+    g_hash_table_remove_all(evaluator->asked_names);
+}
+
 static void request_over(struct evaluator *evaluator)
 {
+    keep_for_twins(evaluator);
     evaluator->asked = false;
     evaluator->in_flight = -1;
     child_set_deadline(evaluator->child, 0);

@@ -295,6 +295,8 @@ Evaluator *evaluator_new(struct agent *agent, const char *device)
     evaluator->in_flight = -1;
     evaluator->sent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     evaluator->asked_configs = g_hash_table_new(NULL, NULL);
+    evaluator->asked_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    evaluator->twins = twins_new();
     g_queue_init(&evaluator->jobs);
     evaluator->flush = g_new0(uv_timer_t, 1);
     evaluator->flush->data = evaluator;
@@ -311,6 +313,8 @@ void evaluator_free(Evaluator *evaluator)
     child_free(evaluator->child);
     g_hash_table_unref(evaluator->sent);
     g_hash_table_unref(evaluator->asked_configs);
+    g_hash_table_unref(evaluator->asked_names);
+    twins_free(evaluator->twins);
     g_free(evaluator->device);
     g_free(evaluator->folder);
     g_free(evaluator->stack);

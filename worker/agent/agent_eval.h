@@ -7,6 +7,7 @@
 #define WORKER_AGENT_EVAL_H
 
 #include "worker/agent/agent_calls.h"
+#include "worker/agent/twins.h"
 
 struct eval_job {
     struct work work;
@@ -41,7 +42,9 @@ struct evaluator {
     bool claiming, empty, stopping;
     bool asked;                /* an evaluate request is under way */
     GHashTable *asked_configs; /* indices of that request */
-    int in_flight;             /* config that was begun, or -1 */
+    GHashTable *asked_names;   /* twins_name() of these -> their index */
+    Twins *twins;
+    int in_flight; /* config that was begun, or -1 */
     json_int_t request;
     GHashTable *sent; /* keys the child holds */
     uv_timer_t *flush;

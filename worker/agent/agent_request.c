@@ -112,7 +112,35 @@ static double config_deadline(const struct eval_job *job, const struct solution 
            RUNS_AT_LEAST * solution->flops / WORK_SLOWEST_FLOPS;
 }
 
-/* The config as the child reads it, its kernels sent ahead; NULL when it cannot be evaluated. */
+/* Whether the config need not be asked for: it has its twin's outcome, or waits for that of one that is
+ * asked for. The default one is measured all the same: it shows whether the device drifts. */
+static bool has_twin(struct eval_job *job, int index, const struct solution *solution,
+                     const json_t *keys)
+{
+    struct evaluator *evaluator = job->evaluator;
+    const struct kernel_row *rows[SOLUTION_LAUNCHES_MAX] = {NULL};
+    char text[CONFIG_TEXT_MAX];
+    for (int i = 0; i < solution->launch_count; i++)
+        rows[i] =
+            g_hash_table_lookup(job->kernels, json_string_value(json_array_get(keys, (size_t)i)));
+    g_autofree char *name = twins_name(job->work.job->id, solution, rows);
+    bool is_default = index == work_default_index(&job->work);
+    if (!name || (!is_default && g_hash_table_contains(evaluator->asked_names, name)))
+        return name != NULL;
+    if (is_default || !twins_take(evaluator->twins, name, &job->work, index)) {
+        g_hash_table_insert(evaluator->asked_names, g_steal_pointer(&name), GINT_TO_POINTER(index));
+        return false;
+    }
+    struct log_about about = work_about(&job->work);
+    log_write(LEVEL_DEBUG, "twin", &about, "config %s: %s",
+              perf_config_format(&job->work.round->configs[index], text),
+              job->work.round->details[index]);
+    job->dirty = true;
+    return true;
+}
+
+/* The config as the child reads it, its kernels sent ahead; NULL when it cannot be evaluated, or need not
+ * be. */
 static json_t *config_request(struct eval_job *job, int index)
 {
     struct solution solution;
@@ -121,6 +149,10 @@ static json_t *config_request(struct eval_job *job, int index)
     json_t *keys = launch_keys(job, index, &solution);
     if (!keys)
         return NULL;
+    if (has_twin(job, index, &solution, keys)) {
+        json_decref(keys);
+        return NULL;
+    }
     send_kernels(job, keys);
     job->slowest_seconds = MAX(job->slowest_seconds, config_deadline(job, &solution));
     const struct perf_config *config = &job->work.round->configs[index];
@@ -135,8 +167,11 @@ static json_t *request_configs(struct eval_job *job, int *default_index)
     json_t *configs = json_array();
     int alone = suspect(job), usual = work_default_index(&job->work);
     *default_index = -1;
-    for (int i = 0; i < job->work.round->config_count; i++) {
-        if (!eval_job_pending(job, i) || (alone >= 0 && i != alone))
+    /* The default config first, or a twin would take its place. */
+    for (int place = -1; place < job->work.round->config_count; place++) {
+        int i = place < 0 ? usual : place;
+        if (i < 0 || (place == usual && usual >= 0) || !eval_job_pending(job, i) ||
+            (alone >= 0 && i != alone))
             continue;
         json_t *config = config_request(job, i);
         if (!config)
@@ -161,6 +196,7 @@ void eval_job_ask(struct eval_job *job)
     char key[PROBLEM_KEY_MAX];
     int default_index;
     g_hash_table_remove_all(evaluator->asked_configs);
+    g_hash_table_remove_all(evaluator->asked_names);
     json_t *configs = request_configs(job, &default_index);
     if (json_array_size(configs) == 0) {
         json_decref(configs);
