@@ -33,8 +33,8 @@ sub run {
 my @layers = (
     'conv -n 2 -c 8 -k 12 -H 9 -W 10 -y 3 -x 3 -p 1 -q 1 -F 0',
     'conv -n 1 -c 8 -k 16 -H 12 -W 11 -y 3 -x 3 -u 2 -v 2 -l 1 -j 2 -g 4 -F 1',
-    'conv --spatial_dim 3 -n 1 -c 3 -k 4 -! 5 -H 6 -W 7 -@ 3 -y 3 -x 3 -$ 1 -p 1 -q 1 -# 1 -^ 1 -F 0',
-    'convfp16 -n 1 -c 8 -k 8 -H 8 -W 8 -y 1 -x 1 -I NHWC -O NHWC -f NHWC -F 3',
+    'conv --spatial_dim 3 -n 1 -c 3 -k 4 -! 5 -H 6 -W 7 -@ 3 -y 3 -x 3 -$ 1 -p 1 -q 1 -# 1 -^ 1 -F 1',
+    'convfp16 -n 1 -c 8 -k 8 -H 8 -W 8 -y 1 -x 1 -I NHWC -O NHWC -f NHWC -F 2',
     'convint8 -n 1 -c 8 -k 8 -H 8 -W 8 -y 3 -x 3 -p 1 -q 1 -F 1',
 );
 open my $list, '>', "$folder/layers.txt" or die $!;
@@ -42,7 +42,7 @@ print $list "./bin/MIOpenDriver $_\n" for @layers;
 close $list;
 
 my ($text, $status) = run("'$program' tune '$folder/layers.txt' -o '$folder/tuned' --configs 2 --budget 20",
-    '--solvers ConvDirectNaive,ConvIm2ColGemm,ConvWinograd,ConvCpuDirect');
+    '--solvers ConvDirectNaive,ConvIm2ColGemm,ConvCpuDirect');
 is $status, 0, 'the layers are tuned' or diag $text;
 ($text, $status) = run("'$program' export --campaign 1 --compact -o '$folder/out'");
 is $status, 0, 'and exported as one file' or diag $text;
@@ -71,7 +71,7 @@ for my $file (glob "$folder/tuned/*.fdb.txt") {
     open my $find, '<', $file or die $!;
     while (<$find>) { $keys{$1} = 1 if /^([^=]+)=/; }
 }
-is scalar keys %keys, 10, 'every direction of every layer is there';
+is scalar keys %keys, 7, 'every direction of every layer is there';
 
 sub run_one {
     my ($key, $solver, $entry) = @_;
