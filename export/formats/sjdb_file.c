@@ -76,6 +76,9 @@ void sjdb_bits_clear(struct sjdb_bits *bits)
 static void spool_words(struct sjdb_bits *bits, gsize count)
 {
     uint64_t *words = (uint64_t *)(void *)bits->words->data;
+    if (count == 0) {
+        return;
+    }
     for (guint i = 0; i < bits->words->len; i++) {
         words[i] = GUINT64_TO_LE(words[i]);
     }
@@ -83,8 +86,7 @@ static void spool_words(struct sjdb_bits *bits, gsize count)
     if (bits->spooled_bytes == 0) {
         bits->start = start;
     }
-    g_assert(count == 0 || bits->file->error != NULL ||
-             start == bits->start + (goffset)bits->spooled_bytes);
+    g_assert(bits->file->error != NULL || start == bits->start + (goffset)bits->spooled_bytes);
     bits->spooled_bytes += count;
     bits->checksum = sjdb_checksum_words(words, count, bits->checksum);
 }
@@ -102,8 +104,9 @@ void sjdb_bits_append(struct sjdb_bits *bits, uint64_t value, unsigned width)
         return;
     }
     if (shift == 0) {
-        if (bits->words->len == CHUNK_WORDS) {
-            spool_words(bits, CHUNK_WORDS * sizeof(uint64_t));
+        /* All words are full: there may be more of them, where numbers reached over the last one's end. */
+        if (bits->words->len >= CHUNK_WORDS) {
+            spool_words(bits, bits->words->len * sizeof(uint64_t));
             g_array_set_size(bits->words, 0);
         }
         g_array_append_val(bits->words, value);
@@ -123,7 +126,7 @@ static gsize padding_of(gsize length)
     return SJDB_PAD_BYTES + (SJDB_ALIGN_BYTES - length % SJDB_ALIGN_BYTES);
 }
 
-/* The checksum is that of the bytes' whole words; `rest` are those behind them. */
+/* The checksum is that of the whole words among the bytes; `rest` are those behind them. */
 static void add_section(SjdbFile *file, struct section *section, const void *rest,
                         uint64_t checksum)
 {
@@ -139,16 +142,30 @@ static void add_section(SjdbFile *file, struct section *section, const void *res
     g_array_append_val(file->sections, *section);
 }
 
+void sjdb_bits_end(struct sjdb_bits *bits)
+{
+    if (!bits->is_ended) {
+        gsize left = (gsize)((bits->count + 7) / 8 - bits->spooled_bytes);
+        spool_words(bits, left);
+        gsize rest = left % sizeof bits->rest;
+        if (rest > 0) {
+            memcpy(bits->rest, bits->words->data + (left - rest), rest);
+        }
+        bits->is_ended = true;
+    }
+}
+
 void sjdb_file_add_bits(SjdbFile *file, uint32_t kind, struct sjdb_bits *bits, unsigned width,
                         uint64_t count)
 {
-    uint64_t bytes = (bits->count + 7) / 8;
-    gsize left = (gsize)(bytes - bits->spooled_bytes), rest = left % SJDB_ALIGN_BYTES;
     g_assert(bits->file == file);
-    spool_words(bits, left);
-    struct section section = {
-        .kind = kind, .width = width, .count = count, .bytes = bytes, .start = bits->start};
-    add_section(file, &section, bits->words->data + (left - rest), bits->checksum);
+    sjdb_bits_end(bits);
+    struct section section = {.kind = kind,
+                              .width = width,
+                              .count = count,
+                              .bytes = bits->spooled_bytes,
+                              .start = bits->start};
+    add_section(file, &section, bits->rest, bits->checksum);
 }
 
 void sjdb_file_add(SjdbFile *file, uint32_t kind, const uint64_t *items, gsize count)

@@ -4,74 +4,79 @@
 
 #include <string.h>
 
-/* The number of fields stands in front of them, so that hashing knows it. */
-static guint row_hash(gconstpointer key)
-{
-    const uint64_t *row = key;
-    return (guint)sjdb_fields_hash(row + 1, (int)row[0]);
-}
-
-static gboolean row_equal(gconstpointer a, gconstpointer b)
-{
-    const uint64_t *one = a, *other = b;
-    return memcmp(one, other, (one[0] + 1) * sizeof *one) == 0;
-}
-
 void sjdb_rows_init(struct sjdb_rows *rows, int fields)
 {
     g_assert(fields <= SJDB_FIELDS_MAX);
     rows->fields = fields;
-    rows->ids = g_hash_table_new(row_hash, row_equal);
-    rows->rows = g_ptr_array_new_with_free_func(g_free);
+    sjdb_dictionary_init(&rows->packed);
 }
 
 void sjdb_rows_clear(struct sjdb_rows *rows)
 {
-    g_clear_pointer(&rows->ids, g_hash_table_unref);
-    g_clear_pointer(&rows->rows, g_ptr_array_unref);
+    sjdb_dictionary_clear(&rows->packed);
 }
 
 guint32 sjdb_rows_add(struct sjdb_rows *rows, const uint64_t *fields)
 {
-    uint64_t row[SJDB_FIELDS_MAX + 1];
-    gpointer id = NULL;
-    gsize bytes = (gsize)rows->fields * sizeof *fields;
-    row[0] = (uint64_t)rows->fields;
-    memcpy(row + 1, fields, bytes);
-    if (g_hash_table_lookup_extended(rows->ids, row, NULL, &id)) {
-        return GPOINTER_TO_UINT(id);
+    guint8 packed[SJDB_FIELDS_MAX * SJDB_NUMBER_BYTES], *end = packed;
+    for (int i = 0; i < rows->fields; i++) {
+        end = sjdb_number_put(end, fields[i]);
     }
-    g_ptr_array_add(rows->rows, g_memdup2(row, bytes + sizeof *row));
-    g_hash_table_insert(rows->ids, rows->rows->pdata[rows->rows->len - 1],
-                        GUINT_TO_POINTER(rows->rows->len - 1));
-    return rows->rows->len - 1;
+    return sjdb_dictionary_add(&rows->packed, packed, (gsize)(end - packed));
 }
 
-const uint64_t *sjdb_rows_get(const struct sjdb_rows *rows, guint32 id)
+guint32 sjdb_rows_count(const struct sjdb_rows *rows)
 {
-    return (const uint64_t *)rows->rows->pdata[id] + 1;
+    return sjdb_dictionary_count(&rows->packed);
+}
+
+void sjdb_rows_get(const struct sjdb_rows *rows, guint32 id, uint64_t *fields)
+{
+    gsize bytes = 0;
+    const guint8 *at = sjdb_dictionary_get(&rows->packed, id, &bytes);
+    for (int i = 0; i < rows->fields; i++) {
+        fields[i] = sjdb_number_take(&at);
+    }
+}
+
+void sjdb_rows_rename(struct sjdb_rows *rows, int field, const GArray *ranks, bool none_is_0)
+{
+    struct sjdb_rows renamed;
+    guint32 count = sjdb_rows_count(rows);
+    sjdb_rows_init(&renamed, rows->fields);
+    for (guint32 id = 0; id < count; id++) {
+        uint64_t fields[SJDB_FIELDS_MAX];
+        sjdb_rows_get(rows, id, fields);
+        if (!none_is_0) {
+            fields[field] = g_array_index(ranks, guint32, fields[field]);
+        } else if (fields[field] > 0) {
+            fields[field] = 1 + (uint64_t)g_array_index(ranks, guint32, fields[field] - 1);
+        }
+        /* No two numbers have one rank, so rows stay distinct. */
+        sjdb_rows_add(&renamed, fields);
+    }
+    sjdb_rows_clear(rows);
+    *rows = renamed;
 }
 
 struct ordering {
     const struct sjdb_rows *rows;
-    bool by_hash;
+    uint64_t *hashes; /* by id; NULL: by field alone */
 };
 
 static gint compare_ids(gconstpointer a, gconstpointer b, gpointer data)
 {
     const struct ordering *ordering = data;
-    const uint64_t *one = sjdb_rows_get(ordering->rows, *(const guint32 *)a);
-    const uint64_t *other = sjdb_rows_get(ordering->rows, *(const guint32 *)b);
-    if (ordering->by_hash) {
-        uint64_t hash = sjdb_fields_hash(one, ordering->rows->fields);
-        uint64_t other_hash = sjdb_fields_hash(other, ordering->rows->fields);
-        if (hash != other_hash) {
-            return hash < other_hash ? -1 : 1;
-        }
+    guint32 one = *(const guint32 *)a, other = *(const guint32 *)b;
+    uint64_t fields[SJDB_FIELDS_MAX], other_fields[SJDB_FIELDS_MAX];
+    if (ordering->hashes != NULL && ordering->hashes[one] != ordering->hashes[other]) {
+        return ordering->hashes[one] < ordering->hashes[other] ? -1 : 1;
     }
+    sjdb_rows_get(ordering->rows, one, fields);
+    sjdb_rows_get(ordering->rows, other, other_fields);
     for (int i = 0; i < ordering->rows->fields; i++) {
-        if (one[i] != other[i]) {
-            return one[i] < other[i] ? -1 : 1;
+        if (fields[i] != other_fields[i]) {
+            return fields[i] < other_fields[i] ? -1 : 1;
         }
     }
     return 0;
@@ -79,10 +84,17 @@ static gint compare_ids(gconstpointer a, gconstpointer b, gpointer data)
 
 GArray *sjdb_rows_order(const struct sjdb_rows *rows, bool by_hash)
 {
-    GArray *order = g_array_sized_new(FALSE, FALSE, sizeof(guint32), rows->rows->len);
-    struct ordering ordering = {rows, by_hash};
-    for (guint32 i = 0; i < rows->rows->len; i++) {
+    guint32 count = sjdb_rows_count(rows);
+    g_autofree uint64_t *hashes = by_hash ? g_new(uint64_t, count + 1) : NULL;
+    GArray *order = g_array_sized_new(FALSE, FALSE, sizeof(guint32), count);
+    struct ordering ordering = {rows, hashes};
+    for (guint32 i = 0; i < count; i++) {
         g_array_append_val(order, i);
+        if (by_hash) {
+            uint64_t fields[SJDB_FIELDS_MAX];
+            sjdb_rows_get(rows, i, fields);
+            hashes[i] = sjdb_fields_hash(fields, rows->fields);
+        }
     }
     g_array_sort_with_data(order, compare_ids, &ordering);
     return order;
@@ -117,7 +129,8 @@ void sjdb_make_distinct(GArray *numbers)
     g_array_set_size(numbers, kept);
 }
 
-uint64_t sjdb_index_of(const GArray *distinct, uint64_t number)
+/* Where a number stands among such numbers, which hold it. */
+static uint64_t index_of(const GArray *distinct, uint64_t number)
 {
     guint low = 0, high = distinct->len;
     while (high - low > 1) {
@@ -131,76 +144,107 @@ uint64_t sjdb_index_of(const GArray *distinct, uint64_t number)
     return low;
 }
 
-/* One column on its way into a table. */
-struct column {
-    GArray *distinct; /* its dictionary; NULL: numbers stand as they are */
-    unsigned width;
-};
+/* Thousands of equal numbers take turns: what repeats is dropped on the way. */
+#define WAIT_LEAST 1024
 
-static void choose_column(const uint64_t *cells, gsize count, int columns, int which,
-                          struct column *column)
+void sjdb_column_init(struct sjdb_column *column)
 {
-    GArray *distinct = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    for (gsize i = 0; i < count; i++) {
-        g_array_append_val(distinct, cells[i * (gsize)columns + (gsize)which]);
-    }
-    sjdb_make_distinct(distinct);
-    uint64_t largest = distinct->len > 0 ? g_array_index(distinct, uint64_t, distinct->len - 1) : 0;
-    unsigned plain = sjdb_bits_for(largest);
-    unsigned packed = sjdb_bits_for(distinct->len > 0 ? distinct->len - 1 : 0);
-    double packed_bits = (double)packed * (double)count + (double)plain * distinct->len;
-    if (packed_bits < (double)plain * (double)count) {
-        *column = (struct column){distinct, packed};
-    } else {
-        *column = (struct column){NULL, plain};
-        g_array_unref(distinct);
+    *column = (struct sjdb_column){.limit = WAIT_LEAST};
+    column->distinct = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+}
+
+void sjdb_column_clear(struct sjdb_column *column)
+{
+    g_clear_pointer(&column->distinct, g_array_unref);
+}
+
+void sjdb_column_add(struct sjdb_column *column, uint64_t number)
+{
+    column->count++;
+    g_array_append_val(column->distinct, number);
+    if (column->distinct->len >= column->limit) {
+        sjdb_make_distinct(column->distinct);
+        column->limit = MAX(WAIT_LEAST, 2 * column->distinct->len);
     }
 }
 
-static void write_cells(const uint64_t *cells, gsize count, int columns,
-                        const struct column *chosen, uint32_t kind, SjdbFile *file)
+void sjdb_column_choose(struct sjdb_column *column)
 {
-    struct sjdb_bits bits;
-    unsigned row_width = 0;
-    sjdb_bits_init(&bits, file);
-    for (int c = 0; c < columns; c++) {
-        row_width += chosen[c].width;
+    sjdb_make_distinct(column->distinct);
+    guint distinct = column->distinct->len;
+    unsigned plain =
+        sjdb_bits_for(distinct > 0 ? g_array_index(column->distinct, uint64_t, distinct - 1) : 0);
+    column->width = sjdb_bits_for(distinct > 0 ? distinct - 1 : 0);
+    if ((double)plain * (double)column->count <=
+        (double)column->width * (double)column->count + (double)plain * distinct) {
+        column->width = plain;
+        sjdb_column_clear(column);
     }
-    for (gsize i = 0; i < count; i++) {
-        for (int c = 0; c < columns; c++) {
-            uint64_t cell = cells[i * (gsize)columns + (gsize)c];
-            sjdb_bits_append(
-                &bits, chosen[c].distinct != NULL ? sjdb_index_of(chosen[c].distinct, cell) : cell,
-                chosen[c].width);
+}
+
+uint64_t sjdb_column_code(const struct sjdb_column *column, uint64_t number)
+{
+    return column->distinct != NULL ? index_of(column->distinct, number) : number;
+}
+
+static void choose_columns(const struct sjdb_table *table, struct sjdb_column *chosen)
+{
+    uint64_t cells[SJDB_FIELDS_MAX];
+    for (int c = 0; c < table->columns; c++) {
+        sjdb_column_init(&chosen[c]);
+    }
+    for (gsize i = 0; i < table->count; i++) {
+        table->get(table->data, i, cells);
+        for (int c = 0; c < table->columns; c++) {
+            sjdb_column_add(&chosen[c], cells[c]);
         }
     }
-    sjdb_file_add_bits(file, kind, &bits, row_width, count);
+    for (int c = 0; c < table->columns; c++) {
+        sjdb_column_choose(&chosen[c]);
+    }
+}
+
+static void write_cells(const struct sjdb_table *table, const struct sjdb_column *chosen,
+                        uint32_t kind, SjdbFile *file)
+{
+    struct sjdb_bits bits;
+    uint64_t cells[SJDB_FIELDS_MAX];
+    unsigned row_width = 0;
+    sjdb_bits_init(&bits, file);
+    for (int c = 0; c < table->columns; c++) {
+        row_width += chosen[c].width;
+    }
+    for (gsize i = 0; i < table->count; i++) {
+        table->get(table->data, i, cells);
+        for (int c = 0; c < table->columns; c++) {
+            sjdb_bits_append(&bits, sjdb_column_code(&chosen[c], cells[c]), chosen[c].width);
+        }
+    }
+    sjdb_file_add_bits(file, kind, &bits, row_width, table->count);
     sjdb_bits_clear(&bits);
 }
 
-void sjdb_table_write(const uint64_t *cells, gsize count, int columns,
-                      const struct sjdb_table_kinds *kinds, SjdbFile *file)
+void sjdb_table_write(const struct sjdb_table *table, const struct sjdb_table_kinds *kinds,
+                      SjdbFile *file)
 {
-    struct column chosen[SJDB_FIELDS_MAX];
+    struct sjdb_column chosen[SJDB_FIELDS_MAX];
     g_autoptr(GArray) widths = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    g_assert(columns <= SJDB_FIELDS_MAX);
-    for (int c = 0; c <= columns; c++) {
+    g_assert(table->columns <= SJDB_FIELDS_MAX);
+    choose_columns(table, chosen);
+    write_cells(table, chosen, kinds->rows, file);
+    for (int c = 0; c <= table->columns; c++) {
         uint64_t start = values->len;
         g_array_append_val(starts, start);
-        if (c < columns) {
-            choose_column(cells, count, columns, c, &chosen[c]);
+        if (c < table->columns) {
             uint64_t width = chosen[c].width;
             g_array_append_val(widths, width);
             if (chosen[c].distinct != NULL) {
                 g_array_append_vals(values, chosen[c].distinct->data, chosen[c].distinct->len);
             }
+            sjdb_column_clear(&chosen[c]);
         }
-    }
-    write_cells(cells, count, columns, chosen, kinds->rows, file);
-    for (int c = 0; c < columns; c++) {
-        g_clear_pointer(&chosen[c].distinct, g_array_unref);
     }
     sjdb_file_add_array(file, kinds->widths, widths);
     sjdb_file_add_array(file, kinds->starts, starts);
@@ -210,8 +254,7 @@ void sjdb_table_write(const uint64_t *cells, gsize count, int columns,
 void sjdb_lists_init(struct sjdb_lists *lists)
 {
     uint64_t start = 0;
-    lists->ids =
-        g_hash_table_new_full(g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, NULL);
+    sjdb_dictionary_init(&lists->ids);
     lists->starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     lists->items = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_array_append_val(lists->starts, start);
@@ -219,22 +262,19 @@ void sjdb_lists_init(struct sjdb_lists *lists)
 
 void sjdb_lists_clear(struct sjdb_lists *lists)
 {
-    g_clear_pointer(&lists->ids, g_hash_table_unref);
+    sjdb_dictionary_clear(&lists->ids);
     g_clear_pointer(&lists->starts, g_array_unref);
     g_clear_pointer(&lists->items, g_array_unref);
 }
 
 guint32 sjdb_lists_add(struct sjdb_lists *lists, const uint64_t *items, gsize count)
 {
-    g_autoptr(GBytes) content = g_bytes_new(items, count * sizeof *items);
-    gpointer known = NULL;
-    if (g_hash_table_lookup_extended(lists->ids, content, NULL, &known)) {
-        return GPOINTER_TO_UINT(known);
+    guint32 known = sjdb_dictionary_count(&lists->ids);
+    guint32 id = sjdb_dictionary_add(&lists->ids, items, count * sizeof *items);
+    if (id == known) {
+        g_array_append_vals(lists->items, items, (guint)count);
+        uint64_t start = lists->items->len;
+        g_array_append_val(lists->starts, start);
     }
-    guint32 id = lists->starts->len - 1;
-    g_array_append_vals(lists->items, items, (guint)count);
-    uint64_t start = lists->items->len;
-    g_array_append_val(lists->starts, start);
-    g_hash_table_insert(lists->ids, g_steal_pointer(&content), GUINT_TO_POINTER(id));
     return id;
 }

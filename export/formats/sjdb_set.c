@@ -2,18 +2,32 @@
 
 #include <string.h>
 
+/* Items from first on; of answers, first is the last one and 1. */
+struct extent {
+    guint32 first, count;
+};
+
+struct answer {
+    guint32 choice, value;
+    guint32 next; /* of the problem, and 1; 0 for none */
+};
+
+/* A problem in the order of the file. */
 struct record {
-    guint32 shape, variant; /* ids; ranks once they are known */
-    guint32 first, count;   /* items */
+    guint32 shape, variant; /* ranks */
+    guint32 problem;
 };
 
 /* What writing a set needs at hand. */
 struct writing {
-    struct sjdb_set_builder *builder;
+    const struct sjdb_set_builder *builder;
     const struct sjdb_times *times;
+    const GArray *values; /* what ids become, NULL where values are numbers */
     uint32_t base;
     SjdbFile *file;
-    GArray *shape_order, *variant_order; /* ids, guint32 */
+    GArray *shape_order, *variant_order, *choice_order; /* ids, guint32 */
+    GArray *choice_rank;                                /* by id */
+    GArray *records;                                    /* struct record */
 };
 
 void sjdb_set_builder_init(struct sjdb_set_builder *builder)
@@ -21,8 +35,10 @@ void sjdb_set_builder_init(struct sjdb_set_builder *builder)
     sjdb_rows_init(&builder->shapes, SJDB_SHAPE_FIELDS);
     sjdb_rows_init(&builder->variants, SJDB_VARIANT_FIELDS);
     sjdb_rows_init(&builder->choices, CHOICE_FIELDS);
-    builder->records = g_array_new(FALSE, FALSE, sizeof(struct record));
+    sjdb_rows_init(&builder->problems, 2);
+    builder->extents = g_array_new(FALSE, TRUE, sizeof(struct extent));
     builder->items = g_array_new(FALSE, FALSE, sizeof(struct sjdb_set_item));
+    builder->answers = g_array_new(FALSE, FALSE, sizeof(struct answer));
 }
 
 void sjdb_set_builder_clear(struct sjdb_set_builder *builder)
@@ -30,46 +46,126 @@ void sjdb_set_builder_clear(struct sjdb_set_builder *builder)
     sjdb_rows_clear(&builder->shapes);
     sjdb_rows_clear(&builder->variants);
     sjdb_rows_clear(&builder->choices);
-    g_clear_pointer(&builder->records, g_array_unref);
+    sjdb_rows_clear(&builder->problems);
+    g_clear_pointer(&builder->extents, g_array_unref);
     g_clear_pointer(&builder->items, g_array_unref);
+    g_clear_pointer(&builder->answers, g_array_unref);
+}
+
+/* ---- adding ---- */
+
+/* The problem, which has nothing yet where it is new. */
+static guint32 add_problem(struct sjdb_set_builder *builder,
+                           const struct skipjackdb_problem *problem, uint64_t epilogue)
+{
+    uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS];
+    sjdb_shape_fields(problem, shape);
+    sjdb_variant_fields(problem, epilogue, variant);
+    const uint64_t both[] = {sjdb_rows_add(&builder->shapes, shape),
+                             sjdb_rows_add(&builder->variants, variant)};
+    guint32 id = sjdb_rows_add(&builder->problems, both);
+    if (id >= builder->extents->len) {
+        g_array_set_size(builder->extents, id + 1);
+    }
+    return id;
 }
 
 void sjdb_set_add(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
                   uint64_t epilogue, const struct sjdb_set_item *items, gsize count)
 {
-    uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS];
-    sjdb_shape_fields(problem, shape);
-    sjdb_variant_fields(problem, epilogue, variant);
-    struct record record = {sjdb_rows_add(&builder->shapes, shape),
-                            sjdb_rows_add(&builder->variants, variant), builder->items->len,
-                            (guint32)count};
-    g_array_append_val(builder->records, record);
+    guint32 id = add_problem(builder, problem, epilogue);
+    struct extent *extent = &g_array_index(builder->extents, struct extent, id);
+    if (extent->count > 0 && !builder->twice) {
+        builder->twice = true;
+        builder->first_twice = id;
+    }
+    *extent = (struct extent){builder->items->len, (guint32)count};
     g_array_append_vals(builder->items, items, (guint)count);
 }
 
-/* Replaces the ids of texts in one field of all rows. The hash table is of no use afterwards. */
-static void rename_field(struct sjdb_rows *rows, int field, const GArray *ranks, bool none_is_0)
+bool sjdb_set_find_place(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
+                         uint64_t epilogue, guint32 solver, struct sjdb_set_place *place)
 {
-    for (guint32 i = 0; i < rows->rows->len; i++) {
-        uint64_t *value = (uint64_t *)rows->rows->pdata[i] + 1 + field;
-        if (!none_is_0) {
-            *value = g_array_index(ranks, guint32, *value);
-        } else if (*value > 0) {
-            *value = 1 + (uint64_t)g_array_index(ranks, guint32, *value - 1);
+    const uint64_t choice[CHOICE_FIELDS] = {[CHOICE_SOLVER] = solver};
+    place->problem = add_problem(builder, problem, epilogue);
+    const struct extent *extent = &g_array_index(builder->extents, struct extent, place->problem);
+    if (extent->count >= SJDB_LIST_MAX) {
+        return false;
+    }
+    place->choice = sjdb_rows_add(&builder->choices, choice);
+    for (guint32 at = extent->first; at > 0;) {
+        const struct answer *answer = &g_array_index(builder->answers, struct answer, at - 1);
+        if (answer->choice == place->choice) {
+            return false;
         }
+        at = answer->next;
+    }
+    return true;
+}
+
+void sjdb_set_answer(struct sjdb_set_builder *builder, const struct sjdb_set_place *place,
+                     guint32 value)
+{
+    struct extent *extent = &g_array_index(builder->extents, struct extent, place->problem);
+    const struct answer answer = {place->choice, value, extent->first};
+    g_array_append_val(builder->answers, answer);
+    extent->first = builder->answers->len;
+    extent->count++;
+}
+
+/* ---- what was added, by ranks ---- */
+
+static struct sjdb_set_item item_at(const struct writing *writing, guint32 at)
+{
+    const struct sjdb_set_builder *builder = writing->builder;
+    struct sjdb_set_item item = {0};
+    if (at < builder->items->len) {
+        item = g_array_index(builder->items, struct sjdb_set_item, at);
+    } else {
+        const struct answer *answer = &g_array_index(builder->answers, struct answer, at);
+        item.choice = answer->choice;
+        item.value = answer->value;
+    }
+    item.choice = g_array_index(writing->choice_rank, guint32, item.choice);
+    if (writing->values != NULL) {
+        item.value = g_array_index(writing->values, guint32, item.value);
+    }
+    return item;
+}
+
+static gint compare_choices(gconstpointer a, gconstpointer b)
+{
+    guint32 one = ((const struct sjdb_set_item *)a)->choice;
+    guint32 other = ((const struct sjdb_set_item *)b)->choice;
+    return (one > other) - (one < other);
+}
+
+/* Those of a problem; answers by solver, of which their choices alone differ. */
+static void take_items(const struct writing *writing, guint32 problem, GArray *items)
+{
+    const struct sjdb_set_builder *builder = writing->builder;
+    const struct extent *extent = &g_array_index(builder->extents, struct extent, problem);
+    bool answers = builder->answers->len > 0;
+    guint32 at = answers ? extent->first - 1 : extent->first;
+    g_array_set_size(items, 0);
+    for (guint32 i = 0; i < extent->count; i++) {
+        struct sjdb_set_item item = item_at(writing, at);
+        g_array_append_val(items, item);
+        at = answers ? g_array_index(builder->answers, struct answer, at).next - 1 : at + 1;
+    }
+    if (answers) {
+        g_array_sort(items, compare_choices);
     }
 }
 
+/* ---- order ---- */
+
 static void rename_all(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming)
 {
-    rename_field(&builder->variants, SJDB_VARIANT_EPILOGUE, renaming->texts, true);
-    rename_field(&builder->choices, CHOICE_SOLVER, renaming->solvers, false);
-    rename_field(&builder->choices, CHOICE_ALGORITHM, renaming->texts, true);
-    rename_field(&builder->choices, CHOICE_LIBRARY, renaming->texts, true);
-    for (guint i = 0; renaming->values != NULL && i < builder->items->len; i++) {
-        struct sjdb_set_item *item = &g_array_index(builder->items, struct sjdb_set_item, i);
-        item->value = g_array_index(renaming->values, guint32, item->value);
-    }
+    sjdb_rows_rename(&builder->variants, SJDB_VARIANT_EPILOGUE, renaming->texts, true);
+    sjdb_rows_rename(&builder->choices, CHOICE_SOLVER, renaming->solvers, false);
+    sjdb_rows_rename(&builder->choices, CHOICE_ALGORITHM, renaming->texts, true);
+    sjdb_rows_rename(&builder->choices, CHOICE_LIBRARY, renaming->texts, true);
 }
 
 static gint compare_records(gconstpointer a, gconstpointer b)
@@ -81,53 +177,62 @@ static gint compare_records(gconstpointer a, gconstpointer b)
     return (one->variant > other->variant) - (one->variant < other->variant);
 }
 
-static void fail_twice(const struct writing *writing, const struct record *record, GError **error)
+static void fail_twice(const struct sjdb_set_builder *builder, GError **error)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};
     char key[SKIPJACKDB_KEY_MAX] = "";
-    guint32 shape = g_array_index(writing->shape_order, guint32, record->shape);
-    guint32 variant = g_array_index(writing->variant_order, guint32, record->variant);
-    sjdb_shape_from_fields(sjdb_rows_get(&writing->builder->shapes, shape), &problem);
-    sjdb_variant_from_fields(sjdb_rows_get(&writing->builder->variants, variant), &problem);
+    uint64_t both[2], shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS];
+    sjdb_rows_get(&builder->problems, builder->first_twice, both);
+    sjdb_rows_get(&builder->shapes, (guint32)both[0], shape);
+    sjdb_rows_get(&builder->variants, (guint32)both[1], variant);
+    sjdb_shape_from_fields(shape, &problem);
+    sjdb_variant_from_fields(variant, &problem);
     skipjackdb_problem_key(&problem, key, sizeof key);
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
                 "the problem '%s' comes twice: merge its entries first", key);
 }
 
-/* Brings shapes, variants, choices and problems into the order of the file. */
-static bool put_in_order(struct writing *writing, GError **error)
+/* Finds the order of shapes, variants, choices and problems in the file. */
+static void put_in_order(struct writing *writing)
 {
-    struct sjdb_set_builder *builder = writing->builder;
+    const struct sjdb_set_builder *builder = writing->builder;
     writing->shape_order = sjdb_rows_order(&builder->shapes, true);
     writing->variant_order = sjdb_rows_order(&builder->variants, false);
+    writing->choice_order = sjdb_rows_order(&builder->choices, false);
+    writing->choice_rank = sjdb_rank_of(writing->choice_order);
+    writing->records = g_array_new(FALSE, FALSE, sizeof(struct record));
     g_autoptr(GArray) shape_rank = sjdb_rank_of(writing->shape_order);
     g_autoptr(GArray) variant_rank = sjdb_rank_of(writing->variant_order);
-    g_autoptr(GArray) choice_order = sjdb_rows_order(&builder->choices, false);
-    g_autoptr(GArray) choice_rank = sjdb_rank_of(choice_order);
-    for (guint i = 0; i < builder->records->len; i++) {
-        struct record *record = &g_array_index(builder->records, struct record, i);
-        record->shape = g_array_index(shape_rank, guint32, record->shape);
-        record->variant = g_array_index(variant_rank, guint32, record->variant);
+    for (guint32 i = 0; i < sjdb_rows_count(&builder->problems); i++) {
+        uint64_t both[2];
+        sjdb_rows_get(&builder->problems, i, both);
+        const struct record record = {g_array_index(shape_rank, guint32, both[0]),
+                                      g_array_index(variant_rank, guint32, both[1]), i};
+        g_array_append_val(writing->records, record);
     }
-    for (guint i = 0; i < builder->items->len; i++) {
-        struct sjdb_set_item *item = &g_array_index(builder->items, struct sjdb_set_item, i);
-        item->choice = g_array_index(choice_rank, guint32, item->choice);
-    }
-    g_array_sort(builder->records, compare_records);
-    for (guint i = 1; i < builder->records->len; i++) {
-        const struct record *record = &g_array_index(builder->records, struct record, i);
-        if (compare_records(record - 1, record) == 0) {
-            fail_twice(writing, record, error);
-            return false;
-        }
-    }
-    return true;
+    g_array_sort(writing->records, compare_records);
+}
+
+/* ---- sections ---- */
+
+static void get_shape(const struct writing *writing, guint rank, uint64_t *fields)
+{
+    sjdb_rows_get(&writing->builder->shapes, g_array_index(writing->shape_order, guint32, rank),
+                  fields);
+}
+
+static void get_variant(const void *data, gsize rank, uint64_t *fields)
+{
+    const struct writing *writing = data;
+    sjdb_rows_get(&writing->builder->variants, g_array_index(writing->variant_order, guint32, rank),
+                  fields);
 }
 
 static uint64_t shape_hash(const struct writing *writing, guint rank)
 {
-    guint32 id = g_array_index(writing->shape_order, guint32, rank);
-    return sjdb_fields_hash(sjdb_rows_get(&writing->builder->shapes, id), SJDB_SHAPE_FIELDS);
+    uint64_t fields[SJDB_SHAPE_FIELDS];
+    get_shape(writing, rank, fields);
+    return sjdb_fields_hash(fields, SJDB_SHAPE_FIELDS);
 }
 
 /* First shape of each bucket, and the number of shapes; false when a bucket is too full. */
@@ -165,30 +270,44 @@ static void write_buckets(const struct writing *writing)
     sjdb_file_add_array(writing->file, writing->base + SJDB_FINGERPRINTS, prints);
 }
 
-/* The set of the shape's variants, and its problems' numbers: one row a shape. */
+/* What the rows of shapes have beside their fields. */
+struct shape_rows {
+    const struct writing *writing;
+    GArray *sets,
+        *bases; /* guint32, by rank: the set of its variants, its first problem's number */
+};
+
+static void get_shape_row(const void *data, gsize rank, uint64_t *cells)
+{
+    const struct shape_rows *rows = data;
+    get_shape(rows->writing, (guint)rank, cells);
+    cells[SJDB_SHAPE_SET] = g_array_index(rows->sets, guint32, rank);
+    cells[SJDB_SHAPE_BASE] = g_array_index(rows->bases, guint32, rank);
+}
+
 static void write_shapes(const struct writing *writing, struct sjdb_lists *sets)
 {
     const struct sjdb_table_kinds kinds = {
         writing->base + SJDB_SHAPES, writing->base + SJDB_SHAPE_WIDTHS,
         writing->base + SJDB_SHAPE_STARTS, writing->base + SJDB_SHAPE_VALUES};
-    const GArray *records = writing->builder->records;
-    guint shapes = writing->shape_order->len, at = 0;
-    g_autofree uint64_t *cells = g_new0(uint64_t, (gsize)shapes * SJDB_SHAPE_COLUMNS + 1);
+    const GArray *records = writing->records;
+    guint shapes = writing->shape_order->len;
+    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(guint32));
+    g_autoptr(GArray) bases = g_array_new(FALSE, FALSE, sizeof(guint32));
     g_autoptr(GArray) set = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    for (guint i = 0; i < shapes; i++) {
-        uint64_t *row = cells + (gsize)i * SJDB_SHAPE_COLUMNS;
-        guint32 id = g_array_index(writing->shape_order, guint32, i);
-        memcpy(row, sjdb_rows_get(&writing->builder->shapes, id), SJDB_SHAPE_FIELDS * sizeof *row);
-        row[SJDB_SHAPE_BASE] = at;
+    for (guint32 i = 0, at = 0; i < shapes; i++) {
+        g_array_append_val(bases, at);
         g_array_set_size(set, 0);
         for (; at < records->len && g_array_index(records, struct record, at).shape == i; at++) {
             uint64_t variant = g_array_index(records, struct record, at).variant;
             g_array_append_val(set, variant);
         }
-        row[SJDB_SHAPE_SET] =
-            sjdb_lists_add(sets, (const uint64_t *)(const void *)set->data, set->len);
+        guint32 number = sjdb_lists_add(sets, (const uint64_t *)(const void *)set->data, set->len);
+        g_array_append_val(numbers, number);
     }
-    sjdb_table_write(cells, shapes, SJDB_SHAPE_COLUMNS, &kinds, writing->file);
+    const struct shape_rows rows = {writing, numbers, bases};
+    const struct sjdb_table table = {get_shape_row, &rows, shapes, SJDB_SHAPE_COLUMNS};
+    sjdb_table_write(&table, &kinds, writing->file);
 }
 
 /* Slots at most half full; more of them when a variant would stand too far from its own. */
@@ -196,9 +315,9 @@ static bool fill_slots(const struct writing *writing, GArray *slots)
 {
     memset(slots->data, 0, (gsize)slots->len * sizeof(uint64_t));
     for (guint i = 0; i < writing->variant_order->len; i++) {
-        guint32 id = g_array_index(writing->variant_order, guint32, i);
-        uint64_t slot =
-            sjdb_fields_hash(sjdb_rows_get(&writing->builder->variants, id), SJDB_VARIANT_FIELDS);
+        uint64_t fields[SJDB_VARIANT_FIELDS];
+        get_variant(writing, i, fields);
+        uint64_t slot = sjdb_fields_hash(fields, SJDB_VARIANT_FIELDS);
         int probes = 0;
         while (g_array_index(slots, uint64_t, slot & (slots->len - 1)) != 0) {
             slot++;
@@ -216,19 +335,15 @@ static void write_variants(const struct writing *writing)
     const struct sjdb_table_kinds kinds = {
         writing->base + SJDB_VARIANTS, writing->base + SJDB_VARIANT_WIDTHS,
         writing->base + SJDB_VARIANT_STARTS, writing->base + SJDB_VARIANT_VALUES};
+    const struct sjdb_table table = {get_variant, writing, writing->variant_order->len,
+                                     SJDB_VARIANT_FIELDS};
     guint variants = writing->variant_order->len, slot_count = 2;
-    g_autofree uint64_t *cells = g_new0(uint64_t, (gsize)variants * SJDB_VARIANT_FIELDS + 1);
     g_autoptr(GArray) slots = g_array_new(FALSE, TRUE, sizeof(uint64_t));
-    for (guint i = 0; i < variants; i++) {
-        guint32 id = g_array_index(writing->variant_order, guint32, i);
-        memcpy(cells + (gsize)i * SJDB_VARIANT_FIELDS,
-               sjdb_rows_get(&writing->builder->variants, id), SJDB_VARIANT_FIELDS * sizeof *cells);
-    }
     do {
         slot_count *= 2;
         g_array_set_size(slots, slot_count);
     } while (slot_count < 2 * variants || !fill_slots(writing, slots));
-    sjdb_table_write(cells, variants, SJDB_VARIANT_FIELDS, &kinds, writing->file);
+    sjdb_table_write(&table, &kinds, writing->file);
     sjdb_file_add_array(writing->file, writing->base + SJDB_VARIANT_SLOTS, slots);
 }
 
@@ -239,70 +354,39 @@ static void write_lists(const struct writing *writing, const struct sjdb_lists *
     sjdb_file_add_array(writing->file, writing->base + starts + 1, lists->items);
 }
 
-/* How a choice's values are kept: by a dictionary, or as they are. */
-struct coding {
-    GArray *distinct; /* uint64_t; NULL once they are known to be kept as they are */
-    uint64_t count;
-    unsigned width;
-};
-
-static void add_value(struct coding *coding, uint64_t value)
+/* How each choice's values are kept. */
+static struct sjdb_column *make_codings(const struct writing *writing)
 {
-    coding->count++;
-    g_array_append_val(coding->distinct, value);
-    /* Thousands of equal values take turns: what repeats is dropped on the way. */
-    if (coding->distinct->len >= 1024 &&
-        (coding->distinct->len & (coding->distinct->len - 1)) == 0) {
-        sjdb_make_distinct(coding->distinct);
-    }
-}
-
-static void choose_coding(struct coding *coding)
-{
-    sjdb_make_distinct(coding->distinct);
-    guint distinct = coding->distinct->len;
-    unsigned plain =
-        sjdb_bits_for(distinct > 0 ? g_array_index(coding->distinct, uint64_t, distinct - 1) : 0);
-    unsigned packed = sjdb_bits_for(distinct > 0 ? distinct - 1 : 0);
-    coding->width = packed;
-    if ((double)plain * (double)coding->count <=
-        (double)packed * (double)coding->count + (double)plain * distinct) {
-        coding->width = plain;
-        g_clear_pointer(&coding->distinct, g_array_unref);
-    }
-}
-
-static struct coding *make_codings(const struct sjdb_set_builder *builder)
-{
-    guint choices = builder->choices.rows->len;
-    struct coding *codings = g_new0(struct coding, choices + 1);
+    guint choices = writing->choice_order->len;
+    guint32 items = MAX(writing->builder->items->len, writing->builder->answers->len);
+    struct sjdb_column *codings = g_new0(struct sjdb_column, choices + 1);
     for (guint i = 0; i < choices; i++) {
-        codings[i].distinct = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+        sjdb_column_init(&codings[i]);
     }
-    for (guint i = 0; i < builder->items->len; i++) {
-        const struct sjdb_set_item *item = &g_array_index(builder->items, struct sjdb_set_item, i);
-        add_value(&codings[item->choice], item->value);
+    for (guint32 i = 0; i < items; i++) {
+        struct sjdb_set_item item = item_at(writing, i);
+        sjdb_column_add(&codings[item.choice], item.value);
     }
     for (guint i = 0; i < choices; i++) {
-        choose_coding(&codings[i]);
+        sjdb_column_choose(&codings[i]);
     }
     return codings;
 }
 
-static void free_codings(struct coding *codings, guint count)
+static void free_codings(struct sjdb_column *codings, guint count)
 {
     for (guint i = 0; i < count; i++) {
-        g_clear_pointer(&codings[i].distinct, g_array_unref);
+        sjdb_column_clear(&codings[i]);
     }
     g_free(codings);
 }
 
-static void write_codings(const struct writing *writing, const struct coding *codings)
+static void write_codings(const struct writing *writing, const struct sjdb_column *codings)
 {
     g_autoptr(GArray) widths = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    guint choices = writing->builder->choices.rows->len;
+    guint choices = writing->choice_order->len;
     for (guint i = 0; i <= choices; i++) {
         uint64_t start = values->len, width = codings[i].width;
         g_array_append_val(starts, start);
@@ -322,56 +406,55 @@ static void write_choices(const struct writing *writing)
 {
     static const uint32_t kinds[] = {SJDB_CHOICE_SOLVERS, SJDB_CHOICE_ALGORITHMS,
                                      SJDB_CHOICE_LIBRARIES};
-    g_autoptr(GArray) order = sjdb_rows_order(&writing->builder->choices, false);
     for (guint field = 0; field < G_N_ELEMENTS(kinds); field++) {
         g_autoptr(GArray) column = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-        for (guint i = 0; i < order->len; i++) {
-            guint32 id = g_array_index(order, guint32, i);
-            g_array_append_val(column, sjdb_rows_get(&writing->builder->choices, id)[field]);
+        for (guint i = 0; i < writing->choice_order->len; i++) {
+            uint64_t fields[CHOICE_FIELDS];
+            guint32 id = g_array_index(writing->choice_order, guint32, i);
+            sjdb_rows_get(&writing->builder->choices, id, fields);
+            g_array_append_val(column, fields[field]);
         }
         sjdb_file_add_array(writing->file, writing->base + kinds[field], column);
     }
 }
 
-/* Appends what the problem adds to its list; the list itself into choices. */
-static void append_payload(const struct writing *writing, const struct record *record,
-                           const struct coding *codings, GArray *choices, struct sjdb_bits *payload)
+/* Appends what a problem with these items adds; its list into choices. */
+static void append_payload(const struct writing *writing, const GArray *items,
+                           const struct sjdb_column *codings, GArray *choices,
+                           struct sjdb_bits *payload)
 {
     g_array_set_size(choices, 0);
-    for (guint32 i = 0; i < record->count; i++) {
-        const struct sjdb_set_item *item =
-            &g_array_index(writing->builder->items, struct sjdb_set_item, record->first + i);
-        const struct coding *coding = &codings[item->choice];
+    for (guint i = 0; i < items->len; i++) {
+        const struct sjdb_set_item *item = &g_array_index(items, struct sjdb_set_item, i);
+        const struct sjdb_column *coding = &codings[item->choice];
         uint64_t choice = item->choice;
         g_array_append_val(choices, choice);
         if (writing->times != NULL) {
             sjdb_bits_append(payload, sjdb_times_code(writing->times, item->time_ms),
                              writing->times->width);
         }
-        sjdb_bits_append(payload,
-                         coding->distinct != NULL ? sjdb_index_of(coding->distinct, item->value)
-                                                  : item->value,
-                         coding->width);
+        sjdb_bits_append(payload, sjdb_column_code(coding, item->value), coding->width);
     }
 }
 
-static void write_problems(const struct writing *writing, const struct coding *codings)
+static void write_problems(const struct writing *writing, const struct sjdb_column *codings)
 {
     struct sjdb_lists lists;
     struct sjdb_bits payload;
+    g_autoptr(GArray) items = g_array_new(FALSE, FALSE, sizeof(struct sjdb_set_item));
     g_autoptr(GArray) choices = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) list_bits = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     sjdb_lists_init(&lists);
     sjdb_bits_init(&payload, writing->file);
-    for (guint i = 0; i < writing->builder->records->len; i++) {
+    for (guint i = 0; i < writing->records->len; i++) {
         uint64_t begin = payload.count;
         if (i % SJDB_PAYLOAD_STEP == 0) {
             g_array_append_val(starts, begin);
         }
-        append_payload(writing, &g_array_index(writing->builder->records, struct record, i),
-                       codings, choices, &payload);
+        take_items(writing, g_array_index(writing->records, struct record, i).problem, items);
+        append_payload(writing, items, codings, choices, &payload);
         uint64_t list =
             sjdb_lists_add(&lists, (const uint64_t *)(const void *)choices->data, choices->len);
         uint64_t bits = payload.count - begin;
@@ -380,6 +463,7 @@ static void write_problems(const struct writing *writing, const struct coding *c
             g_array_append_val(list_bits, bits);
         }
     }
+    sjdb_bits_end(&payload);
     write_lists(writing, &lists, SJDB_LIST_STARTS);
     sjdb_file_add_array(writing->file, writing->base + SJDB_LIST_BITS, list_bits);
     sjdb_file_add_array(writing->file, writing->base + SJDB_PROBLEM_LISTS, numbers);
@@ -392,8 +476,8 @@ static void write_problems(const struct writing *writing, const struct coding *c
 static void write_sections(const struct writing *writing)
 {
     struct sjdb_lists sets;
-    guint choices = writing->builder->choices.rows->len;
-    struct coding *codings = make_codings(writing->builder);
+    guint choices = writing->choice_order->len;
+    struct sjdb_column *codings = make_codings(writing);
     sjdb_lists_init(&sets);
     write_buckets(writing);
     write_shapes(writing, &sets);
@@ -409,16 +493,22 @@ static void write_sections(const struct writing *writing)
 bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
                     uint32_t base, const struct sjdb_times *times, SjdbFile *file, GError **error)
 {
-    struct writing writing = {builder, times, base, file, NULL, NULL};
-    if (builder->records->len == 0) {
+    if (sjdb_rows_count(&builder->problems) == 0) {
         return true;
     }
-    rename_all(builder, renaming);
-    bool ordered = put_in_order(&writing, error);
-    if (ordered) {
-        write_sections(&writing);
+    if (builder->twice) {
+        fail_twice(builder, error);
+        return false;
     }
+    struct writing writing = {
+        .builder = builder, .times = times, .values = renaming->values, .base = base, .file = file};
+    rename_all(builder, renaming);
+    put_in_order(&writing);
+    write_sections(&writing);
     g_clear_pointer(&writing.shape_order, g_array_unref);
     g_clear_pointer(&writing.variant_order, g_array_unref);
-    return ordered;
+    g_clear_pointer(&writing.choice_order, g_array_unref);
+    g_clear_pointer(&writing.choice_rank, g_array_unref);
+    g_clear_pointer(&writing.records, g_array_unref);
+    return true;
 }

@@ -18,8 +18,12 @@ struct sjdb_set_item {
 /* Texts and solvers by the ids that they have while the file is made. */
 struct sjdb_set_builder {
     struct sjdb_rows shapes, variants, choices;
-    GArray *records; /* of problems */
-    GArray *items;   /* struct sjdb_set_item, of each record in a row */
+    struct sjdb_rows problems; /* of a shape and a variant */
+    GArray *extents;           /* which items or answers each has */
+    GArray *items;             /* struct sjdb_set_item, of each problem in a row */
+    GArray *answers;           /* in place of items: each leads to the problem's one before it */
+    bool twice;
+    guint32 first_twice; /* the problem that was added twice */
 };
 /* Fields of a choice. "none" of a text is 0; others are 1 and its id. */
 enum { CHOICE_SOLVER, CHOICE_ALGORITHM, CHOICE_LIBRARY, CHOICE_IDLE, CHOICE_FIELDS };
@@ -29,6 +33,16 @@ void sjdb_set_builder_clear(struct sjdb_set_builder *builder);
 /* Items stay in this order. */
 void sjdb_set_add(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
                   uint64_t epilogue, const struct sjdb_set_item *items, gsize count);
+
+/* The other way to fill a set: solvers' answers, which come in any order. */
+struct sjdb_set_place {
+    guint32 problem, choice;
+};
+/* The place for an answer, which must follow; false where the solver has one, or the problem too many. */
+bool sjdb_set_find_place(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
+                         uint64_t epilogue, guint32 solver, struct sjdb_set_place *place);
+void sjdb_set_answer(struct sjdb_set_builder *builder, const struct sjdb_set_place *place,
+                     guint32 value);
 
 /* What ids become in the file. */
 struct sjdb_renaming {

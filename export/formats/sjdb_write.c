@@ -31,13 +31,6 @@ struct sjdb_writer {
     struct sjdb_set_builder find, perf, solved;
     struct sjdb_kernels kernels;
     struct sjdb_recipes recipes;
-    GHashTable *rows;     /* struct problem in its normal form to GArray of struct answer: params */
-    GHashTable *problems; /* struct problem to GArray of struct answer: recipes */
-};
-
-/* What is known of a solver for a problem or row: ids. */
-struct answer {
-    guint32 solver, value;
 };
 
 static void names_init(struct names *names)
@@ -81,22 +74,6 @@ static GArray *names_order(const struct names *names)
     return order;
 }
 
-static guint problem_hash_of(gconstpointer problem)
-{
-    return problem_hash(problem);
-}
-
-static gboolean problem_equal_to(gconstpointer a, gconstpointer b)
-{
-    return problem_equal(a, b);
-}
-
-static GHashTable *answers_new(void)
-{
-    return g_hash_table_new_full(problem_hash_of, problem_equal_to, g_free,
-                                 (GDestroyNotify)g_array_unref);
-}
-
 SjdbWriter *sjdb_writer_new(const char *path)
 {
     SjdbWriter *writer = g_new0(SjdbWriter, 1);
@@ -109,8 +86,6 @@ SjdbWriter *sjdb_writer_new(const char *path)
     sjdb_kernels_init(&writer->kernels, path);
     sjdb_recipes_init(&writer->recipes);
     writer->path = g_strdup(path);
-    writer->rows = answers_new();
-    writer->problems = answers_new();
     return writer;
 }
 
@@ -125,8 +100,6 @@ void sjdb_writer_free(SjdbWriter *writer)
     sjdb_set_builder_clear(&writer->solved);
     sjdb_kernels_clear(&writer->kernels);
     sjdb_recipes_clear(&writer->recipes);
-    g_hash_table_unref(writer->rows);
-    g_hash_table_unref(writer->problems);
     g_free(writer->path);
     g_free(writer);
 }
@@ -234,46 +207,32 @@ static bool row_problem(const struct perf_row *row, struct problem *problem, GEr
     return true;
 }
 
-/* Whether the solver has no answer yet, so that one may be added. */
-static bool has_room(const GHashTable *answers, const struct problem *problem, guint32 solver)
+/* The place of the solver's answer for the problem; false where it has none. */
+static bool find_place(SjdbWriter *writer, struct sjdb_set_builder *set,
+                       const struct problem *problem, guint32 solver, struct sjdb_set_place *place)
 {
-    const GArray *held = g_hash_table_lookup((GHashTable *)answers, problem);
-    for (guint i = 0; held != NULL && i < held->len; i++) {
-        if (g_array_index(held, struct answer, i).solver == solver) {
-            return false;
-        }
-    }
-    return held == NULL || held->len < SJDB_LIST_MAX;
-}
-
-static void add_answer(GHashTable *answers, const struct problem *problem, guint32 solver,
-                       guint32 value)
-{
-    const struct answer answer = {solver, value};
-    GArray *held = g_hash_table_lookup(answers, problem);
-    if (held == NULL) {
-        held = g_array_new(FALSE, FALSE, sizeof(struct answer));
-        g_hash_table_insert(answers, g_memdup2(problem, sizeof *problem), held);
-    }
-    g_array_append_val(held, answer);
+    struct skipjackdb_problem read = {.size = sizeof read};
+    to_reader(problem, &read);
+    return sjdb_set_find_place(set, &read, add_text(writer, problem->epilogue), solver, place);
 }
 
 bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const char *solver,
                           const char *params, GError **error)
 {
     struct problem problem;
+    struct sjdb_set_place place;
     if (!row_problem(row, &problem, error)) {
         return false;
     }
     guint32 id = add_solver(writer, solver);
-    if (!has_room(writer->rows, &problem, id)) {
+    if (!find_place(writer, &writer->perf, &problem, id, &place)) {
         char key[PROBLEM_KEY_MAX];
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
                     "the row '%s' has params of '%s' already, or too many", perf_row_key(row, key),
                     solver);
         return false;
     }
-    add_answer(writer->rows, &problem, id, names_add(&writer->texts, params));
+    sjdb_set_answer(&writer->perf, &place, names_add(&writer->texts, params));
     return true;
 }
 
@@ -282,23 +241,24 @@ bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem,
                               const struct sjdb_kernel_name *kernels, GError **error)
 {
     uint64_t entries[SOLUTION_LAUNCHES_MAX], names[SOLUTION_LAUNCHES_MAX];
+    struct sjdb_set_place place;
     guint32 id = add_solver(writer, solver);
-    if (!has_room(writer->problems, problem, id)) {
+    if (!sjdb_recipes_check(solution, error)) {
+        return false;
+    }
+    if (!find_place(writer, &writer->solved, problem, id, &place)) {
         char key[PROBLEM_KEY_MAX];
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
                     "the problem '%s' has a solution of '%s' already, or too many",
                     problem_key(problem, key), solver);
         return false;
     }
-    if (!sjdb_recipes_check(solution, error)) {
-        return false;
-    }
     for (int i = 0; i < solution->launch_count; i++) {
         entries[i] = names_add(&writer->texts, solution->launches[i].entry);
         names[i] = sjdb_kernels_id(&writer->kernels, kernels[i].name, kernels[i].args);
     }
-    add_answer(
-        writer->problems, problem, id,
+    sjdb_set_answer(
+        &writer->solved, &place,
         sjdb_recipes_add(&writer->recipes, solution, add_text(writer, params), entries, names));
     return true;
 }
@@ -307,38 +267,6 @@ bool sjdb_writer_add_kernel(SjdbWriter *writer, const char *name, const char *ar
                             GError **error)
 {
     return sjdb_kernels_add(&writer->kernels, name, args, code, error);
-}
-
-static gint compare_solvers(gconstpointer a, gconstpointer b, gpointer data)
-{
-    const GPtrArray *names = data;
-    return strcmp(names->pdata[((const struct answer *)a)->solver],
-                  names->pdata[((const struct answer *)b)->solver]);
-}
-
-/* Into the set, each problem's answers by solver. */
-static void add_answers(SjdbWriter *writer, GHashTable *answers, struct sjdb_set_builder *set)
-{
-    GHashTableIter iter;
-    gpointer problem, data;
-    g_autoptr(GArray) items = g_array_new(FALSE, TRUE, sizeof(struct sjdb_set_item));
-    g_hash_table_iter_init(&iter, answers);
-    while (g_hash_table_iter_next(&iter, &problem, &data)) {
-        struct skipjackdb_problem read = {.size = sizeof read};
-        GArray *held = data;
-        g_array_sort_with_data(held, compare_solvers, writer->solvers.names);
-        g_array_set_size(items, 0);
-        for (guint i = 0; i < held->len; i++) {
-            const struct answer *answer = &g_array_index(held, struct answer, i);
-            const uint64_t choice[CHOICE_FIELDS] = {[CHOICE_SOLVER] = answer->solver};
-            struct sjdb_set_item item = {.choice = sjdb_rows_add(&set->choices, choice),
-                                         .value = answer->value};
-            g_array_append_val(items, item);
-        }
-        to_reader(problem, &read);
-        sjdb_set_add(set, &read, add_text(writer, ((const struct problem *)problem)->epilogue),
-                     (const struct sjdb_set_item *)(const void *)items->data, items->len);
-    }
 }
 
 static void write_texts(const SjdbWriter *writer, const GArray *order, SjdbFile *file)
@@ -412,8 +340,6 @@ static bool write_sets(SjdbWriter *writer, const GArray *text_rank, const GArray
 bool sjdb_writer_finish(SjdbWriter *writer, GError **error)
 {
     g_autoptr(SjdbFile) file = sjdb_file_new(writer->path);
-    add_answers(writer, writer->rows, &writer->perf);
-    add_answers(writer, writer->problems, &writer->solved);
     g_autoptr(GArray) text_order = names_order(&writer->texts);
     g_autoptr(GArray) text_rank = sjdb_rank_of(text_order);
     g_autoptr(GArray) solver_order = names_order(&writer->solvers);
