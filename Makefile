@@ -274,7 +274,7 @@ benches := $(patsubst tests/bench/bench_%,bench-%,$(basename $(wildcard tests/be
 # Named alone, a benchmark that needs more than the program installs it too.
 $(BUILD)/tests/bench/bench_onednn: private LIBS += -ldnnl -lgomp
 bench-onednn: export DEMO_ARGS := $(DEMO_ARGS)
-bench-onednn: bench-deps
+bench-onednn bench-build: bench-deps
 bench-deps:
 	$(DEPS) bench
 

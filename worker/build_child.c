@@ -9,6 +9,8 @@
 #include "worker/frames.h"
 #include "worker/target_json.h"
 
+#define LOG_MAX (64 << 10) /* of what a compiler says of a kernel */
+
 /* The toolchain when it is here and compiles for the target. */
 static const struct toolchain *toolchain_open(const char *name, const struct target *target,
                                               const char **version, GError **error)
@@ -54,16 +56,28 @@ static bool failure_of(const GError *error, enum failure *failure)
     return !error || *failure != FAILURE_NONE;
 }
 
+/* A compiler may print without end, and its first words say most. */
+static char *shortened(const char *text)
+{
+    gsize length = strlen(text);
+    g_autofree char *first = g_strndup(text, LOG_MAX);
+    g_autofree char *valid = g_utf8_make_valid(first, -1);
+    g_strstrip(valid);
+    if (length <= LOG_MAX)
+        return g_steal_pointer(&valid);
+    return g_strdup_printf("%s\n[%" G_GSIZE_FORMAT " bytes more]", valid, length - LOG_MAX);
+}
+
 static json_t *compiled_head(const struct compile_request *request,
                              const struct code_object *object, enum failure failure,
                              const GError *error)
 {
     const char *log = object->log ? object->log : "";
     g_autofree char *text = error ? g_strdup_printf("%s\n%s", error->message, log) : g_strdup(log);
-    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    g_autofree char *said = shortened(text);
     json_t *head =
         json_pack("{s:s, s:I, s:s, s:f, s:s}", "op", "compiled", "id", request->id, "failure",
-                  failure_name(failure), "seconds", object->seconds, "log", g_strstrip(valid));
+                  failure_name(failure), "seconds", object->seconds, "log", said);
     if (!error) {
         json_object_set_new(head, "registers", json_integer(object->registers));
         json_object_set_new(head, "spills", json_integer(object->spills));

@@ -13,7 +13,8 @@
  *   {"op":"compiled","id":N,"failure":"compile error","seconds":S,"log":".."}
  *     or "compiler crash" of one in a process of its own, which is asked for once more; or "load
  *     error" of a code object that is damaged or not what it should be
- * registers to local_bytes are what the compiler says of the kernel, -1 where it does not.
+ * registers to local_bytes are what the compiler says of the kernel, -1 where it does not; of its log the
+ * first 64 KiB are told.
  * Before the first compilation for a target, since a kernel's key holds the toolchain's version:
  *   {"op":"version","toolchain":"opencl","target":{..}}
  *   {"op":"version","version":"..","error":".."}    error is "" where the toolchain serves the target

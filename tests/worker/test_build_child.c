@@ -93,6 +93,29 @@ static void only_what_was_asked_for_is_answered(void)
     }
 }
 
+/* What it prints goes into the database with its kernel. */
+static void what_a_compiler_prints_is_bounded(void)
+{
+    static const char none[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    static const char script[] =
+        "#!/bin/sh\n[ $1 = --version ] && echo 'Odd clang version 9.9 (build 7)' && exit 0\n"
+        "grep -q 'void nothing' kernel.cl && exit 0\n"
+        "echo first words >&2; head -c 5000000 /dev/zero | tr '\\0' x >&2; exit 1\n";
+    g_autofree char *before = g_strdup(g_getenv("SKIPJACK_CLANG"));
+    const char *loud = temp_folder_write(folder, "loud", script, -1);
+    struct answer answer;
+    g_chmod(loud, 0700);
+    g_setenv("SKIPJACK_CLANG", loud, TRUE);
+    ask(compile_request(VERSION, "conv_direct_naive.cl", none), &answer);
+    g_setenv("SKIPJACK_CLANG", before, TRUE);
+    const char *log = json_string_value(json_object_get(answer.frame.head, "log"));
+    const char *failure = json_string_value(json_object_get(answer.frame.head, "failure"));
+    g_assert_cmpstr(failure, ==, "compile error");
+    g_assert_true(log && strstr(log, "first words") && strstr(log, "bytes more]"));
+    g_assert_cmpuint(strlen(log), <, 100000);
+    answer_clear(&answer);
+}
+
 /* HIP 5.2's HIPRTC ends its process for gfx942, and the child is asked whether it serves it. */
 static void question_for_a_target_is_survived(void)
 {
@@ -136,6 +159,8 @@ int main(int argc, char **argv)
     g_setenv("TMPDIR", temp_folder_path(folder, ""), TRUE);
     g_test_add_func("/build_child/only_what_was_asked_for_is_answered",
                     only_what_was_asked_for_is_answered);
+    g_test_add_func("/build_child/what_a_compiler_prints_is_bounded",
+                    what_a_compiler_prints_is_bounded);
     g_test_add_func("/build_child/question_for_a_target_is_survived",
                     question_for_a_target_is_survived);
     return g_test_run();
