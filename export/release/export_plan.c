@@ -194,18 +194,37 @@ static bool move(struct planner *planner, const struct spool_loser *loser,
            export_spool_set_files(spool, loser->id, SPOOL_OWN, error);
 }
 
+/* *workspace_bytes: with them. */
 static bool are_valid(const struct planner *planner, const struct result *result,
-                      const char *params, char **reason)
+                      const char *params, uint64_t *workspace_bytes, char **reason)
 {
     struct perf_config config;
+    g_autofree struct solution *solution = g_new0(struct solution, 1);
+    const struct solver *solver = solver_find(result->solver);
+    const struct context *context = &planner->source->gate->context;
     g_autoptr(GError) error = NULL;
-    if (solver_config_parse(solver_find(result->solver), &result->problem,
-                            &planner->source->gate->context, params, &config, &error)) {
+    if (solver_config_parse(solver, &result->problem, context, params, &config, &error) &&
+        solver_solve(solver, &result->problem, context, &config, solution, &error)) {
+        *workspace_bytes = solution->workspace_bytes;
         return true;
     }
     *reason = g_strdup_printf("the params that its perf-db row holds for another problem are "
                               "not valid for it: %s",
                               error->message);
+    return false;
+}
+
+/* An entry states the workspace that its row's params need, or it is none. */
+static bool has_workspace(const struct planner *planner, const struct result *result,
+                          const struct result *measured, uint64_t needed, char **reason)
+{
+    const struct result *stated = measured != NULL ? measured : result;
+    if (stated->kept.workspace_bytes == needed && is_within_limits(planner, stated)) {
+        return true;
+    }
+    *reason = g_strdup_printf("with the params that its perf-db row holds for another problem it "
+                              "needs a workspace of %" G_GUINT64_FORMAT " bytes",
+                              needed);
     return false;
 }
 
@@ -216,13 +235,14 @@ static bool give_way(struct planner *planner, const struct spool_loser *loser,
 {
     enum refusal why = REFUSAL_SHARED_ROW;
     g_autofree char *reason = NULL;
-    const struct result *measured = NULL;
+    const struct result *measured = measured_with(group, loser->params);
+    uint64_t workspace_bytes = 0;
     bool done = true;
     if (strcmp(result->kept.config_text, loser->params) == 0) {
         return true;
     }
-    if (are_valid(planner, result, loser->params, &reason)) {
-        measured = measured_with(group, loser->params);
+    if (are_valid(planner, result, loser->params, &workspace_bytes, &reason) &&
+        has_workspace(planner, result, measured, workspace_bytes, &reason)) {
         if (measured == NULL) {
             return true;
         }

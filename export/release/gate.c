@@ -149,6 +149,17 @@ static char *look_at_config(struct look *look)
     return NULL;
 }
 
+/* Who runs it gives it as much as its entry says. */
+static char *look_at_workspace(struct look *look)
+{
+    uint64_t stated = look->result->kept.workspace_bytes, needed = look->solution.workspace_bytes;
+    return stated == needed
+               ? NULL
+               : g_strdup_printf("its workspace of %" G_GUINT64_FORMAT
+                                 " bytes is not the %" G_GUINT64_FORMAT " of its solution",
+                                 stated, needed);
+}
+
 static bool is_time(double ms)
 {
     return isfinite(ms) && ms >= (double)FLT_MIN && ms <= (double)FLT_MAX;
@@ -247,8 +258,8 @@ static const struct {
 } looks[] = {
     {REFUSAL_DAMAGED, look_at_row},       {REFUSAL_FOREIGN, look_at_job},
     {REFUSAL_UNVERIFIED, look_at_rounds}, {REFUSAL_SOLVER, look_at_solver},
-    {REFUSAL_CONFIG, look_at_config},     {REFUSAL_TIME, look_at_time},
-    {REFUSAL_KERNEL, look_at_kernels},
+    {REFUSAL_CONFIG, look_at_config},     {REFUSAL_CONFIG, look_at_workspace},
+    {REFUSAL_TIME, look_at_time},         {REFUSAL_KERNEL, look_at_kernels},
 };
 
 static struct candidate *make_candidate(struct look *look)

@@ -1,8 +1,8 @@
 /*
  * What every result passes before it may be exported: a job of the campaign
  * with a stored round that verified it, a solver that the registry has at the
- * revision that was measured, a config that is valid for the problem today, a
- * time that is positive and possible, and the kernels of its solution, every
+ * revision that was measured, a config that is valid for the problem today, the
+ * workspace of its solution, a time that is positive and possible, and the kernels of its solution, every
  * one present. The worker's word is taken for nothing that can be computed
  * here. What does not pass comes with the reason; nothing is repaired. That
  * kernels of different results are unmistakable in a kernel-db is seen to

@@ -30,14 +30,15 @@ static void none(const struct problem *p, const struct context *context, struct 
     config->count = 0;
 }
 
-/* What is right for a forward input of 56 is not always right for one of 55. */
+/* What is right for a forward input of 56 is not always right for one of 55. 16 needs a workspace. */
+#define WORKSPACE 4096
 static bool fits(const struct problem *p, const struct context *context, const int32_t *values)
 {
     (void)context;
-    return values[0] < 8 || p->in[AXIS_H] % 2 == 0;
+    return values[0] != 8 || p->in[AXIS_H] % 2 == 0;
 }
 
-static const int32_t values[] = {1, 2, 4, 8};
+static const int32_t values[] = {1, 2, 4, 8, 16};
 static const struct space_param params[] = {{"tile", G_N_ELEMENTS(values), values}};
 static const struct space_constraint constraints[] = {{"tile_fits", "shape", 1, fits}};
 static const struct space space = {1, params, 1, constraints};
@@ -57,6 +58,7 @@ static bool solve(const struct problem *p, const struct context *context,
     launch_sort_options(launch);
     launch_set_grid(launch, items, block);
     solution->flops = 1e9;
+    solution->workspace_bytes = config->count > 0 && config->values[0] == 16 ? WORKSPACE : 0;
     return true;
 }
 
@@ -206,6 +208,7 @@ static struct result *add(struct scene *scene, int64_t job, const char *key, con
     result->kept.outcome.min_ms = time_ms;
     result->kept.outcome.n = 10;
     result->kept.flops = 1e6;
+    result->kept.workspace_bytes = strcmp(config, "16") == 0 ? WORKSPACE : 0;
     for (guint i = 0; i < scene->results->len; i++) {
         result->rank += ((struct result *)scene->results->pdata[i])->job == job;
     }
@@ -344,6 +347,32 @@ static void params_not_valid_for_the_other_problem_take_its_entry_away(void)
     scene_clear(&scene);
 }
 
+/* Its time stands for the row's params where these are measured; its workspace is what they need. */
+static void entry_of_a_shared_row_states_the_workspace_of_its_params(void)
+{
+    for (int measured = 0; measured < 2; measured++) {
+        struct scene scene;
+        scene_init(&scene);
+        add(&scene, 1, ODD, "ConvTuned", "16", 1)->multiplicity = 20;
+        add(&scene, 1, ODD, "ConvTuned", "1", 2)->kept.is_default = true;
+        add(&scene, 2, EVEN, "ConvTuned", "1", 1)->kept.is_default = true;
+        if (measured == 1) {
+            add(&scene, 2, EVEN, "ConvTuned", "16", 1.5);
+        }
+        choose(&scene);
+        g_assert_cmpstr(line(&scene, 0), ==,
+                        ODD "=ConvTuned:1,4096,miopenConvolutionBwdDataAlgoDirect");
+        g_assert_cmpstr(
+            line(&scene, 1), ==,
+            measured == 1 ? EVEN "=ConvTuned:1.5,4096,miopenConvolutionBwdDataAlgoDirect" : NULL);
+        g_assert_cmpint(scene.summary.refused.by[REFUSAL_SHARED_ROW], ==, 1 - measured);
+        g_assert_true(measured == 1 ||
+                      strstr(reason(&scene, 0), "workspace of 4096 bytes") != NULL);
+        g_assert_cmpstr(own_line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1", "BwdData"));
+        scene_clear(&scene);
+    }
+}
+
 static void problem_with_an_epilogue_is_counted_and_in_our_own_file_alone(void)
 {
     struct scene scene;
@@ -387,6 +416,11 @@ static void spoil_config_values(struct result *result)
 static void spoil_problem(struct result *result)
 {
     result->problem.n = 1000;
+}
+
+static void spoil_workspace(struct result *result)
+{
+    result->kept.workspace_bytes += 4096;
 }
 
 static void spoil_zero(struct result *result)
@@ -474,6 +508,7 @@ static void result_that_does_not_pass_is_named_with_the_reason(void)
         {spoil_config, REFUSAL_CONFIG, "3"},
         {spoil_config_values, REFUSAL_CONFIG, "does not read back from '4'"},
         {spoil_problem, REFUSAL_CONFIG, "needs a batch below 1000"},
+        {spoil_workspace, REFUSAL_CONFIG, "4096 bytes is not the 0 of its solution"},
         {spoil_zero, REFUSAL_TIME, "not a positive number"},
         {spoil_nan, REFUSAL_TIME, "not a positive number"},
         {spoil_tiny, REFUSAL_TIME, "not a positive number"},
@@ -606,6 +641,8 @@ int main(int argc, char **argv)
                     heavier_problem_gives_a_shared_row_its_params);
     g_test_add_func("/export_plan/params_not_valid_for_the_other_problem_take_its_entry_away",
                     params_not_valid_for_the_other_problem_take_its_entry_away);
+    g_test_add_func("/export_plan/entry_of_a_shared_row_states_the_workspace_of_its_params",
+                    entry_of_a_shared_row_states_the_workspace_of_its_params);
     g_test_add_func("/export_plan/problem_with_an_epilogue_is_counted_and_in_our_own_file_alone",
                     problem_with_an_epilogue_is_counted_and_in_our_own_file_alone);
     g_test_add_func("/export_plan/result_that_does_not_pass_is_named_with_the_reason",
