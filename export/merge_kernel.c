@@ -204,13 +204,24 @@ static struct merge_side side_of(const struct kernel_item *item)
                                span_of(item->hash)};
 }
 
-/* A key's items, `count` of them in the order they were read. */
+/* Of a key's items, `count` of them in the order they were read. */
+static const struct kernel_item *kept_of(const struct merge *merge, struct kernel_item **items,
+                                         guint count)
+{
+    return items[merge->options->prefer == MERGE_NEWEST ? count - 1 : 0];
+}
+
+static bool is_other_code(const struct kernel_item *a, const struct kernel_item *b)
+{
+    return g_ascii_strcasecmp(a->hash, b->hash) != 0;
+}
+
 static const struct kernel_item *choose(struct merge *merge, struct kernel_item **items,
                                         guint count)
 {
-    const struct kernel_item *kept = items[merge->options->prefer == MERGE_NEWEST ? count - 1 : 0];
+    const struct kernel_item *kept = kept_of(merge, items, count);
     for (guint i = 0; i < count; i++) {
-        if (g_ascii_strcasecmp(items[i]->hash, kept->hash) != 0) {
+        if (is_other_code(items[i], kept)) {
             struct merge_side stays = side_of(kept), goes = side_of(items[i]);
             merge_conflict(merge, span_of(kept->name), span_of(kept->args), &stays, &goes);
         }
@@ -229,16 +240,36 @@ GPtrArray *merge_kernels_sorted(const struct merge *merge)
     return order;
 }
 
+/* Where the items that have the first one's name end. */
+static guint end_of_key(const GPtrArray *order, guint first)
+{
+    guint end = first + 1;
+    while (end < order->len && kernel_item_compare(order->pdata[first], order->pdata[end]) == 0) {
+        end++;
+    }
+    return end;
+}
+
+void merge_kernels_settle(const struct merge *merge)
+{
+    g_autoptr(GPtrArray) order = merge_kernels_sorted(merge);
+    struct kernel_item **items = (struct kernel_item **)order->pdata;
+    for (guint first = 0, end = 0; first < order->len; first = end) {
+        end = end_of_key(order, first);
+        const struct kernel_item *kept = kept_of(merge, items + first, end - first);
+        for (guint i = first; i < end; i++) {
+            items[i]->gives_way = is_other_code(items[i], kept);
+        }
+    }
+}
+
 GPtrArray *merge_kernels_choose(struct merge *merge)
 {
     GPtrArray *chosen = g_ptr_array_new();
     g_autoptr(GPtrArray) order = merge_kernels_sorted(merge);
     struct kernel_item **items = (struct kernel_item **)order->pdata;
     for (guint first = 0, end = 0; first < order->len; first = end) {
-        for (end = first + 1;
-             end < order->len && kernel_item_compare(items[first], items[end]) == 0;) {
-            end++;
-        }
+        end = end_of_key(order, first);
         g_ptr_array_add(chosen, (void *)choose(merge, items + first, end - first));
     }
     return chosen;

@@ -118,7 +118,8 @@ struct kernel_item {
     bool from_sjdb;
     guint source; /* of the merge's databases of that sort */
     guint input;
-    int64_t id; /* a .sjdb file's number */
+    int64_t id;     /* a .sjdb file's number */
+    bool gives_way; /* its name goes to another code object: see merge_kernels_settle() */
 };
 
 struct merge_kernels *merge_kernels_new(void);
@@ -130,6 +131,8 @@ int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db);
 int64_t merge_kernels_count(const struct merge *merge);
 /* struct kernel_item *, the merge's own, by name and arguments, equal ones as they were read. */
 GPtrArray *merge_kernels_sorted(const struct merge *merge);
+/* Once all are read: finds out whose name goes to another code object. */
+void merge_kernels_settle(const struct merge *merge);
 /* Those that the policy chose, by name and arguments. */
 GPtrArray *merge_kernels_choose(struct merge *merge);
 /* A code object. NULL where it is no longer what it was. */

@@ -1,6 +1,7 @@
 /*
  * Solutions of .sjdb files go with the entries that are kept: what was measured is that solution. Those of
- * solvers without an entry are taken from the input that the policy prefers.
+ * solvers without an entry are taken from the input that the policy prefers. None goes with a code object of
+ * another input's: it would run that with its own arguments.
  */
 #include "export/merge_parts.h"
 
@@ -94,6 +95,7 @@ static void name_kernels(const struct merge *merge)
 {
     GArray *inputs = merge->solutions->inputs;
     g_autoptr(GPtrArray) all = merge_kernels_sorted(merge);
+    merge_kernels_settle(merge);
     for (guint i = 0; i < inputs->len; i++) {
         struct solved_input *input = &g_array_index(inputs, struct solved_input, i);
         input->kernels = g_new0(const struct kernel_item *, skipjackdb_kernel_count(input->db) + 1);
@@ -116,8 +118,9 @@ static void set_arg(const struct skipjackdb_arg *from, struct launch_arg *to)
                             .real = (double)from->real};
 }
 
+/* *kernel: what it launches. */
 static int read_launch(const struct solved_input *input, const struct skipjackdb_solution *solution,
-                       uint32_t index, struct launch *launch, struct sjdb_kernel_name *name)
+                       uint32_t index, struct launch *launch, const struct kernel_item **kernel)
 {
     struct skipjackdb_launch read = {.size = sizeof read};
     struct skipjackdb_arg args[LAUNCH_ARGS_MAX];
@@ -138,30 +141,48 @@ static int read_launch(const struct solved_input *input, const struct skipjackdb
     for (uint32_t i = 0; i < read.arg_count; i++) {
         set_arg(&args[i], &launch->args[i]);
     }
-    const struct kernel_item *kernel = input->kernels[read.kernel];
-    *name = (struct sjdb_kernel_name){kernel->name, kernel->args};
+    *kernel = input->kernels[read.kernel];
     return code;
 }
 
-/* What this program cannot hold is left out, and named. */
+/* *reason, static, where it is not read. */
+static bool read_solution(const struct solved_input *input, const struct skipjackdb_solution *read,
+                          struct solution *solution, struct sjdb_kernel_name *names,
+                          const char **reason)
+{
+    *reason = "it has more launches than a solver's";
+    solution->workspace_bytes = read->workspace_bytes;
+    if (read->launch_count > SOLUTION_LAUNCHES_MAX) {
+        return false;
+    }
+    for (uint32_t i = 0; i < read->launch_count; i++) {
+        const struct kernel_item *kernel = NULL;
+        int code =
+            read_launch(input, read, i, &solution->launches[solution->launch_count++], &kernel);
+        if (code != SKIPJACKDB_OK || kernel->gives_way) {
+            *reason = code != SKIPJACKDB_OK ? skipjackdb_error_text(code)
+                                            : "the name of its kernel goes to another code object";
+            return false;
+        }
+        names[i] = (struct sjdb_kernel_name){kernel->name, kernel->args};
+    }
+    return true;
+}
+
+/* What this program cannot hold, or what would run another code object, is left out, and named. */
 static bool add_solution(struct merge *merge, const struct solved_input *input, SjdbWriter *writer,
                          const struct problem *problem, const struct skipjackdb_solution *read)
 {
     struct sjdb_kernel_name names[SOLUTION_LAUNCHES_MAX];
     struct solution *solution = g_new0(struct solution, 1);
     g_autoptr(GError) error = NULL;
-    int code = read->launch_count <= SOLUTION_LAUNCHES_MAX ? SKIPJACKDB_OK : SKIPJACKDB_SPACE;
-    solution->workspace_bytes = read->workspace_bytes;
-    for (uint32_t i = 0; code == SKIPJACKDB_OK && i < read->launch_count; i++) {
-        code =
-            read_launch(input, read, i, &solution->launches[solution->launch_count++], &names[i]);
-    }
-    bool added =
-        code == SKIPJACKDB_OK && sjdb_writer_add_solution(writer, problem, read->solver,
-                                                          read->params, solution, names, &error);
+    const char *reason = NULL;
+    bool added = read_solution(input, read, solution, names, &reason) &&
+                 sjdb_writer_add_solution(writer, problem, read->solver, read->params, solution,
+                                          names, &error);
     if (!added) {
         merge_left_out(merge, input->input, "solution", (int64_t)read->number, "%s",
-                       error != NULL ? error->message : "it has more launches than a solver's");
+                       error != NULL ? error->message : reason);
     }
     g_free(solution);
     return added;

@@ -41,12 +41,12 @@ static void add_known(SjdbWriter *writer, const struct known *known)
     }
 }
 
-static char *write_sjdb(TempFolder *folder, const char *name, const char *meta,
-                        const struct known *known, gsize count)
+static char *write_with_code(TempFolder *folder, const char *name, const char *meta,
+                             const char *code_text, const struct known *known, gsize count)
 {
     const char *path = temp_folder_path(folder, name);
     g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
-    g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
+    g_autoptr(GBytes) code = g_bytes_new_static(code_text, strlen(code_text));
     sjdb_writer_set_meta(writer, meta);
     sjdb_writer_set_solver(writer, "S", 3, true, false);
     g_assert_true(sjdb_writer_add_kernel(writer, "a.cl.o", "-DA=1 -mcpu=gfx90a", code, NULL));
@@ -55,6 +55,12 @@ static char *write_sjdb(TempFolder *folder, const char *name, const char *meta,
     }
     g_assert_true(sjdb_writer_finish(writer, NULL));
     return (char *)path;
+}
+
+static char *write_sjdb(TempFolder *folder, const char *name, const char *meta,
+                        const struct known *known, gsize count)
+{
+    return write_with_code(folder, name, meta, "code", known, count);
 }
 
 static MergeReport *merge(char *one, char *other, const char *out,
@@ -162,6 +168,37 @@ static void an_older_entry_keeps_nothing_of_a_newer_find_db(void)
     skipjackdb_close(db);
 }
 
+/* Both inputs have a kernel of one name: the file has room for one, which is not what the other's solutions
+ * were measured with. */
+static void a_solution_does_not_run_another_inputs_code(void)
+{
+    static const struct known first[] = {{K1, "S", 1, "a"}, {K1, "T", 0, "a alone"}};
+    static const struct known last[] = {{K1, "S", 2, "b"}, {K2, "T", 0, "b alone"}};
+    static const struct {
+        enum merge_prefer prefer;
+        const char *entry, *first_alone, *last_alone; /* solutions' params */
+        gint64 left_out;
+    } cases[] = {
+        {MERGE_NEWEST, "b", "none", "b alone", 1},
+        {MERGE_FIRST, "a", "a alone", "none", 1},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        struct merge_options options = {.prefer = cases[i].prefer};
+        const char *out = temp_folder_path(folder, "c.sjdb");
+        skipjackdb *db = NULL;
+        char *one = write_with_code(folder, "a.sjdb", "{}", "code", first, 2);
+        char *other = write_with_code(folder, "b.sjdb", "{}", "another", last, 2);
+        g_autoptr(MergeReport) report = merge(one, other, out, &options);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_solution(db, K1, "S", cases[i].entry);
+        assert_solution(db, K1, "T", cases[i].first_alone);
+        assert_solution(db, K2, "T", cases[i].last_alone);
+        g_assert_cmpint(report->place_count, ==, cases[i].left_out);
+        skipjackdb_close(db);
+    }
+}
+
 /* Params of a problem with an epilogue are no row's. */
 static void other_formats_take_what_they_hold_of_solutions(void)
 {
@@ -193,6 +230,8 @@ int main(int argc, char **argv)
                     key_taken_whole_brings_its_own_solvers_alone);
     g_test_add_func("/merge/solutions/an_older_entry_keeps_nothing_of_a_newer_find_db",
                     an_older_entry_keeps_nothing_of_a_newer_find_db);
+    g_test_add_func("/merge/solutions/do_not_run_another_inputs_code",
+                    a_solution_does_not_run_another_inputs_code);
     g_test_add_func("/merge/solutions/other_formats_take_what_they_hold",
                     other_formats_take_what_they_hold_of_solutions);
     return g_test_run();
