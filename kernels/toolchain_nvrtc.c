@@ -156,11 +156,20 @@ static GBytes *take_code(nvrtc_program program)
     return NULL;
 }
 
+/* A target is one kind of device: from sm_90 on the form of its architecture is taken that has all of
+ * its instructions ("sm_90a"), those too that no later one keeps. */
+static const char *own_form(const char *arch)
+{
+    const char *number = arch + strlen("sm_");
+
+    return atoi(number) >= 90 && strspn(number, "0123456789") == strlen(number) ? "a" : "";
+}
+
 /* The code and what NVRTC said; its code. */
 static int run(const char *source, const char *options, const char *arch, GBytes **code, char **log)
 {
-    g_autofree char *storage =
-        g_strdup_printf("--gpu-architecture=%s %s %s", arch, toolchain_nvrtc.flags, options);
+    g_autofree char *storage = g_strdup_printf("--gpu-architecture=%s%s %s %s", arch,
+                                               own_form(arch), toolchain_nvrtc.flags, options);
     const char *arguments[ARGUMENTS_MAX];
     nvrtc_program program = NULL;
     int count = split(storage, arguments, ARGUMENTS_MAX);

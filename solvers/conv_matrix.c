@@ -9,21 +9,21 @@
 
 #include "solvers/conv_common.h"
 #include "solvers/gemm.h"
+#include "solvers/matrix_common.h"
 #include "solvers/solver_rows.h"
 
 enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 
-#define WARP_ITEMS        32
-#define CHANNELS_A_LOAD   8 /* of 16 bytes */
-#define ELEMENT_BYTES     2
-#define GRID_MOST         65535 /* what a grid's second and third axis have on every GPU */
+#define WARP_ITEMS           32
+#define CHANNELS_A_LOAD      8 /* of 16 bytes */
+#define MATRIX_ELEMENT_BYTES 2
 /* Registers of an item beside its sums, and a unit's. */
-#define REGISTERS_BESIDE  112
-#define REGISTERS_UNIT    65536
+#define REGISTERS_BESIDE     112
+#define REGISTERS_UNIT       65536
 /* A part has so many blocks of terms at the least. */
-#define STEPS_A_PART      4
+#define STEPS_A_PART         4
 /* Workgroups that a unit gets at the least where terms can be split. */
-#define WORKGROUPS_A_UNIT 2
+#define WORKGROUPS_A_UNIT    2
 
 static const char *const sources[] = {"conv_matrix.cl", "conv_sum_splits.cl", NULL};
 
@@ -39,29 +39,6 @@ static const struct space_param params[PARAM_COUNT] = {
 
 /* ---- the product ---- */
 
-/* Rows, columns, blocks of terms of a layer of the grid, and layers without parts. */
-struct product {
-    double rows, columns, terms, layers;
-};
-
-static double taps_of(const struct problem *p)
-{
-    return (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
-}
-
-static struct product product_of(const struct problem *p)
-{
-    double c = (double)(p->c / p->groups), k = (double)(p->k / p->groups), n = (double)p->n;
-    double x = n * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];
-    double y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
-
-    switch (p->direction) {
-    case DIRECTION_F: return (struct product){y, k, c * taps_of(p), (double)p->groups};
-    case DIRECTION_B: return (struct product){x, c, k * taps_of(p), (double)p->groups};
-    default: return (struct product){k, c, y, (double)p->groups * taps_of(p)};
-    }
-}
-
 static int warps_of(const int32_t *values)
 {
     return values[BLOCK_M] / values[WARP_M] * (values[BLOCK_N] / values[WARP_N]);
@@ -76,8 +53,8 @@ static double blocks_of(double count, int block)
 static int64_t local_bytes_of(const int32_t *values)
 {
     int64_t stages = (int64_t)values[STAGES] * (values[BLOCK_M] + values[BLOCK_N]) *
-                     values[BLOCK_K] * ELEMENT_BYTES;
-    int64_t sums = (int64_t)values[BLOCK_M] * values[BLOCK_N] * ELEMENT_BYTES;
+                     values[BLOCK_K] * MATRIX_ELEMENT_BYTES;
+    int64_t sums = (int64_t)values[BLOCK_M] * values[BLOCK_N] * MATRIX_ELEMENT_BYTES;
 
     return MAX(stages, sums);
 }
@@ -122,40 +99,30 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
     return local_bytes_of(values) <= target_dynamic_local_bytes(context->target);
 }
 
-/* No more than twice what there is, but for the smallest. */
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    const struct product product = product_of(p);
+    const struct matrix_product product = matrix_product_of(p);
 
     (void)context;
-    return (values[BLOCK_M] == 64 || values[BLOCK_M] < 2 * product.rows) &&
-           (values[BLOCK_N] == 64 || values[BLOCK_N] < 2 * product.columns) &&
+    return matrix_block_suits(p, values[BLOCK_M], values[BLOCK_N]) &&
            (values[BLOCK_K] == 32 || p->direction == DIRECTION_W ||
-            values[BLOCK_K] <= product.terms / taps_of(p));
-}
-
-static double workgroups_of(const struct problem *p, const int32_t *values)
-{
-    const struct product product = product_of(p);
-
-    return blocks_of(product.rows, values[BLOCK_M]) * blocks_of(product.columns, values[BLOCK_N]) *
-           product.layers;
+            values[BLOCK_K] <= product.terms / matrix_taps(p));
 }
 
 /* W alone has parts: where there are too few workgroups for the units, and terms enough. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
-    const struct product product = product_of(p);
+    const struct matrix_product product = matrix_product_of(p);
     int splits = values[SPLITS];
 
     if (splits == 1)
         return true;
     return p->direction == DIRECTION_W &&
            splits * STEPS_A_PART <= blocks_of(product.terms, values[BLOCK_K]) &&
-           product.layers * splits <= GRID_MOST &&
-           workgroups_of(p, values) * splits <=
+           product.layers * splits <= MATRIX_GRID_MOST &&
+           matrix_workgroups(p, values[BLOCK_M], values[BLOCK_N]) * splits <=
                2.0 * WORKGROUPS_A_UNIT * context->target->compute_units &&
            gemm_split_bytes(p, splits) <= context->workspace_limit;
 }
@@ -178,37 +145,11 @@ static bool target_has_matrix_units(const struct target *t)
     return t->vendor == VENDOR_NVIDIA && atoi(t->arch + strlen("sm_")) >= 80;
 }
 
-static bool tensors_are_served(const struct problem *p, const char **reason)
-{
-    *reason = "needs FP16 or BF16, and one type for all tensors";
-    if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)
-        return false;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->type[t] != p->type[TENSOR_X])
-            return false;
-    }
-    *reason = "needs two dimensions and the layout NHWC";
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->layout[t] != LAYOUT_NHWC)
-            return false;
-    }
-    return true;
-}
-
 static bool conv_matrix_is_applicable(const struct problem *p, const struct context *context,
                                       const char **reason)
 {
     *reason = "needs matrix units that its kernel knows: NVIDIA's from sm_80 on";
-    if (!target_has_matrix_units(context->target) || !conv_is_plain(p, reason) ||
-        !tensors_are_served(p, reason) || !conv_counts_fit_32_bits(p, reason))
-        return false;
-    *reason = "needs channels of a group in eights";
-    if (p->c / p->groups % CHANNELS_A_LOAD != 0 || p->k / p->groups % CHANNELS_A_LOAD != 0)
-        return false;
-    const struct product product = product_of(p);
-    *reason = "needs fewer groups, channels and filter positions: a grid's axes are short";
-    return product.layers <= GRID_MOST && product.columns <= 64.0 * GRID_MOST &&
-           product.rows < (double)(INT32_MAX - 256);
+    return target_has_matrix_units(context->target) && matrix_serves(p, reason);
 }
 
 static void conv_matrix_default_config(const struct problem *p, const struct context *context,
@@ -221,7 +162,8 @@ static void conv_matrix_default_config(const struct problem *p, const struct con
     config->count = PARAM_COUNT;
     memcpy(values, large, sizeof large);
     if (!block_suits_sizes(p, context, values) ||
-        (p->direction != DIRECTION_W && workgroups_of(p, values) < context->target->compute_units))
+        (p->direction != DIRECTION_W &&
+         matrix_workgroups(p, values[BLOCK_M], values[BLOCK_N]) < context->target->compute_units))
         memcpy(values, small, sizeof small);
     for (int32_t splits = 64; splits > 1 && values[SPLITS] == 1; splits /= 2) {
         values[SPLITS] = splits;
@@ -243,7 +185,7 @@ static uint64_t conv_matrix_workspace_bytes(const struct problem *p, const struc
 /* Matrix units do eight times what the others do, where blocks are filled. */
 static double conv_matrix_estimate(const struct problem *p, const struct context *context)
 {
-    const struct product product = product_of(p);
+    const struct matrix_product product = matrix_product_of(p);
     struct perf_config config;
 
     conv_matrix_default_config(p, context, &config);
@@ -267,12 +209,6 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_sort_options(launch);
 }
 
-static void add_plane(struct launch *launch, const int64_t *sizes)
-{
-    launch_arg_int32(launch, sizes[AXIS_H]);
-    launch_arg_int32(launch, sizes[AXIS_W]);
-}
-
 static void add_arguments(const struct problem *p, const int32_t *values, int64_t part_terms,
                           struct launch *launch)
 {
@@ -289,23 +225,14 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
         launch_arg_workspace(launch, 0);
     else
         launch_arg_tensor(launch, roles[2]);
-    launch_arg_int32(launch, p->n);
-    launch_arg_int32(launch, p->c / p->groups);
-    launch_arg_int32(launch, p->k / p->groups);
-    launch_arg_int32(launch, p->groups);
-    add_plane(launch, p->in);
-    add_plane(launch, p->out);
-    add_plane(launch, p->fil);
-    add_plane(launch, p->pad);
-    add_plane(launch, p->stride);
-    add_plane(launch, p->dilation);
+    matrix_add_shape(p, launch);
     launch_arg_int32(launch, values[SPLITS]);
     launch_arg_int32(launch, part_terms);
 }
 
 static void set_grid(const struct problem *p, const int32_t *values, struct launch *launch)
 {
-    const struct product product = product_of(p);
+    const struct matrix_product product = matrix_product_of(p);
     const int items = warps_of(values) * WARP_ITEMS;
     const int64_t grid[] = {(int64_t)blocks_of(product.rows, values[BLOCK_M]) * items,
                             (int64_t)blocks_of(product.columns, values[BLOCK_N]),
@@ -320,7 +247,7 @@ static bool conv_matrix_solve(const struct problem *p, const struct context *con
                               const struct perf_config *config, struct solution *solution,
                               GError **error)
 {
-    const struct product product = product_of(p);
+    const struct matrix_product product = matrix_product_of(p);
     const int32_t *values = config->values;
     struct launch *launch = solution_add_launch(solution, "conv_matrix.cl", "conv_matrix");
     double steps = blocks_of(product.terms, values[BLOCK_K]);

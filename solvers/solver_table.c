@@ -24,6 +24,7 @@ const struct solver *const solver_table[] = {
     &solver_conv_cpu_gemm,
     &solver_conv_cpu_blocked,
     &solver_conv_matrix,
+    &solver_conv_wgmma,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */
