@@ -1,5 +1,6 @@
 #include "export/formats/sjdb_recipes.h"
 
+#include "export/formats/sjdb_sort.h"
 #include "export/reader/layout.h"
 
 #include <string.h>
@@ -12,128 +13,20 @@ _Static_assert(SOLUTION_LAUNCHES_MAX <= SKIPJACKDB_LAUNCHES_MAX &&
                    LAUNCH_ARGS_MAX <= SKIPJACKDB_ARGS_MAX,
                "what a reader takes");
 
-/* ---- records ---- */
-
-#define LENGTH_BYTES 2
-#define RECORD_MAX   UINT16_MAX
-#define CHUNK_BYTES  (64 * 1024)
-_Static_assert((LAUNCH_ARGS_MAX + 8) * 40 <= RECORD_MAX, "4 numbers of 10 bytes an argument");
-
-static gsize record_length(const void *record)
+void sjdb_recipes_init(struct sjdb_recipes *recipes, const char *path)
 {
-    const guint8 *bytes = record;
-    return bytes[0] | (gsize)bytes[1] << 8;
-}
-
-static const guint8 *record_bytes(const void *record)
-{
-    return (const guint8 *)record + LENGTH_BYTES;
-}
-
-static guint record_hash(gconstpointer record)
-{
-    return (guint)sjdb_checksum(record, LENGTH_BYTES + record_length(record), SJDB_CHECK_SEED);
-}
-
-/* Shorter ones first where one begins with the other. */
-static int compare_records(const void *a, const void *b)
-{
-    gsize one = record_length(a), other = record_length(b);
-    int order = memcmp(record_bytes(a), record_bytes(b), MIN(one, other));
-    return order != 0 ? order : (one > other) - (one < other);
-}
-
-static gboolean record_equal(gconstpointer a, gconstpointer b)
-{
-    return compare_records(a, b) == 0;
-}
-
-static void records_init(struct sjdb_records *records)
-{
-    records->bytes = g_string_chunk_new(CHUNK_BYTES);
-    records->ids = g_hash_table_new(record_hash, record_equal);
-    records->by_id = g_ptr_array_new();
-}
-
-static void records_clear(struct sjdb_records *records)
-{
-    g_clear_pointer(&records->bytes, g_string_chunk_free);
-    g_clear_pointer(&records->ids, g_hash_table_unref);
-    g_clear_pointer(&records->by_id, g_ptr_array_unref);
-}
-
-static GByteArray *record_new(void)
-{
-    static const guint8 length[LENGTH_BYTES];
-    return g_byte_array_append(g_byte_array_new(), length, LENGTH_BYTES);
-}
-
-static void append(GByteArray *record, uint64_t number)
-{
-    do {
-        guint8 byte = (guint8)((number & 0x7f) | (number > 0x7f ? 0x80 : 0));
-        g_byte_array_append(record, &byte, 1);
-        number >>= 7;
-    } while (number > 0);
-}
-
-static void append_signed(GByteArray *record, int64_t number)
-{
-    append(record, sjdb_zigzag((uint64_t)number));
-}
-
-/* The next number of a record that append() made. */
-static uint64_t take(const guint8 **at)
-{
-    uint64_t number = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        guint8 byte = *(*at)++;
-        number |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            return number;
-        }
-    }
-}
-
-static void set_length(GByteArray *record)
-{
-    gsize length = record->len - LENGTH_BYTES;
-    g_assert(length <= RECORD_MAX);
-    record->data[0] = (guint8)(length & 0xff);
-    record->data[1] = (guint8)(length >> 8);
-}
-
-static const char *keep(struct sjdb_records *records, GByteArray *record)
-{
-    set_length(record);
-    return g_string_chunk_insert_len(records->bytes, (const char *)record->data, record->len);
-}
-
-static guint32 records_add(struct sjdb_records *records, GByteArray *record)
-{
-    gpointer known = NULL;
-    set_length(record);
-    if (g_hash_table_lookup_extended(records->ids, record->data, NULL, &known)) {
-        return GPOINTER_TO_UINT(known);
-    }
-    guint32 id = records->by_id->len;
-    g_ptr_array_add(records->by_id, (void *)keep(records, record));
-    g_hash_table_insert(records->ids, records->by_id->pdata[id], GUINT_TO_POINTER(id));
-    return id;
-}
-
-void sjdb_recipes_init(struct sjdb_recipes *recipes)
-{
-    records_init(&recipes->forms);
-    records_init(&recipes->launches);
-    records_init(&recipes->recipes);
+    memset(recipes, 0, sizeof *recipes);
+    recipes->path = g_strdup(path);
+    recipes->solutions = spool_new(path);
+    sjdb_dictionary_init(&recipes->forms);
 }
 
 void sjdb_recipes_clear(struct sjdb_recipes *recipes)
 {
-    records_clear(&recipes->forms);
-    records_clear(&recipes->launches);
-    records_clear(&recipes->recipes);
+    sjdb_dictionary_clear(&recipes->forms);
+    g_clear_pointer(&recipes->solutions, spool_free);
+    g_clear_pointer(&recipes->path, g_free);
+    g_clear_error(&recipes->error);
 }
 
 /* ---- adding ---- */
@@ -155,9 +48,20 @@ bool sjdb_recipes_check(const struct solution *solution, GError **error)
     return true;
 }
 
-static guint32 add_form(struct sjdb_records *forms, const struct launch *launch, uint64_t entry)
+static void append(GByteArray *record, uint64_t number)
 {
-    g_autoptr(GByteArray) numbers = record_new();
+    guint8 packed[SJDB_NUMBER_BYTES];
+    g_byte_array_append(record, packed, (guint)(sjdb_number_put(packed, number) - packed));
+}
+
+static void append_signed(GByteArray *record, int64_t number)
+{
+    append(record, sjdb_zigzag((uint64_t)number));
+}
+
+static guint32 add_form(struct sjdb_dictionary *forms, const struct launch *launch, uint64_t entry)
+{
+    g_autoptr(GByteArray) numbers = g_byte_array_new();
     append(numbers, entry);
     for (int i = 0; i < 3; i++) {
         append(numbers, (uint64_t)launch->block[i]);
@@ -175,7 +79,7 @@ static guint32 add_form(struct sjdb_records *forms, const struct launch *launch,
             append_signed(numbers, arg->factor);
         }
     }
-    return records_add(forms, numbers);
+    return sjdb_dictionary_add(forms, numbers->data, numbers->len);
 }
 
 /* What the form leaves open. */
@@ -196,10 +100,11 @@ static void append_value(GByteArray *numbers, const struct launch_arg *arg)
     }
 }
 
-static guint32 add_launch(struct sjdb_recipes *recipes, const struct launch *launch, uint64_t entry,
-                          uint64_t kernel)
+/* The launch's record, with ids in place of ranks; its length in front. */
+static void append_launch(struct sjdb_recipes *recipes, const struct launch *launch, uint64_t entry,
+                          uint64_t kernel, GByteArray *solution)
 {
-    g_autoptr(GByteArray) numbers = record_new();
+    g_autoptr(GByteArray) numbers = g_byte_array_new();
     append(numbers, kernel);
     append(numbers, add_form(&recipes->forms, launch, entry));
     for (int i = 0; i < 3; i++) {
@@ -208,103 +113,202 @@ static guint32 add_launch(struct sjdb_recipes *recipes, const struct launch *lau
     for (int i = 0; i < launch->arg_count; i++) {
         append_value(numbers, &launch->args[i]);
     }
-    return records_add(&recipes->launches, numbers);
+    append(solution, numbers->len);
+    g_byte_array_append(solution, numbers->data, numbers->len);
 }
 
 guint32 sjdb_recipes_add(struct sjdb_recipes *recipes, const struct solution *solution,
                          uint64_t params, const uint64_t *entries, const uint64_t *kernels)
 {
-    g_autoptr(GByteArray) numbers = record_new();
+    goffset start = 0;
+    g_autoptr(GByteArray) numbers = g_byte_array_new();
     append(numbers, params);
     append(numbers, solution->workspace_bytes);
+    append(numbers, (uint64_t)solution->launch_count);
     for (int i = 0; i < solution->launch_count; i++) {
-        append(numbers, add_launch(recipes, &solution->launches[i], entries[i], kernels[i]));
+        append_launch(recipes, &solution->launches[i], entries[i], kernels[i], numbers);
     }
-    return records_add(&recipes->recipes, numbers);
+    guint32 length = numbers->len;
+    if (recipes->error == NULL &&
+        spool_append(recipes->solutions, &length, sizeof length, &start, &recipes->error)) {
+        (void)spool_append(recipes->solutions, numbers->data, length, &start, &recipes->error);
+    }
+    recipes->launches += (guint32)solution->launch_count;
+    return recipes->count++;
 }
 
 /* ---- writing ---- */
 
-/* What the ids of a sort of records become: none of them where all numbers stay. */
-struct renaming {
-    /* Of the number at that place; behind the last place, as there. 0 is none in params. */
-    const GArray *ranks[3];
-    bool none_is_0;
+/* What ids become: ranks by id, NULL until they are known. */
+struct ranks {
+    const GArray *texts, *kernels;
+    GArray *forms, *launches;
 };
 
-static void rename_number(const struct renaming *renaming, int place, uint64_t number,
-                          GByteArray *renamed)
+static uint64_t rank_of(const GArray *ranks, uint64_t id)
 {
-    const GArray *ranks = renaming->ranks[MIN(place, 2)];
-    bool optional = place == 0 && renaming->none_is_0;
-    if (ranks == NULL || (optional && number == 0)) {
-        append(renamed, number);
-    } else if (optional) {
-        append(renamed, 1 + (uint64_t)g_array_index(ranks, guint32, number - 1));
-    } else {
-        append(renamed, g_array_index(ranks, guint32, number));
-    }
+    return g_array_index(ranks, guint32, id);
 }
 
-static void rename_all(struct sjdb_records *records, const struct renaming *renaming)
+/* Writes the sorter's strings as records, each once, and gives back where the record of each number below
+ * count stands. */
+static GArray *write_sorted(SjdbSorter *sorter, guint32 count, enum sjdb_kind starts_kind,
+                            SjdbFile *file, GError **error)
 {
-    struct sjdb_records renamed;
-    records_init(&renamed);
-    for (guint i = 0; i < records->by_id->len; i++) {
-        const guint8 *at = record_bytes(records->by_id->pdata[i]);
-        const guint8 *end = at + record_length(records->by_id->pdata[i]);
-        g_autoptr(GByteArray) record = record_new();
-        for (int place = 0; at < end; place++) {
-            rename_number(renaming, place, take(&at), record);
-        }
-        g_ptr_array_add(renamed.by_id, (void *)keep(&renamed, record));
-    }
-    records_clear(records);
-    *records = renamed;
-}
-
-static gint by_bytes(gconstpointer a, gconstpointer b, gpointer data)
-{
-    const GPtrArray *by_id = data;
-    return compare_records(by_id->pdata[*(const guint32 *)a], by_id->pdata[*(const guint32 *)b]);
-}
-
-/* Writes records in byte order, and gives back where each stands. */
-static GArray *write_records(struct sjdb_records *records, const struct renaming *renaming,
-                             enum sjdb_kind starts_kind, SjdbFile *file)
-{
-    g_autoptr(GArray) order = g_array_new(FALSE, FALSE, sizeof(guint32));
+    g_autoptr(GArray) ranks = g_array_sized_new(FALSE, TRUE, sizeof(guint32), count);
     g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autoptr(GByteArray) last = g_byte_array_new();
+    struct sjdb_bits written;
+    const guint8 *bytes = NULL;
+    gsize length = 0;
+    guint32 number = 0;
     uint64_t start = 0;
-    rename_all(records, renaming);
-    for (guint32 i = 0; i < records->by_id->len; i++) {
-        g_array_append_val(order, i);
-    }
-    g_array_sort_with_data(order, by_bytes, records->by_id);
+    enum read_step step;
+    g_array_set_size(ranks, count);
     g_array_append_val(starts, start);
-    for (guint i = 0; i < order->len; i++) {
-        const void *record = records->by_id->pdata[g_array_index(order, guint32, i)];
-        g_byte_array_append(bytes, record_bytes(record), (guint)record_length(record));
-        start = bytes->len;
-        g_array_append_val(starts, start);
+    sjdb_bits_init(&written, file);
+    while ((step = sjdb_sorter_next(sorter, &bytes, &length, &number, error)) == READ_ROW) {
+        if (starts->len == 1 || length != last->len || memcmp(bytes, last->data, length) != 0) {
+            g_byte_array_set_size(last, 0);
+            g_byte_array_append(last, bytes, (guint)length);
+            for (gsize i = 0; i < length; i++) {
+                sjdb_bits_append(&written, bytes[i], 8);
+            }
+            start += length;
+            g_array_append_val(starts, start);
+        }
+        g_array_index(ranks, guint32, number) = starts->len - 2;
     }
+    sjdb_bits_end(&written);
     sjdb_file_add_array(file, starts_kind, starts);
-    sjdb_file_add_bytes(file, starts_kind + 1, bytes->data, bytes->len);
-    return sjdb_rank_of(order);
+    sjdb_file_add_bits(file, starts_kind + 1, &written, 8, start);
+    sjdb_bits_clear(&written);
+    return step == READ_END ? g_steal_pointer(&ranks) : NULL;
+}
+
+static GArray *write_forms(const struct sjdb_recipes *recipes, const struct ranks *ranks,
+                           SjdbFile *file, GError **error)
+{
+    g_autoptr(GByteArray) record = g_byte_array_new();
+    g_autoptr(SjdbSorter) sorter = sjdb_sorter_new(recipes->path, error);
+    guint32 count = sjdb_dictionary_count(&recipes->forms);
+    for (guint32 id = 0; sorter != NULL && id < count; id++) {
+        gsize bytes = 0;
+        const guint8 *at = sjdb_dictionary_get(&recipes->forms, id, &bytes), *end = at + bytes;
+        g_byte_array_set_size(record, 0);
+        append(record, rank_of(ranks->texts, sjdb_number_take(&at)));
+        g_byte_array_append(record, at, (guint)(end - at));
+        if (!sjdb_sorter_add(sorter, record->data, record->len, id, error)) {
+            return NULL;
+        }
+    }
+    return sorter != NULL ? write_sorted(sorter, count, SJDB_FORM_STARTS, file, error) : NULL;
+}
+
+/* A solution's numbers on their way to the sorter. `next` is the number of what is added. */
+struct sorting {
+    const struct ranks *ranks;
+    SjdbSorter *sorter;
+    GByteArray *record;
+    guint32 next, launch;
+};
+
+static bool sort_launches(struct sorting *sorting, const guint8 *at, GError **error)
+{
+    GByteArray *record = sorting->record;
+    sjdb_number_take(&at); /* params */
+    sjdb_number_take(&at); /* workspace */
+    for (uint64_t left = sjdb_number_take(&at); left > 0; left--) {
+        uint64_t length = sjdb_number_take(&at);
+        const guint8 *end = at + length;
+        g_byte_array_set_size(record, 0);
+        append(record, rank_of(sorting->ranks->kernels, sjdb_number_take(&at)));
+        append(record, rank_of(sorting->ranks->forms, sjdb_number_take(&at)));
+        g_byte_array_append(record, at, (guint)(end - at));
+        at = end;
+        if (!sjdb_sorter_add(sorting->sorter, record->data, record->len, sorting->next++, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool sort_recipe(struct sorting *sorting, const guint8 *at, GError **error)
+{
+    GByteArray *record = sorting->record;
+    uint64_t params = sjdb_number_take(&at);
+    g_byte_array_set_size(record, 0);
+    append(record, params > 0 ? 1 + rank_of(sorting->ranks->texts, params - 1) : 0);
+    append(record, sjdb_number_take(&at));
+    for (uint64_t left = sjdb_number_take(&at); left > 0; left--) {
+        append(record, rank_of(sorting->ranks->launches, sorting->launch++));
+    }
+    return sjdb_sorter_add(sorting->sorter, record->data, record->len, sorting->next++, error);
+}
+
+/* Every solution to the sorter, in the order of their coming. */
+static bool sort_solutions(const struct sjdb_recipes *recipes, struct sorting *sorting,
+                           bool (*sort)(struct sorting *sorting, const guint8 *at, GError **error),
+                           GError **error)
+{
+    struct spool_reader reader;
+    bool done = true;
+    spool_reader_init(&reader, recipes->solutions);
+    while (done && !spool_reader_at_end(&reader)) {
+        guint32 length = 0;
+        const guint8 *at = spool_reader_take(&reader, sizeof length, error);
+        if (at != NULL) {
+            memcpy(&length, at, sizeof length);
+            at = spool_reader_take(&reader, length, error);
+        }
+        done = at != NULL && sort(sorting, at, error);
+    }
+    spool_reader_clear(&reader);
+    return done;
+}
+
+static GArray *write_launches(const struct sjdb_recipes *recipes, const struct ranks *ranks,
+                              SjdbFile *file, GError **error)
+{
+    g_autoptr(GByteArray) record = g_byte_array_new();
+    g_autoptr(SjdbSorter) sorter = sjdb_sorter_new(recipes->path, error);
+    struct sorting sorting = {ranks, sorter, record, 0, 0};
+    return sorter != NULL && sort_solutions(recipes, &sorting, sort_launches, error)
+               ? write_sorted(sorter, recipes->launches, SJDB_LAUNCH_STARTS, file, error)
+               : NULL;
+}
+
+static GArray *write_recipes(const struct sjdb_recipes *recipes, const struct ranks *ranks,
+                             SjdbFile *file, GError **error)
+{
+    g_autoptr(GByteArray) record = g_byte_array_new();
+    g_autoptr(SjdbSorter) sorter = sjdb_sorter_new(recipes->path, error);
+    struct sorting sorting = {ranks, sorter, record, 0, 0};
+    return sorter != NULL && sort_solutions(recipes, &sorting, sort_recipe, error)
+               ? write_sorted(sorter, recipes->count, SJDB_RECIPE_STARTS, file, error)
+               : NULL;
 }
 
 GArray *sjdb_recipes_write(struct sjdb_recipes *recipes, const GArray *text_ranks,
-                           const GArray *kernel_ranks, SjdbFile *file)
+                           const GArray *kernel_ranks, SjdbFile *file, GError **error)
 {
-    if (recipes->recipes.by_id->len == 0) {
+    struct ranks ranks = {text_ranks, kernel_ranks, NULL, NULL};
+    GArray *written = NULL;
+    if (recipes->error != NULL) {
+        g_propagate_error(error, g_error_copy(recipes->error));
+        return NULL;
+    }
+    if (recipes->count == 0) {
         return g_array_new(FALSE, FALSE, sizeof(guint32));
     }
-    const struct renaming of_forms = {{text_ranks, NULL, NULL}, false};
-    g_autoptr(GArray) forms = write_records(&recipes->forms, &of_forms, SJDB_FORM_STARTS, file);
-    const struct renaming of_launches = {{kernel_ranks, forms, NULL}, false};
-    g_autoptr(GArray) launches =
-        write_records(&recipes->launches, &of_launches, SJDB_LAUNCH_STARTS, file);
-    const struct renaming of_recipes = {{text_ranks, NULL, launches}, true};
-    return write_records(&recipes->recipes, &of_recipes, SJDB_RECIPE_STARTS, file);
+    ranks.forms = write_forms(recipes, &ranks, file, error);
+    if (ranks.forms != NULL) {
+        ranks.launches = write_launches(recipes, &ranks, file, error);
+    }
+    if (ranks.launches != NULL) {
+        written = write_recipes(recipes, &ranks, file, error);
+    }
+    g_clear_pointer(&ranks.forms, g_array_unref);
+    g_clear_pointer(&ranks.launches, g_array_unref);
+    return written;
 }

@@ -84,7 +84,7 @@ SjdbWriter *sjdb_writer_new(const char *path)
     sjdb_set_builder_init(&writer->perf);
     sjdb_set_builder_init(&writer->solved);
     sjdb_kernels_init(&writer->kernels, path);
-    sjdb_recipes_init(&writer->recipes);
+    sjdb_recipes_init(&writer->recipes, path);
     writer->path = g_strdup(path);
     return writer;
 }
@@ -328,7 +328,10 @@ static bool write_sets(SjdbWriter *writer, const GArray *text_rank, const GArray
         return false;
     }
     g_autoptr(GArray) recipe_rank =
-        sjdb_recipes_write(&writer->recipes, text_rank, kernel_rank, file);
+        sjdb_recipes_write(&writer->recipes, text_rank, kernel_rank, file, error);
+    if (recipe_rank == NULL) {
+        return false;
+    }
     const struct sjdb_renaming find = {text_rank, solver_rank, NULL};
     const struct sjdb_renaming perf = {text_rank, solver_rank, text_rank};
     const struct sjdb_renaming solved = {text_rank, solver_rank, recipe_rank};

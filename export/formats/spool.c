@@ -3,12 +3,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <string.h>
 #include <unistd.h>
+
+/* Small pieces are written and read together. */
+#define WAIT_BYTES (64 * 1024)
 
 struct spool {
     char *beside;
-    int fd; /* -1 until something is appended */
+    int fd; /* -1 until something is written */
     goffset end;
+    GByteArray *waiting; /* the last bytes before the end, not written yet */
 };
 
 Spool *spool_new(const char *beside)
@@ -16,6 +21,7 @@ Spool *spool_new(const char *beside)
     Spool *spool = g_new0(Spool, 1);
     spool->beside = g_strdup(beside);
     spool->fd = -1;
+    spool->waiting = g_byte_array_new();
     return spool;
 }
 
@@ -24,6 +30,7 @@ void spool_free(Spool *spool)
     if (spool->fd >= 0) {
         close(spool->fd);
     }
+    g_byte_array_unref(spool->waiting);
     g_free(spool->beside);
     g_free(spool);
 }
@@ -46,11 +53,10 @@ static bool open_spool(Spool *spool, GError **error)
     return true;
 }
 
-bool spool_append(Spool *spool, const void *bytes, gsize count, goffset *start, GError **error)
+static bool write_at(Spool *spool, const void *bytes, gsize count, goffset end, GError **error)
 {
     const char *at = bytes;
-    goffset end = spool->end;
-    if (spool->fd < 0 && !open_spool(spool, error)) {
+    if (count > 0 && spool->fd < 0 && !open_spool(spool, error)) {
         return false;
     }
     while (count > 0) {
@@ -63,15 +69,41 @@ bool spool_append(Spool *spool, const void *bytes, gsize count, goffset *start, 
         end += (goffset)step;
         count -= step;
     }
+    return true;
+}
+
+bool spool_append(Spool *spool, const void *bytes, gsize count, goffset *start, GError **error)
+{
+    if (spool->waiting->len + count > WAIT_BYTES) {
+        if (!write_at(spool, spool->waiting->data, spool->waiting->len,
+                      spool->end - (goffset)spool->waiting->len, error)) {
+            return false;
+        }
+        g_byte_array_set_size(spool->waiting, 0);
+    }
+    if (count > WAIT_BYTES) {
+        if (!write_at(spool, bytes, count, spool->end, error)) {
+            return false;
+        }
+    } else if (count > 0) {
+        g_byte_array_append(spool->waiting, bytes, (guint)count);
+    }
     *start = spool->end;
-    spool->end = end;
+    spool->end += (goffset)count;
     return true;
 }
 
 bool spool_read(const Spool *spool, goffset start, void *room, gsize count, GError **error)
 {
     char *at = room;
+    goffset written = spool->end - (goffset)spool->waiting->len;
     g_assert(start <= spool->end && (goffset)count <= spool->end - start);
+    if (start + (goffset)count > written) {
+        goffset begin = MAX(start, written);
+        gsize waiting = (gsize)(start + (goffset)count - begin);
+        memcpy(at + (begin - start), spool->waiting->data + (begin - written), waiting);
+        count -= waiting;
+    }
     while (count > 0) {
         gssize got = pread(spool->fd, at, count, start);
         if (got == 0 || (got < 0 && errno != EINTR)) {
@@ -83,4 +115,39 @@ bool spool_read(const Spool *spool, goffset start, void *room, gsize count, GErr
         count -= step;
     }
     return true;
+}
+
+void spool_reader_init(struct spool_reader *reader, const Spool *spool)
+{
+    *reader = (struct spool_reader){.spool = spool, .held = g_byte_array_new()};
+}
+
+void spool_reader_clear(struct spool_reader *reader)
+{
+    g_clear_pointer(&reader->held, g_byte_array_unref);
+}
+
+bool spool_reader_at_end(const struct spool_reader *reader)
+{
+    return reader->used == reader->held->len && reader->next == reader->spool->end;
+}
+
+const guint8 *spool_reader_take(struct spool_reader *reader, gsize count, GError **error)
+{
+    GByteArray *held = reader->held;
+    if (held->len - reader->used < count) {
+        g_byte_array_remove_range(held, 0, (guint)reader->used);
+        reader->used = 0;
+        guint old = held->len;
+        gsize left = (gsize)(reader->spool->end - reader->next);
+        gsize more = MIN(left, MAX(count - old, WAIT_BYTES));
+        g_assert(old + more >= count);
+        g_byte_array_set_size(held, old + (guint)more);
+        if (!spool_read(reader->spool, reader->next, held->data + old, more, error)) {
+            return NULL;
+        }
+        reader->next += (goffset)more;
+    }
+    reader->used += count;
+    return held->data + (reader->used - count);
 }

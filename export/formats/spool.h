@@ -19,4 +19,17 @@ bool spool_append(Spool *spool, const void *bytes, gsize count, goffset *start, 
 /* count bytes from start on, which were appended. */
 bool spool_read(const Spool *spool, goffset start, void *room, gsize count, GError **error);
 
+/* Goes through what was appended, from the begin to its end. */
+struct spool_reader {
+    const Spool *spool;
+    goffset next;     /* of the spool */
+    GByteArray *held; /* what was read ahead; the first `used` bytes were taken */
+    gsize used;
+};
+void spool_reader_init(struct spool_reader *reader, const Spool *spool);
+void spool_reader_clear(struct spool_reader *reader);
+bool spool_reader_at_end(const struct spool_reader *reader);
+/* The next count bytes, valid until the next call. All of them were appended. */
+const guint8 *spool_reader_take(struct spool_reader *reader, gsize count, GError **error);
+
 #endif
