@@ -77,15 +77,15 @@ static bool check_approved(const GPtrArray *versions, const char *target, int nu
 }
 
 static bool write_manifest(Store *store, const GPtrArray *versions, const struct export_wish *wish,
-                           const char *dir, struct export_summary *summary, GError **error)
+                           struct export_folder *held, struct export_summary *summary,
+                           GError **error)
 {
-    g_autofree char *name = g_strconcat(wish->golden_target, ".golden.json", NULL);
-    g_autofree char *path = g_build_filename(dir, name, NULL);
-    bool written = golden_manifest_write(store, versions, wish, summary->files, path, error);
-    if (written) {
-        g_ptr_array_add(summary->files, g_steal_pointer(&path));
-    }
-    return written;
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    char *name = g_strconcat(wish->golden_target, ".golden.json", NULL);
+    g_autofree char *path = g_build_filename(held->temp, name, NULL);
+    g_ptr_array_add(names, name);
+    return golden_manifest_write(store, versions, wish, summary->files, path, error) &&
+           export_folder_keep(held, names, summary->files, error);
 }
 
 bool golden_release(Store *store, const char *word, const char *target,
@@ -99,8 +99,13 @@ bool golden_release(Store *store, const char *word, const char *target,
     }
     golden.golden_target = found;
     g_autoptr(GPtrArray) versions = store_list_golden(store, found, error);
-    return versions != NULL && check_approved(versions, found, golden.golden_version, error) &&
-           export_campaign(store, &golden, dir, summary, error) &&
-           (summary->files->len == 0 ||
-            write_manifest(store, versions, &golden, dir, summary, error));
+    if (versions == NULL || !check_approved(versions, found, golden.golden_version, error)) {
+        return false;
+    }
+    struct export_folder held;
+    bool done = export_campaign_and_hold(store, &golden, dir, &held, summary, error) &&
+                (summary->files->len == 0 ||
+                 write_manifest(store, versions, &golden, &held, summary, error));
+    export_folder_leave(&held);
+    return done;
 }

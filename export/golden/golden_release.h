@@ -1,7 +1,8 @@
 /*
  * Export of an approved golden version: the same files as of a campaign, and a
  * manifest beside them, TARGET.golden.json, that says what they are made from.
- * The manifest is written last and names the files with their SHA-256. The same
+ * The manifest is written last, before anybody else may export into the
+ * folder, and names the files with their SHA-256. The same
  * version and wish give the same bytes.
  */
 #ifndef EXPORT_GOLDEN_RELEASE_H

@@ -1,6 +1,5 @@
 #include "export/release/export.h"
 
-#include "export/release/export_folder.h"
 #include "export/release/export_plan.h"
 
 void export_summary_clear(struct export_summary *summary)
@@ -26,7 +25,7 @@ struct export_work {
     const char *name; /* the campaign's */
     struct gate gate;
     struct export_source source;
-    struct export_folder folder;
+    struct export_folder *folder;
     struct export_spool spool;
     struct export_summary *summary;
     int64_t results;
@@ -44,8 +43,8 @@ static bool write_files(struct export_work *work, unsigned what, GError **error)
         .name = work->name,
         .what = what,
     };
-    return export_files_write(&files, work->folder.temp, names, error) &&
-           export_folder_keep(&work->folder, names, work->summary->files, error);
+    return export_files_write(&files, work->folder->temp, names, error) &&
+           export_folder_keep(work->folder, names, work->summary->files, error);
 }
 
 static bool write_chosen(struct export_work *work, GError **error)
@@ -110,10 +109,10 @@ static bool export_once(struct export_work *work, bool *again, GError **error)
     g_autoptr(GError) failure = NULL;
     *again = false;
     summary_begin_anew(work->summary);
-    if (!export_folder_begin(&work->folder, error)) {
+    if (!export_folder_begin(work->folder, error)) {
         return false;
     }
-    g_autofree char *path = g_build_filename(work->folder.temp, "spool", NULL);
+    g_autofree char *path = g_build_filename(work->folder->temp, "spool", NULL);
     bool done = export_spool_open(&work->spool, path, error) &&
                 export_plan_make(&work->source, &work->spool, work->summary, &work->results, error);
     if (done && !write_chosen(work, &failure)) {
@@ -132,12 +131,11 @@ static bool export_results(struct export_work *work, const char *target, const c
 {
     bool again = true;
     bool done = gate_init(&work->gate, work->store, target, error) &&
-                export_folder_take(&work->folder, dir, error);
+                export_folder_take(work->folder, dir, error);
     export_source_init(&work->source, work->store, work->wish, &work->gate);
     while (done && again) {
         done = export_once(work, &again, error);
     }
-    export_folder_leave(&work->folder);
     gate_clear(&work->gate);
     return done;
 }
@@ -171,11 +169,12 @@ static char *find_target(Store *store, const struct export_wish *wish, char **na
     return target;
 }
 
-bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
-                     struct export_summary *summary, GError **error)
+bool export_campaign_and_hold(Store *store, const struct export_wish *wish, const char *dir,
+                              struct export_folder *held, struct export_summary *summary,
+                              GError **error)
 {
-    struct export_work work = {
-        .store = store, .wish = wish, .summary = summary, .folder = {.fd = -1}};
+    struct export_work work = {.store = store, .wish = wish, .summary = summary, .folder = held};
+    *held = (struct export_folder){.fd = -1};
     g_autofree char *refused = g_build_filename(dir, "refused", NULL);
     refusals_init(&summary->refused, refused);
     summary->files = g_ptr_array_new_with_free_func(g_free);
@@ -183,4 +182,13 @@ bool export_campaign(Store *store, const struct export_wish *wish, const char *d
     g_autofree char *target = find_target(store, wish, &name, error);
     work.name = name;
     return target != NULL && export_results(&work, target, dir, error);
+}
+
+bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
+                     struct export_summary *summary, GError **error)
+{
+    struct export_folder held;
+    bool done = export_campaign_and_hold(store, wish, dir, &held, summary, error);
+    export_folder_leave(&held);
+    return done;
 }

@@ -12,6 +12,7 @@
 #define EXPORT_EXPORT_H
 
 #include "export/formats/export_error.h"
+#include "export/release/export_folder.h"
 #include "export/release/refusals.h"
 #include "schema/store.h"
 
@@ -60,5 +61,11 @@ void export_summary_clear(struct export_summary *summary);
  */
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error);
+/* Likewise; nobody else exports into the folder until export_folder_leave(held), which is the caller's also
+ * where it fails. What goes with the files is written into held->temp meanwhile, and kept by
+ * export_folder_keep(). */
+bool export_campaign_and_hold(Store *store, const struct export_wish *wish, const char *dir,
+                              struct export_folder *held, struct export_summary *summary,
+                              GError **error);
 
 #endif

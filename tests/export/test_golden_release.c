@@ -9,7 +9,10 @@
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #define MANIFEST EXPORT_FARM_TARGET ".golden.json"
 static const char *const names[] = {EXPORT_FARM_TARGET ".kdb", EXPORT_FARM_TARGET ".db",
@@ -210,6 +213,48 @@ static void the_manifest_says_what_the_files_are_made_from(void)
     export_farm_clear(&farm);
 }
 
+/* Another who exports into the folder, whenever he may. */
+struct other {
+    const char *dir;
+    gint over;
+    int turns, alone; /* alone: files without the manifest that tells of them */
+};
+
+static void *take_turns(void *data)
+{
+    struct other *other = data;
+    g_autofree char *file = g_build_filename(other->dir, names[0], NULL);
+    g_autofree char *manifest = g_build_filename(other->dir, MANIFEST, NULL);
+    int fd = open(other->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (g_atomic_int_get(&other->over) == 0) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            other->turns++;
+            other->alone +=
+                g_file_test(file, G_FILE_TEST_EXISTS) && !g_file_test(manifest, G_FILE_TEST_EXISTS);
+            flock(fd, LOCK_UN);
+        }
+        g_usleep(100);
+    }
+    close(fd);
+    return NULL;
+}
+
+static void nobody_comes_between_the_files_and_their_manifest(void)
+{
+    struct export_farm farm;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    begin(&farm);
+    struct other other = {.dir = temp_folder_path(folder, "out")};
+    g_assert_cmpint(g_mkdir_with_parents(other.dir, 0777), ==, 0);
+    GThread *thread = g_thread_new("other", take_turns, &other);
+    release(&farm, folder, "out", "1");
+    g_atomic_int_set(&other.over, 1);
+    g_thread_join(thread);
+    g_assert_cmpint(other.turns, >, 0);
+    g_assert_cmpint(other.alone, ==, 0);
+    export_farm_clear(&farm);
+}
+
 /* ---- what does not ship ---- */
 
 static void only_what_is_approved_ships(void)
@@ -278,6 +323,8 @@ int main(int argc, char **argv)
                     a_rollback_restores_the_files_without_the_campaign);
     g_test_add_func("/golden_release/the_manifest_says_what_the_files_are_made_from",
                     the_manifest_says_what_the_files_are_made_from);
+    g_test_add_func("/golden_release/nobody_comes_between_the_files_and_their_manifest",
+                    nobody_comes_between_the_files_and_their_manifest);
     g_test_add_func("/golden_release/only_what_is_approved_ships", only_what_is_approved_ships);
     g_test_add_func("/golden_release/what_does_not_hold_any_more_is_refused",
                     what_does_not_hold_any_more_is_refused);
