@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FOLDER_PREFIX ".export-"
@@ -78,24 +79,55 @@ static void remove_leftovers(const char *dir)
     }
 }
 
-/* The temporary folder of one that was killed is nobody's while the lock is held. A file system that cannot
- * lock folders keeps it. */
-bool export_folder_take(struct export_folder *folder, const char *dir, GError **error)
+/* Whoever had the folder may have removed it while others waited, or opened it: then there is none, or
+ * another one of that name. */
+static bool is_there(int fd, const char *dir)
 {
-    *folder = (struct export_folder){.fd = -1};
-    bool is_new = !g_file_test(dir, G_FILE_TEST_EXISTS);
+    struct stat held, named;
+    return fstat(fd, &held) == 0 && stat(dir, &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
+/* Opens it for who comes next in turn. Its fd stays -1 where it went meanwhile. The temporary folder of one
+ * that was killed is nobody's while the lock is held; a file system that cannot lock folders keeps it. */
+static bool try_to_take(struct export_folder *folder, const char *dir, GError **error)
+{
+    folder->is_new = !g_file_test(dir, G_FILE_TEST_EXISTS);
     if (g_mkdir_with_parents(dir, 0777) != 0) {
         return export_io_error("make the folder", dir, error);
     }
-    folder->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder->fd < 0) {
-        return export_io_error("open the folder", dir, error);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT || export_io_error("open the folder", dir, error);
     }
-    if (TEMP_FAILURE_RETRY(flock(folder->fd, LOCK_EX)) == 0) {
+    bool locked = TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) == 0;
+    if (!is_there(fd, dir)) {
+        close(fd);
+        return true;
+    }
+    if (locked) {
         remove_leftovers(dir);
     }
+    folder->fd = fd;
+    return true;
+}
+
+#define TRIES_MAX                                                                                  \
+    1000 /* that many others come before, find nothing, and remove it: it is something else */
+
+bool export_folder_take(struct export_folder *folder, const char *dir, GError **error)
+{
+    *folder = (struct export_folder){.fd = -1};
+    for (int i = 0; i < TRIES_MAX && folder->fd < 0; i++) {
+        if (!try_to_take(folder, dir, error)) {
+            return false;
+        }
+    }
+    if (folder->fd < 0) {
+        errno = ENOENT;
+        return export_io_error("open the folder", dir, error);
+    }
     folder->dir = g_strdup(dir);
-    folder->is_new = is_new;
     return true;
 }
 
