@@ -65,6 +65,13 @@ static int add_member(struct skipjackdb_folder *folder, const char *path, const 
     return member->code == SKIPJACKDB_MEMORY ? SKIPJACKDB_MEMORY : SKIPJACKDB_OK;
 }
 
+/* NULL with errno 0 at the end; each call may fail, where the folder is of another machine. */
+static const struct dirent *next_entry(DIR *stream)
+{
+    errno = 0;
+    return readdir(stream);
+}
+
 static int read_folder(struct skipjackdb_folder *folder, const char *path, const char *target)
 {
     int code = SKIPJACKDB_OK;
@@ -73,7 +80,7 @@ static int read_folder(struct skipjackdb_folder *folder, const char *path, const
     if (stream == NULL) {
         return SKIPJACKDB_IO;
     }
-    while (code == SKIPJACKDB_OK && (entry = readdir(stream)) != NULL) {
+    while (code == SKIPJACKDB_OK && (entry = next_entry(stream)) != NULL) {
         struct member member = {.db = NULL};
         if (ends_in_sjdb(entry->d_name) &&
             skipjackdb_target_compare(target, entry->d_name, &member.kinship, &member.distance) ==
@@ -82,7 +89,12 @@ static int read_folder(struct skipjackdb_folder *folder, const char *path, const
             code = add_member(folder, path, entry->d_name, &member);
         }
     }
+    int reason = errno;
+    if (code == SKIPJACKDB_OK && reason != 0) {
+        code = SKIPJACKDB_IO;
+    }
     closedir(stream);
+    errno = reason;
     return code;
 }
 

@@ -145,7 +145,7 @@ static bool read_nvidia(const char *id, struct target *target)
  * go on with a generation. */
 static bool read_cpu(const char *id, struct target *target)
 {
-    const char *units = strrchr(id, '_');
+    const char *units = memrchr(id, '_', strcspn(id, "."));
     target->vendor = CPU;
     target->arch = id + strlen("cpu-");
     if (units == NULL || units <= target->arch) {

@@ -4,6 +4,8 @@
 #include "tests/support/sjdb_bytes.h"
 #include "tests/support/temp_folder.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -64,6 +66,8 @@ static void kinship_is_by_architecture_family_and_vendor(void)
         {"sm_80_108_80g", "sm_86_84_48g", SKIPJACKDB_SAME_FAMILY},
         {"sm_90_132_80g", "sm_89_128_24g", SKIPJACKDB_SAME_VENDOR},
         {"cpu-znver4_2", "cpu-znver4_4.sjdb", SKIPJACKDB_SAME_ARCHITECTURE},
+        {"cpu-znver4_2", "cpu-znver4_2.my_net.sjdb", SKIPJACKDB_SAME_TARGET},
+        {"gfx90a68", "gfx90a68.my_net.sjdb", SKIPJACKDB_SAME_TARGET},
         {"cpu-znver4_2", "cpu-znver3_2", SKIPJACKDB_SAME_FAMILY},
         {"cpu-znver4_2", "cpu-skylake_2", SKIPJACKDB_SAME_VENDOR},
         {"cpu-znver4_2", "gfx90a68", SKIPJACKDB_STRANGERS},
@@ -207,6 +211,39 @@ static void folder_is_opened_in_the_order_of_nearness(void)
     }
 }
 
+/* Entries that are read before one cannot be; below 0 all can. */
+static int readable = -1;
+
+/* In place of the C library's. */
+struct dirent *readdir(DIR *stream)
+{
+    struct dirent *(*next)(DIR *) = NULL;
+    if (readable == 0) {
+        errno = ESTALE;
+        return NULL;
+    }
+    readable -= readable > 0;
+    *(void **)&next = dlsym(RTLD_NEXT, "readdir");
+    return next(stream);
+}
+
+static void folder_that_cannot_be_read_to_its_end_is_told(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    write_db(folder, "gfx90a68.sjdb");
+    write_db(folder, "gfx90a6e.sjdb");
+    for (int count = 0; count < 4; count++) { /* of these, and the two that every folder has */
+        skipjackdb_folder *opened = NULL;
+        readable = count;
+        int code = skipjackdb_folder_open(temp_folder_path(folder, "."), "gfx90a68", &opened);
+        int reason = errno;
+        readable = -1;
+        g_assert_cmpint(code, ==, SKIPJACKDB_IO);
+        g_assert_cmpint(reason, ==, ESTALE);
+        g_assert_null(opened);
+    }
+}
+
 static void folder_that_cannot_be_read_is_told(void)
 {
     skipjackdb_folder *opened = NULL;
@@ -234,5 +271,7 @@ int main(int argc, char **argv)
                     folder_is_opened_in_the_order_of_nearness);
     g_test_add_func("/choose_target/folder_that_cannot_be_read_is_told",
                     folder_that_cannot_be_read_is_told);
+    g_test_add_func("/choose_target/folder_that_cannot_be_read_to_its_end_is_told",
+                    folder_that_cannot_be_read_to_its_end_is_told);
     return g_test_run();
 }
