@@ -391,6 +391,9 @@ bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **er
 /* Which of the keys are known (built with code present, or failed for good: compile errors). GHashTable
  * key -> struct kernel_row * without code; free with g_hash_table_unref. */
 GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error);
+/* All that configs of the campaign were built from, without code and each once, by architecture, file,
+ * entry and options. Those of configs that building refused are not among them. struct kernel_row *. */
+GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error);
 /* From wherever its code is, with its checksum verified: also STORE_ERROR_BLOBS and _DAMAGED. */
 struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error);
 /* What a kernel costs whoever has to compile and keep it. */

@@ -119,6 +119,34 @@ GHashTable *store_known_kernels(Store *store, const char *const *keys, int count
     return known;
 }
 
+GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('key', key, 'file', file, 'entry', entry, 'options', options,"
+        " 'arch', arch, 'toolchain', toolchain, 'toolchain_version', toolchain_version,"
+        " 'failure', failure, 'log', log, 'seconds', seconds, 'code_sha256', code_sha256,"
+        " 'built_by', built_by, 'registers', coalesce(registers, -1), 'spills', coalesce(spills, -1),"
+        " 'scratch_bytes', coalesce(scratch_bytes, -1), 'local_bytes', coalesce(local_bytes, -1))"
+        " FROM kernels WHERE key IN (SELECT unnest(string_to_array(keys, ',')) FROM rounds r,"
+        " unnest(r.kernel_keys) AS keys WHERE r.campaign_id = $1)"
+        " ORDER BY arch, file, entry, options, toolchain, toolchain_version, key",
+        "l", campaign);
+    if (rows == NULL)
+        return NULL;
+    GPtrArray *list = g_ptr_array_new_with_free_func(free_kernel);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        struct kernel_row *kernel = read_kernel(object, error);
+        if (kernel == NULL) {
+            g_ptr_array_unref(list);
+            return NULL;
+        }
+        g_ptr_array_add(list, kernel);
+    }
+    return list;
+}
+
 static void kernel_cost_free(gpointer data)
 {
     struct kernel_cost *cost = data;

@@ -95,7 +95,8 @@ like $output, qr/^net\S* +mixed +2 of 2 +0 +2 +0 /m, 'whatever is close, the dyn
 is scalar(grep { length > 120 } split /\n/, $output), 0, 'lines are short';
 
 for my $case (
-    [qr/two reports/, '--dynamic', '--rejected'],
+    [qr/reports of their own/, '--kernels', '--rejected'],
+    [qr/reports of their own/, '--dynamic', '--rejected'],
     [qr/belong to --dynamic/, '--cold'],
     [qr/belong to --dynamic/, '--within', '10'],
     [qr/belong to --dynamic/, '--compile-share', '0.5'],

@@ -75,6 +75,38 @@ static void test_build_only_campaign_is_done_when_built(void)
     farm_clear(&farm);
 }
 
+/* Each once, also where several configs use it, and no other campaign's. */
+static void test_kernels_of_a_campaign_are_listed(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    char key[65], text[] = "t", file[] = "b.cl", earlier[] = "a.cl";
+    farm_init(&farm, &(struct order){.jobs = 1, .build_only = true});
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    for (int i = 0; i < 3; i++) {
+        struct kernel_row row = {.key = key,
+                                 .file = i == 1 ? earlier : file,
+                                 .log = text,
+                                 .registers = 100 + i,
+                                 .code = g_bytes_new("code", 4)};
+        g_snprintf(key, sizeof key, "%064d", i);
+        g_assert_true(store_put_kernel(farm.store, &row, &error));
+        g_bytes_unref(row.code);
+    }
+    farm_built(&farm, job, 0); /* of kernels 0 and 0, 0 and 1 */
+    g_autoptr(GPtrArray) kernels = store_list_kernels(farm.store, farm.campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(kernels->len, ==, 2);
+    const struct kernel_row *first = kernels->pdata[0], *second = kernels->pdata[1];
+    g_assert_cmpstr(first->file, ==, "a.cl");
+    g_assert_cmpint(first->registers, ==, 101);
+    g_assert_cmpint(second->registers, ==, 100);
+    g_autoptr(GPtrArray) none = store_list_kernels(farm.store, farm.campaign + 1, &error);
+    g_assert_cmpuint(none->len, ==, 0);
+    job_free(job);
+    farm_clear(&farm);
+}
+
 /* More jobs than settling looks at. */
 static void test_last_job_of_many_ends_the_campaign(void)
 {
@@ -376,6 +408,7 @@ static const struct {
      test_spent_budget_gives_out_first_rounds_only},
     {"/campaigns/end/build_only_campaign_is_done_when_built",
      test_build_only_campaign_is_done_when_built},
+    {"/campaigns/kernels_are_listed", test_kernels_of_a_campaign_are_listed},
     {"/campaigns/end/last_job_of_many_ends_it", test_last_job_of_many_ends_the_campaign},
     {"/campaigns/end/claim_ends_one_that_nobody_settled",
      test_claim_ends_a_campaign_that_nobody_settled},
