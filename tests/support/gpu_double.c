@@ -53,9 +53,18 @@ BOTH(hipInit, cuInit, (unsigned flags))
     return flags == 0 ? OK : INVALID;
 }
 
-BOTH(hipDriverGetVersion, cuDriverGetVersion, (int *version))
+int cuDriverGetVersion(int *version);
+int cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    *version = 13020;
+    return OK;
+}
+
+/* Major and minor version have other places there. */
+int hipDriverGetVersion(int *version);
+int hipDriverGetVersion(int *version)
+{
+    *version = 60443483;
     return OK;
 }
 

@@ -8,8 +8,8 @@
 static const struct maker {
     const char *setting, *target, *second, *stack;
     const struct device_row *row;
-} cuda = {"SKIPJACK_CUDA", "sm_90_132_80g", "sm_90_132_1g", "cuda 13.0", &device_cuda},
-  hip = {"SKIPJACK_HIP", "gfx90a_xnack84", "gfx90a_xnack84", "hip 13.0", &device_hip};
+} cuda = {"SKIPJACK_CUDA", "sm_90_132_80g", "sm_90_132_1g", "cuda 13.2", &device_cuda},
+  hip = {"SKIPJACK_HIP", "gfx90a_xnack84", "gfx90a_xnack84", "hip 6.4", &device_hip};
 
 /* Each case is a process of its own: a library that is open stays so, and so does a fault. */
 static bool in_process(const struct maker *vendor, const char *wrong)

@@ -6,10 +6,9 @@
 
 #include "worker/device/gpu_api.h"
 
-#define SLICE_ALIGNMENT  256 /* what both vendors' allocations have at the least */
-#define ARGS_MAX         64  /* LAUNCH_ARGS_MAX of a solution */
-#define NON_BLOCKING     1   /* hipStreamNonBlocking, CU_STREAM_NON_BLOCKING */
-#define STACK_VERSION(v) (v) / 1000, (v) % 1000 / 10
+#define SLICE_ALIGNMENT 256 /* what both vendors' allocations have at the least */
+#define ARGS_MAX        64  /* LAUNCH_ARGS_MAX of a solution */
+#define NON_BLOCKING    1   /* hipStreamNonBlocking, CU_STREAM_NON_BLOCKING */
 
 struct gpu_device {
     struct device device; /* first */
@@ -111,6 +110,7 @@ static bool fill_target(struct gpu_device *d, hipDevice_t id, GError **error)
 
 static bool fill_info(struct gpu_device *d, hipDevice_t id, GError **error)
 {
+    const struct gpu_vendor *vendor = d->library->vendor;
     size_t bytes = 0;
     int version = 0;
 
@@ -121,8 +121,8 @@ static bool fill_info(struct gpu_device *d, hipDevice_t id, GError **error)
                "ask for the driver's version", error))
         return false;
     d->api->DeviceGetName(d->info.name, sizeof(d->info.name) - 1, id);
-    g_snprintf(d->info.stack, sizeof(d->info.stack), "%s %d.%d", d->library->vendor->name,
-               STACK_VERSION(version));
+    g_snprintf(d->info.stack, sizeof(d->info.stack), "%s %d.%d", vendor->name,
+               version / vendor->major_unit, version % vendor->major_unit / vendor->minor_unit);
     d->info.memory_bytes = d->info.largest_bytes = (int64_t)bytes;
     d->info.slice_alignment = SLICE_ALIGNMENT;
     return true;

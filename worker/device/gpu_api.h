@@ -68,6 +68,7 @@ struct gpu_vendor {
     const char *libraries; /* by commas, the newest first */
     const char *origin;    /* what brings them */
     int attributes[GPU_ATTRIBUTE_COUNT];
+    int major_unit, minor_unit; /* of the number that a version is: CUDA's 12040 is 12.4 */
     /* Makes the device the process's own, in a context that lives as long as the process. */
     bool (*enter)(const struct gpu_library *library, hipDevice_t id, GError **error);
     /* Vendor, architecture, features, and the memory where the target's name has it. */
