@@ -319,6 +319,24 @@ static void campaigns_are_gathered_as_they_go(void)
     farm_clear(&farm);
 }
 
+/* Jobs that end while the campaign is read: it is done, but not all of it was seen. */
+static void campaign_that_ends_meanwhile_is_gathered_again(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 2});
+    farm_work(&farm, 0, false, 1);
+    farm_work(&farm, 0, false, 1);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    g_assert_true(
+        store_do(farm.store, &error, "SELECT mark_gathered($1, 1, '[]')", "l", farm.campaign));
+    g_assert_no_error(error);
+    gather(farm.store);
+    role_expect_count(farm.store, WINNERS, "ConvTest 0,0, ConvTest 0,0");
+    role_expect_count(farm.store, "SELECT ends || ' ' || final FROM winner_marks", "2 true");
+    farm_clear(&farm);
+}
+
 static void golden_winners_follow_the_version(void)
 {
     struct farm farm;
@@ -417,6 +435,8 @@ int main(int argc, char **argv)
                     fastest_of_all_campaigns_counts);
     g_test_add_func("/winners/gather/campaigns_are_gathered_as_they_go",
                     campaigns_are_gathered_as_they_go);
+    g_test_add_func("/winners/gather/a_campaign_that_ends_meanwhile_is_gathered_again",
+                    campaign_that_ends_meanwhile_is_gathered_again);
     g_test_add_func("/winners/gather/golden_ones_follow_the_version",
                     golden_winners_follow_the_version);
     g_test_add_func("/winners/gather/upkeep_does_it", upkeep_gathers);
