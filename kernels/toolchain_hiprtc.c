@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "kernels/amd_object.h"
+#include "kernels/compiler_run.h"
 #include "kernels/toolchain_rows.h"
 
 /* Behind GLib's headers, which cannot be read once HIP has made a macro of __noinline__. */
@@ -74,8 +75,10 @@ static GMutex lock;
  * library's locks held. */
 static GMutex compiling;
 static struct hiprtc library;
-static const char *library_version; /* interned; NULL until it is open */
-static GHashTable *verdicts;        /* a target's name -> struct verdict * */
+static int (*library_setenv)(const char *name, const char *value,
+                             int overwrite); /* its C library's */
+static const char *library_version;          /* interned; NULL until it is open */
+static GHashTable *verdicts;                 /* a target's name -> struct verdict * */
 
 /* ---- the library ---- */
 
@@ -148,6 +151,7 @@ static bool library_open(GError **error)
         dlclose(handle);
         return false;
     }
+    *(void **)&library_setenv = dlsym(handle, "setenv");
     version = version_text(handle);
     library_version = g_intern_string(version);
     verdicts = g_hash_table_new(g_str_hash, g_str_equal);
@@ -232,7 +236,7 @@ static char *release_of(GBytes *code)
 }
 
 /* In the trial's process: answers "+" and the release, or "-" and the reason. */
-static _Noreturn void trial_run(int out, const char *target, pid_t parent)
+static _Noreturn void trial_run(int out, const char *target, const char *files, pid_t parent)
 {
     int nowhere = open("/dev/null", O_RDWR);
     hiprtcResult status;
@@ -248,6 +252,8 @@ static _Noreturn void trial_run(int out, const char *target, pid_t parent)
     signal(SIGABRT, SIG_DFL);
     signal(SIGALRM, SIG_DFL);
     alarm(TRIAL_SECONDS);
+    if (library_setenv)
+        library_setenv("TMPDIR", files, 1);
     status = run(TRIAL, "", target, &code, &log);
     if (code)
         answer = g_strconcat("+", release_of(code), NULL);
@@ -281,12 +287,15 @@ static bool trial_start(const char *target, char answer[ANSWER_MAX], int *status
 {
     int ends[2];
     pid_t parent = getpid(), pid = -1;
+    g_auto(CompilerRun) run = {0}; /* its folder takes what an aborted trial leaves */
 
+    if (!compiler_run_open(&run, error))
+        return false;
     if (pipe2(ends, O_CLOEXEC) == 0) {
         g_mutex_lock(&compiling);
         pid = fork();
         if (pid == 0)
-            trial_run(ends[1], target, parent);
+            trial_run(ends[1], target, run.folder, parent);
         g_mutex_unlock(&compiling);
         close(ends[1]);
         if (pid > 0)
