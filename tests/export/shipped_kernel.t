@@ -100,6 +100,17 @@ is $status, 1, 'a solver that the file has no entry of';
 like $text, qr/no entry of None/, 'is named';
 ($text, $status) = run("'$folder/run' '$db' 1-1-1-1x1-1-1-1-1-0x0-1x1-1x1-0-NCHW-FP32-F");
 is $status, 1, 'a problem that is not held';
-($text, $status) = run("'$folder/run' '$db'");
-is $status, 2, 'wrong usage';
+# By key and solver: one that needs a workspace.
+my ($needy, $hungry);
+for my $key (sort keys %keys) {
+    my ($out) = run("'$program' lookup --json '$db' '$key'");
+    for (grep { $_->{workspace_bytes} > 0 } @{decode_json($out)->{entries}}) { ($needy, $hungry) = ($key, $_->{solver}) }
+}
+($text, $status) = run("'$folder/run' '$db' '$needy' --solver '$hungry' --workspace 0");
+is $status, 1, 'a solver that needs more workspace than there is';
+like $text, qr/no entry of $hungry within the workspace/, 'is no answer';
+for my $words ('', "'$one' --workspace 1e9", "'$one' --workspace -1", "'$one' --workspace ''", "'$one' --device first") {
+    ($text, $status) = run("'$folder/run' '$db' $words");
+    is $status, 2, "wrong usage: $words";
+}
 done_testing;

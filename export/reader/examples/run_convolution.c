@@ -271,6 +271,17 @@ static void usage(void)
     exit(2);
 }
 
+/* Digits alone. */
+static uint64_t read_number(const char *text, uint64_t most)
+{
+    char *end = NULL;
+    uint64_t number = strtoull(text, &end, 10);
+    if (strspn(text, "0123456789") != strlen(text) || end == text || number > most) {
+        usage();
+    }
+    return number;
+}
+
 static struct wish read_wish(int argc, char **argv)
 {
     struct wish wish = {.workspace_bytes = UINT64_MAX};
@@ -283,9 +294,9 @@ static struct wish read_wish(int argc, char **argv)
         } else if (strcmp(argv[i], "--solver") == 0 && has_value) {
             wish.solver = argv[++i];
         } else if (strcmp(argv[i], "--workspace") == 0 && has_value) {
-            wish.workspace_bytes = strtoull(argv[++i], NULL, 10);
+            wish.workspace_bytes = read_number(argv[++i], UINT64_MAX);
         } else if (strcmp(argv[i], "--device") == 0 && has_value) {
-            wish.device = atoi(argv[++i]);
+            wish.device = (int)read_number(argv[++i], INT32_MAX);
         } else if (argv[i][0] != '-' && taken < 2) {
             *words[taken++] = argv[i];
         } else {
@@ -313,11 +324,12 @@ static struct skipjackdb_entry find_entry(const skipjackdb *db, const struct wis
     }
     want(skipjackdb_entries(db, number, entries, sizeof *entries, 1024, &count), wish->key);
     for (size_t i = 0; i < count && i < 1024; i++) {
-        if (strcmp(entries[i].solver, wish->solver) == 0) {
+        if (strcmp(entries[i].solver, wish->solver) == 0 &&
+            entries[i].workspace_bytes <= wish->workspace_bytes) {
             return entries[i];
         }
     }
-    fail("%s: the file has no entry of %s", wish->key, wish->solver);
+    fail("%s: the file has no entry of %s within the workspace", wish->key, wish->solver);
 }
 
 static void print_text(const char *text)
