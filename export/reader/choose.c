@@ -181,6 +181,14 @@ static int pick(const struct question *question, const struct source *source,
     return SKIPJACKDB_NOT_FOUND;
 }
 
+static int ask_solved(const struct question *question, const struct source *source,
+                      struct skipjackdb_choice *choice)
+{
+    struct sjdb_candidates list;
+    int code = sjdb_candidates_solved(source->db, question->problem, &list);
+    return code == SKIPJACKDB_OK ? pick(question, source, &list, choice) : code;
+}
+
 /* Asks databases in their order, exactly or for what is near. */
 static int ask_dbs(const struct question *question, bool exact, size_t first, size_t end,
                    struct skipjackdb_choice *choice)
@@ -199,6 +207,9 @@ static int ask_dbs(const struct question *question, bool exact, size_t first, si
                      : sjdb_candidates_near(source.db, question->problem, &list);
         if (code == SKIPJACKDB_OK) {
             code = pick(question, &source, &list, choice);
+        }
+        if (code == SKIPJACKDB_NOT_FOUND && exact) {
+            code = ask_solved(question, &source, choice);
         }
         if (code == SKIPJACKDB_DAMAGED) {
             choice->db = i;

@@ -54,6 +54,10 @@ struct sjdb_candidates {
 /* The entries of a problem of the database, by their times. */
 int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                           struct sjdb_candidates *found);
+/* Those that the file says how to run the problem by, also beside its entries: it has no times of them, or only of
+ * the fastest. In their order in the file. */
+int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                           struct sjdb_candidates *found);
 /* The solvers of the nearest problems, by their votes. */
 int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                          struct sjdb_candidates *found);

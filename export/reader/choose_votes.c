@@ -32,13 +32,13 @@ static int read_entries(const struct skipjackdb *db, uint64_t number,
     return code;
 }
 
-/* A file may say how to run a problem that it has no times of. */
-static int add_solutions(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
-                         struct sjdb_candidates *found)
+int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                           struct sjdb_candidates *found)
 {
     struct skipjackdb_solution solutions[SJDB_CANDIDATES];
     uint64_t number = 0;
     size_t count = 0;
+    found->count = 0;
     int code = skipjackdb_solved_find(db, problem, &number);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_solutions(db, number, solutions, sizeof solutions[0], SJDB_CANDIDATES,
@@ -65,9 +65,6 @@ int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_p
     size_t count = 0;
     found->count = 0;
     int code = skipjackdb_find(db, problem, &number);
-    if (code == SKIPJACKDB_NOT_FOUND) {
-        return add_solutions(db, problem, found);
-    }
     if (code == SKIPJACKDB_OK) {
         code = read_entries(db, number, entries, &count);
     }

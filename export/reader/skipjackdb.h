@@ -388,7 +388,7 @@ struct skipjackdb_choice {
     uint32_t revision, flags;
     /* Where it comes from: which database, which of its problems, and how far that is from the one asked
      * for, 0 where it is the same. An estimate comes from none: db is then the number of databases. A
-     * problem with launches but no entries has no number: SKIPJACKDB_UNKNOWN. */
+     * solver with launches but no entry is of no such number: SKIPJACKDB_UNKNOWN. */
     uint64_t db, problem;
     double distance;
 };

@@ -232,6 +232,40 @@ static void problem_with_launches_alone_is_held(void)
     skipjackdb_close(db);
 }
 
+/* Entries are the fastest few; how to run the problem is held of every solver. */
+static void solver_beyond_the_entries_goes_before_what_is_near(void)
+{
+    static const struct sjdb_find_entry fastest = {"ConvA", "AlgoA", NULL, 1, 100};
+    static const struct {
+        uint64_t workspace_bytes;
+        const char *solver;
+        int how;
+    } cases[] = {
+        {100, "ConvA", SKIPJACKDB_EXACT},
+        {99, "ConvB", SKIPJACKDB_EXACT},
+        {50, "ConvB", SKIPJACKDB_EXACT},
+        {49, "ConvC", SKIPJACKDB_NEAREST},
+    };
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(SjdbWriter) writer = make_writer(folder);
+    struct problem asked;
+    g_assert_true(problem_key_parse(ASKED, &asked, NULL));
+    g_assert_true(sjdb_writer_add_find(writer, &asked, &fastest, 1, NULL));
+    add_solution(writer, ASKED, "ConvB", "");
+    skipjackdb *db = finish(folder, writer);
+    struct skipjackdb_problem problem = problem_of(ASKED);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct skipjackdb_choice choice = {.size = sizeof choice};
+        struct skipjackdb_rules rules = {.size = sizeof rules,
+                                         .workspace_bytes = cases[i].workspace_bytes};
+        g_assert_cmpint(skipjackdb_choose(&db, 1, &problem, &rules, &choice, NULL), ==,
+                        SKIPJACKDB_OK);
+        g_assert_cmpstr(choice.solver, ==, cases[i].solver);
+        g_assert_cmpint(choice.how, ==, cases[i].how);
+    }
+    skipjackdb_close(db);
+}
+
 static void estimates_are_asked_last(void)
 {
     static const char *const solvers[] = {"Never", "Mine", "ConvA", "Mine"};
@@ -408,6 +442,8 @@ int main(int argc, char **argv)
     g_test_add_func("/choose/estimates_are_asked_last", estimates_are_asked_last);
     g_test_add_func("/choose/highest_of_many_estimates_is_found",
                     highest_of_many_estimates_is_found);
+    g_test_add_func("/choose/solver_beyond_the_entries_goes_before_what_is_near",
+                    solver_beyond_the_entries_goes_before_what_is_near);
     g_test_add_func("/choose/impossible_arguments_are_refused", impossible_arguments_are_refused);
     g_test_add_func("/choose/later_headers_fields_become_zero", later_headers_fields_become_zero);
     g_test_add_func("/choose/damage_is_told_with_the_database", damage_is_told_with_the_database);
