@@ -2,16 +2,6 @@
 
 #include <string.h>
 
-/* Items from first on; of answers, first is the last one and 1. */
-struct extent {
-    guint32 first, count;
-};
-
-struct answer {
-    guint32 choice, value;
-    guint32 next; /* of the problem, and 1; 0 for none */
-};
-
 /* A problem in the order of the file. */
 struct record {
     guint32 shape, variant; /* ranks */
@@ -30,102 +20,10 @@ struct writing {
     GArray *records;                                    /* struct record */
 };
 
-void sjdb_set_builder_init(struct sjdb_set_builder *builder)
-{
-    sjdb_rows_init(&builder->shapes, SJDB_SHAPE_FIELDS);
-    sjdb_rows_init(&builder->variants, SJDB_VARIANT_FIELDS);
-    sjdb_rows_init(&builder->choices, CHOICE_FIELDS);
-    sjdb_rows_init(&builder->problems, 2);
-    builder->extents = g_array_new(FALSE, TRUE, sizeof(struct extent));
-    builder->items = g_array_new(FALSE, FALSE, sizeof(struct sjdb_set_item));
-    builder->answers = g_array_new(FALSE, FALSE, sizeof(struct answer));
-}
-
-void sjdb_set_builder_clear(struct sjdb_set_builder *builder)
-{
-    sjdb_rows_clear(&builder->shapes);
-    sjdb_rows_clear(&builder->variants);
-    sjdb_rows_clear(&builder->choices);
-    sjdb_rows_clear(&builder->problems);
-    g_clear_pointer(&builder->extents, g_array_unref);
-    g_clear_pointer(&builder->items, g_array_unref);
-    g_clear_pointer(&builder->answers, g_array_unref);
-}
-
-/* ---- adding ---- */
-
-/* The problem, which has nothing yet where it is new. */
-static guint32 add_problem(struct sjdb_set_builder *builder,
-                           const struct skipjackdb_problem *problem, uint64_t epilogue)
-{
-    uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS];
-    sjdb_shape_fields(problem, shape);
-    sjdb_variant_fields(problem, epilogue, variant);
-    const uint64_t both[] = {sjdb_rows_add(&builder->shapes, shape),
-                             sjdb_rows_add(&builder->variants, variant)};
-    guint32 id = sjdb_rows_add(&builder->problems, both);
-    if (id >= builder->extents->len) {
-        g_array_set_size(builder->extents, id + 1);
-    }
-    return id;
-}
-
-void sjdb_set_add(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
-                  uint64_t epilogue, const struct sjdb_set_item *items, gsize count)
-{
-    guint32 id = add_problem(builder, problem, epilogue);
-    struct extent *extent = &g_array_index(builder->extents, struct extent, id);
-    if (extent->count > 0 && !builder->twice) {
-        builder->twice = true;
-        builder->first_twice = id;
-    }
-    *extent = (struct extent){builder->items->len, (guint32)count};
-    g_array_append_vals(builder->items, items, (guint)count);
-}
-
-bool sjdb_set_find_place(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
-                         uint64_t epilogue, guint32 solver, struct sjdb_set_place *place)
-{
-    const uint64_t choice[CHOICE_FIELDS] = {[CHOICE_SOLVER] = solver};
-    place->problem = add_problem(builder, problem, epilogue);
-    const struct extent *extent = &g_array_index(builder->extents, struct extent, place->problem);
-    if (extent->count >= SJDB_LIST_MAX) {
-        return false;
-    }
-    place->choice = sjdb_rows_add(&builder->choices, choice);
-    for (guint32 at = extent->first; at > 0;) {
-        const struct answer *answer = &g_array_index(builder->answers, struct answer, at - 1);
-        if (answer->choice == place->choice) {
-            return false;
-        }
-        at = answer->next;
-    }
-    return true;
-}
-
-void sjdb_set_answer(struct sjdb_set_builder *builder, const struct sjdb_set_place *place,
-                     guint32 value)
-{
-    struct extent *extent = &g_array_index(builder->extents, struct extent, place->problem);
-    const struct answer answer = {place->choice, value, extent->first};
-    g_array_append_val(builder->answers, answer);
-    extent->first = builder->answers->len;
-    extent->count++;
-}
-
 /* ---- what was added, by ranks ---- */
 
-static struct sjdb_set_item item_at(const struct writing *writing, guint32 at)
+static struct sjdb_set_item renamed(const struct writing *writing, struct sjdb_set_item item)
 {
-    const struct sjdb_set_builder *builder = writing->builder;
-    struct sjdb_set_item item = {0};
-    if (at < builder->items->len) {
-        item = g_array_index(builder->items, struct sjdb_set_item, at);
-    } else {
-        const struct answer *answer = &g_array_index(builder->answers, struct answer, at);
-        item.choice = answer->choice;
-        item.value = answer->value;
-    }
     item.choice = g_array_index(writing->choice_rank, guint32, item.choice);
     if (writing->values != NULL) {
         item.value = g_array_index(writing->values, guint32, item.value);
@@ -141,21 +39,20 @@ static gint compare_choices(gconstpointer a, gconstpointer b)
 }
 
 /* Those of a problem; answers by solver, of which their choices alone differ. */
-static void take_items(const struct writing *writing, guint32 problem, GArray *items)
+static bool take_items(const struct writing *writing, guint32 problem, GArray *items,
+                       GError **error)
 {
-    const struct sjdb_set_builder *builder = writing->builder;
-    const struct extent *extent = &g_array_index(builder->extents, struct extent, problem);
-    bool answers = builder->answers->len > 0;
-    guint32 at = answers ? extent->first - 1 : extent->first;
-    g_array_set_size(items, 0);
-    for (guint32 i = 0; i < extent->count; i++) {
-        struct sjdb_set_item item = item_at(writing, at);
-        g_array_append_val(items, item);
-        at = answers ? g_array_index(builder->answers, struct answer, at).next - 1 : at + 1;
+    if (!sjdb_set_items(writing->builder, problem, items, error)) {
+        return false;
     }
-    if (answers) {
+    for (guint i = 0; i < items->len; i++) {
+        struct sjdb_set_item *item = &g_array_index(items, struct sjdb_set_item, i);
+        *item = renamed(writing, *item);
+    }
+    if (writing->builder->answers->len > 0) {
         g_array_sort(items, compare_choices);
     }
+    return true;
 }
 
 /* ---- order ---- */
@@ -355,22 +252,32 @@ static void write_lists(const struct writing *writing, const struct sjdb_lists *
 }
 
 /* How each choice's values are kept. */
-static struct sjdb_column *make_codings(const struct writing *writing)
+struct codings {
+    const struct writing *writing;
+    struct sjdb_column *columns; /* by rank */
+};
+
+static void add_to_coding(void *data, const struct sjdb_set_item *item)
 {
+    const struct codings *codings = data;
+    struct sjdb_set_item added = renamed(codings->writing, *item);
+    sjdb_column_add(&codings->columns[added.choice], added.value);
+}
+
+static bool make_codings(const struct writing *writing, struct sjdb_column *columns, GError **error)
+{
+    struct codings codings = {writing, columns};
     guint choices = writing->choice_order->len;
-    guint32 items = MAX(writing->builder->items->len, writing->builder->answers->len);
-    struct sjdb_column *codings = g_new0(struct sjdb_column, choices + 1);
     for (guint i = 0; i < choices; i++) {
-        sjdb_column_init(&codings[i]);
+        sjdb_column_init(&columns[i]);
     }
-    for (guint32 i = 0; i < items; i++) {
-        struct sjdb_set_item item = item_at(writing, i);
-        sjdb_column_add(&codings[item.choice], item.value);
+    if (!sjdb_set_each(writing->builder, add_to_coding, &codings, error)) {
+        return false;
     }
     for (guint i = 0; i < choices; i++) {
-        sjdb_column_choose(&codings[i]);
+        sjdb_column_choose(&columns[i]);
     }
-    return codings;
+    return true;
 }
 
 static void free_codings(struct sjdb_column *codings, guint count)
@@ -437,57 +344,84 @@ static void append_payload(const struct writing *writing, const GArray *items,
     }
 }
 
-static void write_problems(const struct writing *writing, const struct sjdb_column *codings)
-{
+/* What the file says of each problem, in the order of the records. */
+struct problem_columns {
     struct sjdb_lists lists;
     struct sjdb_bits payload;
+    GArray *starts, *numbers, *list_bits; /* uint64_t */
+};
+
+static bool add_problems(const struct writing *writing, const struct sjdb_column *codings,
+                         struct problem_columns *columns, GError **error)
+{
     g_autoptr(GArray) items = g_array_new(FALSE, FALSE, sizeof(struct sjdb_set_item));
     g_autoptr(GArray) choices = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    for (guint i = 0; i < writing->records->len; i++) {
+        guint32 problem = g_array_index(writing->records, struct record, i).problem;
+        uint64_t begin = columns->payload.count;
+        if (!take_items(writing, problem, items, error)) {
+            return false;
+        }
+        if (i % SJDB_PAYLOAD_STEP == 0) {
+            g_array_append_val(columns->starts, begin);
+        }
+        append_payload(writing, items, codings, choices, &columns->payload);
+        uint64_t list = sjdb_lists_add(&columns->lists,
+                                       (const uint64_t *)(const void *)choices->data, choices->len);
+        uint64_t bits = columns->payload.count - begin;
+        g_array_append_val(columns->numbers, list);
+        if (list == columns->list_bits->len) {
+            g_array_append_val(columns->list_bits, bits);
+        }
+    }
+    sjdb_bits_end(&columns->payload);
+    return true;
+}
+
+static bool write_problems(const struct writing *writing, const struct sjdb_column *codings,
+                           GError **error)
+{
     g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) list_bits = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    sjdb_lists_init(&lists);
-    sjdb_bits_init(&payload, writing->file);
-    for (guint i = 0; i < writing->records->len; i++) {
-        uint64_t begin = payload.count;
-        if (i % SJDB_PAYLOAD_STEP == 0) {
-            g_array_append_val(starts, begin);
-        }
-        take_items(writing, g_array_index(writing->records, struct record, i).problem, items);
-        append_payload(writing, items, codings, choices, &payload);
-        uint64_t list =
-            sjdb_lists_add(&lists, (const uint64_t *)(const void *)choices->data, choices->len);
-        uint64_t bits = payload.count - begin;
-        g_array_append_val(numbers, list);
-        if (list == list_bits->len) {
-            g_array_append_val(list_bits, bits);
-        }
+    struct problem_columns columns = {.starts = starts, .numbers = numbers, .list_bits = list_bits};
+    struct sjdb_bits *payload = &columns.payload;
+    sjdb_lists_init(&columns.lists);
+    sjdb_bits_init(payload, writing->file);
+    bool done = add_problems(writing, codings, &columns, error);
+    if (done) {
+        write_lists(writing, &columns.lists, SJDB_LIST_STARTS);
+        sjdb_file_add_array(writing->file, writing->base + SJDB_LIST_BITS, list_bits);
+        sjdb_file_add_array(writing->file, writing->base + SJDB_PROBLEM_LISTS, numbers);
+        sjdb_file_add_array(writing->file, writing->base + SJDB_PAYLOAD_STARTS, starts);
+        sjdb_file_add_bits(writing->file, writing->base + SJDB_PAYLOAD, payload, 1, payload->count);
     }
-    sjdb_bits_end(&payload);
-    write_lists(writing, &lists, SJDB_LIST_STARTS);
-    sjdb_file_add_array(writing->file, writing->base + SJDB_LIST_BITS, list_bits);
-    sjdb_file_add_array(writing->file, writing->base + SJDB_PROBLEM_LISTS, numbers);
-    sjdb_file_add_array(writing->file, writing->base + SJDB_PAYLOAD_STARTS, starts);
-    sjdb_file_add_bits(writing->file, writing->base + SJDB_PAYLOAD, &payload, 1, payload.count);
-    sjdb_bits_clear(&payload);
-    sjdb_lists_clear(&lists);
+    sjdb_bits_clear(payload);
+    sjdb_lists_clear(&columns.lists);
+    return done;
 }
 
-static void write_sections(const struct writing *writing)
+static bool write_sections(const struct writing *writing, GError **error)
 {
     struct sjdb_lists sets;
     guint choices = writing->choice_order->len;
-    struct sjdb_column *codings = make_codings(writing);
+    struct sjdb_column *codings = g_new0(struct sjdb_column, choices + 1);
+    bool done = make_codings(writing, codings, error);
     sjdb_lists_init(&sets);
-    write_buckets(writing);
-    write_shapes(writing, &sets);
-    write_variants(writing);
-    write_lists(writing, &sets, SJDB_SET_STARTS);
-    write_problems(writing, codings);
-    write_choices(writing);
-    write_codings(writing, codings);
+    if (done) {
+        write_buckets(writing);
+        write_shapes(writing, &sets);
+        write_variants(writing);
+        write_lists(writing, &sets, SJDB_SET_STARTS);
+        done = write_problems(writing, codings, error);
+    }
+    if (done) {
+        write_choices(writing);
+        write_codings(writing, codings);
+    }
     sjdb_lists_clear(&sets);
     free_codings(codings, choices);
+    return done;
 }
 
 bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
@@ -504,11 +438,11 @@ bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming
         .builder = builder, .times = times, .values = renaming->values, .base = base, .file = file};
     rename_all(builder, renaming);
     put_in_order(&writing);
-    write_sections(&writing);
+    bool done = write_sections(&writing, error);
     g_clear_pointer(&writing.shape_order, g_array_unref);
     g_clear_pointer(&writing.variant_order, g_array_unref);
     g_clear_pointer(&writing.choice_order, g_array_unref);
     g_clear_pointer(&writing.choice_rank, g_array_unref);
     g_clear_pointer(&writing.records, g_array_unref);
-    return true;
+    return done;
 }

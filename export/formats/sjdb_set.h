@@ -15,20 +15,28 @@ struct sjdb_set_item {
     double time_ms;
 };
 
+/* Of items, first is the number of the problem's first one; of answers, its last one's and 1. */
+struct sjdb_set_extent {
+    guint32 first, count;
+};
+
 /* Texts and solvers by the ids that they have while the file is made. */
 struct sjdb_set_builder {
     struct sjdb_rows shapes, variants, choices;
     struct sjdb_rows problems; /* of a shape and a variant */
-    GArray *extents;           /* which items or answers each has */
-    GArray *items;             /* struct sjdb_set_item, of each problem in a row */
-    GArray *answers;           /* in place of items: each leads to the problem's one before it */
+    GArray *extents;           /* struct sjdb_set_extent, by problem */
+    Spool *items;              /* struct sjdb_set_item, of each problem in a row */
+    guint32 item_count;
+    GArray *answers; /* in place of items: each leads to the problem's one before it */
     bool twice;
     guint32 first_twice; /* the problem that was added twice */
+    GError *error;       /* the first one of the spool */
 };
 /* Fields of a choice. "none" of a text is 0; others are 1 and its id. */
 enum { CHOICE_SOLVER, CHOICE_ALGORITHM, CHOICE_LIBRARY, CHOICE_IDLE, CHOICE_FIELDS };
 
-void sjdb_set_builder_init(struct sjdb_set_builder *builder);
+/* Items wait in a temporary file beside the path; where they cannot, sjdb_set_each() fails. */
+void sjdb_set_builder_init(struct sjdb_set_builder *builder, const char *path);
 void sjdb_set_builder_clear(struct sjdb_set_builder *builder);
 /* Items stay in this order. */
 void sjdb_set_add(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
@@ -43,6 +51,14 @@ bool sjdb_set_find_place(struct sjdb_set_builder *builder, const struct skipjack
                          uint64_t epilogue, guint32 solver, struct sjdb_set_place *place);
 void sjdb_set_answer(struct sjdb_set_builder *builder, const struct sjdb_set_place *place,
                      guint32 value);
+
+/* Calls back for each item that was added, in any order; answers are items without a time. */
+bool sjdb_set_each(const struct sjdb_set_builder *builder,
+                   void (*take)(void *data, const struct sjdb_set_item *item), void *data,
+                   GError **error);
+/* items becomes a problem's own: in their order, answers in any. */
+bool sjdb_set_items(const struct sjdb_set_builder *builder, guint32 problem, GArray *items,
+                    GError **error);
 
 /* What ids become in the file. */
 struct sjdb_renaming {

@@ -1,5 +1,7 @@
 #include "export/formats/sjdb_time.h"
 
+#include "export/formats/sjdb_rows.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -7,10 +9,8 @@
  * under a millisecond. */
 #define USUAL_DIGITS 6
 
-struct tally {
-    int digits;
-    uint64_t count, first, last;
-};
+/* Rare times that may wait to be made distinct. */
+#define RARE_WAIT 1024
 
 static uint64_t bits_of(double value)
 {
@@ -50,7 +50,7 @@ static bool as_decimal(double value, int *digits, uint64_t *mantissa)
 
 static gint by_count(gconstpointer a, gconstpointer b, gpointer unused)
 {
-    const struct tally *one = a, *other = b;
+    const struct sjdb_tally *one = a, *other = b;
     (void)unused;
     if (one->count != other->count) {
         return one->count > other->count ? -1 : 1;
@@ -58,28 +58,32 @@ static gint by_count(gconstpointer a, gconstpointer b, gpointer unused)
     return one->digits - other->digits;
 }
 
-/* What was seen at each number of digits; the most frequent first. */
-static void count_digits(const double *values, gsize count, struct tally *tallies)
+void sjdb_times_init(struct sjdb_times *times)
 {
+    memset(times, 0, sizeof *times);
+    times->rare = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    times->rare_limit = RARE_WAIT;
     for (int d = 0; d <= SJDB_DIGITS_MAX; d++) {
-        tallies[d] = (struct tally){d, 0, UINT64_MAX, 0};
+        times->tallies[d] = (struct sjdb_tally){d, 0, UINT64_MAX, 0};
     }
-    for (gsize i = 0; i < count; i++) {
-        int digits = 0;
-        uint64_t mantissa = 0;
-        if (as_decimal(values[i], &digits, &mantissa)) {
-            struct tally *tally = &tallies[digits];
-            tally->count++;
-            tally->first = MIN(tally->first, mantissa);
-            tally->last = MAX(tally->last, mantissa);
-        }
+}
+
+void sjdb_times_count(struct sjdb_times *times, double value)
+{
+    int digits = 0;
+    uint64_t mantissa = 0;
+    times->counted++;
+    if (as_decimal(value, &digits, &mantissa)) {
+        struct sjdb_tally *tally = &times->tallies[digits];
+        tally->count++;
+        tally->first = MIN(tally->first, mantissa);
+        tally->last = MAX(tally->last, mantissa);
     }
-    g_qsort_with_data(tallies, SJDB_DIGITS_MAX + 1, sizeof *tallies, by_count, NULL);
 }
 
 /* How many of the ranges are worth having: each widens all codes, and saves its own times a double
  * each. */
-static int best_count(const struct tally *tallies, gsize count)
+static int best_count(const struct sjdb_tally *tallies, uint64_t count)
 {
     uint64_t codes = 0, rare = count;
     double least = INFINITY;
@@ -122,31 +126,11 @@ static gint by_bits(gconstpointer a, gconstpointer b)
     return (one > other) - (one < other);
 }
 
-static void collect_rare(struct sjdb_times *times, const double *values, gsize count)
+void sjdb_times_choose(struct sjdb_times *times)
 {
-    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    for (gsize i = 0; i < count; i++) {
-        uint64_t code = 0, bits = bits_of(values[i]);
-        if (!range_code(times, values[i], &code)) {
-            g_array_append_val(all, bits);
-        }
-    }
-    g_array_sort(all, by_bits);
-    for (guint i = 0; i < all->len; i++) {
-        uint64_t bits = g_array_index(all, uint64_t, i);
-        if (i == 0 || bits != g_array_index(all, uint64_t, i - 1)) {
-            g_array_append_val(times->rare, bits);
-        }
-    }
-}
-
-void sjdb_times_init(struct sjdb_times *times, const double *values, gsize count)
-{
-    struct tally tallies[SJDB_DIGITS_MAX + 1];
-    memset(times, 0, sizeof *times);
-    times->rare = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    count_digits(values, count, tallies);
-    times->count = best_count(tallies, count);
+    struct sjdb_tally *tallies = times->tallies;
+    g_qsort_with_data(tallies, SJDB_DIGITS_MAX + 1, sizeof *tallies, by_count, NULL);
+    times->count = best_count(tallies, times->counted);
     for (int i = 0; i < times->count; i++) {
         times->ranges[i].digits = tallies[i].digits;
         times->ranges[i].first = tallies[i].first;
@@ -154,7 +138,24 @@ void sjdb_times_init(struct sjdb_times *times, const double *values, gsize count
         times->ranges[i].first_code = times->first_rare;
         times->first_rare += tallies[i].last - tallies[i].first + 1;
     }
-    collect_rare(times, values, count);
+}
+
+void sjdb_times_keep(struct sjdb_times *times, double value)
+{
+    uint64_t code = 0, bits = bits_of(value);
+    if (range_code(times, value, &code)) {
+        return;
+    }
+    g_array_append_val(times->rare, bits);
+    if (times->rare->len >= times->rare_limit) {
+        sjdb_make_distinct(times->rare);
+        times->rare_limit = MAX(RARE_WAIT, 2 * times->rare->len);
+    }
+}
+
+void sjdb_times_end(struct sjdb_times *times)
+{
+    sjdb_make_distinct(times->rare);
     uint64_t codes = times->first_rare + times->rare->len;
     times->width = sjdb_bits_for(codes > 0 ? codes - 1 : 0);
 }

@@ -80,9 +80,9 @@ SjdbWriter *sjdb_writer_new(const char *path)
     names_init(&writer->texts);
     names_init(&writer->solvers);
     writer->facts = g_array_new(FALSE, TRUE, sizeof(struct solver_facts));
-    sjdb_set_builder_init(&writer->find);
-    sjdb_set_builder_init(&writer->perf);
-    sjdb_set_builder_init(&writer->solved);
+    sjdb_set_builder_init(&writer->find, path);
+    sjdb_set_builder_init(&writer->perf, path);
+    sjdb_set_builder_init(&writer->solved, path);
     sjdb_kernels_init(&writer->kernels, path);
     sjdb_recipes_init(&writer->recipes, path);
     writer->path = g_strdup(path);
@@ -303,18 +303,39 @@ static void write_solvers(SjdbWriter *writer, const GArray *order, const GArray 
     sjdb_file_add_array(file, SJDB_SOLVER_FLAGS, flags);
 }
 
+static void count_time(void *times, const struct sjdb_set_item *item)
+{
+    sjdb_times_count(times, item->time_ms);
+}
+
+static void keep_time(void *times, const struct sjdb_set_item *item)
+{
+    sjdb_times_keep(times, item->time_ms);
+}
+
+static bool make_times(const SjdbWriter *writer, struct sjdb_times *times, GError **error)
+{
+    if (!sjdb_set_each(&writer->find, count_time, times, error)) {
+        return false;
+    }
+    sjdb_times_choose(times);
+    if (!sjdb_set_each(&writer->find, keep_time, times, error)) {
+        return false;
+    }
+    sjdb_times_end(times);
+    return true;
+}
+
 static bool write_find(SjdbWriter *writer, const struct sjdb_renaming *renaming, SjdbFile *file,
                        GError **error)
 {
     struct sjdb_times times;
-    const GArray *items = writer->find.items;
-    g_autofree double *values = g_new0(double, items->len + 1);
-    for (guint i = 0; i < items->len; i++) {
-        values[i] = g_array_index(items, struct sjdb_set_item, i).time_ms;
+    sjdb_times_init(&times);
+    bool written = make_times(writer, &times, error);
+    if (written) {
+        sjdb_times_write(&times, file);
+        written = sjdb_set_write(&writer->find, renaming, SJDB_FIND, &times, file, error);
     }
-    sjdb_times_init(&times, values, items->len);
-    sjdb_times_write(&times, file);
-    bool written = sjdb_set_write(&writer->find, renaming, SJDB_FIND, &times, file, error);
     sjdb_times_clear(&times);
     return written;
 }
