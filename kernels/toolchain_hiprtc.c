@@ -75,6 +75,9 @@ static GMutex lock;
  * library's locks held. */
 static GMutex compiling;
 static struct hiprtc library;
+/* Of its C library, which knows no thread that another one began until its tables of characters are set up
+ * there. */
+static void (*library_thread_init)(void);
 static int (*library_setenv)(const char *name, const char *value,
                              int overwrite); /* its C library's */
 static const char *library_version;          /* interned; NULL until it is open */
@@ -152,6 +155,7 @@ static bool library_open(GError **error)
         return false;
     }
     *(void **)&library_setenv = dlsym(handle, "setenv");
+    *(void **)&library_thread_init = dlsym(handle, "__ctype_init");
     version = version_text(handle);
     library_version = g_intern_string(version);
     verdicts = g_hash_table_new(g_str_hash, g_str_equal);
@@ -195,8 +199,11 @@ static hiprtcResult run(const char *source, const char *options, const char *tar
         g_strdup_printf("--gpu-architecture=%s %s %s", target, toolchain_hiprtc.flags, options);
     g_auto(GStrv) words = g_strsplit(g_strchomp(line), " ", -1);
     hiprtcProgram program = NULL;
-    hiprtcResult status = library.CreateProgram(&program, source, "kernel.cl", 0, NULL, NULL);
+    hiprtcResult status;
 
+    if (library_thread_init)
+        library_thread_init();
+    status = library.CreateProgram(&program, source, "kernel.cl", 0, NULL, NULL);
     *code = NULL;
     *log = NULL;
     if (status == HIPRTC_SUCCESS) {
