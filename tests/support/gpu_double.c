@@ -314,6 +314,19 @@ BOTH(hipModuleUnload, cuModuleUnload, (char *module))
     return sticky;
 }
 
+#define LOCAL_MOST 232448 /* that a launch may be allowed, as sm_90 has it */
+static unsigned local_allowed = 49152;
+
+int cuFuncSetAttribute(const char *function, int attribute, int value);
+int cuFuncSetAttribute(const char *function, int attribute, int value)
+{
+    (void)function;
+    if (attribute != 8 || value < 0 || value > LOCAL_MOST)
+        return INVALID;
+    local_allowed = (unsigned)value;
+    return sticky;
+}
+
 static const char *const kernel_names[] = {" copy", " fault", " hang"};
 
 BOTH(hipModuleGetFunction, cuModuleGetFunction,
@@ -337,7 +350,7 @@ BOTH(hipModuleLaunchKernel, cuLaunchKernel,
     if (sticky)
         return sticky;
     if (wrong("launch") || grid_x * grid_y * grid_z == 0 || block_x * block_y * block_z > 1024 ||
-        local_bytes > 49152)
+        local_bytes > local_allowed)
         return LAUNCH;
     clock_ms += 1;
     if (function == kernel_names[0])

@@ -57,7 +57,7 @@ static void test_it_is_named_by_what_it_is(gconstpointer data)
 
 /* Launches a kernel of CODE over two slices of an allocation. */
 static bool launch(struct device *device, const char *entry, struct device_memory *from,
-                   struct device_memory *to, int64_t bytes, GError **error)
+                   struct device_memory *to, int64_t bytes, int64_t local_bytes, GError **error)
 {
     const struct device_row *row = device->row;
     g_autoptr(GBytes) code = g_bytes_new_static(CODE, sizeof(CODE));
@@ -65,7 +65,7 @@ static bool launch(struct device *device, const char *entry, struct device_memor
     struct device_kernel *kernel = program ? row->kernel(program, entry, error) : NULL;
     const struct device_arg args[] = {
         {.memory = from}, {.memory = to}, {.bytes = 8, .value.int64 = bytes}};
-    const struct device_launch described = {kernel, {64, 1, 1}, {64, 1, 1}, 0, 3, args};
+    const struct device_launch described = {kernel, {64, 1, 1}, {64, 1, 1}, local_bytes, 3, args};
     bool launched = kernel && row->launch(device, &described, error);
     if (kernel)
         row->kernel_free(kernel);
@@ -89,7 +89,7 @@ static void test_kernels_move_what_they_are_told(gconstpointer data)
     g_assert_true(row->fill(whole, 0, 4096, 0xee, NULL));
     g_assert_true(row->write(from, 0, bytes, 3, NULL));
     struct device_event *start = row->record(device, NULL);
-    g_assert_true(launch(device, "copy", from, to, 8, NULL));
+    g_assert_true(launch(device, "copy", from, to, 8, 0, NULL));
     struct device_event *end = row->record(device, NULL);
     g_assert_true(row->elapsed(start, end, &ms, NULL));
     g_assert_cmpfloat_with_epsilon(ms, 1.01, 1e-4);
@@ -103,6 +103,28 @@ static void test_kernels_move_what_they_are_told(gconstpointer data)
     row->memory_free(to);
     row->memory_free(from);
     row->memory_free(whole);
+    device_close(device);
+}
+
+/* More than a kernel may declare is allowed to a launch, up to what the GPU has. */
+static void test_launches_get_the_local_memory_they_ask_for(void)
+{
+    static const struct {
+        int64_t bytes;
+        bool launched;
+    } cases[] = {{49152, true}, {49153, true}, {232448, true}, {232449, false}};
+    if (!in_process(&cuda, ""))
+        return;
+    struct device *device = open_double(&cuda);
+    struct device_memory *memory = device->row->alloc(device, 64, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        bool launched = launch(device, "copy", memory, memory, 8, cases[i].bytes, &error);
+        g_assert_cmpint(launched, ==, cases[i].launched);
+        if (!launched)
+            g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_LAUNCH);
+    }
+    device->row->memory_free(memory);
     device_close(device);
 }
 
@@ -129,7 +151,7 @@ static const struct failure {
 static bool use(struct device *device, const char *entry, GError **error)
 {
     struct device_memory *memory = device->row->alloc(device, 64, error);
-    bool used = memory && launch(device, entry, memory, memory, 8, error) &&
+    bool used = memory && launch(device, entry, memory, memory, 8, 0, error) &&
                 device->row->sync(device, error);
     device->row->memory_free(memory);
     return used;
@@ -205,6 +227,8 @@ int main(int argc, char **argv)
                             failures[i].path);
         g_test_add_data_func(path, &failures[i], test_failures_are_told_apart);
     }
+    g_test_add_func("/device_gpu/launches_get_the_local_memory_they_ask_for",
+                    test_launches_get_the_local_memory_they_ask_for);
     g_test_add_func("/device_gpu/times_may_be_wrong", test_times_may_be_wrong);
     g_test_add_func("/device_gpu/devices_are_numbered_through", test_devices_are_numbered_through);
     return g_test_run();
