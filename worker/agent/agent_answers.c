@@ -194,11 +194,19 @@ static void answer_failed(struct evaluator *evaluator, const struct frame *frame
 static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
 {
     g_autoptr(GError) error = NULL;
+    struct target target;
     const char *stack = json_string_value(json_object_get(frame->head, "stack"));
-    if (!target_from_json(json_object_get(frame->head, "target"), &evaluator->target, &error)) {
+    if (!target_from_json(json_object_get(frame->head, "target"), &target, &error)) {
         agent_give_up(evaluator->agent, "device '%s': %s", evaluator->device, error->message);
         return;
     }
+    /* Its GPU was lost, and the next device has its number: the jobs at hand are not for that one. */
+    if (evaluator->known && strcmp(target.id, evaluator->target.id) != 0) {
+        agent_give_up(evaluator->agent, "device '%s' was %s and is %s now", evaluator->device,
+                      evaluator->target.id, target.id);
+        return;
+    }
+    evaluator->target = target;
     g_free(evaluator->stack);
     evaluator->stack = g_strdup(stack ? stack : "");
     evaluator->open = evaluator->known = true;
