@@ -216,8 +216,8 @@ static void the_manifest_says_what_the_files_are_made_from(void)
 /* Another who exports into the folder, whenever he may. */
 struct other {
     const char *dir;
-    gint over;
-    int turns, alone; /* alone: files without the manifest that tells of them */
+    gint over, turns;
+    int alone; /* files without the manifest that tells of them */
 };
 
 static void *take_turns(void *data)
@@ -228,7 +228,7 @@ static void *take_turns(void *data)
     int fd = open(other->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     while (g_atomic_int_get(&other->over) == 0) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            other->turns++;
+            g_atomic_int_inc(&other->turns);
             other->alone +=
                 g_file_test(file, G_FILE_TEST_EXISTS) && !g_file_test(manifest, G_FILE_TEST_EXISTS);
             flock(fd, LOCK_UN);
@@ -239,6 +239,16 @@ static void *take_turns(void *data)
     return NULL;
 }
 
+static void wait_for_a_turn(struct other *other)
+{
+    int before = g_atomic_int_get(&other->turns);
+    gint64 deadline = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+    while (g_atomic_int_get(&other->turns) == before && g_get_monotonic_time() < deadline) {
+        g_usleep(100);
+    }
+    g_assert_cmpint(g_atomic_int_get(&other->turns), >, before);
+}
+
 static void nobody_comes_between_the_files_and_their_manifest(void)
 {
     struct export_farm farm;
@@ -247,10 +257,11 @@ static void nobody_comes_between_the_files_and_their_manifest(void)
     struct other other = {.dir = temp_folder_path(folder, "out")};
     g_assert_cmpint(g_mkdir_with_parents(other.dir, 0777), ==, 0);
     GThread *thread = g_thread_new("other", take_turns, &other);
+    wait_for_a_turn(&other);
     release(&farm, folder, "out", "1");
+    wait_for_a_turn(&other);
     g_atomic_int_set(&other.over, 1);
     g_thread_join(thread);
-    g_assert_cmpint(other.turns, >, 0);
     g_assert_cmpint(other.alone, ==, 0);
     export_farm_clear(&farm);
 }
