@@ -1,7 +1,9 @@
 /*
  * Writes a .sjdb file: find entries, perf params, solutions and kernels of one target in a file that
- * libskipjackdb maps and reads (export/reader/FORMAT.md). Until it is written, what is added is kept in
- * memory, about 30 bytes an entry and 300 a solution, and code objects in a temporary file beside it.
+ * libskipjackdb maps and reads (export/reader/FORMAT.md). Until it is written, entries, solutions and code
+ * objects wait in temporary files beside it. In memory are about 60 bytes a problem with find entries, as
+ * many for one with solutions or params and 12 for each of these, texts, and names of kernels; while it is
+ * written, 30 bytes a solution more.
  * Equal contents give equal bytes, in whatever order they came.
  */
 #ifndef EXPORT_SJDB_WRITE_H
