@@ -122,6 +122,12 @@ DEVICE void multiply(float sums[TILES_N][4], unsigned long long a, unsigned long
     asm volatile(TYPE_TEXT(PRODUCT_TEXT) : SUMS(SUM) : "l"(a), "l"(b));
 }
 
+/* What is done with the sums stays behind this: products write them without the compiler's knowledge. */
+DEVICE void settle(float sums[TILES_N][4])
+{
+    asm volatile("" : SUMS(SUM) : : "memory");
+}
+
 /* ---- the product ---- */
 
 KERNEL(ITEMS, 1, 1)
@@ -183,6 +189,7 @@ conv_wgmma(GLOBAL const half_bits *RESTRICT x, GLOBAL const half_bits *RESTRICT 
         end_stage();
     }
     AWAIT_PRODUCTS(0);
+    settle(sums[0]);
     AWAIT_STAGES(0);
     BARRIER();
     stage_sums(local_memory, sums, warp, 0, lane);
