@@ -144,6 +144,7 @@ static void key_taken_whole_brings_its_own_solvers_alone(void)
         char *one = write_sjdb(folder, "a.sjdb", "{}", with, 2);
         char *other = write_sjdb(folder, "b.sjdb", "{}", without, 1);
         g_autoptr(MergeReport) report = merge(one, other, out, &options);
+        g_assert_nonnull(report);
         g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
         assert_solution(db, K1, "S", "b");
         assert_solution(db, K1, "T", replace == 1 ? "none" : "a alone");
