@@ -243,7 +243,7 @@ struct skipjackdb_launch {
     int64_t grid[3];   /* work-items in all, a multiple of block */
     int32_t block[3];  /* work-items a workgroup */
     uint32_t arg_count;
-    uint64_t local_bytes; /* dynamic local memory */
+    uint64_t local_bytes; /* dynamic local memory; CUDA wants to be asked for more than 48 KiB */
 };
 /* A solution's launches in their order, from 0. SKIPJACKDB_NOT_FOUND behind the last. */
 int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution *solution,

@@ -66,7 +66,7 @@ static const struct form {
 static struct msgpack cursor_over(const char *bytes, size_t length)
 {
     const uint8_t *at = (const uint8_t *)bytes;
-    return (struct msgpack){at, at + length};
+    return (struct msgpack){at, length > 0 ? at + length : at};
 }
 
 /* Which taker takes it, OTHER for none; none may move the cursor in vain. */

@@ -244,8 +244,6 @@ static void test_equal_inputs_give_equal_rounds(void)
     fixture_init(&other_seed, "random", 6, 0, 8);
     fixture_init(&other_problem, "random", 5, 0, 8);
     other_problem.problem.k = 7;
-    g_autoptr(GString) first = g_string_new(NULL);
-    g_assert_nonnull(first);
     for (int i = 0; i < 4; i++) {
         g_autofree char *from_a = next_round(&a, &default_index);
         g_autofree char *from_b = next_round(&b, &default_index);

@@ -24,6 +24,7 @@ int cuMemsetD8_v2(address memory, unsigned char byte, size_t bytes);
 int cuModuleLoadData(module *loaded, const void *code);
 int cuModuleUnload(module loaded);
 int cuModuleGetFunction(function *found, module loaded, const char *entry);
+int cuFuncSetAttribute(function kernel, int attribute, int value);
 int cuLaunchKernel(function kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned local_bytes,
                    void *stream, void **args, void **extra);
@@ -33,7 +34,10 @@ int cuEventSynchronize(event recorded);
 int cuEventElapsedTime(float *ms, event from, event to);
 int cuEventDestroy_v2(event made);
 
-#define L2_CACHE_SIZE 38 /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
+#define L2_CACHE_SIZE     38 /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
+/* More local memory is to be asked for: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
+#define LOCAL_BYTES_FREE  (48 * 1024)
+#define LOCAL_BYTES_ASKED 8
 
 struct buffer {
     address begin;
@@ -155,6 +159,10 @@ void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t b
     for (int i = 0; i < 3; i++) {
         items[i] = (unsigned)block[i];
         groups[i] = (unsigned)(grid[i] / block[i]);
+    }
+    if (local_bytes > LOCAL_BYTES_FREE) {
+        check(cuFuncSetAttribute(kernel->function, LOCAL_BYTES_ASKED, (int)local_bytes),
+              "ask for local memory");
     }
     check(cuLaunchKernel(kernel->function, groups[0], groups[1], groups[2], items[0], items[1],
                          items[2], (unsigned)local_bytes, NULL, args, NULL),
