@@ -71,7 +71,7 @@ static void all_come_back_in_their_order(void)
 static void a_folder_that_is_not_there_is_an_error(void)
 {
     struct refusals refusals;
-    char text[] = "";
+    g_autofree char *text = g_strnfill(1000, 'x');
     const struct export_refusal refusal = {.problem = text, .solver = text, .reason = text};
     g_autoptr(GError) error = NULL;
     refusals_init(&refusals, "/nonexistent/refused");
