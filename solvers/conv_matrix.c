@@ -44,11 +44,6 @@ static int warps_of(const int32_t *values)
     return values[BLOCK_M] / values[WARP_M] * (values[BLOCK_N] / values[WARP_N]);
 }
 
-static double blocks_of(double count, int block)
-{
-    return (double)conv_divide_up((int64_t)count, block);
-}
-
 /* Bytes of the blocks of terms that are under way, or of the sums on their way out. */
 static int64_t local_bytes_of(const int32_t *values)
 {
@@ -120,7 +115,7 @@ static bool splits_suit_target(const struct problem *p, const struct context *co
     if (splits == 1)
         return true;
     return p->direction == DIRECTION_W &&
-           splits * STEPS_A_PART <= blocks_of(product.terms, values[BLOCK_K]) &&
+           splits * STEPS_A_PART <= matrix_blocks(product.terms, values[BLOCK_K]) &&
            product.layers * splits <= MATRIX_GRID_MOST &&
            matrix_workgroups(p, values[BLOCK_M], values[BLOCK_N]) * splits <=
                2.0 * WORKGROUPS_A_UNIT * context->target->compute_units &&
@@ -234,8 +229,8 @@ static void set_grid(const struct problem *p, const int32_t *values, struct laun
 {
     const struct matrix_product product = matrix_product_of(p);
     const int items = warps_of(values) * WARP_ITEMS;
-    const int64_t grid[] = {(int64_t)blocks_of(product.rows, values[BLOCK_M]) * items,
-                            (int64_t)blocks_of(product.columns, values[BLOCK_N]),
+    const int64_t grid[] = {(int64_t)matrix_blocks(product.rows, values[BLOCK_M]) * items,
+                            (int64_t)matrix_blocks(product.columns, values[BLOCK_N]),
                             (int64_t)product.layers * values[SPLITS]};
     const int block[] = {items, 1, 1};
 
@@ -250,12 +245,13 @@ static bool conv_matrix_solve(const struct problem *p, const struct context *con
     const struct matrix_product product = matrix_product_of(p);
     const int32_t *values = config->values;
     struct launch *launch = solution_add_launch(solution, "conv_matrix.cl", "conv_matrix");
-    double steps = blocks_of(product.terms, values[BLOCK_K]);
+    double steps = matrix_blocks(product.terms, values[BLOCK_K]);
 
     (void)context;
     (void)error;
     add_options(p, values, launch);
-    add_arguments(p, values, (int64_t)blocks_of(steps, values[SPLITS]) * values[BLOCK_K], launch);
+    add_arguments(p, values, (int64_t)matrix_blocks(steps, values[SPLITS]) * values[BLOCK_K],
+                  launch);
     set_grid(p, values, launch);
     if (values[SPLITS] > 1) {
         gemm_add_split_sum(p, 0, values[SPLITS], solution);

@@ -24,7 +24,7 @@ struct matrix_product matrix_product_of(const struct problem *p)
     }
 }
 
-static double blocks_of(double count, int block)
+double matrix_blocks(double count, int block)
 {
     return (double)conv_divide_up((int64_t)count, block);
 }
@@ -33,7 +33,8 @@ double matrix_workgroups(const struct problem *p, int block_m, int block_n)
 {
     const struct matrix_product product = matrix_product_of(p);
 
-    return blocks_of(product.rows, block_m) * blocks_of(product.columns, block_n) * product.layers;
+    return matrix_blocks(product.rows, block_m) * matrix_blocks(product.columns, block_n) *
+           product.layers;
 }
 
 bool matrix_block_suits(const struct problem *p, int block_m, int block_n)

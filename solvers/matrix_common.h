@@ -24,7 +24,8 @@ bool matrix_serves(const struct problem *p, const char **reason);
 
 /* No more than twice what there is, but for the smallest. */
 bool matrix_block_suits(const struct problem *p, int block_m, int block_n);
-/* Workgroups of one part. */
+/* Blocks that hold so many; and workgroups of one part. */
+double matrix_blocks(double count, int block);
 double matrix_workgroups(const struct problem *p, int block_m, int block_n);
 
 /* 16 counts, 32-bit: n, c and k of a group, groups; then in, out, fil, pad, stride and dilation, h and w. */

@@ -86,18 +86,6 @@ BOTH(hipDeviceGetName, cuDeviceGetName, (char *name, int length, int device))
     return OK;
 }
 
-BOTH(hipDeviceGetUuid, cuDeviceGetUuid_v2, (unsigned char uuid[16], int device))
-{
-    memset(uuid, 0xd0 + device, 16);
-    return OK;
-}
-
-BOTH(hipDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *id, int length, int device))
-{
-    snprintf(id, (size_t)length, "0000:%02x:00.0", device + 1);
-    return OK;
-}
-
 BOTH(hipDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, int device))
 {
     *bytes = device == 0 ? (size_t)84929347584 : ROOM;

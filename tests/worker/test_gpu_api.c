@@ -50,7 +50,6 @@ static void test_codes_and_handles_are_alike(void)
     SAME_SIZE(hipEvent_t, CUevent);
     SAME_SIZE(hipModule_t, CUmodule);
     SAME_SIZE(hipFunction_t, CUfunction);
-    SAME_SIZE(hipUUID, CUuuid);
 }
 #else
 static void test_numbers_are_cudas(void)

@@ -22,8 +22,6 @@
     ROW(GetDeviceCount, "cuDeviceGetCount")                                                        \
     ROW(DeviceGet, "cuDeviceGet")                                                                  \
     ROW(DeviceGetName, "cuDeviceGetName")                                                          \
-    ROW(DeviceGetUuid, "cuDeviceGetUuid_v2")                                                       \
-    ROW(DeviceGetPCIBusId, "cuDeviceGetPCIBusId")                                                  \
     ROW(DeviceTotalMem, "cuDeviceTotalMem_v2")                                                     \
     ROW(DeviceGetAttribute, "cuDeviceGetAttribute")                                                \
     ROW(Malloc, "cuMemAlloc_v2")                                                                   \
