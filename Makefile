@@ -4,6 +4,7 @@
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
 #   make gpu-test    the family of solvers on this machine's GPU
+#   make gpu-bench   networks tuned on it beside cuDNN in PyTorch; GPU_BENCH='--sets retinanet-heads-fp16-nhwc'
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
@@ -49,7 +50,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test lint bench bench-release bench-deps solvers-table demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint bench bench-release bench-deps solvers-table demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -290,6 +291,13 @@ $(benches): bench-%: $(BUILD)/skipjack FORCE
 release_parts := merge sjdb sjdb_kernels choose export
 bench-release: bench-deps
 	$(MAKE) --no-print-directory DEPS=true $(release_parts:%=bench-%)
+
+# Needs a GPU and PyTorch; what was tuned before is not tuned again. On a host without compilers the script is run
+# by itself, beside an unpacked bundle: it says how.
+gpu-bench:
+	$(parallel) all
+	tests/bench/bench_gpu.py --skipjack $(BUILD)/skipjack --reader $(BUILD)/reader/$(reader_name) \
+		--out $(BUILD)/gpu-bench $(GPU_BENCH)
 
 # The part of solvers/README.md that says what each solver serves is asked of the solvers.
 solvers-table: $(BUILD)/skipjack
