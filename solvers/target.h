@@ -46,8 +46,8 @@ void target_set_id(struct target *t);
 void target_set_limits(struct target *t);
 
 /* Operations a second on operands of the type that the target cannot exceed, 0 where its peak is not
- * known. Peaks are those of FP32: narrower types count as that much faster, on GPUs 8 times more for
- * their matrix units. */
+ * known: peak_flops, as much faster as the architecture's units take the type. A CPU's and an unknown GPU's
+ * narrower types count as faster by their width, the GPU's 8 times more for its matrix units. */
 double target_type_peak(const struct target *t, enum data_type type);
 /* Milliseconds that so many operations on the type take at the least, 0 where that is not known. What
  * takes less has not been done: the worker, the database and the gate of an export judge by this. */
@@ -56,6 +56,10 @@ double target_least_ms(const struct target *t, enum data_type type, double flops
 /* Local memory that a launch may ask for (struct launch's local_bytes): NVIDIA's devices have more of it than a
  * kernel may declare, for launches that say so. Elsewhere what a workgroup may use. */
 int64_t target_dynamic_local_bytes(const struct target *t);
+
+/* Vector registers of a unit in bytes, shared by all that runs there (on AMD's from gfx10 on a unit is a pair of
+ * compute units, from gfx908 on accumulation registers count); 0 where that is not known. */
+int64_t target_register_bytes(const struct target *t);
 
 /* True for architectures of the table ("gfx90a", "sm_90"). Only their ids may hold a hexadecimal
  * count. */

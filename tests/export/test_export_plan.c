@@ -620,7 +620,7 @@ static void least_time_follows_the_peak_and_the_type(void)
     target.peak_flops = 1e12;
     g_assert_cmpfloat_with_epsilon(target_least_ms(&target, problem.type[TENSOR_X], 1e9), 1, 1e-9);
     problem.type[TENSOR_X] = TYPE_FP16;
-    g_assert_cmpfloat_with_epsilon(target_least_ms(&target, problem.type[TENSOR_X], 1e9), 1. / 16,
+    g_assert_cmpfloat_with_epsilon(target_least_ms(&target, problem.type[TENSOR_X], 1e9), 1. / 4,
                                    1e-9);
     target.vendor = VENDOR_CPU;
     g_assert_cmpfloat_with_epsilon(target_least_ms(&target, problem.type[TENSOR_X], 1e9), 1. / 2,

@@ -108,6 +108,47 @@ static void test_peaks_are_near_the_data_sheets(void)
     }
 }
 
+static void test_peaks_of_types_are_near_the_data_sheets(void)
+{
+    static const struct {
+        const char *id;
+        enum data_type type;
+        double teraops;
+    } rows[] = {
+        {"gfx90a6e", TYPE_FP16, 191.5},    {"gfx90a6e", TYPE_BF16, 191.5},
+        {"gfx90878", TYPE_BF16, 92.3},     {"gfx942130", TYPE_INT8, 2614.9},
+        {"gfx906_60", TYPE_FP16, 26.5},    {"sm_80_108_40g", TYPE_BF16, 312},
+        {"sm_89_128_24g", TYPE_INT8, 661}, {"sm_90_132_80g", TYPE_FP16, 1070},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct target t;
+        g_assert_true(target_parse(rows[i].id, &t, NULL));
+        g_assert_cmpfloat_with_epsilon(target_type_peak(&t, rows[i].type) / 1e12, rows[i].teraops,
+                                       rows[i].teraops * 0.06);
+        g_assert_cmpfloat_with_epsilon(target_least_ms(&t, rows[i].type, 1e12),
+                                       1e3 / rows[i].teraops, 1e3 / rows[i].teraops * 0.06);
+    }
+}
+
+static void test_memory_of_a_unit_is_known(void)
+{
+    static const struct {
+        const char *id;
+        int64_t local_kib, dynamic_kib, register_kib;
+    } rows[] = {
+        {"gfx90a68", 64, 64, 512},     {"gfx906_60", 64, 64, 256},
+        {"gfx950100", 160, 160, 512},  {"sm_90_132_80g", 48, 227, 256},
+        {"sm_75_68_11g", 48, 64, 256}, {"cpu-znver4_2", 256, 256, 0},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct target t;
+        g_assert_true(target_parse(rows[i].id, &t, NULL));
+        g_assert_cmpint(t.local_bytes, ==, rows[i].local_kib * 1024);
+        g_assert_cmpint(target_dynamic_local_bytes(&t), ==, rows[i].dynamic_kib * 1024);
+        g_assert_cmpint(target_register_bytes(&t), ==, rows[i].register_kib * 1024);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -115,5 +156,8 @@ int main(int argc, char **argv)
     g_test_add_func("/target/ids_are_read_and_written", test_ids_are_read_and_written);
     g_test_add_func("/target/other_ids_are_refused", test_other_ids_are_refused);
     g_test_add_func("/target/peaks_are_near_the_data_sheets", test_peaks_are_near_the_data_sheets);
+    g_test_add_func("/target/peaks_of_types_are_near_the_data_sheets",
+                    test_peaks_of_types_are_near_the_data_sheets);
+    g_test_add_func("/target/memory_of_a_unit_is_known", test_memory_of_a_unit_is_known);
     return g_test_run();
 }
