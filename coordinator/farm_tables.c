@@ -140,6 +140,27 @@ Table *farm_workers(const struct farm_state *farm)
     return table;
 }
 
+static const struct table_column device_columns[] = {
+    {"worker", "worker", TABLE_INT, 0},   {"node", "node", TABLE_TEXT, 0},
+    {"device", "device", TABLE_TEXT, 0},  {"target", "target", TABLE_TEXT, 0},
+    {"PCI", "address", TABLE_TEXT, 0},    {"UUID", "uuid", TABLE_TEXT, 0},
+    {"part", "partition", TABLE_TEXT, 0}, {"name", "name", TABLE_TEXT, 0},
+};
+
+Table *farm_devices(const struct farm_state *farm)
+{
+    Table *table = table_new(device_columns, G_N_ELEMENTS(device_columns));
+    for (guint i = 0; i < farm->devices->len; i++) {
+        const struct farm_device *device = g_ptr_array_index(farm->devices, i);
+        const char *texts[] = {device->node, device->device,    device->target, device->address,
+                               device->uuid, device->partition, device->name};
+        table_int(table, device->worker);
+        for (size_t t = 0; t < G_N_ELEMENTS(texts); t++)
+            table_text(table, *texts[t] ? texts[t] : NULL);
+    }
+    return table;
+}
+
 static const struct table_column refusal_columns[] = {
     {"campaign", "campaign", TABLE_INT, 0},
     {"workers", "workers", TABLE_INT, 0},

@@ -11,6 +11,7 @@ Table *farm_jobs(const struct farm_state *farm); /* their jobs by state */
 Table *
 farm_failures(const struct farm_state *farm); /* jobs of these, and configs of running workers */
 Table *farm_workers(const struct farm_state *farm);
+Table *farm_devices(const struct farm_state *farm);
 Table *farm_refusals(const struct farm_state *farm);
 Table *farm_rates(const struct farm_state *farm);
 /* Quarantined configs, workers that failed or are lost, trouble with stores of code. */

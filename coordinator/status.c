@@ -50,6 +50,7 @@ static const struct section {
     {"jobs", "Their jobs", farm_jobs},
     {"failures", "Failures", farm_failures},
     {"workers", "Workers", farm_workers},
+    {"devices", "Their devices", farm_devices},
     {"rates", "Over the last five minutes", farm_rates},
     {"refused", "Refused", farm_refusals},
     {"out_of_service", "Out of service", farm_out_of_service},
@@ -76,6 +77,8 @@ static bool is_shown(const struct status *status, const struct section *section)
 {
     if (section->make == farm_jobs)
         return status->farm->campaigns->len > 0;
+    if (section->make == farm_devices)
+        return status->farm->devices->len > 0;
     return section->make != farm_rates || status->farm->workers->len > 0;
 }
 

@@ -79,6 +79,30 @@ static gpointer read_worker(const json_t *object)
     return row;
 }
 
+static void device_row_free(gpointer data)
+{
+    struct farm_device *row = data;
+    char *texts[] = {row->node, row->device,  row->name,     row->target,
+                     row->uuid, row->address, row->partition};
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_free(texts[i]);
+    g_free(row);
+}
+
+static gpointer read_device(const json_t *object)
+{
+    struct farm_device *row = g_new0(struct farm_device, 1);
+    row->worker = json_member_int(object, "worker_id");
+    row->node = json_member_text(object, "node");
+    row->device = json_member_text(object, "device");
+    row->name = json_member_text(object, "name");
+    row->target = json_member_text(object, "target");
+    row->uuid = json_member_text(object, "uuid");
+    row->address = json_member_text(object, "address");
+    row->partition = json_member_text(object, "partition");
+    return row;
+}
+
 static void trouble_free(gpointer data)
 {
     struct farm_trouble *row = data;
@@ -134,6 +158,14 @@ static const char workers_sql[] =
     "  string_agg(DISTINCT o.campaign_id::text, ',') AS campaigns"
     "  FROM bundles o WHERE o.worker_id = w.id) AS b ON true"
     " WHERE w.ended_at IS NULL AND (a.age < 86400 OR b.jobs IS NOT NULL) ORDER BY w.node, w.id";
+
+/* Of the workers above. */
+static const char devices_sql[] =
+    "SELECT to_jsonb(d) || jsonb_build_object('node', w.node)"
+    " FROM worker_devices d JOIN workers w ON w.id = d.worker_id"
+    " WHERE w.ended_at IS NULL AND (clock_timestamp() - w.beat_at < interval '1 day'"
+    "  OR EXISTS (SELECT 1 FROM bundles o WHERE o.worker_id = w.id))"
+    " ORDER BY w.node, w.id, d.place";
 
 static const char quarantine_sql[] =
     "SELECT jsonb_build_object('name', s.name, 'count', count(*),"
@@ -216,6 +248,7 @@ struct farm_state *farm_read(Store *store, GError **error)
     struct farm_state *farm = g_new0(struct farm_state, 1);
     if ((farm->campaigns = ask(store, campaigns_sql, read_campaign, campaign_row_free, error)) &&
         (farm->workers = ask(store, workers_sql, read_worker, worker_row_free, error)) &&
+        (farm->devices = ask(store, devices_sql, read_device, device_row_free, error)) &&
         (farm->quarantine = ask(store, quarantine_sql, read_trouble, trouble_free, error)) &&
         (farm->failed_workers =
              ask(store, failed_workers_sql, read_trouble, trouble_free, error)) &&
@@ -232,6 +265,7 @@ void farm_free(struct farm_state *farm)
         return;
     g_clear_pointer(&farm->campaigns, g_ptr_array_unref);
     g_clear_pointer(&farm->workers, g_ptr_array_unref);
+    g_clear_pointer(&farm->devices, g_ptr_array_unref);
     g_clear_pointer(&farm->quarantine, g_ptr_array_unref);
     g_clear_pointer(&farm->failed_workers, g_ptr_array_unref);
     g_clear_pointer(&farm->refusals, g_ptr_array_unref);

@@ -31,6 +31,12 @@ struct farm_worker {
     int64_t failures[FAILURE_COUNT]; /* configs by outcome since it began */
 };
 
+/* A device of a running worker; texts are "" where they are not known. */
+struct farm_device {
+    int64_t worker;
+    char *node, *device, *name, *target, *uuid, *address, *partition;
+};
+
 /* What counts something by a name: solvers of quarantined configs, failed workers by node. */
 struct farm_trouble {
     char *name, *detail; /* detail "" where there is none */
@@ -52,6 +58,7 @@ struct farm_database {
 struct farm_state {
     GPtrArray *campaigns;      /* struct farm_campaign * */
     GPtrArray *workers;        /* struct farm_worker * */
+    GPtrArray *devices;        /* struct farm_device *, by node and worker */
     GPtrArray *quarantine;     /* struct farm_trouble *, by solver */
     GPtrArray *failed_workers; /* struct farm_trouble *, within a day, the newest first */
     GPtrArray *refusals;       /* struct refusal_row *, as store_list_refusals() has them */

@@ -196,6 +196,11 @@ bool store_each_foreign(Store *store, int64_t campaign, foreign_seen seen, gpoin
 
 /* ---- the queue ---- */
 
+struct worker_device {
+    const char *device; /* as the worker was told to open it */
+    const char *name, *target;
+    const char *uuid, *address, *partition; /* "" where they are not known */
+};
 struct worker_info {
     const char *node;    /* stable name of the node */
     const char *process; /* tells this process from a dead one: boot id, pid and start time */
@@ -205,6 +210,8 @@ struct worker_info {
     const char *const
         *labels; /* pools it works for beside what is for any; NULL-terminated or NULL */
     const char *const *solvers; /* as in struct claim; NULL for any */
+    const struct worker_device *devices;
+    int device_count;
 };
 /* The worker belongs to whoever presents its secret: this process makes one up and all of its stores
  * present it. Under a worker's login nothing but it may act for the worker. */

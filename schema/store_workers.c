@@ -35,6 +35,28 @@ const char *store_secret(const Store *store)
     return store->secret != NULL ? store->secret : g_once(&once, make_secret, NULL);
 }
 
+static json_t *devices_to_json(const struct worker_info *info)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < info->device_count; i++) {
+        const struct worker_device *device = &info->devices[i];
+        json_array_append_new(array, json_pack("{so so ss ss ss ss}", "device",
+                                               json_from_text(device->device), "name",
+                                               json_from_text(device->name), "target",
+                                               device->target, "uuid", device->uuid, "address",
+                                               device->address, "partition", device->partition));
+    }
+    return array;
+}
+
+static bool put_devices(Store *store, const struct worker_info *info, int64_t worker,
+                        GError **error)
+{
+    g_autoptr(StoreJson) devices = devices_to_json(info);
+    return store_do(store, error, "SELECT skipjack_work.put_devices($1, $2)", "lj", worker,
+                    devices);
+}
+
 bool store_register_worker(Store *store, const struct worker_info *info, int64_t *worker,
                            GError **error)
 {
@@ -47,7 +69,7 @@ bool store_register_worker(Store *store, const struct worker_info *info, int64_t
     if (rows == NULL)
         return false;
     *worker = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
-    return true;
+    return info->device_count == 0 || put_devices(store, info, *worker, error);
 }
 
 static void worker_row_free(gpointer data)

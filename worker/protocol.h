@@ -36,7 +36,8 @@
  * "kernel" and "forget" are also taken between the configs of a request under way; a further
  * "evaluate" waits its turn.
  * From it:
- *   {"op":"hello","target":{..},"stack":"..","device":".."}   once, when its device is open
+ *   {"op":"hello","target":{..},"stack":"..","device":"..",   once, when its device is open
+ *    "identity":{"uuid":"..","address":"..","partition":".."}}
  *   {"op":"begin","id":N,"index":I}      the config that is now in flight
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
  *    "error":..,"eval_seconds":..,"detail":".."}

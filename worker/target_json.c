@@ -101,3 +101,27 @@ bool target_from_json(const json_t *object, struct target *target, GError **erro
                 invalid->message);
     return false;
 }
+
+json_t *identity_to_json(const struct device_identity *identity)
+{
+    return json_pack("{s:s, s:s, s:s}", "uuid", identity->uuid, "address", identity->address,
+                     "partition", identity->partition);
+}
+
+void identity_from_json(const json_t *object, struct device_identity *identity)
+{
+    const struct {
+        const char *name;
+        char *text;
+        size_t size;
+    } texts[] = {
+        {"uuid", identity->uuid, sizeof(identity->uuid)},
+        {"address", identity->address, sizeof(identity->address)},
+        {"partition", identity->partition, sizeof(identity->partition)},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        const char *text = json_string_value(json_object_get(object, texts[i].name));
+        if (g_strlcpy(texts[i].text, text ? text : "", texts[i].size) >= texts[i].size)
+            texts[i].text[0] = '\0';
+    }
+}

@@ -70,6 +70,41 @@ static void test_workers_tell_what_they_did(void)
     role_farm_clear(&f);
 }
 
+static void test_workers_tell_what_their_devices_are(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    const struct worker_device devices[] = {
+        {"0", "Some GPU", "sm_90_132_80g", "GPU-1", "0000:65:00.0", ""},
+        {"1", "Some GPU", "sm_90_132_80g", "", "", "MIG 1g.10gb"},
+    };
+    struct worker_info info = {
+        .node = "many", .process = "p1", .devices = devices, .device_count = 2};
+    int64_t worker;
+    role_farm_init(&f, 1);
+    g_assert_true(store_register_worker(f.farm.store, &info, &worker, &error));
+    g_assert_true(store_register_worker(f.farm.store, &info, &worker, &error));
+    g_assert_no_error(error);
+    struct farm_state *farm = farm_read(f.guest, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(farm->devices->len, ==, 2);
+    const struct farm_device *first = g_ptr_array_index(farm->devices, 0);
+    const struct farm_device *second = g_ptr_array_index(farm->devices, 1);
+    g_assert_cmpint(first->worker, ==, worker);
+    g_assert_cmpstr(first->node, ==, "many");
+    g_assert_cmpstr(first->uuid, ==, "GPU-1");
+    g_assert_cmpstr(first->address, ==, "0000:65:00.0");
+    g_assert_cmpstr(second->device, ==, "1");
+    g_assert_cmpstr(second->uuid, ==, "");
+    g_assert_cmpstr(second->partition, ==, "MIG 1g.10gb");
+    farm_free(farm);
+    g_assert_true(store_worker_ended(f.farm.store, worker, &error));
+    farm = farm_read(f.guest, &error);
+    g_assert_cmpuint(farm->devices->len, ==, 0);
+    farm_free(farm);
+    role_farm_clear(&f);
+}
+
 /* One worker's nonsense would spoil the sums of all. */
 static void test_what_is_no_count_is_refused(void)
 {
@@ -170,6 +205,8 @@ int main(int argc, char **argv)
     g_test_add_func("/farm_view/jobs_are_counted_where_they_stand",
                     test_jobs_are_counted_where_they_stand);
     g_test_add_func("/farm_view/workers_tell_what_they_did", test_workers_tell_what_they_did);
+    g_test_add_func("/farm_view/workers_tell_what_their_devices_are",
+                    test_workers_tell_what_their_devices_are);
     g_test_add_func("/farm_view/what_is_no_count_is_refused", test_what_is_no_count_is_refused);
     g_test_add_func("/farm_view/upkeep_is_one_at_a_time", test_upkeep_is_one_at_a_time);
     g_test_add_func("/farm_view/a_snapshot_that_is_held_is_seen",

@@ -60,6 +60,7 @@ static const struct overreach {
     {"node1", "SELECT skipjack_work.heartbeat(NULL)"},
     {"node1", "SELECT skipjack_work.end_worker(NULL, true)"},
     {"node1", "SELECT skipjack_work.refusals(0, 0)"},
+    {"node1", "SELECT skipjack_work.put_devices(0, '[]')"},
     /* A reader reads. */
     {"guest", "SELECT * FROM skipjack.worker_secrets"},
     {"guest", "UPDATE skipjack.campaigns SET state = 'done'"},

@@ -5,7 +5,8 @@
  * its second's (as many as its third says), "fault" leaves the context beyond recovery, "hang" lasts for
  * ever. GPU_DOUBLE says what goes wrong besides, words joined by commas: "none" (no device), "memory"
  * (nothing left), "load", "launch", "vanish" (the device is lost once it was synchronised with),
- * "units" (a wave of one lane: an attribute's number means something else), "elapsed" (times run backwards).
+ * "units" (a wave of one lane: an attribute's number means something else), "elapsed" (times run backwards),
+ * "nameless" (it knows neither UUID nor PCI address), "instance" (its devices are parts of a card).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,8 +83,34 @@ BOTH(hipDeviceGet, cuDeviceGet, (int *device, int index))
 
 BOTH(hipDeviceGetName, cuDeviceGetName, (char *name, int length, int device))
 {
-    snprintf(name, (size_t)length, "Double %d", device);
+    snprintf(name, (size_t)length, "Double %d%s", device, wrong("instance") ? " MIG 1g.10gb" : "");
     return OK;
+}
+
+/* The last byte is the device's number. */
+int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
+int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
+{
+    for (int i = 0; i < 16; i++)
+        uuid[i] = (unsigned char)(i == 15 ? device : 0xd0 + i);
+    return wrong("nameless") ? INVALID : OK;
+}
+
+/* Digits without an end; "XX" stands for none. */
+int hipDeviceGetUuid(char *uuid, int device);
+int hipDeviceGetUuid(char *uuid, int device)
+{
+    char text[17] = "XX";
+    if (!wrong("nameless"))
+        snprintf(text, sizeof(text), "d0d1d2d3d4d5d6%02x", (unsigned)device);
+    memcpy(uuid, text, 16);
+    return OK;
+}
+
+BOTH(hipDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *address, int length, int device))
+{
+    snprintf(address, (size_t)length, "0000:%X:00.0", 0x3b + device);
+    return wrong("nameless") ? INVALID : OK;
 }
 
 BOTH(hipDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, int device))

@@ -1,7 +1,10 @@
 /* The GPUs' device over a double of both vendors' libraries, which fails on demand. */
 #include "worker/device/gpu_api.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
+
+#include "tests/support/temp_folder.h"
 
 #define CODE "kernel copy fault"
 
@@ -53,6 +56,75 @@ static void test_it_is_named_by_what_it_is(gconstpointer data)
     device = vendor->row->open(1, NULL);
     g_assert_cmpstr(device->row->info(device)->target.id, ==, vendor->second);
     device_close(device);
+}
+
+/* UUID and address of the second device, and the mode that its card is in. */
+static const struct naming {
+    const struct maker *vendor;
+    const char *path, *wrong, *uuid, *address, *partition;
+} namings[] = {
+    {&cuda, "a_card", "", "GPU-d0d1d2d3-d4d5-d6d7-d8d9-dadbdcddde01", "0000:3c:00.0", ""},
+    {&cuda, "an_instance", "instance", "MIG-d0d1d2d3-d4d5-d6d7-d8d9-dadbdcddde01", "0000:3c:00.0",
+     "MIG 1g.10gb"},
+    {&cuda, "nothing_known", "nameless", "", "", ""},
+    {&hip, "a_card", "", "GPU-d0d1d2d3d4d5d601", "0000:3c:00.0", "CPX"},
+    {&hip, "nothing_known", "nameless", "", "", ""},
+};
+
+static void test_which_one_it_is_is_told(gconstpointer data)
+{
+    const struct naming *naming = data;
+    if (!in_process(naming->vendor, naming->wrong))
+        return;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct device_identity identity;
+    g_assert_true(g_mkdir(temp_folder_path(folder, "0000:3c:00.0"), 0700) == 0);
+    if (naming->vendor == &hip)
+        temp_folder_write(folder, "0000:3c:00.0/current_compute_partition", "CPX\n", -1);
+    g_setenv("SKIPJACK_PCI", temp_folder_path(folder, ""), TRUE);
+    naming->vendor->row->identify(1, &identity);
+    struct device *device = naming->vendor->row->open(1, NULL);
+    g_assert_cmpstr(identity.uuid, ==, naming->uuid);
+    g_assert_cmpstr(identity.address, ==, naming->address);
+    g_assert_cmpstr(identity.partition, ==, naming->partition);
+    const struct device_identity *opened = &device->row->info(device)->identity;
+    g_assert_cmpstr(opened->uuid, ==, naming->uuid);
+    g_assert_cmpstr(opened->address, ==, naming->address);
+    device_close(device);
+}
+
+/* A device's number goes to another one when one is lost, a UUID does not. */
+static void test_devices_are_found_by_name(void)
+{
+    static const struct {
+        const char *name;
+        int index; /* -1: refused */
+    } cases[] = {
+        {"", 0},
+        {"local", 0},
+        {"3", 3},
+        {"GPU-d0d1d2d3-d4d5-d6d7-d8d9-dadbdcddde01", 1},
+        {"GPU-D0D1D2D3-D4D5-D6D7-D8D9-DADBDCDDDE00", 0},
+        {"GPU-d0d1d2d3d4d5d601", 3},
+        {"GPU-d0d1d2d3-d4d5-d6d7-d8d9-dadbdcddde02", -1},
+        {"first", -1},
+        {"-1", -1},
+        {"1024", -1},
+    };
+    if (!in_process(&cuda, ""))
+        return;
+    g_setenv(hip.setting, g_getenv(cuda.setting), TRUE);
+    g_assert_cmpint(device_count_gpus(), ==, 4);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        int index;
+        bool found = device_find(cases[i].name, &index, &error);
+        g_assert_cmpint(found, ==, cases[i].index >= 0);
+        if (found)
+            g_assert_cmpint(index, ==, cases[i].index);
+        else
+            g_assert_nonnull(strstr(error->message, cases[i].name));
+    }
 }
 
 /* Launches a kernel of CODE over two slices of an allocation. */
@@ -221,6 +293,13 @@ int main(int argc, char **argv)
                          test_kernels_move_what_they_are_told);
     g_test_add_data_func("/device_gpu/hip/kernels_move_what_they_are_told", &hip,
                          test_kernels_move_what_they_are_told);
+    for (size_t i = 0; i < G_N_ELEMENTS(namings); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/device_gpu/%s/which_one_it_is_is_told/%s",
+                            namings[i].vendor == &cuda ? "cuda" : "hip", namings[i].path);
+        g_test_add_data_func(path, &namings[i], test_which_one_it_is_is_told);
+    }
+    g_test_add_func("/device_gpu/devices_are_found_by_name", test_devices_are_found_by_name);
     for (size_t i = 0; i < G_N_ELEMENTS(failures); i++) {
         g_autofree char *path =
             g_strdup_printf("/device_gpu/%s/told/%s", failures[i].vendor == &cuda ? "cuda" : "hip",

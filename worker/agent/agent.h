@@ -35,7 +35,7 @@ int agent_build_beside(int build, int gpus);
  * already. Returns the process's exit status: 0 after an orderly end, 1 otherwise. */
 int agent_run(const struct agent_options *options, const char *url, bool embedded);
 
-/* Starts an eval child and prints {"target":..,"stack":..,"device":..} on stdout. Returns the exit
+/* Starts an eval child and prints {"target":..,"stack":..,"device":..,"identity":..} on stdout. Returns the exit
  * status. */
 int agent_probe(const char *device);
 

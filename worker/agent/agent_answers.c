@@ -206,6 +206,10 @@ static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
                       evaluator->target.id, target.id);
         return;
     }
+    const char *name = json_string_value(json_object_get(frame->head, "device"));
+    identity_from_json(json_object_get(frame->head, "identity"), &evaluator->identity);
+    g_free(evaluator->name);
+    evaluator->name = g_strdup(name ? name : "");
     evaluator->target = target;
     g_free(evaluator->stack);
     evaluator->stack = g_strdup(stack ? stack : "");

@@ -243,6 +243,13 @@ const char *evaluator_stack(const Evaluator *evaluator)
     return evaluator->stack;
 }
 
+void evaluator_describe(const Evaluator *evaluator, struct worker_device *device)
+{
+    const struct device_identity *identity = &evaluator->identity;
+    *device = (struct worker_device){evaluator->device, evaluator->name,   evaluator->target.id,
+                                     identity->uuid,    identity->address, identity->partition};
+}
+
 void evaluator_wake(Evaluator *evaluator)
 {
     evaluator->empty = false;
@@ -317,6 +324,7 @@ void evaluator_free(Evaluator *evaluator)
     twins_free(evaluator->twins);
     g_free(evaluator->device);
     g_free(evaluator->folder);
+    g_free(evaluator->name);
     g_free(evaluator->stack);
     g_free(evaluator);
 }

@@ -8,6 +8,7 @@
 
 #include "worker/agent/agent_calls.h"
 #include "worker/agent/twins.h"
+#include "worker/device/device.h"
 
 struct eval_job {
     struct work work;
@@ -32,6 +33,8 @@ struct evaluator {
     bool open; /* this child said hello */
     bool known;
     struct target target;
+    char *name; /* as its vendor spells it */
+    struct device_identity identity;
     char *stack;
     int failed_opens;
     bool spoiled; /* its folder may hold half a file, of a full disk or a death */

@@ -29,9 +29,10 @@ static void probe_frame(Child *child, const struct frame *frame, void *data)
     const char *op = json_string_value(json_object_get(frame->head, "op"));
     if (probe->answered || !op || strcmp(op, "hello") != 0)
         return;
-    json_t *answer = json_pack("{s:O, s:O, s:O}", "target", json_object_get(frame->head, "target"),
-                               "stack", json_object_get(frame->head, "stack"), "device",
-                               json_object_get(frame->head, "device"));
+    json_t *answer = json_pack(
+        "{s:O, s:O, s:O, s:O}", "target", json_object_get(frame->head, "target"), "stack",
+        json_object_get(frame->head, "stack"), "device", json_object_get(frame->head, "device"),
+        "identity", json_object_get(frame->head, "identity"));
     if (answer && json_dumpf(answer, stdout, JSON_COMPACT) == 0) {
         putchar('\n');
         probe->answered = true;

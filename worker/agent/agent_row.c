@@ -8,6 +8,8 @@ struct worker_call {
     struct agent *agent;
     struct worker_info info;
     char *node, *process, *target, *stack;
+    struct worker_device *devices;
+    GStringChunk *texts; /* of the devices: the call runs beside the loop */
     int64_t worker;
     bool others_work, drains;
     bool reports; /* with the counts of then */
@@ -38,12 +40,32 @@ static struct worker_call *worker_call_new(struct agent *agent)
     return call;
 }
 
+static void add_devices(struct worker_call *call)
+{
+    GPtrArray *evaluators = call->agent->evaluators;
+    call->texts = g_string_chunk_new(256);
+    call->devices = g_new0(struct worker_device, evaluators->len);
+    for (guint i = 0; i < evaluators->len; i++) {
+        struct worker_device *device = &call->devices[i];
+        evaluator_describe(evaluators->pdata[i], device);
+        const char **texts[] = {&device->device, &device->name,    &device->target,
+                                &device->uuid,   &device->address, &device->partition};
+        for (gsize t = 0; t < G_N_ELEMENTS(texts); t++)
+            *texts[t] = g_string_chunk_insert_const(call->texts, *texts[t]);
+    }
+    call->info.devices = call->devices;
+    call->info.device_count = (int)evaluators->len;
+}
+
 static void worker_call_free(struct worker_call *call)
 {
     g_free(call->node);
     g_free(call->process);
     g_free(call->target);
     g_free(call->stack);
+    g_free(call->devices);
+    if (call->texts)
+        g_string_chunk_free(call->texts);
     if (call->refusals)
         g_ptr_array_unref(call->refusals);
     g_free(call);
@@ -134,6 +156,7 @@ static void registered(struct lane_call *base, const GError *error)
 void agent_register(struct agent *agent)
 {
     struct worker_call *call = worker_call_new(agent);
+    add_devices(call);
     call->call.run = run_register;
     call->call.done = registered;
     agent->registering = true;

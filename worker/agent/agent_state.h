@@ -150,6 +150,8 @@ void evaluator_open(Evaluator *evaluator);
 const struct target *
 evaluator_target(const Evaluator *evaluator); /* NULL before its device is open */
 const char *evaluator_stack(const Evaluator *evaluator);
+/* Of an open device; what it points to is the evaluator's. */
+void evaluator_describe(const Evaluator *evaluator, struct worker_device *device);
 void evaluator_pump(Evaluator *evaluator);
 void evaluator_wake(Evaluator *evaluator);
 bool evaluator_empty(const Evaluator *evaluator);

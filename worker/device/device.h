@@ -25,8 +25,16 @@ enum device_error {
     DEVICE_ERROR_FAULT,       /* A kernel failed while it ran, or the device is gone. */
 };
 
+/* Which one of its kind a device is; texts are "" where its driver does not say. */
+struct device_identity {
+    char uuid[64];      /* "GPU-..." or "MIG-...", as the vendor's tools write it */
+    char address[24];   /* on the PCI bus, as sysfs writes it: "0000:65:00.0" */
+    char partition[48]; /* the part of a card that it is: "MIG 1g.10gb", "CPX" */
+};
+
 struct device_info {
     struct target target;
+    struct device_identity identity;
     char name[128];        /* as the vendor spells it */
     char stack[128];       /* runtime and driver: "opencl PoCL 3.1 LLVM 14.0.6" */
     int64_t memory_bytes;  /* of the device */
@@ -65,6 +73,8 @@ struct device_row {
     const char *name; /* "cuda", "hip", "opencl" */
     /* How many there are; -1 with a reason where its runtime is not here. */
     int (*count)(GError **error);
+    /* Asks the driver alone: no context is made. NULL where devices have no identity. */
+    void (*identify)(int index, struct device_identity *identity);
     struct device *(*open)(int index, GError **error);
     void (*close)(struct device *device);
     const struct device_info *(*info)(const struct device *device);
@@ -109,5 +119,12 @@ extern const struct device_row device_cuda, device_hip, device_opencl;
  * the error says of each kind how many there are, or why none. */
 struct device *device_open(int index, GError **error);
 void device_close(struct device *device);
+
+/* The same without opening it; false where there is no such device. */
+bool device_identify(int index, struct device_identity *identity, GError **error);
+/* How many GPUs there are: devices 0 to one less. */
+int device_count_gpus(void);
+/* The number of the device that is named: "" or "local", the first; its number; or its UUID. */
+bool device_find(const char *name, int *index, GError **error);
 
 #endif

@@ -125,7 +125,17 @@ static bool fill_info(struct gpu_device *d, hipDevice_t id, GError **error)
                version / vendor->major_unit, version % vendor->major_unit / vendor->minor_unit);
     d->info.memory_bytes = d->info.largest_bytes = (int64_t)bytes;
     d->info.slice_alignment = SLICE_ALIGNMENT;
+    gpu_identify(d->library, id, &d->info.identity);
     return true;
+}
+
+static void identify(const struct gpu_vendor *vendor, int index, struct device_identity *identity)
+{
+    const struct gpu_library *library = gpu_library_open(vendor, NULL);
+    hipDevice_t id = 0;
+
+    if (library && library->api.DeviceGet(&id, index) == hipSuccess)
+        gpu_identify(library, id, identity);
 }
 
 static void gpu_close(struct device *device)
@@ -383,6 +393,16 @@ static int hip_count(GError **error)
     return gpu_count(&gpu_vendor_hip, error);
 }
 
+static void cuda_identify(int index, struct device_identity *identity)
+{
+    identify(&gpu_vendor_cuda, index, identity);
+}
+
+static void hip_identify(int index, struct device_identity *identity)
+{
+    identify(&gpu_vendor_hip, index, identity);
+}
+
 static struct device *cuda_open(int index, GError **error)
 {
     return gpu_open(&device_cuda, &gpu_vendor_cuda, index, error);
@@ -395,12 +415,13 @@ static struct device *hip_open(int index, GError **error)
 
 #define GPU_DEVICE(vendor)                                                                         \
     {                                                                                              \
-        .name = #vendor, .count = vendor##_count, .open = vendor##_open, .close = gpu_close,       \
-        .info = gpu_info, .alloc = gpu_alloc, .slice = gpu_slice, .memory_free = gpu_memory_free,  \
-        .write = gpu_write, .read = gpu_read, .copy = gpu_copy, .fill = gpu_fill,                  \
-        .load = gpu_load, .program_free = gpu_program_free, .kernel = gpu_kernel,                  \
-        .kernel_free = gpu_kernel_free, .launch = gpu_launch, .record = gpu_record,                \
-        .event_free = gpu_event_free, .elapsed = gpu_elapsed, .sync = gpu_sync                     \
+        .name = #vendor, .count = vendor##_count, .identify = vendor##_identify,                   \
+        .open = vendor##_open, .close = gpu_close, .info = gpu_info, .alloc = gpu_alloc,           \
+        .slice = gpu_slice, .memory_free = gpu_memory_free, .write = gpu_write, .read = gpu_read,  \
+        .copy = gpu_copy, .fill = gpu_fill, .load = gpu_load, .program_free = gpu_program_free,    \
+        .kernel = gpu_kernel, .kernel_free = gpu_kernel_free, .launch = gpu_launch,                \
+        .record = gpu_record, .event_free = gpu_event_free, .elapsed = gpu_elapsed,                \
+        .sync = gpu_sync                                                                           \
     }
 
 const struct device_row device_cuda = GPU_DEVICE(cuda);

@@ -114,9 +114,7 @@ const struct gpu_library *gpu_library_open(const struct gpu_vendor *vendor, GErr
     return loaded[which] ? &libraries[which] : NULL;
 }
 
-/* The symbol as a function of the type; a library that lacks it is too old. */
-static bool symbol_find(const struct gpu_library *library, const char *name, void *function,
-                        GError **error)
+bool gpu_symbol(const struct gpu_library *library, const char *name, void *function, GError **error)
 {
     void *symbol = dlsym(library->handle, name);
 
@@ -139,8 +137,8 @@ static bool cuda_enter(const struct gpu_library *library, hipDevice_t id, GError
     int (*set_current)(void *context);
     void *context = NULL;
 
-    return symbol_find(library, "cuDevicePrimaryCtxRetain", &retain, error) &&
-           symbol_find(library, "cuCtxSetCurrent", &set_current, error) &&
+    return gpu_symbol(library, "cuDevicePrimaryCtxRetain", &retain, error) &&
+           gpu_symbol(library, "cuCtxSetCurrent", &set_current, error) &&
            gpu_check(library, retain(&context, id), DEVICE_ERROR_UNAVAILABLE,
                      "make a context on the GPU", error) &&
            gpu_check(library, set_current(context), DEVICE_ERROR_UNAVAILABLE,
@@ -176,7 +174,7 @@ static bool cuda_allow_local(const struct gpu_library *library, hipFunction_t ke
 {
     int (*set_attribute)(hipFunction_t kernel, int attribute, int value);
 
-    return symbol_find(library, "cuFuncSetAttribute", &set_attribute, error) &&
+    return gpu_symbol(library, "cuFuncSetAttribute", &set_attribute, error) &&
            gpu_check(library, set_attribute(kernel, CUDA_DYNAMIC_LOCAL, (int)bytes),
                      DEVICE_ERROR_LAUNCH, "get the local memory that a launch asks for", error);
 }
@@ -186,7 +184,7 @@ static const char *cuda_error_name(const struct gpu_library *library, int status
     int (*get_name)(int status, const char **name);
     const char *name = NULL;
 
-    if (symbol_find(library, "cuGetErrorName", &get_name, NULL))
+    if (gpu_symbol(library, "cuGetErrorName", &get_name, NULL))
         get_name(status, &name);
     return name ? name : "an error that CUDA has no name for";
 }
@@ -206,6 +204,9 @@ const struct gpu_vendor gpu_vendor_cuda = {
     .enter = cuda_enter,
     .name_target = cuda_name_target,
     .allow_local = cuda_allow_local,
+    .uuid_function = "cuDeviceGetUuid_v2",
+    .address_function = "cuDeviceGetPCIBusId",
+    .uuid_text = gpu_uuid_of_bytes,
     .error_name = cuda_error_name,
 };
 
@@ -217,7 +218,7 @@ static bool hip_enter(const struct gpu_library *library, hipDevice_t id, GError 
 {
     __typeof__(&hipSetDevice) set_device;
 
-    return symbol_find(library, "hipSetDevice", &set_device, error) &&
+    return gpu_symbol(library, "hipSetDevice", &set_device, error) &&
            gpu_check(library, set_device(id), DEVICE_ERROR_UNAVAILABLE, "enter the GPU's context",
                      error);
 }
@@ -253,7 +254,7 @@ static bool hip_name_target(const struct gpu_library *library, hipDevice_t id,
     g_autofree char *properties = g_malloc0(PROPERTIES_MAX);
     const char *name;
 
-    if (!symbol_find(library, "hipGetDeviceProperties", &get_properties, error) ||
+    if (!gpu_symbol(library, "hipGetDeviceProperties", &get_properties, error) ||
         !gpu_check(library, get_properties((hipDeviceProp_t *)(void *)properties, id),
                    DEVICE_ERROR_UNAVAILABLE, "ask for the GPU's architecture", error))
         return false;
@@ -274,7 +275,7 @@ static const char *hip_error_name(const struct gpu_library *library, int status)
     __typeof__(&hipGetErrorName) get_name;
     const char *name = NULL;
 
-    if (symbol_find(library, "hipGetErrorName", &get_name, NULL))
+    if (gpu_symbol(library, "hipGetErrorName", &get_name, NULL))
         name = get_name((hipError_t)status);
     return name ? name : "an error that HIP has no name for";
 }
@@ -293,5 +294,8 @@ const struct gpu_vendor gpu_vendor_hip = {
     .minor_unit = 100000,
     .enter = hip_enter,
     .name_target = hip_name_target,
+    .uuid_function = "hipDeviceGetUuid",
+    .address_function = "hipDeviceGetPCIBusId",
+    .uuid_text = gpu_uuid_of_text,
     .error_name = hip_error_name,
 };

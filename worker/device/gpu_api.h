@@ -75,6 +75,9 @@ struct gpu_vendor {
     /* Lets launches of the kernel ask for that much local memory; NULL where they may as they are. */
     bool (*allow_local)(const struct gpu_library *library, hipFunction_t kernel, int64_t bytes,
                         GError **error);
+    /* Functions that only newer libraries have, and a UUID's text of 16 bytes; false where it is none. */
+    const char *uuid_function, *address_function;
+    bool (*uuid_text)(const char bytes[16], struct device_identity *identity);
     /* A status code's name; static. */
     const char *(*error_name)(const struct gpu_library *library, int status);
 };
@@ -88,6 +91,20 @@ struct gpu_library {
 };
 /* DEVICE_ERROR_UNAVAILABLE: it is not here, is too old, or finds no driver. */
 const struct gpu_library *gpu_library_open(const struct gpu_vendor *vendor, GError **error);
+
+/* The function of that name, where there is one. */
+bool gpu_symbol(const struct gpu_library *library, const char *name, void *function,
+                GError **error);
+
+/* Fills all that the driver and sysfs know (gpu_identity.c). */
+void gpu_identify(const struct gpu_library *library, hipDevice_t id,
+                  struct device_identity *identity);
+/* A file of the PCI device's, without white space at its end; NULL where there is none. SKIPJACK_PCI names
+ * another folder than /sys/bus/pci/devices. Free with g_free(). */
+char *gpu_pci_file(const char *address, const char *name);
+/* A UUID as NVIDIA's tools write it; HIP's is a text already. */
+bool gpu_uuid_of_bytes(const char bytes[16], struct device_identity *identity);
+bool gpu_uuid_of_text(const char bytes[16], struct device_identity *identity);
 
 /* True for success; else an error of `code`, of MEMORY where the status says so, or of FAULT where nothing
  * can be trusted after it. */

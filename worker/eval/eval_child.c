@@ -151,9 +151,10 @@ static bool send_hello(struct server *server, GError **error)
     const struct device_info *info = server->device->row->info(server->device);
 
     return send_head(server,
-                     json_pack("{s:s,s:o,s:o,s:o}", "op", "hello", "target",
+                     json_pack("{s:s,s:o,s:o,s:o,s:o}", "op", "hello", "target",
                                target_to_json(&info->target), "stack", valid_text(info->stack),
-                               "device", valid_text(info->name)),
+                               "device", valid_text(info->name), "identity",
+                               identity_to_json(&info->identity)),
                      error);
 }
 
@@ -311,18 +312,12 @@ static int take_stdout(GError **error)
 
 static struct device *open_named(const char *name, GError **error)
 {
-    guint64 index = 0;
+    int index;
     const char *scratch = g_getenv("SKIPJACK_SCRATCH");
     g_autofree char *usual = g_build_filename(g_get_tmp_dir(), "skipjack-eval", NULL);
 
-    if (name && *name && strcmp(name, "local") != 0 &&
-        !g_ascii_string_to_unsigned(name, 10, 0, 255, &index, NULL)) {
-        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                    "'%s' names no device: give a number from 0, or 'local' for the first", name);
-        return NULL;
-    }
     opencl_environment(scratch && *scratch ? scratch : usual);
-    return device_open((int)index, error);
+    return device_find(name ? name : "", &index, error) ? device_open(index, error) : NULL;
 }
 
 static bool server_open(struct server *server, const char *device, GError **error)
