@@ -72,7 +72,7 @@ chaos_sees := $(rooms)
 bench_sees := $(rooms)
 fuzz_sees := $(rooms)
 
-sources_of = $(filter-out coordinator/main.c kernels/tools/% tests/support/gpu_double.c,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
+sources_of = $(filter-out coordinator/main.c kernels/tools/% tests/support/gpu_double%,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
@@ -177,9 +177,9 @@ $(BUILD)/tests/export/test_run_check: $(call objects,export/reader/examples/run_
 
 # What tests open in place of a GPU's runtime library.
 gpu_double := $(BUILD)/tests/gpu_double.so
-$(gpu_double): tests/support/gpu_double.c $(BUILD)/list/CFLAGS
-	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
-$(BUILD)/tests/worker/test_device_gpu: | $(gpu_double)
+$(gpu_double): $(wildcard tests/support/gpu_double*.c) tests/support/gpu_double.h $(BUILD)/list/CFLAGS
+	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $(filter %.c,$^)
+$(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/faults/test_gpu_faults: | $(gpu_double)
 
 # Assembly is among the fault tests' device code alone.
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)

@@ -5,7 +5,7 @@
 #ifndef TESTS_FAULTS_SOLVER_FAULTS_H
 #define TESTS_FAULTS_SOLVER_FAULTS_H
 
-#include "solvers/solver.h"
+#include "tests/faults/solver_ways.h"
 
 /* Values of the solver's only parameter. */
 enum fault {
@@ -24,6 +24,6 @@ enum fault {
 
 extern const struct solver solver_faults;
 
-#define SOLVER_FAULT_ROWS &solver_faults
+#define SOLVER_FAULT_ROWS &solver_faults, &solver_ways
 
 #endif

@@ -1,19 +1,29 @@
 /*
  * A GPU's runtime library that has no GPU: HIP's and CUDA's functions under both names, over the host's
- * memory, for tests to open as they open the vendors'. A code object is text, "kernel NAME ..." with the names of
- * its kernels; a kernel does nothing but what its name says: "copy" copies its first argument's bytes to
- * its second's (as many as its third says), "fault" leaves the context beyond recovery, "hang" lasts for
- * ever. GPU_DOUBLE says what goes wrong besides, words joined by commas: "none" (no device), "memory"
- * (nothing left), "load", "launch", "vanish" (the device is lost once it was synchronised with),
- * "units" (a wave of one lane: an attribute's number means something else), "elapsed" (times run backwards),
- * "nameless" (it knows neither UUID nor PCI address), "instance" (its devices are parts of a card).
+ * memory, for tests to open as they open the vendors'. A code object is a real one, or text, "kernel NAME ..."
+ * with the names of its kernels; of kernels it knows some by name (gpu_double_kernels.c) and computes
+ * them on the host. "copy" copies its first argument's bytes to its second's (as many as its third says), "fault"
+ * leaves the context beyond recovery, "hang" lasts for ever. Times are a model's.
+ *
+ * What goes wrong besides is said by words joined by commas, in GPU_DOUBLE or in the file that
+ * GPU_DOUBLE_FILE names: "none" (no device), "memory" (nothing left), "crowded" (no more than a page at a time),
+ * "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
+ * neither UUID nor PCI address), "instance" (its devices are parts of a card), "vanish" (the device is lost once
+ * it was synchronised with). The following hold for every launch, or with "@N" for launches of a kernel
+ * whose variant is N: "launch" (refused), "fault", "glitch" (a fault, but once), "hang", "gone" (the device
+ * is lost, and is not there for later processes while FILE.gone exists), "wrong" (its first result is), and
+ * for times read after such a launch "elapsed" (backwards), "zero", "nan", "fast" (a millionth).
  */
+#include <elf.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/support/gpu_double.h"
 
 /* One function under its two names. */
 #define BOTH(hip, cuda, parameters)                                                                \
@@ -33,19 +43,14 @@ enum {
     LOST = 719
 };
 #define ROOM (64 << 20) /* bytes that the device has */
+#define PAGE 4096
 
 static int sticky; /* what all functions return after a fault */
 static size_t used;
 static double clock_ms;
 
-static bool wrong(const char *word)
-{
-    const char *said = getenv("GPU_DOUBLE"), *found = said ? strstr(said, word) : NULL;
-    size_t length = strlen(word);
-
-    return found && (found == said || found[-1] == ',') &&
-           (found[length] == '\0' || found[length] == ',');
-}
+static bool hung;             /* a kernel never ends */
+static int last = NO_VARIANT; /* of what was launched */
 
 /* ---- the device ---- */
 
@@ -71,7 +76,7 @@ int hipDriverGetVersion(int *version)
 
 BOTH(hipGetDeviceCount, cuDeviceGetCount, (int *count))
 {
-    *count = wrong("none") ? 0 : 2;
+    *count = double_said("none") || double_marked("gone") ? 0 : 2;
     return *count > 0 ? OK : NO_DEVICE;
 }
 
@@ -83,7 +88,8 @@ BOTH(hipDeviceGet, cuDeviceGet, (int *device, int index))
 
 BOTH(hipDeviceGetName, cuDeviceGetName, (char *name, int length, int device))
 {
-    snprintf(name, (size_t)length, "Double %d%s", device, wrong("instance") ? " MIG 1g.10gb" : "");
+    snprintf(name, (size_t)length, "Double %d%s", device,
+             double_said("instance") ? " MIG 1g.10gb" : "");
     return OK;
 }
 
@@ -93,7 +99,7 @@ int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 {
     for (int i = 0; i < 16; i++)
         uuid[i] = (unsigned char)(i == 15 ? device : 0xd0 + i);
-    return wrong("nameless") ? INVALID : OK;
+    return double_said("nameless") ? INVALID : OK;
 }
 
 /* Digits without an end; "XX" stands for none. */
@@ -101,7 +107,7 @@ int hipDeviceGetUuid(char *uuid, int device);
 int hipDeviceGetUuid(char *uuid, int device)
 {
     char text[17] = "XX";
-    if (!wrong("nameless"))
+    if (!double_said("nameless"))
         snprintf(text, sizeof(text), "d0d1d2d3d4d5d6%02x", (unsigned)device);
     memcpy(uuid, text, 16);
     return OK;
@@ -110,7 +116,7 @@ int hipDeviceGetUuid(char *uuid, int device)
 BOTH(hipDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *address, int length, int device))
 {
     snprintf(address, (size_t)length, "0000:%X:00.0", 0x3b + device);
-    return wrong("nameless") ? INVALID : OK;
+    return double_said("nameless") ? INVALID : OK;
 }
 
 BOTH(hipDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, int device))
@@ -138,7 +144,7 @@ int cuDeviceGetAttribute(int *value, int which, int device)
         *value = which == 75 ? 9 : 0;
         return OK;
     }
-    if (which == 10 && wrong("units")) {
+    if (which == 10 && double_said("units")) {
         *value = 1;
         return OK;
     }
@@ -206,7 +212,7 @@ BOTH(hipMalloc, cuMemAlloc_v2, (void **address, size_t bytes))
 
     if (sticky)
         return sticky;
-    if (wrong("memory") || bytes > ROOM - used)
+    if (double_said("memory") || bytes > ROOM - used || (bytes > PAGE && double_said("crowded")))
         return MEMORY;
     block = malloc(bytes + 16);
     *block = bytes;
@@ -266,12 +272,20 @@ BOTH(hipStreamCreateWithFlags, cuStreamCreate, (void **stream, unsigned flags))
     return flags <= 1 ? OK : INVALID;
 }
 
+/* What a kernel came to is told to whoever waits for it. */
+static int settle(void)
+{
+    while (hung)
+        pause();
+    return sticky;
+}
+
 BOTH(hipStreamSynchronize, cuStreamSynchronize, (void *stream))
 {
     (void)stream;
-    if (wrong("vanish") && !sticky)
+    if (double_said("vanish") && !sticky)
         sticky = LOST;
-    return sticky;
+    return settle();
 }
 
 BOTH(hipStreamDestroy, cuStreamDestroy_v2, (void *stream))
@@ -296,12 +310,18 @@ BOTH(hipEventRecord, cuEventRecord, (double *event, void *stream))
 BOTH(hipEventSynchronize, cuEventSynchronize, (void *event))
 {
     (void)event;
-    return sticky;
+    return settle();
 }
 
 BOTH(hipEventElapsedTime, cuEventElapsedTime, (float *ms, const double *from, const double *to))
 {
-    *ms = (float)(wrong("elapsed") ? *from - *to : *to - *from);
+    double between = *to - *from;
+
+    *ms = (float)(double_said_of("elapsed", last) ? -between
+                  : double_said_of("zero", last)  ? 0
+                  : double_said_of("nan", last)   ? (double)NAN
+                  : double_said_of("fast", last)  ? between * 1e-6
+                                                  : between);
     return sticky;
 }
 
@@ -313,17 +333,36 @@ BOTH(hipEventDestroy, cuEventDestroy_v2, (void *event))
 
 /* ---- modules ---- */
 
-BOTH(hipModuleLoadData, cuModuleLoadData, (char **module, const char *image))
+struct module {
+    size_t bytes;
+    char image[];
+};
+
+/* A driver is not told how long a code object is. */
+static size_t image_bytes(const char *image)
 {
+    const Elf64_Ehdr *header = (const void *)image;
+
+    if (memcmp(image, ELFMAG, SELFMAG) == 0)
+        return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+    return strncmp(image, "kernel ", 7) == 0 ? strlen(image) : 0;
+}
+
+BOTH(hipModuleLoadData, cuModuleLoadData, (struct module * *module, const char *image))
+{
+    size_t bytes = image_bytes(image);
+
     if (sticky)
         return sticky;
-    if (wrong("load") || strncmp(image, "kernel ", 7) != 0)
+    if (double_said("load") || bytes == 0)
         return NO_IMAGE;
-    *module = strdup(image + 6);
+    *module = malloc(sizeof(struct module) + bytes);
+    (*module)->bytes = bytes;
+    memcpy((*module)->image, image, bytes);
     return OK;
 }
 
-BOTH(hipModuleUnload, cuModuleUnload, (char *module))
+BOTH(hipModuleUnload, cuModuleUnload, (struct module * module))
 {
     free(module);
     return sticky;
@@ -332,8 +371,8 @@ BOTH(hipModuleUnload, cuModuleUnload, (char *module))
 #define LOCAL_MOST 232448 /* that a launch may be allowed, as sm_90 has it */
 static unsigned local_allowed = 49152;
 
-int cuFuncSetAttribute(const char *function, int attribute, int value);
-int cuFuncSetAttribute(const char *function, int attribute, int value)
+int cuFuncSetAttribute(const void *function, int attribute, int value);
+int cuFuncSetAttribute(const void *function, int attribute, int value)
 {
     (void)function;
     if (attribute != 8 || value < 0 || value > LOCAL_MOST)
@@ -342,37 +381,47 @@ int cuFuncSetAttribute(const char *function, int attribute, int value)
     return sticky;
 }
 
-static const char *const kernel_names[] = {" copy", " fault", " hang"};
-
 BOTH(hipModuleGetFunction, cuModuleGetFunction,
-     (const char **function, const char *module, const char *name))
+     (const struct double_kernel **function, const struct module *module, const char *name))
 {
-    for (size_t i = 0; i < 3; i++)
-        if (strcmp(kernel_names[i] + 1, name) == 0 && strstr(module, kernel_names[i])) {
-            *function = kernel_names[i];
-            return sticky;
-        }
-    return NOT_FOUND;
+    *function = double_kernel_find(module->image, module->bytes, name);
+    return *function ? sticky : NOT_FOUND;
+}
+
+/* What becomes of a launch that was taken. */
+static void launch(const struct double_kernel *kernel, void **arguments)
+{
+    const char *name = kernel->name;
+
+    clock_ms += double_kernel_ms(kernel, last);
+    if (strcmp(name, "fault") == 0 || double_said_of("fault", last) ||
+        (double_said_of("glitch", last) && double_is_first("glitched"))) {
+        sticky = FAULT;
+    } else if (strcmp(name, "hang") == 0 || double_said_of("hang", last)) {
+        hung = true;
+    } else if (double_said_of("gone", last)) {
+        double_mark("gone");
+        sticky = LOST;
+    } else {
+        kernel->run(arguments);
+        if (double_said_of("wrong", last))
+            **(float **)arguments[kernel->output_at] += 1;
+    }
 }
 
 BOTH(hipModuleLaunchKernel, cuLaunchKernel,
-     (const char *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-      unsigned block_y, unsigned block_z, unsigned local_bytes, void *stream, void **arguments,
-      void **extra))
+     (const struct double_kernel *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+      unsigned block_x, unsigned block_y, unsigned block_z, unsigned local_bytes, void *stream,
+      void **arguments, void **extra))
 {
     (void)stream;
     (void)extra;
     if (sticky)
         return sticky;
-    if (wrong("launch") || grid_x * grid_y * grid_z == 0 || block_x * block_y * block_z > 1024 ||
-        local_bytes > local_allowed)
+    last = double_kernel_variant(function, arguments);
+    if (double_said_of("launch", last) || grid_x * grid_y * grid_z == 0 ||
+        block_x * block_y * block_z > 1024 || local_bytes > local_allowed)
         return LAUNCH;
-    clock_ms += 1;
-    if (function == kernel_names[0])
-        memcpy(*(void **)arguments[1], *(void **)arguments[0], (size_t) * (int64_t *)arguments[2]);
-    else if (function == kernel_names[1])
-        sticky = FAULT;
-    else
-        pause();
+    launch(function, arguments);
     return OK;
 }

@@ -155,6 +155,37 @@ static void test_floor(void)
     g_assert_cmpfloat_with_epsilon(floor_ms, 0.012, 1e-9);
 }
 
+static double stops(int64_t run)
+{
+    return run < 3 ? 1 : 0;
+}
+
+static double runs_backwards(int64_t run)
+{
+    return run < 1 ? -1 : 1;
+}
+
+static double is_no_number(int64_t run)
+{
+    return run < 4 ? 1 : NAN;
+}
+
+/* Nobody waits for readings of a clock that stands still to fill their time. */
+static void test_a_clock_gone_wrong(void)
+{
+    double (*const factors[])(int64_t) = {stops, runs_backwards, is_no_number};
+    for (gsize i = 0; i < G_N_ELEMENTS(factors); i++) {
+        struct script script = {.base_ms = 2, .factor = factors[i]};
+        struct measure_job job = {.sample_seconds = 100};
+        struct measurement m;
+        run_measure(&script, &job, &m);
+        g_assert_cmpint(m.n, ==, 1);
+        g_assert_cmpfloat(m.min_ms, ==, 0);
+        g_assert_cmpfloat(m.median_ms, ==, 0);
+        g_assert_cmpint(script.runs, <, 30);
+    }
+}
+
 static void test_possible(void)
 {
     static const struct {
@@ -189,6 +220,7 @@ int main(int argc, char **argv)
     g_test_add_func("/measure/wide_spread_is_unstable", test_unstable);
     g_test_add_func("/measure/disturbance_that_passes_does_not_count", test_disturbance);
     g_test_add_func("/measure/floor_is_what_events_take", test_floor);
+    g_test_add_func("/measure/a_clock_gone_wrong_ends_it", test_a_clock_gone_wrong);
     g_test_add_func("/measure/peaks_bound_the_time", test_possible);
     return g_test_run();
 }

@@ -95,11 +95,20 @@ static void answer_begin(struct evaluator *evaluator, const struct frame *frame)
     child_set_deadline(evaluator->child, evaluator->current->slowest_seconds);
 }
 
+static bool says_device_fault(json_t *head)
+{
+    const char *failure = json_string_value(json_object_get(head, "failure"));
+    return failure && strcmp(failure, failure_name(FAILURE_DEVICE_FAULT)) == 0;
+}
+
 static void answer_outcome(struct evaluator *evaluator, const struct frame *frame)
 {
     struct eval_job *job = evaluator->current;
     int index;
     if (!frame_config(evaluator, frame->head, &index))
+        return;
+    /* The child ends now, and its death counts, as when the fault had taken it along at once. */
+    if (says_device_fault(frame->head))
         return;
     evaluator->in_flight = -1;
     job->barren = 0;
@@ -111,10 +120,6 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     evaluator->agent->counts.eval_seconds += outcome->eval_seconds;
     if (outcome->failure == FAILURE_NONE)
         agent_note_best(evaluator->agent, &job->work, outcome->median_ms);
-    if (outcome->failure == FAILURE_DEVICE_FAULT || outcome->failure == FAILURE_RUN_TIMEOUT) {
-        g_autofree char *detail = g_strdup(job->work.round->details[index]);
-        config_condemn(job, index, outcome->failure, detail ? detail : "");
-    }
     child_set_deadline(evaluator->child, job->slowest_seconds);
 }
 

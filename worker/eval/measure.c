@@ -69,6 +69,7 @@ struct session {
     const struct measure_job *job;
     int64_t next;    /* run */
     int batch;       /* runs a reading */
+    bool impossible; /* a reading was not positive: the device's clock is not to be believed */
     double spent_ms; /* in readings, warm-up included */
     int count;
     double readings[READINGS_MAX]; /* milliseconds a run */
@@ -82,6 +83,7 @@ static bool take_reading(struct session *s, double *run_ms, GError **error)
         return false;
     s->spent_ms += ms;
     *run_ms = ms / s->batch;
+    s->impossible = s->impossible || !(ms > 0);
     return true;
 }
 
@@ -103,7 +105,7 @@ static bool warm_up(struct session *s, GError **error)
     for (int i = 0; i < WARM_UP_MAX && (i == 0 || s->spent_ms < limit_ms); i++) {
         if (!take_reading(s, &now, error))
             return false;
-        if (i > 0 && fabs(now - last) <= SETTLED * last)
+        if (s->impossible || (i > 0 && fabs(now - last) <= SETTLED * last))
             return true;
         last = now;
     }
@@ -114,6 +116,8 @@ static bool enough(struct session *s, double limit_ms)
 {
     double low, high;
 
+    if (s->impossible)
+        return true;
     if (s->count < READINGS_MIN)
         return false;
     if (s->count == READINGS_MAX || s->spent_ms >= limit_ms)
@@ -172,26 +176,33 @@ static bool worth_another(const struct measurement *m, int attempts)
     return attempts < (m->unstable ? MEASURE_ATTEMPTS_MAX : MEASURE_ATTEMPTS);
 }
 
-bool measure(const struct measure_job *job, struct measurement *measurement, GError **error)
+static bool take_samples(struct session *s, struct measurement *measurement, GError **error)
 {
-    struct session s = {.job = job, .batch = 1};
-
-    *measurement = (struct measurement){0};
-    if (!first_look(&s, measurement, error))
+    if (!take_sample(s, measurement, error))
         return false;
-    if (measurement->slow)
-        return true;
-    if (!warm_up(&s, error) || !take_sample(&s, measurement, error))
-        return false;
-    for (int i = 1; worth_another(measurement, i); i++) {
+    for (int i = 1; worth_another(measurement, i) && !s->impossible; i++) {
         struct measurement another = {0};
 
-        if (!take_sample(&s, &another, error))
+        if (!take_sample(s, &another, error))
             return false;
         if (another.spread < measurement->spread)
             *measurement = another;
     }
     return true;
+}
+
+bool measure(const struct measure_job *job, struct measurement *measurement, GError **error)
+{
+    struct session s = {.job = job, .batch = 1};
+    bool done;
+
+    *measurement = (struct measurement){0};
+    done = first_look(&s, measurement, error);
+    if (done && !measurement->slow && !s.impossible)
+        done = warm_up(&s, error) && (s.impossible || take_samples(&s, measurement, error));
+    if (s.impossible)
+        *measurement = (struct measurement){.n = 1};
+    return done;
 }
 
 double measure_possible_ms(const struct solution *solution, const struct target *target,

@@ -46,6 +46,7 @@ struct measurement {
  * of 32. */
 bool measure_floor(struct device *device, double *floor_ms, GError **error);
 
+/* Ends at a reading that is zero, negative or no number: then n is 1 and the times are 0. */
 bool measure(const struct measure_job *job, struct measurement *measurement, GError **error);
 
 /* The shortest time the target's peaks allow for the solution's own operations on the type, and with cold

@@ -1,0 +1,171 @@
+/*
+ * Whole campaigns on a GPU whose library is a double (tests/support/gpu_double.c): kernels are compiled by AMD's
+ * real toolchain, computed on the host, and fail as they are told. Whatever fails is named, the rest of its
+ * job goes on, and no job is lost.
+ */
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "kernels/toolchain.h"
+#include "tests/faults/solver_ways.h"
+#include "tests/support/live_farm.h"
+#include "tests/support/scratch_db.h"
+#include "tests/support/temp_folder.h"
+
+#define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+#define JOBS    2 /* of a problem, by the solvers below */
+
+static const char *const request[] = {
+    "--configs", "6", "--seed", "3", "--solvers", "ConvWays,ConvDirectNaive", NULL};
+static const char *const quick[] = {
+    "--sample-seconds", "0.01", "--run-timeout", "2", "--build", "1", NULL};
+
+static const struct maker {
+    const char *setting, *other, *toolchain, *target;
+} cuda = {"SKIPJACK_CUDA", "SKIPJACK_HIP", "nvrtc", "sm_90_132_80g"},
+  hip = {"SKIPJACK_HIP", "SKIPJACK_CUDA", "clang", "gfx90a_xnack84"};
+
+static TempFolder *folder;
+
+/* This machine's device from now on; false, and the test skipped, where its compiler is not here. */
+static bool use(const struct maker *maker)
+{
+    const char *library = g_getenv("SKIPJACK_GPU_DOUBLE");
+    g_autoptr(GError) error = NULL;
+    struct target target;
+    g_assert_true(target_parse(maker->target, &target, NULL));
+    if (!toolchain_find(maker->toolchain)->version(&target, &error)) {
+        g_test_skip(error->message);
+        return false;
+    }
+    g_setenv(maker->other, "libnowhere.so", TRUE);
+    g_setenv(maker->setting, library ? library : "build/tests/gpu_double.so", TRUE);
+    g_setenv("SKIPJACK_TOOLCHAIN", maker->toolchain, TRUE);
+    return true;
+}
+
+static const char *program(void)
+{
+    const char *path = g_getenv("SKIPJACK_FAULTS");
+    return path ? path : "build/skipjack-faults";
+}
+
+/* What goes wrong from now on. */
+static void say(const char *words)
+{
+    g_remove(temp_folder_path(folder, "double.glitched"));
+    g_remove(temp_folder_path(folder, "double.gone"));
+    temp_folder_write(folder, "double", words, -1);
+}
+
+static int64_t tune(const char *problems)
+{
+    int64_t campaign = live_campaign(program(), problems, request);
+    g_assert_cmpint(live_wait(live_worker(program(), quick), 60), ==, 0);
+    return campaign;
+}
+
+static bool is_good(enum failure failure)
+{
+    return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
+}
+
+/* Each outcome of ConvWays' configs, by way; FAILURE_NONE stands for all that were verified. */
+static void assert_outcomes(Store *store, int64_t campaign, const enum failure expected[WAYS])
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) outcomes = store_list_outcomes(store, campaign, &error);
+    bool seen[WAYS] = {false};
+    g_assert_no_error(error);
+    for (guint i = 0; i < outcomes->len; i++) {
+        const struct config_outcome *row = g_ptr_array_index(outcomes, i);
+        bool ways = strcmp(row->solver, "ConvWays") == 0;
+        int way = ways ? (int)g_ascii_strtoll(row->config_text, NULL, 10) : 0;
+        enum failure wanted = ways ? expected[way] : FAILURE_NONE;
+        enum failure got = is_good(row->failure) ? FAILURE_NONE : row->failure;
+        if (got != wanted)
+            g_test_message("way %d: %s", way, row->detail);
+        g_assert_cmpstr(failure_name(got), ==, failure_name(wanted));
+        seen[way] |= ways;
+    }
+    for (int way = 0; way < WAYS; way++)
+        g_assert_true(seen[way]);
+}
+
+static void assert_winner(Store *store, int64_t campaign, const char *config)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) results = store_list_results(store, campaign, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < results->len; i++) {
+        const struct result *row = results->pdata[i];
+        if (row->rank == 0 && strcmp(row->solver, "ConvWays") == 0) {
+            g_assert_cmpstr(row->kept.config_text, ==, config);
+            return;
+        }
+    }
+    g_assert_not_reached();
+}
+
+static const struct fault {
+    const struct maker *maker;
+    const char *path, *words, *winner;
+    enum failure expected[WAYS];
+    int quarantined;
+} faults[] = {
+    {&cuda, "nothing_goes_wrong", "", "5", {FAILURE_NONE}, 0},
+    {&hip, "nothing_goes_wrong", "", "5", {FAILURE_NONE}, 0},
+    {&hip,
+     "what_a_config_answers",
+     "launch@1,wrong@2,zero@3,elapsed@4,fast@5",
+     "0",
+     {[1] = FAILURE_LAUNCH_ERROR,
+      [2] = FAILURE_WRONG_RESULT,
+      [3] = FAILURE_TIME_IMPOSSIBLE,
+      [4] = FAILURE_TIME_IMPOSSIBLE,
+      [5] = FAILURE_TIME_IMPOSSIBLE},
+     0},
+    {&hip,
+     "what_ends_the_process",
+     "fault@1,hang@2,nan@3,glitch@4",
+     "5",
+     {[1] = FAILURE_DEVICE_FAULT, [2] = FAILURE_RUN_TIMEOUT, [3] = FAILURE_TIME_IMPOSSIBLE},
+     2},
+};
+
+static void test_the_best_of_what_is_right_wins(gconstpointer data)
+{
+    const struct fault *fault = data;
+    g_autoptr(GError) error = NULL;
+    if (!use(fault->maker))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    say(fault->words);
+    int64_t campaign = tune(PROBLEM);
+    g_assert_cmpint(live_assert_done(store, campaign, JOBS), ==, JOBS);
+    assert_outcomes(store, campaign, fault->expected);
+    assert_winner(store, campaign, fault->winner);
+    g_autoptr(GPtrArray) rows = store_list_quarantine(store, &error);
+    g_assert_cmpuint(rows->len, ==, (guint)fault->quarantined);
+}
+
+int main(int argc, char **argv)
+{
+    int failed;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    folder = temp_folder_new();
+    g_setenv("GPU_DOUBLE_FILE", temp_folder_path(folder, "double"), TRUE);
+    for (gsize i = 0; i < G_N_ELEMENTS(faults); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/gpu_faults/%s/the_best_wins/%s",
+                            faults[i].maker == &cuda ? "cuda" : "hip", faults[i].path);
+        g_test_add_data_func(path, &faults[i], test_the_best_of_what_is_right_wins);
+    }
+    failed = g_test_run();
+    temp_folder_free(folder);
+    return failed;
+}
