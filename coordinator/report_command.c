@@ -5,6 +5,7 @@
 #include "coordinator/lists.h"
 #include "coordinator/problem_text.h"
 #include "coordinator/report.h"
+#include "coordinator/report_kernels.h"
 #include "schema/database.h"
 #include "solvers/problem_key.h"
 
@@ -32,45 +33,6 @@ static Table *list_rejections(Store *store, int64_t campaign, GError **error)
         table_text(table, text);
         table_text(table, rejection->detail);
         table_text(table, problem_key(&rejection->problem, key));
-    }
-    return table;
-}
-
-static const struct table_column kernel_columns[] = {
-    {"target", "arch", TABLE_TEXT, 0},           {"file", "file", TABLE_TEXT, 0},
-    {"kernel", "entry", TABLE_TEXT, 0},          {"registers", "registers", TABLE_NUMBER, 0},
-    {"spilled", "spills", TABLE_NUMBER, 0},      {"scratch B", "scratch_bytes", TABLE_NUMBER, 0},
-    {"local B", "local_bytes", TABLE_NUMBER, 0}, {"build s", "build_seconds", TABLE_NUMBER, 2},
-    {"options", "options", TABLE_TEXT, 0},       {NULL, "toolchain", TABLE_TEXT, 0},
-    {NULL, "toolchain_version", TABLE_TEXT, 0},  {NULL, "code_sha256", TABLE_TEXT, 0},
-};
-
-/* -1 is what a compiler does not say. */
-static void table_fact(Table *table, int64_t fact)
-{
-    table_number(table, fact < 0 ? NAN : (double)fact);
-}
-
-static Table *list_kernels(Store *store, int64_t campaign, GError **error)
-{
-    g_autoptr(GPtrArray) kernels = store_list_kernels(store, campaign, error);
-    if (!kernels)
-        return NULL;
-    Table *table = table_new(kernel_columns, G_N_ELEMENTS(kernel_columns));
-    for (guint i = 0; i < kernels->len; i++) {
-        const struct kernel_row *kernel = g_ptr_array_index(kernels, i);
-        table_text(table, kernel->arch);
-        table_text(table, kernel->file);
-        table_text(table, kernel->entry);
-        table_fact(table, kernel->registers);
-        table_fact(table, kernel->spills);
-        table_fact(table, kernel->scratch_bytes);
-        table_fact(table, kernel->local_bytes);
-        table_number(table, kernel->seconds);
-        table_text(table, kernel->options);
-        table_text(table, kernel->toolchain);
-        table_text(table, kernel->toolchain_version);
-        table_text(table, kernel->code_sha256);
     }
     return table;
 }
@@ -104,7 +66,7 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
 
 struct report_arguments {
     char **campaigns, **networks;
-    gboolean rejected, kernels, dynamic, cold, as_json;
+    gboolean rejected, kernels, instructions, dynamic, cold, as_json;
     double within_percent, compile_share;
 };
 
@@ -124,6 +86,8 @@ static bool arguments_check(struct report_arguments *a, GError **error)
     bool limits = !(a->within_percent <= NOT_GIVEN && a->compile_share <= NOT_GIVEN);
     if (a->dynamic + a->rejected + a->kernels > 1)
         return fail_usage("--dynamic, --rejected and --kernels are reports of their own", error);
+    if (a->instructions && !a->kernels)
+        return fail_usage("--instructions belongs to --kernels", error);
     if (!a->dynamic && (a->networks || a->cold || limits))
         return fail_usage("--network, --cold, --within and --compile-share belong to --dynamic",
                           error);
@@ -162,8 +126,8 @@ static int show_campaign(const struct report_arguments *a)
         return cli_fail("report", error);
     if (!a->rejected && !a->kernels)
         return show_report(store, id, a->as_json);
-    Table *table =
-        a->kernels ? list_kernels(store, id, &error) : list_rejections(store, id, &error);
+    Table *table = a->kernels ? report_kernels(store, id, a->instructions, &error)
+                              : list_rejections(store, id, &error);
     return list_finish("report", table, a->as_json, error);
 }
 
@@ -178,6 +142,8 @@ int command_report(int argc, char **argv)
          NULL},
         {"kernels", 'k', 0, G_OPTION_ARG_NONE, &a.kernels,
          "each kernel with what its compiler says of it", NULL},
+        {"instructions", 0, 0, G_OPTION_ARG_NONE, &a.instructions,
+         "--kernels: with how often its code has which instruction, in place of its options", NULL},
         {"dynamic", 0, 0, G_OPTION_ARG_NONE, &a.dynamic,
          "what kernels for all shapes cost and save, against those for one", NULL},
         {"network", 'n', 0, G_OPTION_ARG_STRING_ARRAY, &a.networks,

@@ -57,6 +57,22 @@ void table_text(Table *table, const char *text)
              valid ? json_string(valid) : json_null());
 }
 
+void table_text_as(Table *table, const char *text, json_t *value)
+{
+    next_column(table, TABLE_TEXT);
+    add_cell(table, g_strdup(text), value);
+}
+
+void table_count(Table *table, int64_t value)
+{
+    if (value >= 0) {
+        table_int(table, value);
+        return;
+    }
+    next_column(table, TABLE_INT);
+    add_cell(table, g_strdup("-"), json_null());
+}
+
 void table_int(Table *table, int64_t value)
 {
     next_column(table, TABLE_INT);

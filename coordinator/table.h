@@ -36,7 +36,11 @@ void table_free(Table *table);
 /* Cells are added from left to right; after the last column the next row begins. The kind must
  * be the column's own. NULL text, and a number that is NaN, are "-" and JSON's null. */
 void table_text(Table *table, const char *text);
+/* A TABLE_TEXT that is something else than a string in JSON, whose reference it takes. */
+void table_text_as(Table *table, const char *text, json_t *value);
 void table_int(Table *table, int64_t value);
+/* The same of a TABLE_INT that may not be known: below 0 it is "-" and null. */
+void table_count(Table *table, int64_t value);
 void table_number(Table *table, double value);
 void table_yes(Table *table, bool value);
 

@@ -85,6 +85,7 @@ static const struct {
 } needs[] = {
     {".vgpr_count", offsetof(struct amd_kernel, vector_registers)},
     {".sgpr_count", offsetof(struct amd_kernel, scalar_registers)},
+    {".agpr_count", offsetof(struct amd_kernel, accumulation_registers)},
     {".vgpr_spill_count", offsetof(struct amd_kernel, vector_spills)},
     {".sgpr_spill_count", offsetof(struct amd_kernel, scalar_spills)},
     {".private_segment_fixed_size", offsetof(struct amd_kernel, scratch_bytes)},
@@ -107,7 +108,7 @@ static bool kernel_take(struct msgpack *cursor, struct amd_kernel *kernel,
     uint32_t count;
     struct msgpack_text key;
 
-    *kernel = (struct amd_kernel){-1, -1, -1, -1, -1, -1};
+    *kernel = (struct amd_kernel){-1, -1, -1, -1, -1, -1, -1};
     *name = (struct msgpack_text){"", 0};
     if (!msgpack_take_map(cursor, &count))
         return false;
@@ -219,6 +220,8 @@ void amd_kernel_facts(const struct amd_kernel *kernel, struct code_object *objec
     bool told = kernel->vector_spills >= 0 || kernel->scalar_spills >= 0;
 
     object->registers = (int)kernel->vector_registers;
+    object->accumulation_registers = (int)kernel->accumulation_registers;
+    object->scalar_registers = (int)kernel->scalar_registers;
     object->spills =
         told ? (int)(MAX(kernel->vector_spills, 0) + MAX(kernel->scalar_spills, 0)) : -1;
     object->scratch_bytes = kernel->scratch_bytes;

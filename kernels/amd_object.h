@@ -11,7 +11,8 @@
 
 /* A kernel's needs; -1 for what the object does not state. */
 struct amd_kernel {
-    int64_t vector_registers, scalar_registers;
+    /* Vector ones count accumulation registers in where both share a file (gfx90a and later). */
+    int64_t vector_registers, scalar_registers, accumulation_registers;
     int64_t vector_spills, scalar_spills; /* scalar ones go to lanes of vector registers first */
     int64_t scratch_bytes;                /* private memory of a work-item */
     int64_t local_bytes;

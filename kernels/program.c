@@ -4,6 +4,7 @@
 
 #include "kernels/amd_object.h"
 #include "kernels/cuda_object.h"
+#include "kernels/instructions.h"
 #include "kernels/kernel_source.h"
 
 /* The object's bytes; free with g_bytes_unref(). */
@@ -97,6 +98,7 @@ static bool take_facts(GBytes *bytes, const char *entry, const struct target *ta
                        struct code_object *object, GError **error)
 {
     object->registers = object->spills = -1;
+    object->accumulation_registers = object->scalar_registers = -1;
     object->scratch_bytes = -1;
     switch (target->vendor) {
     case VENDOR_AMD: return take_amd_facts(bytes, entry, target, object, error);
@@ -144,8 +146,8 @@ static bool take_ready_object(const struct program *program, const struct target
     return true;
 }
 
-bool program_build(const struct toolchain *toolchain, const struct program *program,
-                   const struct target *target, struct code_object *object, GError **error)
+static bool build(const struct toolchain *toolchain, const struct program *program,
+                  const struct target *target, struct code_object *object, GError **error)
 {
     enum program_kind kind = program_kind_of(program->file);
     const struct kernel_source *source;
@@ -166,4 +168,13 @@ bool program_build(const struct toolchain *toolchain, const struct program *prog
                 "%s is assembly, and the %s toolchain assembles nothing", program->file,
                 toolchain->name);
     return false;
+}
+
+bool program_build(const struct toolchain *toolchain, const struct program *program,
+                   const struct target *target, struct code_object *object, GError **error)
+{
+    if (!build(toolchain, program, target, object, error))
+        return false;
+    object->instructions = instructions_count(object->code, program->entry, target);
+    return true;
 }

@@ -21,6 +21,7 @@ void code_object_clear(struct code_object *object)
 {
     g_clear_pointer(&object->code, g_bytes_unref);
     g_clear_pointer(&object->log, g_free);
+    g_clear_pointer(&object->instructions, g_free);
 }
 
 const struct toolchain *toolchain_find(const char *name)

@@ -26,12 +26,17 @@ enum kernels_error {
 
 struct code_object {
     GBytes *code;
-    char *log;             /* what the compiler said, "" when nothing */
-    double seconds;        /* wall time of the compilation */
-    int registers;         /* a work-item's, -1 when the compiler does not say */
+    char *log;      /* what the compiler said, "" when nothing */
+    double seconds; /* wall time of the compilation */
+    int registers;  /* a work-item's, -1 when the compiler does not say */
+    /* Likewise: AMD's registers of matrix units, which `registers` counts in where both share a file,
+     * and those of a wave. */
+    int accumulation_registers, scalar_registers;
     int spills;            /* registers kept elsewhere for want of room, -1 likewise */
     int64_t scratch_bytes; /* a work-item's memory for them and for arrays, -1 likewise */
     int64_t local_bytes;   /* a workgroup's, as declared */
+    char *
+        instructions; /* instructions.h; NULL where nobody looked, as in a toolchain's own answer */
 };
 void code_object_clear(struct code_object *object);
 

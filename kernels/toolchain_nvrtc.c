@@ -319,6 +319,7 @@ static bool take_facts(GBytes *code, const char *report, const char *entry,
         return false;
     }
     object->registers = (int)read.registers;
+    object->accumulation_registers = object->scalar_registers = -1;
     object->scratch_bytes = read.stack_bytes;
     object->spills = spilled < 0 ? -1 : (int)(spilled / 4);
     object->local_bytes = MAX(reported(said, " bytes smem"), 0);

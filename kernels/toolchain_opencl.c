@@ -127,6 +127,7 @@ static bool take_entry(const struct opencl *cl, const struct host *host, cl_prog
     cl->ReleaseKernel(kernel);
     object->local_bytes = (int64_t)local_bytes;
     object->registers = object->spills = -1;
+    object->accumulation_registers = object->scalar_registers = -1;
     object->scratch_bytes = -1;
     return true;
 }

@@ -387,9 +387,14 @@ struct kernel_row {
      * kept elsewhere for want of room, and the memory for them and for arrays; a workgroup's. */
     int registers, spills;
     int64_t scratch_bytes, local_bytes;
-    GBytes *code;      /* NULL when it failed, or was collected */
-    char *code_sha256; /* "" when it failed; made from the code when it is put */
-    int64_t built_by;  /* worker */
+    /* Likewise: AMD's registers of matrix units, which registers counts in where both share a file, and a
+     * wave's scalar ones. */
+    int accumulation_registers, scalar_registers;
+    char *instructions; /* "ds_read_b128 8, total 412"; NULL where nobody counted them */
+    int64_t code_bytes; /* listed alone: of its code, 0 when it was collected */
+    GBytes *code;       /* NULL when it failed, or was collected */
+    char *code_sha256;  /* "" when it failed; made from the code when it is put */
+    int64_t built_by;   /* worker */
 };
 void kernel_row_free(struct kernel_row *kernel);
 /* The first writer of a key wins, except that code replaces a collected blob or a crash or timeout. Code

@@ -18,6 +18,7 @@ void kernel_row_free(struct kernel_row *kernel)
     g_free(kernel->toolchain_version);
     g_free(kernel->log);
     g_free(kernel->code_sha256);
+    g_free(kernel->instructions);
     g_clear_pointer(&kernel->code, g_bytes_unref);
     g_free(kernel);
 }
@@ -47,13 +48,15 @@ static bool put_once(Store *store, const struct kernel_row *kernel, bool *stored
     g_autoptr(StoreRows) rows = store_run(
         store, error,
         "SELECT skipjack_work.put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
-        " $15, $16), skipjack_work.put_kernel_facts($1, $13, $17, $18, $19, $20)",
-        "sssssssisdyslsssiill", kernel->key, or_empty(kernel->file), or_empty(kernel->entry),
+        " $15, $16), skipjack_work.put_kernel_facts($1, $13, $17, $18, $19, $20,"
+        " $21, $22, $23)",
+        "sssssssisdyslsssiilliis", kernel->key, or_empty(kernel->file), or_empty(kernel->entry),
         or_empty(kernel->options), or_empty(kernel->arch), or_empty(kernel->toolchain),
         or_empty(kernel->toolchain_version), (int)kernel->failure, or_empty(kernel->log),
         kernel->seconds, ref.name == NULL ? kernel->code : NULL, or_empty(ref.sha256),
         kernel->built_by, place, ref.name, bytes, kernel->registers, kernel->spills,
-        kernel->scratch_bytes, kernel->local_bytes);
+        kernel->scratch_bytes, kernel->local_bytes, kernel->accumulation_registers,
+        kernel->scalar_registers, kernel->instructions);
     if (rows != NULL)
         *stored = *PQgetvalue(rows, 0, 0) == 't';
     return rows != NULL;
@@ -96,6 +99,10 @@ static struct kernel_row *read_kernel(const json_t *object, GError **error)
     kernel->spills = (int)json_member_int(object, "spills");
     kernel->scratch_bytes = json_member_int(object, "scratch_bytes");
     kernel->local_bytes = json_member_int(object, "local_bytes");
+    kernel->accumulation_registers = (int)json_member_int(object, "accumulation_registers");
+    kernel->scalar_registers = (int)json_member_int(object, "scalar_registers");
+    kernel->instructions = json_member_text_or_null(object, "instructions");
+    kernel->code_bytes = json_member_int(object, "code_bytes");
     return kernel;
 }
 
@@ -127,7 +134,10 @@ GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error)
         " 'arch', arch, 'toolchain', toolchain, 'toolchain_version', toolchain_version,"
         " 'failure', failure, 'log', log, 'seconds', seconds, 'code_sha256', code_sha256,"
         " 'built_by', built_by, 'registers', coalesce(registers, -1), 'spills', coalesce(spills, -1),"
-        " 'scratch_bytes', coalesce(scratch_bytes, -1), 'local_bytes', coalesce(local_bytes, -1))"
+        " 'scratch_bytes', coalesce(scratch_bytes, -1), 'local_bytes', coalesce(local_bytes, -1),"
+        " 'accumulation_registers', coalesce(accumulation_registers, -1),"
+        " 'scalar_registers', coalesce(scalar_registers, -1), 'instructions', instructions,"
+        " 'code_bytes', CASE WHEN code_place IS NULL THEN 0 ELSE code_bytes END)"
         " FROM kernels WHERE key IN (SELECT unnest(string_to_array(keys, ',')) FROM rounds r,"
         " unnest(r.kernel_keys) AS keys WHERE r.campaign_id = $1)"
         " ORDER BY arch, file, entry, options, toolchain, toolchain_version, key",

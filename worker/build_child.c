@@ -80,6 +80,11 @@ static json_t *compiled_head(const struct compile_request *request,
                   failure_name(failure), "seconds", object->seconds, "log", said);
     if (!error) {
         json_object_set_new(head, "registers", json_integer(object->registers));
+        json_object_set_new(head, "accumulation_registers",
+                            json_integer(object->accumulation_registers));
+        json_object_set_new(head, "scalar_registers", json_integer(object->scalar_registers));
+        if (object->instructions)
+            json_object_set_new(head, "instructions", json_string(object->instructions));
         json_object_set_new(head, "spills", json_integer(object->spills));
         json_object_set_new(head, "scratch_bytes", json_integer(object->scratch_bytes));
         json_object_set_new(head, "local_bytes", json_integer(object->local_bytes));

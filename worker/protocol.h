@@ -9,12 +9,13 @@
  *    "options":..,"target":{..}}       not answered where the version or the file is another one
  * From it:
  *   {"op":"compiled","id":N,"failure":"ok","seconds":S,"log":"..",
- *    "registers":R,"spills":P,"scratch_bytes":B,"local_bytes":L}    blob: the code object
+ *    "registers":R,"accumulation_registers":A,"scalar_registers":C,"spills":P,"scratch_bytes":B,
+ *    "local_bytes":L,"instructions":"ds_read_b128 8, total 412"}    blob: the code object
  *   {"op":"compiled","id":N,"failure":"compile error","seconds":S,"log":".."}
  *     or "compiler crash" of one in a process of its own, which is asked for once more; or "load
  *     error" of a code object that is damaged or not what it should be
- * registers to local_bytes are what the compiler says of the kernel, -1 where it does not; of its log the
- * first 64 KiB are told.
+ * registers to local_bytes are what the compiler says of the kernel, -1 where it does not; instructions
+ * (kernels/instructions.h) are absent where they were not counted; of its log the first 64 KiB are told.
  * Before the first compilation for a target, since a kernel's key holds the toolchain's version:
  *   {"op":"version","toolchain":"opencl","target":{..}}
  *   {"op":"version","version":"..","error":".."}    error is "" where the toolchain serves the target

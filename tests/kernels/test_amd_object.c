@@ -26,6 +26,7 @@ static void test_a_kernels_needs_are_read(void)
     g_assert_cmpstr(object.target, ==, "gfx90a:xnack+");
     g_assert_cmpint(object.kernel.vector_registers, ==, 40);
     g_assert_cmpint(object.kernel.scalar_registers, ==, 20);
+    g_assert_cmpint(object.kernel.accumulation_registers, ==, 16);
     g_assert_cmpint(object.kernel.vector_spills, ==, 3);
     g_assert_cmpint(object.kernel.scalar_spills, ==, 2);
     g_assert_cmpint(object.kernel.scratch_bytes, ==, 16);
@@ -158,11 +159,13 @@ static void test_an_object_suits_targets_that_do_not_contradict_it(void)
 
 static void test_facts_count_spills_of_either_kind(void)
 {
-    static const struct amd_kernel kernel = {40, 20, 3, 2, 16, 1024};
-    static const struct amd_kernel silent = {-1, -1, -1, -1, -1, -1};
+    static const struct amd_kernel kernel = {40, 20, 16, 3, 2, 16, 1024};
+    static const struct amd_kernel silent = {-1, -1, -1, -1, -1, -1, -1};
     struct code_object object = {0};
     amd_kernel_facts(&kernel, &object);
     g_assert_cmpint(object.registers, ==, 40);
+    g_assert_cmpint(object.accumulation_registers, ==, 16);
+    g_assert_cmpint(object.scalar_registers, ==, 20);
     g_assert_cmpint(object.spills, ==, 5);
     g_assert_cmpint(object.scratch_bytes, ==, 16);
     g_assert_cmpint(object.local_bytes, ==, 1024);

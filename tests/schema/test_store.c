@@ -166,8 +166,12 @@ static void test_what_a_compiler_says_is_kept(void)
     first.spills = 3;
     first.scratch_bytes = 12;
     first.local_bytes = 1ll << 33;
+    first.accumulation_registers = 64;
+    first.scalar_registers = 40;
+    first.instructions = (char[]){"ds_read_b128 8, total 412"};
     second.registers = second.spills = -1;
     second.scratch_bytes = second.local_bytes = -1;
+    second.accumulation_registers = second.scalar_registers = -1;
     g_assert_true(store_put_kernel(store, &first, &error));
     g_assert_true(store_put_kernel(store, &second, &error));
     first.spills = 0; /* the first word counts */
@@ -180,15 +184,26 @@ static void test_what_a_compiler_says_is_kept(void)
     g_assert_cmpint(row->spills, ==, 3);
     g_assert_cmpint(row->scratch_bytes, ==, 12);
     g_assert_cmpint(row->local_bytes, ==, 1ll << 33);
+    g_assert_cmpint(row->accumulation_registers, ==, 64);
+    g_assert_cmpint(row->scalar_registers, ==, 40);
+    g_assert_cmpstr(row->instructions, ==, "ds_read_b128 8, total 412");
     row = g_hash_table_lookup(known, silent);
     g_assert_cmpint(row->registers, ==, -1);
     g_assert_cmpint(row->spills, ==, -1);
     g_assert_cmpint(row->scratch_bytes, ==, -1);
     g_assert_cmpint(row->local_bytes, ==, -1);
+    g_assert_cmpint(row->accumulation_registers, ==, -1);
+    g_assert_cmpint(row->scalar_registers, ==, -1);
+    g_assert_null(row->instructions);
     first.key = silent;
     first.spills = -2;
     g_assert_false(store_put_kernel(store, &first, &error));
     g_assert_nonnull(strstr(error->message, "less than nothing"));
+    g_clear_error(&error);
+    first.spills = 0;
+    first.instructions = (char[]){"ds_read_b128 8,412"};
+    g_assert_false(store_put_kernel(store, &first, &error));
+    g_assert_nonnull(strstr(error->message, "not names with counts"));
     g_clear_pointer(&first.code, g_bytes_unref);
     g_clear_pointer(&second.code, g_bytes_unref);
 }

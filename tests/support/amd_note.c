@@ -29,13 +29,14 @@ static void put_metadata(GByteArray *bytes, const char *target, const char *kern
     put_byte(bytes, 0x83);
     put_text(bytes, "amdhsa.kernels");
     put_byte(bytes, 0x91);
-    put_byte(bytes, 0x88);
+    put_byte(bytes, 0x89);
     put_text(bytes, ".args");
     put_byte(bytes, 0x90);
     put_text(bytes, ".name");
     put_text(bytes, kernel);
     put_number(bytes, ".vgpr_count", 40);
     put_number(bytes, ".sgpr_count", 20);
+    put_number(bytes, ".agpr_count", 16);
     put_number(bytes, ".vgpr_spill_count", 3);
     put_number(bytes, ".sgpr_spill_count", 2);
     put_number(bytes, ".private_segment_fixed_size", 16);

@@ -26,9 +26,9 @@ void compilation_free(gpointer data)
 {
     struct compilation *compilation = data;
     struct kernel_row *row = &compilation->row;
-    char *texts[] = {row->key,        row->file,      row->entry, row->options,
-                     row->arch,       row->toolchain, row->log,   row->toolchain_version,
-                     row->code_sha256};
+    char *texts[] = {row->key,         row->file,        row->entry, row->options,
+                     row->arch,        row->toolchain,   row->log,   row->toolchain_version,
+                     row->code_sha256, row->instructions};
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
     g_clear_pointer(&row->code, g_bytes_unref);
@@ -126,6 +126,8 @@ struct compilation *compilation_new(struct build_job *job, const struct launch *
         .toolchain = g_strdup(recipient->toolchain->name),
         .toolchain_version = g_strdup(recipient->version),
         .registers = -1,
+        .accumulation_registers = -1,
+        .scalar_registers = -1,
         .spills = -1,
         .scratch_bytes = -1,
         .local_bytes = -1,
@@ -261,7 +263,11 @@ static void compiled(struct slot *slot, const struct frame *frame)
     row->log = g_strdup(log ? log : "");
     if (failure == FAILURE_NONE) {
         row->code = g_bytes_ref(frame->blob);
+        const char *counts = json_string_value(json_object_get(frame->head, "instructions"));
+        row->instructions = g_strdup(counts);
         row->registers = (int)fact(frame->head, "registers");
+        row->accumulation_registers = (int)fact(frame->head, "accumulation_registers");
+        row->scalar_registers = (int)fact(frame->head, "scalar_registers");
         row->spills = (int)fact(frame->head, "spills");
         row->scratch_bytes = fact(frame->head, "scratch_bytes");
         row->local_bytes = fact(frame->head, "local_bytes");
