@@ -21,6 +21,7 @@ enum worker_error {
     WORKER_ERROR_DEVICE,  /* A device call failed. */
     WORKER_ERROR_CHILD,   /* A child could not be started. */
     WORKER_ERROR_INVALID, /* A request cannot be served. */
+    WORKER_ERROR_DOUBT,   /* What a device says of itself is not true. */
 };
 
 struct frame {

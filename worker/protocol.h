@@ -30,7 +30,8 @@
  *    "default":I or -1,        "index" of the default config: measured first and again at the end;
  *                              -1: the first config with a time takes its place
  *    "best_ms":MS,             0 when none: a config clearly slower is dropped early
- *    "sample_seconds":S}       time a config's repeats may take
+ *    "sample_seconds":S,       time a config's repeats may take
+ *    "judge":KEY}              judge.cl for the target, sent before; left out: the host verifies
  *   {"op":"cold","target":{..},     load the kernels, run all layers twice (cold_run.h)
  *    "layers":[{"index":0,"problem":KEY,"solver":NAME,"values":[..],"kernels":[..],"runs":N}, ...]}
  *   {"op":"stop"}              finish nothing more, answer "evaluated" for what is asked for
@@ -42,7 +43,10 @@
  *   {"op":"begin","id":N,"index":I}      the config that is now in flight
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
  *    "error":..,"eval_seconds":..,"detail":".."}
- *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false}
+ *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false,
+ *    "by_device":true,         results were verified on the device; else "refusal" says why not, "" where
+ *    "doubted":false,          no judge was sent; doubted: the device's own reference was wrong
+ *    "refusal":".."}
  *   {"op":"failed","id":N,"failure":"..","detail":".."}       the whole request cannot be served
  *   {"op":"cold","load_seconds":S,"first_seconds":S,"second_seconds":S}     or the child ends
  * "begin" and "outcome" of an index come again where it is measured again: the default at the end,

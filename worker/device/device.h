@@ -57,6 +57,7 @@ struct device_arg {
         int32_t int32;
         int64_t int64;
         float float32;
+        double float64;
     } value;
 };
 

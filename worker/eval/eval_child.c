@@ -189,9 +189,10 @@ static bool send_outcome(void *data, const struct eval_config *config,
 static bool send_evaluated(struct server *server, const struct eval_end *end, GError **error)
 {
     return send_head(server,
-                     json_pack("{s:s,s:I,s:f,s:b,s:b}", "op", "evaluated", "id",
+                     json_pack("{s:s,s:I,s:f,s:b,s:b,s:b,s:b,s:o}", "op", "evaluated", "id",
                                server->current->id, "drift", finite_number(end->drift), "stopped",
-                               end->stopped, "repeated", end->repeated),
+                               end->stopped, "repeated", end->repeated, "by_device", end->by_device,
+                               "doubted", end->doubted, "refusal", valid_text(end->refusal)),
                      error);
 }
 

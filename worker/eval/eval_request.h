@@ -27,6 +27,7 @@ struct eval_request {
     int baseline;    /* place of the default config in configs, -1 for none */
     double best_ms;  /* 0 for none */
     double sample_seconds;
+    char judge[KERNEL_KEY_LENGTH + 1]; /* key of the target's JUDGE_FILE; "": the host verifies */
 };
 
 /* WORKER_ERROR_FRAME for what breaks the protocol; WORKER_ERROR_INVALID for a problem or solver

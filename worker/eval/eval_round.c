@@ -259,15 +259,42 @@ static bool check_target(const struct eval_round *round, GError **error)
     return false;
 }
 
+/* The device's judge, NULL where none was sent. One that does not load leaves the verifying to the host. */
+static struct device_program *find_judge(const struct eval_round *round, struct eval_end *end)
+{
+    g_autoptr(GError) refusal = NULL;
+    struct device_program *judge = NULL;
+
+    if (!round->request->judge[0])
+        return NULL;
+    judge = eval_kernels_program(round->kernels, round->request->judge, &refusal);
+    if (refusal)
+        g_strlcpy(end->refusal, refusal->message, sizeof(end->refusal));
+    return judge;
+}
+
+static bool open_bench(struct eval_round *round, struct workbench *bench, struct eval_end *end,
+                       GError **error)
+{
+    const struct eval_request *request = round->request;
+
+    if (!workbench_open(bench, round->device, &request->problem, NULL, request->seed,
+                        find_judge(round, end), round->references, error))
+        return false;
+    end->by_device = bench->judge != NULL;
+    end->doubted = g_error_matches(bench->refusal, WORKER_ERROR, WORKER_ERROR_DOUBT);
+    if (bench->refusal)
+        g_strlcpy(end->refusal, bench->refusal->message, sizeof(end->refusal));
+    return true;
+}
+
 bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error)
 {
     const struct eval_request *request = round->request;
     struct state s = {.round = round, .best_ms = request->best_ms};
 
     *end = (struct eval_end){0};
-    if (!check_target(round, error) ||
-        !workbench_open(&s.bench, round->device, &request->problem, NULL, request->seed,
-                        round->references, error))
+    if (!check_target(round, error) || !open_bench(round, &s.bench, end, error))
         return false;
     context_init(&s.context, &request->target);
     s.outcomes = g_new0(struct evaluation, request->configs->len + 1);

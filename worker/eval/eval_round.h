@@ -43,7 +43,10 @@ struct eval_round {
 struct eval_end {
     double drift; /* after / before of the last pass; 0 when it is not known */
     bool stopped;
-    bool repeated; /* everything was measured a second time */
+    bool repeated;                    /* everything was measured a second time */
+    bool by_device;                   /* it verified its results itself */
+    bool doubted;                     /* the device's own verifying was found wrong */
+    char refusal[VERDICT_DETAIL_MAX]; /* why it did not although a judge was sent; "" otherwise */
 };
 
 /*

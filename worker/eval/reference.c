@@ -312,6 +312,15 @@ static void product_init(struct product *m, const struct problem *p,
     }
 }
 
+double reference_length(const struct problem *p)
+{
+    const double *const none[TENSOR_COUNT] = {NULL};
+    struct product m;
+
+    product_init(&m, p, none);
+    return (double)m.depth;
+}
+
 bool reference_supports(const struct problem *p, GError **error)
 {
     const char *what = NULL;

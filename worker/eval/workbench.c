@@ -78,18 +78,7 @@ static void choose_copies(struct workbench *bench)
     bench->cold_caches = info->cache_bytes > 0 && others >= 2 * info->cache_bytes;
 }
 
-static bool upload(struct workbench *bench, int copy, GError **error)
-{
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (t != (int)bench->out &&
-            !bench->device->row->write(bench->memory[t].parts[copy], 0, bench->images[t],
-                                       bench->memory[t].bytes, error))
-            return false;
-    }
-    return true;
-}
-
-static bool make_device_side(struct workbench *bench, GError **error)
+static bool alloc_tensors(struct workbench *bench, GError **error)
 {
     choose_copies(bench);
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -98,11 +87,65 @@ static bool make_device_side(struct workbench *bench, GError **error)
                            guarded_poison_of(tensor->type), error))
             return false;
     }
-    for (int copy = 0; copy < bench->copies; copy++) {
-        if (!upload(bench, copy, error))
+    return true;
+}
+
+static bool write_input(struct workbench *bench, int role, GError **error)
+{
+    struct guarded *memory = &bench->memory[role];
+
+    if (bench->judge)
+        return judge_write_input(bench->judge, (enum tensor_role)role, memory->parts[0], error);
+    return bench->device->row->write(memory->parts[0], 0, bench->images[role], memory->bytes,
+                                     error);
+}
+
+/* Of copy 0. */
+static bool write_inputs(struct workbench *bench, GError **error)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (t != (int)bench->out && !write_input(bench, t, error))
             return false;
     }
     return true;
+}
+
+/* The device copies faster than a host sends. */
+static bool spread_inputs(struct workbench *bench, GError **error)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        struct guarded *memory = &bench->memory[t];
+        for (int copy = 1; t != (int)bench->out && copy < bench->copies; copy++) {
+            if (!bench->device->row->copy(memory->parts[0], memory->parts[copy], memory->bytes,
+                                          error))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* False where the host has to do it: *refusal says why. A fault is no reason to go on. */
+static bool make_by_device(struct workbench *bench, struct device_program *program, uint64_t seed)
+{
+    struct device_memory *memory[TENSOR_COUNT];
+
+    if (!program)
+        return false;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        memory[t] = bench->memory[t].parts[0];
+    bench->judge = judge_new(bench->device, program, &bench->problem, bench->tensors, seed, memory,
+                             &bench->refusal);
+    return bench->judge != NULL;
+}
+
+static bool make_by_host(struct workbench *bench, uint64_t seed, struct reference_cache *cache,
+                         GError **error)
+{
+    if (g_error_matches(bench->refusal, DEVICE_ERROR, DEVICE_ERROR_FAULT)) {
+        g_propagate_error(error, g_steal_pointer(&bench->refusal));
+        return false;
+    }
+    return make_host_side(bench, seed, cache, error) && write_inputs(bench, error);
 }
 
 /* Before anything is allocated, here or there. */
@@ -127,8 +170,8 @@ static bool fits_device(const struct workbench *bench, GError **error)
 }
 
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
-                    const struct tensor *tensors, uint64_t seed, struct reference_cache *cache,
-                    GError **error)
+                    const struct tensor *tensors, uint64_t seed, struct device_program *judge,
+                    struct reference_cache *cache, GError **error)
 {
     *bench = (struct workbench){.device = device, .problem = *p, .out = problem_output_role(p)};
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -137,8 +180,9 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
         else
             tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
     }
-    if (reference_supports(p, error) && fits_device(bench, error) &&
-        make_host_side(bench, seed, cache, error) && make_device_side(bench, error))
+    if (reference_supports(p, error) && fits_device(bench, error) && alloc_tensors(bench, error) &&
+        (make_by_device(bench, judge, seed) || make_by_host(bench, seed, cache, error)) &&
+        spread_inputs(bench, error))
         return true;
     workbench_close(bench);
     return false;
@@ -151,6 +195,8 @@ void workbench_close(struct workbench *bench)
         g_clear_pointer(&bench->images[t], g_free);
     }
     guarded_free(&bench->workspace);
+    g_clear_pointer(&bench->judge, judge_free);
+    g_clear_error(&bench->refusal);
     g_clear_pointer(&bench->reference, reference_unref);
 }
 
@@ -193,22 +239,52 @@ static bool check_zones(struct guarded *guarded, const char *name, struct verdic
     return true;
 }
 
-static bool judge_output(struct workbench *bench, const char *algorithm, struct verdict *verdict,
-                         GError **error)
+/* The device's own comparison; *settled where it finds all right, else the host looks at the output. */
+static bool judge_by_device(struct workbench *bench, const struct tolerance *tolerance,
+                            struct verdict *verdict, bool *settled, GError **error)
+{
+    const struct tensor *tensor = &bench->tensors[bench->out];
+    struct judged judged;
+
+    *settled = false;
+    if (!bench->judge || (tensor->block == 1 && !tensor_is_packed(tensor)))
+        return true;
+    if (!judge_compare(bench->judge, bench->memory[bench->out].parts[0], tolerance, &judged, error))
+        return false;
+    *settled = judged.wrong == 0;
+    *verdict = (struct verdict){.error = judged.error};
+    return true;
+}
+
+static bool judge_by_host(struct workbench *bench, const struct tolerance *tolerance,
+                          struct verdict *verdict, GError **error)
 {
     const struct tensor *tensor = &bench->tensors[bench->out];
     struct guarded *memory = &bench->memory[bench->out];
     g_autofree void *data = g_malloc((gsize)memory->bytes);
-    struct tolerance tolerance;
 
-    if (!bench->device->row->read(memory->parts[0], 0, data, memory->bytes, error))
+    if (!bench->reference)
+        bench->reference = judge_fetch(bench->judge, error);
+    if (!bench->reference ||
+        !bench->device->row->read(memory->parts[0], 0, data, memory->bytes, error))
         return false;
     verify_holes(tensor, data, memory->poison, verdict);
-    if (verdict->failure != FAILURE_NONE)
-        return true;
-    tolerance_init(&tolerance, &bench->problem, algorithm, bench->reference->length);
-    verify_output(tensor, data, memory->poison, bench->reference, &tolerance, verdict);
+    if (verdict->failure == FAILURE_NONE)
+        verify_output(tensor, data, memory->poison, bench->reference, tolerance, verdict);
     return true;
+}
+
+static bool judge_output(struct workbench *bench, const char *algorithm, struct verdict *verdict,
+                         GError **error)
+{
+    struct tolerance tolerance;
+    bool settled;
+
+    tolerance_init(&tolerance, &bench->problem, algorithm,
+                   bench->judge ? judge_length(bench->judge) : bench->reference->length);
+    if (!judge_by_device(bench, &tolerance, verdict, &settled, error))
+        return false;
+    return settled || judge_by_host(bench, &tolerance, verdict, error);
 }
 
 static bool run_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
@@ -240,7 +316,7 @@ bool workbench_verify(struct workbench *bench, struct invocation *invocation, co
         *verdict = zones;
     /* A kernel gone wrong may have written into its inputs: the next config shall not pay for
      * it. */
-    return verdict->failure == FAILURE_NONE || upload(bench, 0, error);
+    return verdict->failure == FAILURE_NONE || write_inputs(bench, error);
 }
 
 bool workbench_run(void *data, int64_t run, GError **error)

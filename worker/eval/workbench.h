@@ -2,13 +2,16 @@
  * Everything a problem needs on a device to have its configs evaluated: random
  * inputs in several copies, outputs, the workspace, all between guard zones, and
  * the reference. Made once a problem, used by all its configs. Copy 0 serves
- * verification; timed runs rotate through all of them.
+ * verification; timed runs rotate through all of them. Inputs and reference are
+ * the device's own where it has a judge (judge.h) that can be believed, else the
+ * host makes them.
  */
 #ifndef WORKER_WORKBENCH_H
 #define WORKER_WORKBENCH_H
 
 #include "worker/eval/guarded.h"
 #include "worker/eval/invocation.h"
+#include "worker/eval/judge.h"
 #include "worker/eval/reference.h"
 #include "worker/eval/verify.h"
 
@@ -17,22 +20,24 @@ struct workbench {
     struct problem problem;
     enum tensor_role out;
     struct tensor tensors[TENSOR_COUNT];
-    void *images[TENSOR_COUNT]; /* the inputs' bytes as the device holds them */
+    struct judge *judge;        /* NULL where the host verifies */
+    GError *refusal;            /* why it does although a judge was given, else NULL */
+    void *images[TENSOR_COUNT]; /* the inputs' bytes as the device holds them; the host's way */
     struct guarded memory[TENSOR_COUNT];
     struct guarded workspace; /* empty, or as large as the largest asked for */
     int copies;
     bool cold_caches; /* rotating through the copies exceeds the last-level cache twice */
-    struct reference *reference;
+    struct reference *reference; /* NULL while the device's alone is needed */
 };
 
 /*
- * tensors: NULL for packed ones. The reference is taken from the cache (may be NULL) or computed
- * and put there. WORKER_ERROR_INVALID where no reference can be computed, DEVICE_ERROR_* otherwise.
- * On failure the workbench is closed.
+ * tensors: NULL for packed ones. judge: the device's loaded JUDGE_FILE; NULL: the host verifies, its
+ * reference taken from the cache (may be NULL) or computed and put there. WORKER_ERROR_INVALID where no
+ * reference can be computed, DEVICE_ERROR_* otherwise. On failure the workbench is closed.
  */
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
-                    const struct tensor *tensors, uint64_t seed, struct reference_cache *cache,
-                    GError **error);
+                    const struct tensor *tensors, uint64_t seed, struct device_program *judge,
+                    struct reference_cache *cache, GError **error);
 void workbench_close(struct workbench *bench);
 
 /* A workspace of at least that many bytes, valid until the next call; *memory is NULL for 0
