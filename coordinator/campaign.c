@@ -86,7 +86,9 @@ static int verb_create(int argc, char **argv)
         {"network", 'n', 0, G_OPTION_ARG_STRING, &request.network, "the layers of that network",
          "N"},
         {"build-only", 0, 0, G_OPTION_ARG_NONE, &request.build_only,
-         "compile only, measure nothing", NULL},
+         "measure nothing: of each job build its first --configs, the default one and what the "
+         "strategy begins with",
+         NULL},
         {"pool", 0, 0, G_OPTION_ARG_STRING, &request.pool,
          "only workers that were started with --label X (any)", "X"},
         {"stack", 0, 0, G_OPTION_ARG_STRING, &request.stack,

@@ -53,12 +53,18 @@ static bool is_over(const struct progress *progress)
     return progress->done + progress->failed >= progress->jobs;
 }
 
+/* A config that is built and waits to be measured is half done. */
+static double configs_over(const struct progress *progress)
+{
+    double built = (double)progress->configs_open;
+    return (double)progress->configs_done + (progress->build_only ? built : built / 2);
+}
+
 /* config_seconds: what one config takes. */
 static double time_left(const struct progress *progress, const struct progress_goal *goal,
                         double config_seconds)
 {
-    /* A config that is built and waits to be measured is half done. */
-    double done = (double)progress->configs_done + (double)progress->configs_open / 2;
+    double done = configs_over(progress);
     double all = MAX((double)goal->configs - done, 0) * config_seconds;
     double first = MAX((double)goal->first_configs - done, 0) * config_seconds;
     if (progress->budget_seconds <= 0)
@@ -69,16 +75,18 @@ static double time_left(const struct progress *progress, const struct progress_g
 double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
                          const struct progress_rates *rates, int children)
 {
-    double config = rates->compile_seconds / MAX(children, 1) + rates->eval_seconds;
+    double eval_seconds = progress->build_only ? 0 : rates->eval_seconds;
+    double config = rates->compile_seconds / MAX(children, 1) + eval_seconds;
     return is_over(progress) ? 0 : time_left(progress, goal, config);
 }
 
 double progress_eta(const struct progress *progress, const struct progress_goal *goal)
 {
-    double done = (double)progress->configs_done + (double)progress->configs_open / 2;
+    double done = configs_over(progress);
     if (is_over(progress))
         return 0;
-    if (progress->configs_done <= 0 || progress->spent_seconds <= 0)
+    if ((progress->build_only ? done : (double)progress->configs_done) <= 0 ||
+        progress->spent_seconds <= 0)
         return NAN;
     return time_left(progress, goal, progress->spent_seconds / done);
 }
@@ -143,11 +151,14 @@ char *progress_text(const struct progress *progress, int64_t configs_total, doub
     if (progress->failed > 0)
         g_string_append_printf(text, " (%d failed)", progress->failed);
     g_string_append_printf(text, ", kernels %" G_GINT64_FORMAT, progress->kernels_built);
-    g_string_append_printf(text, ", configs %" G_GINT64_FORMAT, progress->configs_done);
+    int64_t configs = progress->configs_done + (progress->build_only ? progress->configs_open : 0);
+    g_string_append_printf(text, ", configs %" G_GINT64_FORMAT, configs);
     if (configs_total > 0)
         g_string_append_printf(text, " of %s%" G_GINT64_FORMAT,
                                progress->budget_seconds > 0 ? "at most " : "",
-                               MAX(configs_total, progress->configs_done));
+                               MAX(configs_total, configs));
+    if (progress->build_only)
+        g_string_append(text, " built, not measured");
     g_autofree char *spent = progress_duration(progress->spent_seconds);
     g_string_append_printf(text, ", worked %s", spent);
     if (progress->budget_seconds > 0) {

@@ -273,7 +273,9 @@ struct report *report_new(Store *store, int64_t campaign, GError **error)
     struct report *report = g_new0(struct report, 1);
     report->campaign = store_get_campaign(store, campaign, error);
     bool foreign = report->campaign && campaign_is_foreign(report->campaign);
+    bool built_only = report->campaign && report->campaign->build_only;
     if (report->campaign && (foreign ? read_foreign_rows : read_rows)(store, report, error) &&
+        (!built_only || (report->built = report_built_new(store, campaign, error))) &&
         store_count_outcomes(store, campaign, report->outcomes, error) &&
         store_progress(store, campaign, &report->progress, error) &&
         enter_read_notes(store, campaign, &report->notes, error))
@@ -292,5 +294,6 @@ void report_free(struct report *report)
         g_array_unref(report->rows);
     enter_notes_clear(&report->notes);
     table_free(report->missing);
+    report_built_free(report->built);
     g_free(report);
 }

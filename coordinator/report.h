@@ -18,6 +18,7 @@
 #define COORDINATOR_REPORT_H
 
 #include "coordinator/enter.h"
+#include "coordinator/report_built.h"
 #include "coordinator/table.h"
 #include "schema/store.h"
 
@@ -56,7 +57,8 @@ struct report {
     struct progress progress;
     int reused; /* jobs whose results are an earlier campaign's */
     struct enter_notes notes;
-    Table *missing; /* as report_missing() gives it */
+    Table *missing;             /* as report_missing() gives it */
+    struct report_built *built; /* of a build-only campaign, else NULL */
 };
 
 /* All campaigns (struct campaign *) but foreign ones, the newest first. COORDINATOR_ERROR_EMPTY where

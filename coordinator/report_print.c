@@ -140,6 +140,16 @@ static void print_foreign(const struct report *report, FILE *out)
             report->totals.problems);
 }
 
+static void print_built(const struct report *report, FILE *out)
+{
+    report_built_print(report->built, out);
+    putc('\n', out);
+    print_work(report, out);
+    for (guint i = 0; i < report->notes.uncovered->len; i++)
+        fprintf(out, "No solver serves %s\n",
+                (const char *)g_ptr_array_index(report->notes.uncovered, i));
+}
+
 static void print_measured(const struct report *report, FILE *out)
 {
     print_totals(&report->totals, out);
@@ -162,10 +172,15 @@ void report_print(const struct report *report, FILE *out)
 {
     const struct campaign *campaign = report->campaign;
     bool foreign = campaign_is_foreign(campaign);
-    Table *table = row_table(report);
-    fprintf(out, "Campaign %" G_GINT64_FORMAT "%s%s on %s, %s\n\n", campaign->id,
+    fprintf(out, "Campaign %" G_GINT64_FORMAT "%s%s on %s, %s%s\n\n", campaign->id,
             campaign->name[0] ? " " : "", campaign->name, campaign->target,
-            foreign ? FOREIGN_STRATEGY : campaign->state);
+            foreign ? FOREIGN_STRATEGY : campaign->state,
+            report->built ? ": built, not measured" : "");
+    if (report->built) {
+        print_built(report, out);
+        return;
+    }
+    Table *table = row_table(report);
     table_print(table, out);
     table_free(table);
     (foreign ? print_foreign : print_measured)(report, out);
@@ -214,6 +229,8 @@ json_t *report_json(const struct report *report)
         "totals", totals_json(&report->totals), "outcomes", outcomes_json(report), "work",
         work_json(report), "uncovered", uncovered, "missing", table_json(report->missing),
         "left_out", report->notes.left_out, "foreign", campaign_is_foreign(report->campaign));
+    if (report->built)
+        json_object_set_new(json, "built", report_built_json(report->built));
     table_free(table);
     return json;
 }

@@ -95,6 +95,13 @@ bool request_takes_unpromising(const struct request *request)
     return request->all_solvers || (request->solvers && request->solvers[0]);
 }
 
+int request_round_configs(const struct request *request)
+{
+    if (!request->build_only)
+        return REQUEST_ROUND_CONFIGS;
+    return request->configs > 0 ? MIN(request->configs, ROUND_CONFIGS_MAX) : ROUND_CONFIGS_MAX;
+}
+
 GPtrArray *request_solvers(const struct request *request, GError **error)
 {
     g_auto(GStrv) names = g_strsplit(request->solvers ? request->solvers : "", ",", -1);

@@ -45,6 +45,9 @@ bool request_from_file(const char *path, struct request *request, GError **error
 /* Solvers are planned whatever their estimates: all are asked for, or these by name. */
 bool request_takes_unpromising(const struct request *request);
 
+/* Configs in a round: a few, to reach every job soon; what is only built is built in one round. */
+int request_round_configs(const struct request *request);
+
 /* The solvers asked for, in the table's order; all of them when none is named. GPtrArray of
  * const struct solver *. COORDINATOR_ERROR_USAGE names the one that is unknown. */
 GPtrArray *request_solvers(const struct request *request, GError **error);

@@ -48,7 +48,8 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
          "The golden version's target, where several have some", "T"},
         {"perf", 0, 0, G_OPTION_ARG_NONE, &options->perf, "The perf-db", NULL},
         {"find", 0, 0, G_OPTION_ARG_NONE, &options->find, "The find-db", NULL},
-        {"kernels", 0, 0, G_OPTION_ARG_NONE, &options->kernels, "The kernel-db", NULL},
+        {"kernels", 0, 0, G_OPTION_ARG_NONE, &options->kernels,
+         "The kernel-db; of a build-only campaign all that it built", NULL},
         {"compact", 0, 0, G_OPTION_ARG_NONE, &options->compact,
          "The .sjdb: all in one file, with each problem's own params and how solvers run", NULL},
         {"top", 0, 0, G_OPTION_ARG_INT, &options->wish.top,
@@ -114,8 +115,21 @@ static void complete_wish(struct export_options *options)
     wish->tag = options->tag;
 }
 
+static void print_built(const struct export_summary *summary)
+{
+    printf("built, not measured: %d configs\nkernel-db: %d kernels\n", summary->built_configs,
+           summary->kernels);
+    for (guint i = 0; i < summary->files->len; i++) {
+        printf("wrote %s\n", (const char *)summary->files->pdata[i]);
+    }
+}
+
 static void print(const struct export_summary *summary)
 {
+    if (summary->built_configs > 0) {
+        print_built(summary);
+        return;
+    }
     printf("find-db: %d keys, %d entries\n", summary->find_keys, summary->find_entries);
     printf("perf-db: %d configs, %d records\n", summary->perf_configs, summary->perf_records);
     printf("kernel-db: %d kernels\n", summary->kernels);
@@ -192,12 +206,13 @@ static bool print_json(const struct export_summary *summary, GError **error)
     for (guint i = 0; i < summary->files->len; i++) {
         json_array_append_new(files, json_string(summary->files->pdata[i]));
     }
-    json_t *object = json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "find_keys", summary->find_keys,
-        "find_entries", summary->find_entries, "perf_configs", summary->perf_configs,
-        "perf_records", summary->perf_records, "kernels", summary->kernels, "merged",
-        summary->merged, "beyond_limits", summary->beyond_limits, "inexpressible",
-        summary->inexpressible, "refused_by", json_refused_by(&summary->refused), "files", files);
+    json_t *object =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "built_configs",
+                  summary->built_configs, "find_keys", summary->find_keys, "find_entries",
+                  summary->find_entries, "perf_configs", summary->perf_configs, "perf_records",
+                  summary->perf_records, "kernels", summary->kernels, "merged", summary->merged,
+                  "beyond_limits", summary->beyond_limits, "inexpressible", summary->inexpressible,
+                  "refused_by", json_refused_by(&summary->refused), "files", files);
     char *text = json_dumps(object, JSON_COMPACT);
     printf("%.*s,\"refused\":[", (int)strlen(text) - 1, text);
     free(text);

@@ -462,6 +462,14 @@ GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char 
                                      const char *tag, const struct result_part *part,
                                      GError **error);
 
+/* Parts of what a build-only campaign built, by so many jobs. */
+bool store_next_built(Store *store, int64_t campaign, int jobs, struct result_part *part,
+                      GError **error);
+/* The configs in it whose kernels are all built, as results without times, by job and as they were proposed;
+ * damage, network and tag as above. */
+GPtrArray *store_list_built(Store *store, int64_t campaign, const char *network, const char *tag,
+                            const struct result_part *part, GError **error);
+
 struct job_row {
     int64_t id;
     struct problem problem;
@@ -500,6 +508,7 @@ struct progress {
     int64_t kernels_built;
     double spent_seconds, budget_seconds;
     double compile_seconds, eval_seconds; /* sums over what was done */
+    bool build_only;                      /* what is built is done, and stays among configs_open */
 };
 bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error);
 

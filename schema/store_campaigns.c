@@ -240,6 +240,7 @@ static void read_progress(const json_t *object, struct progress *progress)
         .budget_seconds = json_member_double(object, "budget_seconds"),
         .compile_seconds = json_member_double(object, "compile_seconds"),
         .eval_seconds = json_member_double(object, "eval_seconds"),
+        .build_only = json_member_bool(object, "build_only"),
     };
 }
 
@@ -248,7 +249,8 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
     g_autoptr(StoreRows) rows =
         store_read(store, error,
                    "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
-                   " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds)"
+                   " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds,"
+                   " 'build_only', c.build_only)"
                    " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
                    "  count(*) FILTER (WHERE state = 'done') AS done,"
                    "  count(*) FILTER (WHERE state = 'failed') AS failed,"

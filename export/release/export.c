@@ -23,6 +23,7 @@ struct export_work {
     Store *store;
     const struct export_wish *wish;
     const char *name; /* the campaign's */
+    bool built_only;  /* it is */
     struct gate gate;
     struct export_source source;
     struct export_folder *folder;
@@ -51,6 +52,12 @@ static bool write_chosen(struct export_work *work, GError **error)
 {
     const struct export_wish *wish = work->wish;
     const struct export_summary *summary = work->summary;
+    if (work->results == 0 && work->built_only) {
+        return nothing(wish, "no config of it was built yet that was asked for", error);
+    }
+    if (work->built_only) {
+        return summary->built_configs == 0 || write_files(work, EXPORT_KERNELS, error);
+    }
     if (work->results == 0) {
         return nothing(wish,
                        wish->network != NULL || wish->tag != NULL
@@ -132,6 +139,7 @@ static bool export_results(struct export_work *work, const char *target, const c
     bool again = true;
     bool done = gate_init(&work->gate, work->store, target, error) &&
                 export_folder_take(work->folder, dir, error);
+    work->gate.built_only = work->built_only;
     export_source_init(&work->source, work->store, work->wish, &work->gate);
     while (done && again) {
         done = export_once(work, &again, error);
@@ -154,9 +162,26 @@ static bool is_ours(const struct campaign *campaign, GError **error)
     return false;
 }
 
-/* Free with g_free(); NULL where there is no such campaign, or it may not ship. *name: the campaign's. */
-static char *find_target(Store *store, const struct export_wish *wish, char **name, GError **error)
+/* What was built and not measured fills a kernel-db alone, and its workspaces are not known. */
+static bool suits_built(const struct export_wish *wish, GError **error)
 {
+    if ((wish->what == EXPORT_ALL || wish->what == EXPORT_KERNELS) && !wish->limits_workspace &&
+        !wish->dynamic_only) {
+        return true;
+    }
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                "campaign %" G_GINT64_FORMAT " is build-only: nothing of it was measured, so all "
+                "its kernels go into a kernel-db, and there is nothing for other files: ask for "
+                "--kernels alone",
+                wish->campaign);
+    return false;
+}
+
+/* Free with g_free(); NULL where there is no such campaign, or it may not ship. *name: the campaign's. */
+static char *find_target(struct export_work *work, char **name, GError **error)
+{
+    Store *store = work->store;
+    const struct export_wish *wish = work->wish;
     if (wish->golden_target != NULL) {
         return g_strdup(wish->golden_target);
     }
@@ -164,7 +189,11 @@ static char *find_target(Store *store, const struct export_wish *wish, char **na
     char *target = campaign != NULL && is_ours(campaign, error) ? g_strdup(campaign->target) : NULL;
     if (campaign != NULL) {
         *name = g_strdup(campaign->name);
+        work->built_only = campaign->build_only;
         campaign_free(campaign);
+        if (target != NULL && work->built_only && !suits_built(wish, error)) {
+            g_clear_pointer(&target, g_free);
+        }
     }
     return target;
 }
@@ -179,7 +208,7 @@ bool export_campaign_and_hold(Store *store, const struct export_wish *wish, cons
     refusals_init(&summary->refused, refused);
     summary->files = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *name = NULL;
-    g_autofree char *target = find_target(store, wish, &name, error);
+    g_autofree char *target = find_target(&work, &name, error);
     work.name = name;
     return target != NULL && export_results(&work, target, dir, error);
 }

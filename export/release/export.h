@@ -40,6 +40,7 @@ struct export_summary {
     int find_keys, find_entries;
     int perf_configs, perf_records;
     int kernels;
+    int built_configs; /* of a build-only campaign, which fills a kernel-db alone */
     int merged;        /* perf records that gave way to another problem's of the same row */
     int beyond_limits; /* jobs without a result within the wish's limits */
     int inexpressible; /* problems that MIOpen's keys cannot express: they have an epilogue, and are in
@@ -54,7 +55,8 @@ void export_summary_clear(struct export_summary *summary);
  * Writes the files that are wished for into dir, which is made when it is missing;
  * older files of those names are replaced. Results refused by the gate are left out and listed,
  * the call still returns true. False when the campaign or version is unknown, has no results
- * (EXPORT_ERROR_EMPTY; none within the wish is the same), or a file cannot be written or does not read back: no file of dir is
+ * (EXPORT_ERROR_EMPTY; none within the wish is the same), was only built and other files than a kernel-db
+ * are named (EXPORT_ERROR_CHECK), or a file cannot be written or does not read back: no file of dir is
  * changed then. Each file is replaced whole, but one after another: a kernel-db first, the find-db
  * last; an export that was killed among them is repeated. Exports into one folder take turns. Fills *summary (zeroed by the caller, also on failure the caller's to clear).
  * Counts are of what was chosen, whatever `what` says.

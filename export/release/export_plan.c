@@ -140,6 +140,12 @@ static bool gate_part(struct planner *planner, const GPtrArray *results, GError 
     for (guint i = 0; i < results->len; i++) {
         const struct result *result = results->pdata[i];
         const GPtrArray *group = results_of_job(planner, result->job);
+        if (planner->source->gate->built_only) {
+            if (!gate_result(planner, result, group, error)) {
+                return false;
+            }
+            continue;
+        }
         const struct result *first = result_looked_at(planner, group);
         planner->summary->beyond_limits += first == NULL && result->rank == 0;
         if (first == result && !gate_result(planner, result, group, error)) {
@@ -313,6 +319,11 @@ static bool merge_rows(struct planner *planner, GError **error)
 
 /* ---- all of it ---- */
 
+#define COUNT_KERNELS                                                                              \
+    "SELECT count(*) FROM (SELECT 1 FROM codes c WHERE EXISTS"                                     \
+    " (SELECT 1 FROM uses u JOIN candidates k ON k.id = u.owner"                                   \
+    "  WHERE u.code = c.id AND k.files & 1) GROUP BY name, args)"
+
 static bool count(struct planner *planner, GError **error)
 {
     struct export_summary *summary = planner->summary;
@@ -325,9 +336,7 @@ static bool count(struct planner *planner, GError **error)
                                  " FROM candidates WHERE files & 1 GROUP BY line)"},
         {&summary->perf_records, "SELECT count(*) FROM records"},
         {&summary->perf_configs, "SELECT count(*) FROM (SELECT 1 FROM records GROUP BY row)"},
-        {&summary->kernels, "SELECT count(*) FROM (SELECT 1 FROM codes c WHERE EXISTS"
-                            " (SELECT 1 FROM uses u JOIN candidates k ON k.id = u.owner"
-                            "  WHERE u.code = c.id AND k.files & 1) GROUP BY name, args)"},
+        {&summary->kernels, COUNT_KERNELS},
         {&summary->inexpressible, "SELECT count(*) FROM epilogues"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
@@ -339,16 +348,27 @@ static bool count(struct planner *planner, GError **error)
     return true;
 }
 
+/* Of a build-only campaign: all that passed, and its kernels. */
+static bool count_built(struct planner *planner, GError **error)
+{
+    struct export_summary *summary = planner->summary;
+    return export_spool_count(planner->spool, "SELECT count(*) FROM candidates WHERE files & 1", 0,
+                              &summary->built_configs, error) &&
+           export_spool_count(planner->spool, COUNT_KERNELS, 0, &summary->kernels, error);
+}
+
 /* Names go to MIOpen's files first: what else there is takes none away from them. */
 bool export_plan_make(const struct export_source *source, struct export_spool *spool,
                       struct export_summary *summary, int64_t *results, GError **error)
 {
     struct planner planner = {.source = source, .spool = spool, .summary = summary};
-    bool made = gate_all(&planner, results, error) && export_spool_sort(spool, error) &&
-                export_spool_settle_names(spool, false, refuse_rival, &planner, error) &&
-                export_spool_choose_params(spool, error) && merge_rows(&planner, error) &&
-                export_spool_settle_names(spool, true, refuse_rival, &planner, error) &&
-                count(&planner, error);
+    bool measured = !source->gate->built_only;
+    bool made =
+        gate_all(&planner, results, error) && export_spool_sort(spool, error) &&
+        export_spool_settle_names(spool, false, refuse_rival, &planner, error) &&
+        (!measured || (export_spool_choose_params(spool, error) && merge_rows(&planner, error))) &&
+        export_spool_settle_names(spool, true, refuse_rival, &planner, error) &&
+        (measured ? count(&planner, error) : count_built(&planner, error));
     g_clear_pointer(&planner.jobs, g_hash_table_unref);
     return made;
 }

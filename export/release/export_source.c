@@ -2,6 +2,28 @@
 
 #include "schema/store_golden.h"
 
+/* A job of a build-only campaign may have built as many. */
+#define BUILT_CONFIGS 8
+
+static bool advance_built(const struct export_source *source, struct result_part *part,
+                          GError **error)
+{
+    return store_next_built(source->store, source->wish->campaign,
+                            MAX(source->part_results / BUILT_CONFIGS, 1), part, error);
+}
+
+static GPtrArray *list_built(const struct export_source *source, const struct result_part *part,
+                             GError **error)
+{
+    const struct export_wish *wish = source->wish;
+    GPtrArray *results =
+        store_list_built(source->store, wish->campaign, wish->network, wish->tag, part, error);
+    if (results != NULL && !gate_learn_kernels(source->gate, source->store, results, error)) {
+        g_clear_pointer(&results, g_ptr_array_unref);
+    }
+    return results;
+}
+
 static bool advance(const struct export_source *source, struct result_part *part, GError **error)
 {
     const struct export_wish *wish = source->wish;
@@ -31,8 +53,8 @@ void export_source_init(struct export_source *source, Store *store, const struct
                         struct gate *gate)
 {
     *source = (struct export_source){
-        .advance = advance,
-        .list = list,
+        .advance = gate->built_only ? advance_built : advance,
+        .list = gate->built_only ? list_built : list,
         .store = store,
         .wish = wish,
         .stack = "",

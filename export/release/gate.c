@@ -255,11 +255,12 @@ static char *look_at_kernels(struct look *look)
 static const struct {
     enum refusal why;
     char *(*look)(struct look *look);
+    bool at_measured; /* alone */
 } looks[] = {
-    {REFUSAL_DAMAGED, look_at_row},       {REFUSAL_FOREIGN, look_at_job},
-    {REFUSAL_UNVERIFIED, look_at_rounds}, {REFUSAL_SOLVER, look_at_solver},
-    {REFUSAL_CONFIG, look_at_config},     {REFUSAL_CONFIG, look_at_workspace},
-    {REFUSAL_TIME, look_at_time},         {REFUSAL_KERNEL, look_at_kernels},
+    {REFUSAL_DAMAGED, look_at_row, false},      {REFUSAL_FOREIGN, look_at_job, false},
+    {REFUSAL_UNVERIFIED, look_at_rounds, true}, {REFUSAL_SOLVER, look_at_solver, false},
+    {REFUSAL_CONFIG, look_at_config, false},    {REFUSAL_CONFIG, look_at_workspace, true},
+    {REFUSAL_TIME, look_at_time, true},         {REFUSAL_KERNEL, look_at_kernels, false},
 };
 
 static struct candidate *make_candidate(struct look *look)
@@ -285,6 +286,9 @@ struct candidate *gate_pass(struct gate *gate, const struct result *result, enum
     look->keys = g_strsplit(result->kept.kernel_keys, ",", -1);
     *reason = NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(looks) && *reason == NULL; i++) {
+        if (looks[i].at_measured && gate->built_only) {
+            continue;
+        }
         *why = looks[i].why;
         *reason = looks[i].look(look);
     }

@@ -22,6 +22,7 @@ struct gate {
     struct context context;
     GHashTable *kernels; /* key -> struct kernel_row * without code: what the store knows */
     GHashTable *damaged; /* key -> what is wrong with its code object */
+    bool built_only; /* results are what was built and not measured: nothing is asked of times */
 };
 
 bool gate_init(struct gate *gate, Store *store, const char *target, GError **error);

@@ -1,0 +1,140 @@
+#!/usr/bin/perl
+# Two layers built for two of AMD's GPUs on a machine that need not have one: what a release without
+# measurements is made of. One of the build workers is killed.
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use IO::Uncompress::Bunzip2 qw(bunzip2);
+use JSON::PP qw(decode_json);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $program = $ENV{SKIPJACK} // 'build/skipjack';
+-x $program or plan skip_all => "$program is not built";
+grep { -x "$_/clang-19" } split /:/, $ENV{PATH} or plan skip_all => 'clang-19 is not on this machine';
+
+# Not in a folder that only root may enter: as root PostgreSQL runs as another user.
+my $folder = tempdir('skipjack-build-only-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+chmod 0755, $folder;
+$ENV{SKIPJACK_HOME} = "$folder/home";
+delete $ENV{SKIPJACK_DB};
+END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
+
+# Standard output, standard error, exit status.
+sub run {
+    my $output = `timeout 120 '$program' @_ 2>'$folder/errors'`;
+    my $status = $? >> 8;
+    open my $file, '<', "$folder/errors" or die $!;
+    local $/;
+    return ($output, scalar(<$file>) // '', $status);
+}
+
+sub json_of {
+    my ($output, $errors, $status) = run(@_, '--json');
+    is $status, 0, "'@_' ends with 0" or diag $errors;
+    return decode_json($output);
+}
+
+my $head = './bin/MIOpenDriver conv -n 1 -H 8 -W 8 -F 1 -k 16';
+open my $file, '>', "$folder/net.txt" or die $!;
+print $file "$head -c 8 -y 3 -x 3 -p 1 -q 1\n$head -c 16 -y 1 -x 1\n";
+close $file;
+
+my @worker = ('worker', '--eval', 'none', '--build', '2', '--embedded', '--until-empty');
+
+sub create {
+    my ($target) = @_;
+    my ($id) = run('campaign', 'create', '--target', $target, '--problems', "$folder/net.txt",
+        '--build-only', '--configs', '2', '--solvers', 'ConvDirectNaive,ConvGemm1x1,ConvImplicitGemm');
+    chomp $id;
+    return $id;
+}
+
+# Code objects by their names, as the file has them.
+sub objects_of {
+    my ($path) = @_;
+    my %objects;
+    for (`sqlite3 '$path' 'SELECT kernel_name || kernel_args, uncompressed_size, hex(kernel_blob) FROM kern_db'`) {
+        my ($name, $size, $hex) = /^(.*)\|(\d+)\|([0-9A-F]+)$/ or next;
+        my ($packed, $code) = (pack 'H*', $hex);
+        $size > 0 ? bunzip2(\$packed => \$code) : ($code = $packed);
+        $objects{$name} = $code;
+    }
+    return %objects;
+}
+
+# What an ELF file's header says: AMD's GPUs are machine 224, and the flags' lowest byte is the GPU's.
+my %machines = (gfx90a68 => 0x3f, gfx942130 => 0x4c);
+
+sub check_release {
+    my ($id, $target) = @_;
+    my ($output, $errors, $status) = run('export', '--campaign', $id, '-o', "$folder/$target");
+    is $status, 0, "$target: its kernels are exported" or diag $errors;
+    like $output, qr/^built, not measured: 8 configs$/m, 'of all configs';
+    is_deeply [glob "$folder/$target/*"], ["$folder/$target/$target.kdb"], 'into a kernel-db alone';
+    my %objects = objects_of("$folder/$target/$target.kdb");
+    cmp_ok scalar(keys %objects), ">=", 4, 'with the kernels of all solvers';
+    my @wrong = grep {
+        my ($magic, $machine, $flags) = unpack 'a4 x14 v x28 V', $objects{$_};
+        $magic ne "\x7fELF" || $machine != 224 || ($flags & 0xff) != $machines{$target};
+    } keys %objects;
+    is_deeply \@wrong, [], "each is an ELF file for the GPU";
+    is((run('check', "$folder/$target/$target.kdb"))[2], 0, 'and check finds nothing');
+
+    my $report = json_of('report', '--campaign', $id);
+    is $report->{built}{configs}, 8, 'the report counts them too';
+    is $report->{built}{kernels}, scalar(keys %objects), 'and its kernels are those of the file';
+    my $kernels = json_of('report', '--kernels', '--campaign', $id);
+    is scalar(@$kernels), $report->{built}{kernels}, 'which are all in the table of kernels';
+    is scalar(grep { $_->{registers} > 0 && $_->{scalar_registers} > 0 && $_->{waves} >= 1
+            && $_->{accumulation_registers} >= 0 && $_->{spills} == 0 && $_->{local_bytes} >= 0
+            && $_->{scratch_bytes} == 0 && $_->{code_bytes} > 1000 && $_->{build_seconds} > 0 }
+        @$kernels), scalar(@$kernels), "with their compiler's facts";
+    unlike((run('report', '--kernels', '--json', '--campaign', $id))[0], qr/registers": \d+\./,
+        'and counts are whole numbers');
+    is scalar(grep { $_->{instructions}{total} > 20 } @$kernels), scalar(@$kernels),
+        'and their instructions';
+}
+
+# ---- the first target, as it should be
+
+my $first = create('gfx90a68');
+my (undef, $errors, $status) = run(@worker);
+is $status, 0, 'a worker without a device builds and ends' or diag $errors;
+like((run('campaign', 'show', $first))[0], qr/gfx90a68, done, build only.*configs 8 built, not measured/s,
+    'the campaign is done by itself');
+like((run('report', '--campaign', $first))[0], qr/done: built, not measured.*ConvGemm1x1 +1 +2 +0$/sm,
+    'and its report says what is built');
+check_release($first, 'gfx90a68');
+
+for my $case (['--find'], ['--kernels', '--compact'], ['--kernels', '--workspace', '0']) {
+    my (undef, $why, $wrong) = run('export', '--campaign', $first, @$case, '-o', "$folder/none");
+    is $wrong, 1, "there is nothing for '@$case'";
+    like $why, qr/build-only: nothing of it was measured/, 'as is said';
+}
+
+# ---- the second one, with a worker killed in the middle
+
+sub stored { return (run('db', 'psql', '-Atqc', "\"SELECT count(*) FROM kernels WHERE arch = 'gfx942'\""))[0] + 0 }
+
+my $second = create('gfx942130');
+my $pid = fork // die $!;
+if ($pid == 0) {
+    open STDERR, '>', "$folder/killed";
+    exec $program, @worker;
+    exit 127;
+}
+my $deadline = time + 60;
+sleep 0.05 until stored() >= 2 || time > $deadline;
+kill 'KILL', $pid;
+waitpid $pid, 0;
+my $kept = stored();
+cmp_ok $kept, '>=', 2, 'a worker is killed when it has stored kernels';
+(undef, $errors, $status) = run(@worker);
+is $status, 0, 'another one goes on' or diag $errors;
+my ($again) = run('db', 'psql', '-Atqc',
+    "\"SELECT count(*) FROM kernels WHERE arch = 'gfx942' AND built_by = (SELECT max(id) FROM workers)\"");
+is $again + $kept, stored(), 'and compiles nothing that was stored';
+check_release($second, 'gfx942130');
+
+done_testing;
