@@ -72,7 +72,7 @@ chaos_sees := $(rooms)
 bench_sees := $(rooms)
 fuzz_sees := $(rooms)
 
-sources_of = $(filter-out coordinator/main.c kernels/tools/% tests/support/gpu_double%,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
+sources_of = $(filter-out coordinator/main.c kernels/tools/% tests/support/gpu_double% tests/support/monitor_double.c,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
@@ -175,11 +175,15 @@ $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 # What an example computes is in no archive.
 $(BUILD)/tests/export/test_run_check: $(call objects,export/reader/examples/run_check.c)
 
-# What tests open in place of a GPU's runtime library.
+# What tests open in place of a GPU's runtime library, and of what watches one.
 gpu_double := $(BUILD)/tests/gpu_double.so
 $(gpu_double): $(wildcard tests/support/gpu_double*.c) tests/support/gpu_double.h $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $(filter %.c,$^)
-$(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/faults/test_gpu_faults: | $(gpu_double)
+monitor_double := $(BUILD)/tests/monitor_double.so
+$(monitor_double): tests/support/monitor_double.c $(BUILD)/list/CFLAGS
+	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
+$(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/worker/test_gpu_monitor \
+	$(BUILD)/tests/faults/test_gpu_faults $(BUILD)/tests/faults/test_gpu_devices: | $(gpu_double) $(monitor_double)
 
 # Assembly is among the fault tests' device code alone.
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)
@@ -197,6 +201,7 @@ sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/ker
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
 export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
 export SKIPJACK_GPU_DOUBLE := $(CURDIR)/$(gpu_double)
+export SKIPJACK_MONITOR_DOUBLE := $(CURDIR)/$(monitor_double)
 export SKIPJACK_FUZZERS := $(CURDIR)/$(sanitized_build)/tests/fuzz
 export SKIPJACK_DATA
 

@@ -81,6 +81,7 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->spread = outcome->spread;
     row->gflops = gflops(&row->problem, outcome->median_ms);
     row->tuned = !result->kept.is_default;
+    row->job = result->job;
 }
 
 /* The default config of a solver for a problem, as it was measured; NULL when it was not. */
@@ -219,12 +220,14 @@ static bool read_rows(Store *store, struct report *report, GError **error)
     g_autoptr(GPtrArray) jobs = store_list_jobs(store, id, error);
     g_autoptr(GPtrArray) results = jobs ? store_list_results(store, id, error) : NULL;
     g_autoptr(GPtrArray) rejections = results ? store_list_rejections(store, id, error) : NULL;
-    if (!rejections)
+    report->conditions = rejections ? store_list_conditions(store, id, error) : NULL;
+    if (!report->conditions)
         return false;
     for (guint i = 0; i < jobs->len; i++)
         report->reused += ((const struct job_row *)g_ptr_array_index(jobs, i))->reused;
     report->rows = report_rows(jobs, results, report->campaign->target);
     report->totals = report_sum(report->rows);
+    report->totals.throttled = report_take_conditions(report->rows, report->conditions);
     report->missing = report_missing(report->rows, jobs, rejections, report->campaign->target);
     return true;
 }
@@ -234,6 +237,7 @@ static bool read_foreign_rows(Store *store, struct report *report, GError **erro
 {
     const GPtrArray nothing = {0};
     report->rows = new_rows();
+    report->conditions = g_ptr_array_new();
     if (!store_each_foreign(store, report->campaign->id, add_foreign_row, report->rows, error))
         return false;
     g_array_sort(report->rows, compare_rows);
@@ -292,6 +296,7 @@ void report_free(struct report *report)
         campaign_free(report->campaign);
     if (report->rows)
         g_array_unref(report->rows);
+    g_clear_pointer(&report->conditions, g_ptr_array_unref);
     enter_notes_clear(&report->notes);
     table_free(report->missing);
     report_built_free(report->built);

@@ -20,6 +20,7 @@
 #include "coordinator/enter.h"
 #include "coordinator/report_built.h"
 #include "coordinator/table.h"
+#include "schema/conditions.h"
 #include "schema/store.h"
 
 /* Times are NAN where they were not measured. */
@@ -35,6 +36,10 @@ struct report_row {
     double naive_ms;
     double gflops; /* the problem's own operations over the winner's time */
     bool tuned;    /* the winner is not its solver's default config */
+    int64_t job;   /* the winner's */
+    struct conditions
+        conditions; /* of its device over that job's rounds; without samples where none
+                                     are known */
 };
 
 struct report_totals {
@@ -44,6 +49,7 @@ struct report_totals {
     double naive_ms, untuned_ms, tuned_ms; /* over those, weighted by multiplicity; naive may be
                                               NAN */
     int wide;                              /* winners whose spread exceeds REPORT_WIDE_SPREAD */
+    int throttled;                         /* winners with one of THROTTLE_MARKED */
 };
 
 /* An interquartile range of more than this part of the median: other work ran beside it. */
@@ -59,6 +65,7 @@ struct report {
     struct enter_notes notes;
     Table *missing;             /* as report_missing() gives it */
     struct report_built *built; /* of a build-only campaign, else NULL */
+    GPtrArray *conditions;      /* struct job_conditions * */
 };
 
 /* All campaigns (struct campaign *) but foreign ones, the newest first. COORDINATOR_ERROR_EMPTY where
@@ -79,6 +86,14 @@ struct report_totals report_sum(const GArray *rows);
  * is none of it. Free with table_free(). */
 Table *report_missing(const GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
                       const char *target);
+
+/* Gives the won rows the conditions of their winners' jobs (struct job_conditions *), and counts those
+ * that were measured while their device was throttled. */
+int report_take_conditions(GArray *rows, const GPtrArray *conditions);
+/* What each device did that tells it, and the winners that were measured while one was throttled. */
+void report_print_conditions(const struct report *report, FILE *out);
+/* An array with an object a device. A new reference. */
+json_t *report_conditions_json(const struct report *report);
 
 /* All of it, for people; fits TABLE_WIDTH. */
 void report_print(const struct report *report, FILE *out);

@@ -18,8 +18,32 @@ static const struct table_column columns[] = {
     {NULL, "untuned_ms", TABLE_NUMBER, -4},
     {NULL, "naive_ms", TABLE_NUMBER, -4},
     {"GFLOP/s", "gflops", TABLE_NUMBER, -4},
+    {NULL, "throttled", TABLE_TEXT, 0},
+    {NULL, "sm_mhz_min", TABLE_NUMBER, 0},
+    {NULL, "sm_mhz_max", TABLE_NUMBER, 0},
+    {NULL, "temperature_c", TABLE_NUMBER, 0},
+    {NULL, "power_w", TABLE_NUMBER, 0},
+    {NULL, "locked_mhz", TABLE_NUMBER, 0},
     {"config", "config", TABLE_TEXT, 0},
 };
+
+/* What a device did not tell is 0. */
+static void cell_known(Table *table, double value)
+{
+    table_number(table, value > 0 ? value : NAN);
+}
+
+static void cells_conditions(Table *table, const struct report_row *row)
+{
+    const struct conditions *seen = &row->conditions;
+    g_autofree char *held = conditions_throttle_text(seen->throttle & THROTTLE_MARKED);
+    table_text(table, *held ? held : NULL);
+    cell_known(table, seen->sm_mhz_min);
+    cell_known(table, seen->sm_mhz_max);
+    cell_known(table, seen->temperature_c);
+    cell_known(table, seen->power_w);
+    cell_known(table, seen->locked_mhz);
+}
 
 static Table *row_table(const struct report *report)
 {
@@ -39,6 +63,7 @@ static Table *row_table(const struct report *report)
         table_number(table, row->untuned_ms);
         table_number(table, row->naive_ms);
         table_number(table, row->gflops);
+        cells_conditions(table, row);
         table_text(table, row->won ? row->config : NULL);
     }
     return table;
@@ -157,6 +182,7 @@ static void print_measured(const struct report *report, FILE *out)
     print_without_winner(report, out);
     print_outcomes(report, out);
     print_work(report, out);
+    report_print_conditions(report, out);
     fputs("\nms: median time of the winner; +-%: its interquartile range; default: the winning\n"
           "solver's default config; gain: default over ms. Every time is of a verified config.\n",
           out);
@@ -188,9 +214,10 @@ void report_print(const struct report *report, FILE *out)
 
 static json_t *totals_json(const struct report_totals *totals)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f}", "problems", totals->problems,
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f}", "problems", totals->problems,
                      "layers", totals->layers, "without_winner", totals->without_winner,
-                     "wide_spread", totals->wide, "compared", totals->compared, "naive_ms",
+                     "wide_spread", totals->wide, "throttled", totals->throttled, "compared",
+                     totals->compared, "naive_ms",
                      isfinite(totals->naive_ms) ? json_real(totals->naive_ms) : json_null(),
                      "untuned_ms", totals->untuned_ms, "tuned_ms", totals->tuned_ms);
 }
@@ -223,12 +250,13 @@ json_t *report_json(const struct report *report)
         json_array_append_new(uncovered,
                               json_string(g_ptr_array_index(report->notes.uncovered, i)));
     json_t *json = json_pack(
-        "{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b}", "campaign",
+        "{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o}", "campaign",
         (json_int_t)report->campaign->id, "name", report->campaign->name, "target",
         report->campaign->target, "state", report->campaign->state, "problems", table_json(table),
         "totals", totals_json(&report->totals), "outcomes", outcomes_json(report), "work",
         work_json(report), "uncovered", uncovered, "missing", table_json(report->missing),
-        "left_out", report->notes.left_out, "foreign", campaign_is_foreign(report->campaign));
+        "left_out", report->notes.left_out, "foreign", campaign_is_foreign(report->campaign),
+        "devices", report_conditions_json(report));
     if (report->built)
         json_object_set_new(json, "built", report_built_json(report->built));
     table_free(table);

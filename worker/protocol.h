@@ -39,10 +39,12 @@
  * "evaluate" waits its turn.
  * From it:
  *   {"op":"hello","target":{..},"stack":"..","device":"..",   once, when its device is open
- *    "identity":{"uuid":"..","address":"..","partition":".."}}
+ *    "identity":{"uuid":"..","address":"..","partition":".."},
+ *    "unwatched":".."}       why nothing tells its clocks and heat; of a GPU alone
  *   {"op":"begin","id":N,"index":I}      the config that is now in flight
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
- *    "error":..,"eval_seconds":..,"detail":".."}
+ *    "error":..,"eval_seconds":..,"detail":"..",
+ *    "conditions":{..}}      the device's at that time (schema/conditions.h), where they are known
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false,
  *    "by_device":true,         results were verified on the device; else "refusal" says why not, "" where
  *    "doubted":false,          no judge was sent; doubted: the device's own reference was wrong

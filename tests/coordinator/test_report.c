@@ -279,6 +279,56 @@ static void a_large_spread_is_told(struct fixture *f, gconstpointer data)
     report_free(report);
 }
 
+static struct job_conditions *conditions_of(int64_t job, const char *device, int mhz,
+                                            unsigned throttle)
+{
+    struct job_conditions *row = g_new0(struct job_conditions, 1);
+    row->job = job;
+    row->seen = (struct conditions){.samples = 1,
+                                    .sm_mhz_min = mhz,
+                                    .sm_mhz_max = 1980,
+                                    .temperature_c = 60 + (int)job % 10,
+                                    .throttle = throttle};
+    g_strlcpy(row->seen.device, device, sizeof(row->seen.device));
+    return row;
+}
+
+/* A power cap is how a device runs; heat spoils a time. */
+static void winners_of_a_throttled_device_are_named(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    char *text = printed(report);
+    g_assert_null(strstr(text, "Devices while"));
+    free(text);
+    const struct report_row *first = &g_array_index(report->rows, struct report_row, 0);
+    const struct report_row *second = &g_array_index(report->rows, struct report_row, 1);
+    g_ptr_array_add(report->conditions,
+                    conditions_of(first->job, "GPU-a", 1410, THROTTLE_POWER_CAP));
+    g_ptr_array_add(report->conditions,
+                    conditions_of(second->job, "GPU-a", 1700, THROTTLE_POWER_CAP | THROTTLE_HEAT));
+    report->totals.throttled = report_take_conditions(report->rows, report->conditions);
+    g_assert_cmpint(report->totals.throttled, ==, 1);
+    char key[PROBLEM_KEY_MAX];
+    g_autofree char *line =
+        g_strdup_printf("unsure:\n  %s: heat\n", problem_key(&second->problem, key));
+    text = printed(report);
+    g_assert_nonnull(strstr(text, "  GPU-a: units 1410-1980 MHz, memory unknown, up to 6"));
+    g_assert_nonnull(strstr(text, "held back by heat, power cap"));
+    g_assert_nonnull(strstr(text, line));
+    free(text);
+    json_t *json = report_json(report);
+    const json_t *problems = json_object_get(json, "problems");
+    g_assert_true(json_is_null(json_object_get(json_array_get(problems, 0), "throttled")));
+    g_assert_cmpstr(json_string_value(json_object_get(json_array_get(problems, 1), "throttled")),
+                    ==, "heat");
+    g_assert_cmpuint(json_array_size(json_object_get(json, "devices")), ==, 1);
+    json_decref(json);
+    report_free(report);
+}
+
 static void without_the_naive_solver_the_other_two_are_compared(void)
 {
     g_autoptr(GArray) rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
@@ -409,6 +459,7 @@ int main(int argc, char **argv)
     ADD("/report/a_default_without_a_time_is_named_with_its_reason",
         a_default_without_a_time_is_named_with_its_reason);
     ADD("/report/a_large_spread_is_told", a_large_spread_is_told);
+    ADD("/report/winners_of_a_throttled_device_are_named", winners_of_a_throttled_device_are_named);
     g_test_add_func("/report/a_job_of_another_revision_is_named_as_stale",
                     a_job_of_another_revision_is_named_as_stale);
     g_test_add_func("/report/without_the_naive_solver_the_other_two_are_compared",

@@ -167,7 +167,7 @@ static void test_a_coordinator_runs_campaigns(void)
     store_change(&f, "cancel");
     store_change(&f, "drop");
     /* Their space is free, the tables are the owner's to drop. */
-    role_expect_count(f.boss, "SELECT count(*) FROM dropped_partitions", "5");
+    role_expect_count(f.boss, "SELECT count(*) FROM dropped_partitions", "6");
     role_expect_count(f.boss,
                       "SELECT sum(pg_relation_size(format('%I', child)::regclass))"
                       " FROM dropped_partitions",

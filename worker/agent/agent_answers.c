@@ -84,6 +84,9 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
         g_free(job->work.round->details[index]);
         job->work.round->details[index] = g_strndup(detail, DETAIL_MAX);
     }
+    struct conditions sample;
+    conditions_from_json(json_object_get(head, "conditions"), &sample);
+    conditions_add(&job->work.conditions, &sample);
 }
 
 static void answer_begin(struct evaluator *evaluator, const struct frame *frame)
@@ -221,6 +224,11 @@ static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
     evaluator->open = evaluator->known = true;
     evaluator->failed_opens = 0;
     child_set_deadline(evaluator->child, 0);
+    const char *unwatched = json_string_value(json_object_get(frame->head, "unwatched"));
+    const struct log_about about = {.device = evaluator->device};
+    if (unwatched)
+        log_write(LEVEL_DEBUG, "device_unwatched", &about, "its clocks and heat are not known: %s",
+                  unwatched);
 }
 
 static const struct {

@@ -14,6 +14,7 @@ struct job_call {
     const struct job *job;
     struct round *round;      /* owned copy, or NULL */
     const struct round *open; /* the job's own */
+    struct conditions conditions;
     GArray *kept;
     enum job_fate fate;
     bool stores_round, more;
@@ -82,6 +83,7 @@ static struct job_call *job_call_new(struct agent *agent, run_fn *run, struct wo
         call->work = work;
         call->job = work->job;
         call->open = work->round;
+        call->conditions = work->conditions;
         call->campaign = work->job->campaign;
     }
     return call;
@@ -108,10 +110,19 @@ void call_built(struct agent *agent, struct work *work, call_done_fn *done, void
     job_call_push(call, done, data);
 }
 
+/* Nothing where the device tells nothing. Before the outcomes, with which the job may leave. */
+static bool put_conditions(const struct job_call *call, Store *store, const struct round *round,
+                           GError **error)
+{
+    return call->conditions.samples == 0 ||
+           store_conditions(store, call->job, round->number, &call->conditions, error);
+}
+
 static bool run_partial(struct lane_call *base, Store *store, GError **error)
 {
     struct job_call *call = (struct job_call *)base;
-    return store_partial(store, call->job, call->round, error);
+    return put_conditions(call, store, call->round, error) &&
+           store_partial(store, call->job, call->round, error);
 }
 
 void call_partial(struct agent *agent, struct work *work, call_done_fn *done, void *data)
@@ -125,7 +136,8 @@ static bool run_round(struct lane_call *base, Store *store, GError **error)
 {
     struct job_call *call = (struct job_call *)base;
     const struct kept *kept = (const struct kept *)(const void *)call->kept->data;
-    return store_round(store, call->job, call->open, kept, (int)call->kept->len, call->more,
+    return put_conditions(call, store, call->open, error) &&
+           store_round(store, call->job, call->open, kept, (int)call->kept->len, call->more,
                        call->seconds, error);
 }
 

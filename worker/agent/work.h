@@ -7,6 +7,7 @@
 #define WORKER_WORK_H
 
 #include "kernels/toolchain.h"
+#include "schema/conditions.h"
 #include "schema/monitor/log.h"
 #include "schema/store.h"
 #include "solvers/solver.h"
@@ -22,8 +23,9 @@ struct work {
     struct context context; /* points at target: a work is not copied */
     GArray *prior;       /* struct perf_config: those of the job's prior that are configs of it */
     struct round *round; /* the open one, owned by job->rounds */
-    enum pool pool;      /* that claimed it */
-    char *key;           /* of the problem, NULL where the work is refused */
+    struct conditions conditions; /* of the device while the open one was measured */
+    enum pool pool;               /* that claimed it */
+    char *key;                    /* of the problem, NULL where the work is refused */
     char *
         refusal; /* why it cannot be worked on (work_check.h), and then only failed; NULL if it can */
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernels/opencl.h"
+#include "worker/device/gpu_monitor.h"
 #include "worker/eval/cold_run.h"
 #include "worker/eval/eval_round.h"
 #include "worker/frames.h"
@@ -24,7 +25,10 @@ struct server {
     struct eval_kernels *kernels;
     struct reference_cache *references;
     double floor_ms;
-    GQueue waiting; /* json_t *: evaluate and cold requests that came during another */
+    struct device_identity identity;
+    GpuMonitor *monitor; /* NULL where nothing watches the device */
+    char *unwatched;     /* why not */
+    GQueue waiting;      /* json_t *: evaluate and cold requests that came during another */
     const struct eval_request *current;
     bool stop;      /* asked to stop what is under way and what waits */
     bool ended;     /* stdin is at its end, or broken */
@@ -151,10 +155,10 @@ static bool send_hello(struct server *server, GError **error)
     const struct device_info *info = server->device->row->info(server->device);
 
     return send_head(server,
-                     json_pack("{s:s,s:o,s:o,s:o,s:o}", "op", "hello", "target",
+                     json_pack("{s:s,s:o,s:o,s:o,s:o,s:s*}", "op", "hello", "target",
                                target_to_json(&info->target), "stack", valid_text(info->stack),
                                "device", valid_text(info->name), "identity",
-                               identity_to_json(&info->identity)),
+                               identity_to_json(&server->identity), "unwatched", server->unwatched),
                      error);
 }
 
@@ -168,22 +172,36 @@ static bool send_begin(void *data, const struct eval_config *config, GError **er
                      error);
 }
 
+/* After what was timed, while the device is still at its clocks. */
+static json_t *conditions_now(struct server *server, const struct evaluation *evaluation)
+{
+    const struct device_identity *identity = &server->identity;
+    struct conditions sample;
+
+    if (!server->monitor || evaluation->times.n == 0)
+        return NULL;
+    gpu_monitor_sample(server->monitor, &sample);
+    g_strlcpy(sample.device, *identity->uuid ? identity->uuid : identity->address,
+              sizeof(sample.device));
+    return conditions_to_json(&sample);
+}
+
 static bool send_outcome(void *data, const struct eval_config *config,
                          const struct evaluation *evaluation, GError **error)
 {
     struct server *server = data;
     const struct measurement *times = &evaluation->times;
 
-    return send_head(server,
-                     json_pack("{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:o}", "op", "outcome",
-                               "id", server->current->id, "index", config->index, "failure",
-                               failure_name(evaluation->failure), "n", times->n, "min_ms",
-                               finite_number(times->min_ms), "median_ms",
-                               finite_number(times->median_ms), "spread",
-                               finite_number(times->spread), "error",
-                               finite_number(evaluation->error), "eval_seconds",
-                               evaluation->eval_seconds, "detail", valid_text(evaluation->detail)),
-                     error);
+    return send_head(
+        server,
+        json_pack("{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:o,s:o*}", "op", "outcome", "id",
+                  server->current->id, "index", config->index, "failure",
+                  failure_name(evaluation->failure), "n", times->n, "min_ms",
+                  finite_number(times->min_ms), "median_ms", finite_number(times->median_ms),
+                  "spread", finite_number(times->spread), "error", finite_number(evaluation->error),
+                  "eval_seconds", evaluation->eval_seconds, "detail",
+                  valid_text(evaluation->detail), "conditions", conditions_now(server, evaluation)),
+        error);
 }
 
 static bool send_evaluated(struct server *server, const struct eval_end *end, GError **error)
@@ -321,6 +339,20 @@ static struct device *open_named(const char *name, GError **error)
     return device_find(name ? name : "", &index, error) ? device_open(index, error) : NULL;
 }
 
+/* No result depends on it: where it cannot be, that is told and nothing else. */
+static void watch_device(struct server *server)
+{
+    const struct device_info *info = server->device->row->info(server->device);
+    g_autoptr(GError) why = NULL;
+
+    server->identity = info->identity;
+    server->monitor = gpu_monitor_open(info->target.vendor, &server->identity, &why);
+    if (server->monitor)
+        gpu_monitor_name_instance(server->monitor, &server->identity);
+    else if (info->target.vendor != VENDOR_CPU)
+        server->unwatched = g_utf8_make_valid(why->message, -1);
+}
+
 static bool server_open(struct server *server, const char *device, GError **error)
 {
     server->out = take_stdout(error);
@@ -329,6 +361,7 @@ static bool server_open(struct server *server, const char *device, GError **erro
     server->device = open_named(device, error);
     if (!server->device || !measure_floor(server->device, &server->floor_ms, error))
         return false;
+    watch_device(server);
     server->kernels = eval_kernels_new(server->device);
     server->references = reference_cache_new(REFERENCES_BYTES);
     return send_hello(server, error);
@@ -340,6 +373,8 @@ static void server_close(struct server *server)
         json_decref(g_queue_pop_head(&server->waiting));
     reference_cache_free(server->references);
     eval_kernels_free(server->kernels);
+    gpu_monitor_close(server->monitor);
+    g_free(server->unwatched);
     device_close(server->device);
     g_clear_error(&server->broken);
 }

@@ -1,0 +1,111 @@
+/* What devices did while a campaign was measured on them. */
+#include "coordinator/report.h"
+#include "solvers/problem_key.h"
+
+#include <string.h>
+
+static const struct conditions *find_conditions(const GPtrArray *conditions, int64_t job)
+{
+    for (guint i = 0; i < conditions->len; i++) {
+        const struct job_conditions *row = g_ptr_array_index(conditions, i);
+        if (row->job == job)
+            return &row->seen;
+    }
+    return NULL;
+}
+
+int report_take_conditions(GArray *rows, const GPtrArray *conditions)
+{
+    int throttled = 0;
+    for (guint i = 0; i < rows->len; i++) {
+        struct report_row *row = &g_array_index(rows, struct report_row, i);
+        const struct conditions *seen = row->won ? find_conditions(conditions, row->job) : NULL;
+        if (!seen)
+            continue;
+        row->conditions = *seen;
+        throttled += (seen->throttle & THROTTLE_MARKED) != 0;
+    }
+    return throttled;
+}
+
+/* A row a device; its locked_mhz stays where all was measured so. */
+static GArray *by_device(const GPtrArray *conditions)
+{
+    GArray *devices = g_array_new(FALSE, TRUE, sizeof(struct conditions));
+    for (guint i = 0; i < conditions->len; i++) {
+        const struct conditions *seen =
+            &((const struct job_conditions *)g_ptr_array_index(conditions, i))->seen;
+        guint at = 0;
+        while (at < devices->len &&
+               strcmp(g_array_index(devices, struct conditions, at).device, seen->device) != 0)
+            at++;
+        if (at == devices->len)
+            g_array_set_size(devices, at + 1);
+        conditions_add(&g_array_index(devices, struct conditions, at), seen);
+    }
+    return devices;
+}
+
+/* "1755-1980 MHz", "2619 MHz", "unknown". */
+static char *range_text(int least, int most)
+{
+    if (most == 0)
+        return g_strdup("unknown");
+    return least == most ? g_strdup_printf("%d MHz", most)
+                         : g_strdup_printf("%d-%d MHz", least, most);
+}
+
+static void print_device(const struct conditions *seen, FILE *out)
+{
+    g_autofree char *units = range_text(seen->sm_mhz_min, seen->sm_mhz_max);
+    g_autofree char *memory = range_text(seen->memory_mhz_min, seen->memory_mhz_max);
+    g_autofree char *held = conditions_throttle_text(seen->throttle);
+    fprintf(out, "  %s: units %s%s, memory %s", *seen->device ? seen->device : "a GPU", units,
+            seen->locked_mhz > 0 ? " (locked)" : "", memory);
+    if (seen->temperature_c > 0)
+        fprintf(out, ", up to %d C", seen->temperature_c);
+    if (seen->power_w > 0)
+        fprintf(out, ", up to %.0f W", seen->power_w);
+    fprintf(out, "\n    %s%s\n", *held ? "held back by " : "nothing held it back", held);
+}
+
+/* Under the table of winners, since few reports have any. */
+static void print_throttled(const struct report *report, FILE *out)
+{
+    if (report->totals.throttled > 0)
+        fprintf(out,
+                "\n%d of %d winners were measured while their device was throttled, so their "
+                "times are unsure:\n",
+                report->totals.throttled, report->totals.problems);
+    for (guint i = 0; i < report->rows->len; i++) {
+        const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
+        g_autofree char *why = conditions_throttle_text(row->conditions.throttle & THROTTLE_MARKED);
+        char key[PROBLEM_KEY_MAX];
+        if (*why)
+            fprintf(out, "  %s: %s\n", problem_key(&row->problem, key), why);
+    }
+}
+
+void report_print_conditions(const struct report *report, FILE *out)
+{
+    g_autoptr(GArray) devices = by_device(report->conditions);
+    if (devices->len > 0)
+        fputs("\nDevices while they measured:\n", out);
+    for (guint i = 0; i < devices->len; i++)
+        print_device(&g_array_index(devices, struct conditions, i), out);
+    print_throttled(report, out);
+}
+
+json_t *report_conditions_json(const struct report *report)
+{
+    g_autoptr(GArray) devices = by_device(report->conditions);
+    json_t *list = json_array();
+    for (guint i = 0; i < devices->len; i++) {
+        const struct conditions *seen = &g_array_index(devices, struct conditions, i);
+        g_autofree char *held = conditions_throttle_text(seen->throttle);
+        json_t *object = conditions_to_json(seen);
+        json_object_set_new(object, "throttle", json_string(held));
+        json_array_append_new(list, object);
+    }
+    return list;
+}

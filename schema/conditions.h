@@ -1,0 +1,55 @@
+/*
+ * What a device did while it measured: clocks, heat, power, and what held it
+ * back, as its vendor's library told between the configs of a round. Numbers
+ * are 0 where they are not known.
+ */
+#ifndef SCHEMA_CONDITIONS_H
+#define SCHEMA_CONDITIONS_H
+
+#include <glib.h>
+#include <jansson.h>
+
+#include "schema/store.h"
+
+/* Why a device ran slower than it could. A power cap is how it always runs under load. */
+enum throttle {
+    THROTTLE_POWER_CAP = 1,
+    THROTTLE_HEAT = 2,
+    THROTTLE_POWER_BRAKE = 4, /* the host's, or the rack's */
+    THROTTLE_SLOWDOWN = 8,    /* the hardware's own, without saying why */
+};
+/* With one of these a time says little about the kernel. */
+#define THROTTLE_MARKED (THROTTLE_HEAT | THROTTLE_POWER_BRAKE | THROTTLE_SLOWDOWN)
+
+struct conditions {
+    char device[64]; /* its UUID, or else its PCI address; "" for neither */
+    int samples;
+    int sm_mhz_min, sm_mhz_max, memory_mhz_min, memory_mhz_max;
+    int temperature_c; /* the highest */
+    double power_w;    /* the highest */
+    unsigned throttle; /* enum throttle, of any sample */
+    int locked_mhz;    /* 0 where the driver chose the clocks */
+};
+
+/* Adds samples of the same device. */
+void conditions_add(struct conditions *all, const struct conditions *more);
+/* "heat, power brake"; "" for nothing. Free with g_free(). */
+char *conditions_throttle_text(unsigned throttle);
+
+/* As columns of round_conditions, null where they are not known. A new reference. */
+json_t *conditions_to_json(const struct conditions *conditions);
+/* What is missing or no number counts as not known. */
+void conditions_from_json(const json_t *object, struct conditions *conditions);
+
+/* Adds to what is known of the job's round. One that is not the job's any more is passed over. */
+bool store_conditions(Store *store, const struct job *job, int round,
+                      const struct conditions *conditions, GError **error);
+
+struct job_conditions {
+    int64_t job;
+    struct conditions seen; /* over all its rounds */
+};
+/* GPtrArray of struct job_conditions *, by job. */
+GPtrArray *store_list_conditions(Store *store, int64_t campaign, GError **error);
+
+#endif

@@ -1,0 +1,134 @@
+#include "schema/conditions.h"
+
+#include <string.h>
+
+#include "schema/store_private.h"
+
+static int lower(int a, int b)
+{
+    return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);
+}
+
+void conditions_add(struct conditions *all, const struct conditions *more)
+{
+    if (more->samples == 0)
+        return;
+    all->locked_mhz =
+        all->samples == 0 || all->locked_mhz == more->locked_mhz ? more->locked_mhz : 0;
+    g_strlcpy(all->device, more->device, sizeof(all->device));
+    all->samples += more->samples;
+    all->sm_mhz_min = lower(all->sm_mhz_min, more->sm_mhz_min);
+    all->sm_mhz_max = MAX(all->sm_mhz_max, more->sm_mhz_max);
+    all->memory_mhz_min = lower(all->memory_mhz_min, more->memory_mhz_min);
+    all->memory_mhz_max = MAX(all->memory_mhz_max, more->memory_mhz_max);
+    all->temperature_c = MAX(all->temperature_c, more->temperature_c);
+    all->power_w = MAX(all->power_w, more->power_w);
+    all->throttle |= more->throttle;
+}
+
+char *conditions_throttle_text(unsigned throttle)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {
+        {THROTTLE_HEAT, "heat"},
+        {THROTTLE_POWER_BRAKE, "power brake"},
+        {THROTTLE_SLOWDOWN, "hardware slowdown"},
+        {THROTTLE_POWER_CAP, "power cap"},
+    };
+    GString *text = g_string_new(NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (throttle & names[i].bit)
+            g_string_append_printf(text, "%s%s", text->len ? ", " : "", names[i].name);
+    return g_string_free(text, FALSE);
+}
+
+static const struct {
+    const char *name;
+    size_t offset;
+} numbers[] = {
+    {"sm_mhz_min", offsetof(struct conditions, sm_mhz_min)},
+    {"sm_mhz_max", offsetof(struct conditions, sm_mhz_max)},
+    {"memory_mhz_min", offsetof(struct conditions, memory_mhz_min)},
+    {"memory_mhz_max", offsetof(struct conditions, memory_mhz_max)},
+    {"temperature_c", offsetof(struct conditions, temperature_c)},
+    {"locked_mhz", offsetof(struct conditions, locked_mhz)},
+};
+
+json_t *conditions_to_json(const struct conditions *conditions)
+{
+    json_t *object =
+        json_pack("{ss si si so}", "device", conditions->device, "samples", conditions->samples,
+                  "throttle", (int)conditions->throttle, "power_w",
+                  conditions->power_w > 0 ? json_real(conditions->power_w) : json_null());
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        int number = *(const int *)(const void *)((const char *)conditions + numbers[i].offset);
+        json_object_set_new(object, numbers[i].name,
+                            number > 0 ? json_integer(number) : json_null());
+    }
+    return object;
+}
+
+static int number_of(const json_t *object, const char *name)
+{
+    return (int)CLAMP(json_integer_value(json_object_get(object, name)), 0, G_MAXINT32);
+}
+
+void conditions_from_json(const json_t *object, struct conditions *conditions)
+{
+    const char *device = json_string_value(json_object_get(object, "device"));
+    double power = json_number_value(json_object_get(object, "power_w"));
+    *conditions = (struct conditions){
+        .samples = number_of(object, "samples"),
+        .throttle = (unsigned)number_of(object, "throttle"),
+        .power_w = power > 0 && power < 1e6 ? power : 0,
+    };
+    g_strlcpy(conditions->device, device ? device : "", sizeof(conditions->device));
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
+        *(int *)(void *)((char *)conditions + numbers[i].offset) =
+            number_of(object, numbers[i].name);
+}
+
+bool store_conditions(Store *store, const struct job *job, int round,
+                      const struct conditions *conditions, GError **error)
+{
+    g_autoptr(StoreJson) seen = conditions_to_json(conditions);
+    return store_do(store, error, "SELECT skipjack_work.put_conditions($1, $2, $3, $4, $5)",
+                    "lllij", job->campaign, job->id, job->fence, round, seen);
+}
+
+static gpointer read_conditions(const json_t *object)
+{
+    struct job_conditions *row = g_new0(struct job_conditions, 1);
+    row->job = json_member_int(object, "job_id");
+    conditions_from_json(object, &row->seen);
+    return row;
+}
+
+/* The first row of a job takes its others in. */
+static void merge_rounds(GPtrArray *rows)
+{
+    for (guint i = 1; i < rows->len;) {
+        struct job_conditions *before = g_ptr_array_index(rows, i - 1);
+        const struct job_conditions *row = g_ptr_array_index(rows, i);
+        if (row->job != before->job) {
+            i++;
+            continue;
+        }
+        conditions_add(&before->seen, &row->seen);
+        g_ptr_array_remove_index(rows, i);
+    }
+}
+
+GPtrArray *store_list_conditions(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error,
+                                           "SELECT to_jsonb(c) FROM round_conditions c"
+                                           " WHERE c.campaign_id = $1 ORDER BY job_id, number",
+                                           "l", campaign);
+    GPtrArray *list = rows == NULL ? NULL : store_list(rows, read_conditions, g_free);
+    if (list != NULL)
+        merge_rounds(list);
+    return list;
+}

@@ -1,0 +1,126 @@
+/*
+ * Nodes with GPUs, over doubles of the vendors' libraries: what is known of a device while it measures reaches the
+ * reports.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "kernels/toolchain.h"
+#include "schema/conditions.h"
+#include "tests/support/live_farm.h"
+#include "tests/support/scratch_db.h"
+#include "tests/support/temp_folder.h"
+
+#define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+#define TARGET  "gfx90a_xnack84"
+#define UUID    "GPU-d0d1d2d3d4d5d600"
+
+static const char *const request[] = {"--configs", "2", "--solvers", "ConvDirectNaive", NULL};
+static const char *const quick[] = {"--sample-seconds", "0.01", "--build", "1", NULL};
+
+static TempFolder *folder;
+
+static const char *program(void)
+{
+    const char *path = g_getenv("SKIPJACK");
+    return path ? path : "build/skipjack";
+}
+
+static const char *library(const char *setting, const char *usual)
+{
+    const char *path = g_getenv(setting);
+    return path ? path : usual;
+}
+
+/* This machine has two GPUs of AMD's from now on; false, and the test skipped, where nothing compiles for
+ * them. */
+static bool use_doubles(const char *words)
+{
+    g_autoptr(GError) error = NULL;
+    struct target target;
+    g_assert_true(target_parse(TARGET, &target, NULL));
+    if (!toolchain_find("clang")->version(&target, &error)) {
+        g_test_skip(error->message);
+        return false;
+    }
+    g_setenv("SKIPJACK_CUDA", "libnowhere.so", TRUE);
+    g_setenv("SKIPJACK_HIP", library("SKIPJACK_GPU_DOUBLE", "build/tests/gpu_double.so"), TRUE);
+    g_setenv("SKIPJACK_ROCM_SMI",
+             library("SKIPJACK_MONITOR_DOUBLE", "build/tests/monitor_double.so"), TRUE);
+    g_setenv("SKIPJACK_TOOLCHAIN", "clang", TRUE);
+    g_setenv("MONITOR_DOUBLE", words, TRUE);
+    return true;
+}
+
+/* What a command prints. */
+static char *said_by(const char *command)
+{
+    const char *argv[] = {program(), command, NULL};
+    g_autoptr(GError) error = NULL;
+    char *text = NULL;
+    int status = -1;
+    g_spawn_sync(NULL, (char **)(uintptr_t)argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
+                 &text, NULL, &status, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(status, ==, 0);
+    return text;
+}
+
+static void assert_says(const char *text, const char *words)
+{
+    if (!strstr(text, words))
+        g_test_fail_printf("'%s' is not in: %s", words, text);
+}
+
+static void wait_for_end(Store *store, int64_t campaign)
+{
+    struct progress progress = {0};
+    for (int i = 0; i < 600; i++) {
+        g_assert_true(store_progress(store, campaign, &progress, NULL));
+        if (progress.jobs > 0 && progress.done + progress.failed == progress.jobs)
+            return;
+        g_usleep(50000);
+    }
+    g_test_fail_printf("campaign %" G_GINT64_FORMAT " did not end", (gint64)campaign);
+}
+
+static void test_a_throttled_device_is_reported(void)
+{
+    g_autoptr(GError) error = NULL;
+    if (!use_doubles("moved,hot"))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    int64_t campaign = live_campaign(program(), PROBLEM, request);
+    pid_t worker = live_agent(program(), quick);
+    wait_for_end(store, campaign);
+    g_autofree char *status = said_by("status");
+    assert_says(status, "0000:3b:00.0  " UUID);
+    kill(worker, SIGTERM);
+    g_assert_cmpint(live_wait(worker, 30), ==, 0);
+    g_autoptr(GPtrArray) rows = store_list_conditions(store, campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(rows->len, ==, 1);
+    const struct conditions *seen = &((const struct job_conditions *)rows->pdata[0])->seen;
+    g_assert_cmpstr(seen->device, ==, UUID);
+    g_assert_cmpint(seen->sm_mhz_min, ==, 1700);
+    g_assert_cmpint(seen->temperature_c, ==, 71);
+    g_assert_cmphex(seen->throttle, ==, THROTTLE_HEAT);
+    g_autofree char *report = said_by("report");
+    assert_says(report, UUID ": units 1700 MHz, memory 1600 MHz, up to 71 C, up to 300 W");
+    assert_says(report, "1 of 1 winners were measured while their device was throttled");
+}
+
+int main(int argc, char **argv)
+{
+    int failed;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    folder = temp_folder_new();
+    g_test_add_func("/gpu_devices/a_throttled_device_is_reported",
+                    test_a_throttled_device_is_reported);
+    failed = g_test_run();
+    temp_folder_free(folder);
+    return failed;
+}

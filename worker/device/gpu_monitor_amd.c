@@ -1,0 +1,162 @@
+/* AMD's rocm_smi. It numbers GPUs in its own way, so they are found by their place on the PCI bus. */
+#include "worker/device/gpu_monitor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CLOCK_SYSTEM 0    /* RSMI_CLK_TYPE_SYS */
+#define CLOCK_MEMORY 4    /* RSMI_CLK_TYPE_MEM */
+#define SENSOR_HOT   1    /* RSMI_TEMP_TYPE_JUNCTION */
+#define SENSOR_EDGE  0    /* RSMI_TEMP_TYPE_EDGE, which older cards have alone */
+#define TEMPERATURE  0    /* RSMI_TEMP_CURRENT */
+#define LEVEL_AUTO   0    /* RSMI_DEV_PERF_LEVEL_AUTO */
+#define ANSWER_BYTES 1024 /* more than any version's struct of clocks */
+#define CLOCKS_MAX   33
+#define LEAST_CLOCK  1000000
+
+/* The kernel's bits of throttling that are the same for all its GPUs (SMU_THROTTLER_... of
+ * amdgpu_smu.h): power limits 0 to 7 and currents 16 to 23, temperatures 32 to 45, PROCHOT 46 and 47. */
+#define BITS(first, last) (((2ull << (last)) - 1) & ~((1ull << (first)) - 1))
+static const struct {
+    uint64_t bits;
+    enum throttle means;
+} reasons[] = {
+    {BITS(0, 7) | BITS(16, 23), THROTTLE_POWER_CAP},
+    {BITS(32, 45), THROTTLE_HEAT},
+    {BITS(46, 47), THROTTLE_SLOWDOWN},
+};
+
+static const char *smi_text(GpuMonitor *monitor, int status)
+{
+    const char *text = NULL;
+
+    MONITOR_CALL(monitor, "rsmi_status_string", (int, const char **), status, &text);
+    return text ? text : "an error";
+}
+
+/* Domain, bus, device and function as the library packs them; bits 28 to 31 are a partition's number. */
+static bool pack_address(const char *address, uint64_t *packed)
+{
+    unsigned domain, bus, slot, function;
+
+    if (sscanf(address, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
+        return false;
+    *packed = (uint64_t)domain << 32 | (uint64_t)bus << 8 | slot << 3 | function;
+    return true;
+}
+
+static bool find_number(GpuMonitor *monitor, const char *address)
+{
+    uint64_t wanted, packed;
+    uint32_t count = 0;
+
+    if (!pack_address(address, &wanted) ||
+        MONITOR_CALL(monitor, "rsmi_num_monitor_devices", (uint32_t *), &count) != 0)
+        return false;
+    for (monitor->number = 0; monitor->number < count; monitor->number++)
+        if (MONITOR_CALL(monitor, "rsmi_dev_pci_id_get", (uint32_t, uint64_t *), monitor->number,
+                         &packed) == 0 &&
+            (packed & ~BITS(28, 31)) == wanted)
+            return true;
+    return false;
+}
+
+static bool smi_find(GpuMonitor *monitor, const struct device_identity *identity, GError **error)
+{
+    int status = MONITOR_CALL(monitor, "rsmi_init", (uint64_t), 0);
+
+    if (status == 0 && find_number(monitor, identity->address))
+        return true;
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "rocm_smi %s%s",
+                status == 0 ? "knows no GPU at " : "does not start: ",
+                status == 0 ? identity->address : smi_text(monitor, status));
+    return false;
+}
+
+static void smi_stop(GpuMonitor *monitor)
+{
+    MONITOR_CALL(monitor, "rsmi_shut_down", (void));
+}
+
+/* Since ROCm 6 the struct begins with a flag, which moves all behind it: how many clocks there are, which of
+ * them is the current one, and all of them in Hz. An index is never as large as a clock. */
+static int clock_mhz(GpuMonitor *monitor, int which)
+{
+    uint64_t answer[ANSWER_BYTES / 8] = {0};
+    uint32_t words[4], current;
+    int status = MONITOR_CALL(monitor, "rsmi_dev_gpu_clk_freq_get", (uint32_t, int, void *),
+                              monitor->number, which, answer);
+    int moved = answer[1] < LEAST_CLOCK;
+
+    memcpy(words, answer, sizeof(words));
+    current = words[1 + moved];
+    return status == 0 && current < CLOCKS_MAX ? (int)(answer[1 + moved + (int)current] / 1000000)
+                                               : 0;
+}
+
+static int degrees(GpuMonitor *monitor, uint32_t sensor)
+{
+    int64_t thousandths = 0;
+    int status =
+        MONITOR_CALL(monitor, "rsmi_dev_temp_metric_get", (uint32_t, uint32_t, int, int64_t *),
+                     monitor->number, sensor, TEMPERATURE, &thousandths);
+
+    return status == 0 ? (int)(thousandths / 1000) : 0;
+}
+
+/* Newer GPUs know what they draw now, older ones an average. */
+static double watts(GpuMonitor *monitor)
+{
+    uint64_t micro = 0;
+    int status = MONITOR_CALL(monitor, "rsmi_dev_current_socket_power_get", (uint32_t, uint64_t *),
+                              monitor->number, &micro);
+
+    if (status != 0)
+        status = MONITOR_CALL(monitor, "rsmi_dev_power_ave_get", (uint32_t, uint32_t, uint64_t *),
+                              monitor->number, 0, &micro);
+    return status == 0 ? (double)micro / 1e6 : 0;
+}
+
+static void smi_sample(GpuMonitor *monitor, struct conditions *sample)
+{
+    uint64_t bits = 0;
+
+    sample->sm_mhz_min = clock_mhz(monitor, CLOCK_SYSTEM);
+    sample->memory_mhz_min = clock_mhz(monitor, CLOCK_MEMORY);
+    sample->temperature_c = degrees(monitor, SENSOR_HOT);
+    if (sample->temperature_c == 0)
+        sample->temperature_c = degrees(monitor, SENSOR_EDGE);
+    sample->power_w = watts(monitor);
+    if (MONITOR_CALL(monitor, "rsmi_dev_metrics_indep_throttle_status_get", (uint32_t, uint64_t *),
+                     monitor->number, &bits) != 0 ||
+        bits == UINT64_MAX) /* the kernel's mark of what a GPU does not tell */
+        return;
+    for (gsize i = 0; i < G_N_ELEMENTS(reasons); i++)
+        sample->throttle |= bits & reasons[i].bits ? (unsigned)reasons[i].means : 0;
+}
+
+/* The library wants the lower bound below the upper. */
+static int smi_lock(GpuMonitor *monitor, int mhz)
+{
+    return MONITOR_CALL(monitor, "rsmi_dev_clk_range_set", (uint32_t, uint64_t, uint64_t, int),
+                        monitor->number, (uint64_t)mhz - 1, (uint64_t)mhz, CLOCK_SYSTEM);
+}
+
+static int smi_unlock(GpuMonitor *monitor)
+{
+    return MONITOR_CALL(monitor, "rsmi_dev_perf_level_set", (int32_t, int),
+                        (int32_t)monitor->number, LEVEL_AUTO);
+}
+
+const struct monitor_row monitor_rocm_smi = {
+    .name = "rocm_smi",
+    .setting = "SKIPJACK_ROCM_SMI",
+    .libraries = "librocm_smi64.so.7,librocm_smi64.so.6,librocm_smi64.so.5,librocm_smi64.so.1,"
+                 "librocm_smi64.so",
+    .find = smi_find,
+    .stop = smi_stop,
+    .sample = smi_sample,
+    .lock = smi_lock,
+    .unlock = smi_unlock,
+    .status_text = smi_text,
+};
