@@ -1,7 +1,8 @@
 /*
- * Convolutions forward on Hopper's matrix units, which read their operands from local memory and work
- * beside the loads (wgmma): 2D, all tensors packed, NHWC and of one type, FP16 or BF16; groups, stride,
- * dilation, any padding; channels of a group in eights. Dynamic. NVIDIA's sm_90 alone.
+ * Convolutions on Hopper's matrix units, which read their operands from local memory and work beside the
+ * loads (wgmma). F, B and W of 2D, all tensors packed, NHWC and of one type, FP16 or BF16; groups, stride,
+ * dilation, any padding; channels of a group in eights. Dynamic. NVIDIA's sm_90 alone. Terms may be split
+ * (SPLITS) into parts, whose sums then lie in the workspace.
  */
 #include <string.h>
 
@@ -9,37 +10,46 @@
 #include "solvers/matrix_common.h"
 #include "solvers/solver_rows.h"
 
-enum { BLOCK_M, BLOCK_N, STAGES, PARAM_COUNT };
+enum { BLOCK_M, BLOCK_N, STAGES, SPLITS, PARAM_COUNT };
 
 #define BLOCK_K          64 /* a line of 128 bytes */
 #define ITEMS_A_GROUP    128
 #define ROWS_A_GROUP     64
 #define REGISTERS_UNIT   65536
 #define REGISTERS_BESIDE 64 /* of an item, its sums aside */
+#define STAGES_LEAST     3
 
-static const char *const sources[] = {"conv_wgmma.cl", NULL};
+static const char *const sources[] = {"conv_wgmma.cl", "conv_matrix_sum.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 3, (const int32_t[]){64, 128, 256}},
-    {"BLOCK_N", 3, (const int32_t[]){64, 128, 256}},
-    {"STAGES", 4, (const int32_t[]){3, 4, 5, 6}},
+    {"BLOCK_N", 4, (const int32_t[]){64, 128, 192, 256}},
+    {"STAGES", 4, (const int32_t[]){STAGES_LEAST, 4, 5, 6}},
+    {"SPLITS", MATRIX_SPLITS_VALUES},
 };
 
 /* ---- the space ---- */
+
+static struct matrix_blocks blocks_of(const int32_t *values)
+{
+    return (struct matrix_blocks){values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS]};
+}
 
 static int items_of(const int32_t *values)
 {
     return values[BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP;
 }
 
-/* Bytes of the blocks of terms that are there, or of the sums on their way out. */
-static int64_t local_bytes_of(const int32_t *values)
+/* Bytes of the blocks of terms that are there, or of the sums on their way out, behind the places that W notes. */
+static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
-    int64_t stages = (int64_t)values[STAGES] * (values[BLOCK_M] + values[BLOCK_N]) * BLOCK_K *
-                     MATRIX_ELEMENT_BYTES;
+    const struct matrix_blocks blocks = blocks_of(values);
+    int64_t places = p->direction == DIRECTION_W ? 2 * BLOCK_K * MATRIX_PLACE_BYTES : 0;
+    int64_t stages = (int64_t)MIN(values[STAGES], matrix_steps(p, &blocks)) *
+                     (values[BLOCK_M] + values[BLOCK_N]) * BLOCK_K * MATRIX_ELEMENT_BYTES;
     int64_t sums = (int64_t)values[BLOCK_M] * values[BLOCK_N] * MATRIX_ELEMENT_BYTES;
 
-    return MAX(stages, sums);
+    return MAX(places + stages, sums);
 }
 
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
@@ -55,21 +65,42 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
+    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], BLOCK_K, 1};
+
     (void)context;
-    return matrix_block_suits(p, values[BLOCK_M], values[BLOCK_N]);
+    return matrix_block_suits(p, &blocks);
+}
+
+static bool splits_suit_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    const struct matrix_blocks blocks = blocks_of(values);
+
+    return matrix_splits_suit(p, context, &blocks);
+}
+
+/* Blocks of terms that do not come need no stage. */
+static bool stages_suit_terms(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct matrix_blocks blocks = blocks_of(values);
+
+    (void)context;
+    return values[STAGES] == STAGES_LEAST || values[STAGES] <= matrix_steps(p, &blocks);
 }
 
 static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
                                     const int32_t *values)
 {
-    (void)p;
-    return local_bytes_of(values) <= target_dynamic_local_bytes(context->target);
+    return local_bytes_of(p, values) <= target_dynamic_local_bytes(context->target);
 }
 
 static const struct space_constraint constraints[] = {
     {"sums_fit_registers", "registers", BLOCK_N + 1, sums_fit_registers},
     {"block_suits_sizes", "arithmetic", BLOCK_N + 1, block_suits_sizes},
-    {"stages_fit_local_memory", "local memory", STAGES + 1, stages_fit_local_memory},
+    {"splits_suit_target", "compute units", SPLITS + 1, splits_suit_target},
+    {"stages_suit_terms", "arithmetic", SPLITS + 1, stages_suit_terms},
+    {"stages_fit_local_memory", "local memory", SPLITS + 1, stages_fit_local_memory},
 };
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
@@ -82,21 +113,31 @@ static bool is_applicable(const struct problem *p, const struct context *context
     *reason = "needs Hopper's matrix units (sm_90)";
     if (strcmp(context->target->arch, "sm_90") != 0 && strcmp(context->target->arch, "sm_90a") != 0)
         return false;
-    *reason = "needs the direction F";
-    return p->direction == DIRECTION_F && matrix_serves(p, reason);
+    return matrix_serves(p, context, reason);
 }
 
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
-    static const int32_t large[] = {128, 128, 4}, small[] = {64, 64, 4};
-    bool fills =
-        matrix_workgroups(p, large[BLOCK_M], large[BLOCK_N]) >= context->target->compute_units;
+    static const int32_t large[] = {128, 128, 4, 1}, small[] = {64, 64, 4, 1};
+    struct matrix_blocks blocks = blocks_of(large);
+    bool is_large = matrix_block_suits(p, &blocks) &&
+                    (p->direction == DIRECTION_W ||
+                     matrix_workgroups(p, &blocks) >= context->target->compute_units);
 
     config->count = PARAM_COUNT;
-    memcpy(config->values,
-           fills && matrix_block_suits(p, large[BLOCK_M], large[BLOCK_N]) ? large : small,
-           sizeof large);
+    memcpy(config->values, is_large ? large : small, sizeof large);
+    blocks = blocks_of(config->values);
+    config->values[SPLITS] = matrix_default_splits(p, context, &blocks);
+    if (!stages_suit_terms(p, context, config->values))
+        config->values[STAGES] = STAGES_LEAST;
+}
+
+static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
+{
+    static const struct matrix_blocks largest = {256, 256, BLOCK_K, 1};
+
+    return matrix_workspace_bytes(p, context, &largest);
 }
 
 /* Beside ConvMatrix, whose units do half as much in the same time. */
@@ -113,38 +154,29 @@ static double estimate(const struct problem *p, const struct context *context)
 static bool solve(const struct problem *p, const struct context *context,
                   const struct perf_config *config, struct solution *solution, GError **error)
 {
-    const struct matrix_product product = matrix_product_of(p);
-    const int32_t *values = config->values;
+    const struct matrix_blocks blocks = blocks_of(config->values);
     struct launch *launch = solution_add_launch(solution, "conv_wgmma.cl", "conv_wgmma");
-    const int block[] = {items_of(values), 1, 1};
-    const int64_t grid[] = {
-        conv_divide_up((int64_t)product.rows, values[BLOCK_M]) * items_of(values),
-        conv_divide_up((int64_t)product.columns, values[BLOCK_N]), (int64_t)product.layers};
 
     (void)context;
     (void)error;
-    for (int i = 0; i < PARAM_COUNT; i++)
-        launch_option_int(launch, params[i].name, values[i]);
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
-    launch_sort_options(launch);
-    conv_add_tensor_args(launch);
-    matrix_add_shape(p, launch);
-    launch_set_grid(launch, grid, block);
-    launch->local_bytes = local_bytes_of(values);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    for (int i = 0; i < SPLITS; i++)
+        launch_option_int(launch, params[i].name, config->values[i]);
+    launch->local_bytes = local_bytes_of(p, config->values);
+    matrix_finish_launch(p, &blocks, items_of(config->values), launch);
+    matrix_finish_solution(p, &blocks, solution);
     return true;
 }
 
 const struct solver solver_conv_wgmma = {
     .provider = "skipjack",
     .name = "ConvWgmma",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,
     .sources = sources,
     .is_applicable = is_applicable,
+    .workspace_bytes = workspace_bytes,
     .estimate = estimate,
     .default_config = default_config,
     .space = &space,

@@ -1,12 +1,36 @@
 #include "solvers/matrix_common.h"
 
+#include <math.h>
+
 #include "solvers/conv_common.h"
 
-#define CHANNELS_A_LOAD 8 /* of 16 bytes */
+#define CHANNELS_A_LOAD   8     /* of 16 bytes */
+#define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
+#define BLOCKS_MOST       0x1p24
+/* Sums of so many terms keep within half of what their last places may be off: matrix units cut what they add,
+ * so that errors all go one way. */
+#define TERMS_MOST        32768
+/* A part has so many blocks of terms at the least. */
+#define STEPS_A_PART      4
+/* Workgroups that a unit gets at most where terms are split for the units' sake. */
+#define WORKGROUPS_A_UNIT 4
+#define SUM_ITEMS         128
+#define SUMS_AN_ITEM      4
 
 /* ---- the product ---- */
 
-double matrix_taps(const struct problem *p)
+/* Filter positions that a phase of B meets at the most, and its positions along an axis. */
+static int64_t phase_taps(const struct problem *p, enum axis axis)
+{
+    return conv_divide_up(p->fil[axis], conv_stride_period(p, axis));
+}
+
+static int64_t phase_positions(const struct problem *p, enum axis axis)
+{
+    return conv_divide_up(p->in[axis], p->stride[axis]);
+}
+
+static double taps_of(const struct problem *p)
 {
     return (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
 }
@@ -14,35 +38,129 @@ double matrix_taps(const struct problem *p)
 struct matrix_product matrix_product_of(const struct problem *p)
 {
     double c = (double)(p->c / p->groups), k = (double)(p->k / p->groups), n = (double)p->n;
-    double x = n * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];
-    double y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
+    double groups = (double)p->groups, y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
 
-    switch (p->direction) {
-    case DIRECTION_F: return (struct matrix_product){y, k, c * matrix_taps(p), (double)p->groups};
-    case DIRECTION_B: return (struct matrix_product){x, c, k * matrix_taps(p), (double)p->groups};
-    default: return (struct matrix_product){k, c, y, (double)p->groups * matrix_taps(p)};
-    }
+    if (p->direction == DIRECTION_F)
+        return (struct matrix_product){y, k, c * taps_of(p), groups};
+    if (p->direction == DIRECTION_W)
+        return (struct matrix_product){k, c * taps_of(p), y, groups};
+    return (struct matrix_product){
+        n * (double)phase_positions(p, AXIS_H) * (double)phase_positions(p, AXIS_W), c,
+        k * (double)phase_taps(p, AXIS_H) * (double)phase_taps(p, AXIS_W),
+        groups * (double)p->stride[AXIS_H] * (double)p->stride[AXIS_W]};
 }
 
-double matrix_blocks(double count, int block)
+static double blocks_of(double count, int block)
 {
     return (double)conv_divide_up((int64_t)count, block);
 }
 
-double matrix_workgroups(const struct problem *p, int block_m, int block_n)
+double matrix_workgroups(const struct problem *p, const struct matrix_blocks *blocks)
 {
     const struct matrix_product product = matrix_product_of(p);
 
-    return matrix_blocks(product.rows, block_m) * matrix_blocks(product.columns, block_n) *
+    return blocks_of(product.rows, blocks->m) * blocks_of(product.columns, blocks->n) *
            product.layers;
 }
 
-bool matrix_block_suits(const struct problem *p, int block_m, int block_n)
+/* Each filter position has its own blocks of channels; in W all terms are alike. */
+static double all_steps(const struct problem *p, int block_k)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    double channels = (double)((p->direction == DIRECTION_F ? p->c : p->k) / p->groups);
+
+    if (p->direction == DIRECTION_W)
+        return blocks_of(product.terms, block_k);
+    return product.terms / channels * blocks_of(channels, block_k);
+}
+
+double matrix_steps(const struct problem *p, const struct matrix_blocks *blocks)
+{
+    return blocks_of(all_steps(p, blocks->k), blocks->splits);
+}
+
+bool matrix_block_suits(const struct problem *p, const struct matrix_blocks *blocks)
 {
     const struct matrix_product product = matrix_product_of(p);
 
-    return (block_m == MATRIX_SMALLEST || block_m < 2 * product.rows) &&
-           (block_n == MATRIX_SMALLEST || block_n < 2 * product.columns);
+    return (blocks->m == MATRIX_SMALLEST || blocks->m < 2 * product.rows) &&
+           (blocks->n == MATRIX_SMALLEST || blocks->n < 2 * product.columns);
+}
+
+/* ---- parts ---- */
+
+static double result_elements(const struct problem *p)
+{
+    return (double)problem_tensor_elements(p, problem_output_role(p));
+}
+
+static double split_bytes(const struct problem *p, int splits)
+{
+    return splits > 1 ? splits * result_elements(p) * (double)sizeof(float) : 0;
+}
+
+static bool parts_are_short(const struct matrix_product *product, int splits)
+{
+    return product->terms <= (double)splits * TERMS_MOST;
+}
+
+/* Parts that keep sums short enough. */
+static int least_splits(const struct problem *p)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    int splits = 1;
+
+    while (splits < MATRIX_SPLITS_MOST && !parts_are_short(&product, splits))
+        splits *= 2;
+    return splits;
+}
+
+static bool parts_fit(const struct problem *p, const struct context *context, int splits)
+{
+    return matrix_product_of(p).layers * splits <= GRID_MOST &&
+           split_bytes(p, splits) <= (double)context->workspace_limit;
+}
+
+bool matrix_splits_suit(const struct problem *p, const struct context *context,
+                        const struct matrix_blocks *blocks)
+{
+    int least = least_splits(p);
+
+    if (blocks->splits <= least)
+        return blocks->splits == least;
+    return parts_fit(p, context, blocks->splits) &&
+           blocks->splits * STEPS_A_PART <= all_steps(p, blocks->k) &&
+           matrix_workgroups(p, blocks) * blocks->splits <=
+               (double)WORKGROUPS_A_UNIT * context->target->compute_units;
+}
+
+/* In W what is stored is small beside what is read; elsewhere parts pay only where units would be idle. */
+int matrix_default_splits(const struct problem *p, const struct context *context,
+                          const struct matrix_blocks *blocks)
+{
+    struct matrix_blocks parts = *blocks;
+    double most = context->target->compute_units * (p->direction == DIRECTION_W ? 2.0 : 1.0);
+
+    parts.splits = least_splits(p);
+    while (parts.splits < MATRIX_SPLITS_MOST) {
+        parts.splits *= 2;
+        if (!matrix_splits_suit(p, context, &parts) ||
+            matrix_workgroups(p, blocks) * parts.splits > most)
+            return parts.splits / 2;
+    }
+    return parts.splits;
+}
+
+uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *context,
+                                const struct matrix_blocks *largest)
+{
+    struct matrix_blocks parts = *largest;
+
+    for (parts.splits = MATRIX_SPLITS_MOST; parts.splits > least_splits(p); parts.splits /= 2) {
+        if (matrix_splits_suit(p, context, &parts))
+            break;
+    }
+    return (uint64_t)split_bytes(p, parts.splits);
 }
 
 /* ---- what is served ---- */
@@ -64,7 +182,22 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return true;
 }
 
-bool matrix_serves(const struct problem *p, const char **reason)
+static bool sizes_are_served(const struct problem *p, const struct context *context,
+                             const char **reason)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    const struct matrix_blocks smallest = {MATRIX_SMALLEST, MATRIX_SMALLEST, 1, 1};
+    int least = least_splits(p);
+
+    *reason = "needs fewer groups and shorter strides, or fewer positions: a grid's axes are short";
+    if (product.layers > GRID_MOST || product.rows >= INT32_MAX - 256 ||
+        matrix_workgroups(p, &smallest) / product.layers > BLOCKS_MOST)
+        return false;
+    *reason = "needs shorter sums, or a workspace for their parts";
+    return parts_are_short(&product, least) && parts_fit(p, context, least);
+}
+
+bool matrix_serves(const struct problem *p, const struct context *context, const char **reason)
 {
     if (!conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
         !conv_counts_fit_32_bits(p, reason))
@@ -72,31 +205,118 @@ bool matrix_serves(const struct problem *p, const char **reason)
     *reason = "needs channels of a group in eights";
     if (p->c / p->groups % CHANNELS_A_LOAD != 0 || p->k / p->groups % CHANNELS_A_LOAD != 0)
         return false;
-    const struct matrix_product product = matrix_product_of(p);
-    *reason = "needs fewer groups, channels and filter positions: a grid's axes are short";
-    return product.layers <= MATRIX_GRID_MOST &&
-           product.columns <= (double)MATRIX_SMALLEST * MATRIX_GRID_MOST &&
-           product.rows < (double)(INT32_MAX - 256);
+    return sizes_are_served(p, context, reason);
 }
 
-/* ---- the launch ---- */
+/* ---- the launches ---- */
 
-static void add_plane(struct launch *launch, const int64_t *sizes)
+static void add_options(const struct problem *p, int splits, struct launch *launch)
 {
-    launch_arg_int32(launch, sizes[AXIS_H]);
-    launch_arg_int32(launch, sizes[AXIS_W]);
+    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
+                                             [DIRECTION_B] = "DIRECTION_B",
+                                             [DIRECTION_W] = "DIRECTION_W"};
+
+    launch_option_int(launch, "SPLIT", splits > 1);
+    launch_option_int(launch, directions[p->direction], 1);
+    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    launch_sort_options(launch);
 }
 
-void matrix_add_shape(const struct problem *p, struct launch *launch)
+static void add_plane(struct launch *launch, int64_t h, int64_t w)
 {
+    launch_arg_int32(launch, h);
+    launch_arg_int32(launch, w);
+}
+
+/*
+ * A number below 2^31 divided by `by` is (high(number * multiplier) + number) >> shift, high() the upper 32
+ * bits of 64. Granlund and Montgomery, "Division by invariant integers using multiplication", 1994.
+ */
+static void add_divisor(struct launch *launch, int64_t by)
+{
+    int shift = 0;
+    uint64_t multiplier;
+
+    while ((int64_t)1 << shift < by)
+        shift++;
+    multiplier = (((((uint64_t)1 << shift) - (uint64_t)by) << 32) / (uint64_t)by) + 1;
+    launch_arg_int32(launch, (int32_t)(uint32_t)multiplier);
+    launch_arg_int32(launch, shift);
+}
+
+static void add_shape(const struct problem *p, struct launch *launch)
+{
+    bool is_backward = p->direction == DIRECTION_B;
+    int64_t h = is_backward ? phase_positions(p, AXIS_H) : p->out[AXIS_H];
+    int64_t w = is_backward ? phase_positions(p, AXIS_W) : p->out[AXIS_W];
+    const int64_t *planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
+
     launch_arg_int32(launch, p->n);
     launch_arg_int32(launch, p->c / p->groups);
     launch_arg_int32(launch, p->k / p->groups);
     launch_arg_int32(launch, p->groups);
-    add_plane(launch, p->in);
-    add_plane(launch, p->out);
-    add_plane(launch, p->fil);
-    add_plane(launch, p->pad);
-    add_plane(launch, p->stride);
-    add_plane(launch, p->dilation);
+    for (size_t i = 0; i < G_N_ELEMENTS(planes); i++)
+        add_plane(launch, planes[i][AXIS_H], planes[i][AXIS_W]);
+    add_plane(launch, conv_stride_period(p, AXIS_H), conv_stride_period(p, AXIS_W));
+    add_plane(launch, h, w);
+    add_divisor(launch, h * w);
+    add_divisor(launch, w);
+}
+
+static void add_operands(const struct problem *p, int splits, struct launch *launch)
+{
+    static const enum tensor_role operands[][2] = {
+        [DIRECTION_F] = {TENSOR_X, TENSOR_W},
+        [DIRECTION_B] = {TENSOR_Y, TENSOR_W},
+        [DIRECTION_W] = {TENSOR_Y, TENSOR_X},
+    };
+
+    launch_arg_tensor(launch, operands[p->direction][0]);
+    launch_arg_tensor(launch, operands[p->direction][1]);
+    if (splits > 1)
+        launch_arg_workspace(launch, 0);
+    else
+        launch_arg_tensor(launch, problem_output_role(p));
+}
+
+void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *blocks, int items,
+                          struct launch *launch)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    int64_t columns = (int64_t)blocks_of(product.columns, blocks->n);
+    int64_t rows = (int64_t)blocks_of(product.rows, blocks->m);
+    const int64_t grid[] = {rows * columns * items, 1, (int64_t)product.layers * blocks->splits};
+
+    add_options(p, blocks->splits, launch);
+    add_operands(p, blocks->splits, launch);
+    add_shape(p, launch);
+    launch_arg_int32(launch, columns);
+    launch_arg_int32(launch, blocks->splits);
+    launch_arg_int64(launch, (int64_t)result_elements(p));
+    launch_set_grid(launch, grid, (const int[]){items, 1, 1});
+}
+
+static void add_sum(const struct problem *p, int splits, struct solution *solution)
+{
+    enum tensor_role role = problem_output_role(p);
+    struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
+    int64_t count = problem_tensor_elements(p, role);
+    const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM), 1, 1};
+
+    launch_option_text(launch, "TYPE", data_type_name(p->type[role]));
+    launch_arg_workspace(launch, 0);
+    launch_arg_tensor(launch, role);
+    launch_arg_int64(launch, count);
+    launch_arg_int32(launch, splits);
+    launch_set_grid(launch, items, (const int[]){SUM_ITEMS, 1, 1});
+    solution->workspace_bytes = (uint64_t)split_bytes(p, splits);
+}
+
+void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
+                            struct solution *solution)
+{
+    if (blocks->splits > 1)
+        add_sum(p, blocks->splits, solution);
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
 }

@@ -1,6 +1,7 @@
 /*
- * What solvers of matrix units ask about a problem (conv_matrix.c, conv_wgmma.c): all tensors packed, NHWC, of
- * one type, FP16 or BF16, the channels of a group in eights; and the matrix product that it is.
+ * What solvers of NVIDIA's matrix units share (conv_matrix.c, conv_wgmma.c): which problems their kernels serve (all
+ * tensors packed, NHWC, of one type, FP16 or BF16, the channels of a group in eights), the matrix product
+ * that such a problem is (kernels/device/matrix_nhwc.h), how its terms are split, and the launches.
  */
 #ifndef SOLVERS_MATRIX_COMMON_H
 #define SOLVERS_MATRIX_COMMON_H
@@ -9,26 +10,49 @@
 #include "solvers/space.h"
 
 #define MATRIX_ELEMENT_BYTES 2
-#define MATRIX_GRID_MOST     65535 /* what a grid's second and third axis have on every GPU */
-#define MATRIX_SMALLEST      64    /* a block's rows and columns at the least */
+#define MATRIX_SMALLEST      64 /* a block's rows and columns at the least */
+#define MATRIX_PLACE_BYTES   16 /* of each place that W notes, of two blocks of terms */
 
-/* Rows, columns and terms of a layer of the grid, and layers: groups, in W also filter positions. */
+/* Rows, columns and terms of a layer of the grid, and layers: groups, in B also phases. */
 struct matrix_product {
     double rows, columns, terms, layers;
 };
 struct matrix_product matrix_product_of(const struct problem *p);
-double matrix_taps(const struct problem *p);
 
 /* Otherwise *reason says why not. It is for the solver to say which targets have its instructions. */
-bool matrix_serves(const struct problem *p, const char **reason);
+bool matrix_serves(const struct problem *p, const struct context *context, const char **reason);
 
-/* No more than twice what there is, but for the smallest. */
-bool matrix_block_suits(const struct problem *p, int block_m, int block_n);
-/* Blocks that hold so many; and workgroups of one part. */
-double matrix_blocks(double count, int block);
-double matrix_workgroups(const struct problem *p, int block_m, int block_n);
+/* How a config divides the product. */
+struct matrix_blocks {
+    int m, n, k, splits;
+};
 
-/* 16 counts, 32-bit: n, c and k of a group, groups; then in, out, fil, pad, stride and dilation, h and w. */
-void matrix_add_shape(const struct problem *p, struct launch *launch);
+/* No more rows and columns than twice what there is, but for the smallest. */
+bool matrix_block_suits(const struct problem *p, const struct matrix_blocks *blocks);
+/* Workgroups of one part; and blocks of terms of the longest part. */
+double matrix_workgroups(const struct problem *p, const struct matrix_blocks *blocks);
+double matrix_steps(const struct problem *p, const struct matrix_blocks *blocks);
+
+/* Terms are split where there are too few workgroups for the units, and where sums of FP32 would be too long. */
+#define MATRIX_SPLITS_MOST 256
+#define MATRIX_SPLITS_VALUES                                                                       \
+    9, (const int32_t[])                                                                           \
+    {                                                                                              \
+        1, 2, 4, 8, 16, 32, 64, 128, MATRIX_SPLITS_MOST                                            \
+    }
+bool matrix_splits_suit(const struct problem *p, const struct context *context,
+                        const struct matrix_blocks *blocks);
+int matrix_default_splits(const struct problem *p, const struct context *context,
+                          const struct matrix_blocks *blocks);
+/* The most that configs of blocks no larger than these have. */
+uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *context,
+                                const struct matrix_blocks *largest);
+
+/* Adds to a launch that has its file and its own options: the other options, in order, all arguments and the
+ * grid; and a second launch where parts are to be added up. */
+void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *blocks, int items,
+                          struct launch *launch);
+void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
+                            struct solution *solution);
 
 #endif

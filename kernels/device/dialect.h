@@ -7,6 +7,7 @@
  *   LOCAL_ARRAY float tile[64];                           a declaration in local memory
  *   LOCAL_POINTER float *p                                a pointer to local memory
  *   GROUP_ID(axis), LOCAL_ID(axis), BARRIER()             axis is 0, 1 or 2
+ *   struct ALIGNED(16) name { ... };                      loaded and stored in one piece
  *   i64                                                   a 64-bit integer everywhere
  *   LOAD(T, p, i), STORE(T, p, i, v), STORAGE(T)          T is a data type's name: FP32, BF16, ...
  *   vec, vec_*                                            vectors of VEC lanes, VEC an option
@@ -33,6 +34,7 @@
 #define GROUP_ID(axis) get_group_id(axis)
 #define LOCAL_ID(axis) get_local_id(axis)
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define ALIGNED(bytes) __attribute__((aligned(bytes)))
 typedef long i64;
 
 #else
@@ -51,6 +53,7 @@ typedef long long i64;
         (x) * (y) * (z), (x) * (y) * (z)))) void
 #define DEVICE static inline __attribute__((device)) __attribute__((always_inline))
 #define LOCAL_ARRAY static __attribute__((shared))
+#define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define GROUP_ID_0 __builtin_amdgcn_workgroup_id_x()
 #define GROUP_ID_1 __builtin_amdgcn_workgroup_id_y()
 #define GROUP_ID_2 __builtin_amdgcn_workgroup_id_z()
@@ -67,6 +70,7 @@ typedef long long i64;
 #define KERNEL(x, y, z) extern "C" __global__ void __launch_bounds__((x) * (y) * (z))
 #define DEVICE static __device__ __forceinline__
 #define LOCAL_ARRAY __shared__
+#define ALIGNED(bytes) __align__(bytes)
 #define GROUP_ID_0 blockIdx.x
 #define GROUP_ID_1 blockIdx.y
 #define GROUP_ID_2 blockIdx.z

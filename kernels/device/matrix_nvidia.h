@@ -1,0 +1,196 @@
+/*
+ * The instructions of NVIDIA's matrix units and of the copies that feed them (sm_80 and later):
+ * ldmatrix, mma.sync and cp.async, and places in local memory as those take them. The PTX manual's
+ * sections on these instructions say which element each lane holds.
+ *
+ * Before it is included: TYPE (FP16 or BF16), ITEMS of a workgroup. All functions that compute are called by all
+ * items of a workgroup.
+ *
+ * Option MATRIX_EMULATED, which tests add and no solution has: OpenCL C in their place, on any device. Each
+ * item lays what it holds into local memory and computes its own elements from what lies there; a
+ * copy is done at once. What is around the instructions can so be run without them.
+ */
+typedef unsigned short half_bits;
+
+#define CHUNK_BYTES 16
+
+/* Quotients without a division, of numbers below 2^31. */
+struct divisor {
+    unsigned multiplier, shift;
+};
+
+DEVICE int quotient(int number, struct divisor by)
+{
+    unsigned high = (unsigned)(((unsigned long long)(unsigned)number * by.multiplier) >> 32);
+    return (int)((high + (unsigned)number) >> by.shift);
+}
+
+#if defined(MATRIX_EMULATED)
+
+typedef ulong u64;
+#define UNROLL                 LOOP
+/* Compilers of CPUs would take long over what these loops make unrolled. */
+#define LOOP                   _Pragma("nounroll")
+/* An entry's last parameter and its first lines; what lanes tell each other lies before the rest. */
+#define LOCAL_MEMORY_PARAMETER , LOCAL_POINTER unsigned char *all_local
+#define EXCHANGE_WORDS         8
+#define OPEN_LOCAL_MEMORY                                                                          \
+    LOCAL_POINTER unsigned char *local_memory = all_local + ITEMS * EXCHANGE_WORDS * 4
+#define LOCAL_WORD(memory, at) (*(LOCAL_POINTER unsigned *)((memory) + (at)))
+#define LOCAL_HALF(memory, at) (*(LOCAL_POINTER half_bits *)((memory) + (at)))
+
+DEVICE unsigned local_place(LOCAL_POINTER unsigned char *memory)
+{
+    (void)memory;
+    return 0;
+}
+
+DEVICE void load_chunk(LOCAL_POINTER unsigned char *memory, unsigned to,
+                       GLOBAL const half_bits *from, int there)
+{
+    LOOP for (int i = 0; i < 8; i++) LOCAL_HALF(memory, to + 2 * i) = there ? from[i] : 0;
+}
+
+DEVICE void end_stage(void)
+{
+}
+
+#define AWAIT_STAGES(count)
+
+DEVICE unsigned pair_of(float first, float second)
+{
+    return DIALECT_JOIN(to_, TYPE)(first) | (unsigned)DIALECT_JOIN(to_, TYPE)(second) << 16;
+}
+
+DEVICE float half_of(unsigned pair, int which)
+{
+    return DIALECT_JOIN(from_, TYPE)((half_bits)(pair >> 16 * which));
+}
+
+/* What the lane's register `number` is for the others. */
+#define EXCHANGED(memory, lane, number)                                                            \
+    LOCAL_WORD(memory, -(ITEMS - (lane)) * EXCHANGE_WORDS * 4 + (number)*4)
+
+/* Lane l names a line of matrix l / 8 and gets, of each matrix, line l / 4's pair l % 4; of one that is
+ * turned, column l / 4 of lines 2 (l % 4) and the next. */
+DEVICE void load_matrices(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned from,
+                          int turn, int item)
+{
+    int lane = item % 32, first = item - lane;
+    EXCHANGED(memory, item, 0) = from;
+    BARRIER();
+    LOOP for (int matrix = 0; matrix < 4; matrix++)
+    {
+        if (turn) {
+            int line = first + matrix * 8 + lane % 4 * 2, column = lane / 4 * 2;
+            to[matrix] = LOCAL_HALF(memory, EXCHANGED(memory, line, 0) + column) |
+                         (unsigned)LOCAL_HALF(memory, EXCHANGED(memory, line + 1, 0) + column)
+                             << 16;
+        } else {
+            int line = first + matrix * 8 + lane / 4;
+            to[matrix] = LOCAL_WORD(memory, EXCHANGED(memory, line, 0) + lane % 4 * 4);
+        }
+    }
+    BARRIER();
+}
+
+/* Register r of a has rows lane / 4 and, odd ones, 8 more; terms 2 (lane % 4) and the next, from the third
+ * register on 8 more. Those of b the same with columns for rows, terms 8 more in the second. Sums: rows
+ * as a's, columns 2 (lane % 4) and the next. */
+DEVICE void multiply(LOCAL_POINTER unsigned char *memory, float *sums, const unsigned *a,
+                     const unsigned *b, int item)
+{
+    int lane = item % 32, first = item - lane;
+    for (int i = 0; i < 4; i++)
+        EXCHANGED(memory, item, i) = a[i];
+    for (int i = 0; i < 2; i++)
+        EXCHANGED(memory, item, 4 + i) = b[i];
+    BARRIER();
+    LOOP for (int e = 0; e < 4; e++) LOOP for (int term = 0; term < 16; term++)
+    {
+        int a_lane = first + lane / 4 * 4 + term % 8 / 2;
+        int b_lane = first + (lane % 4 * 2 + e % 2) * 4 + term % 8 / 2;
+        sums[e] += half_of(EXCHANGED(memory, a_lane, e / 2 + term / 8 * 2), term % 2) *
+                   half_of(EXCHANGED(memory, b_lane, 4 + term / 8), term % 2);
+    }
+    BARRIER();
+}
+
+#else
+
+typedef unsigned long long u64;
+#define UNROLL _Pragma("unroll")
+extern __shared__ __align__(1024) unsigned char local_memory[];
+#define LOCAL_MEMORY_PARAMETER
+#define OPEN_LOCAL_MEMORY
+
+DEVICE unsigned local_place(const unsigned char *memory)
+{
+    unsigned address;
+    asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }"
+        : "=r"(address)
+        : "l"(memory));
+    return address;
+}
+
+/* 16 bytes on their way; zeros where they are not `there`. */
+DEVICE void load_chunk(const unsigned char *memory, unsigned to, const half_bits *from, int there)
+{
+    int bytes = there ? CHUNK_BYTES : 0;
+    (void)memory;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                 : "memory");
+}
+
+DEVICE void end_stage(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Until no more than that many stages are under way. */
+#define AWAIT_STAGES(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")
+
+#define TEXT_FP16(text) text("f16")
+#define TEXT_BF16(text) text("bf16")
+#define TYPE_TEXT(text) DIALECT_JOIN(TEXT_, TYPE)(text)
+#define PAIR_TEXT(type) "cvt.rn." type "x2.f32 %0, %2, %1;"
+
+/* Two sums as they are stored, the first one low. */
+DEVICE unsigned pair_of(float first, float second)
+{
+    unsigned pair;
+    asm(TYPE_TEXT(PAIR_TEXT) : "=r"(pair) : "f"(first), "f"(second));
+    return pair;
+}
+
+DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned from, int turn,
+                          int item)
+{
+    (void)memory;
+    (void)item;
+    if (turn)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+}
+
+#define MULTIPLY_TEXT(type)                                                                        \
+    "mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "                                 \
+    "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+DEVICE void multiply(const unsigned char *memory, float *sums, const unsigned *a, const unsigned *b,
+                     int item)
+{
+    (void)memory;
+    (void)item;
+    asm volatile(TYPE_TEXT(MULTIPLY_TEXT)
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+#endif

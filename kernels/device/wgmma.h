@@ -1,0 +1,180 @@
+/*
+ * Hopper's matrix units (sm_90a): products whose operands lie in local memory and that go on while the
+ * next blocks of terms are being fetched (wgmma). Their operands there are panels of lines of 128 bytes, whose
+ * chunks change places as that unit's 128-byte pattern wants it, and as chunk_at() has it. The PTX manual's
+ * sections on wgmma have the pattern, the descriptors and the lanes' elements.
+ *
+ * Before it is included: matrix_nhwc.h with a BLOCK_K of 64, one row of tiles an item.
+ */
+
+/* Bytes from eight lines to the next, and from one panel of BLOCK_K terms' lines to the next. */
+#define LINES_STEP  1024
+#define PANEL_STEP  (BLOCK_K * 128)
+#define PATTERN_128 1
+
+/* Bytes from 16 terms to the next. */
+#define A_TERMS_STEP (A_BY_TERM ? 16 * 128 : 16 * 2)
+#define B_TERMS_STEP (B_BY_TERM ? 16 * 128 : 16 * 2)
+
+/* An operand's place as the units take it; panels matter to operands by term alone. */
+DEVICE u64 operand_at(unsigned place)
+{
+    return (u64)(place >> 4 & 0x3fff) | (u64)(PANEL_STEP >> 4) << 16 |
+           (u64)(LINES_STEP >> 4) << 32 | (u64)PATTERN_128 << 62;
+}
+
+#if defined(MATRIX_EMULATED)
+
+#define show_copies()
+#define begin_products()
+#define end_products()
+#define AWAIT_PRODUCTS(count)
+#define settle(sums)
+
+/* The element of a row (or column) and term: terms innermost, or rows, 64 of them a panel. */
+DEVICE float operand_element(LOCAL_POINTER unsigned char *memory, u64 operand, int by_term, int row,
+                             int term)
+{
+    unsigned start = (unsigned)(operand & 0x3fff) << 4;
+    unsigned panel = (unsigned)(operand >> 16 & 0x3fff) << 4;
+    unsigned lines = (unsigned)(operand >> 32 & 0x3fff) << 4;
+    unsigned at = by_term
+                      ? start + row / 64 * panel + term / 8 * lines + term % 8 * 128 + row % 64 * 2
+                      : start + row / 8 * lines + row % 8 * 128 + term * 2;
+    at ^= (at >> 7 & 7) << 4;
+    return half_of(LOCAL_HALF(memory, at), 0);
+}
+
+DEVICE void multiply_group(LOCAL_POINTER unsigned char *memory, float sums[TILES_N][4], u64 a,
+                           u64 b, int item)
+{
+    int row = item % 128 / 32 * 16 + item % 32 / 4, column = item % 4 * 2;
+    LOOP for (int j = 0; j < TILES_N; j++) LOOP for (int e = 0; e < 4; e++)
+        LOOP for (int term = 0; term < 16; term++) sums[j][e] +=
+        operand_element(memory, a, A_BY_TERM, row + e / 2 * 8, term) *
+        operand_element(memory, b, B_BY_TERM, j * 8 + column + e % 2, term);
+}
+
+#else
+
+/* What was copied is seen by the matrix units, which read beside the usual path. */
+DEVICE void show_copies(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+DEVICE void begin_products(void)
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+DEVICE void end_products(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+#define AWAIT_PRODUCTS(count)                                                                      \
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(count) : "memory")
+
+#define STRING_OF(text) #text
+#define STRING(text)    STRING_OF(text)
+/* clang-format off */
+#if BLOCK_N == 64
+#define SUMS_TEXT \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define OPERANDS_TEXT "%32, %33, 1, 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define SUMS(S) \
+    S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
+    S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
+    S(16), S(17), S(18), S(19), S(20), S(21), S(22), S(23), \
+    S(24), S(25), S(26), S(27), S(28), S(29), S(30), S(31)
+#elif BLOCK_N == 128
+#define SUMS_TEXT \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define OPERANDS_TEXT "%64, %65, 1, 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define SUMS(S) \
+    S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
+    S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
+    S(16), S(17), S(18), S(19), S(20), S(21), S(22), S(23), \
+    S(24), S(25), S(26), S(27), S(28), S(29), S(30), S(31), \
+    S(32), S(33), S(34), S(35), S(36), S(37), S(38), S(39), \
+    S(40), S(41), S(42), S(43), S(44), S(45), S(46), S(47), \
+    S(48), S(49), S(50), S(51), S(52), S(53), S(54), S(55), \
+    S(56), S(57), S(58), S(59), S(60), S(61), S(62), S(63)
+#elif BLOCK_N == 192
+#define SUMS_TEXT \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define OPERANDS_TEXT "%96, %97, 1, 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define SUMS(S) \
+    S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
+    S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
+    S(16), S(17), S(18), S(19), S(20), S(21), S(22), S(23), \
+    S(24), S(25), S(26), S(27), S(28), S(29), S(30), S(31), \
+    S(32), S(33), S(34), S(35), S(36), S(37), S(38), S(39), \
+    S(40), S(41), S(42), S(43), S(44), S(45), S(46), S(47), \
+    S(48), S(49), S(50), S(51), S(52), S(53), S(54), S(55), \
+    S(56), S(57), S(58), S(59), S(60), S(61), S(62), S(63), \
+    S(64), S(65), S(66), S(67), S(68), S(69), S(70), S(71), \
+    S(72), S(73), S(74), S(75), S(76), S(77), S(78), S(79), \
+    S(80), S(81), S(82), S(83), S(84), S(85), S(86), S(87), \
+    S(88), S(89), S(90), S(91), S(92), S(93), S(94), S(95)
+#elif BLOCK_N == 256
+#define SUMS_TEXT \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define OPERANDS_TEXT "%128, %129, 1, 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define SUMS(S) \
+    S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
+    S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
+    S(16), S(17), S(18), S(19), S(20), S(21), S(22), S(23), \
+    S(24), S(25), S(26), S(27), S(28), S(29), S(30), S(31), \
+    S(32), S(33), S(34), S(35), S(36), S(37), S(38), S(39), \
+    S(40), S(41), S(42), S(43), S(44), S(45), S(46), S(47), \
+    S(48), S(49), S(50), S(51), S(52), S(53), S(54), S(55), \
+    S(56), S(57), S(58), S(59), S(60), S(61), S(62), S(63), \
+    S(64), S(65), S(66), S(67), S(68), S(69), S(70), S(71), \
+    S(72), S(73), S(74), S(75), S(76), S(77), S(78), S(79), \
+    S(80), S(81), S(82), S(83), S(84), S(85), S(86), S(87), \
+    S(88), S(89), S(90), S(91), S(92), S(93), S(94), S(95), \
+    S(96), S(97), S(98), S(99), S(100), S(101), S(102), S(103), \
+    S(104), S(105), S(106), S(107), S(108), S(109), S(110), S(111), \
+    S(112), S(113), S(114), S(115), S(116), S(117), S(118), S(119), \
+    S(120), S(121), S(122), S(123), S(124), S(125), S(126), S(127)
+#endif
+/* clang-format on */
+#define SUM(i)          "+f"(sums[(i) / 4][(i) % 4])
+#define PRODUCT_TEXT(type)                                                                         \
+    "wgmma.mma_async.sync.aligned.m64n" STRING(BLOCK_N) "k16.f32." type "." type " {" SUMS_TEXT    \
+                                                        "}, " OPERANDS_TEXT
+
+/* 64 rows by BLOCK_N columns by 16 terms. */
+DEVICE void multiply_group(const unsigned char *memory, float sums[TILES_N][4], u64 a, u64 b,
+                           int item)
+{
+    (void)memory;
+    (void)item;
+    asm volatile(TYPE_TEXT(PRODUCT_TEXT) : SUMS(SUM) : "l"(a), "l"(b));
+}
+
+/* What is done with the sums stays behind this: products write them without the compiler's knowledge. */
+DEVICE void settle(float sums[TILES_N][4])
+{
+    asm volatile("" : SUMS(SUM) : : "memory");
+}
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * ConvMatrix and ConvWgmma run for real through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
+ * edges of blocks, places in local memory, phases, parts and splits.
+ */
+#include "tests/support/conv_shapes.h"
+#include "tests/support/emulated_solver.h"
+#include "tests/support/pocl_leaks.h"
+#include "tests/support/test_effort.h"
+
+static struct solution_runner *runner;
+static struct target targets[CONTEXT_COUNT];
+static struct context contexts[CONTEXT_COUNT];
+
+struct trial_case {
+    const char *solver;
+    enum direction direction;
+    bool is_long; /* of the long suite alone: PoCL needs more than a second for a kernel */
+    struct perf_config config;
+    struct conv_shape shapes[3];
+};
+
+/* ConvMatrix: BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS; ConvWgmma: BLOCK_M, BLOCK_N, STAGES,
+ * SPLITS. Blocks hang over the sizes, groups and strides come together, padding and dilation too. */
+static const struct trial_case cases[] = {
+    {"ConvMatrix",
+     DIRECTION_F,
+     false,
+     {7, {64, 128, 64, 32, 64, 2, 4}},
+     {{1, 72, 136, 1, 8, 9, 2, 2, 1, 1, 2}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}}},
+    {"ConvMatrix",
+     DIRECTION_B,
+     true,
+     {7, {64, 64, 32, 32, 32, 3, 1}},
+     {{2, 48, 80, 2, 11, 9, 3, 4, 1, 2, 1},
+      {1, 72, 40, 1, 9, 10, 3, 3, 1, 1, 2},
+      {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}}},
+    {"ConvMatrix",
+     DIRECTION_W,
+     false,
+     {7, {64, 64, 32, 32, 32, 3, 1}},
+     {{1, 72, 72, 1, 11, 12, 3, 2, 2, 1, 2}, {2, 32, 16, 2, 11, 19, 3, 2, 1, 2, 1}}},
+    {"ConvWgmma",
+     DIRECTION_F,
+     true,
+     {4, {64, 128, 4, 1}},
+     {{1, 72, 136, 1, 8, 10, 3, 2, 1, 1, 1}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}}},
+    {"ConvWgmma",
+     DIRECTION_B,
+     false,
+     {4, {128, 192, 3, 2}},
+     {{1, 136, 72, 1, 5, 7, 3, 4, 1, 2, 1},
+      {1, 48, 16, 2, 8, 9, 4, 2, 2, 3, 2},
+      {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}}},
+    {"ConvWgmma",
+     DIRECTION_W,
+     false,
+     {4, {64, 128, 4, 1}},
+     {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1}, {5, 48, 16, 2, 11, 9, 3, 2, 1, 2, 2}}},
+};
+
+static void check(const struct trial_case *row, const struct conv_shape *shape, enum data_type type)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    struct conv_trial trial;
+    struct problem p;
+
+    conv_shape_problem(shape, row->direction, LAYOUT_NHWC, &p);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p.type[t] = type;
+    g_assert_true(problem_validate(&p, NULL));
+    conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+    conv_trial_check(&trial, runner, emulated_solver(row->solver), &contexts[CONTEXT_NVIDIA],
+                     &row->config);
+    conv_trial_clear(&trial);
+}
+
+static void products_are_right(gconstpointer data)
+{
+    const struct trial_case *row = data;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(row->shapes) && row->shapes[i].n > 0; i++) {
+        check(row, &row->shapes[i], TYPE_FP16);
+        if (test_is_long())
+            check(row, &row->shapes[i], TYPE_BF16);
+    }
+}
+
+static void add_tests(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *path = g_strdup_printf("/conv_matrix/products_are_right/%s_%c",
+                                                cases[i].solver, "FBW"[cases[i].direction]);
+        if (!cases[i].is_long || test_is_long())
+            g_test_add_data_func(path, &cases[i], products_are_right);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    int status;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    runner = conv_contexts_init(folder, targets, contexts);
+    if (!runner) {
+        g_print("1..0 # SKIP no PoCL on this machine\n");
+        return 0;
+    }
+    add_tests();
+    status = g_test_run();
+    solution_runner_free(runner);
+    return status;
+}
