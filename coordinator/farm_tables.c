@@ -233,6 +233,10 @@ static void add_trouble(Table *table, const char *what, const char *which, int64
 Table *farm_out_of_service(const struct farm_state *farm)
 {
     Table *table = table_new(service_columns, G_N_ELEMENTS(service_columns));
+    for (guint i = 0; i < farm->devices_out->len; i++) {
+        const struct farm_trouble *row = g_ptr_array_index(farm->devices_out, i);
+        add_trouble(table, "device", row->name, row->count, row->age_seconds, row->detail);
+    }
     for (guint i = 0; i < farm->quarantine->len; i++) {
         const struct farm_trouble *row = g_ptr_array_index(farm->quarantine, i);
         add_trouble(table, "quarantined configs", row->name, row->count, row->age_seconds,

@@ -167,6 +167,13 @@ static const char devices_sql[] =
     "  OR EXISTS (SELECT 1 FROM bundles o WHERE o.worker_id = w.id))"
     " ORDER BY w.node, w.id, d.place";
 
+static const char devices_out_sql[] =
+    "SELECT jsonb_build_object('name', concat_ws(' ', w.node || ':', d.device, nullif(d.name, ''),"
+    " coalesce(nullif(d.uuid, ''), nullif(d.address, ''))), 'detail', d.out_reason, 'count', 1,"
+    " 'age', extract(epoch FROM now() - d.out_since))"
+    " FROM worker_devices d JOIN workers w ON w.id = d.worker_id"
+    " WHERE d.out_since IS NOT NULL AND w.ended_at IS NULL ORDER BY d.out_since DESC";
+
 static const char quarantine_sql[] =
     "SELECT jsonb_build_object('name', s.name, 'count', count(*),"
     " 'age', extract(epoch FROM now() - max(q.since)))"
@@ -249,6 +256,7 @@ struct farm_state *farm_read(Store *store, GError **error)
     if ((farm->campaigns = ask(store, campaigns_sql, read_campaign, campaign_row_free, error)) &&
         (farm->workers = ask(store, workers_sql, read_worker, worker_row_free, error)) &&
         (farm->devices = ask(store, devices_sql, read_device, device_row_free, error)) &&
+        (farm->devices_out = ask(store, devices_out_sql, read_trouble, trouble_free, error)) &&
         (farm->quarantine = ask(store, quarantine_sql, read_trouble, trouble_free, error)) &&
         (farm->failed_workers =
              ask(store, failed_workers_sql, read_trouble, trouble_free, error)) &&
@@ -266,6 +274,7 @@ void farm_free(struct farm_state *farm)
     g_clear_pointer(&farm->campaigns, g_ptr_array_unref);
     g_clear_pointer(&farm->workers, g_ptr_array_unref);
     g_clear_pointer(&farm->devices, g_ptr_array_unref);
+    g_clear_pointer(&farm->devices_out, g_ptr_array_unref);
     g_clear_pointer(&farm->quarantine, g_ptr_array_unref);
     g_clear_pointer(&farm->failed_workers, g_ptr_array_unref);
     g_clear_pointer(&farm->refusals, g_ptr_array_unref);
@@ -274,6 +283,13 @@ void farm_free(struct farm_state *farm)
 }
 
 /* ---- what is told ---- */
+
+bool farm_set_device_service(Store *store, int64_t worker, int place, const char *reason,
+                             GError **error)
+{
+    return store_do(store, error, "SELECT skipjack_work.set_device_service($1, $2, $3)", "lis",
+                    worker, place, reason);
+}
 
 bool farm_report_worker(Store *store, int64_t worker, const struct farm_counts *counts,
                         GError **error)

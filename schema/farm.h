@@ -37,7 +37,7 @@ struct farm_device {
     char *node, *device, *name, *target, *uuid, *address, *partition;
 };
 
-/* What counts something by a name: solvers of quarantined configs, failed workers by node. */
+/* What counts something by a name: solvers of quarantined configs, failed workers by node, a device. */
 struct farm_trouble {
     char *name, *detail; /* detail "" where there is none */
     int64_t count;
@@ -59,6 +59,7 @@ struct farm_state {
     GPtrArray *campaigns;      /* struct farm_campaign * */
     GPtrArray *workers;        /* struct farm_worker * */
     GPtrArray *devices;        /* struct farm_device *, by node and worker */
+    GPtrArray *devices_out;    /* struct farm_trouble *, of running workers, the newest first */
     GPtrArray *quarantine;     /* struct farm_trouble *, by solver */
     GPtrArray *failed_workers; /* struct farm_trouble *, within a day, the newest first */
     GPtrArray *refusals;       /* struct refusal_row *, as store_list_refusals() has them */
@@ -76,6 +77,10 @@ struct farm_counts {
 };
 bool farm_report_worker(Store *store, int64_t worker, const struct farm_counts *counts,
                         GError **error);
+
+/* A device of the worker, by its place among them, is out of service for that reason; "": it is back. */
+bool farm_set_device_service(Store *store, int64_t worker, int place, const char *reason,
+                             GError **error);
 
 /* Of several that ask, whether this one is to do upkeep: nobody else is at it, and the last one began
  * at least so many seconds ago. The right to it is the store's connection's: farm_end_upkeep() gives it

@@ -515,6 +515,9 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
 /* Configs that crashed or hung: taken out for this solver revision, problem and target. */
 bool store_quarantine(Store *store, const struct job *job, const struct perf_config *config,
                       enum failure failure, const char *detail, GError **error);
+/* Takes that back: the config was not to blame. */
+bool store_lift_quarantine(Store *store, const struct job *job, const struct perf_config *config,
+                           GError **error);
 struct quarantine_row {
     struct problem problem;
     char *solver, *hash; /* at that revision alone */

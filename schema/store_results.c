@@ -360,6 +360,14 @@ bool store_quarantine(Store *store, const struct job *job, const struct perf_con
                     job->campaign, job->id, values, (int)failure, detail != NULL ? detail : "");
 }
 
+bool store_lift_quarantine(Store *store, const struct job *job, const struct perf_config *config,
+                           GError **error)
+{
+    g_autoptr(StoreJson) values = config_to_json(config);
+    return store_do(store, error, "SELECT skipjack_work.lift_quarantine($1, $2, $3)", "llj",
+                    job->campaign, job->id, values);
+}
+
 static void quarantine_row_free(gpointer data)
 {
     struct quarantine_row *row = data;

@@ -14,7 +14,7 @@
 #define NO_DOUBLE (-G_MAXDOUBLE)
 
 struct arguments {
-    int build, batch;
+    int build, batch, fault_limit;
     char *eval, *cold, *drain, *drain_at, *log, *log_level, *metrics;
     int64_t drain_unix;
     bool spare_cores;
@@ -63,6 +63,10 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
          "SECONDS"},
         {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &a->sample_seconds,
          "Time a config's repeats may take (default: 0.3)", "SECONDS"},
+        {"fault-limit", 0, 0, G_OPTION_ARG_INT, &a->fault_limit,
+         "Configs or jobs in a row, of several jobs, that break a device before it is out of "
+         "service (default: 5); 0: never",
+         "N"},
         {"log", 0, 0, G_OPTION_ARG_STRING, &a->log,
          "What it says on stderr: text, or json, an object a line (default: SKIPJACK_LOG; text on a "
          "terminal, json elsewhere)",
@@ -111,6 +115,7 @@ static void arguments_complete(struct arguments *a)
     a->spare_cores = a->build == NO_INT;
     default_int(&a->build, (int)g_get_num_processors());
     default_int(&a->batch, 8);
+    default_int(&a->fault_limit, 5);
     default_double(&a->lease_seconds, 60);
     default_double(&a->compile_timeout_seconds, 120);
     default_double(&a->run_timeout_seconds, 60);
@@ -127,6 +132,7 @@ static const char *meaningless_option(const struct arguments *a)
         {"--cold", (a->probe || a->drain) && a->cold},
         {"--build", a->build != NO_INT},
         {"--batch", a->batch != NO_INT},
+        {"--fault-limit", a->fault_limit != NO_INT},
         {"--campaign", a->campaign != 0},
         {"--until-empty", a->until_empty},
         {"--label", a->labels != NULL},
@@ -154,6 +160,8 @@ static const char *arguments_wrong(const struct arguments *a)
         return "--build takes a number from 0 to 1024";
     if (a->batch < 1 || a->batch > 1000)
         return "--batch takes a number from 1 to 1000";
+    if (a->fault_limit < 0)
+        return "--fault-limit takes a number from 0 on";
     if (!(a->lease_seconds >= 1))
         return "--lease takes at least one second";
     if (!(a->compile_timeout_seconds > 0) || !(a->run_timeout_seconds > 0))
@@ -218,6 +226,7 @@ static int work(const struct arguments *a, char **devices)
         .run_timeout_seconds = a->run_timeout_seconds,
         .sample_seconds = a->sample_seconds,
         .metrics = a->metrics,
+        .fault_limit = a->fault_limit,
     };
     return agent_run(&options, url, embedded);
 }
@@ -310,6 +319,7 @@ int command_worker(int argc, char **argv)
     struct arguments a = {
         .build = NO_INT,
         .batch = NO_INT,
+        .fault_limit = NO_INT,
         .lease_seconds = NO_DOUBLE,
         .compile_timeout_seconds = NO_DOUBLE,
         .run_timeout_seconds = NO_DOUBLE,

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchain.h"
+#include "schema/farm.h"
 #include "tests/faults/solver_ways.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
@@ -60,11 +61,11 @@ static void say(const char *words)
     temp_folder_write(folder, "double", words, -1);
 }
 
-static int64_t tune(const char *problems)
+static int work(void)
 {
-    int64_t campaign = live_campaign(program(), problems, request);
-    g_assert_cmpint(live_wait(live_worker(program(), quick), 60), ==, 0);
-    return campaign;
+    int status = live_wait(live_worker(program(), quick), 60);
+    g_assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
 }
 
 static bool is_good(enum failure failure)
@@ -116,7 +117,6 @@ static const struct fault {
     int quarantined;
 } faults[] = {
     {&cuda, "nothing_goes_wrong", "", "5", {FAILURE_NONE}, 0},
-    {&hip, "nothing_goes_wrong", "", "5", {FAILURE_NONE}, 0},
     {&hip,
      "what_a_config_answers",
      "launch@1,wrong@2,zero@3,elapsed@4,fast@5",
@@ -143,12 +143,155 @@ static void test_the_best_of_what_is_right_wins(gconstpointer data)
         return;
     g_autoptr(Store) store = scratch_store();
     say(fault->words);
-    int64_t campaign = tune(PROBLEM);
+    int64_t campaign = live_campaign(program(), PROBLEM, request);
+    g_assert_cmpint(work(), ==, 0);
     g_assert_cmpint(live_assert_done(store, campaign, JOBS), ==, JOBS);
     assert_outcomes(store, campaign, fault->expected);
     assert_winner(store, campaign, fault->winner);
     g_autoptr(GPtrArray) rows = store_list_quarantine(store, &error);
     g_assert_cmpuint(rows->len, ==, (guint)fault->quarantined);
+}
+
+/* ---- the device itself ---- */
+
+static guint count_events(Store *store, const char *kind)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = store_list_events(store, 0, 1000, &error);
+    guint count = 0;
+    g_assert_no_error(error);
+    for (guint i = 0; i < rows->len; i++)
+        count += strcmp(((const struct event_row *)rows->pdata[i])->kind, kind) == 0;
+    return count;
+}
+
+static void await_event(Store *store, const char *kind)
+{
+    gint64 limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    while (count_events(store, kind) == 0) {
+        if (g_get_monotonic_time() > limit)
+            g_error("there was no event '%s'", kind);
+        g_usleep(10000);
+    }
+}
+
+/* Whether the farm lists a device as out of service, with those words. */
+static bool is_out(Store *store, const char *words)
+{
+    g_autoptr(GError) error = NULL;
+    struct farm_state *farm = farm_read(store, &error);
+    g_assert_no_error(error);
+    bool out = false;
+    for (guint i = 0; i < farm->devices_out->len; i++) {
+        const struct farm_trouble *row = farm->devices_out->pdata[i];
+        g_test_message("%s: %s", row->name, row->detail);
+        out |= strstr(row->name, "Double 0") && strstr(row->detail, words);
+    }
+    farm_free(farm);
+    return out;
+}
+
+/* Nobody holds a job any more: what was claimed went back. */
+static void await_release(Store *store, int64_t campaign)
+{
+    gint64 limit = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+    struct progress progress = {0};
+    do {
+        if (g_get_monotonic_time() > limit)
+            g_error("jobs are still held");
+        g_usleep(10000);
+        g_assert_true(store_progress(store, campaign, &progress, NULL));
+    } while (progress.building + progress.evaluating > 0);
+}
+
+static void assert_all_good(Store *store, int64_t campaign)
+{
+    static const enum failure none[WAYS] = {FAILURE_NONE};
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(live_assert_done(store, campaign, JOBS), ==, JOBS);
+    assert_outcomes(store, campaign, none);
+    g_autoptr(GPtrArray) rows = store_list_quarantine(store, &error);
+    g_assert_cmpuint(rows->len, ==, 0);
+}
+
+static void test_a_device_that_vanishes_is_awaited(void)
+{
+    if (!use(&hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    say("gone@2");
+    int64_t campaign = live_campaign(program(), PROBLEM, request);
+    pid_t agent = live_agent(program(), quick);
+    await_event(store, "device out of service");
+    await_release(store, campaign);
+    g_assert_true(is_out(store, "was gfx90a_xnack84 GPU-d0d1d2d3d4d5d600 and is"));
+    say("");
+    await_event(store, "device in service");
+    g_assert_false(is_out(store, ""));
+    g_assert_cmpint(work(), ==, 0); /* until nothing is left */
+    kill(agent, SIGTERM);
+    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    assert_all_good(store, campaign);
+}
+
+static void test_a_sick_device_is_taken_out_of_service(void)
+{
+    static const char *const patient[] = {"--fault-limit",
+                                          "2",
+                                          "--sample-seconds",
+                                          "0.01",
+                                          "--run-timeout",
+                                          "2",
+                                          "--build",
+                                          "1",
+                                          NULL};
+    g_autoptr(GError) error = NULL;
+    if (!use(&hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    say("fault");
+    int64_t campaign = live_campaign(program(), PROBLEM, request);
+    pid_t agent = live_agent(program(), patient);
+    await_event(store, "device out of service");
+    await_release(store, campaign);
+    g_assert_true(is_out(store, "with 2 jobs"));
+    kill(agent, SIGTERM);
+    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    g_autoptr(GPtrArray) rows = store_list_quarantine(store, &error);
+    for (guint i = 0; i < rows->len; i++) /* of the job that was at hand none */
+        g_assert_cmpstr(((const struct quarantine_row *)rows->pdata[i])->solver, ==,
+                        ((const struct quarantine_row *)rows->pdata[0])->solver);
+    say("");
+    g_assert_cmpint(work(), ==, 0);
+    g_assert_false(is_out(store, ""));
+    g_assert_cmpint(live_assert_done(store, campaign, JOBS), ==, JOBS);
+}
+
+/* Somebody else has the memory: the first job says so, the second one goes back. */
+static void test_memory_that_is_taken_fails_few_jobs(void)
+{
+    static const char *const hasty[] = {"--fault-limit", "2", "--build", "1", NULL};
+    g_autoptr(GError) error = NULL;
+    struct progress progress = {0};
+    if (!use(&hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    say("crowded");
+    int64_t campaign = live_campaign(program(), PROBLEM, request);
+    int status = live_wait(live_worker(program(), hasty), 60);
+    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    g_assert_true(store_progress(store, campaign, &progress, &error));
+    g_assert_cmpint(progress.failed, ==, 1);
+    g_assert_cmpint(progress.built, ==, 1);
+    g_autoptr(GPtrArray) jobs = store_list_jobs(store, campaign, &error);
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = jobs->pdata[i];
+        g_assert_true(strcmp(job->state, "failed") != 0 || strstr(job->detail, "OUT_OF_MEMORY"));
+    }
+    say("");
+    g_assert_true(store_change_campaign(store, campaign, "retry", &error));
+    g_assert_cmpint(work(), ==, 0);
+    assert_all_good(store, campaign);
 }
 
 int main(int argc, char **argv)
@@ -165,6 +308,12 @@ int main(int argc, char **argv)
                             faults[i].maker == &cuda ? "cuda" : "hip", faults[i].path);
         g_test_add_data_func(path, &faults[i], test_the_best_of_what_is_right_wins);
     }
+    g_test_add_func("/gpu_faults/hip/a_device_that_vanishes_is_awaited",
+                    test_a_device_that_vanishes_is_awaited);
+    g_test_add_func("/gpu_faults/hip/a_sick_device_is_taken_out_of_service",
+                    test_a_sick_device_is_taken_out_of_service);
+    g_test_add_func("/gpu_faults/hip/memory_that_is_taken_fails_few_jobs",
+                    test_memory_that_is_taken_fails_few_jobs);
     failed = g_test_run();
     temp_folder_free(folder);
     return failed;

@@ -61,6 +61,7 @@ static const struct overreach {
     {"node1", "SELECT skipjack_work.end_worker(NULL, true)"},
     {"node1", "SELECT skipjack_work.refusals(0, 0)"},
     {"node1", "SELECT skipjack_work.put_devices(0, '[]')"},
+    {"node1", "SELECT skipjack_work.set_device_service(0, 0, 'it smells')"},
     /* A reader reads. */
     {"guest", "SELECT * FROM skipjack.worker_secrets"},
     {"guest", "UPDATE skipjack.campaigns SET state = 'done'"},
@@ -135,6 +136,8 @@ static void expect_foreign(struct role_farm *f, const struct job *job, GError **
     role_expect_refused(store_release_job(f->two, job, error), error, STORE_ERROR_FENCE, words);
     role_expect_refused(store_quarantine(f->two, job, &config, FAILURE_DEVICE_FAULT, "", error),
                         error, STORE_ERROR_FENCE, words);
+    role_expect_refused(store_lift_quarantine(f->two, job, &config, error), error,
+                        STORE_ERROR_FENCE, words);
     round_free(round);
 }
 

@@ -235,7 +235,7 @@ static void test_too_large(void)
     farm_init(&farm, (const double[CONFIGS]){1, 1, 1});
     farm.fake.info.largest_bytes = 1000;
     g_assert_false(eval_round_run(&farm.round, &farm.end, &error));
-    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE);
     g_assert_cmpstr(farm.order, ==, "");
     farm_clear(&farm);
 }

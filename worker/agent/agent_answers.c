@@ -28,6 +28,7 @@ static void config_condemn(struct eval_job *job, int index, enum failure failure
     eval_job_flush(job);
     call_quarantine(job->evaluator->agent, &job->work, index);
     eval_job_event(job, "config quarantined", detail);
+    evaluator_failed(job->evaluator, index, detail);
 }
 
 /* Nothing that happens while the disk is full is the config's fault: it stays pending, until there is
@@ -98,6 +99,11 @@ static void answer_begin(struct evaluator *evaluator, const struct frame *frame)
     child_set_deadline(evaluator->child, evaluator->current->slowest_seconds);
 }
 
+static bool is_verified(enum failure failure)
+{
+    return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
+}
+
 static bool says_device_fault(json_t *head)
 {
     const char *failure = json_string_value(json_object_get(head, "failure"));
@@ -123,6 +129,8 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     evaluator->agent->counts.eval_seconds += outcome->eval_seconds;
     if (outcome->failure == FAILURE_NONE)
         agent_note_best(evaluator->agent, &job->work, outcome->median_ms);
+    if (is_verified(outcome->failure))
+        evaluator_was_right(evaluator);
     child_set_deadline(evaluator->child, job->slowest_seconds);
 }
 
@@ -199,6 +207,23 @@ static void answer_failed(struct evaluator *evaluator, const struct frame *frame
     evaluator_next(evaluator);
 }
 
+/* Its GPU was lost, and the next device has its number: the jobs at hand are not for that one, and its own may
+ * come back. */
+static bool is_another(struct evaluator *evaluator, const struct target *target,
+                       const struct device_identity *identity)
+{
+    bool same = strcmp(target->id, evaluator->target.id) == 0 &&
+                strcmp(identity->uuid, evaluator->identity.uuid) == 0;
+    if (!evaluator->known || same)
+        return false;
+    g_free(evaluator->became);
+    evaluator->became = g_strdup_printf(
+        "device '%s' was %s%s%s and is %s%s%s now", evaluator->device, evaluator->target.id,
+        *evaluator->identity.uuid ? " " : "", evaluator->identity.uuid, target->id,
+        *identity->uuid ? " " : "", identity->uuid);
+    return true;
+}
+
 static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
 {
     g_autoptr(GError) error = NULL;
@@ -208,14 +233,14 @@ static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
         agent_give_up(evaluator->agent, "device '%s': %s", evaluator->device, error->message);
         return;
     }
-    /* Its GPU was lost, and the next device has its number: the jobs at hand are not for that one. */
-    if (evaluator->known && strcmp(target.id, evaluator->target.id) != 0) {
-        agent_give_up(evaluator->agent, "device '%s' was %s and is %s now", evaluator->device,
-                      evaluator->target.id, target.id);
+    const char *name = json_string_value(json_object_get(frame->head, "device"));
+    struct device_identity identity;
+    identity_from_json(json_object_get(frame->head, "identity"), &identity);
+    if (is_another(evaluator, &target, &identity)) {
+        child_end(evaluator->child, 0);
         return;
     }
-    const char *name = json_string_value(json_object_get(frame->head, "device"));
-    identity_from_json(json_object_get(frame->head, "identity"), &evaluator->identity);
+    evaluator->identity = identity;
     g_free(evaluator->name);
     evaluator->name = g_strdup(name ? name : "");
     evaluator->target = target;
@@ -229,6 +254,7 @@ static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
     if (unwatched)
         log_write(LEVEL_DEBUG, "device_unwatched", &about, "its clocks and heat are not known: %s",
                   unwatched);
+    evaluator_returned(evaluator);
 }
 
 static const struct {
@@ -254,10 +280,17 @@ static void evaluator_frame(Child *child, const struct frame *frame, void *data)
 
 static void open_failed(struct evaluator *evaluator, const struct child_death *death)
 {
-    if (!lacked_room(evaluator) && ++evaluator->failed_opens >= OPEN_ATTEMPTS)
-        agent_give_up(evaluator->agent, "cannot open device '%s': %s: %s", evaluator->device,
-                      death->text, death->words);
-    else if (evaluator->agent->state == AGENT_STARTING)
+    bool is_starting = evaluator->agent->state == AGENT_STARTING;
+    g_autofree char *became = g_steal_pointer(&evaluator->became);
+    g_autofree char *why =
+        became ? g_strdup(became) : g_strdup_printf("%s: %s", death->text, death->words);
+    if (!lacked_room(evaluator) && ++evaluator->failed_opens >= OPEN_ATTEMPTS) {
+        if (is_starting)
+            agent_give_up(evaluator->agent, "cannot open device '%s': %s", evaluator->device, why);
+        else if (evaluator->service == IN_SERVICE)
+            evaluator_retire(evaluator, true, why);
+    }
+    if (is_starting)
         evaluator_start(evaluator);
 }
 
@@ -289,7 +322,7 @@ static void request_died(struct eval_job *job, const struct child_death *death)
     if (index >= 0)
         config_died(job, index, death, full);
     else if (eval_job_pending_count(job) > 0 && !lacked_room(job->evaluator) &&
-             ++job->barren >= BARREN_DEATHS)
+             ++job->barren >= BARREN_DEATHS && !evaluator_failed(evaluator, -1, full))
         eval_job_fail(job, death->end == CHILD_TIMEOUT ? FAILURE_RUN_TIMEOUT : FAILURE_DEVICE_FAULT,
                       full);
 }

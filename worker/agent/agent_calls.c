@@ -1,5 +1,7 @@
 #include "worker/agent/agent_calls.h"
 
+#include "schema/farm.h"
+
 /* ---- calls about one job, or none ---- */
 
 /* What a call does with its job. */
@@ -20,6 +22,7 @@ struct job_call {
     bool stores_round, more;
     double seconds;
     int64_t campaign, worker;
+    int place; /* of a device */
     enum failure failure;
     char *kind, *detail;
     struct perf_config config;
@@ -205,6 +208,33 @@ void call_quarantine(struct agent *agent, struct work *work, int index)
     call->config = work->round->configs[index];
     call->failure = work->round->outcomes[index].failure;
     call->detail = g_strdup(work->round->details[index] ? work->round->details[index] : "");
+    job_call_push(call, NULL, NULL);
+}
+
+static bool run_lift_quarantine(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return store_lift_quarantine(store, call->job, &call->config, error);
+}
+
+void call_lift_quarantine(struct agent *agent, struct work *work, int index)
+{
+    struct job_call *call = job_call_new(agent, run_lift_quarantine, work);
+    call->config = work->round->configs[index];
+    job_call_push(call, NULL, NULL);
+}
+
+static bool run_device_service(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return farm_set_device_service(store, call->worker, call->place, call->detail, error);
+}
+
+void call_device_service(struct agent *agent, int place, const char *reason)
+{
+    struct job_call *call = job_call_new(agent, run_device_service, NULL);
+    call->place = place;
+    call->detail = g_strdup(reason);
     job_call_push(call, NULL, NULL);
 }
 

@@ -23,6 +23,9 @@ void call_fail_job(struct agent *agent, struct work *work, enum failure failure,
 void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 void call_release_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 void call_quarantine(struct agent *agent, struct work *work, int index);
+void call_lift_quarantine(struct agent *agent, struct work *work, int index);
+/* A device, by its place among the agent's, is out of service for that reason, or "": back. */
+void call_device_service(struct agent *agent, int place, const char *reason);
 void call_spent(struct agent *agent, struct work *work, double seconds);
 /* work may be NULL. */
 void call_event(struct agent *agent, const char *kind, struct work *work, const char *detail);

@@ -36,6 +36,7 @@ static void eval_job_gone(struct agent *agent, void *data, const GError *error)
     g_clear_pointer(&job->kernels, g_hash_table_unref);
     work_clear(&job->work);
     g_free(job->deaths);
+    g_array_unref(job->suspects);
     g_free(job);
     agent_changed(agent);
 }
@@ -131,6 +132,7 @@ static void flush_due(uv_timer_t *timer)
     struct evaluator *evaluator = timer->data;
     if (evaluator->current && evaluator->current->flushing == 0)
         eval_job_flush(evaluator->current);
+    evaluator_look(evaluator);
 }
 
 /* ---- the next thing to do ---- */
@@ -176,6 +178,7 @@ static struct eval_job *eval_job_new(struct evaluator *evaluator, struct claimed
     struct eval_job *job = g_new0(struct eval_job, 1);
     struct job *stored = g_ptr_array_steal_index(claimed->jobs, 0);
     job->evaluator = evaluator;
+    job->suspects = g_array_new(FALSE, FALSE, sizeof(int));
     work_init(&job->work, stored, g_hash_table_lookup(claimed->targets, stored->target), POOL_EVAL,
               claimed->quarantine);
     struct round *round = job->work.round;
@@ -195,7 +198,7 @@ static void eval_claimed(void *data, struct claimed *claimed)
     evaluator->empty = claimed->jobs->len == 0;
     while (claimed->jobs->len > 0) {
         struct eval_job *job = eval_job_new(evaluator, claimed);
-        if (evaluator->stopping)
+        if (evaluator->stopping || evaluator->service != IN_SERVICE)
             eval_job_release(job);
         else if (job->work.refusal)
             eval_job_fail(job, FAILURE_REFUSED_BY_CHECK, job->work.refusal);
@@ -209,7 +212,8 @@ static void evaluator_claim(struct evaluator *evaluator)
 {
     struct agent *agent = evaluator->agent;
     if (agent->state != AGENT_WORKING || !agent_may_eval(agent) || evaluator->claiming ||
-        evaluator->empty || evaluator->stopping || evaluator->jobs.length >= FETCH_AHEAD)
+        evaluator->empty || evaluator->stopping || evaluator->service != IN_SERVICE ||
+        evaluator->jobs.length >= FETCH_AHEAD)
         return;
     evaluator->claiming = true;
     call_claim(agent, POOL_EVAL, evaluator->target.id, agent->options->batch, eval_claimed,
@@ -257,7 +261,7 @@ void evaluator_wake(Evaluator *evaluator)
 
 bool evaluator_empty(const Evaluator *evaluator)
 {
-    return evaluator->empty;
+    return evaluator->empty || evaluator->service != IN_SERVICE;
 }
 
 bool evaluator_busy(const Evaluator *evaluator)
@@ -325,6 +329,7 @@ void evaluator_free(Evaluator *evaluator)
     g_free(evaluator->device);
     g_free(evaluator->folder);
     g_free(evaluator->name);
+    g_free(evaluator->became);
     g_free(evaluator->stack);
     g_free(evaluator);
 }

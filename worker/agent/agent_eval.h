@@ -1,7 +1,8 @@
 /*
  * What the files of the eval pool share: agent_eval.c has its jobs, from the
- * claim to the stored round; agent_request.c asks the eval child; and
- * agent_answers.c hears it, or its death. Internal.
+ * claim to the stored round; agent_request.c asks the eval child;
+ * agent_answers.c hears it, or its death; and agent_service.c takes a device
+ * out of service. Internal.
  */
 #ifndef WORKER_AGENT_EVAL_H
 #define WORKER_AGENT_EVAL_H
@@ -15,15 +16,22 @@ struct eval_job {
     Evaluator *evaluator;
     GHashTable *kernels; /* key -> struct kernel_row *, NULL until fetched */
     bool fetching;
-    guint8 *deaths; /* a config: children it took with it */
-    int barren;     /* deaths in a row with no config in flight */
-    bool dirty;     /* outcomes that are not flushed */
-    int flushing;   /* flushes under way */
-    bool lost;      /* the database gave the job to somebody else */
+    guint8 *deaths;   /* a config: children it took with it */
+    GArray *suspects; /* int: configs quarantined since the device was right last */
+    int barren;       /* deaths in a row with no config in flight */
+    bool dirty;       /* outcomes that are not flushed */
+    int flushing;     /* flushes under way */
+    bool lost;        /* the database gave the job to somebody else */
     bool leaving;
     bool refused; /* the database refused what was handed in; it is failed instead */
     gint64 began_us;
     double slowest_seconds; /* deadline of a config */
+};
+
+enum service {
+    IN_SERVICE,
+    AWAY, /* it does not open any more; it is tried now and then */
+    SICK, /* it failed too often; only a new worker opens it */
 };
 
 struct evaluator {
@@ -36,10 +44,16 @@ struct evaluator {
     char *name; /* as its vendor spells it */
     struct device_identity identity;
     char *stack;
+    char *became; /* another device that its number opened just now, in words; NULL for none */
     int failed_opens;
-    bool spoiled; /* its folder may hold half a file, of a full disk or a death */
-    char *folder; /* its name under the agent's scratch */
-    GQueue jobs;  /* struct eval_job *: claimed, waiting */
+    enum service service;
+    unsigned away_ticks; /* of the timer, since it is away */
+    int faults;          /* configs and jobs that broke it since it was right last ... */
+    int faults_of_jobs;  /* ... of so many jobs ... */
+    int64_t last_faulty; /* ... the last of which is this one */
+    bool spoiled;        /* its folder may hold half a file, of a full disk or a death */
+    char *folder;        /* its name under the agent's scratch */
+    GQueue jobs;         /* struct eval_job *: claimed, waiting */
     struct eval_job *current;
     int leaving; /* jobs whose last call is under way */
     bool claiming, empty, stopping;
@@ -69,6 +83,20 @@ int eval_job_pending_count(const struct eval_job *job);
 void evaluator_start(struct evaluator *evaluator);
 /* Goes on with the current job, or takes the next whose code is there. */
 void evaluator_next(Evaluator *evaluator);
+
+/* ---- agent_service.c ---- */
+
+/* The current job's config was verified: the device can compute. */
+void evaluator_was_right(Evaluator *evaluator);
+/* The current job's config (-1: the job, at none of them) broke the device. True where that was once too
+ * often: it is out of service, and its jobs are on their way back. */
+bool evaluator_failed(Evaluator *evaluator, int index, const char *detail);
+/* Takes it out of service, until it opens again where it returns. */
+void evaluator_retire(Evaluator *evaluator, bool returns, const char *why);
+/* It opened: an absent device is back in service. */
+void evaluator_returned(Evaluator *evaluator);
+/* With each tick of the timer: an absent device is tried, more and more seldom. */
+void evaluator_look(Evaluator *evaluator);
 
 /* ---- agent_request.c ---- */
 

@@ -166,9 +166,11 @@ static void write_devices(const struct agent *agent, const struct metric *metric
 {
     for (guint i = 0; i < agent->evaluators->len; i++) {
         const struct evaluator *evaluator = g_ptr_array_index(agent->evaluators, i);
-        metric_sample(text, metric, evaluator->known && evaluator->failed_opens == 0, "device",
-                      evaluator->device, "target", evaluator->known ? evaluator->target.id : "",
-                      NULL);
+        metric_sample(text, metric,
+                      evaluator->known && evaluator->failed_opens == 0 &&
+                          evaluator->service == IN_SERVICE,
+                      "device", evaluator->device, "target",
+                      evaluator->known ? evaluator->target.id : "", NULL);
     }
 }
 
@@ -226,7 +228,9 @@ static const struct {
      write_eval},
     {{"skipjack_worker_child_ends_total", METRIC_COUNTER, "Children that ended unasked."},
      write_children},
-    {{"skipjack_worker_device_up", METRIC_GAUGE, "0 while the device is not open."}, write_devices},
+    {{"skipjack_worker_device_up", METRIC_GAUGE,
+      "0 while the device is not open, or out of service."},
+     write_devices},
     {{"skipjack_worker_scratch_free_bytes", METRIC_GAUGE,
       "Room where compilers and drivers write."},
      write_room},
@@ -262,7 +266,9 @@ static void check_health(void *data, GString *reasons)
     check_database(agent, reasons);
     for (guint i = 0; i < agent->evaluators->len; i++) {
         const struct evaluator *evaluator = g_ptr_array_index(agent->evaluators, i);
-        if (evaluator->failed_opens > 0)
+        if (evaluator->service != IN_SERVICE)
+            g_string_append_printf(reasons, "device %s is out of service\n", evaluator->device);
+        else if (evaluator->failed_opens > 0)
             g_string_append_printf(reasons, "device %s cannot be opened\n", evaluator->device);
     }
     if (agent->no_room)

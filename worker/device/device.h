@@ -19,7 +19,8 @@ GQuark device_error_quark(void);
 
 enum device_error {
     DEVICE_ERROR_UNAVAILABLE, /* There is no such device, or its runtime is not here. */
-    DEVICE_ERROR_MEMORY,      /* The device has not enough memory. */
+    DEVICE_ERROR_MEMORY,      /* The device has not enough memory left. */
+    DEVICE_ERROR_SIZE,        /* More is asked for than the device has at all. */
     DEVICE_ERROR_LOAD,        /* A code object or an entry of it cannot be loaded. */
     DEVICE_ERROR_LAUNCH,      /* A launch was refused: its arguments, grid or resources. */
     DEVICE_ERROR_FAULT,       /* A kernel failed while it ran, or the device is gone. */

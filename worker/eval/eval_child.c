@@ -226,12 +226,13 @@ static bool send_failed(struct server *server, enum failure failure, const GErro
 
 /* ---- serving ---- */
 
-/* The whole request came to nothing. False when the child must end. */
+/* The whole request came to nothing. False when the child must end, as it must where memory is short: another
+ * process may get what this one lost, and whoever else has it may be done by then. */
 static bool answer_failure(struct server *server, const GError *reason, GError **error)
 {
     if (g_error_matches(reason, WORKER_ERROR, WORKER_ERROR_INVALID))
         return send_failed(server, FAILURE_NOT_APPLICABLE, reason, error);
-    if (g_error_matches(reason, DEVICE_ERROR, DEVICE_ERROR_MEMORY))
+    if (g_error_matches(reason, DEVICE_ERROR, DEVICE_ERROR_SIZE))
         return send_failed(server, FAILURE_LAUNCH_ERROR, reason, error);
     if (error)
         *error = g_error_copy(reason);

@@ -51,7 +51,7 @@ struct eval_end {
 
 /*
  * Failures of configs are outcomes. False with WORKER_ERROR_INVALID where the problem cannot be
- * evaluated on this device at all, DEVICE_ERROR_MEMORY where its tensors do not fit,
+ * evaluated on this device at all, DEVICE_ERROR_SIZE where its tensors do not fit,
  * DEVICE_ERROR_FAULT after the outcome of a config that broke the device (end the process), or with
  * the callbacks' own error.
  */

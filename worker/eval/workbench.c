@@ -156,14 +156,15 @@ static bool fits_device(const struct workbench *bench, GError **error)
 
     for (int t = 0; t < TENSOR_COUNT; t++) {
         int64_t bytes = tensor_bytes(&bench->tensors[t]);
-        largest = MAX(largest, bytes);
+        largest = MAX(largest, MIN(bytes, INT64_MAX - 2 * GUARD_BYTES) + 2 * GUARD_BYTES);
         if (__builtin_add_overflow(all, bytes, &all))
             all = INT64_MAX;
     }
     if (all <= info->memory_bytes && largest <= info->largest_bytes)
         return true;
-    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
-                "the tensors have %" G_GINT64_FORMAT " bytes, the largest %" G_GINT64_FORMAT
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE,
+                "the tensors have %" G_GINT64_FORMAT
+                " bytes, the largest with its guards %" G_GINT64_FORMAT
                 "; the device has %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " for one",
                 all, largest, info->memory_bytes, info->largest_bytes);
     return false;

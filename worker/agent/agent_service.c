@@ -1,0 +1,140 @@
+/*
+ * Whether a device may be worked with. One that breaks config after config, in more than one job, is sick: what
+ * is at hand goes back to the farm, and it stays out of service until a worker is started again, which
+ * opens it anew. One that is not there any more is looked for now and then, and is back once it opens.
+ */
+#include "worker/agent/agent_eval.h"
+
+#define TICKS_MOST 16 /* between two looks for an absent device: three quarters of a minute */
+
+static char *device_text(const struct evaluator *evaluator)
+{
+    const struct device_identity *identity = &evaluator->identity;
+    const char *which = *identity->uuid ? identity->uuid : identity->address;
+    return g_strdup_printf("device %s (%s%s%s)", evaluator->device, evaluator->name,
+                           *which ? ", " : "", which);
+}
+
+static int place_of(const struct evaluator *evaluator)
+{
+    guint place = 0;
+    g_ptr_array_find(evaluator->agent->evaluators, evaluator, &place);
+    return (int)place;
+}
+
+/* ---- blame ---- */
+
+/* The device was to blame, so far as that is to be known: the configs are tried again, by others. */
+static void absolve(struct eval_job *job)
+{
+    for (guint i = 0; i < job->suspects->len; i++) {
+        int index = g_array_index(job->suspects, int, i);
+        struct outcome *outcome = &job->work.round->outcomes[index];
+        double build_seconds = outcome->build_seconds;
+        *outcome = (struct outcome){.failure = FAILURE_PENDING, .build_seconds = build_seconds};
+        g_clear_pointer(&job->work.round->details[index], g_free);
+        call_lift_quarantine(job->evaluator->agent, &job->work, index);
+        job->dirty = true;
+    }
+    g_array_set_size(job->suspects, 0);
+    eval_job_flush(job);
+}
+
+void evaluator_was_right(struct evaluator *evaluator)
+{
+    evaluator->faults = 0;
+    g_array_set_size(evaluator->current->suspects, 0);
+}
+
+/* A solver all of whose configs crash is no sick device: that is one that fails with several jobs. */
+static bool is_sick(const struct evaluator *evaluator)
+{
+    int limit = evaluator->agent->options->fault_limit;
+    return limit > 0 && evaluator->faults >= limit && evaluator->faults_of_jobs > 1;
+}
+
+bool evaluator_failed(struct evaluator *evaluator, int index, const char *detail)
+{
+    struct eval_job *job = evaluator->current;
+    if (evaluator->faults == 0)
+        evaluator->faults_of_jobs = 0;
+    evaluator->faults++;
+    if (evaluator->faults_of_jobs == 0 || evaluator->last_faulty != job->work.job->id)
+        evaluator->faults_of_jobs++;
+    evaluator->last_faulty = job->work.job->id;
+    if (index >= 0)
+        g_array_append_val(job->suspects, index);
+    if (!is_sick(evaluator))
+        return false;
+    g_autofree char *why =
+        g_strdup_printf("it failed %d times in a row, with %d jobs, at last so: %s",
+                        evaluator->faults, evaluator->faults_of_jobs, detail);
+    absolve(job);
+    evaluator_retire(evaluator, false, why);
+    return true;
+}
+
+/* ---- out of service, and back ---- */
+
+static bool is_out(const struct evaluator *evaluator)
+{
+    return evaluator->service != IN_SERVICE;
+}
+
+static void tell(struct evaluator *evaluator, const char *why)
+{
+    const char *kind = is_out(evaluator) ? "device out of service" : "device in service";
+    struct log_about about = {.device = evaluator->device};
+    g_autofree char *device = device_text(evaluator);
+    g_autofree char *detail = g_strdup_printf("%s: %s", device, why);
+    log_write(is_out(evaluator) ? LEVEL_ERROR : LEVEL_INFO,
+              is_out(evaluator) ? "device_out_of_service" : "device_in_service", &about, "%s: %s",
+              kind, detail);
+    call_event(evaluator->agent, kind, NULL, detail);
+    call_device_service(evaluator->agent, place_of(evaluator), is_out(evaluator) ? why : "");
+}
+
+/* Whoever waits for the queue's end would wait for ever. */
+static void end_without_devices(struct agent *agent, const char *why)
+{
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        if (!is_out(agent->evaluators->pdata[i]))
+            return;
+    if (agent->options->until_empty)
+        agent_give_up(agent, "no device is in service any more, the last one since %s", why);
+}
+
+void evaluator_retire(struct evaluator *evaluator, bool returns, const char *why)
+{
+    struct eval_job *job;
+    evaluator->service = returns ? AWAY : SICK;
+    evaluator->away_ticks = 0;
+    if (evaluator->current) {
+        eval_job_flush(evaluator->current);
+        eval_job_release(evaluator->current);
+    }
+    while ((job = g_queue_pop_head(&evaluator->jobs)))
+        eval_job_release(job);
+    tell(evaluator, why);
+    end_without_devices(evaluator->agent, why);
+}
+
+/* After one tick, two, four, and so on, then all TICKS_MOST. */
+void evaluator_look(struct evaluator *evaluator)
+{
+    if (evaluator->service != AWAY || evaluator->stopping || !child_is_down(evaluator->child))
+        return;
+    unsigned ticks = ++evaluator->away_ticks;
+    if ((ticks & (ticks - 1)) == 0 || ticks % TICKS_MOST == 0)
+        evaluator_start(evaluator);
+}
+
+void evaluator_returned(struct evaluator *evaluator)
+{
+    if (evaluator->service != AWAY)
+        return;
+    evaluator->service = IN_SERVICE;
+    evaluator->faults = 0;
+    tell(evaluator, "it opens again");
+    agent_changed(evaluator->agent);
+}
