@@ -6,6 +6,7 @@
 #include "kernels/opencl.h"
 #include "worker/agent/child.h"
 #include "worker/build_child.h"
+#include "worker/device_list.h"
 #include "worker/eval/eval_child.h"
 
 static int run_build(int argc, char **argv)
@@ -21,31 +22,50 @@ static int run_build(int argc, char **argv)
 
 static int run_eval(int argc, char **argv)
 {
-    return eval_child_main(argc > 0 ? argv[0] : "0");
+    return eval_child_main(argc > 0 ? argv[0] : "");
 }
 
-static const struct {
+static int run_probe(int argc, char **argv)
+{
+    return eval_child_tell(argc > 0 ? argv[0] : "");
+}
+
+static int run_gpus(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return device_list_child();
+}
+
+static const struct role {
     const char *name;
     int (*run)(int argc, char **argv); /* the arguments after child_enter()'s */
+    bool is_bare;                      /* it has no agent that speaks to it, and never enters */
 } roles[] = {
-    {"build", run_build},
-    {"eval", run_eval},
+    {"build", run_build, false},
+    {"eval", run_eval, false},
+    {"probe", run_probe, false},
+    {"gpus", run_gpus, true},
 };
+
+static int run_role(const struct role *role, int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    const char *scratch = g_getenv("SKIPJACK_SCRATCH");
+    if (role->is_bare)
+        return role->run(argc, argv);
+    if (!scratch || !child_enter(argc, argv, &error)) {
+        fprintf(stderr, "child: %s\n", error ? error->message : "SKIPJACK_SCRATCH is not set");
+        return 1;
+    }
+    return role->run(argc - CHILD_ARGUMENTS, argv + CHILD_ARGUMENTS);
+}
 
 int command_child(int argc, char **argv)
 {
-    g_autoptr(GError) error = NULL;
-    const char *role = argc > 1 ? argv[1] : "";
-    const char *scratch = g_getenv("SKIPJACK_SCRATCH");
-    for (size_t i = 0; i < G_N_ELEMENTS(roles); i++) {
-        if (strcmp(role, roles[i].name) != 0)
-            continue;
-        if (!scratch || !child_enter(argc - 2, argv + 2, &error)) {
-            fprintf(stderr, "child: %s\n", error ? error->message : "SKIPJACK_SCRATCH is not set");
-            return 1;
-        }
-        return roles[i].run(argc - 2 - CHILD_ARGUMENTS, argv + 2 + CHILD_ARGUMENTS);
-    }
+    for (size_t i = 0; argc > 1 && i < G_N_ELEMENTS(roles); i++)
+        if (strcmp(argv[1], roles[i].name) == 0)
+            return run_role(&roles[i], argc - 2, argv + 2);
     fprintf(stderr, "child: this command is started by skipjack worker alone\n");
     return 2;
 }

@@ -8,6 +8,8 @@
 #include "schema/database.h"
 #include "schema/monitor/log.h"
 #include "worker/agent/agent.h"
+#include "worker/device_list.h"
+#include "worker/frames.h"
 
 /* What options hold that were not given; no value of theirs. */
 #define NO_INT    G_MININT
@@ -30,6 +32,12 @@ static int usage(const char *message)
     return 2;
 }
 
+static int fail(const GError *error)
+{
+    fprintf(stderr, "worker: %s\n", error->message);
+    return 1;
+}
+
 static bool arguments_parse(struct arguments *a, int argc, char **argv, GError **error)
 {
     const GOptionEntry entries[] = {
@@ -38,7 +46,8 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
          "one more); 0 builds nothing",
          "N"},
         {"eval", 0, 0, G_OPTION_ARG_STRING, &a->eval,
-         "Devices to measure on, as indices: 0,1 (default: local, the first; none: only build)",
+         "Devices to measure on, as numbers or UUIDs: 0,1 (default: all, every GPU, or the first "
+         "device where there is none; local: the first; none: only build)",
          "LIST"},
         {"until-empty", 0, 0, G_OPTION_ARG_NONE, &a->until_empty,
          "End when nothing is left to claim", NULL},
@@ -171,18 +180,6 @@ static const char *arguments_wrong(const struct arguments *a)
     return NULL;
 }
 
-/* Indices of devices; NULL when the list is none. */
-static char **devices_parse(const char *list)
-{
-    if (strcmp(list, "none") == 0)
-        return g_new0(char *, 1);
-    g_auto(GStrv) devices = g_strsplit(strcmp(list, "local") == 0 ? "0" : list, ",", -1);
-    for (char **device = devices; *device; device++)
-        if (!g_ascii_string_to_unsigned(*device, 10, 0, 1023, NULL, NULL))
-            return NULL;
-    return devices[0] ? g_steal_pointer(&devices) : NULL;
-}
-
 /* A node that lost its setting must not found a farm of its own. */
 static int refuse_embedded(void)
 {
@@ -241,8 +238,8 @@ static int ask_device(const struct arguments *a, char **devices)
         .run_timeout_seconds = a->run_timeout_seconds,
     };
     if (g_strv_length(devices) != 1)
-        return usage(a->probe ? "--probe asks one device: --eval takes one index"
-                              : "--cold runs on one device: --eval takes one index");
+        return usage(a->probe ? "--probe asks one device: --eval takes one number or UUID"
+                              : "--cold runs on one device: --eval takes one number or UUID");
     return a->probe ? agent_probe(devices[0]) : agent_cold(&start);
 }
 
@@ -298,10 +295,13 @@ static int run(struct arguments *a)
     const char *wrong = arguments_wrong(a);
     if (wrong)
         return usage(wrong);
-    g_auto(GStrv) devices = devices_parse(a->eval ? a->eval : "local");
-    if (!devices)
-        return usage("--eval takes local, none, or indices joined by commas");
     g_autoptr(GError) error = NULL;
+    const char *usual = a->probe || a->cold ? "local" : "all";
+    g_auto(GStrv) devices = device_list_parse(a->eval ? a->eval : usual, &error);
+    if (!devices && g_error_matches(error, WORKER_ERROR, WORKER_ERROR_CHILD))
+        return fail(error);
+    if (!devices)
+        return usage(error->message);
     /* What --probe and --cold say is for people, or for the command that runs them. */
     const char *form = a->log || !(a->probe || a->cold) ? a->log : "text";
     if (!log_open("worker", form, a->log_level, &error))

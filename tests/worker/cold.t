@@ -88,8 +88,8 @@ for my $case (
     [qr/--until-empty means nothing beside --probe/, '--probe', '--until-empty'],
     [qr/--run-timeout means nothing beside --probe/, '--probe', '--run-timeout', 60],
     [qr/--cold means nothing beside --probe/, '--probe', '--cold', "$folder/cold.json"],
-    [qr/--eval takes one index/, '--eval', '0,1'],
-    [qr/--eval takes one index/, '--probe', '--eval', 'none']) {
+    [qr/--eval takes one number/, '--eval', '0,1'],
+    [qr/--eval takes one number/, '--probe', '--eval', 'none']) {
     my ($expected, @options) = @$case;
     push @options, '--cold', "$folder/cold.json" if $options[0] ne '--probe';
     (undef, $errors, $status) = run(@options);

@@ -64,7 +64,7 @@ int agent_probe(const char *device)
     }
     g_autofree char *setting = g_strdup_printf("SKIPJACK_SCRATCH=%s/probe", scratch);
     char *environment[] = {setting, NULL};
-    struct child_spec spec = {.role = "eval", .argument = device, .environment = environment};
+    struct child_spec spec = {.role = "probe", .argument = device, .environment = environment};
     uv_loop_init(&loop);
     probe.child = child_new(&loop, &spec, &callbacks, &probe);
     child_start(probe.child);

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#define DEVICE_NUMBER_MAX 1023
-
 G_DEFINE_QUARK(skipjack - device - error - quark, device_error)
 
 static const struct device_row *const device_table[] = {&device_cuda, &device_hip, &device_opencl};

@@ -14,6 +14,8 @@
 
 #include "solvers/target.h"
 
+#define DEVICE_NUMBER_MAX 1023
+
 #define DEVICE_ERROR (device_error_quark())
 GQuark device_error_quark(void);
 

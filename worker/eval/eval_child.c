@@ -10,6 +10,7 @@
 
 #include "kernels/opencl.h"
 #include "worker/device/gpu_monitor.h"
+#include "worker/device/gpu_place.h"
 #include "worker/eval/cold_run.h"
 #include "worker/eval/eval_round.h"
 #include "worker/frames.h"
@@ -19,12 +20,16 @@
  * memory. */
 #define REFERENCES_BYTES (512ll << 20)
 
+#define PLACE_SECONDS 5 /* for another process to give its device up */
+
 struct server {
     int out; /* the answers' descriptor */
     struct device *device;
     struct eval_kernels *kernels;
     struct reference_cache *references;
     double floor_ms;
+    bool tells; /* what its device is, and measures nothing */
+    int hold;   /* of the device, for as long as the process lives; -1 for none */
     struct device_identity identity;
     GpuMonitor *monitor; /* NULL where nothing watches the device */
     char *unwatched;     /* why not */
@@ -330,14 +335,34 @@ static int take_stdout(GError **error)
     return -1;
 }
 
-static struct device *open_named(const char *name, GError **error)
+/* Before the device is opened: what its driver starts stays near it, too, and who waits has none of it. */
+static bool take_place(struct server *server, int index, GError **error)
+{
+    bool held = false;
+    int cores;
+
+    if (!device_identify(index, &server->identity, error))
+        return false;
+    cores = gpu_place_pin(&server->identity);
+    if (cores > 0)
+        fprintf(stderr, "kept to the %d cores near %s\n", cores, server->identity.address);
+    server->hold = gpu_place_hold(&server->identity, PLACE_SECONDS, &held, error);
+    return held || !(error && *error);
+}
+
+static bool open_named(struct server *server, const char *name, GError **error)
 {
     int index;
     const char *scratch = g_getenv("SKIPJACK_SCRATCH");
     g_autofree char *usual = g_build_filename(g_get_tmp_dir(), "skipjack-eval", NULL);
 
     opencl_environment(scratch && *scratch ? scratch : usual);
-    return device_find(name ? name : "", &index, error) ? device_open(index, error) : NULL;
+    if (!device_find(name ? name : "", &index, error) ||
+        (!server->tells && !take_place(server, index, error)))
+        return false;
+    server->device = device_open(index, error);
+    return server->device &&
+           (server->tells || measure_floor(server->device, &server->floor_ms, error));
 }
 
 /* No result depends on it: where it cannot be, that is told and nothing else. */
@@ -359,8 +384,7 @@ static bool server_open(struct server *server, const char *device, GError **erro
     server->out = take_stdout(error);
     if (server->out < 0)
         return false;
-    server->device = open_named(device, error);
-    if (!server->device || !measure_floor(server->device, &server->floor_ms, error))
+    if (!open_named(server, device, error))
         return false;
     watch_device(server);
     server->kernels = eval_kernels_new(server->device);
@@ -380,9 +404,9 @@ static void server_close(struct server *server)
     g_clear_error(&server->broken);
 }
 
-int eval_child_main(const char *device)
+static int child_main(const char *device, bool tells)
 {
-    struct server server = {.out = -1, .waiting = G_QUEUE_INIT};
+    struct server server = {.out = -1, .waiting = G_QUEUE_INIT, .tells = tells, .hold = -1};
     g_autoptr(GError) error = NULL;
 
     signal(SIGPIPE, SIG_IGN);
@@ -395,4 +419,14 @@ int eval_child_main(const char *device)
     fprintf(stderr, "eval child: %s\n", error->message);
     /* A broken device is not asked to free anything. */
     return g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_FAULT) ? EVAL_CHILD_BROKEN : 1;
+}
+
+int eval_child_main(const char *device)
+{
+    return child_main(device, false);
+}
+
+int eval_child_tell(const char *device)
+{
+    return child_main(device, true);
 }

@@ -10,9 +10,10 @@
 
 #define EVAL_CHILD_BROKEN 3
 
-/* device: "N" for the N-th device from 0; NULL, "" or "local" for the first. Serves until stdin
- * ends. Returns the process's exit status. PoCL's files go below SKIPJACK_SCRATCH, or the folder
- * for temporary files. */
+/* device: as device_find() takes it; NULL is "". Serves until stdin ends. Returns the process's exit
+ * status. PoCL's files go below SKIPJACK_SCRATCH, or the folder for temporary files. */
 int eval_child_main(const char *device);
+/* The same for one that is asked for nothing but its hello: it disturbs nobody who measures there. */
+int eval_child_tell(const char *device);
 
 #endif

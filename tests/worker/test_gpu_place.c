@@ -1,0 +1,138 @@
+/* A GPU's lock, held by one process at a time, and the cores near to it. */
+#include "worker/device/gpu_place.h"
+
+#include <glib/gstdio.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/temp_folder.h"
+
+static const struct device_identity card = {.uuid = "GPU-1", .address = "0000:65:00.0"},
+                                    other = {.address = "0000:66:00.0"}, nobody;
+
+/* What becomes of an attempt of a process of its own. */
+static int try_elsewhere(const struct device_identity *identity)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        bool held;
+        g_autoptr(GError) error = NULL;
+        gpu_place_hold(identity, 0, &held, &error);
+        _exit(held ? 0 : error ? 1 : 2);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+static void test_one_process_holds_a_gpu(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    bool held;
+    g_setenv("SKIPJACK_LOCKS", temp_folder_path(folder, ""), TRUE);
+    int hold = gpu_place_hold(&card, 0, &held, &error);
+    g_assert_no_error(error);
+    g_assert_true(held && hold >= 0);
+    g_assert_cmpint(try_elsewhere(&card), ==, 1);
+    g_assert_cmpint(try_elsewhere(&other), ==, 0);
+    close(hold);
+    g_assert_cmpint(try_elsewhere(&card), ==, 0);
+    g_assert_cmpint(try_elsewhere(&nobody), ==, 2);
+}
+
+/* The one that is killed gives it up; until then the next one waits. */
+static void test_who_comes_second_waits(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    bool held = false;
+    int ready[2];
+    char byte;
+    g_setenv("SKIPJACK_LOCKS", temp_folder_path(folder, ""), TRUE);
+    g_assert_true(pipe(ready) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        gpu_place_hold(&card, 0, &held, NULL);
+        if (write(ready[1], "", 1) == 1)
+            g_usleep(300000);
+        _exit(0);
+    }
+    g_assert_true(read(ready[0], &byte, 1) == 1);
+    gpu_place_hold(&card, 0.05, &held, &error);
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "GPU-1"));
+    g_clear_error(&error);
+    int hold = gpu_place_hold(&card, 10, &held, &error);
+    g_assert_no_error(error);
+    g_assert_true(held);
+    close(hold);
+    close(ready[0]);
+    close(ready[1]);
+    waitpid(child, NULL, 0);
+}
+
+/* The folder is open to all. */
+static void test_what_somebody_laid_there_is_not_followed(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    bool held;
+    const char *there = temp_folder_write(folder, "elsewhere", "words", -1);
+    g_setenv("SKIPJACK_LOCKS", temp_folder_path(folder, ""), TRUE);
+    g_assert_true(symlink(there, temp_folder_path(folder, "skipjack-GPU-1.lock")) == 0);
+    g_assert_cmpint(gpu_place_hold(&card, 0, &held, &error), ==, -1);
+    g_assert_false(held);
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "SKIPJACK_LOCKS"));
+}
+
+static int pinned_to(const char *cpus, cpu_set_t *after)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    cpu_set_t before;
+    g_assert_true(g_mkdir(temp_folder_path(folder, card.address), 0700) == 0);
+    if (cpus)
+        temp_folder_write(folder, "0000:65:00.0/local_cpulist", cpus, -1);
+    g_setenv("SKIPJACK_PCI", temp_folder_path(folder, ""), TRUE);
+    sched_getaffinity(0, sizeof(before), &before);
+    int cores = gpu_place_pin(&card);
+    sched_getaffinity(0, sizeof(*after), after);
+    sched_setaffinity(0, sizeof(before), &before);
+    return cores;
+}
+
+static void test_it_stays_near_its_gpu(void)
+{
+    cpu_set_t mine, after;
+    int last = -1;
+    sched_getaffinity(0, sizeof(mine), &mine);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        last = CPU_ISSET(cpu, &mine) ? cpu : last;
+    g_autofree char *one = g_strdup_printf("%d,1000-1100\n", last);
+    g_autofree char *all = g_strdup_printf("0-%d\n", CPU_SETSIZE - 1);
+    if (CPU_COUNT(&mine) > 1) {
+        g_assert_cmpint(pinned_to(one, &after), ==, 1);
+        g_assert_true(CPU_COUNT(&after) == 1 && CPU_ISSET(last, &after));
+    }
+    const char *const nothing[] = {all, "1000-1001\n", "\n", "none of it\n", NULL};
+    for (gsize i = 0; i < G_N_ELEMENTS(nothing); i++) {
+        g_assert_cmpint(pinned_to(nothing[i], &after), ==, 0);
+        g_assert_true(CPU_EQUAL(&after, &mine));
+    }
+    g_assert_cmpint(gpu_place_pin(&nobody), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/gpu_place/one_process_holds_a_gpu", test_one_process_holds_a_gpu);
+    g_test_add_func("/gpu_place/who_comes_second_waits", test_who_comes_second_waits);
+    g_test_add_func("/gpu_place/what_somebody_laid_there_is_not_followed",
+                    test_what_somebody_laid_there_is_not_followed);
+    g_test_add_func("/gpu_place/it_stays_near_its_gpu", test_it_stays_near_its_gpu);
+    return g_test_run();
+}

@@ -1,0 +1,23 @@
+/*
+ * A GPU's place in its host: which cores are near to it, and that one process at a
+ * time measures on it. Two that measure at once would each find the other's kernels
+ * in its times, and both sets of times look sound.
+ */
+#ifndef WORKER_GPU_PLACE_H
+#define WORKER_GPU_PLACE_H
+
+#include "worker/device/device.h"
+
+/* Holds the GPU as long as the descriptor is open, also in a process that inherits it: -1 with an error
+ * where another process holds it and does not give it up in so many seconds, which begin with a line on
+ * standard error. A device without UUID and address is nobody's: *held is false then. The lock is a file
+ * under /run/lock, or /tmp; SKIPJACK_LOCKS names another folder, as containers need that share GPUs. */
+int gpu_place_hold(const struct device_identity *identity, double patience_seconds, bool *held,
+                   GError **error);
+
+/* Keeps the calling thread, and all that it starts, to the cores that are nearest to the GPU, of those
+ * that it may run on. Where these are not known it stays where it is. Returns how many there are, 0 where
+ * nothing was changed. */
+int gpu_place_pin(const struct device_identity *identity);
+
+#endif
