@@ -216,7 +216,7 @@ $(family)/.made: $(BUILD)/tests/kernels/conv_family
 # as failed.
 TEST_SECONDS ?= 600
 PROVE_JOBS ?= 2
-prove = @HARNESS_RULESFILE=tests/rules.yml prove -j$(PROVE_JOBS) -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
+prove = @HARNESS_RULESFILE=tests/rules.yml prove --timer -j$(PROVE_JOBS) -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
 
 test:
 	$(DEPS) test
