@@ -75,7 +75,24 @@ static void die_with_parent(gpointer data)
         _exit(1);
 }
 
+static char **environment_with(char **environment, const char *setting)
+{
+    const char *value = strchr(setting, '=');
+    g_autofree char *name = g_strndup(setting, value ? (gsize)(value - setting) : strlen(setting));
+
+    value = value ? value + 1 : g_getenv(name);
+    return value ? g_environ_setenv(environment, name, value, TRUE) : environment;
+}
+
 bool compiler_run_program(struct compiler_run *run, const char *const *argv, GError **error)
+{
+    static const char *const none[] = {NULL};
+
+    return compiler_run_program_with(run, argv, none, error);
+}
+
+bool compiler_run_program_with(struct compiler_run *run, const char *const *argv,
+                               const char *const *settings, GError **error)
 {
     const char *path = g_getenv("PATH");
     g_auto(GStrv) environment = g_environ_setenv(NULL, "TMPDIR", run->folder, TRUE);
@@ -84,6 +101,8 @@ bool compiler_run_program(struct compiler_run *run, const char *const *argv, GEr
     pid_t parent = getpid();
 
     environment = g_environ_setenv(environment, "PATH", path ? path : "/usr/bin:/bin", TRUE);
+    for (; *settings; settings++)
+        environment = environment_with(environment, *settings);
     if (!g_spawn_sync(run->folder, (char **)(void *)argv, environment, G_SPAWN_DEFAULT,
                       die_with_parent, &parent, &out, &err, &run->status, &why)) {
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE, "cannot run '%s': %s", argv[0],

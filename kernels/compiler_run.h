@@ -29,5 +29,8 @@ GBytes *compiler_run_read(const struct compiler_run *run, const char *name);
 /* Runs argv[0], a path, in the folder. True when the program ran, however it ended; else
  * KERNELS_ERROR_UNAVAILABLE. */
 bool compiler_run_program(struct compiler_run *run, const char *const *argv, GError **error);
+/* The same with more of an environment: "NAME=VALUE", or a NAME whose value is the caller's, where it has one. */
+bool compiler_run_program_with(struct compiler_run *run, const char *const *argv,
+                               const char *const *settings, GError **error);
 
 #endif

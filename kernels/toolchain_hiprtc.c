@@ -4,19 +4,17 @@
  * path (unset: HIPRTC_NAMES, the newest first). A target is served where a
  * trial compiles for it, once a process; the trial is a process of its own,
  * since the library ends the one it is in over a target that it does not know
- * (HIP 5.2: gfx1100, gfx940 and later). A kernel that it does not survive ends
+ * (HIP 5.2: gfx1100, gfx940 and later). It is this program begun anew: a copy
+ * of a process with threads, which fork() makes, now and then was not fit for it. A kernel that it does not survive ends
  * the caller. It has a namespace of its own, with its own C library: its LLVM
  * and PoCL's may be the same file, which then ends the process when the second
  * of them registers clang's options in it.
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +32,9 @@
 #define HIPRTC_FLAGS  "-O3 -std=c++17 -mcode-object-version=4 -fuse-cuid=none -nogpuinc -nogpulib"
 #define TRIAL         "extern \"C\" __attribute__((global)) void nothing() {}"
 #define TRIAL_SECONDS 30 /* it takes less than one */
-#define ANSWER_MAX    256
+/* In its environment: the target that is tried. Its answer is a file in its folder. */
+#define TRIAL_SETTING "SKIPJACK_HIPRTC_TRIAL"
+#define TRIAL_ANSWER  "answer"
 
 #define HIPRTC_FUNCTIONS(ROW)                                                                      \
     ROW(Version)                                                                                   \
@@ -71,17 +71,15 @@ struct verdict {
 
 /* What is known of the library, kept for the process's life. */
 static GMutex lock;
-/* One compiles at a time, as in the library; a trial, which is a copy of this process, must not find the
- * library's locks held. */
+/* One compiles at a time, as in the library. */
 static GMutex compiling;
 static struct hiprtc library;
 /* Of its C library, which knows no thread that another one began until its tables of characters are set up
  * there. */
 static void (*library_thread_init)(void);
-static int (*library_setenv)(const char *name, const char *value,
-                             int overwrite); /* its C library's */
-static const char *library_version;          /* interned; NULL until it is open */
-static GHashTable *verdicts;                 /* a target's name -> struct verdict * */
+static char *library_path;
+static const char *library_version; /* interned; NULL until it is open */
+static GHashTable *verdicts;        /* a target's name -> struct verdict * */
 
 /* ---- the library ---- */
 
@@ -116,20 +114,24 @@ static void *handle_open(char **name)
 
 /* Releases tell themselves apart by their file's name, "libamdhip64.so.5.2.21153": what the library
  * says of its version is the interface's. */
-static char *version_text(void *handle)
+static char *version_text(void)
 {
     int major = 0, minor = 0;
-    struct link_map *map = NULL;
-    char *path;
-    g_autofree char *file = NULL;
+    g_autofree char *file = g_path_get_basename(library_path);
 
     library.Version(&major, &minor);
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 &&
-        (path = realpath(map->l_name, NULL)) != NULL) {
-        file = g_path_get_basename(path);
-        free(path);
-    }
-    return g_strdup_printf("HIPRTC %d.%d%s%s", major, minor, file ? " " : "", file ? file : "");
+    return g_strdup_printf("HIPRTC %d.%d %s", major, minor, file);
+}
+
+/* Where a library that was opened by the name lies. Free with g_free(). */
+static char *path_of(void *handle, const char *name)
+{
+    struct link_map *map = NULL;
+    char *path = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? realpath(map->l_name, NULL) : NULL;
+    char *found = g_strdup(path ? path : name);
+
+    free(path);
+    return found;
 }
 
 /* Under the lock. A library that is not here is looked for again the next time. */
@@ -154,9 +156,9 @@ static bool library_open(GError **error)
         dlclose(handle);
         return false;
     }
-    *(void **)&library_setenv = dlsym(handle, "setenv");
     *(void **)&library_thread_init = dlsym(handle, "__ctype_init");
-    version = version_text(handle);
+    library_path = path_of(handle, name);
+    version = version_text();
     library_version = g_intern_string(version);
     verdicts = g_hash_table_new(g_str_hash, g_str_equal);
     return true;
@@ -242,77 +244,57 @@ static char *release_of(GBytes *code)
     return g_strdup_printf(" LLVM %.*s", (int)length, found);
 }
 
-/* In the trial's process: answers "+" and the release, or "-" and the reason. */
-static _Noreturn void trial_run(int out, const char *target, const char *files, pid_t parent)
+/* "+" and the release, or "-" and the reason. */
+static char *trial_answer(const char *target)
 {
-    int nowhere = open("/dev/null", O_RDWR);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *log = NULL;
+    g_autoptr(GBytes) code = NULL;
+    g_autofree char *release = NULL;
     hiprtcResult status;
-    GBytes *code;
-    char *log, *answer;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-    for (int fd = 0; fd <= 2; fd++)
-        dup2(nowhere, fd);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-    signal(SIGABRT, SIG_DFL);
-    signal(SIGALRM, SIG_DFL);
-    alarm(TRIAL_SECONDS);
-    if (library_setenv)
-        library_setenv("TMPDIR", files, 1);
+    if (!library_open(&error))
+        return g_strconcat("-", error->message, NULL);
     status = run(TRIAL, "", target, &code, &log);
-    if (code)
-        answer = g_strconcat("+", release_of(code), NULL);
-    else
-        answer = g_strconcat("-",
-                             status == HIPRTC_SUCCESS ? "it gives no code for it"
-                                                      : library.GetErrorString(status),
-                             NULL);
-    _exit(write(out, answer, strlen(answer)) == (ssize_t)strlen(answer) ? 0 : 1);
+    if (!code)
+        return g_strconcat("-",
+                           status == HIPRTC_SUCCESS ? "it gives no code for it"
+                                                    : library.GetErrorString(status),
+                           NULL);
+    release = release_of(code);
+    return g_strconcat("+", release, NULL);
 }
 
-/* Its whole answer, and how it ended. */
-static void trial_wait(pid_t pid, int in, char answer[ANSWER_MAX], int *status)
+/* Before a program's main(): where it is the trial it ends here. */
+__attribute__((constructor)) static void run_as_trial(void)
 {
-    gsize length = 0;
-    ssize_t got;
+    const char *target = getenv(TRIAL_SETTING);
+    char *answer;
 
-    while (length < ANSWER_MAX - 1) {
-        got = read(in, answer + length, ANSWER_MAX - 1 - length);
-        if (got > 0)
-            length += (gsize)got;
-        else if (got == 0 || errno != EINTR)
-            break;
-    }
-    answer[length] = '\0';
-    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-        continue;
+    if (!target)
+        return;
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    alarm(TRIAL_SECONDS);
+    answer = trial_answer(target);
+    _exit(g_file_set_contents(TRIAL_ANSWER, answer, -1, NULL) ? 0 : 1);
 }
 
-static bool trial_start(const char *target, char answer[ANSWER_MAX], int *status, GError **error)
+/* The answer, "" for none, and how it ended. */
+static char *trial_start(const char *target, int *status, GError **error)
 {
-    int ends[2];
-    pid_t parent = getpid(), pid = -1;
-    g_auto(CompilerRun) run = {0}; /* its folder takes what an aborted trial leaves */
+    static const char *const argv[] = {"/proc/self/exe", NULL};
+    g_autofree char *setting = g_strconcat(TRIAL_SETTING "=", target, NULL);
+    g_autofree char *same = g_strconcat("SKIPJACK_HIPRTC=", library_path, NULL);
+    const char *const settings[] = {setting, same, "LD_LIBRARY_PATH", NULL};
+    g_auto(CompilerRun) trial = {0}; /* its folder takes what an aborted trial leaves */
 
-    if (!compiler_run_open(&run, error))
-        return false;
-    if (pipe2(ends, O_CLOEXEC) == 0) {
-        g_mutex_lock(&compiling);
-        pid = fork();
-        if (pid == 0)
-            trial_run(ends[1], target, run.folder, parent);
-        g_mutex_unlock(&compiling);
-        close(ends[1]);
-        if (pid > 0)
-            trial_wait(pid, ends[0], answer, status);
-        close(ends[0]);
-    }
-    if (pid < 0)
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
-                    "cannot try HIPRTC in a process of its own: %s", g_strerror(errno));
-    return pid > 0;
+    if (!compiler_run_open(&trial, error) ||
+        !compiler_run_program_with(&trial, argv, settings, error))
+        return NULL;
+    *status = trial.status;
+    g_autoptr(GBytes) answer = compiler_run_read(&trial, TRIAL_ANSWER);
+    return answer ? g_strndup(g_bytes_get_data(answer, NULL), g_bytes_get_size(answer))
+                  : g_strdup("");
 }
 
 /* What the library's trial is worth; NULL when the machine did not let it finish, which says nothing of
@@ -341,22 +323,18 @@ static struct verdict *verdict_of(const char *answer, int status, const char *ta
     return verdict;
 }
 
-/* A library that aborts over a target does so each time; one that dies now and then, in a copy of a process
- * with threads, is tried again. */
-#define TRIALS 4
-
 /* Under the lock. */
 static const struct verdict *try_target(const char *target, GError **error)
 {
     struct verdict *verdict = g_hash_table_lookup(verdicts, target);
-    char answer[ANSWER_MAX];
+    g_autofree char *answer = NULL;
     int status = 0;
 
     if (verdict)
         return verdict;
-    for (int i = 0; i < TRIALS && (i == 0 || WIFSIGNALED(status)); i++)
-        if (!trial_start(target, answer, &status, error))
-            return NULL;
+    answer = trial_start(target, &status, error);
+    if (!answer)
+        return NULL;
     verdict = verdict_of(answer, status, target, error);
     if (verdict)
         g_hash_table_insert(verdicts, g_strdup(target), verdict);
