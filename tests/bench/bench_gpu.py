@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Convolutions tuned by Skipjack beside cuDNN as PyTorch's benchmark mode chooses it, on this machine's GPU.
 
-  bench_gpu.py [--skipjack PROGRAM] [--reader LIBRARY] [--out FOLDER] [--budget SECONDS] [--sets A,B]
-               [--measure-only] [--all] [--json]
+  bench_gpu.py [--skipjack PROGRAM] [--reader LIBRARY] [--out FOLDER] [--budget SECONDS]
+               [--sets A,B] [--problems FILE] [--measure-only] [--all] [--json]
 
 Each set is a network of coordinator/networks at a batch size, a type and a layout, in the directions F, B and
-W. `skipjack tune` gives its .sjdb (what was tuned before costs nothing); each solution is then launched
+W; or a file of problems as `skipjack tune` reads it. `skipjack tune` gives its .sjdb (what was tuned before costs nothing); each solution is then launched
 from there as any user of libskipjackdb launches it, in PyTorch's stream and on PyTorch's tensors. The two take
 turns; before every run the caches are overwritten. TF32 is off. A speed is cuDNN's time by ours: above 1 we are
 faster. Exit status 1 where a result differs from PyTorch's.
@@ -26,7 +26,10 @@ except ImportError:
     sys.exit("bench_gpu: PyTorch is needed on a GPU host, with CUDA: python3 -m pip install torch")
 
 NETWORKS = pathlib.Path(__file__).resolve().parents[2] / "coordinator/networks"
-TYPES = {"FP32": ("conv", torch.float32, 1e-4), "FP16": ("convfp16", torch.float16, 2e-2)}
+COMMANDS = {"FP32": "conv", "FP16": "convfp16"}
+# By the library's number of the type: PyTorch's, and how far a result may lie from PyTorch's, as a part of the
+# largest value.
+TYPES = {1: (torch.float32, 1e-4), 2: (torch.float16, 2e-2), 3: (torch.bfloat16, 5e-2)}
 # The network's table, the batch size, and what is measured of it.
 SETS = {
     f"{name}-{kind.lower()}-{layout.lower()}": (name, batch, kind, layout)
@@ -36,7 +39,7 @@ SETS = {
         ("retinanet-heads", 2),
         ("resnext101-32x8d", 32),
     )
-    for kind in TYPES
+    for kind in COMMANDS
     for layout in ("NCHW", "NHWC")
 }
 DIRECTIONS = "FBW"
@@ -229,7 +232,7 @@ class Ours:
 
 def write_lines(name, batch, kind, layout, path):
     """The network's layers as driver lines, a line a layer and direction."""
-    command = TYPES[kind][0]
+    command = COMMANDS[kind]
     with open(NETWORKS / f"{name}.csv", encoding="utf-8") as table, open(path, "w", encoding="utf-8") as lines:
         for row in csv.DictReader(line for line in table if not line.startswith("#")):
             for direction in (1, 2, 4):
@@ -242,8 +245,9 @@ def write_lines(name, batch, kind, layout, path):
 def tune(options, name):
     folder = options.out / name
     folder.mkdir(parents=True, exist_ok=True)
-    lines = folder / "problems.txt"
-    write_lines(*SETS[name], lines)
+    lines = options.files.get(name, folder / "problems.txt")
+    if name in SETS:
+        write_lines(*SETS[name], lines)
     if not options.measure_only:
         command = [options.skipjack, "tune", str(lines), "-o", str(folder), "--budget", str(options.budget)]
         subprocess.run(command, check=True, stdout=sys.stderr)
@@ -290,10 +294,11 @@ def timed(run, flush):
     return begin.elapsed_time(end)
 
 
-def measure(db, driver, problem, kind, flush):
+def measure(db, driver, problem, flush):
     """Our time and theirs in ms, and the largest difference as a part of the largest value."""
     entry, solution = db.best(problem)
-    tensors = tensors_of(problem, TYPES[kind][1], problem.layout[0] == 1)
+    dtype, tolerance = TYPES[problem.type[0]]
+    tensors = tensors_of(problem, dtype, problem.layout[0] == 1)
     x, w, y = tensors
     theirs = theirs_of(problem, x, w, y)
     expected = theirs().float()
@@ -319,7 +324,7 @@ def measure(db, driver, problem, kind, flush):
         "cudnn_ms": statistics.median(times[1]),
         "recorded_ms": entry.time_ms,
         "difference": difference,
-        "right": difference <= TYPES[kind][2],
+        "right": difference <= tolerance,
     }
 
 
@@ -350,11 +355,13 @@ def print_table(summaries):
 
 
 def measure_set(options, reader, driver, name, flush):
-    kind = SETS[name][2]
     db = Database(reader, tune(options, name))
     rows = []
     for problem in db.problems():
-        rows.append(measure(db, driver, problem, kind, flush))
+        if problem.type[0] not in TYPES:
+            print(f"{db.key(problem)}: PyTorch has no convolution of its type: left out", file=sys.stderr)
+            continue
+        rows.append(measure(db, driver, problem, flush))
         row = rows[-1]
         if options.all:
             print(
@@ -373,15 +380,18 @@ def read_options():
     parser.add_argument("--reader", default="libskipjackdb.so.1", help="the library that reads .sjdb files")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/gpu-bench"), help="where results go")
     parser.add_argument("--budget", type=int, default=300, help="seconds of tuning a set")
-    parser.add_argument("--sets", default=",".join(SETS), help="of " + " ".join(SETS))
+    parser.add_argument("--sets", help="of " + " ".join(SETS) + "; all where neither these nor files are named")
+    parser.add_argument("--problems", action="append", type=pathlib.Path, default=[], help="a file as a set")
     parser.add_argument("--measure-only", action="store_true", help="tune nothing, take the .sjdb files of --out")
     parser.add_argument("--all", action="store_true", help="a line a problem too, on stderr")
     parser.add_argument("--json", action="store_true", help="all rows as JSON")
     options = parser.parse_args()
-    options.sets = options.sets.split(",")
-    for name in options.sets:
+    options.files = {file.stem: file for file in options.problems}
+    names = options.sets.split(",") if options.sets else [] if options.files else list(SETS)
+    for name in names:
         if name not in SETS:
             parser.error(f"{name}: no such set; there are: {' '.join(SETS)}")
+    options.sets = names + list(options.files)
     return options
 
 
