@@ -182,7 +182,7 @@ $(gpu_double): $(wildcard tests/support/gpu_double*.c) tests/support/gpu_double.
 monitor_double := $(BUILD)/tests/monitor_double.so
 $(monitor_double): tests/support/monitor_double.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
-$(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/worker/test_gpu_monitor \
+$(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/worker/test_gpu_monitor $(BUILD)/tests/worker/test_gpu_clocks \
 	$(BUILD)/tests/faults/test_gpu_faults $(BUILD)/tests/faults/test_gpu_devices: | $(gpu_double) $(monitor_double)
 
 # Assembly is among the fault tests' device code alone.

@@ -6,6 +6,7 @@
 #include "kernels/opencl.h"
 #include "worker/agent/child.h"
 #include "worker/build_child.h"
+#include "worker/device/gpu_clocks.h"
 #include "worker/device_list.h"
 #include "worker/eval/eval_child.h"
 
@@ -46,6 +47,7 @@ static const struct role {
     {"eval", run_eval, false},
     {"probe", run_probe, false},
     {"gpus", run_gpus, true},
+    {GPU_CLOCKS_ROLE, gpu_clocks_guard, true},
 };
 
 static int run_role(const struct role *role, int argc, char **argv)

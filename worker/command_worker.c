@@ -10,13 +10,14 @@
 #include "worker/agent/agent.h"
 #include "worker/device_list.h"
 #include "worker/frames.h"
+#include "worker/protocol.h"
 
 /* What options hold that were not given; no value of theirs. */
 #define NO_INT    G_MININT
 #define NO_DOUBLE (-G_MAXDOUBLE)
 
 struct arguments {
-    int build, batch, fault_limit;
+    int build, batch, fault_limit, lock_mhz;
     char *eval, *cold, *drain, *drain_at, *log, *log_level, *metrics;
     int64_t drain_unix;
     bool spare_cores;
@@ -76,6 +77,10 @@ static bool arguments_parse(struct arguments *a, int argc, char **argv, GError *
          "Configs or jobs in a row, of several jobs, that break a device before it is out of "
          "service (default: 5); 0: never",
          "N"},
+        {"lock-clocks", 0, 0, G_OPTION_ARG_INT, &a->lock_mhz,
+         "Lock the GPUs' clocks at that until this worker ends, however it does, where their driver "
+         "allows it; most want root for it (default: the driver chooses)",
+         "MHZ"},
         {"log", 0, 0, G_OPTION_ARG_STRING, &a->log,
          "What it says on stderr: text, or json, an object a line (default: SKIPJACK_LOG; text on a "
          "terminal, json elsewhere)",
@@ -124,6 +129,7 @@ static void arguments_complete(struct arguments *a)
     a->spare_cores = a->build == NO_INT;
     default_int(&a->build, (int)g_get_num_processors());
     default_int(&a->batch, 8);
+    default_int(&a->lock_mhz, 0);
     default_int(&a->fault_limit, 5);
     default_double(&a->lease_seconds, 60);
     default_double(&a->compile_timeout_seconds, 120);
@@ -141,6 +147,7 @@ static const char *meaningless_option(const struct arguments *a)
         {"--cold", (a->probe || a->drain) && a->cold},
         {"--build", a->build != NO_INT},
         {"--batch", a->batch != NO_INT},
+        {"--lock-clocks", a->lock_mhz != NO_INT},
         {"--fault-limit", a->fault_limit != NO_INT},
         {"--campaign", a->campaign != 0},
         {"--until-empty", a->until_empty},
@@ -171,6 +178,8 @@ static const char *arguments_wrong(const struct arguments *a)
         return "--batch takes a number from 1 to 1000";
     if (a->fault_limit < 0)
         return "--fault-limit takes a number from 0 on";
+    if (a->lock_mhz < 0 || a->lock_mhz > LOCK_CLOCKS_MOST)
+        return "--lock-clocks takes MHz: 1410 locks them at 1.41 GHz";
     if (!(a->lease_seconds >= 1))
         return "--lease takes at least one second";
     if (!(a->compile_timeout_seconds > 0) || !(a->run_timeout_seconds > 0))
@@ -222,6 +231,7 @@ static int work(const struct arguments *a, char **devices)
         .compile_timeout_seconds = a->compile_timeout_seconds,
         .run_timeout_seconds = a->run_timeout_seconds,
         .sample_seconds = a->sample_seconds,
+        .lock_mhz = a->lock_mhz,
         .metrics = a->metrics,
         .fault_limit = a->fault_limit,
     };
@@ -319,6 +329,7 @@ int command_worker(int argc, char **argv)
     struct arguments a = {
         .build = NO_INT,
         .batch = NO_INT,
+        .lock_mhz = NO_INT,
         .fault_limit = NO_INT,
         .lease_seconds = NO_DOUBLE,
         .compile_timeout_seconds = NO_DOUBLE,

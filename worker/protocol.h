@@ -61,7 +61,10 @@
 #ifndef WORKER_PROTOCOL_H
 #define WORKER_PROTOCOL_H
 
-#define CHILD_COMMAND "child" /* hidden first argument */
-#define COLD_RUNS_MAX 1000000 /* "runs" of a layer of "cold" */
+#define CHILD_COMMAND       "child" /* hidden first argument */
+/* The environment's wish for an eval child: MHz that its GPU's clock is locked at. */
+#define LOCK_CLOCKS_SETTING "SKIPJACK_LOCK_CLOCKS"
+#define LOCK_CLOCKS_MOST    20000
+#define COLD_RUNS_MAX       1000000 /* "runs" of a layer of "cold" */
 
 #endif

@@ -17,7 +17,8 @@
 #define UUIDS   "GPU-d0d1d2d3d4d5d60" /* of both, but for their last digit */
 
 static const char *const request[] = {"--configs", "2", "--solvers", "ConvDirectNaive", NULL};
-static const char *const quick[] = {"--sample-seconds", "0.01", "--build", "1", NULL};
+static const char *const quick[] = {"--sample-seconds", "0.01", "--build", "1",
+                                    "--lock-clocks",    "1410", NULL};
 
 static TempFolder *folder;
 
@@ -50,7 +51,24 @@ static bool use_doubles(const char *words)
              library("SKIPJACK_MONITOR_DOUBLE", "build/tests/monitor_double.so"), TRUE);
     g_setenv("SKIPJACK_TOOLCHAIN", "clang", TRUE);
     g_setenv("MONITOR_DOUBLE", words, TRUE);
+    g_setenv("MONITOR_DOUBLE_LOG", temp_folder_write(folder, "clocks", "", 0), TRUE);
     return true;
+}
+
+/* Both GPUs' clocks were locked once, and given back. */
+static bool clocks_are(const char *what)
+{
+    g_autofree char *text = NULL;
+    g_autofree char *first = g_strdup_printf("%s 0", what), *second = g_strdup_printf("%s 1", what);
+    g_file_get_contents(temp_folder_path(folder, "clocks"), &text, NULL, NULL);
+    return strstr(text, first) && strstr(text, second);
+}
+
+static void wait_for_clocks(const char *what)
+{
+    for (int i = 0; i < 600 && !clocks_are(what); i++)
+        g_usleep(50000);
+    g_assert_true(clocks_are(what));
 }
 
 /* What a command prints. */
@@ -100,6 +118,8 @@ static void test_a_throttled_device_is_reported(void)
     assert_says(status, "0000:3c:00.0  " UUIDS "1");
     kill(worker, SIGTERM);
     g_assert_cmpint(live_wait(worker, 30), ==, 0);
+    g_assert_true(clocks_are("lock"));
+    wait_for_clocks("reset");
     g_autoptr(GPtrArray) rows = store_list_conditions(store, campaign, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(rows->len, ==, 1);
@@ -108,9 +128,23 @@ static void test_a_throttled_device_is_reported(void)
     g_assert_cmpint(seen->sm_mhz_min, ==, 1700);
     g_assert_cmpint(seen->temperature_c, ==, 71);
     g_assert_cmphex(seen->throttle, ==, THROTTLE_HEAT);
+    g_assert_cmpint(seen->locked_mhz, ==, 1410);
     g_autofree char *report = said_by("report");
-    assert_says(report, ": units 1700 MHz, memory 1600 MHz, up to 71 C, up to 300 W");
+    assert_says(report, ": units 1700 MHz (locked), memory 1600 MHz, up to 71 C, up to 300 W");
     assert_says(report, "1 of 1 winners were measured while their device was throttled");
+}
+
+static void test_a_killed_worker_leaves_no_locked_clocks(void)
+{
+    if (!use_doubles(""))
+        return;
+    store_close(scratch_store());
+    pid_t worker = live_agent(program(), quick);
+    wait_for_clocks("lock");
+    g_assert_false(clocks_are("reset"));
+    kill(worker, SIGKILL);
+    live_wait(worker, 30);
+    wait_for_clocks("reset");
 }
 
 int main(int argc, char **argv)
@@ -122,6 +156,8 @@ int main(int argc, char **argv)
     folder = temp_folder_new();
     g_test_add_func("/gpu_devices/a_throttled_device_is_reported",
                     test_a_throttled_device_is_reported);
+    g_test_add_func("/gpu_devices/a_killed_worker_leaves_no_locked_clocks",
+                    test_a_killed_worker_leaves_no_locked_clocks);
     failed = g_test_run();
     temp_folder_free(folder);
     return failed;

@@ -5,6 +5,8 @@
  */
 #include "worker/agent/agent_eval.h"
 
+#include "worker/protocol.h"
+
 #define FLUSH_MS    3000
 #define FETCH_AHEAD 2 /* jobs whose code lies ready */
 
@@ -292,11 +294,22 @@ static void timer_closed(uv_handle_t *handle)
     g_free(handle);
 }
 
+static char **add_wish(char **environment, int lock_mhz)
+{
+    guint count = g_strv_length(environment);
+    environment = g_renew(char *, environment, count + 2);
+    environment[count] = g_strdup_printf(LOCK_CLOCKS_SETTING "=%d", lock_mhz);
+    environment[count + 1] = NULL;
+    return environment;
+}
+
 Evaluator *evaluator_new(struct agent *agent, const char *device)
 {
     Evaluator *evaluator = g_new0(struct evaluator, 1);
     g_autofree char *name = g_strdup_printf("eval-%u", agent->evaluators->len);
     g_auto(GStrv) environment = agent_child_environment(agent, name);
+    if (agent->options->lock_mhz > 0)
+        environment = add_wish(environment, agent->options->lock_mhz);
     struct child_spec spec = {
         .role = "eval", .argument = device, .logged = true, .environment = environment};
     evaluator->agent = agent;

@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "kernels/opencl.h"
+#include "worker/device/gpu_clocks.h"
 #include "worker/device/gpu_monitor.h"
 #include "worker/device/gpu_place.h"
 #include "worker/eval/cold_run.h"
 #include "worker/eval/eval_round.h"
 #include "worker/frames.h"
+#include "worker/protocol.h"
 #include "worker/target_json.h"
 
 /* A few large problems' references or all of a network's; beside it lies the tensors' own
@@ -30,6 +32,8 @@ struct server {
     double floor_ms;
     bool tells; /* what its device is, and measures nothing */
     int hold;   /* of the device, for as long as the process lives; -1 for none */
+    struct gpu_clocks clocks;
+    int locked_mhz; /* 0 where the driver chooses */
     struct device_identity identity;
     GpuMonitor *monitor; /* NULL where nothing watches the device */
     char *unwatched;     /* why not */
@@ -186,6 +190,7 @@ static json_t *conditions_now(struct server *server, const struct evaluation *ev
     if (!server->monitor || evaluation->times.n == 0)
         return NULL;
     gpu_monitor_sample(server->monitor, &sample);
+    sample.locked_mhz = server->locked_mhz;
     g_strlcpy(sample.device, *identity->uuid ? identity->uuid : identity->address,
               sizeof(sample.device));
     return conditions_to_json(&sample);
@@ -350,6 +355,26 @@ static bool take_place(struct server *server, int index, GError **error)
     return held || !(error && *error);
 }
 
+/* Where the owner asks for it; what the driver does not allow is told, and recorded with each round. */
+static void lock_clocks(struct server *server)
+{
+    const struct device_info *info = server->device->row->info(server->device);
+    const char *wish = g_getenv(LOCK_CLOCKS_SETTING);
+    g_autoptr(GError) why = NULL;
+    guint64 mhz;
+
+    if (server->tells || !wish ||
+        !g_ascii_string_to_unsigned(wish, 10, 1, LOCK_CLOCKS_MOST, &mhz, NULL))
+        return;
+    if (!gpu_clocks_lock(&server->clocks, info->target.vendor, &server->identity, (int)mhz,
+                         server->hold, &why)) {
+        fprintf(stderr, "the clocks stay as the driver chooses them: %s\n", why->message);
+        return;
+    }
+    server->locked_mhz = (int)mhz;
+    fprintf(stderr, "the clocks are locked at %d MHz\n", server->locked_mhz);
+}
+
 static bool open_named(struct server *server, const char *name, GError **error)
 {
     int index;
@@ -361,8 +386,10 @@ static bool open_named(struct server *server, const char *name, GError **error)
         (!server->tells && !take_place(server, index, error)))
         return false;
     server->device = device_open(index, error);
-    return server->device &&
-           (server->tells || measure_floor(server->device, &server->floor_ms, error));
+    if (!server->device)
+        return false;
+    lock_clocks(server);
+    return server->tells || measure_floor(server->device, &server->floor_ms, error);
 }
 
 /* No result depends on it: where it cannot be, that is told and nothing else. */
@@ -401,12 +428,14 @@ static void server_close(struct server *server)
     gpu_monitor_close(server->monitor);
     g_free(server->unwatched);
     device_close(server->device);
+    gpu_clocks_release(&server->clocks);
     g_clear_error(&server->broken);
 }
 
 static int child_main(const char *device, bool tells)
 {
-    struct server server = {.out = -1, .waiting = G_QUEUE_INIT, .tells = tells, .hold = -1};
+    struct server server = {
+        .out = -1, .waiting = G_QUEUE_INIT, .tells = tells, .hold = -1, .clocks.leash = -1};
     g_autoptr(GError) error = NULL;
 
     signal(SIGPIPE, SIG_IGN);

@@ -1,0 +1,189 @@
+#include "worker/device/gpu_clocks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "worker/device/gpu_monitor.h"
+#include "worker/protocol.h"
+
+#define ANSWER_MS  20000 /* for the driver */
+#define ANSWER_MAX 500
+#define LOCKED     "locked"
+#define HELD       3 /* the hold's descriptor in the guard */
+
+extern char **environ;
+
+/* ---- the guard ---- */
+
+enum { ARG_VENDOR, ARG_UUID, ARG_ADDRESS, ARG_MHZ, GUARD_ARGUMENTS };
+
+static void answer(const char *text)
+{
+    printf("%s\n", text);
+    fflush(stdout); /* who asked may be gone already, which the leash tells */
+}
+
+static void wait_for_end(void)
+{
+    char byte;
+    ssize_t got;
+
+    do {
+        got = read(STDIN_FILENO, &byte, 1);
+    } while (got > 0 || (got < 0 && errno == EINTR));
+}
+
+/* Who asked is gone: what cannot be mended is for the host's log. */
+static int give_back(GpuMonitor *monitor, const char *device)
+{
+    g_autoptr(GError) error = NULL;
+    bool given = gpu_monitor_unlock(monitor, &error);
+
+    if (!given)
+        syslog(LOG_ERR, "skipjack: the clocks of %s are still locked: %s", device, error->message);
+    gpu_monitor_close(monitor);
+    return given ? 0 : 1;
+}
+
+int gpu_clocks_guard(int argc, char **argv)
+{
+    struct device_identity identity = {0};
+    g_autoptr(GError) error = NULL;
+    GpuMonitor *monitor;
+
+    if (argc != GUARD_ARGUMENTS)
+        return 2;
+    /* The driver's files of the one that measures would keep its work alive on the device. */
+    close_range(HELD + 1, ~0U, 0);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    g_strlcpy(identity.uuid, argv[ARG_UUID], sizeof(identity.uuid));
+    g_strlcpy(identity.address, argv[ARG_ADDRESS], sizeof(identity.address));
+    monitor = gpu_monitor_open((enum vendor)atoi(argv[ARG_VENDOR]), &identity, &error);
+    if (!monitor || !gpu_monitor_lock(monitor, atoi(argv[ARG_MHZ]), &error)) {
+        answer(error->message);
+        gpu_monitor_close(monitor);
+        return 1;
+    }
+    answer(LOCKED);
+    wait_for_end();
+    return give_back(monitor, identity.uuid);
+}
+
+/* ---- who measures ---- */
+
+/* In a session of its own: who ends the group of the one that measures leaves it alone. */
+static int spawn_guard(pid_t *guard, char *const *argv, const int in[2], const int out[2], int hold)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int status;
+
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (hold >= 0)
+        posix_spawn_file_actions_adddup2(&files, hold, HELD);
+    else
+        posix_spawn_file_actions_addclose(&files, HELD);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    status = posix_spawn(guard, "/proc/self/exe", &files, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return status;
+}
+
+/* The first line that it says, "" where it says none in time. */
+static void hear(int from, char text[ANSWER_MAX])
+{
+    gsize length = 0;
+    struct pollfd input = {.fd = from, .events = POLLIN};
+
+    while (length < ANSWER_MAX - 1 && poll(&input, 1, ANSWER_MS) > 0) {
+        ssize_t got = read(from, text + length, ANSWER_MAX - 1 - length);
+        if (got <= 0)
+            break;
+        length += (gsize)got;
+        if (memchr(text, '\n', length))
+            break;
+    }
+    text[length] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+}
+
+static bool start_guard(struct gpu_clocks *clocks, char *const *argv, int hold, int *answers,
+                        GError **error)
+{
+    int in[2], out[2];
+    pid_t guard = 0;
+    int status;
+
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "cannot make pipes: %s",
+                    g_strerror(errno));
+        return false;
+    }
+    status = spawn_guard(&guard, argv, in, out, hold);
+    close(in[0]);
+    close(out[1]);
+    *clocks = (struct gpu_clocks){.leash = in[1], .guard = guard};
+    *answers = out[0];
+    if (status == 0)
+        return true;
+    close(in[1]);
+    close(out[0]);
+    clocks->leash = -1;
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                "cannot start what gives the clocks back: %s", g_strerror(status));
+    return false;
+}
+
+bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
+                     const struct device_identity *identity, int mhz, int hold, GError **error)
+{
+    g_autofree char *number = g_strdup_printf("%d", (int)vendor);
+    g_autofree char *wish = g_strdup_printf("%d", mhz);
+    const char *const argv[] = {
+        "skipjack", CHILD_COMMAND, GPU_CLOCKS_ROLE, number, identity->uuid, identity->address,
+        wish,       NULL};
+    char text[ANSWER_MAX];
+    int answers;
+
+    *clocks = (struct gpu_clocks){.leash = -1};
+    if (!start_guard(clocks, (char *const *)(uintptr_t)argv, hold, &answers, error))
+        return false;
+    hear(answers, text);
+    close(answers);
+    if (strcmp(text, LOCKED) == 0)
+        return true;
+    close(clocks->leash); /* one that hangs gives back when it goes on */
+    clocks->leash = -1;
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "%s",
+                *text ? text : "the driver did not answer");
+    return false;
+}
+
+void gpu_clocks_release(struct gpu_clocks *clocks)
+{
+    if (clocks->leash < 0)
+        return;
+    close(clocks->leash);
+    clocks->leash = -1;
+    waitpid((pid_t)clocks->guard, NULL, 0);
+}

@@ -1,0 +1,30 @@
+/*
+ * A GPU's clocks, locked while a process measures. Whoever locks them must give them
+ * back, and the process that measures may be killed at any moment: so a guard, a
+ * process of its own, locks them, and gives them back as soon as that one is gone,
+ * however it ended. The guard inherits the hold of the GPU (gpu_place.h), so the next
+ * process measures when they are back.
+ */
+#ifndef WORKER_GPU_CLOCKS_H
+#define WORKER_GPU_CLOCKS_H
+
+#include "worker/device/device.h"
+
+struct gpu_clocks {
+    int leash; /* the guard works until it is closed; -1 for none */
+    long guard;
+};
+
+/* Locks the compute units' clock at so many MHz. hold: -1 for none. DEVICE_ERROR_UNAVAILABLE: the driver
+ * does not allow it, or its library is not here; everything is then as it was. */
+bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
+                     const struct device_identity *identity, int mhz, int hold, GError **error);
+/* Gives them back, and waits for that. */
+void gpu_clocks_release(struct gpu_clocks *clocks);
+
+/* The guard's main: what gpu_clocks_lock() gives this program behind "child clocks". Returns the exit
+ * status. */
+#define GPU_CLOCKS_ROLE "clocks"
+int gpu_clocks_guard(int argc, char **argv);
+
+#endif
