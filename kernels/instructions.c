@@ -193,9 +193,16 @@ static void count_amd_text(GHashTable *counts, const char *text)
         }
 }
 
+static void count_amd_one(gpointer counts, uint64_t at, const char *text)
+{
+    (void)at;
+    count_one(counts, "total", strlen("total"));
+    count_amd_text(counts, text);
+}
+
 /* Whether all of it could be read. */
-static bool count_amd_with(const struct llvm *llvm, void *context, const struct span *code,
-                           GHashTable *counts)
+static bool each_with(const struct llvm *llvm, void *context, const struct span *code,
+                      instruction_seen seen, gpointer data)
 {
     /* It takes the bytes as its own to change, and changes none. */
     uint8_t *bytes = (uint8_t *)(uintptr_t)code->start;
@@ -206,8 +213,7 @@ static bool count_amd_with(const struct llvm *llvm, void *context, const struct 
         size = llvm->Instruction(context, bytes + at, code->length - at, at, text, sizeof(text));
         if (size == 0)
             return false;
-        count_one(counts, "total", strlen("total"));
-        count_amd_text(counts, text);
+        seen(data, at, text);
     }
     return true;
 }
@@ -218,22 +224,32 @@ static const char *llvm_cpu(const char *arch)
     return strcmp(arch, "gfx940") == 0 || strcmp(arch, "gfx941") == 0 ? "gfx942" : arch;
 }
 
-static bool count_amd(const struct span *code, const struct target *target, GHashTable *counts)
+static bool each_amd(const struct span *code, const struct target *target, instruction_seen seen,
+                     gpointer data)
 {
     const struct llvm *llvm;
     void *context = NULL;
-    bool counted = false;
+    bool read = false;
 
     g_mutex_lock(&lock);
     llvm = llvm_open();
     if (llvm)
         context = llvm->Create(LLVM_TRIPLE, llvm_cpu(target->arch), "", NULL, 0, NULL, NULL);
     if (context) {
-        counted = count_amd_with(llvm, context, code, counts);
+        read = each_with(llvm, context, code, seen, data);
         llvm->Dispose(context);
     }
     g_mutex_unlock(&lock);
-    return counted;
+    return read;
+}
+
+bool instructions_each(GBytes *code, const char *entry, const struct target *target,
+                       instruction_seen seen, gpointer data)
+{
+    struct span bytes;
+
+    return target->vendor == VENDOR_AMD && function_find(code, entry, &bytes) &&
+           each_amd(&bytes, target, seen, data);
 }
 
 static bool count_cuda(const struct span *code, GHashTable *counts)
@@ -268,7 +284,7 @@ char *instructions_count(GBytes *code, const char *entry, const struct target *t
 
     if (target->vendor == VENDOR_CPU || !function_find(code, entry, &bytes))
         return NULL;
-    counted = target->vendor == VENDOR_AMD ? count_amd(&bytes, target, counts)
+    counted = target->vendor == VENDOR_AMD ? each_amd(&bytes, target, count_amd_one, counts)
                                            : count_cuda(&bytes, counts);
     return counted ? counts_text(counts) : NULL;
 }

@@ -9,6 +9,8 @@
 #define KERNELS_INSTRUCTIONS_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "solvers/target.h"
 
@@ -17,5 +19,11 @@
  * know, without the library, or where the object has no code of that name that can be read to its
  * end. Free with g_free(). Called from any thread. */
 char *instructions_count(GBytes *code, const char *entry, const struct target *target);
+
+/* Calls seen for each instruction of AMD's code, in order, with its place in the kernel's code and its
+ * text as LLVM writes it. False where not all of it could be read, as above. */
+typedef void (*instruction_seen)(gpointer data, uint64_t at, const char *text);
+bool instructions_each(GBytes *code, const char *entry, const struct target *target,
+                       instruction_seen seen, gpointer data);
 
 #endif

@@ -164,7 +164,7 @@ static bool build(const struct toolchain *toolchain, const struct program *progr
     if (toolchain->assemble)
         return toolchain->assemble(source->text, program->options, program->entry, target, object,
                                    error);
-    g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_TARGET,
+    g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE,
                 "%s is assembly, and the %s toolchain assembles nothing", program->file,
                 toolchain->name);
     return false;

@@ -24,7 +24,7 @@ struct program {
 };
 
 /* Compiles, assembles, or reads the object; for a GPU's it checks that it is one for the target and has
- * the entry. Fails as toolchain->compile() does; KERNELS_ERROR_TARGET when the toolchain
+ * the entry. Fails as toolchain->compile() does; KERNELS_ERROR_COMPILE also when the toolchain
  * assembles nothing, KERNELS_ERROR_OBJECT for an object that is none or is another target's,
  * KERNELS_ERROR_SOURCE for one that is not, or no longer, the one asked for. */
 bool program_build(const struct toolchain *toolchain, const struct program *program,

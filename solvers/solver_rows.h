@@ -7,6 +7,7 @@
 
 #include "solvers/solver.h"
 
+extern const struct solver solver_conv_asm_1x1;
 extern const struct solver solver_conv_cpu_blocked;
 extern const struct solver solver_conv_matrix;
 extern const struct solver solver_conv_wgmma;

@@ -25,6 +25,7 @@ const struct solver *const solver_table[] = {
     &solver_conv_cpu_blocked,
     &solver_conv_matrix,
     &solver_conv_wgmma,
+    &solver_conv_asm_1x1,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */

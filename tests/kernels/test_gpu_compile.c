@@ -111,7 +111,8 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
         const struct launch *launch = &solution->launches[i];
         g_autofree char *identity =
             g_strjoin(" ", launch->file, launch->entry, launch->options, NULL);
-        if (g_hash_table_contains(tasks, identity))
+        if (g_hash_table_contains(tasks, identity) ||
+            (program_kind_of(launch->file) == PROGRAM_ASSEMBLY && !toolchain->assemble))
             continue;
         struct task *task = g_new0(struct task, 1);
         task->launch = g_memdup2(launch, sizeof(*launch));
@@ -217,9 +218,11 @@ static void compile(gpointer data, gpointer unused)
     g_autoptr(GError) error = NULL;
     struct code_object object = {0};
     const struct kernel_source *source = kernel_source_find(task->launch->file, &error);
+    bool assembly = program_kind_of(task->launch->file) == PROGRAM_ASSEMBLY;
     (void)unused;
-    if (!source || !toolchain->compile(source->text, task->launch->options, task->launch->entry,
-                                       task->target, &object, &error))
+    if (!source || !(assembly ? toolchain->assemble : toolchain->compile)(
+                       source->text, task->launch->options, task->launch->entry, task->target,
+                       &object, &error))
         task->finding = g_strdup_printf("%s\n%s", error->message, object.log ? object.log : "");
     else
         task->finding = fault_of(&object, task);

@@ -143,7 +143,7 @@ static void what_is_missing_or_damaged_is_named(void)
     g_autoptr(GBytes) text = g_bytes_new_static("no object at all", 16);
 
     check_refused("opencl", "absent.co", "cpu-znver4_16", KERNELS_ERROR_SOURCE, "absent.co");
-    check_refused("opencl", "copy.s", "cpu-znver4_16", KERNELS_ERROR_TARGET, "assembles nothing");
+    check_refused("opencl", "copy.s", "cpu-znver4_16", KERNELS_ERROR_COMPILE, "assembles nothing");
     check_refused("opencl", "absent.s", "cpu-znver4_16", KERNELS_ERROR_SOURCE, "absent.s");
     store_object("znver4", "empty.co", nothing);
     check_refused("opencl", "empty.co", "cpu-znver4_16", KERNELS_ERROR_OBJECT, "empty");
