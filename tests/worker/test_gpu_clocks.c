@@ -68,6 +68,32 @@ static void test_who_is_killed_gives_back_too(void)
     close(hold);
 }
 
+/* A container ends with all its processes at once: whoever measures next on the GPU mends it. */
+static void test_what_a_killed_guard_left_is_given_back(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    struct gpu_clocks clocks;
+    const char *log = use_double(folder, "");
+    g_assert_false(gpu_clocks_mend(VENDOR_NVIDIA, &card, &error));
+    g_assert_true(gpu_clocks_lock(&clocks, VENDOR_NVIDIA, &card, 1410, -1, &error));
+    kill((pid_t)clocks.guard, SIGKILL);
+    gpu_clocks_release(&clocks);
+    assert_log(log, "lock 1 1410\n");
+    use_double(folder, "refused");
+    g_assert_true(gpu_clocks_mend(VENDOR_NVIDIA, &card, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    use_double(folder, "");
+    g_assert_true(gpu_clocks_mend(VENDOR_NVIDIA, &card, &error));
+    g_assert_no_error(error);
+    assert_log(log, "lock 1 1410\nreset 1\n");
+    g_assert_false(gpu_clocks_mend(VENDOR_NVIDIA, &card, &error));
+    g_assert_true(gpu_clocks_lock(&clocks, VENDOR_NVIDIA, &card, 1410, -1, &error));
+    gpu_clocks_release(&clocks);
+    g_assert_false(gpu_clocks_mend(VENDOR_NVIDIA, &card, &error));
+}
+
 static void test_a_refusal_is_told(void)
 {
     static const struct {
@@ -99,6 +125,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/gpu_clocks/what_is_locked_is_given_back", test_what_is_locked_is_given_back);
     g_test_add_func("/gpu_clocks/who_is_killed_gives_back_too", test_who_is_killed_gives_back_too);
+    g_test_add_func("/gpu_clocks/what_a_killed_guard_left_is_given_back",
+                    test_what_a_killed_guard_left_is_given_back);
     g_test_add_func("/gpu_clocks/a_refusal_is_told", test_a_refusal_is_told);
     return g_test_run();
 }

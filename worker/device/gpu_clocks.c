@@ -8,16 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "worker/device/gpu_monitor.h"
+#include "worker/device/gpu_place.h"
 #include "worker/protocol.h"
 
 #define ANSWER_MS  20000 /* for the driver */
 #define ANSWER_MAX 500
 #define LOCKED     "locked"
+#define MARK       "clocks"
 #define HELD       3 /* the hold's descriptor in the guard */
 
 extern char **environ;
@@ -43,15 +46,28 @@ static void wait_for_end(void)
 }
 
 /* Who asked is gone: what cannot be mended is for the host's log. */
-static int give_back(GpuMonitor *monitor, const char *device)
+static int give_back(GpuMonitor *monitor, const char *device, const char *mark)
 {
     g_autoptr(GError) error = NULL;
     bool given = gpu_monitor_unlock(monitor, &error);
 
-    if (!given)
+    if (given)
+        unlink(mark);
+    else
         syslog(LOG_ERR, "skipjack: the clocks of %s are still locked: %s", device, error->message);
     gpu_monitor_close(monitor);
     return given ? 0 : 1;
+}
+
+/* Made before the clocks are locked, so that there is no moment without it. One that cannot be made is
+ * missed only where the guard is killed. False where it was there or is not now. */
+static bool make_mark(const char *mark)
+{
+    int file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+    if (file >= 0)
+        close(file);
+    return file >= 0;
 }
 
 int gpu_clocks_guard(int argc, char **argv)
@@ -70,15 +86,19 @@ int gpu_clocks_guard(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     g_strlcpy(identity.uuid, argv[ARG_UUID], sizeof(identity.uuid));
     g_strlcpy(identity.address, argv[ARG_ADDRESS], sizeof(identity.address));
+    g_autofree char *mark = gpu_place_file(&identity, MARK);
+    bool marked = make_mark(mark);
     monitor = gpu_monitor_open((enum vendor)atoi(argv[ARG_VENDOR]), &identity, &error);
     if (!monitor || !gpu_monitor_lock(monitor, atoi(argv[ARG_MHZ]), &error)) {
+        if (marked)
+            unlink(mark);
         answer(error->message);
         gpu_monitor_close(monitor);
         return 1;
     }
     answer(LOCKED);
     wait_for_end();
-    return give_back(monitor, identity.uuid);
+    return give_back(monitor, identity.uuid, mark);
 }
 
 /* ---- who measures ---- */
@@ -186,4 +206,26 @@ void gpu_clocks_release(struct gpu_clocks *clocks)
     close(clocks->leash);
     clocks->leash = -1;
     waitpid((pid_t)clocks->guard, NULL, 0);
+}
+
+/* Anybody may write to that folder: a mark of another user moves nothing here. */
+static bool is_marked(const char *mark)
+{
+    struct stat status;
+
+    return lstat(mark, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+}
+
+bool gpu_clocks_mend(enum vendor vendor, const struct device_identity *identity, GError **error)
+{
+    g_autofree char *mark = gpu_place_file(identity, MARK);
+    GpuMonitor *monitor;
+
+    if (!is_marked(mark))
+        return false;
+    monitor = gpu_monitor_open(vendor, identity, error);
+    if (monitor && gpu_monitor_unlock(monitor, error))
+        unlink(mark);
+    gpu_monitor_close(monitor);
+    return true;
 }

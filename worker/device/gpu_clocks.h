@@ -21,6 +21,10 @@ bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
                      const struct device_identity *identity, int mhz, int hold, GError **error);
 /* Gives them back, and waits for that. */
 void gpu_clocks_release(struct gpu_clocks *clocks);
+/* Gives back what a guard of this user left locked that was killed itself, as the end of a whole container
+ * does: each leaves a mark beside the GPU's lock until it is done. For whoever holds the GPU. True where
+ * there was something. */
+bool gpu_clocks_mend(enum vendor vendor, const struct device_identity *identity, GError **error);
 
 /* The guard's main: what gpu_clocks_lock() gives this program behind "child clocks". Returns the exit
  * status. */

@@ -18,11 +18,16 @@
 
 /* ---- one process at a time ---- */
 
-static char *lock_path(const char *device)
+static const char *name_of(const struct device_identity *identity)
+{
+    return *identity->uuid ? identity->uuid : identity->address;
+}
+
+char *gpu_place_file(const struct device_identity *identity, const char *ending)
 {
     const char *wish = g_getenv("SKIPJACK_LOCKS");
     const char *usual = access(LOCKS, W_OK) == 0 ? LOCKS : LOCKS_ELSE;
-    g_autofree char *name = g_strdup_printf("skipjack-%s.lock", device);
+    g_autofree char *name = g_strdup_printf("skipjack-%s.%s", name_of(identity), ending);
 
     g_strdelimit(name, "/:", '_');
     return g_build_filename(wish && *wish ? wish : usual, name, NULL);
@@ -67,8 +72,8 @@ static bool lock_wait(int file, const char *device, double patience_seconds)
 int gpu_place_hold(const struct device_identity *identity, double patience_seconds, bool *held,
                    GError **error)
 {
-    const char *device = *identity->uuid ? identity->uuid : identity->address;
-    g_autofree char *path = lock_path(device);
+    const char *device = name_of(identity);
+    g_autofree char *path = gpu_place_file(identity, "lock");
     int file;
 
     *held = false;

@@ -15,6 +15,9 @@
 int gpu_place_hold(const struct device_identity *identity, double patience_seconds, bool *held,
                    GError **error);
 
+/* A file of that GPU's in the same folder, by its ending. Free with g_free(). */
+char *gpu_place_file(const struct device_identity *identity, const char *ending);
+
 /* Keeps the calling thread, and all that it starts, to the cores that are nearest to the GPU, of those
  * that it may run on. Where these are not known it stays where it is. Returns how many there are, 0 where
  * nothing was changed. */

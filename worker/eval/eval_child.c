@@ -355,6 +355,16 @@ static bool take_place(struct server *server, int index, GError **error)
     return held || !(error && *error);
 }
 
+static void mend_clocks(const struct server *server)
+{
+    const struct device_info *info = server->device->row->info(server->device);
+    g_autoptr(GError) why = NULL;
+
+    if (server->hold >= 0 && gpu_clocks_mend(info->target.vendor, &server->identity, &why))
+        fprintf(stderr, "the clocks were left locked by a worker that was killed%s%s\n",
+                why ? ", and stay so: " : ", and are given back", why ? why->message : "");
+}
+
 /* Where the owner asks for it; what the driver does not allow is told, and recorded with each round. */
 static void lock_clocks(struct server *server)
 {
@@ -388,6 +398,7 @@ static bool open_named(struct server *server, const char *name, GError **error)
     server->device = device_open(index, error);
     if (!server->device)
         return false;
+    mend_clocks(server);
     lock_clocks(server);
     return server->tells || measure_floor(server->device, &server->floor_ms, error);
 }
