@@ -167,9 +167,14 @@ static void print_foreign(const struct report *report, FILE *out)
 
 static void print_built(const struct report *report, FILE *out)
 {
+    const struct progress *progress = &report->progress;
+    g_autofree char *spent = progress_duration(progress->spent_seconds);
+    g_autofree char *left_out = enter_left_out_text(report->notes.left_out);
     report_built_print(report->built, out);
-    putc('\n', out);
-    print_work(report, out);
+    fprintf(out, "\nWork: %d jobs (%d done, %d failed), %s\n", progress->jobs, progress->done,
+            progress->failed, spent);
+    if (report->notes.left_out > 0)
+        fprintf(out, "Not planned: %s\n", left_out);
     for (guint i = 0; i < report->notes.uncovered->len; i++)
         fprintf(out, "No solver serves %s\n",
                 (const char *)g_ptr_array_index(report->notes.uncovered, i));

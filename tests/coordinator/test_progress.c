@@ -84,6 +84,25 @@ static void a_spent_budget_says_that_it_is_finishing(void)
     g_assert_true(g_str_has_prefix(over, "jobs 4 of 4"));
 }
 
+static void what_is_only_built_is_done_when_it_is_built(void)
+{
+    const struct progress p = {.jobs = 4,
+                               .done = 1,
+                               .configs_open = 8,
+                               .configs_done = 2, /* refused by building */
+                               .kernels_built = 9,
+                               .spent_seconds = 5,
+                               .build_only = true};
+    const struct progress_goal goal = {.configs = 40, .first_configs = 40};
+    const struct progress_rates rates = {.compile_seconds = 2, .eval_seconds = 1000};
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 15);
+    g_assert_cmpfloat(progress_estimate(&p, &goal, &rates, 2), ==, 30);
+    g_autofree char *text = progress_text(&p, 40, 15);
+    g_assert_cmpstr(text, ==,
+                    "about 15 s left: jobs 1 of 4, kernels 9, configs 10 of 40 built, not "
+                    "measured, worked 5 s");
+}
+
 static void durations_are_readable(void)
 {
     static const struct {
@@ -116,6 +135,8 @@ int main(int argc, char **argv)
                     kernels_move_before_the_first_config_is_measured);
     g_test_add_func("/progress/a_spent_budget_says_that_it_is_finishing",
                     a_spent_budget_says_that_it_is_finishing);
+    g_test_add_func("/progress/what_is_only_built_is_done_when_it_is_built",
+                    what_is_only_built_is_done_when_it_is_built);
     g_test_add_func("/progress/durations_are_readable", durations_are_readable);
     return g_test_run();
 }
