@@ -93,10 +93,10 @@ static void what_is_only_built_is_done_when_it_is_built(void)
                                .kernels_built = 9,
                                .spent_seconds = 5,
                                .build_only = true};
-    const struct progress_goal goal = {.configs = 40, .first_configs = 40};
-    const struct progress_rates rates = {.compile_seconds = 2, .eval_seconds = 1000};
-    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 15);
-    g_assert_cmpfloat(progress_estimate(&p, &goal, &rates, 2), ==, 30);
+    const struct progress_goal all = {.configs = 40, .first_configs = 40};
+    const struct progress_rates slow = {.compile_seconds = 2, .eval_seconds = 1000};
+    g_assert_cmpfloat(progress_eta(&p, &all), ==, 15);
+    g_assert_cmpfloat(progress_estimate(&p, &all, &slow, 2), ==, 30);
     g_autofree char *text = progress_text(&p, 40, 15);
     g_assert_cmpstr(text, ==,
                     "about 15 s left: jobs 1 of 4, kernels 9, configs 10 of 40 built, not "
