@@ -403,6 +403,8 @@ bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **er
 /* Which of the keys are known (built with code present, or failed for good: compile errors). GHashTable
  * key -> struct kernel_row * without code; free with g_hash_table_unref. */
 GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error);
+/* The same of all judges (judge.cl) for an architecture whose code is there. */
+GHashTable *store_judge_kernels(Store *store, const char *arch, GError **error);
 /* All that configs of the campaign were built from, without code and each once, by architecture, file,
  * entry and options. Those of configs that building refused are not among them. struct kernel_row *. */
 GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error);

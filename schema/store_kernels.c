@@ -106,15 +106,8 @@ static struct kernel_row *read_kernel(const json_t *object, GError **error)
     return kernel;
 }
 
-GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error)
+static GHashTable *kernels_by_key(const StoreRows *rows)
 {
-    g_autoptr(StoreJson) wanted = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(wanted, json_string(keys[i]));
-    g_autoptr(StoreRows) rows =
-        store_read(store, error, "SELECT skipjack_work.known_kernels($1)", "j", wanted);
-    if (rows == NULL)
-        return NULL;
     GHashTable *known = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
@@ -124,6 +117,23 @@ GHashTable *store_known_kernels(Store *store, const char *const *keys, int count
             g_hash_table_insert(known, kernel->key, kernel);
     }
     return known;
+}
+
+GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error)
+{
+    g_autoptr(StoreJson) wanted = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(wanted, json_string(keys[i]));
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT skipjack_work.known_kernels($1)", "j", wanted);
+    return rows != NULL ? kernels_by_key(rows) : NULL;
+}
+
+GHashTable *store_judge_kernels(Store *store, const char *arch, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT skipjack_work.judge_kernels($1)", "s", arch);
+    return rows != NULL ? kernels_by_key(rows) : NULL;
 }
 
 GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error)

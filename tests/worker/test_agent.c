@@ -212,7 +212,19 @@ static void test_cores_stay_free_beside_gpus(void)
         g_assert_cmpint(agent_build_beside(cases[i].build, cases[i].gpus), ==, cases[i].beside);
 }
 
-/* A build-only node compiles everything and measures nothing; an eval-only one does the rest. */
+/* When somebody last asked for the one kernel that verifies on devices, "" where it is not there. */
+static char *judge_used_at(Store *store)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(StoreRows) rows = store_read(
+        store, &error,
+        "SELECT coalesce(max(used_at)::text, '') FROM kernels WHERE file = 'judge.cl'", "");
+    g_assert_no_error(error);
+    return g_strdup(PQgetvalue(rows, 0, 0));
+}
+
+/* A build-only node compiles everything and measures nothing; an eval-only one does the rest, and
+ * finds there also what verifies on its device. */
 static void test_building_and_evaluating_may_be_two_nodes(void)
 {
     static const char *const build[] = {"--eval", "none", "--build", "1", NULL};
@@ -222,12 +234,18 @@ static void test_building_and_evaluating_may_be_two_nodes(void)
     g_autoptr(Store) store = scratch_store();
     struct progress progress;
     int64_t id = live_campaign(program(), problems, request);
+    g_setenv("SKIPJACK_JUDGE", "device", TRUE);
     g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
     g_assert_true(store_progress(store, id, &progress, &error));
     g_assert_cmpint(progress.built, ==, 2);
     g_assert_cmpint(progress.configs_done, ==, 0);
+    g_autofree char *built = judge_used_at(store);
     g_assert_cmpint(live_wait(live_worker(program(), eval), 60), ==, 0);
+    g_unsetenv("SKIPJACK_JUDGE");
     assert_done(store, id, 2);
+    g_autofree char *used = judge_used_at(store);
+    g_assert_cmpstr(built, !=, "");
+    g_assert_cmpstr(used, >, built);
 }
 
 static int refused_by_check(Store *store, int64_t campaign)

@@ -117,27 +117,17 @@ static void small_problem(struct problem *p)
 }
 
 /* The naive kernel with `from` in its source changed `to`; NULL for none. */
-static GBytes *build_kernel(const struct target *target, const char *from, const char *to)
+static GBytes *build_source(const struct target *target, const char *file, const char *options,
+                            const char *entry, const char *from, const char *to)
 {
     g_autoptr(GError) error = NULL;
-    struct problem p;
-    struct context context;
-    struct perf_config config = {0};
-    struct solution solution;
     struct code_object object;
-    small_problem(&p);
-    context_init(&context, target);
-    solution_init(&solution);
-    solver_solve(usual_solver(), &p, &context, &config, &solution, &error);
-    g_assert_no_error(error);
-    const struct launch *launch = &solution.launches[0];
-    const struct kernel_source *source = kernel_source_find(launch->file, &error);
+    const struct kernel_source *source = kernel_source_find(file, &error);
     g_assert_no_error(error);
     GString *text = g_string_new(source->text);
     if (from)
         g_assert_cmpint(g_string_replace(text, from, to, 0), >, 0);
-    toolchain_find("opencl")->compile(text->str, launch->options, launch->entry, target, &object,
-                                      &error);
+    toolchain_find("opencl")->compile(text->str, options, entry, target, &object, &error);
     g_assert_no_error(error);
     GBytes *code = g_bytes_ref(object.code);
     code_object_clear(&object);
@@ -145,13 +135,30 @@ static GBytes *build_kernel(const struct target *target, const char *from, const
     return code;
 }
 
+static GBytes *build_kernel(const struct target *target, const char *from, const char *to)
+{
+    g_autoptr(GError) error = NULL;
+    struct problem p;
+    struct context context;
+    struct perf_config config = {0};
+    struct solution solution;
+    small_problem(&p);
+    context_init(&context, target);
+    solution_init(&solution);
+    solver_solve(usual_solver(), &p, &context, &config, &solution, &error);
+    g_assert_no_error(error);
+    const struct launch *launch = &solution.launches[0];
+    return build_source(target, launch->file, launch->options, launch->entry, from, to);
+}
+
 static void send_kernel(struct peer *peer, const char *key, GBytes *code)
 {
     peer_send(peer, json_pack("{s:s,s:s}", "op", "kernel", "key", key), code);
 }
 
-/* A request of one config for each key, NULL-terminated; the first is the default. */
-static void send_evaluate(struct peer *peer, int id, const char *const *keys)
+/* A request of one config for each key, NULL-terminated; the first is the default. judge: the key of
+ * what verifies on the device, NULL for none. */
+static void send_judged(struct peer *peer, int id, const char *const *keys, const char *judge)
 {
     char key[PROBLEM_KEY_MAX];
     struct problem p;
@@ -161,11 +168,16 @@ static void send_evaluate(struct peer *peer, int id, const char *const *keys)
         json_array_append_new(
             configs, json_pack("{s:i,s:[],s:[s]}", "index", 10 + i, "values", "kernels", keys[i]));
     peer_send(peer,
-              json_pack("{s:s,s:i,s:s,s:s,s:o,s:i,s:o,s:i,s:f,s:f}", "op", "evaluate", "id", id,
-                        "problem", problem_key(&p, key), "solver", usual_solver()->name, "target",
-                        target_to_json(&peer->target), "seed", 5, "configs", configs, "default", 10,
-                        "best_ms", 0.0, "sample_seconds", 0.05),
+              json_pack("{s:s,s:i,s:s,s:s,s:o,s:i,s:o,s:i,s:f,s:f,s:s*}", "op", "evaluate", "id",
+                        id, "problem", problem_key(&p, key), "solver", usual_solver()->name,
+                        "target", target_to_json(&peer->target), "seed", 5, "configs", configs,
+                        "default", 10, "best_ms", 0.0, "sample_seconds", 0.05, "judge", judge),
               NULL);
+}
+
+static void send_evaluate(struct peer *peer, int id, const char *const *keys)
+{
+    send_judged(peer, id, keys, NULL);
 }
 
 struct answers {
@@ -174,8 +186,8 @@ struct answers {
     double median_ms[4];
     char *detail[4];
     double drift;
-    bool stopped;
-    char *failed;
+    bool stopped, by_device, doubted;
+    char *failed, *refusal;
 };
 
 static void answers_clear(struct answers *answers)
@@ -183,6 +195,7 @@ static void answers_clear(struct answers *answers)
     for (int i = 0; i < 4; i++)
         g_free(answers->detail[i]);
     g_free(answers->failed);
+    g_free(answers->refusal);
     *answers = (struct answers){0};
 }
 
@@ -223,6 +236,9 @@ static void take_answers(struct peer *peer, int id, struct answers *answers)
         if (g_str_equal(op, "evaluated")) {
             answers->drift = number_of(&frame, "drift");
             answers->stopped = json_is_true(json_object_get(frame.head, "stopped"));
+            answers->by_device = json_is_true(json_object_get(frame.head, "by_device"));
+            answers->doubted = json_is_true(json_object_get(frame.head, "doubted"));
+            answers->refusal = g_strdup(text_of(&frame, "refusal"));
         }
         frame_clear(&frame);
     }
@@ -293,6 +309,52 @@ static void test_bad_kernels(void)
 }
 
 /* A work-item a place further on: the first element stays unwritten, one lands behind the tensor. */
+/* The same words come of the device's comparing as of the host's, also where the device is sick. */
+static void test_judged_on_device(void)
+{
+    static const struct {
+        const char *key, *from, *to;
+        bool by_device, doubted;
+        const char *refusal;
+    } cases[] = {
+        {"judge", NULL, NULL, true, false, ""},
+        {"sick", "value[place] = sum;", "value[place] = place % 5 == 3 ? 0 : sum;", false, true,
+         "the device's reference is wrong: "},
+        {"good", NULL, NULL, false, false, "cannot find the kernel 'judge_random'"},
+        {"absent", NULL, NULL, false, false, "the kernel absent was not sent"},
+    };
+    struct peer peer;
+    g_autofree char *words = NULL;
+    if (!start_or_skip(&peer))
+        return;
+    g_autoptr(GBytes) good = build_kernel(&peer.target, NULL, NULL);
+    g_autoptr(GBytes) wrong = build_kernel(&peer.target, "ACC sum = 0;", "ACC sum = 1;");
+    send_kernel(&peer, "good", good);
+    send_kernel(&peer, "wrong", wrong);
+    for (int i = -1; i < (int)G_N_ELEMENTS(cases); i++) {
+        const char *judge = i < 0 ? NULL : cases[i].key;
+        struct answers answers;
+        if (i >= 0 && i < 2) {
+            g_autoptr(GBytes) code = build_source(&peer.target, "judge.cl", "", "judge_reference",
+                                                  cases[i].from, cases[i].to);
+            send_kernel(&peer, judge, code);
+        }
+        send_judged(&peer, 20 + i, (const char *const[]){"wrong", "good", NULL}, judge);
+        take_answers(&peer, 20 + i, &answers);
+        g_assert_cmpint(answers.failure[0], ==, FAILURE_WRONG_RESULT);
+        g_assert_true(is_timed(answers.failure[1]));
+        if (i < 0)
+            words = g_strdup(answers.detail[0]);
+        g_assert_cmpstr(answers.detail[0], ==, words);
+        g_assert_true(answers.by_device == (i >= 0 && cases[i].by_device));
+        g_assert_true(answers.doubted == (i >= 0 && cases[i].doubted));
+        if (i >= 0)
+            g_assert_true(g_str_has_prefix(answers.refusal, cases[i].refusal));
+        answers_clear(&answers);
+    }
+    g_assert_cmpint(peer_end(&peer), ==, 0);
+}
+
 static void test_out_of_bounds(void)
 {
     struct peer peer;
@@ -423,6 +485,7 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/eval_child/good_kernel_is_measured", test_good_kernel);
     g_test_add_func("/eval_child/bad_kernels_fail_each_in_its_way", test_bad_kernels);
+    g_test_add_func("/eval_child/device_may_judge_itself_and_be_doubted", test_judged_on_device);
     g_test_add_func("/eval_child/write_outside_is_found", test_out_of_bounds);
     g_test_add_func("/eval_child/crash_leaves_the_begin_behind", test_crash);
     g_test_add_func("/eval_child/foreign_target_is_refused", test_refused_requests);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "solvers/problem_key.h"
-#include "worker/agent/agent_calls.h"
+#include "worker/agent/agent_judge.h"
 #include "worker/agent/identity.h"
 
 /* Between claims while nothing is claimable: doubled from the first to the last, each drawn from the upper
@@ -436,6 +436,7 @@ static void agent_clear(struct agent *agent)
 {
     g_ptr_array_unref(agent->evaluators);
     g_hash_table_unref(agent->best_ms);
+    g_hash_table_unref(agent->judges);
     g_hash_table_unref(agent->refusals);
     g_strfreev(agent->solvers);
     identity_remove_scratch(agent->scratch);
@@ -458,6 +459,7 @@ int agent_run(const struct agent_options *options, const char *url, bool embedde
     agent.process = identity_process();
     agent.solvers = carried_solvers();
     agent.refusals = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    agent.judges = judges_new();
     agent.best_ms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     signal(SIGPIPE, SIG_IGN); /* a dying child's pipe is reported by the write */
     uv_loop_init(&agent.loop);

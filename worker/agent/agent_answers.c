@@ -165,6 +165,21 @@ static void fail_unanswered(struct eval_job *job)
                              "the eval child told no outcome");
 }
 
+/* The host verified although the device was to do it. */
+static void note_refusal(struct eval_job *job, json_t *head)
+{
+    const char *refusal = json_string_value(json_object_get(head, "refusal"));
+    struct log_about about = work_about(&job->work);
+    about.device = job->evaluator->device;
+    if (json_is_true(json_object_get(head, "doubted")))
+        eval_job_event(job, "device doubted", refusal ? refusal : "");
+    else if (refusal && *refusal)
+        log_write(LEVEL_INFO, "verified_by_host", &about, "verified on the host: %s", refusal);
+    else
+        log_write(LEVEL_DEBUG, "verified", &about, "verified on the %s",
+                  json_is_true(json_object_get(head, "by_device")) ? "device" : "host");
+}
+
 static void answer_evaluated(struct evaluator *evaluator, const struct frame *frame)
 {
     struct eval_job *job = evaluator->current;
@@ -173,6 +188,7 @@ static void answer_evaluated(struct evaluator *evaluator, const struct frame *fr
     if (!evaluator->asked)
         return;
     request_over(evaluator);
+    note_refusal(job, frame->head);
     if (drift > 0)
         job->work.round->drift = drift;
     if (!stopped && !evaluator->spoiled)
@@ -337,6 +353,7 @@ static void evaluator_died(Child *child, const struct child_death *death, void *
     evaluator->open = false;
     evaluator->spoiled = true;
     g_hash_table_remove_all(evaluator->sent);
+    evaluator->judge_sent = false;
     if (evaluator->asked)
         request_died(evaluator->current, death);
     else if (!was_open && !evaluator->stopping)

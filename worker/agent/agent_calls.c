@@ -430,6 +430,14 @@ static void kernel_free(gpointer kernel)
     kernel_row_free(kernel);
 }
 
+/* Its one key is the architecture. */
+static bool run_judges(struct lane_call *base, Store *store, GError **error)
+{
+    struct kernels_call *call = (struct kernels_call *)base;
+    call->kernels = store_judge_kernels(store, g_ptr_array_index(call->keys, 0), error);
+    return call->kernels != NULL;
+}
+
 static bool run_load(struct lane_call *base, Store *store, GError **error)
 {
     struct kernels_call *call = (struct kernels_call *)base;
@@ -486,4 +494,11 @@ void call_known(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *da
 void call_load(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data)
 {
     kernels_call_push(agent, run_load, keys, done, data);
+}
+
+void call_judges(struct agent *agent, const char *arch, kernels_fn *done, void *data)
+{
+    GPtrArray *keys = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(keys, g_strdup(arch));
+    kernels_call_push(agent, run_judges, keys, done, data);
 }

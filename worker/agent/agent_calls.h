@@ -50,5 +50,7 @@ void call_claim(struct agent *agent, enum pool pool, const char *target, int bat
 typedef void kernels_fn(void *data, GHashTable *kernels);
 void call_known(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data);
 void call_load(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data);
+/* Judges for an architecture, without code. */
+void call_judges(struct agent *agent, const char *arch, kernels_fn *done, void *data);
 
 #endif

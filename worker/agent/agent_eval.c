@@ -5,6 +5,7 @@
  */
 #include "worker/agent/agent_eval.h"
 
+#include "worker/agent/agent_judge.h"
 #include "worker/protocol.h"
 
 #define FLUSH_MS    3000
@@ -167,7 +168,7 @@ void evaluator_next(struct evaluator *evaluator)
     }
     if (eval_job_pending_count(evaluator->current) == 0)
         eval_job_finish(evaluator->current);
-    else if (!agent_has_room(evaluator->agent))
+    else if (!agent_has_room(evaluator->agent) || judge_comes(evaluator->agent, &evaluator->target))
         return;
     else if (evaluator->open && child_is_up(evaluator->child) && !evaluator->spoiled)
         eval_job_ask(evaluator->current);
@@ -226,6 +227,8 @@ void evaluator_pump(Evaluator *evaluator)
 {
     GList *at = evaluator->jobs.head;
     evaluator_claim(evaluator);
+    if (at)
+        judge_want(evaluator->agent, &evaluator->target);
     for (int i = 0; i < FETCH_AHEAD && at; i++, at = at->next)
         eval_job_fetch(at->data);
     if (evaluator->agent->state == AGENT_WORKING)

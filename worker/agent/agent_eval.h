@@ -63,7 +63,8 @@ struct evaluator {
     Twins *twins;
     int in_flight; /* config that was begun, or -1 */
     json_int_t request;
-    GHashTable *sent; /* keys the child holds */
+    GHashTable *sent; /* keys the child holds, of its job */
+    bool judge_sent;  /* it holds the target's judge, too, for good */
     uv_timer_t *flush;
 };
 

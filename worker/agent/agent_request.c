@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "solvers/problem_key.h"
+#include "worker/agent/agent_judge.h"
 #include "worker/agent/work_check.h"
 #include "worker/target_json.h"
 
@@ -190,6 +191,22 @@ static double reference_deadline(const struct eval_job *job)
     return job->slowest_seconds + 2 * problem_macs(&job->work.job->problem) / WORK_SLOWEST_FLOPS;
 }
 
+/* Has the child verify on its device where it can. */
+static void add_judge(struct evaluator *evaluator, json_t *request)
+{
+    const char *key = NULL;
+    GBytes *code = judge_code(evaluator->agent, &evaluator->target, &key);
+    if (!code)
+        return;
+    if (!evaluator->judge_sent) {
+        json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", key);
+        child_send(evaluator->child, head, code);
+        json_decref(head);
+    }
+    evaluator->judge_sent = true;
+    json_object_set_new(request, "judge", json_string(key));
+}
+
 void eval_job_ask(struct eval_job *job)
 {
     struct evaluator *evaluator = job->evaluator;
@@ -210,6 +227,7 @@ void eval_job_ask(struct eval_job *job)
                   "seed", (json_int_t)job->work.job->seed, "configs", configs, "default",
                   default_index, "best_ms", agent_best_ms(evaluator->agent, &job->work),
                   "sample_seconds", evaluator->agent->options->sample_seconds);
+    add_judge(evaluator, head);
     child_send(evaluator->child, head, NULL);
     json_decref(head);
     evaluator->asked = true;

@@ -56,6 +56,7 @@ struct agent {
     gint64 reported_us;
     gint64 began_us;     /* of the real clock */
     gint64 beaten_us;    /* when the last beat got through */
+    GHashTable *judges;  /* target id -> struct judge_code *: agent_judge.h */
     GHashTable *best_ms; /* "campaign problem" -> double *, best verified so far */
     uv_timer_t wake, poll, beat, patience, window, room;
     uv_signal_t interrupt, terminate;

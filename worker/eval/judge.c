@@ -14,7 +14,7 @@
 #define PARTS_MAX    64
 /* What the host computes besides, in about the time that the device takes for all; elements in runs
  * of consecutive ones, since each read of the device costs as much as a thousand bytes. */
-#define SAMPLE_MACS  4e6
+#define SAMPLE_MACS  2e6
 #define SAMPLE_RUN   8
 #define SAMPLE_RUNS  256
 

@@ -10,7 +10,7 @@
 #define ROTATION_BYTES    (1ll << 30) /* and this much at most */
 /* A few seconds of two cores; larger problems are compared in part. */
 #define REFERENCE_MACS    8e9
-#define REFERENCE_THREADS 2
+#define REFERENCE_THREADS 16 /* and half of the processors at most: others compile meanwhile */
 
 static const char *const role_names[TENSOR_COUNT] = {"x", "w", "y"};
 
@@ -36,7 +36,8 @@ static bool make_reference(struct workbench *bench, const double *const *dense, 
         bench->reference = reference_cache_find(cache, p, seed);
     if (bench->reference)
         return true;
-    bench->reference = reference_compute(p, dense, REFERENCE_THREADS, REFERENCE_MACS, error);
+    int threads = CLAMP((int)g_get_num_processors() / 2, 2, REFERENCE_THREADS);
+    bench->reference = reference_compute(p, dense, threads, REFERENCE_MACS, error);
     if (bench->reference && cache)
         reference_cache_add(cache, p, seed, bench->reference);
     return bench->reference != NULL;
