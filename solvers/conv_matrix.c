@@ -1,7 +1,7 @@
 /*
  * Convolutions on a GPU's matrix units: products of 16 by 8 by 16 with FP32 sums. F, B and W of 2D,
- * all tensors packed, NHWC and of one type, FP16 or BF16; groups, stride, dilation, any padding;
- * channels of a group in eights. Dynamic. NVIDIA's GPUs from sm_80 on. Terms may be split (SPLITS) into parts,
+ * all tensors packed, NHWC or NCHW and of one type, FP16 or BF16; groups, stride, dilation, any padding.
+ * Dynamic. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in eights is moved first. Terms may be split (SPLITS) into parts,
  * whose sums then lie in the workspace.
  */
 #include <stdlib.h>
@@ -18,7 +18,8 @@ enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 /* Registers of an item beside its sums, and a unit's. */
 #define REGISTERS_BESIDE 112
 #define REGISTERS_UNIT   65536
-static const char *const sources[] = {"conv_matrix.cl", "conv_matrix_sum.cl", NULL};
+static const char *const sources[] = {"conv_matrix.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
+                                      NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 3, (const int32_t[]){64, 128, 256}},
@@ -83,7 +84,7 @@ static bool items_share_loads(const struct problem *p, const struct context *con
                               const int32_t *values)
 {
     int items = warps_of(values) * WARP_ITEMS;
-    int lines = values[BLOCK_K] / CHANNELS_A_LOAD;
+    int lines = values[BLOCK_K] / MATRIX_CHANNELS_A_LOAD;
 
     (void)p;
     (void)context;
@@ -94,11 +95,11 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
                               const int32_t *values)
 {
     const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], values[BLOCK_K], 1};
-    int64_t channels = (p->direction == DIRECTION_F ? p->c : p->k) / p->groups;
 
     (void)context;
     return matrix_block_suits(p, &blocks) &&
-           (values[BLOCK_K] == 32 || p->direction == DIRECTION_W || values[BLOCK_K] <= channels);
+           (values[BLOCK_K] == 32 || p->direction != DIRECTION_B ||
+            values[BLOCK_K] <= p->k / p->groups);
 }
 
 static bool splits_suit_target(const struct problem *p, const struct context *context,
@@ -179,12 +180,12 @@ static uint64_t conv_matrix_workspace_bytes(const struct problem *p, const struc
 /* Matrix units do eight times what the others do, where blocks are filled. */
 static double conv_matrix_estimate(const struct problem *p, const struct context *context)
 {
-    const struct matrix_product product = matrix_product_of(p);
     struct perf_config config;
+    struct matrix_blocks blocks;
 
     conv_matrix_default_config(p, context, &config);
-    return 200.0 * conv_used_part(product.rows, config.values[BLOCK_M]) *
-           conv_used_part(product.columns, config.values[BLOCK_N]);
+    blocks = blocks_of(config.values);
+    return 200.0 * matrix_used_part(p, &blocks);
 }
 
 /* ---- the launch ---- */
@@ -209,7 +210,7 @@ static bool conv_matrix_solve(const struct problem *p, const struct context *con
 const struct solver solver_conv_matrix = {
     .provider = "skipjack",
     .name = "ConvMatrix",
-    .revision = 2,
+    .revision = 3,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

@@ -1,7 +1,8 @@
 /*
  * Convolutions on Hopper's matrix units, which read their operands from local memory and work beside the
- * loads (wgmma). F, B and W of 2D, all tensors packed, NHWC and of one type, FP16 or BF16; groups, stride,
- * dilation, any padding; channels of a group in eights. Dynamic. NVIDIA's sm_90 alone. Terms may be split
+ * loads (wgmma). F, B and W of 2D, all tensors packed, NHWC or NCHW and of one type, FP16 or BF16; groups,
+ * stride, dilation, any padding. Dynamic. NVIDIA's sm_90 alone. What is not NHWC with the channels of a group in
+ * eights is moved first. Terms may be split
  * (SPLITS) into parts, whose sums then lie in the workspace.
  */
 #include <string.h>
@@ -19,7 +20,8 @@ enum { BLOCK_M, BLOCK_N, STAGES, SPLITS, PARAM_COUNT };
 #define REGISTERS_BESIDE 64 /* of an item, its sums aside */
 #define STAGES_LEAST     3
 
-static const char *const sources[] = {"conv_wgmma.cl", "conv_matrix_sum.cl", NULL};
+static const char *const sources[] = {"conv_wgmma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
+                                      NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 3, (const int32_t[]){64, 128, 256}},
@@ -143,12 +145,12 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
 /* Beside ConvMatrix, whose units do half as much in the same time. */
 static double estimate(const struct problem *p, const struct context *context)
 {
-    const struct matrix_product product = matrix_product_of(p);
     struct perf_config config;
+    struct matrix_blocks blocks;
 
     default_config(p, context, &config);
-    return 300.0 * conv_used_part(product.rows, config.values[BLOCK_M]) *
-           conv_used_part(product.columns, config.values[BLOCK_N]);
+    blocks = blocks_of(config.values);
+    return 300.0 * matrix_used_part(p, &blocks);
 }
 
 static bool solve(const struct problem *p, const struct context *context,
@@ -170,7 +172,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma = {
     .provider = "skipjack",
     .name = "ConvWgmma",
-    .revision = 2,
+    .revision = 3,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

@@ -3,8 +3,10 @@
 #include <math.h>
 
 #include "solvers/conv_common.h"
+#include "solvers/matrix_transform.h"
 
-#define CHANNELS_A_LOAD   8     /* of 16 bytes */
+#define CHANNELS_A_LOAD   8 /* of 16 bytes */
+#define CHANNELS_LEAST    4
 #define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
 #define BLOCKS_MOST       0x1p24
 /* Sums of so many terms keep within half of what their last places may be off: matrix units cut what they add,
@@ -14,6 +16,8 @@
 #define STEPS_A_PART      4
 /* Workgroups that a unit gets at most where terms are split for the units' sake. */
 #define WORKGROUPS_A_UNIT 4
+/* What is left to the product of the time beside tensors that are moved. */
+#define USED_BY_MOVES     0.7
 #define SUM_ITEMS         128
 #define SUMS_AN_ITEM      4
 
@@ -35,9 +39,20 @@ static double taps_of(const struct problem *p)
     return (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
 }
 
+/* Channels of a group, in whole loads of 16 bytes. */
+static int64_t c_of(const struct problem *p)
+{
+    return matrix_transform_channels(p->c, p, MATRIX_CHANNELS_A_LOAD);
+}
+
+static int64_t k_of(const struct problem *p)
+{
+    return matrix_transform_channels(p->k, p, MATRIX_CHANNELS_A_LOAD);
+}
+
 struct matrix_product matrix_product_of(const struct problem *p)
 {
-    double c = (double)(p->c / p->groups), k = (double)(p->k / p->groups), n = (double)p->n;
+    double c = (double)c_of(p), k = (double)k_of(p), n = (double)p->n;
     double groups = (double)p->groups, y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
 
     if (p->direction == DIRECTION_F)
@@ -63,15 +78,15 @@ double matrix_workgroups(const struct problem *p, const struct matrix_blocks *bl
            product.layers;
 }
 
-/* Each filter position has its own blocks of channels; in W all terms are alike. */
+/* In B each filter position has its own blocks of channels. */
 static double all_steps(const struct problem *p, int block_k)
 {
     const struct matrix_product product = matrix_product_of(p);
-    double channels = (double)((p->direction == DIRECTION_F ? p->c : p->k) / p->groups);
+    double k = (double)k_of(p);
 
-    if (p->direction == DIRECTION_W)
+    if (p->direction != DIRECTION_B)
         return blocks_of(product.terms, block_k);
-    return product.terms / channels * blocks_of(channels, block_k);
+    return product.terms / k * blocks_of(k, block_k);
 }
 
 double matrix_steps(const struct problem *p, const struct matrix_blocks *blocks)
@@ -87,16 +102,39 @@ bool matrix_block_suits(const struct problem *p, const struct matrix_blocks *blo
            (blocks->n == MATRIX_SMALLEST || blocks->n < 2 * product.columns);
 }
 
+double matrix_used_part(const struct problem *p, const struct matrix_blocks *blocks)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    double channels = (double)p->c * (double)p->k / (double)(p->groups * p->groups);
+
+    return conv_used_part(product.rows, blocks->m) * conv_used_part(product.columns, blocks->n) *
+           channels / ((double)c_of(p) * (double)k_of(p)) *
+           (matrix_transform_bytes(p, MATRIX_CHANNELS_A_LOAD) > 0 ? USED_BY_MOVES : 1);
+}
+
 /* ---- parts ---- */
 
+/* Of the result with whole loads of channels. */
 static double result_elements(const struct problem *p)
 {
-    return (double)problem_tensor_elements(p, problem_output_role(p));
+    double c = (double)c_of(p) * (double)p->groups, k = (double)k_of(p) * (double)p->groups;
+    double n = (double)p->n;
+
+    if (p->direction == DIRECTION_F)
+        return n * k * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
+    if (p->direction == DIRECTION_B)
+        return n * c * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];
+    return k * (double)c_of(p) * taps_of(p);
 }
 
 static double split_bytes(const struct problem *p, int splits)
 {
     return splits > 1 ? splits * result_elements(p) * (double)sizeof(float) : 0;
+}
+
+static uint64_t transform_bytes(const struct problem *p)
+{
+    return matrix_transform_bytes(p, MATRIX_CHANNELS_A_LOAD);
 }
 
 static bool parts_are_short(const struct matrix_product *product, int splits)
@@ -118,7 +156,7 @@ static int least_splits(const struct problem *p)
 static bool parts_fit(const struct problem *p, const struct context *context, int splits)
 {
     return matrix_product_of(p).layers * splits <= GRID_MOST &&
-           split_bytes(p, splits) <= (double)context->workspace_limit;
+           split_bytes(p, splits) + (double)transform_bytes(p) <= (double)context->workspace_limit;
 }
 
 bool matrix_splits_suit(const struct problem *p, const struct context *context,
@@ -160,7 +198,7 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
         if (matrix_splits_suit(p, context, &parts))
             break;
     }
-    return (uint64_t)split_bytes(p, parts.splits);
+    return workspace_align((uint64_t)split_bytes(p, parts.splits)) + transform_bytes(p);
 }
 
 /* ---- what is served ---- */
@@ -174,12 +212,15 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
         if (p->type[t] != p->type[TENSOR_X])
             return false;
     }
-    *reason = "needs two dimensions and the layout NHWC";
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->layout[t] != LAYOUT_NHWC)
-            return false;
-    }
-    return true;
+    return matrix_transform_serves(p, MATRIX_CHANNELS_A_LOAD, reason);
+}
+
+/* Groups of hardly a channel would be filled up with zeros. */
+static bool groups_are_served(const struct problem *p, const char **reason)
+{
+    *reason = "needs groups of four channels and more";
+    return p->groups == 1 ||
+           (p->c / p->groups >= CHANNELS_LEAST && p->k / p->groups >= CHANNELS_LEAST);
 }
 
 static bool sizes_are_served(const struct problem *p, const struct context *context,
@@ -193,19 +234,15 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
     if (product.layers > GRID_MOST || product.rows >= INT32_MAX - 256 ||
         matrix_workgroups(p, &smallest) / product.layers > BLOCKS_MOST)
         return false;
-    *reason = "needs shorter sums, or a workspace for their parts";
+    *reason = "needs shorter sums, or a workspace for their parts and for tensors that are moved";
     return parts_are_short(&product, least) && parts_fit(p, context, least);
 }
 
 bool matrix_serves(const struct problem *p, const struct context *context, const char **reason)
 {
-    if (!conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
-        !conv_counts_fit_32_bits(p, reason))
-        return false;
-    *reason = "needs channels of a group in eights";
-    if (p->c / p->groups % CHANNELS_A_LOAD != 0 || p->k / p->groups % CHANNELS_A_LOAD != 0)
-        return false;
-    return sizes_are_served(p, context, reason);
+    return conv_is_plain(p, reason) && tensors_are_served(p, reason) &&
+           groups_are_served(p, reason) && conv_counts_fit_32_bits(p, reason) &&
+           sizes_are_served(p, context, reason);
 }
 
 /* ---- the launches ---- */
@@ -252,8 +289,8 @@ static void add_shape(const struct problem *p, struct launch *launch)
     const int64_t *planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
 
     launch_arg_int32(launch, p->n);
-    launch_arg_int32(launch, p->c / p->groups);
-    launch_arg_int32(launch, p->k / p->groups);
+    launch_arg_int32(launch, c_of(p));
+    launch_arg_int32(launch, k_of(p));
     launch_arg_int32(launch, p->groups);
     for (size_t i = 0; i < G_N_ELEMENTS(planes); i++)
         add_plane(launch, planes[i][AXIS_H], planes[i][AXIS_W]);
@@ -261,6 +298,8 @@ static void add_shape(const struct problem *p, struct launch *launch)
     add_plane(launch, h, w);
     add_divisor(launch, h * w);
     add_divisor(launch, w);
+    add_divisor(launch, c_of(p) / MATRIX_CHANNELS_A_LOAD);
+    add_divisor(launch, p->fil[AXIS_W]);
 }
 
 static void add_operands(const struct problem *p, int splits, struct launch *launch)
@@ -300,7 +339,7 @@ static void add_sum(const struct problem *p, int splits, struct solution *soluti
 {
     enum tensor_role role = problem_output_role(p);
     struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
-    int64_t count = problem_tensor_elements(p, role);
+    int64_t count = (int64_t)result_elements(p);
     const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM), 1, 1};
 
     launch_option_text(launch, "TYPE", data_type_name(p->type[role]));
@@ -317,6 +356,7 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
 {
     if (blocks->splits > 1)
         add_sum(p, blocks->splits, solution);
+    matrix_transform_solution(p, MATRIX_CHANNELS_A_LOAD, solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);
 }

@@ -1,7 +1,7 @@
 /*
  * What solvers of NVIDIA's matrix units share (conv_matrix.c, conv_wgmma.c): which problems their kernels serve (all
- * tensors packed, NHWC, of one type, FP16 or BF16, the channels of a group in eights), the matrix product
- * that such a problem is (kernels/device/matrix_nhwc.h), how its terms are split, and the launches.
+ * tensors packed, of one type, FP16 or BF16, NHWC and the channels of a group in eights; others are moved,
+ * matrix_transform.h), the matrix product that such a problem is (kernels/device/matrix_nhwc.h), how its terms are split, and the launches.
  */
 #ifndef SOLVERS_MATRIX_COMMON_H
 #define SOLVERS_MATRIX_COMMON_H
@@ -9,9 +9,10 @@
 #include "solvers/solution.h"
 #include "solvers/space.h"
 
-#define MATRIX_ELEMENT_BYTES 2
-#define MATRIX_SMALLEST      64 /* a block's rows and columns at the least */
-#define MATRIX_PLACE_BYTES   16 /* of each place that W notes, of two blocks of terms */
+#define MATRIX_ELEMENT_BYTES   2
+#define MATRIX_CHANNELS_A_LOAD 8  /* of 16 bytes */
+#define MATRIX_SMALLEST        64 /* a block's rows and columns at the least */
+#define MATRIX_PLACE_BYTES     16 /* of each place that W notes, of two blocks of terms */
 
 /* Rows, columns and terms of a layer of the grid, and layers: groups, in B also phases. */
 struct matrix_product {
@@ -29,6 +30,8 @@ struct matrix_blocks {
 
 /* No more rows and columns than twice what there is, but for the smallest. */
 bool matrix_block_suits(const struct problem *p, const struct matrix_blocks *blocks);
+/* The share of the work that is not on what is filled up or moved, roughly. */
+double matrix_used_part(const struct problem *p, const struct matrix_blocks *blocks);
 /* Workgroups of one part; and blocks of terms of the longest part. */
 double matrix_workgroups(const struct problem *p, const struct matrix_blocks *blocks);
 double matrix_steps(const struct problem *p, const struct matrix_blocks *blocks);
@@ -49,7 +52,7 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
                                 const struct matrix_blocks *largest);
 
 /* Adds to a launch that has its file and its own options: the other options, in order, all arguments and the
- * grid; and a second launch where parts are to be added up. */
+ * grid; and more launches where parts are to be added up or tensors moved. */
 void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *blocks, int items,
                           struct launch *launch);
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,

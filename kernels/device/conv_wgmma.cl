@@ -47,8 +47,8 @@ conv_wgmma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT 
     }
     for (int at = 0; at < work.steps; at++) {
         unsigned tile = tiles + at % STAGES * STAGE_BYTES;
-        u64 a_operand = operand_at(tile + warp_m / 4 * 64 * BLOCK_K * 2);
-        u64 b_operand = operand_at(tile + A_BYTES);
+        u64 a_operand = operand_at(tile + warp_m / 4 * 64 * BLOCK_K * 2, A_BY_TERM);
+        u64 b_operand = operand_at(tile + A_BYTES, B_BY_TERM);
         AWAIT_STAGES(STAGES - 3);
         show_copies();
         AWAIT_PRODUCTS(1);

@@ -88,22 +88,26 @@ struct sizes {
     int n, c, k, groups; /* c and k of a group */
     int in_h, in_w, out_h, out_w, fil_h, fil_w;
     int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
-    int period_h, period_w;           /* of the stride, in filter positions */
-    int plane_h, plane_w;             /* positions of y, or in B of a phase */
-    struct divisor by_plane, by_line; /* plane_h * plane_w, and plane_w */
+    int period_h, period_w;             /* of the stride, in filter positions */
+    int plane_h, plane_w;               /* positions of y, or in B of a phase */
+    struct divisor by_plane, by_line;   /* plane_h * plane_w, and plane_w */
+    struct divisor by_chunks, by_fil_w; /* c / 8, and fil_w */
 };
 
 #define SIZE_PARAMETERS                                                                            \
     int n, int c, int k, int groups, int in_h, int in_w, int out_h, int out_w, int fil_h,          \
         int fil_w, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h,               \
         int dilation_w, int period_h, int period_w, int plane_h, int plane_w,                      \
-        int plane_multiplier, int plane_shift, int line_multiplier, int line_shift
+        int plane_multiplier, int plane_shift, int line_multiplier, int line_shift,                \
+        int chunks_multiplier, int chunks_shift, int fil_w_multiplier, int fil_w_shift
 #define SIZES                                                                                      \
     {                                                                                              \
         n, c, k, groups, in_h, in_w, out_h, out_w, fil_h, fil_w, pad_h, pad_w, stride_h, stride_w, \
             dilation_h, dilation_w, period_h, period_w, plane_h, plane_w,                          \
             {(unsigned)plane_multiplier, (unsigned)plane_shift},                                   \
             {(unsigned)line_multiplier, (unsigned)line_shift},                                     \
+            {(unsigned)chunks_multiplier, (unsigned)chunks_shift},                                 \
+            {(unsigned)fil_w_multiplier, (unsigned)fil_w_shift},                                   \
     }
 
 struct place {
@@ -120,7 +124,8 @@ DEVICE struct place place_of(int position, const struct sizes *s)
     return place;
 }
 
-/* A block of terms: of which filter position (of the phase) and channel, or of which position in W. */
+/* A block of terms of F and B: where all terms of F begin, or of which of a phase's filter positions and which
+ * channel. */
 struct step {
     int h, w, term;
 };
@@ -130,14 +135,14 @@ struct step {
 #if defined(DIRECTION_F)
 #define SOURCE_H s->in_h
 #define SOURCE_W s->in_w
-#define TERMS    s->c
+#define CHANNELS s->c
 #define COLUMNS  s->k
 /* Moved by a filter position it is never inside. */
 #define OUTSIDE  (-0x7fffffff - 1)
 #else
 #define SOURCE_H s->out_h
 #define SOURCE_W s->out_w
-#define TERMS    s->k
+#define CHANNELS s->k
 #define COLUMNS  s->c
 #define OUTSIDE  (-1)
 #endif
@@ -199,16 +204,25 @@ DEVICE void load_rows(LOCAL_POINTER unsigned char *memory, unsigned tile,
                       const struct sizes *s, const struct taps *taps_h, const struct taps *taps_w,
                       const struct step *step, int item)
 {
-    int term = step->term + chunk_of(0, item, A_LINES, A_CHUNKS) * 8;
-    int move_h = step->h * taps_h->move, move_w = step->w * taps_w->move;
-    int move = move_h * SOURCE_W + move_w;
+    int term = step->term + chunk_of(0, item, A_LINES, A_CHUNKS) * 8, h = step->h, w = step->w;
+#if defined(DIRECTION_F)
+    int tap = quotient(term / 8, s->by_chunks);
+    int is_term = tap < s->fil_h * s->fil_w;
+    term -= tap * s->c;
+    h = quotient(tap, s->by_fil_w);
+    w = tap - h * s->fil_w;
+#else
+    int is_term = term < CHANNELS;
+#endif
+    const int move_h = h * taps_h->move, move_w = w * taps_w->move;
+    const int move = move_h * SOURCE_W + move_w;
     UNROLL for (int i = 0; i < A_LOADS; i++)
     {
         int line = line_of(i, item, A_LINES, A_CHUNKS);
         int chunk = chunk_of(i, item, A_LINES, A_CHUNKS);
         int there = (unsigned)(rows->h[i] + move_h) < (unsigned)SOURCE_H &&
-                    (unsigned)(rows->w[i] + move_w) < (unsigned)SOURCE_W && term < TERMS;
-        i64 at = (i64)(rows->at[i] + move) * (TERMS * s->groups) + term;
+                    (unsigned)(rows->w[i] + move_w) < (unsigned)SOURCE_W && is_term;
+        i64 at = (i64)(rows->at[i] + move) * (CHANNELS * s->groups) + term;
         load_chunk(memory, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS),
                    source + (there ? at : 0), there);
     }
@@ -219,45 +233,73 @@ DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned tile,
                         GLOBAL const half_bits *w, const struct sizes *s, const struct taps *taps_h,
                         const struct taps *taps_w, const struct step *step, int column, int item)
 {
-    int tap = (taps_h->first + step->h * taps_h->period) * s->fil_w + taps_w->first +
-              step->w * taps_w->period;
+    const int line_terms = s->fil_h * s->fil_w * s->c;
+#if defined(DIRECTION_F)
+    (void)taps_h;
+    (void)taps_w;
+#else
+    const int tap = (taps_h->first + step->h * taps_h->period) * s->fil_w + taps_w->first +
+                    step->w * taps_w->period;
+#endif
     UNROLL for (int i = 0; i < B_LOADS; i++)
     {
         int line = line_of(i, item, B_LINES, B_CHUNKS);
         int chunk = chunk_of(i, item, B_LINES, B_CHUNKS);
 #if defined(DIRECTION_F)
-        int k = column + line, c = step->term + chunk * 8;
+        int k = column + line, term = step->term + chunk * 8;
+        int there = k < s->k && term < line_terms;
+        i64 at = (i64)k * line_terms + term;
 #else
         int k = step->term + line, c = column + chunk * 8;
-#endif
         int there = k < s->k && c < s->c;
-        i64 at = ((i64)k * (s->fil_h * s->fil_w) + tap) * s->c + c;
+        i64 at = (i64)k * line_terms + (tap * s->c + c);
+#endif
         load_chunk(memory, tile + chunk_at(line, chunk, B_LINES, B_CHUNKS), w + (there ? at : 0),
                    there);
     }
 }
 
-/* The block of terms of that number. */
-DEVICE struct step step_at(int number, int blocks, const struct taps *w)
+/* How many blocks of terms there are. */
+DEVICE int count_steps(const struct sizes *s, const struct taps *h, const struct taps *w)
 {
-    struct step step;
-    int tap = number / blocks;
+#if defined(DIRECTION_F)
+    return (h->count * w->count * s->c + BLOCK_K - 1) / BLOCK_K;
+#else
+    return h->count * w->count * ((s->k + BLOCK_K - 1) / BLOCK_K);
+#endif
+}
+
+/* The block of terms of that number. */
+DEVICE struct step step_at(int number, const struct sizes *s, const struct taps *w)
+{
+    struct step step = {0, 0, number * BLOCK_K};
+#if defined(DIRECTION_B)
+    int blocks = (s->k + BLOCK_K - 1) / BLOCK_K, tap = number / blocks;
     step.term = (number - tap * blocks) * BLOCK_K;
     step.h = w->count > 0 ? tap / w->count : 0;
     step.w = tap - step.h * w->count;
+#else
+    (void)s;
+    (void)w;
+#endif
     return step;
 }
 
 DEVICE void advance(struct step *step, const struct sizes *s, const struct taps *w)
 {
     step->term += BLOCK_K;
-    if (step->term < TERMS)
+#if defined(DIRECTION_B)
+    if (step->term < s->k)
         return;
     step->term = 0;
     if (++step->w == w->count) {
         step->w = 0;
         step->h++;
     }
+#else
+    (void)s;
+    (void)w;
+#endif
 }
 
 #else
@@ -513,11 +555,10 @@ DEVICE void share_steps(struct work *work, int all, int splits)
         find_taps(work.phase_h, s->fil_h, s->pad_h, s->stride_h, s->dilation_h, s->period_h);      \
     const struct taps taps_w =                                                                     \
         find_taps(work.phase_w, s->fil_w, s->pad_w, s->stride_w, s->dilation_w, s->period_w);      \
-    const int blocks = (TERMS + BLOCK_K - 1) / BLOCK_K;                                            \
-    share_steps(&work, taps_h.count *taps_w.count *blocks, splits);                                \
-    step = step_at(work.first, blocks, &taps_w);                                                   \
+    share_steps(&work, count_steps(s, &taps_h, &taps_w), splits);                                  \
+    step = step_at(work.first, s, &taps_w);                                                        \
     find_rows(&rows, s, &taps_h, &taps_w, work.first_row, work.rows, item);                        \
-    a += (i64)work.group * TERMS;                                                                  \
+    a += (i64)work.group * CHANNELS;                                                               \
     b += (i64)work.group * s->k * s->fil_h * s->fil_w * s->c;
 #define PREPARE(number)
 #define BARRIER_TO_LOAD()

@@ -16,10 +16,10 @@
 #define A_TERMS_STEP (A_BY_TERM ? 16 * 128 : 16 * 2)
 #define B_TERMS_STEP (B_BY_TERM ? 16 * 128 : 16 * 2)
 
-/* An operand's place as the units take it; panels matter to operands by term alone. */
-DEVICE u64 operand_at(unsigned place)
+/* An operand's place as the units take it. One that has its terms innermost has no second panel. */
+DEVICE u64 operand_at(unsigned place, int by_term)
 {
-    return (u64)(place >> 4 & 0x3fff) | (u64)(PANEL_STEP >> 4) << 16 |
+    return (u64)(place >> 4 & 0x3fff) | (u64)(by_term ? PANEL_STEP >> 4 : 1) << 16 |
            (u64)(LINES_STEP >> 4) << 32 | (u64)PATTERN_128 << 62;
 }
 

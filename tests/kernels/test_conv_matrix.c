@@ -2,6 +2,8 @@
  * ConvMatrix and ConvWgmma run for real through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
  * edges of blocks, places in local memory, phases, parts and splits.
  */
+#include <string.h>
+
 #include "tests/support/conv_shapes.h"
 #include "tests/support/emulated_solver.h"
 #include "tests/support/pocl_leaks.h"
@@ -17,6 +19,8 @@ struct trial_case {
     bool is_long; /* of the long suite alone: PoCL needs more than a second for a kernel */
     struct perf_config config;
     struct conv_shape shapes[3];
+    struct conv_shape moved; /* whose tensors do not lie as the kernels want them */
+    enum layout layout;      /* of those */
 };
 
 /* ConvMatrix: BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS; ConvWgmma: BLOCK_M, BLOCK_N, STAGES,
@@ -26,45 +30,58 @@ static const struct trial_case cases[] = {
      DIRECTION_F,
      false,
      {7, {64, 128, 64, 32, 64, 2, 4}},
-     {{1, 72, 136, 1, 8, 9, 2, 2, 1, 1, 2}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}}},
+     {{1, 72, 136, 1, 8, 9, 2, 2, 1, 1, 2}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}},
+     {2, 22, 140, 2, 9, 11, 2, 2, 1, 1, 1},
+     LAYOUT_NCHW},
     {"ConvMatrix",
      DIRECTION_B,
      true,
      {7, {64, 64, 32, 32, 32, 3, 1}},
      {{2, 48, 80, 2, 11, 9, 3, 4, 1, 2, 1},
       {1, 72, 40, 1, 9, 10, 3, 3, 1, 1, 2},
-      {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}}},
+      {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}},
+     {2, 22, 14, 2, 5, 4, 5, 4, 3, 1, 1},
+     LAYOUT_NCHW},
     {"ConvMatrix",
      DIRECTION_W,
      false,
      {7, {64, 64, 32, 32, 32, 3, 1}},
-     {{1, 72, 72, 1, 11, 12, 3, 2, 2, 1, 2}, {2, 32, 16, 2, 11, 19, 3, 2, 1, 2, 1}}},
+     {{1, 72, 72, 1, 11, 12, 3, 2, 2, 1, 2}, {2, 32, 16, 2, 11, 19, 3, 2, 1, 2, 1}},
+     {2, 10, 14, 2, 9, 11, 2, 2, 1, 1, 1},
+     LAYOUT_NHWC},
     {"ConvWgmma",
      DIRECTION_F,
      true,
      {4, {64, 128, 4, 1}},
-     {{1, 72, 136, 1, 8, 10, 3, 2, 1, 1, 1}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}}},
+     {{1, 72, 136, 1, 8, 10, 3, 2, 1, 1, 1}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}},
+     {2, 3, 70, 1, 20, 21, 7, 7, 3, 2, 1},
+     LAYOUT_NHWC},
     {"ConvWgmma",
      DIRECTION_B,
      false,
      {4, {128, 192, 3, 2}},
      {{1, 136, 72, 1, 5, 7, 3, 4, 1, 2, 1},
       {1, 48, 16, 2, 8, 9, 4, 2, 2, 3, 2},
-      {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}}},
+      {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}},
+     {1, 70, 50, 1, 9, 10, 1, 1, 0, 1, 1},
+     LAYOUT_NCHW},
     {"ConvWgmma",
      DIRECTION_W,
      false,
      {4, {64, 128, 4, 1}},
-     {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1}, {5, 48, 16, 2, 11, 9, 3, 2, 1, 2, 2}}},
+     {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1}, {5, 48, 16, 2, 11, 9, 3, 2, 1, 2, 2}},
+     {2, 3, 64, 1, 20, 21, 5, 4, 2, 2, 1},
+     LAYOUT_NCHW},
 };
 
-static void check(const struct trial_case *row, const struct conv_shape *shape, enum data_type type)
+static void check(const struct trial_case *row, const struct conv_shape *shape, enum layout layout,
+                  enum data_type type)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(3);
     struct conv_trial trial;
     struct problem p;
 
-    conv_shape_problem(shape, row->direction, LAYOUT_NHWC, &p);
+    conv_shape_problem(shape, row->direction, layout, &p);
     for (int t = 0; t < TENSOR_COUNT; t++)
         p.type[t] = type;
     g_assert_true(problem_validate(&p, NULL));
@@ -79,19 +96,36 @@ static void products_are_right(gconstpointer data)
     const struct trial_case *row = data;
 
     for (gsize i = 0; i < G_N_ELEMENTS(row->shapes) && row->shapes[i].n > 0; i++) {
-        check(row, &row->shapes[i], TYPE_FP16);
+        check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_FP16);
         if (test_is_long())
-            check(row, &row->shapes[i], TYPE_BF16);
+            check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_BF16);
     }
+}
+
+/* NCHW, and channels that are not in eights. */
+static void tensors_are_moved(gconstpointer data)
+{
+    const struct trial_case *row = data;
+
+    check(row, &row->moved, row->layout, TYPE_FP16);
+}
+
+static void add_test(const struct trial_case *row, const char *name, GTestDataFunc test)
+{
+    g_autofree char *path =
+        g_strdup_printf("/conv_matrix/%s/%s_%c", name, row->solver, "FBW"[row->direction]);
+
+    g_test_add_data_func(path, row, test);
 }
 
 static void add_tests(void)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_autofree char *path = g_strdup_printf("/conv_matrix/products_are_right/%s_%c",
-                                                cases[i].solver, "FBW"[cases[i].direction]);
-        if (!cases[i].is_long || test_is_long())
-            g_test_add_data_func(path, &cases[i], products_are_right);
+        bool is_due = !cases[i].is_long || test_is_long();
+        if (is_due)
+            add_test(&cases[i], "products_are_right", products_are_right);
+        if (is_due && (test_is_long() || strcmp(cases[i].solver, "ConvMatrix") == 0))
+            add_test(&cases[i], "tensors_are_moved", tensors_are_moved);
     }
 }
 
