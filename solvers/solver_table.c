@@ -26,6 +26,7 @@ const struct solver *const solver_table[] = {
     &solver_conv_matrix,
     &solver_conv_wgmma,
     &solver_conv_asm_1x1,
+    &solver_conv_simt,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */

@@ -6,8 +6,15 @@
  *
  * Options: one of DIRECTION_F, DIRECTION_B and DIRECTION_W; INNER_CHANNEL, 1
  * where channels run faster than filter positions; INNER_BATCH, 1 where images
- * run faster than positions. Include tile.h and conv_shape.h before.
+ * run faster than positions; WALK_OFFSET, the type of offsets where 64 bits are
+ * more than they need. Include conv_shape.h before.
  */
+#include "digits.h"
+
+#ifndef WALK_OFFSET
+#define WALK_OFFSET i64
+#endif
+
 /* How the filter and the positions walk along an axis of b: filter position f of those that take part
  * and position p meet at origin + p * scale + f * spread, if that is from 0 to limit - 1. */
 struct walk {
@@ -66,15 +73,15 @@ DEVICE struct walk walk_along(struct conv_axis axis, int phase)
 struct walks {
     struct walk d, h, w;
     int channels, images;
-    i64 b_image, b_channel, b_d, b_h, b_w;
-    i64 filter_channel, filter_d, filter_h, filter_w;
-    i64 other_image, other_d, other_h, other_w;
+    WALK_OFFSET b_image, b_channel, b_d, b_h, b_w;
+    WALK_OFFSET filter_channel, filter_d, filter_h, filter_w;
+    WALK_OFFSET other_image, other_d, other_h, other_w;
 };
 
 /* A column or a term: where it lies in b and in the other tensor that has it, and its share of the
  * coordinates in b. */
 struct spot {
-    i64 in_b, in_other;
+    WALK_OFFSET in_b, in_other;
     int d, h, w;
 };
 

@@ -1,0 +1,380 @@
+/*
+ * Convolutions as one matrix product per group, in FP32, for units without
+ * matrices. One of DIRECTION_F, DIRECTION_B and DIRECTION_W says which:
+ *
+ *        rows (m)   columns (n)                terms (k)                  a   b   c
+ *   F    k          batch, output positions    c, filter positions        w   x   y
+ *   B    c          batch, input positions     k, filter positions        w   y   x
+ *   W    k          c, filter positions        batch, output positions    y   x   w
+ *
+ * B takes the input positions in phases, those alike modulo the stride: each
+ * meets only the filter positions that reach it. Grid: row blocks within column
+ * blocks, so that neighbouring workgroups gather the same of b; one; then groups
+ * times phases (B) or parts of the terms (W), which go to matrices of their own,
+ * c_part elements apart, for another kernel to add up.
+ *
+ * An item loads the same rows and columns for each block of terms. Tables in
+ * local memory say where they lie, and where the terms do, made a block ahead:
+ * an element is where a column's and a term's place add up, if that is inside
+ * of b.
+ *
+ * Options: those of simt.h, conv_shape.h and conv_walk.h; LOAD_A and LOAD_B, 4 to
+ * load four neighbours at once, which are there together or not, else 1; A_BY_TERM
+ * and B_BY_TERM, 1 where terms are neighbours in memory; C_BY_ROW, 1 where rows of
+ * c are. All tensors have fewer than 2^31 elements.
+ */
+#define WALK_OFFSET int
+#include "simt.h"
+#include "conv_shape.h"
+#include "conv_walk.h"
+
+/* ---- how items share what is loaded ---- */
+
+/* Items along what lies side by side in memory: eight terms, or as many as leave a line for each item;
+ * or a line's rows or columns. The others are beside them, and all go on by steps. */
+#define LEAST(x, y) ((x) < (y) ? (x) : (y))
+#define MOST(x, y) ((x) > (y) ? (x) : (y))
+#define ACROSS(by_term, load, block)                                                               \
+    ((by_term) ? MOST(8 / (load), THREADS / (block)) : LEAST((block) / (load), THREADS))
+#define LINE_STEP(by_term, load, across) ((by_term) ? THREADS / (across) : (across) * (load))
+#define TERM_STEP(by_term, load, across) ((by_term) ? (across) * (load) : THREADS / (across))
+
+enum {
+    A_ACROSS = ACROSS(A_BY_TERM, LOAD_A, BLOCK_M),
+    A_LINE_STEP = LINE_STEP(A_BY_TERM, LOAD_A, A_ACROSS),
+    A_TERM_STEP = TERM_STEP(A_BY_TERM, LOAD_A, A_ACROSS),
+    A_LINES = BLOCK_M / A_LINE_STEP,
+    A_TERMS = BLOCK_K / A_TERM_STEP,
+    B_ACROSS = ACROSS(B_BY_TERM, LOAD_B, BLOCK_N),
+    B_LINE_STEP = LINE_STEP(B_BY_TERM, LOAD_B, B_ACROSS),
+    B_TERM_STEP = TERM_STEP(B_BY_TERM, LOAD_B, B_ACROSS),
+    B_LINES = BLOCK_N / B_LINE_STEP,
+    B_TERMS = BLOCK_K / B_TERM_STEP,
+    UNROLL_A_LINES = UNROLLED(A_LINES),
+    UNROLL_A_TERMS = UNROLLED(A_TERMS),
+    UNROLL_B_LINES = UNROLLED(B_LINES),
+    UNROLL_B_TERMS = UNROLLED(B_TERMS),
+    UNROLL_TABLE = 1,
+};
+
+#define A_LINE ((A_BY_TERM ? ITEM / A_ACROSS : ITEM % A_ACROSS * LOAD_A))
+#define A_TERM ((A_BY_TERM ? ITEM % A_ACROSS * LOAD_A : ITEM / A_ACROSS))
+#define B_LINE ((B_BY_TERM ? ITEM / B_ACROSS : ITEM % B_ACROSS * LOAD_B))
+#define B_TERM ((B_BY_TERM ? ITEM % B_ACROSS * LOAD_B : ITEM / B_ACROSS))
+
+/* Four terms of a line are stored one by one, so they come through registers. */
+#define A_COPIES (ASYNC && !(A_BY_TERM && LOAD_A == 4))
+#define B_COPIES (ASYNC && !(B_BY_TERM && LOAD_B == 4))
+
+/* ---- the table of terms ---- */
+
+#if defined(__OPENCL_VERSION__)
+struct term {
+#else
+struct __attribute__((aligned(16))) term {
+#endif
+    int in_b, in_a, h, w; /* in_a: -1 past the end */
+};
+
+/* What no sum with a coordinate brings back inside. Columns past the end have it along one axis and
+ * terms along another: two of them would add up to 0. */
+#define OUTSIDE ((int)0x80000000u)
+
+/* Writes a block's terms, of which `left` are left, and moves their places on to the next block's. Places,
+ * and behind them how far a block is, wait in local memory: few items ever look at them. */
+DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
+                        LOCAL_POINTER struct tile_place *places, int left)
+{
+#pragma unroll UNROLL_TABLE
+    for (int i = ITEM; i < BLOCK_K; i += THREADS) {
+        struct tile_place place = places[i];
+        struct spot spot = term_spot(walks, place);
+        struct term term = {spot.in_b, spot.in_other, spot.h, spot.w};
+        if (i >= left) {
+            term.in_a = -1;
+            term.h = OUTSIDE;
+        }
+        terms[i] = term;
+        places[i] = place_add(term_digits(walks), place, places[BLOCK_K]);
+    }
+}
+
+/* ---- loading ---- */
+
+/* What an item loads for each block: where its first row and column lie, and the elements on their way. */
+struct loads {
+    int row;
+    struct term column;
+    int limit_h, limit_w;
+#if !A_COPIES
+    struct quad a[LOAD_A == 4 ? A_TERMS * A_LINES : (A_TERMS * A_LINES + 3) / 4];
+    unsigned int a_there; /* a bit for each of them */
+#endif
+#if !B_COPIES
+    struct quad b[LOAD_B == 4 ? B_TERMS * B_LINES : (B_TERMS * B_LINES + 3) / 4];
+    unsigned int b_there;
+#endif
+};
+
+/* Elements that are there. On NVIDIA's a load that is not done leaves zeros; elsewhere loads that depend
+ * on a branch would wait for one another, so the first element is read and, once it has come, put away. */
+#if defined(__OPENCL_VERSION__) || defined(__HIP__)
+#define PUT_AWAY 1
+#define LOAD_AT(from, at, there, none) ((from)[(there) ? (at) : 0])
+#define QUAD_AT(from, at, there, none)                                                             \
+    (*(GLOBAL const struct quad *)((from) + ((there) ? (at) : 0)))
+#else
+#define PUT_AWAY 0
+#define LOAD_AT(from, at, there, none) ((there) ? (from)[at] : (none))
+#define QUAD_AT(from, at, there, none)                                                             \
+    ((there) ? *(GLOBAL const struct quad *)((from) + (at)) : (none))
+#endif
+
+/* Whether the element of that number is kept. */
+DEVICE int is_kept(unsigned int there, int number)
+{
+    return !PUT_AWAY || (there >> number & 1u) != 0;
+}
+
+DEVICE void load_a(struct loads *loads, GLOBAL const float *a, LOCAL_POINTER float *tile,
+                   LOCAL_POINTER const struct term *terms, LOCAL_POINTER const int *rows)
+{
+#if !A_COPIES
+    const struct quad none = {{0, 0, 0, 0}};
+    loads->a_there = 0;
+#endif
+#pragma unroll UNROLL_A_TERMS
+    for (int j = 0; j < A_TERMS; j++) {
+        int term = A_TERM + j * A_TERM_STEP, in_a = terms[term].in_a, there = in_a >= 0;
+#pragma unroll UNROLL_A_LINES
+        for (int i = 0; i < A_LINES; i++) {
+            int at = (A_LINES > 1 ? rows[A_LINE + i * A_LINE_STEP] : loads->row) + in_a;
+#if A_COPIES
+            LOCAL_POINTER float *to = tile + term * PITCH(BLOCK_M) + A_LINE + i * A_LINE_STEP;
+            if (LOAD_A == 4)
+                copy_quad(to, a + (there ? at : 0), there);
+            else
+                copy_one(to, a + (there ? at : 0), there);
+#else
+            int number = j * A_LINES + i;
+            loads->a_there |= (unsigned int)there << number;
+            if (LOAD_A == 4)
+                loads->a[number] = QUAD_AT(a, at, there, none);
+            else
+                loads->a[number / 4].lane[number % 4] = LOAD_AT(a, at, there, 0.0f);
+#endif
+        }
+    }
+}
+
+DEVICE void load_b(struct loads *loads, GLOBAL const float *b, LOCAL_POINTER float *tile,
+                   LOCAL_POINTER const struct term *terms,
+                   LOCAL_POINTER const struct term *columns)
+{
+#if !B_COPIES
+    const struct quad none = {{0, 0, 0, 0}};
+    loads->b_there = 0;
+#endif
+#pragma unroll UNROLL_B_TERMS
+    for (int j = 0; j < B_TERMS; j++) {
+        int number_of_term = B_TERM + j * B_TERM_STEP;
+        struct term term = terms[number_of_term];
+#pragma unroll UNROLL_B_LINES
+        for (int i = 0; i < B_LINES; i++) {
+            struct term column = B_LINES > 1 ? columns[B_LINE + i * B_LINE_STEP] : loads->column;
+            int there =
+                ((unsigned int)column.h + (unsigned int)term.h < (unsigned int)loads->limit_h) &
+                ((unsigned int)column.w + (unsigned int)term.w < (unsigned int)loads->limit_w);
+            int at = column.in_b + term.in_b;
+#if B_COPIES
+            LOCAL_POINTER float *to =
+                tile + number_of_term * PITCH(BLOCK_N) + B_LINE + i * B_LINE_STEP;
+            if (LOAD_B == 4)
+                copy_quad(to, b + (there ? at : 0), there);
+            else
+                copy_one(to, b + (there ? at : 0), there);
+#else
+            int number = j * B_LINES + i;
+            loads->b_there |= (unsigned int)there << number;
+            if (LOAD_B == 4)
+                loads->b[number] = QUAD_AT(b, at, there, none);
+            else
+                loads->b[number / 4].lane[number % 4] = LOAD_AT(b, at, there, 0.0f);
+#endif
+        }
+    }
+}
+
+DEVICE void settle_quad(LOCAL_POINTER float *tile, int by_term, int pitch, int term, int line,
+                        struct quad quad, int kept)
+{
+#pragma unroll UNROLL_QUAD
+    for (int i = 0; i < 4; i++)
+        quad.lane[i] = kept ? quad.lane[i] : 0;
+    if (by_term) {
+#pragma unroll UNROLL_QUAD
+        for (int i = 0; i < 4; i++)
+            tile[(term + i) * pitch + line] = quad.lane[i];
+    } else {
+        *(LOCAL_POINTER struct quad *)(tile + term * pitch + line) = quad;
+    }
+}
+
+/* What came through registers goes into local memory. */
+DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
+                   LOCAL_POINTER float *b_tile)
+{
+#if !A_COPIES
+#pragma unroll UNROLL_A_TERMS
+    for (int j = 0; j < A_TERMS; j++) {
+#pragma unroll UNROLL_A_LINES
+        for (int i = 0; i < A_LINES; i++) {
+            int number = j * A_LINES + i;
+            int term = A_TERM + j * A_TERM_STEP, line = A_LINE + i * A_LINE_STEP;
+            if (LOAD_A == 4)
+                settle_quad(a_tile, A_BY_TERM, PITCH(BLOCK_M), term, line,
+                            loads->a[number], is_kept(loads->a_there, number));
+            else
+                a_tile[term * PITCH(BLOCK_M) + line] = is_kept(loads->a_there, number)
+                                                                     ? loads->a[number / 4].lane[number % 4]
+                                                                     : 0;
+        }
+    }
+#endif
+#if !B_COPIES
+#pragma unroll UNROLL_B_TERMS
+    for (int j = 0; j < B_TERMS; j++) {
+#pragma unroll UNROLL_B_LINES
+        for (int i = 0; i < B_LINES; i++) {
+            int number = j * B_LINES + i;
+            int term = B_TERM + j * B_TERM_STEP, line = B_LINE + i * B_LINE_STEP;
+            if (LOAD_B == 4)
+                settle_quad(b_tile, B_BY_TERM, PITCH(BLOCK_N), term, line,
+                            loads->b[number], is_kept(loads->b_there, number));
+            else
+                b_tile[term * PITCH(BLOCK_N) + line] = is_kept(loads->b_there, number)
+                                                                     ? loads->b[number / 4].lane[number % 4]
+                                                                     : 0;
+        }
+    }
+#endif
+}
+
+/* ---- the product ---- */
+
+/* What of the arguments is what in each direction. STRIDES are those of b, of the filter and of the
+ * positions beside b, as struct walks has them; the others are steps and starts in a, b and c. */
+#if defined(DIRECTION_B)
+#define STRIDES                                                                                    \
+    y_n, y_k, 0, y_h, y_w, w_k, 0, h.filter_step *w_h, w.filter_step *w_w, x_n, 0,                 \
+        shape.h.stride *x_h, shape.w.stride *x_w
+#define CHANNELS shape.k
+#define ROWS shape.c
+#define A_ROW w_c
+#define C_ROW x_c
+#define A_GROUP (shape.k * w_k)
+#define B_GROUP (shape.k * y_k)
+#define C_GROUP (shape.c * x_c)
+#define A_FIRST (h.first_filter * w_h + w.first_filter * w_w)
+#define C_FIRST (phase_h * x_h + phase_w * x_w)
+#else
+#define STRIDES x_n, x_c, 0, x_h, x_w, w_c, 0, w_h, w_w, y_n, 0, y_h, y_w
+#define CHANNELS shape.c
+#define ROWS shape.k
+#define B_GROUP (shape.c * x_c)
+#define A_FIRST 0
+#if defined(DIRECTION_F)
+#define A_ROW w_k
+#define C_ROW y_k
+#define C_FIRST 0
+#else
+#define A_ROW y_k
+#define C_ROW w_k
+#define C_FIRST (part * c_part)
+#endif
+#define A_GROUP (shape.k * A_ROW)
+#define C_GROUP (shape.k * C_ROW)
+#endif
+
+SIMT_KERNEL
+conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL float *RESTRICT c,
+          int x_n, int x_c, int x_h, int x_w, int w_k, int w_c, int w_h, int w_w, int y_n, int y_k,
+          int y_h, int y_w, SHAPE_PARAMETERS, int row_blocks, int k_part, i64 c_part, int c_quads)
+{
+    LOCAL_ARRAY struct quad a_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_M)];
+    LOCAL_ARRAY struct quad b_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_N)];
+    LOCAL_ARRAY struct term terms[2 * BLOCK_K];
+    LOCAL_ARRAY struct tile_place places[BLOCK_K + 1];
+    LOCAL_ARRAY struct term spots[BLOCK_N];
+    LOCAL_ARRAY int a_row[BLOCK_M], c_row[BLOCK_M], c_column[BLOCK_N];
+    float sums[TILE_M][TILE_N];
+    struct loads loads;
+    struct conv_shape shape = CONV_SHAPE;
+    int first_m = (int)GROUP_ID(0) % row_blocks * BLOCK_M;
+    int first_n = (int)GROUP_ID(0) / row_blocks * BLOCK_N;
+    int group = (int)GROUP_ID(2) % shape.groups, layer = (int)GROUP_ID(2) / shape.groups;
+#if defined(DIRECTION_B)
+    int phases_w = phases_of(shape.w), part = 0;
+    int phase_h = layer / phases_w, phase_w = layer % phases_w;
+#else
+    int phase_h = 0, phase_w = 0, part = layer;
+#endif
+    struct walk d = walk_along(shape.d, 0), h = walk_along(shape.h, phase_h);
+    struct walk w = walk_along(shape.w, phase_w);
+    struct walks walks = {d, h, w, CHANNELS, shape.n, STRIDES};
+    int first_k = part * k_part, left = term_count(walks) - first_k, columns = column_count(walks);
+
+    if (first_n >= columns)
+        left = 0;
+    left = left < k_part ? left : k_part;
+    a += (i64)group * A_GROUP + A_FIRST;
+    b += (i64)group * B_GROUP;
+
+#pragma unroll UNROLL_TABLE
+    for (int i = ITEM; i < BLOCK_M; i += THREADS) {
+        int is_there = first_m + i < ROWS;
+        a_row[i] = is_there ? (first_m + i) * A_ROW : 0;
+        c_row[i] = is_there ? (first_m + i) * C_ROW : -1;
+    }
+#pragma unroll UNROLL_TABLE
+    for (int i = ITEM; i < BLOCK_N; i += THREADS) {
+        struct spot spot = column_spot(walks, tile_split(column_digits(walks), first_n + i));
+        struct term column = {spot.in_b, 0, spot.h, first_n + i < columns ? spot.w : OUTSIDE};
+        spots[i] = column;
+        c_column[i] = first_n + i < columns ? spot.in_other : -1;
+    }
+#pragma unroll UNROLL_TABLE
+    for (int i = ITEM; i <= BLOCK_K; i += THREADS)
+        places[i] = tile_split(term_digits(walks), i < BLOCK_K ? first_k + i : BLOCK_K);
+    BARRIER();
+    loads.limit_h = walks.h.limit;
+    loads.limit_w = walks.w.limit;
+    loads.row = a_row[A_LINE];
+    loads.column = spots[B_LINE];
+    simt_clear(sums);
+
+#define A_TILE(stage) (a_tiles + (stage) * (BLOCK_K * PITCH_QUADS(BLOCK_M)))
+#define B_TILE(stage) (b_tiles + (stage) * (BLOCK_K * PITCH_QUADS(BLOCK_N)))
+#define FLOATS(tile) ((LOCAL_POINTER float *)(tile))
+#define TERMS(block) (terms + (block) % 2 * BLOCK_K)
+    /* First comes the table alone, then the blocks that lie ahead of the first that is multiplied. */
+#pragma unroll UNROLL_TABLE
+    for (int ahead = -1; (ahead - (STAGES - 1)) * BLOCK_K < left; ahead++) {
+        int stage = (ahead + 1) % STAGES, next = (ahead + STAGES) % STAGES;
+        COPIES_AWAIT(STAGES - 2);
+        BARRIER();
+        if (ahead >= 0) {
+            load_a(&loads, a, FLOATS(A_TILE(next)), TERMS(ahead), a_row);
+            load_b(&loads, b, FLOATS(B_TILE(next)), TERMS(ahead), spots);
+        }
+        COPIES_END();
+        write_terms(walks, TERMS(ahead + 1), places, left - (ahead + 1) * BLOCK_K);
+        if (ahead >= STAGES - 1)
+            simt_multiply(A_TILE(stage), B_TILE(stage), sums);
+        if (ahead >= 0)
+            settle(&loads, FLOATS(A_TILE(next)), FLOATS(B_TILE(next)));
+    }
+    COPIES_AWAIT(0);
+    c += (i64)group * C_GROUP + C_FIRST;
+    simt_store(c, c_row, c_column, c_quads, sums);
+}

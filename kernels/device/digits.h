@@ -1,0 +1,43 @@
+/*
+ * Flat indices of up to four axes, the last running fastest, taken apart into
+ * places along each.
+ */
+#include "dialect.h"
+
+/* An index of a dimension that is spread over up to four axes, the last running fastest: how many
+ * there are of each but the first. */
+struct tile_digits {
+    int second, third, fourth;
+};
+
+struct tile_place {
+    int at[4];
+};
+
+DEVICE struct tile_place tile_split(struct tile_digits digits, int index)
+{
+    struct tile_place place;
+    place.at[3] = index % digits.fourth;
+    index /= digits.fourth;
+    place.at[2] = index % digits.third;
+    index /= digits.third;
+    place.at[1] = index % digits.second;
+    place.at[0] = index / digits.second;
+    return place;
+}
+
+/* The place that follows. */
+DEVICE struct tile_place tile_step(struct tile_digits digits, struct tile_place place)
+{
+    if (++place.at[3] < digits.fourth)
+        return place;
+    place.at[3] = 0;
+    if (++place.at[2] < digits.third)
+        return place;
+    place.at[2] = 0;
+    if (++place.at[1] < digits.second)
+        return place;
+    place.at[1] = 0;
+    place.at[0]++;
+    return place;
+}

@@ -1,0 +1,523 @@
+/*
+ * Convolutions as one matrix product per group on a GPU's plain units, as fast as these get: F, B and W
+ * of 2D, all tensors packed, FP32 and of one layout, NCHW or NHWC; groups, stride, dilation, any padding.
+ * Dynamic. B of strides goes by phases, without products with zeros. W may split its long sums
+ * (SPLITS), whose parts then lie in the workspace.
+ *
+ * LOAD_A and LOAD_B are how many neighbours an item loads at once, ASYNC whether elements go into local
+ * memory beside its own work (NVIDIA's from sm_80 on), STAGES how many blocks of terms are there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "solvers/conv_common.h"
+#include "solvers/gemm.h"
+#include "solvers/solver_rows.h"
+#include "solvers/tile_space.h"
+
+enum {
+    BLOCK_M,
+    BLOCK_N,
+    TILE_ROWS,
+    TILE_COLUMNS,
+    BLOCK_K,
+    LOAD_A,
+    LOAD_B,
+    ASYNC,
+    STAGES,
+    SPLITS,
+    PARAM_COUNT
+};
+
+#define GRID_MOST     65535 /* what a grid's third axis has on every GPU */
+#define LOCAL_MOST    (48 * 1024)
+/* A block's rows and columns at the least. */
+#define LEAST_ROWS    32
+#define LEAST_COLUMNS 64
+/* Tensors whose offsets fit 32 bits, also a little past their ends. */
+#define ELEMENTS_MOST ((INT64_C(1) << 31) - (1 << 24))
+/* A line of a block in local memory is so much longer. */
+#define PAD           4
+/* Bytes of the kernel's tables: a term's, two of 16 and its place, of which there is one more; a row's two
+ * offsets; a column's offset and spot. */
+#define TERM_BYTES    48
+#define ROW_BYTES     8
+#define COLUMN_BYTES  20
+/* A block that an item loads is marked by the bits of a word. */
+#define LOADS_MOST    32
+
+static const char *const sources[] = {"conv_simt.cl", "conv_sum_splits.cl", NULL};
+
+static const struct space_param params[PARAM_COUNT] = {
+    {"BLOCK_M", 4, (const int32_t[]){32, 64, 128, 256}},
+    {"BLOCK_N", 3, (const int32_t[]){64, 128, 256}},
+    {"TILE_M", 3, (const int32_t[]){4, 8, 16}},
+    {"TILE_N", 3, (const int32_t[]){4, 8, 16}},
+    {"BLOCK_K", 2, (const int32_t[]){8, 16}},
+    {"LOAD_A", 2, (const int32_t[]){1, 4}},
+    {"LOAD_B", 2, (const int32_t[]){1, 4}},
+    {"ASYNC", 2, (const int32_t[]){0, 1}},
+    {"STAGES", 3, (const int32_t[]){2, 3, 4}},
+    {"SPLITS", 7, (const int32_t[]){1, 2, 4, 8, 16, 32, 64}},
+};
+
+/* ---- the product ---- */
+
+static bool is_nhwc(const struct problem *p)
+{
+    return p->layout[TENSOR_X] == LAYOUT_NHWC;
+}
+
+static int64_t taps_of(const struct problem *p)
+{
+    return p->fil[AXIS_H] * p->fil[AXIS_W];
+}
+
+/* Groups, and each group's phases of input positions; the columns are those of the fullest: the first. */
+static struct tile_product product_of(const struct problem *p)
+{
+    struct tile_product product = {.layers = (double)p->groups};
+
+    conv_gemm_sizes(p, &product.m, &product.n, &product.k);
+    if (p->direction == DIRECTION_W)
+        product.part_bytes = gemm_part_bytes(p);
+    if (p->direction != DIRECTION_B)
+        return product;
+    product.n = (double)p->n;
+    for (int a = AXIS_H; a <= AXIS_W; a++) {
+        product.n *= (double)((p->in[a] - 1) / p->stride[a] + 1);
+        product.layers *= (double)MIN(p->stride[a], p->in[a]);
+    }
+    return product;
+}
+
+static int items_of(const int32_t *values)
+{
+    return values[BLOCK_M] / values[TILE_ROWS] * (values[BLOCK_N] / values[TILE_COLUMNS]);
+}
+
+static double blocks_of(double count, int32_t block)
+{
+    return (double)conv_divide_up((int64_t)count, block);
+}
+
+static double workgroups_of(const struct tile_product *product, const int32_t *values)
+{
+    return blocks_of(product->m, values[BLOCK_M]) * blocks_of(product->n, values[BLOCK_N]) *
+           product->layers;
+}
+
+/* ---- how operands lie ---- */
+
+/* A 1x1 filter that moves over positions as they lie, and rows of positions in fours. */
+static bool positions_are_plain(const struct problem *p, bool any_stride)
+{
+    bool stride_1 = p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1;
+
+    return taps_of(p) == 1 && p->pad[AXIS_H] == 0 && p->pad[AXIS_W] == 0 &&
+           (stride_1 || any_stride) && p->out[AXIS_H] * p->out[AXIS_W] % 4 == 0;
+}
+
+/* Whether four neighbours of a lie at a multiple of four and are there together. */
+static bool a_has_quads(const struct problem *p)
+{
+    int64_t c = p->c / p->groups, k = p->k / p->groups;
+
+    switch (p->direction) {
+    case DIRECTION_F: return c * taps_of(p) % 4 == 0;
+    case DIRECTION_B: return c % 4 == 0 && (is_nhwc(p) || taps_of(p) == 1);
+    default: return is_nhwc(p) ? k % 4 == 0 : p->out[AXIS_H] * p->out[AXIS_W] % 4 == 0;
+    }
+}
+
+/* The same of b: in NHWC neighbours are channels, in NCHW positions. */
+static bool b_has_quads(const struct problem *p)
+{
+    bool backward = p->direction == DIRECTION_B;
+
+    if (is_nhwc(p))
+        return (backward ? p->k : p->c) / p->groups % 4 == 0;
+    return positions_are_plain(p, backward);
+}
+
+/* The same of c, or of the parts of w, which lie as NCHW does. */
+static bool c_has_quads(const struct problem *p, bool is_split)
+{
+    int64_t c = p->c / p->groups, k = p->k / p->groups;
+
+    switch (p->direction) {
+    case DIRECTION_F: return (is_nhwc(p) ? k : p->out[AXIS_H] * p->out[AXIS_W]) % 4 == 0;
+    case DIRECTION_B:
+        return is_nhwc(p) ? c % 4 == 0
+                          : p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1 &&
+                                p->in[AXIS_H] * p->in[AXIS_W] % 4 == 0;
+    default: return c * taps_of(p) % 4 == 0 && !(is_split && is_nhwc(p) && taps_of(p) > 1);
+    }
+}
+
+/* Whether neighbours in memory are terms, in a and in b. By layout and config alone, so that one
+ * binary serves all shapes; rows of a 1x1 filter of B are neighbours where they come in fours. */
+static bool a_is_by_term(const struct problem *p, const int32_t *values)
+{
+    if (is_nhwc(p))
+        return p->direction == DIRECTION_F;
+    return p->direction != DIRECTION_B || values[LOAD_A] == 1;
+}
+
+static bool b_is_by_term(const struct problem *p)
+{
+    return is_nhwc(p) == (p->direction != DIRECTION_W);
+}
+
+/* ---- the space ---- */
+
+/* Waves are of four by eight items. */
+static bool items_suit_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    int across = values[BLOCK_N] / values[TILE_COLUMNS], down = values[BLOCK_M] / values[TILE_ROWS];
+
+    (void)p;
+    return down % 4 == 0 && across % 8 == 0 && items_of(values) >= 64 &&
+           items_of(values) <= MIN(256, context->target->max_workgroup);
+}
+
+/* A term's products are to be many for what is read of it, and their sums to leave registers. */
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    int sums = values[TILE_ROWS] * values[TILE_COLUMNS];
+
+    (void)p;
+    (void)context;
+    return sums >= 32 && sums <= 128;
+}
+
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    (void)context;
+    return (values[BLOCK_M] == LEAST_ROWS || values[BLOCK_M] < 2 * product.m) &&
+           (values[BLOCK_N] == LEAST_COLUMNS || values[BLOCK_N] < 2 * product.n);
+}
+
+static bool blocks_fit_grid(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    (void)context;
+    return workgroups_of(&product, values) / product.layers * items_of(values) <= UINT32_MAX / 2;
+}
+
+/* The kernel's items along an operand's neighbours and beside them, ACROSS() and so on. */
+static bool items_share(bool by_term, int32_t load, int32_t block, int32_t terms, int items)
+{
+    int across = by_term ? MAX(8 / load, items / block) : MIN(block / load, items);
+    int beside = items / across;
+
+    if (block * terms / (load * items) < 1 || block * terms / (load * items) > LOADS_MOST)
+        return false;
+    return by_term ? across * load <= terms && block % beside == 0
+                   : terms % beside == 0 && block % (across * load) == 0;
+}
+
+/* Where four can be loaded at once nothing else pays, but for terms, which come one by one where they
+ * are to be copied past registers. */
+static bool load_suits(bool has_quads, bool by_term, const struct context *context, int32_t load)
+{
+    if (load == 4)
+        return has_quads;
+    return !has_quads || (by_term && context->target->vendor == VENDOR_NVIDIA);
+}
+
+static bool a_suits_items(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    return load_suits(a_has_quads(p), is_nhwc(p) || p->direction != DIRECTION_B, context,
+                      values[LOAD_A]) &&
+           items_share(a_is_by_term(p, values), values[LOAD_A], values[BLOCK_M], values[BLOCK_K],
+                       items_of(values));
+}
+
+static bool b_suits_items(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    return load_suits(b_has_quads(p), b_is_by_term(p), context, values[LOAD_B]) &&
+           items_share(b_is_by_term(p), values[LOAD_B], values[BLOCK_N], values[BLOCK_K],
+                       items_of(values));
+}
+
+/* One of the operands at least is to be copied, and none to come term by term for nothing. */
+static bool async_suits_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    bool a_by_term = a_is_by_term(p, values), b_by_term = b_is_by_term(p);
+
+    if (!values[ASYNC])
+        return (values[LOAD_A] == 4 || !a_by_term || !a_has_quads(p)) &&
+               (values[LOAD_B] == 4 || !b_by_term || !b_has_quads(p));
+    return context->target->vendor == VENDOR_NVIDIA &&
+           atoi(context->target->arch + strlen("sm_")) >= 80 &&
+           !(a_by_term && values[LOAD_A] == 4 && b_by_term && values[LOAD_B] == 4);
+}
+
+static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
+                                    const int32_t *values)
+{
+    int64_t lines = values[BLOCK_M] + values[BLOCK_N], terms = values[BLOCK_K];
+    int64_t bytes = (lines + 2 * PAD) * terms * values[STAGES] * (int64_t)sizeof(float) +
+                    (terms + 1) * TERM_BYTES + values[BLOCK_M] * ROW_BYTES +
+                    values[BLOCK_N] * COLUMN_BYTES;
+
+    (void)p;
+    return (values[STAGES] == 2 || values[ASYNC]) &&
+           bytes <= MIN(context->target->local_bytes, LOCAL_MOST);
+}
+
+/* W alone has parts: where there are too few workgroups for the units, and terms enough. */
+static bool splits_suit_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+
+    return values[SPLITS] == 1 ||
+           (tile_may_split(&product, context, values[SPLITS], values[BLOCK_K]) &&
+            workgroups_of(&product, values) * values[SPLITS] <=
+                4.0 * context->target->compute_units);
+}
+
+static const struct space_constraint constraints[] = {
+    {"items_suit_target", "workgroup size", TILE_COLUMNS + 1, items_suit_target},
+    {"sums_fit_registers", "registers", TILE_COLUMNS + 1, sums_fit_registers},
+    {"block_suits_sizes", "arithmetic", TILE_COLUMNS + 1, block_suits_sizes},
+    {"blocks_fit_grid", "work-items of a launch", TILE_COLUMNS + 1, blocks_fit_grid},
+    {"a_suits_items", "alignment", LOAD_A + 1, a_suits_items},
+    {"b_suits_items", "alignment", LOAD_B + 1, b_suits_items},
+    {"async_suits_target", "copy units", ASYNC + 1, async_suits_target},
+    {"stages_fit_local_memory", "local memory", STAGES + 1, stages_fit_local_memory},
+    {"splits_suit_target", "compute units", SPLITS + 1, splits_suit_target},
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
+
+/* ---- what it serves ---- */
+
+static bool tensors_are_served(const struct problem *p, const char **reason)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        *reason = "needs FP32 tensors";
+        if (p->type[t] != TYPE_FP32)
+            return false;
+        *reason = "needs two dimensions, and NCHW or NHWC for all tensors";
+        if (p->spatial_dim != 2 || p->layout[t] != p->layout[TENSOR_X] ||
+            (p->layout[t] != LAYOUT_NCHW && p->layout[t] != LAYOUT_NHWC))
+            return false;
+    }
+    return true;
+}
+
+static bool conv_simt_is_applicable(const struct problem *p, const struct context *context,
+                                    const char **reason)
+{
+    const int32_t least[PARAM_COUNT] = {LEAST_ROWS, LEAST_COLUMNS, 4, 8};
+
+    *reason = "needs a GPU";
+    if (context_is_cpu(context) || !conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
+        !conv_counts_fit_32_bits(p, reason))
+        return false;
+    *reason = "needs tensors of fewer than 2^31 elements";
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (problem_tensor_elements(p, (enum tensor_role)t) > ELEMENTS_MOST)
+            return false;
+    }
+    *reason = "needs fewer channels, groups and strides: a grid's axes are short";
+    return product_of(p).layers <= GRID_MOST && blocks_fit_grid(p, context, least);
+}
+
+/* ---- the default ---- */
+
+/* How much of a block's work counts: what is there of it, and how evenly units get such blocks; smaller
+ * ones read more for a product. */
+static double block_worth(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    const struct tile_product product = product_of(p);
+    int items = items_of(values);
+    double workgroups = workgroups_of(&product, values);
+    double at_once = (double)context->target->compute_units * (items <= 128 ? 4 : 2);
+    double filled = p->direction == DIRECTION_W ? 1 : conv_used_part(workgroups, (int)at_once);
+    double lines =
+        values[BLOCK_M] * values[BLOCK_N] / (double)(values[BLOCK_M] + values[BLOCK_N]) / 64;
+
+    return conv_used_part(product.m, values[BLOCK_M]) * conv_used_part(product.n, values[BLOCK_N]) *
+           (workgroups < at_once ? filled : (1 + filled) / 2) * (0.7 + 0.3 * lines);
+}
+
+static void choose_block(const struct problem *p, const struct context *context, int32_t *values)
+{
+    static const int32_t blocks[][BLOCK_K] = {
+        {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 8}, {32, 128, 8, 8}};
+    double best = 0;
+    int which = 0;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++) {
+        double worth = block_worth(p, context, blocks[i]);
+        if (blocks_fit_grid(p, context, blocks[i]) && worth > best) {
+            best = worth;
+            which = (int)i;
+        }
+    }
+    memcpy(values, blocks[which], sizeof blocks[which]);
+}
+
+static void conv_simt_default_config(const struct problem *p, const struct context *context,
+                                     struct perf_config *config)
+{
+    int32_t *values = config->values;
+
+    config->count = PARAM_COUNT;
+    choose_block(p, context, values);
+    values[BLOCK_K] = 16;
+    values[LOAD_A] = a_has_quads(p) ? 4 : 1;
+    values[LOAD_B] = b_has_quads(p) ? 4 : 1;
+    values[ASYNC] = 0;
+    values[STAGES] = 2;
+    values[SPLITS] = 1;
+    for (int32_t splits = 64; splits > 1 && values[SPLITS] == 1; splits /= 2) {
+        values[SPLITS] = splits;
+        if (!splits_suit_target(p, context, values))
+            values[SPLITS] = 1;
+    }
+}
+
+/* The most that any config has: the largest blocks leave the most to split. */
+static uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    int32_t values[PARAM_COUNT] = {256, 256, 8, 16, 8, 1, 1, 0, 2, 64};
+
+    while (values[SPLITS] > 1 && !splits_suit_target(p, context, values))
+        values[SPLITS] /= 2;
+    return gemm_split_bytes(p, values[SPLITS]);
+}
+
+/* Beside ConvImplicitGemm's 34, which reads an element at a time. */
+static double conv_simt_estimate(const struct problem *p, const struct context *context)
+{
+    const struct tile_product product = product_of(p);
+    struct perf_config config;
+
+    conv_simt_default_config(p, context, &config);
+    return 90.0 * conv_used_part(product.m, config.values[BLOCK_M]) *
+           conv_used_part(product.n, config.values[BLOCK_N]);
+}
+
+/* ---- the launch ---- */
+
+static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
+{
+    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
+                                             [DIRECTION_B] = "DIRECTION_B",
+                                             [DIRECTION_W] = "DIRECTION_W"};
+
+    for (int i = 0; i < SPLITS; i++)
+        launch_option_int(launch, params[i].name, values[i]);
+    launch_option_int(launch, "SPATIAL", 2);
+    launch_option_int(launch, "INNER_CHANNEL", is_nhwc(p));
+    launch_option_int(launch, "INNER_BATCH", 0);
+    launch_option_int(launch, "A_BY_TERM", a_is_by_term(p, values));
+    launch_option_int(launch, "B_BY_TERM", b_is_by_term(p));
+    launch_option_int(launch, "C_BY_ROW", is_nhwc(p) && p->direction != DIRECTION_W);
+    launch_option_int(launch, directions[p->direction], 1);
+    launch_sort_options(launch);
+}
+
+/* The strides n c h w; of w's parts those of a packed w of NCHW. */
+static void add_strides(const struct problem *p, enum tensor_role role, bool is_split,
+                        struct launch *launch)
+{
+    struct problem plain = *p;
+    int64_t strides[5];
+
+    if (is_split)
+        plain.layout[role] = LAYOUT_NCHW;
+    problem_packed_strides(&plain, role, strides);
+    for (int axis = 0; axis < 5; axis++) {
+        if (axis != 2)
+            launch_arg_int32(launch, strides[axis]);
+    }
+}
+
+static void add_arguments(const struct problem *p, const int32_t *values, int64_t part_terms,
+                          bool is_split, struct launch *launch)
+{
+    static const enum tensor_role operands[][3] = {
+        [DIRECTION_F] = {TENSOR_W, TENSOR_X, TENSOR_Y},
+        [DIRECTION_B] = {TENSOR_W, TENSOR_Y, TENSOR_X},
+        [DIRECTION_W] = {TENSOR_Y, TENSOR_X, TENSOR_W},
+    };
+    const enum tensor_role *roles = operands[p->direction];
+    const struct tile_product product = product_of(p);
+
+    launch_arg_tensor(launch, roles[0]);
+    launch_arg_tensor(launch, roles[1]);
+    if (is_split)
+        launch_arg_workspace(launch, 0);
+    else
+        launch_arg_tensor(launch, roles[2]);
+    add_strides(p, TENSOR_X, false, launch);
+    add_strides(p, TENSOR_W, is_split, launch);
+    add_strides(p, TENSOR_Y, false, launch);
+    conv_add_shape_args(p, launch);
+    launch_arg_int32(launch, conv_divide_up((int64_t)product.m, values[BLOCK_M]));
+    launch_arg_int32(launch, part_terms);
+    launch_arg_int64(launch, is_split ? (int64_t)(gemm_part_bytes(p) / sizeof(float)) : 0);
+    launch_arg_int32(launch, c_has_quads(p, is_split));
+}
+
+static bool conv_simt_solve(const struct problem *p, const struct context *context,
+                            const struct perf_config *config, struct solution *solution,
+                            GError **error)
+{
+    const struct tile_product product = product_of(p);
+    const int32_t *values = config->values;
+    const int64_t blocks = conv_divide_up((int64_t)product.k, values[BLOCK_K]);
+    const int64_t part_blocks = conv_divide_up(blocks, values[SPLITS]);
+    const int splits = (int)conv_divide_up(blocks, part_blocks);
+    struct launch *launch = solution_add_launch(solution, "conv_simt.cl", "conv_simt");
+    int items = items_of(values);
+
+    (void)context;
+    (void)error;
+    add_options(p, values, launch);
+    add_arguments(p, values, part_blocks * values[BLOCK_K], splits > 1, launch);
+    launch_set_grid(
+        launch,
+        (const int64_t[3]){(int64_t)(workgroups_of(&product, values) / product.layers) * items, 1,
+                           (int64_t)product.layers * splits},
+        (const int[3]){items, 1, 1});
+    if (splits > 1) {
+        gemm_add_split_sum(p, 0, splits, solution);
+        solution->workspace_bytes = gemm_split_bytes(p, splits);
+    }
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}
+
+const struct solver solver_conv_simt = {
+    .provider = "skipjack",
+    .name = "ConvSimt",
+    .revision = 1,
+    .algorithm = "ImplicitGEMM",
+    .dynamic = true,
+    .sources = sources,
+    .is_applicable = conv_simt_is_applicable,
+    .workspace_bytes = conv_simt_workspace_bytes,
+    .estimate = conv_simt_estimate,
+    .default_config = conv_simt_default_config,
+    .space = &space,
+    .solve = conv_simt_solve,
+};
