@@ -11,6 +11,8 @@
 const int claim_filters[CLAIM_FILTER_COUNT] = {1, 2, 3, 5, 7, 31};
 
 static const char *const target_ids[] = {"gfx90a68", "sm_90_132_80g", "cpu-skylake-avx512_2"};
+/* Beside them, of a vendor's other kind of matrix unit: solvers of instructions alone differ there. */
+static const char *const native_target_ids[] = {"gfx1100_48"};
 
 /* One problem to ask about, and what serving it shows. */
 struct probe {
@@ -191,13 +193,21 @@ static void ask_target(const struct solver *solver, const struct target *target,
     }
 }
 
-void solver_claims_find(const struct solver *solver, struct solver_claims *claims)
+static void ask_targets(const struct solver *solver, const char *const *ids, gsize count,
+                        struct solver_claims *claims)
 {
-    *claims = (struct solver_claims){0};
-    for (gsize i = 0; i < G_N_ELEMENTS(target_ids); i++) {
+    for (gsize i = 0; i < count; i++) {
         struct target target;
-        bool is_known = target_parse(target_ids[i], &target, NULL);
+        bool is_known = target_parse(ids[i], &target, NULL);
         g_assert(is_known);
         ask_target(solver, &target, claims);
     }
+}
+
+void solver_claims_find(const struct solver *solver, struct solver_claims *claims)
+{
+    *claims = (struct solver_claims){0};
+    ask_targets(solver, target_ids, G_N_ELEMENTS(target_ids), claims);
+    if (solver->native)
+        ask_targets(solver, native_target_ids, G_N_ELEMENTS(native_target_ids), claims);
 }

@@ -23,6 +23,8 @@ extern const struct solver solver_conv_im2col_gemm;
 extern const struct solver solver_conv_implicit_gemm;
 extern const struct solver solver_conv_implicit_gemm_partial;
 extern const struct solver solver_conv_implicit_gemm_static;
+extern const struct solver solver_conv_mfma;
 extern const struct solver solver_conv_winograd;
+extern const struct solver solver_conv_wmma;
 
 #endif

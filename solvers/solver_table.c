@@ -27,6 +27,8 @@ const struct solver *const solver_table[] = {
     &solver_conv_wgmma,
     &solver_conv_asm_1x1,
     &solver_conv_simt,
+    &solver_conv_mfma,
+    &solver_conv_wmma,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */

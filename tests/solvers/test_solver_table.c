@@ -33,6 +33,8 @@ static const char *const keys[] = {
 };
 static const char *const target_ids[] = {"cpu-skylake-avx512_2", "cpu-znver3_16", "gfx90a68",
                                          "sm_90_132_80g"};
+/* Beside them for solvers whose kernels have instructions of some GPUs alone. */
+static const char *const native_target_ids[] = {"gfx1100_48", "gfx1201_64", "gfx94268"};
 
 static GPtrArray *problems; /* struct problem *: the keys in all directions, then random ones */
 static guint key_problem_count;
@@ -471,6 +473,19 @@ static void hash_problem(GChecksum *sum, const struct solver *solver, const stru
         hash_config(sum, solver, p, context, &config, i % HASHED_SOLUTIONS == 0);
 }
 
+/* Those that serve the problem; what others do is of no matter to the hash. */
+static void hash_native(GChecksum *sum, const struct solver *solver, const struct problem *p)
+{
+    for (gsize t = 0; t < G_N_ELEMENTS(native_target_ids); t++) {
+        struct target target;
+        struct context context;
+        g_assert_true(target_parse(native_target_ids[t], &target, NULL));
+        context_init(&context, &target);
+        if (solver_applicable(solver, p, &context, NULL))
+            hash_problem(sum, solver, p, &context);
+    }
+}
+
 /* A line of fingerprints.txt: name, revision, SHA-256 of the spaces and solutions over the keys. */
 static char *fingerprint(const struct solver *solver)
 {
@@ -487,6 +502,8 @@ static char *fingerprint(const struct solver *solver)
             if (solver_applicable(solver, p, &context, NULL))
                 hash_problem(sum, solver, p, &context);
         }
+        if (solver->native)
+            hash_native(sum, solver, problems->pdata[i]);
     }
     return g_strdup_printf("%s %d %s", solver->name, solver->revision, g_checksum_get_string(sum));
 }

@@ -1,0 +1,397 @@
+/*
+ * Blocks of the operands of a convolution as a matrix product, channels innermost (NHWC), on their way from
+ * memory through registers into local memory, and sums on their way out.
+ *
+ * Before it is included: matrix_unit_amd.h and what that needs; BLOCK_M, BLOCK_N and BLOCK_K (rows, columns
+ * and terms of a block), ITEMS of a workgroup, WAVES of it; one of DIRECTION_F, DIRECTION_B and DIRECTION_W.
+ *
+ * In local memory a row of a (or column of b) has its terms innermost, as the units' fragments have them. An
+ * operand that lies so in memory comes as it is. One whose rows or columns are innermost there (BY_TERM) is
+ * turned around in registers: an item loads a chunk from each of TURN successive terms, and lays
+ * that many terms of each row at once. Rows are an odd number of chunks apart, and each eight rows one
+ * more: so eight successive rows, and the rows that neighbours turn around, lie in different banks.
+ */
+#if defined(DIRECTION_F)
+#define A_BY_TERM 0
+#define B_BY_TERM 0
+#elif defined(DIRECTION_B)
+#define A_BY_TERM 0
+#define B_BY_TERM 1
+#else
+#define A_BY_TERM 1
+#define B_BY_TERM 1
+#endif
+
+#define CHUNK_ELEMENTS    (CHUNK_BYTES / ELEMENT_BYTES)
+#define CHUNKS            (BLOCK_K / CHUNK_ELEMENTS) /* of a row */
+#define TILE_CHUNKS(rows) ((rows) * (CHUNKS + 1) + (rows) / 8)
+/* Chunks that an item loads of each operand, and of how many terms at a time where they are turned. */
+#define A_LOADS    (BLOCK_M * CHUNKS / ITEMS)
+#define B_LOADS    (BLOCK_N * CHUNKS / ITEMS)
+#define TURN_OF(l) ((l) < CHUNK_ELEMENTS ? (l) : CHUNK_ELEMENTS)
+#define A_TURN     (A_BY_TERM ? TURN_OF(A_LOADS) : 1)
+#define B_TURN     (B_BY_TERM ? TURN_OF(B_LOADS) : 1)
+#define A_CHUNKS   (BLOCK_M / CHUNK_ELEMENTS) /* of a term's rows */
+#define B_CHUNKS   (BLOCK_N / CHUNK_ELEMENTS)
+
+typedef STORAGE(TYPE) element;
+
+/* What an item has loaded; bits say which of it is there, the rest counts as zeros. */
+struct fetched {
+    chunk a[A_LOADS], b[B_LOADS];
+    unsigned a_there, b_there;
+};
+
+DEVICE int chunk_at(int row, int place)
+{
+    return row * (CHUNKS + 1) + row / 8 + place;
+}
+
+/* `at` of what is not there is the operand's first element, which always is. */
+DEVICE chunk load_chunk(GLOBAL const element *source, i64 at)
+{
+    return *(GLOBAL const chunk *)(source + at);
+}
+
+DEVICE chunk chunk_kept(chunk loaded, unsigned there, int bit)
+{
+    const chunk zeros = {0, 0, 0, 0};
+    return (there >> bit & 1) != 0 ? loaded : zeros;
+}
+
+/* ---- where things are ---- */
+
+struct sizes {
+    int n, c, k, groups; /* c and k of a group */
+    int in_h, in_w, out_h, out_w, fil_h, fil_w;
+    int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
+};
+
+/* A position of an image: of rows in F and B, of terms in W. */
+struct place {
+    int image, h, w;
+};
+
+DEVICE struct place place_of(int position, int h, int w)
+{
+    struct place place;
+    place.image = position / (h * w);
+    position -= place.image * h * w;
+    place.h = position / w;
+    place.w = position - place.h * w;
+    return place;
+}
+
+/* Which block of terms is loaded next. */
+struct step {
+    int fil_h, fil_w, term; /* term: the first channel (F, B) or position (W) of the block */
+};
+
+#if !defined(DIRECTION_W)
+
+#if defined(DIRECTION_F)
+#define ROW_H    s->out_h
+#define ROW_W    s->out_w
+#define SOURCE_H s->in_h
+#define SOURCE_W s->in_w
+#define TERMS    s->c
+#define COLUMNS  s->k
+#else
+#define ROW_H    s->in_h
+#define ROW_W    s->in_w
+#define SOURCE_H s->out_h
+#define SOURCE_W s->out_w
+#define TERMS    s->k
+#define COLUMNS  s->c
+#endif
+
+/* What an item loads of a: the same rows for each block of terms. In F a row's h and w are where its filter
+ * begins in x; in B the place in x that the filter leads to y from. `at` and `there` are of one
+ * filter position. */
+struct source {
+    int image[A_LOADS], h[A_LOADS], w[A_LOADS];
+    i64 at[A_LOADS];
+    unsigned there;
+};
+
+DEVICE void find_rows(struct source *source, const struct sizes *s, int first, int item)
+{
+UNIT_UNROLL
+    for (int i = 0; i < A_LOADS; i++) {
+        int row = first + (item + i * ITEMS) / CHUNKS;
+        struct place place = place_of(row, ROW_H, ROW_W);
+        source->image[i] = place.image;
+#if defined(DIRECTION_F)
+        source->h[i] = place.h * s->stride_h - s->pad_h;
+        source->w[i] = place.w * s->stride_w - s->pad_w;
+#else
+        source->h[i] = place.h + s->pad_h;
+        source->w[i] = place.w + s->pad_w;
+#endif
+    }
+}
+
+/* The position along an axis that a filter position leads to; below 0 for none. */
+DEVICE int source_at(int from, int filter, int stride, int dilation, int size)
+{
+#if defined(DIRECTION_F)
+    int at = from + filter * dilation;
+    (void)stride;
+    return at < size ? at : -1;
+#else
+    int at = from - filter * dilation;
+    if (stride > 1) {
+        int whole = at / stride;
+        at = at == whole * stride ? whole : -1;
+    }
+    return at < size ? at : -1;
+#endif
+}
+
+DEVICE void find_sources(struct source *source, const struct sizes *s, const struct step *step)
+{
+    source->there = 0;
+UNIT_UNROLL
+    for (int i = 0; i < A_LOADS; i++) {
+        int h = source_at(source->h[i], step->fil_h, s->stride_h, s->dilation_h, SOURCE_H);
+        int w = source_at(source->w[i], step->fil_w, s->stride_w, s->dilation_w, SOURCE_W);
+        int there = source->image[i] < s->n && h >= 0 && w >= 0;
+        i64 at = ((i64)source->image[i] * SOURCE_H + h) * SOURCE_W + w;
+        source->at[i] = there ? at * (TERMS * s->groups) : 0;
+        source->there |= (unsigned)there << i;
+    }
+}
+
+/* A row's positions change with the filter position alone. */
+DEVICE void fetch_rows(struct fetched *fetched, GLOBAL const element *a, struct source *source,
+                       const struct sizes *s, const struct step *step, int item)
+{
+    int term = step->term + item % CHUNKS * CHUNK_ELEMENTS;
+    if (step->term == 0)
+        find_sources(source, s, step);
+    fetched->a_there = term < TERMS ? source->there : 0;
+UNIT_UNROLL
+    for (int i = 0; i < A_LOADS; i++)
+        fetched->a[i] =
+            load_chunk(a, (fetched->a_there >> i & 1) != 0 ? source->at[i] + term : 0);
+}
+
+/* w[k][fil_h][fil_w][c] */
+DEVICE void fetch_filter(struct fetched *fetched, GLOBAL const element *w, const struct sizes *s,
+                         const struct step *step, int column, int item)
+{
+    int tap = step->fil_h * s->fil_w + step->fil_w;
+    fetched->b_there = 0;
+UNIT_UNROLL
+    for (int i = 0; i < B_LOADS; i++) {
+#if B_BY_TERM
+        int piece = item + i / B_TURN * ITEMS;
+        int k = step->term + piece / B_CHUNKS * B_TURN + i % B_TURN;
+        int c = column + piece % B_CHUNKS * CHUNK_ELEMENTS;
+#else
+        int k = column + (item + i * ITEMS) / CHUNKS;
+        int c = step->term + item % CHUNKS * CHUNK_ELEMENTS;
+#endif
+        int there = k < s->k && c < s->c;
+        i64 at = ((i64)k * s->fil_h * s->fil_w + tap) * s->c + c;
+        fetched->b[i] = load_chunk(w, there ? at : 0);
+        fetched->b_there |= (unsigned)there << i;
+    }
+}
+
+DEVICE void advance(struct step *step, const struct sizes *s)
+{
+    step->term += BLOCK_K;
+    if (step->term < TERMS)
+        return;
+    step->term = 0;
+    if (++step->fil_w == s->fil_w) {
+        step->fil_w = 0;
+        step->fil_h++;
+    }
+}
+
+#else
+
+/* The positions of y that an item's pieces of b begin at, and how far a block of terms goes on. */
+struct source {
+    struct place first[B_LOADS / B_TURN], block;
+};
+
+DEVICE void find_positions(struct source *source, const struct sizes *s, int term, int item)
+{
+    source->block = place_of(BLOCK_K, s->out_h, s->out_w);
+UNIT_UNROLL
+    for (int i = 0; i < B_LOADS / B_TURN; i++) {
+        int piece = (item + i * ITEMS) / B_CHUNKS;
+        source->first[i] = place_of(term + piece * B_TURN, s->out_h, s->out_w);
+    }
+}
+
+/* Both are within the image, so that there is one carry at the most. */
+DEVICE struct place place_behind(struct place place, struct place by, const struct sizes *s)
+{
+    place.w += by.w;
+    if (place.w >= s->out_w) {
+        place.w -= s->out_w;
+        place.h++;
+    }
+    place.h += by.h;
+    if (place.h >= s->out_h) {
+        place.h -= s->out_h;
+        place.image++;
+    }
+    place.image += by.image;
+    return place;
+}
+
+/* Positions of y, their k. */
+DEVICE void fetch_y(struct fetched *fetched, GLOBAL const element *y, const struct sizes *s,
+                    const struct step *step, int end, int row, int item)
+{
+    fetched->a_there = 0;
+UNIT_UNROLL
+    for (int i = 0; i < A_LOADS; i++) {
+        int piece = item + i / A_TURN * ITEMS;
+        int position = step->term + piece / A_CHUNKS * A_TURN + i % A_TURN;
+        int k = row + piece % A_CHUNKS * CHUNK_ELEMENTS;
+        int there = position < end && k < s->k;
+        fetched->a[i] = load_chunk(y, there ? (i64)position * (s->k * s->groups) + k : 0);
+        fetched->a_there |= (unsigned)there << i;
+    }
+}
+
+/* What the filter position meets of x at these positions, their c; goes on to the next block. */
+DEVICE void fetch_x(struct fetched *fetched, GLOBAL const element *x, struct source *source,
+                    const struct sizes *s, const struct step *step, int end, int column, int item)
+{
+    const struct place one = {0, 0, 1}, line = {0, 1, 0};
+    fetched->b_there = 0;
+UNIT_UNROLL
+    for (int i = 0; i < B_LOADS / B_TURN; i++) {
+        int piece = item + i * ITEMS, position = step->term + piece / B_CHUNKS * B_TURN;
+        int c = column + piece % B_CHUNKS * CHUNK_ELEMENTS;
+        struct place place = source->first[i];
+UNIT_UNROLL
+        for (int t = 0; t < B_TURN; t++) {
+            int h = place.h * s->stride_h - s->pad_h + step->fil_h * s->dilation_h;
+            int w = place.w * s->stride_w - s->pad_w + step->fil_w * s->dilation_w;
+            int there = position + t < end && c < s->c && h >= 0 && h < s->in_h && w >= 0 &&
+                        w < s->in_w;
+            i64 at = (((i64)place.image * s->in_h + h) * s->in_w + w) * (s->c * s->groups) + c;
+            fetched->b[i * B_TURN + t] = load_chunk(x, there ? at : 0);
+            fetched->b_there |= (unsigned)there << (i * B_TURN + t);
+            place = place_behind(place, s->out_w > 1 ? one : line, s);
+        }
+        source->first[i] = place_behind(source->first[i], source->block, s);
+    }
+}
+
+#endif
+
+/* ---- local memory ---- */
+
+#if !A_BY_TERM || !B_BY_TERM
+DEVICE void lay_rows(LOCAL_POINTER chunk *tile, const chunk *loaded, unsigned there, int loads,
+                     int item)
+{
+UNIT_UNROLL
+    for (int i = 0; i < loads; i++)
+        tile[chunk_at((item + i * ITEMS) / CHUNKS, item % CHUNKS)] =
+            chunk_kept(loaded[i], there, i);
+}
+#endif
+
+#if A_BY_TERM || B_BY_TERM
+/* Word `word` of a row's terms, the row being element `row` of each of these chunks. */
+DEVICE unsigned turned_word(const chunk *terms, int row, int word)
+{
+#if ELEMENT_BYTES == 4
+    return terms[word][row];
+#else
+    unsigned first = terms[2 * word][row / 2], second = terms[2 * word + 1][row / 2];
+    return row % 2 == 0 ? (first & 0xffffu) | second << 16 : first >> 16 | (second & 0xffff0000u);
+#endif
+}
+
+typedef unsigned word_pair __attribute__((ext_vector_type(2)));
+
+DEVICE void lay_turned(LOCAL_POINTER chunk *tile, const chunk *loaded, unsigned there, int loads,
+                       int turn, int chunks, int item)
+{
+    const int words = turn * ELEMENT_BYTES / 4;
+UNIT_UNROLL
+    for (int i = 0; i < loads / turn; i++) {
+        int piece = item + i * ITEMS, row = piece % chunks * CHUNK_ELEMENTS;
+        chunk terms[CHUNK_ELEMENTS];
+UNIT_UNROLL
+        for (int t = 0; t < turn; t++)
+            terms[t] = chunk_kept(loaded[i * turn + t], there, i * turn + t);
+UNIT_UNROLL
+        for (int r = 0; r < CHUNK_ELEMENTS; r++) {
+            LOCAL_POINTER unsigned *to =
+                (LOCAL_POINTER unsigned *)(tile + chunk_at(row + r, 0)) + piece / chunks * words;
+            if (words == 4) {
+                chunk whole = {turned_word(terms, r, 0), turned_word(terms, r, 1),
+                               turned_word(terms, r, 2), turned_word(terms, r, 3)};
+                *(LOCAL_POINTER chunk *)to = whole;
+            } else if (words == 2) {
+                word_pair pair = {turned_word(terms, r, 0), turned_word(terms, r, 1)};
+                *(LOCAL_POINTER word_pair *)to = pair;
+            } else {
+                *to = turned_word(terms, r, 0);
+            }
+        }
+    }
+}
+#endif
+
+DEVICE void lay_blocks(LOCAL_POINTER chunk *tile, const struct fetched *fetched, int item)
+{
+    LOCAL_POINTER chunk *b = tile + TILE_CHUNKS(BLOCK_M);
+#if A_BY_TERM
+    lay_turned(tile, fetched->a, fetched->a_there, A_LOADS, A_TURN, A_CHUNKS, item);
+#else
+    lay_rows(tile, fetched->a, fetched->a_there, A_LOADS, item);
+#endif
+#if B_BY_TERM
+    lay_turned(b, fetched->b, fetched->b_there, B_LOADS, B_TURN, B_CHUNKS, item);
+#else
+    lay_rows(b, fetched->b, fetched->b_there, B_LOADS, item);
+#endif
+}
+
+/* ---- sums ---- */
+
+#define BYTES_INT32    4
+#define RESULT_BYTES   DIALECT_JOIN(BYTES_, RESULT_TYPE)
+#define RESULT_CHUNK   (CHUNK_BYTES / RESULT_BYTES)
+/* A wave's sums of UNIT rows, each a line, in local memory. */
+#define STAGE_LINE     (WAVE_N / RESULT_CHUNK + 1)
+#define STAGE_CHUNKS   (WAVES * UNIT * STAGE_LINE)
+
+DEVICE void stage_sums(LOCAL_POINTER chunk *stage, unit_sums sums[TILES_N], int lane)
+{
+UNIT_UNROLL
+    for (int j = 0; j < TILES_N; j++)
+UNIT_UNROLL
+        for (int e = 0; e < UNIT_SUMS; e++) {
+            LOCAL_POINTER STORAGE(RESULT_TYPE) *line =
+                (LOCAL_POINTER STORAGE(RESULT_TYPE) *)(stage + sum_row(e, lane) * STAGE_LINE);
+            STORE(RESULT_TYPE, line, j * UNIT + lane % UNIT, sums[j][e]);
+        }
+}
+
+/* Rows of the result are `line` elements apart, columns lie side by side. */
+DEVICE void store_rows(GLOBAL STORAGE(RESULT_TYPE) *to, LOCAL_POINTER const chunk *stage,
+                       int first_row, int rows, int first_column, int columns, i64 line, int lane)
+{
+    const int chunks = WAVE_N / RESULT_CHUNK;
+#pragma unroll 4
+    for (int i = lane; i < UNIT * chunks; i += WAVE) {
+        int row = first_row + i / chunks, column = first_column + i % chunks * RESULT_CHUNK;
+        if (row < rows && column < columns)
+            *(GLOBAL chunk *)(to + row * line + column) =
+                stage[i / chunks * STAGE_LINE + i % chunks];
+    }
+}

@@ -1,0 +1,73 @@
+/*
+ * The instructions of matrix_unit_amd.h done by hand: each work-item lays what it holds as a lane into local
+ * memory, and computes its own sums from what the lanes of its wave hold, by the documented layout. It
+ * serves to try everything about a kernel but the instruction itself on a device without one.
+ */
+#define UNIT_UNROLL
+#define UNIT_SETTLE(sums)
+
+struct unit_scratch {
+    struct fragment a[TILES_M][ITEMS], b[TILES_N][ITEMS];
+};
+#define UNIT_SCRATCH LOCAL_ARRAY struct unit_scratch unit_scratch;
+
+/* Where term k of a row or column begins, in bytes, among the operands of one instruction: the lane's own 16
+ * or 32 bytes, and `part` of them. RDNA 3 does not say which of the two lanes of a row it reads: terms are
+ * taken from both in turns, so that a lane that holds something else shows. */
+DEVICE int operand_at(int wave, int line, int part, int k)
+{
+#if LANE_GROUPS == 1
+    int lane = line + k % 2 * UNIT, run = k;
+#else
+    int lane = line + k / (UNIT_K / LANE_GROUPS) * UNIT, run = k % (UNIT_K / LANE_GROUPS);
+#endif
+    return (wave * WAVE + lane) * FRAGMENT_CHUNKS * CHUNK_BYTES + part * OPERAND_BYTES +
+           run * ELEMENT_BYTES;
+}
+
+/* The row of a lane's sum, for each family by itself: a mistake in sum_row() shows. */
+DEVICE int documented_row(int e, int lane)
+{
+#if WMMA == 0 && UNIT == 32
+    return 8 * (e / 4) + 4 * (lane / 32) + e % 4;
+#elif WMMA == 0
+    return 4 * (lane / 16) + e;
+#elif WMMA == 11
+    return 2 * e + lane / 16;
+#else
+    return 8 * (lane / 16) + e;
+#endif
+}
+
+DEVICE SUM unit_product(LOCAL_POINTER const struct fragment *a,
+                        LOCAL_POINTER const struct fragment *b, int wave, int row, int column,
+                        int part)
+{
+    SUM sum = 0;
+    for (int k = 0; k < UNIT_K; k++) {
+        int at_a = operand_at(wave, row, part, k), at_b = operand_at(wave, column, part, k);
+        sum += LOAD(TYPE, (LOCAL_POINTER const STORAGE(TYPE) *)a, at_a / ELEMENT_BYTES) *
+               LOAD(TYPE, (LOCAL_POINTER const STORAGE(TYPE) *)b, at_b / ELEMENT_BYTES);
+    }
+    return sum;
+}
+
+#define MULTIPLY_FRAGMENTS(sums, a, b, item) multiply_fragments(sums, a, b, &unit_scratch, item)
+DEVICE void multiply_fragments(unit_sums sums[TILES_M][TILES_N], const struct fragment a[TILES_M],
+                               const struct fragment b[TILES_N],
+                               LOCAL_POINTER struct unit_scratch *scratch, int item)
+{
+    const int wave = item / WAVE, lane = item % WAVE;
+    for (int i = 0; i < TILES_M; i++)
+        scratch->a[i][item] = a[i];
+    for (int j = 0; j < TILES_N; j++)
+        scratch->b[j][item] = b[j];
+    BARRIER();
+    for (int part = 0; part < OPERANDS; part++)
+        for (int i = 0; i < TILES_M; i++)
+            for (int j = 0; j < TILES_N; j++)
+                for (int e = 0; e < UNIT_SUMS; e++)
+                    sums[i][j][e] += unit_product(scratch->a[i], scratch->b[j], wave,
+                                                  documented_row(e, lane), lane % UNIT, part);
+    BARRIER();
+}
