@@ -220,7 +220,8 @@ static bool read_rows(Store *store, struct report *report, GError **error)
     g_autoptr(GPtrArray) jobs = store_list_jobs(store, id, error);
     g_autoptr(GPtrArray) results = jobs ? store_list_results(store, id, error) : NULL;
     g_autoptr(GPtrArray) rejections = results ? store_list_rejections(store, id, error) : NULL;
-    report->conditions = rejections ? store_list_conditions(store, id, error) : NULL;
+    g_autoptr(GPtrArray) uses = rejections ? store_list_device_use(store, id, error) : NULL;
+    report->conditions = uses ? store_list_conditions(store, id, error) : NULL;
     if (!report->conditions)
         return false;
     for (guint i = 0; i < jobs->len; i++)
@@ -228,6 +229,7 @@ static bool read_rows(Store *store, struct report *report, GError **error)
     report->rows = report_rows(jobs, results, report->campaign->target);
     report->totals = report_sum(report->rows);
     report->totals.throttled = report_take_conditions(report->rows, report->conditions);
+    report_take_use(report->rows, jobs, uses, &report->totals);
     report->missing = report_missing(report->rows, jobs, rejections, report->campaign->target);
     return true;
 }

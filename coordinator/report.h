@@ -21,6 +21,7 @@
 #include "coordinator/report_built.h"
 #include "coordinator/table.h"
 #include "schema/conditions.h"
+#include "schema/device_use.h"
 #include "schema/store.h"
 
 /* Times are NAN where they were not measured. */
@@ -34,9 +35,10 @@ struct report_row {
     double untuned_ms;          /* the best choice without tuning ... */
     const char *untuned_solver; /* ... by that solver; NULL when this program carries none */
     double naive_ms;
-    double gflops; /* the problem's own operations over the winner's time */
-    bool tuned;    /* the winner is not its solver's default config */
-    int64_t job;   /* the winner's */
+    double gflops;         /* the problem's own operations over the winner's time */
+    bool tuned;            /* the winner is not its solver's default config */
+    int64_t job;           /* the winner's */
+    struct device_use use; /* of GPUs, by all of the problem's jobs; zeros where none is known */
     struct conditions
         conditions; /* of its device over that job's rounds; without samples where none
                                      are known */
@@ -50,6 +52,8 @@ struct report_totals {
                                               NAN */
     int wide;                              /* winners whose spread exceeds REPORT_WIDE_SPREAD */
     int throttled;                         /* winners with one of THROTTLE_MARKED */
+    struct device_use use;                 /* of GPUs, by all jobs ... */
+    int used;                              /* ... of so many problems */
 };
 
 /* An interquartile range of more than this part of the median: other work ran beside it. */
@@ -94,6 +98,16 @@ int report_take_conditions(GArray *rows, const GPtrArray *conditions);
 void report_print_conditions(const struct report *report, FILE *out);
 /* An array with an object a device. A new reference. */
 json_t *report_conditions_json(const struct report *report);
+
+/* Adds what jobs (struct job_row *) used of GPUs (struct job_device_use *) to their problems' rows and to
+ * the totals. */
+void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses,
+                     struct report_totals *totals);
+/* What a problem cost of the GPU, and the share of the evaluation in which it had work; nothing where that
+ * is not known. */
+void report_print_use(const struct report *report, FILE *out);
+/* The same, or null. A new reference. */
+json_t *report_use_json(const struct report *report);
 
 /* All of it, for people; fits TABLE_WIDTH. */
 void report_print(const struct report *report, FILE *out);

@@ -24,6 +24,8 @@ static const struct table_column columns[] = {
     {NULL, "temperature_c", TABLE_NUMBER, 0},
     {NULL, "power_w", TABLE_NUMBER, 0},
     {NULL, "locked_mhz", TABLE_NUMBER, 0},
+    {NULL, "gpu_seconds", TABLE_NUMBER, -6},
+    {NULL, "evaluation_seconds", TABLE_NUMBER, -6},
     {"config", "config", TABLE_TEXT, 0},
 };
 
@@ -43,6 +45,8 @@ static void cells_conditions(Table *table, const struct report_row *row)
     cell_known(table, seen->temperature_c);
     cell_known(table, seen->power_w);
     cell_known(table, seen->locked_mhz);
+    cell_known(table, row->use.busy_seconds);
+    cell_known(table, row->use.seconds);
 }
 
 static Table *row_table(const struct report *report)
@@ -187,6 +191,7 @@ static void print_measured(const struct report *report, FILE *out)
     print_without_winner(report, out);
     print_outcomes(report, out);
     print_work(report, out);
+    report_print_use(report, out);
     report_print_conditions(report, out);
     fputs("\nms: median time of the winner; +-%: its interquartile range; default: the winning\n"
           "solver's default config; gain: default over ms. Every time is of a verified config.\n",
@@ -255,13 +260,13 @@ json_t *report_json(const struct report *report)
         json_array_append_new(uncovered,
                               json_string(g_ptr_array_index(report->notes.uncovered, i)));
     json_t *json = json_pack(
-        "{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o}", "campaign",
+        "{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o}", "campaign",
         (json_int_t)report->campaign->id, "name", report->campaign->name, "target",
         report->campaign->target, "state", report->campaign->state, "problems", table_json(table),
         "totals", totals_json(&report->totals), "outcomes", outcomes_json(report), "work",
         work_json(report), "uncovered", uncovered, "missing", table_json(report->missing),
         "left_out", report->notes.left_out, "foreign", campaign_is_foreign(report->campaign),
-        "devices", report_conditions_json(report));
+        "devices", report_conditions_json(report), "gpu", report_use_json(report));
     if (report->built)
         json_object_set_new(json, "built", report_built_json(report->built));
     table_free(table);

@@ -447,6 +447,41 @@ static void jobs_left_out_are_noted(struct fixture *f, gconstpointer data)
 
 #define ADD(path, function) g_test_add(path, struct fixture, NULL, set_up, function, tear_down)
 
+/* Two jobs of a problem add up; a problem without any has none. */
+static void what_jobs_used_of_a_gpu_adds_up(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    finish_jobs(f, 2, FAILURE_NONE);
+    g_autoptr(GPtrArray) jobs = store_list_jobs(f->store, f->campaign, NULL);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    const struct report_row *rows = &g_array_index(report->rows, struct report_row, 0);
+    g_autoptr(GPtrArray) uses = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = g_ptr_array_index(jobs, i);
+        struct job_device_use *use = g_new0(struct job_device_use, 1);
+        *use = (struct job_device_use){job->id, {4, 1}};
+        if (problem_equal(&job->problem, &rows[0].problem))
+            g_ptr_array_add(uses, use);
+        else
+            g_free(use);
+    }
+    json_t *none = report_use_json(report);
+    g_assert_true(json_is_null(none));
+    report_take_use(report->rows, jobs, uses, &report->totals);
+    char *text = printed(report);
+    g_assert_nonnull(strstr(text, "GPU: busy in 2.0 of 8.0 seconds of evaluation (25 %)"));
+    free(text);
+    g_assert_cmpfloat(rows[0].use.busy_seconds, ==, 2);
+    g_assert_cmpfloat(rows[1].use.seconds, ==, 0);
+    json_t *gpu = report_use_json(report);
+    g_assert_cmpint(json_integer_value(json_object_get(gpu, "problems")), ==, 1);
+    g_assert_cmpfloat(json_number_value(json_object_get(gpu, "busy_share")), ==, 0.25);
+    g_assert_cmpfloat(json_number_value(json_object_get(gpu, "seconds_a_problem")), ==, 2);
+    json_decref(gpu);
+    json_decref(none);
+    report_free(report);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -460,6 +495,7 @@ int main(int argc, char **argv)
         a_default_without_a_time_is_named_with_its_reason);
     ADD("/report/a_large_spread_is_told", a_large_spread_is_told);
     ADD("/report/winners_of_a_throttled_device_are_named", winners_of_a_throttled_device_are_named);
+    ADD("/report/what_jobs_used_of_a_gpu_adds_up", what_jobs_used_of_a_gpu_adds_up);
     g_test_add_func("/report/a_job_of_another_revision_is_named_as_stale",
                     a_job_of_another_revision_is_named_as_stale);
     g_test_add_func("/report/without_the_naive_solver_the_other_two_are_compared",

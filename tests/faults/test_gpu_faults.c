@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchain.h"
+#include "schema/device_use.h"
 #include "schema/farm.h"
 #include "tests/faults/solver_ways.h"
 #include "tests/support/live_farm.h"
@@ -111,6 +112,20 @@ static void assert_winner(Store *store, int64_t campaign, const char *config)
     g_assert_not_reached();
 }
 
+/* The device had work in a part of the time that each job took. */
+static void assert_use(Store *store, int64_t campaign)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) uses = store_list_device_use(store, campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(uses->len, ==, JOBS);
+    for (guint i = 0; i < uses->len; i++) {
+        const struct device_use *use = &((const struct job_device_use *)uses->pdata[i])->use;
+        g_assert_cmpfloat(use->busy_seconds, >, 0);
+        g_assert_cmpfloat(use->busy_seconds, <, use->seconds);
+    }
+}
+
 static const struct fault {
     const struct maker *maker;
     const char *path, *words, *winner;
@@ -149,6 +164,7 @@ static void test_the_best_of_what_is_right_wins(gconstpointer data)
     g_assert_cmpint(live_assert_done(store, campaign, JOBS), ==, JOBS);
     assert_outcomes(store, campaign, fault->expected);
     assert_winner(store, campaign, fault->winner);
+    assert_use(store, campaign);
     g_autoptr(GPtrArray) rows = store_list_quarantine(store, &error);
     g_assert_cmpuint(rows->len, ==, (guint)fault->quarantined);
 }

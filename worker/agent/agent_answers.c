@@ -90,6 +90,13 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     conditions_add(&job->work.conditions, &sample);
 }
 
+static void note_busy(struct eval_job *job, json_t *head)
+{
+    double seconds = number(head, "busy_seconds");
+    job->busy_seconds += seconds;
+    job->evaluator->agent->counts.busy_seconds += seconds;
+}
+
 static void answer_begin(struct evaluator *evaluator, const struct frame *frame)
 {
     int index;
@@ -121,6 +128,7 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
         return;
     evaluator->in_flight = -1;
     job->barren = 0;
+    note_busy(job, frame->head);
     if (may_lack_room(frame->head) && lacked_room(evaluator))
         return;
     job->dirty = true;
@@ -189,6 +197,7 @@ static void answer_evaluated(struct evaluator *evaluator, const struct frame *fr
         return;
     request_over(evaluator);
     note_refusal(job, frame->head);
+    note_busy(job, frame->head);
     if (drift > 0)
         job->work.round->drift = drift;
     if (!stopped && !evaluator->spoiled)

@@ -8,6 +8,7 @@
 #ifndef WORKER_AGENT_CALLS_H
 #define WORKER_AGENT_CALLS_H
 
+#include "schema/device_use.h"
 #include "worker/agent/agent_state.h"
 
 typedef void call_done_fn(struct agent *agent, void *data, const GError *error);
@@ -23,6 +24,8 @@ void call_fail_job(struct agent *agent, struct work *work, enum failure failure,
 void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 void call_release_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 void call_quarantine(struct agent *agent, struct work *work, int index);
+/* Before the call that ends its claim. */
+void call_device_use(struct agent *agent, struct work *work, const struct device_use *use);
 void call_lift_quarantine(struct agent *agent, struct work *work, int index);
 /* A device, by its place among the agent's, is out of service for that reason, or "": back. */
 void call_device_service(struct agent *agent, int place, const char *reason);

@@ -15,6 +15,7 @@ struct agent_counts {
     uint64_t configs[FAILURE_COUNT]; /* by outcome */
     uint64_t kernels[FAILURE_COUNT]; /* compiled here, by result */
     double compile_seconds, eval_seconds;
+    double busy_seconds;                /* of GPUs, evaluating */
     uint64_t child_ends[2][CHILD_ENDS]; /* unasked; of build and eval children */
     uint64_t quarantined, heartbeats;
 };

@@ -44,9 +44,24 @@ static void eval_job_gone(struct agent *agent, void *data, const GError *error)
     agent_changed(agent);
 }
 
+static double eval_job_took(const struct eval_job *job)
+{
+    return job->began_us ? (double)(g_get_monotonic_time() - job->began_us) / 1e6 : 0;
+}
+
+/* Of a CPU nothing is told: what it computes, its own cores do. */
+static void eval_job_tell_use(struct eval_job *job)
+{
+    struct device_use use = {eval_job_took(job), job->busy_seconds};
+    if (job->lost || !job->began_us || job->evaluator->target.vendor == VENDOR_CPU)
+        return;
+    call_device_use(job->evaluator->agent, &job->work, &use);
+}
+
 static void eval_job_leave(struct eval_job *job)
 {
     g_assert(!job->leaving);
+    eval_job_tell_use(job);
     job->leaving = true;
     job->evaluator->leaving++;
     if (job->evaluator->current != job)
@@ -64,11 +79,6 @@ void eval_job_release(struct eval_job *job)
         call_release_job(job->evaluator->agent, &job->work, eval_job_gone, job);
 }
 
-static double eval_job_seconds(const struct eval_job *job)
-{
-    return job->began_us ? (double)(g_get_monotonic_time() - job->began_us) / 1e6 : 0;
-}
-
 void eval_job_finish(struct eval_job *job)
 {
     struct agent *agent = job->evaluator->agent;
@@ -81,8 +91,8 @@ void eval_job_finish(struct eval_job *job)
     struct log_about about = work_about(&job->work);
     about.device = job->evaluator->device;
     log_write(LEVEL_INFO, "round_done", &about, "round %d: %s", job->work.round->number, summary);
-    call_round(agent, &job->work, work_kept(&job->work), work_more(&job->work),
-               eval_job_seconds(job), eval_job_gone, job);
+    call_round(agent, &job->work, work_kept(&job->work), work_more(&job->work), eval_job_took(job),
+               eval_job_gone, job);
 }
 
 void eval_job_fail(struct eval_job *job, enum failure failure, const char *detail)

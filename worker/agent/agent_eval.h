@@ -25,6 +25,7 @@ struct eval_job {
     bool leaving;
     bool refused; /* the database refused what was handed in; it is failed instead */
     gint64 began_us;
+    double busy_seconds;    /* of the device, since then */
     double slowest_seconds; /* deadline of a config */
 };
 

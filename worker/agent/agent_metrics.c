@@ -162,6 +162,11 @@ static void write_children(const struct agent *agent, const struct metric *metri
                           pools[pool], "reason", reasons[end], NULL);
 }
 
+static void write_busy(const struct agent *agent, const struct metric *metric, GString *text)
+{
+    metric_sample(text, metric, agent->counts.busy_seconds, NULL);
+}
+
 static void write_devices(const struct agent *agent, const struct metric *metric, GString *text)
 {
     for (guint i = 0; i < agent->evaluators->len; i++) {
@@ -226,6 +231,9 @@ static const struct {
      write_compile},
     {{"skipjack_worker_eval_seconds_total", METRIC_COUNTER, "Verifying and timing, all devices."},
      write_eval},
+    {{"skipjack_worker_gpu_busy_seconds_total", METRIC_COUNTER,
+      "Of these, in which a GPU had work."},
+     write_busy},
     {{"skipjack_worker_child_ends_total", METRIC_COUNTER, "Children that ended unasked."},
      write_children},
     {{"skipjack_worker_device_up", METRIC_GAUGE,

@@ -90,8 +90,8 @@ static void tell(struct evaluator *evaluator, const char *why)
     log_write(is_out(evaluator) ? LEVEL_ERROR : LEVEL_INFO,
               is_out(evaluator) ? "device_out_of_service" : "device_in_service", &about, "%s: %s",
               kind, detail);
-    call_event(evaluator->agent, kind, NULL, detail);
     call_device_service(evaluator->agent, place_of(evaluator), is_out(evaluator) ? why : "");
+    call_event(evaluator->agent, kind, NULL, detail);
 }
 
 /* Whoever waits for the queue's end would wait for ever. */

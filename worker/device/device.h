@@ -105,7 +105,8 @@ struct device_row {
     void (*kernel_free)(struct device_kernel *kernel);
     bool (*launch)(struct device *device, const struct device_launch *launch, GError **error);
 
-    /* A point in the stream. Elapsed waits for the later one; milliseconds. */
+    /* A point in the stream. Elapsed waits for the later one, behind which nothing was enqueued;
+     * milliseconds. */
     struct device_event *(*record)(struct device *device, GError **error);
     void (*event_free)(struct device_event *event);
     bool (*elapsed)(struct device_event *from, struct device_event *to, double *ms, GError **error);
@@ -115,7 +116,13 @@ struct device_row {
 /* What each kind of device has first in its struct. */
 struct device {
     const struct device_row *row;
+    double busy_seconds;  /* that it had work, as far as it was waited for; GPUs alone */
+    gint64 busy_since_us; /* when it got what it has now; 0 where it has nothing */
 };
+
+/* For rows: it got work; all that it got is done. */
+void device_got_work(struct device *device);
+void device_is_done(struct device *device);
 
 extern const struct device_row device_cuda, device_hip, device_opencl;
 

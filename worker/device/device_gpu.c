@@ -212,8 +212,10 @@ static void gpu_memory_free(struct device_memory *memory)
 
 static bool finish(struct gpu_device *d, GError **error)
 {
-    return check(d, d->api->StreamSynchronize(d->stream), DEVICE_ERROR_FAULT, "wait for the device",
-                 error);
+    int status = d->api->StreamSynchronize(d->stream);
+
+    device_is_done(&d->device);
+    return check(d, status, DEVICE_ERROR_FAULT, "wait for the device", error);
 }
 
 static bool gpu_write(struct device_memory *to, int64_t offset, const void *from, int64_t bytes,
@@ -240,6 +242,7 @@ static bool gpu_copy(struct device_memory *from, struct device_memory *to, int64
 {
     struct gpu_device *d = to->owner;
 
+    device_got_work(&d->device);
     return check(d, d->api->MemcpyDtoDAsync(to->address, from->address, (size_t)bytes, d->stream),
                  DEVICE_ERROR_FAULT, "copy device memory", error);
 }
@@ -249,6 +252,7 @@ static bool gpu_fill(struct device_memory *memory, int64_t offset, int64_t bytes
 {
     struct gpu_device *d = memory->owner;
 
+    device_got_work(&d->device);
     return check(d,
                  d->api->MemsetD8Async(memory->address + offset, value, (size_t)bytes, d->stream),
                  DEVICE_ERROR_FAULT, "fill device memory", error);
@@ -326,6 +330,7 @@ static bool gpu_launch(struct device *device, const struct device_launch *launch
         items[i] = (unsigned)launch->block[i];
         groups[i] = (unsigned)(launch->grid[i] / launch->block[i]);
     }
+    device_got_work(device);
     return allow_local(d, launch->kernel, launch->local_bytes, error) &&
            check(d,
                  d->api->ModuleLaunchKernel(launch->kernel->function, groups[0], groups[1],
@@ -366,9 +371,10 @@ static bool gpu_elapsed(struct device_event *from, struct device_event *to, doub
 {
     struct gpu_device *d = to->owner;
     float elapsed = 0;
+    int status = d->api->EventSynchronize(to->event);
 
-    if (!check(d, d->api->EventSynchronize(to->event), DEVICE_ERROR_FAULT, "wait for the device",
-               error) ||
+    device_is_done(&d->device);
+    if (!check(d, status, DEVICE_ERROR_FAULT, "wait for the device", error) ||
         !check(d, d->api->EventElapsedTime(&elapsed, from->event, to->event), DEVICE_ERROR_FAULT,
                "read an event's time", error))
         return false;

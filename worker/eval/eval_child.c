@@ -33,7 +33,8 @@ struct server {
     bool tells; /* what its device is, and measures nothing */
     int hold;   /* of the device, for as long as the process lives; -1 for none */
     struct gpu_clocks clocks;
-    int locked_mhz; /* 0 where the driver chooses */
+    int locked_mhz;   /* 0 where the driver chooses */
+    double busy_told; /* of the device's busy seconds */
     struct device_identity identity;
     GpuMonitor *monitor; /* NULL where nothing watches the device */
     char *unwatched;     /* why not */
@@ -171,6 +172,15 @@ static bool send_hello(struct server *server, GError **error)
                      error);
 }
 
+/* The device's busy seconds since they were told last. */
+static double busy_since(struct server *server)
+{
+    double before = server->busy_told;
+
+    server->busy_told = server->device->busy_seconds;
+    return server->busy_told - before;
+}
+
 static bool send_begin(void *data, const struct eval_config *config, GError **error)
 {
     struct server *server = data;
@@ -204,23 +214,25 @@ static bool send_outcome(void *data, const struct eval_config *config,
 
     return send_head(
         server,
-        json_pack("{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:o,s:o*}", "op", "outcome", "id",
+        json_pack("{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o*}", "op", "outcome", "id",
                   server->current->id, "index", config->index, "failure",
                   failure_name(evaluation->failure), "n", times->n, "min_ms",
                   finite_number(times->min_ms), "median_ms", finite_number(times->median_ms),
                   "spread", finite_number(times->spread), "error", finite_number(evaluation->error),
-                  "eval_seconds", evaluation->eval_seconds, "detail",
-                  valid_text(evaluation->detail), "conditions", conditions_now(server, evaluation)),
+                  "eval_seconds", evaluation->eval_seconds, "busy_seconds", busy_since(server),
+                  "detail", valid_text(evaluation->detail), "conditions",
+                  conditions_now(server, evaluation)),
         error);
 }
 
 static bool send_evaluated(struct server *server, const struct eval_end *end, GError **error)
 {
     return send_head(server,
-                     json_pack("{s:s,s:I,s:f,s:b,s:b,s:b,s:b,s:o}", "op", "evaluated", "id",
-                               server->current->id, "drift", finite_number(end->drift), "stopped",
-                               end->stopped, "repeated", end->repeated, "by_device", end->by_device,
-                               "doubted", end->doubted, "refusal", valid_text(end->refusal)),
+                     json_pack("{s:s,s:I,s:f,s:f,s:b,s:b,s:b,s:b,s:o}", "op", "evaluated", "id",
+                               server->current->id, "drift", finite_number(end->drift),
+                               "busy_seconds", busy_since(server), "stopped", end->stopped,
+                               "repeated", end->repeated, "by_device", end->by_device, "doubted",
+                               end->doubted, "refusal", valid_text(end->refusal)),
                      error);
 }
 
