@@ -3,7 +3,7 @@
 #   make             the program, build/skipjack
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
-#   make gpu-test    the family of solvers on this machine's GPU
+#   make gpu-test    the family of solvers on this machine's GPU, and its own verifying
 #   make gpu-bench   networks tuned on it beside cuDNN in PyTorch; GPU_BENCH='--sets retinanet-heads-fp16-nhwc'
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
@@ -243,11 +243,12 @@ test-chaos:
 	$(BUILD)/tests/chaos/test_chaos --long --seed $(SEED) $(if $(KEEP),--keep $(KEEP))
 
 # The same programs against a GPU: with no GPU they are skipped, and say so.
+gpu_tests := $(BUILD)/tests/kernels/test_conv_winograd $(BUILD)/tests/worker/test_judge
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu
 gpu-test: PROVE_JOBS := $(shell nproc)
 gpu-test:
-	$(parallel) libraries $(family)/.made $(BUILD)/tests/kernels/test_conv_winograd
-	$(call prove,$(family)/* $(BUILD)/tests/kernels/test_conv_winograd)
+	$(parallel) libraries $(family)/.made $(gpu_tests)
+	$(call prove,$(family)/* $(gpu_tests))
 
 test-fuzz:
 	$(make_sanitized) fuzzers

@@ -1,4 +1,5 @@
-/* The device's judge, run by PoCL, beside the host's: the same inputs, reference and verdicts. */
+/* The device's judge, run by PoCL or (SKIPJACK_TEST_DEVICE=gpu) on the first GPU, beside the host's: the
+ * same inputs, reference and verdicts. */
 #include "worker/eval/judge.h"
 
 #include <math.h>
@@ -8,12 +9,14 @@
 #include "kernels/opencl.h"
 #include "kernels/toolchain.h"
 #include "solvers/problem_key.h"
+#include "solvers/solver.h"
 #include "tests/support/pocl_leaks.h"
 #include "tests/support/random_problem.h"
 #include "tests/support/temp_folder.h"
 #include "worker/eval/guarded.h"
 #include "worker/eval/random.h"
 #include "worker/eval/verify.h"
+#include "worker/eval/workbench.h"
 #include "worker/frames.h"
 
 #define SEED 77
@@ -21,14 +24,16 @@
 static struct device *device;
 static struct device_program *program;
 
-static struct device_program *load_judge(void)
+static struct device_program *load(const char *file, const char *options, const char *entry)
 {
     g_autoptr(GError) error = NULL;
     struct code_object object = {0};
-    const struct kernel_source *source = kernel_source_find(JUDGE_FILE, &error);
+    const struct kernel_source *source = kernel_source_find(file, &error);
     g_assert_no_error(error);
-    toolchain_find("opencl")->compile(source->text, "", JUDGE_ENTRY,
-                                      &device->row->info(device)->target, &object, &error);
+    const struct target *target = &device->row->info(device)->target;
+    const struct toolchain *toolchain = toolchain_for_target(target, &error);
+    g_assert_true(toolchain && toolchain->version(target, &error));
+    toolchain->compile(source->text, options, entry, target, &object, &error);
     g_assert_no_error(error);
     struct device_program *loaded = device->row->load(device, object.code, &error);
     g_assert_no_error(error);
@@ -237,13 +242,18 @@ static void test_strided(void)
 
 /* ---- a device that is sick: what it tells the host is changed on the way ---- */
 
-enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_WRONG, LIE_COUNT };
+enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_WRONG, LIE_COUNT, LIE_WRONG, LIE_NONE };
 static enum lie lie;
+static const struct device_row *healthy;
+static int samples; /* reads of a sample's values */
 
 static bool read_lies(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
                       GError **error)
 {
-    bool done = device_opencl.read(from, offset, to, bytes, error);
+    bool done = healthy->read(from, offset, to, bytes, error);
+    samples += bytes == 64;
+    if (lie == LIE_WRONG && bytes > 10000 && bytes % 24 == 0)
+        ((int64_t *)to)[bytes / 24 * 2] = 1; /* of the first group's elements */
     if (lie == LIE_VALUE && bytes == 64 && offset > 0)
         ((double *)to)[5] += 1e-9;
     if (lie == LIE_MAGNITUDE && bytes == 32)
@@ -255,8 +265,7 @@ static bool read_lies(struct device_memory *from, int64_t offset, void *to, int6
 
 static void test_sick(void)
 {
-    struct device_row row = device_opencl;
-    const struct device_row *healthy = device->row;
+    struct device_row row = *healthy;
     struct problem p;
     g_assert_true(problem_key_parse(keys[0], &p, NULL));
     row.read = read_lies;
@@ -271,6 +280,82 @@ static void test_sick(void)
         g_assert_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT);
         sides_clear(&s);
     }
+}
+
+/* A workbench whose kernel is the naive one, right. */
+struct trial {
+    struct problem problem;
+    struct device_program *naive;
+    struct workbench bench;
+    struct invocation invocation;
+};
+
+static void trial_open(struct trial *t, const struct workbench_means *means)
+{
+    g_autoptr(GError) error = NULL;
+    struct context context;
+    struct solution solution;
+    const struct perf_config config = {0};
+    context_init(&context, &device->row->info(device)->target);
+    solution_init(&solution);
+    g_assert_true(problem_key_parse(keys[0], &t->problem, NULL));
+    solver_solve(solver_find("ConvDirectNaive"), &t->problem, &context, &config, &solution, &error);
+    g_assert_no_error(error);
+    const struct launch *launch = &solution.launches[0];
+    if (!t->naive)
+        t->naive = load(launch->file, launch->options, launch->entry);
+    workbench_open(&t->bench, device, &t->problem, NULL, SEED, means, &error);
+    g_assert_no_error(error);
+    invocation_prepare(&t->invocation, device, &solution, &t->naive, t->bench.tensors, NULL,
+                       &error);
+    g_assert_no_error(error);
+}
+
+static void trial_verify(struct trial *t)
+{
+    g_autoptr(GError) error = NULL;
+    struct verdict verdict;
+    workbench_verify(&t->bench, &t->invocation, "Direct", &verdict, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    g_assert_cmpfloat(verdict.error, <=, 1);
+}
+
+static void trial_close(struct trial *t)
+{
+    invocation_clear(&t->invocation);
+    workbench_close(&t->bench);
+}
+
+/* What it calls wrong the host looks at, and then its reference is computed again: once, unless it goes
+ * on so. A second workbench finds the reference there. */
+static void test_overruled(void)
+{
+    static const struct {
+        enum lie lie;
+        bool host_looks, computes;
+    } steps[] = {{LIE_NONE, false, true}, {LIE_WRONG, true, false}, {LIE_NONE, false, false}};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    const struct workbench_means means = {program, judge_cache_new(), NULL};
+    row.read = read_lies;
+    device->row = &row;
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
+        lie = LIE_NONE;
+        samples = 0;
+        trial_open(&trial, &means);
+        g_assert_true(trial.bench.judge != NULL);
+        g_assert_true((samples > 0) == steps[i].computes);
+        lie = steps[i].lie;
+        samples = 0;
+        trial_verify(&trial);
+        g_assert_true((samples > 0) == steps[i].host_looks);
+        g_assert_true((trial.bench.reference != NULL) == steps[i].host_looks);
+        trial_close(&trial);
+    }
+    judge_cache_free(means.judges);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
 }
 
 static void test_too_large(void)
@@ -289,7 +374,21 @@ static void test_too_large(void)
 
 static void test_nothing(void)
 {
-    g_test_skip("there is no PoCL here");
+    g_test_skip("there is no such device here");
+}
+
+/* The first GPU, or PoCL's CPU. */
+static struct device *open_device(void)
+{
+    struct device *first;
+
+    if (g_strcmp0(g_getenv("SKIPJACK_TEST_DEVICE"), "gpu") != 0)
+        return device_opencl.open(0, NULL);
+    first = device_open(0, NULL);
+    if (!first || first->row->info(first)->target.vendor != VENDOR_CPU)
+        return first;
+    device_close(first);
+    return NULL;
 }
 
 static void add_tests(void)
@@ -298,6 +397,7 @@ static void add_tests(void)
     g_test_add_func("/judge/random_problems_are_the_hosts", test_random);
     g_test_add_func("/judge/output_with_holes_is_compared", test_strided);
     g_test_add_func("/judge/sick_device_is_doubted", test_sick);
+    g_test_add_func("/judge/device_is_overruled_and_its_reference_kept", test_overruled);
     g_test_add_func("/judge/reference_beyond_the_device_is_refused", test_too_large);
 }
 
@@ -307,12 +407,13 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_autoptr(TempFolder) folder = temp_folder_new();
     opencl_environment(temp_folder_path(folder, "pocl"));
-    device = device_opencl.open(0, NULL);
+    device = open_device();
     if (!device) {
         g_test_add_func("/judge/needs_a_device", test_nothing);
         return g_test_run();
     }
-    program = load_judge();
+    healthy = device->row;
+    program = load(JUDGE_FILE, "", JUDGE_ENTRY);
     add_tests();
     int status = g_test_run();
     device->row->program_free(program);

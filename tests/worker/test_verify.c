@@ -118,8 +118,7 @@ static void prepare(struct kernel *kernel, struct workbench *bench, struct invoc
         launch_arg_tensor(launch, (enum tensor_role)t);
     launch_arg_workspace(launch, 0);
     solution.workspace_bytes = 100;
-    workbench_open(bench, &kernel->fake.device, &kernel->problem, kernel->tensors, 3, NULL, NULL,
-                   &error);
+    workbench_open(bench, &kernel->fake.device, &kernel->problem, kernel->tensors, 3, NULL, &error);
     g_assert_no_error(error);
     workbench_workspace(bench, 100, &workspace, &error);
     invocation_prepare(invocation, &kernel->fake.device, &solution, &program, bench->tensors,
@@ -257,7 +256,7 @@ static void test_tensors_that_do_not_fit(void)
     kernel.problem.n = 1 << 30;
     kernel.problem.c = kernel.problem.k = 1 << 20;
     g_assert_false(
-        workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, NULL, &error));
+        workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, &error));
     g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE);
 }
 

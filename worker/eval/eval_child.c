@@ -29,6 +29,7 @@ struct server {
     struct device *device;
     struct eval_kernels *kernels;
     struct reference_cache *references;
+    struct judge_cache *judges;
     double floor_ms;
     bool tells; /* what its device is, and measures nothing */
     int hold;   /* of the device, for as long as the process lives; -1 for none */
@@ -267,6 +268,7 @@ static bool run_round(struct server *server, GError **error)
         .device = server->device,
         .kernels = server->kernels,
         .references = server->references,
+        .judges = server->judges,
         .floor_ms = server->floor_ms,
         .request = server->current,
         .begin = send_begin,
@@ -439,6 +441,7 @@ static bool server_open(struct server *server, const char *device, GError **erro
     watch_device(server);
     server->kernels = eval_kernels_new(server->device);
     server->references = reference_cache_new(REFERENCES_BYTES);
+    server->judges = judge_cache_new();
     return send_hello(server, error);
 }
 
@@ -446,6 +449,7 @@ static void server_close(struct server *server)
 {
     while (!g_queue_is_empty(&server->waiting))
         json_decref(g_queue_pop_head(&server->waiting));
+    judge_cache_free(server->judges);
     reference_cache_free(server->references);
     eval_kernels_free(server->kernels);
     gpu_monitor_close(server->monitor);

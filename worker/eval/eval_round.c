@@ -277,9 +277,10 @@ static bool open_bench(struct eval_round *round, struct workbench *bench, struct
                        GError **error)
 {
     const struct eval_request *request = round->request;
+    const struct workbench_means means = {find_judge(round, end), round->judges, round->references};
 
-    if (!workbench_open(bench, round->device, &request->problem, NULL, request->seed,
-                        find_judge(round, end), round->references, error))
+    if (!workbench_open(bench, round->device, &request->problem, NULL, request->seed, &means,
+                        error))
         return false;
     end->by_device = bench->judge != NULL;
     end->doubted = g_error_matches(bench->refusal, WORKER_ERROR, WORKER_ERROR_DOUBT);

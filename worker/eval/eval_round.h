@@ -28,6 +28,7 @@ struct eval_round {
     struct device *device;
     struct eval_kernels *kernels;
     struct reference_cache *references;
+    struct judge_cache *judges;
     double floor_ms;
     const struct eval_request *request;
     /* Told before a config's kernels are loaded, and after it was judged (again after a

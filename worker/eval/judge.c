@@ -1,6 +1,7 @@
 #include "worker/eval/judge.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "worker/eval/random.h"
 #include "worker/frames.h"
@@ -8,7 +9,8 @@
 #define ITEMS        256  /* of a workgroup, as judge.cl has it */
 #define GROUPS_MAX   1024 /* of the entries that go through all elements: fills any device */
 #define ARGS_MAX     64
-#define MEMORY_SHARE 4 /* of the device's memory: one part in this many */
+#define MEMORY_SHARE 4  /* of the device's memory: one part in this many, for one */
+#define KEPT_SHARE   16 /* likewise, for all that are kept */
 /* W has few elements of long sums: parts share an element's until that many work-items are busy. */
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
@@ -25,8 +27,9 @@ static const char *const entry_names[ENTRY_COUNT] = {"judge_random", JUDGE_ENTRY
 
 struct judge {
     struct device *device;
+    const struct device_program *program;
     struct problem problem;
-    const struct tensor *tensors;
+    struct tensor tensors[TENSOR_COUNT];
     enum tensor_role out;
     uint64_t seed;
     struct device_kernel *kernels[ENTRY_COUNT];
@@ -208,6 +211,7 @@ static bool read_largest(struct judge *judge, GError **error)
     float largest[GROUPS_MAX];
     int64_t groups = groups_through(judge);
 
+    judge->largest = 0;
     if (!judge->device->row->read(judge->found, 0, largest, groups * (int64_t)sizeof(float), error))
         return false;
     for (int64_t i = 0; i < groups; i++)
@@ -410,23 +414,35 @@ static bool alloc_memory(struct judge *judge, GError **error)
     return judge->found != NULL;
 }
 
+bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+                   GError **error)
+{
+    return write_inputs(judge, memory, error) && run_reference(judge, memory, error) &&
+           check_sample(judge, error) && read_largest(judge, error);
+}
+
+bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+                  GError **error)
+{
+    return write_inputs(judge, memory, error) && check_comparison(judge, memory[judge->out], error);
+}
+
 struct judge *judge_new(struct device *device, struct device_program *program,
                         const struct problem *p, const struct tensor *tensors, uint64_t seed,
                         struct device_memory *const memory[TENSOR_COUNT], GError **error)
 {
     struct judge *judge = g_new0(struct judge, 1);
 
-    *judge = (struct judge){.device = device,
-                            .problem = *p,
-                            .tensors = tensors,
-                            .out = problem_output_role(p),
-                            .seed = seed};
+    judge->device = device;
+    judge->program = program;
+    judge->problem = *p;
+    memcpy(judge->tensors, tensors, sizeof(judge->tensors));
+    judge->out = problem_output_role(p);
+    judge->seed = seed;
     judge->count = tensor_count(&tensors[judge->out]);
     choose_parts(judge);
     if (find_kernels(judge, program, error) && alloc_memory(judge, error) &&
-        write_inputs(judge, memory, error) && run_reference(judge, memory, error) &&
-        check_sample(judge, error) && read_largest(judge, error) &&
-        check_comparison(judge, memory[judge->out], error))
+        judge_refresh(judge, memory, error) && check_comparison(judge, memory[judge->out], error))
         return judge;
     judge_free(judge);
     return NULL;
@@ -469,4 +485,65 @@ struct reference *judge_fetch(struct judge *judge, GError **error)
         return reference;
     reference_unref(reference);
     return NULL;
+}
+
+/* ---- judges that are kept ---- */
+
+struct judge_cache {
+    GQueue judges; /* struct judge *, most recently used first */
+    int64_t bytes;
+};
+
+static int64_t bytes_of(const struct judge *judge)
+{
+    return judge->count * judge->parts * 12;
+}
+
+struct judge_cache *judge_cache_new(void)
+{
+    struct judge_cache *cache = g_new0(struct judge_cache, 1);
+
+    g_queue_init(&cache->judges);
+    return cache;
+}
+
+void judge_cache_free(struct judge_cache *cache)
+{
+    while (cache && !g_queue_is_empty(&cache->judges))
+        judge_free(g_queue_pop_head(&cache->judges));
+    g_free(cache);
+}
+
+static bool is_for(const struct judge *judge, const struct problem *p, const struct tensor *tensors,
+                   uint64_t seed)
+{
+    return judge->seed == seed && problem_equal(&judge->problem, p) &&
+           memcmp(judge->tensors, tensors, sizeof(judge->tensors)) == 0;
+}
+
+struct judge *judge_cache_take(struct judge_cache *cache, const struct device_program *program,
+                               const struct problem *p, const struct tensor *tensors, uint64_t seed)
+{
+    for (GList *link = cache->judges.head; link; link = link->next) {
+        struct judge *judge = link->data;
+        if (judge->program != program || !is_for(judge, p, tensors, seed))
+            continue;
+        g_queue_delete_link(&cache->judges, link);
+        cache->bytes -= bytes_of(judge);
+        return judge;
+    }
+    return NULL;
+}
+
+void judge_cache_give(struct judge_cache *cache, struct judge *judge)
+{
+    int64_t limit = judge->device->row->info(judge->device)->memory_bytes / KEPT_SHARE;
+
+    g_queue_push_head(&cache->judges, judge);
+    cache->bytes += bytes_of(judge);
+    while (cache->bytes > limit && !g_queue_is_empty(&cache->judges)) {
+        struct judge *last = g_queue_pop_tail(&cache->judges);
+        cache->bytes -= bytes_of(last);
+        judge_free(last);
+    }
 }

@@ -20,7 +20,7 @@ struct judge;
 
 /*
  * memory[] are the problem's tensors on the device, the output's full of poison; the inputs are
- * written, and the reference is computed. tensors[] outlive the judge, and so does the program.
+ * written, and the reference is computed. The program outlives the judge.
  * WORKER_ERROR_DOUBT where the device is wrong; DEVICE_ERROR_MEMORY where a quarter of its memory is
  * too little; other DEVICE_ERROR_* as the device says.
  */
@@ -34,6 +34,13 @@ void judge_free(struct judge *judge);
 bool judge_write_input(struct judge *judge, enum tensor_role role, struct device_memory *memory,
                        GError **error);
 
+/* The same for a judge that is there, with other memory of the same tensors: its reference stays. */
+bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+                  GError **error);
+/* Writes the inputs and computes the reference anew, in case a kernel wrote where it should not. */
+bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+                   GError **error);
+
 struct judged {
     int64_t wrong; /* elements out of their tolerance */
     double error;  /* the largest error over its element's tolerance; of exact ones the error */
@@ -45,5 +52,16 @@ double judge_length(const struct judge *judge); /* products in the longest sum *
 
 /* The reference read back, a use of it for the caller. */
 struct reference *judge_fetch(struct judge *judge, GError **error);
+
+/* Judges kept while they take a small part of their device's memory, the ones used last. A judge that
+ * is taken is the caller's; a cache is freed before its judges' programs. */
+struct judge_cache;
+struct judge_cache *judge_cache_new(void);
+void judge_cache_free(struct judge_cache *cache);
+/* NULL when there is none of this program for these tensors and this seed. */
+struct judge *judge_cache_take(struct judge_cache *cache, const struct device_program *program,
+                               const struct problem *p, const struct tensor *tensors,
+                               uint64_t seed);
+void judge_cache_give(struct judge_cache *cache, struct judge *judge);
 
 #endif

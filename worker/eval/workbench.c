@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "worker/eval/random.h"
+#include "worker/frames.h"
 
 #define COPIES_MAX        1024
 #define ROTATION_SHARE    8           /* of the device's memory: one part in this many */
@@ -125,20 +126,34 @@ static bool spread_inputs(struct workbench *bench, GError **error)
     return true;
 }
 
-/* False where the host has to do it: *refusal says why. A fault is no reason to go on. */
-static bool make_by_device(struct workbench *bench, struct device_program *program, uint64_t seed)
+static void first_parts(const struct workbench *bench, struct device_memory *memory[TENSOR_COUNT])
+{
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        memory[t] = bench->memory[t].parts[0];
+}
+
+/* False where the host has to do it: bench->refusal says why. */
+static bool make_by_device(struct workbench *bench, const struct workbench_means *means,
+                           uint64_t seed)
 {
     struct device_memory *memory[TENSOR_COUNT];
 
-    if (!program)
+    if (!means->judge)
         return false;
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        memory[t] = bench->memory[t].parts[0];
-    bench->judge = judge_new(bench->device, program, &bench->problem, bench->tensors, seed, memory,
-                             &bench->refusal);
+    first_parts(bench, memory);
+    bench->judges = means->judges;
+    if (means->judges)
+        bench->judge =
+            judge_cache_take(means->judges, means->judge, &bench->problem, bench->tensors, seed);
+    if (!bench->judge)
+        bench->judge = judge_new(bench->device, means->judge, &bench->problem, bench->tensors, seed,
+                                 memory, &bench->refusal);
+    else if (!judge_resume(bench->judge, memory, &bench->refusal))
+        g_clear_pointer(&bench->judge, judge_free);
     return bench->judge != NULL;
 }
 
+/* A fault is no reason to go on. */
 static bool make_by_host(struct workbench *bench, uint64_t seed, struct reference_cache *cache,
                          GError **error)
 {
@@ -172,9 +187,12 @@ static bool fits_device(const struct workbench *bench, GError **error)
 }
 
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
-                    const struct tensor *tensors, uint64_t seed, struct device_program *judge,
-                    struct reference_cache *cache, GError **error)
+                    const struct tensor *tensors, uint64_t seed,
+                    const struct workbench_means *means, GError **error)
 {
+    static const struct workbench_means none = {NULL, NULL, NULL};
+
+    means = means ? means : &none;
     *bench = (struct workbench){.device = device, .problem = *p, .out = problem_output_role(p)};
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (tensors)
@@ -183,7 +201,8 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
             tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
     }
     if (reference_supports(p, error) && fits_device(bench, error) && alloc_tensors(bench, error) &&
-        (make_by_device(bench, judge, seed) || make_by_host(bench, seed, cache, error)) &&
+        (make_by_device(bench, means, seed) ||
+         make_by_host(bench, seed, means->references, error)) &&
         spread_inputs(bench, error))
         return true;
     workbench_close(bench);
@@ -197,6 +216,8 @@ void workbench_close(struct workbench *bench)
         g_clear_pointer(&bench->images[t], g_free);
     }
     guarded_free(&bench->workspace);
+    if (bench->judge && bench->judges)
+        judge_cache_give(bench->judges, g_steal_pointer(&bench->judge));
     g_clear_pointer(&bench->judge, judge_free);
     g_clear_error(&bench->refusal);
     g_clear_pointer(&bench->reference, reference_unref);
@@ -258,6 +279,30 @@ static bool judge_by_device(struct workbench *bench, const struct tolerance *tol
     return true;
 }
 
+/* The kernel may have written into the reference. One that the device cannot compute again is its own
+ * fault, and not the config's. */
+static bool refresh_judge(struct workbench *bench, GError **error)
+{
+    struct device_memory *memory[TENSOR_COUNT];
+    g_autoptr(GError) why = NULL;
+
+    first_parts(bench, memory);
+    if (judge_refresh(bench->judge, memory, &why))
+        return true;
+    if (g_error_matches(why, WORKER_ERROR, WORKER_ERROR_DOUBT))
+        g_set_error_literal(error, DEVICE_ERROR, DEVICE_ERROR_FAULT, why->message);
+    else
+        g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
+static bool fetch_reference(struct workbench *bench, GError **error)
+{
+    if (!bench->reference && refresh_judge(bench, error))
+        bench->reference = judge_fetch(bench->judge, error);
+    return bench->reference != NULL;
+}
+
 static bool judge_by_host(struct workbench *bench, const struct tolerance *tolerance,
                           struct verdict *verdict, GError **error)
 {
@@ -265,15 +310,14 @@ static bool judge_by_host(struct workbench *bench, const struct tolerance *toler
     struct guarded *memory = &bench->memory[bench->out];
     g_autofree void *data = g_malloc((gsize)memory->bytes);
 
-    if (!bench->reference)
-        bench->reference = judge_fetch(bench->judge, error);
-    if (!bench->reference ||
+    if (!fetch_reference(bench, error) ||
         !bench->device->row->read(memory->parts[0], 0, data, memory->bytes, error))
         return false;
     verify_holes(tensor, data, memory->poison, verdict);
     if (verdict->failure == FAILURE_NONE)
         verify_output(tensor, data, memory->poison, bench->reference, tolerance, verdict);
-    return true;
+    /* Then what the device compared with is damaged. */
+    return !bench->judge || verdict->failure != FAILURE_NONE || refresh_judge(bench, error);
 }
 
 static bool judge_output(struct workbench *bench, const char *algorithm, struct verdict *verdict,

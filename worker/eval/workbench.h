@@ -15,12 +15,20 @@
 #include "worker/eval/reference.h"
 #include "worker/eval/verify.h"
 
+/* What a child has to verify with; each may be NULL. */
+struct workbench_means {
+    struct device_program *judge; /* the device's loaded JUDGE_FILE; NULL: the host verifies */
+    struct judge_cache *judges;
+    struct reference_cache *references; /* the host's */
+};
+
 struct workbench {
     struct device *device;
     struct problem problem;
     enum tensor_role out;
     struct tensor tensors[TENSOR_COUNT];
     struct judge *judge;        /* NULL where the host verifies */
+    struct judge_cache *judges; /* where it goes at the end, or NULL */
     GError *refusal;            /* why it does although a judge was given, else NULL */
     void *images[TENSOR_COUNT]; /* the inputs' bytes as the device holds them; the host's way */
     struct guarded memory[TENSOR_COUNT];
@@ -31,13 +39,13 @@ struct workbench {
 };
 
 /*
- * tensors: NULL for packed ones. judge: the device's loaded JUDGE_FILE; NULL: the host verifies, its
- * reference taken from the cache (may be NULL) or computed and put there. WORKER_ERROR_INVALID where no
- * reference can be computed, DEVICE_ERROR_* otherwise. On failure the workbench is closed.
+ * tensors: NULL for packed ones. The reference is taken from means' caches or computed and put there.
+ * WORKER_ERROR_INVALID where none can be computed, DEVICE_ERROR_* otherwise. On failure the workbench is
+ * closed.
  */
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
-                    const struct tensor *tensors, uint64_t seed, struct device_program *judge,
-                    struct reference_cache *cache, GError **error);
+                    const struct tensor *tensors, uint64_t seed,
+                    const struct workbench_means *means, GError **error);
 void workbench_close(struct workbench *bench);
 
 /* A workspace of at least that many bytes, valid until the next call; *memory is NULL for 0
