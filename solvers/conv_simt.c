@@ -12,6 +12,7 @@
 
 #include "solvers/conv_common.h"
 #include "solvers/gemm.h"
+#include "solvers/simt_common.h"
 #include "solvers/solver_rows.h"
 #include "solvers/tile_space.h"
 
@@ -30,21 +31,11 @@ enum {
 };
 
 #define GRID_MOST     65535 /* what a grid's third axis has on every GPU */
-#define LOCAL_MOST    (48 * 1024)
 /* A block's rows and columns at the least. */
 #define LEAST_ROWS    32
 #define LEAST_COLUMNS 64
 /* Tensors whose offsets fit 32 bits, also a little past their ends. */
 #define ELEMENTS_MOST ((INT64_C(1) << 31) - (1 << 24))
-/* A line of a block in local memory is so much longer. */
-#define PAD           4
-/* Bytes of the kernel's tables: a term's, two of 16 and its place, of which there is one more; a row's two
- * offsets; a column's offset and spot. */
-#define TERM_BYTES    48
-#define ROW_BYTES     8
-#define COLUMN_BYTES  20
-/* A block that an item loads is marked by the bits of a word. */
-#define LOADS_MOST    32
 
 static const char *const sources[] = {"conv_simt.cl", "conv_sum_splits.cl", NULL};
 
@@ -91,14 +82,14 @@ static struct tile_product product_of(const struct problem *p)
     return product;
 }
 
-static int items_of(const int32_t *values)
-{
-    return values[BLOCK_M] / values[TILE_ROWS] * (values[BLOCK_N] / values[TILE_COLUMNS]);
-}
-
 static double blocks_of(double count, int32_t block)
 {
     return (double)conv_divide_up((int64_t)count, block);
+}
+
+static int items_of(const int32_t *values)
+{
+    return values[BLOCK_M] / values[TILE_ROWS] * (values[BLOCK_N] / values[TILE_COLUMNS]);
 }
 
 static double workgroups_of(const struct tile_product *product, const int32_t *values)
@@ -169,17 +160,39 @@ static bool b_is_by_term(const struct problem *p)
     return is_nhwc(p) == (p->direction != DIRECTION_W);
 }
 
+/* Of the values only those before `known` are looked at. */
+static struct simt_block block_of(const struct problem *p, const int32_t *values, int known)
+{
+    struct simt_block block = {.block_m = values[BLOCK_M],
+                               .block_n = values[BLOCK_N],
+                               .tile_m = values[TILE_ROWS],
+                               .tile_n = values[TILE_COLUMNS],
+                               .c_by_row = is_nhwc(p) && p->direction != DIRECTION_W,
+                               .b_by_term = b_is_by_term(p)};
+
+    if (known > BLOCK_K)
+        block.block_k = values[BLOCK_K];
+    if (known > LOAD_A) {
+        block.load_a = values[LOAD_A];
+        block.a_by_term = a_is_by_term(p, values);
+    }
+    if (known > LOAD_B)
+        block.load_b = values[LOAD_B];
+    if (known > STAGES) {
+        block.async = values[ASYNC] != 0;
+        block.stages = values[STAGES];
+    }
+    return block;
+}
+
 /* ---- the space ---- */
 
-/* Waves are of four by eight items. */
 static bool items_suit_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    int across = values[BLOCK_N] / values[TILE_COLUMNS], down = values[BLOCK_M] / values[TILE_ROWS];
+    const struct simt_block block = block_of(p, values, TILE_COLUMNS + 1);
 
-    (void)p;
-    return down % 4 == 0 && across % 8 == 0 && items_of(values) >= 64 &&
-           items_of(values) <= MIN(256, context->target->max_workgroup);
+    return simt_items_suit(&block, context->target->max_workgroup);
 }
 
 /* A term's products are to be many for what is read of it, and their sums to leave registers. */
@@ -212,18 +225,6 @@ static bool blocks_fit_grid(const struct problem *p, const struct context *conte
     return workgroups_of(&product, values) / product.layers * items_of(values) <= UINT32_MAX / 2;
 }
 
-/* The kernel's items along an operand's neighbours and beside them, ACROSS() and so on. */
-static bool items_share(bool by_term, int32_t load, int32_t block, int32_t terms, int items)
-{
-    int across = by_term ? MAX(8 / load, items / block) : MIN(block / load, items);
-    int beside = items / across;
-
-    if (block * terms / (load * items) < 1 || block * terms / (load * items) > LOADS_MOST)
-        return false;
-    return by_term ? across * load <= terms && block % beside == 0
-                   : terms % beside == 0 && block % (across * load) == 0;
-}
-
 /* Where four can be loaded at once nothing else pays, but for terms, which come one by one where they
  * are to be copied past registers. */
 static bool load_suits(bool has_quads, bool by_term, const struct context *context, int32_t load)
@@ -236,18 +237,20 @@ static bool load_suits(bool has_quads, bool by_term, const struct context *conte
 static bool a_suits_items(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {
+    const struct simt_block block = block_of(p, values, LOAD_A + 1);
+
     return load_suits(a_has_quads(p), is_nhwc(p) || p->direction != DIRECTION_B, context,
                       values[LOAD_A]) &&
-           items_share(a_is_by_term(p, values), values[LOAD_A], values[BLOCK_M], values[BLOCK_K],
-                       items_of(values));
+           simt_items_share_a(&block);
 }
 
 static bool b_suits_items(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {
+    const struct simt_block block = block_of(p, values, LOAD_B + 1);
+
     return load_suits(b_has_quads(p), b_is_by_term(p), context, values[LOAD_B]) &&
-           items_share(b_is_by_term(p), values[LOAD_B], values[BLOCK_N], values[BLOCK_K],
-                       items_of(values));
+           simt_items_share_b(&block);
 }
 
 /* One of the operands at least is to be copied, and none to come term by term for nothing. */
@@ -267,14 +270,10 @@ static bool async_suits_target(const struct problem *p, const struct context *co
 static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
                                     const int32_t *values)
 {
-    int64_t lines = values[BLOCK_M] + values[BLOCK_N], terms = values[BLOCK_K];
-    int64_t bytes = (lines + 2 * PAD) * terms * values[STAGES] * (int64_t)sizeof(float) +
-                    (terms + 1) * TERM_BYTES + values[BLOCK_M] * ROW_BYTES +
-                    values[BLOCK_N] * COLUMN_BYTES;
+    const struct simt_block block = block_of(p, values, STAGES + 1);
 
-    (void)p;
     return (values[STAGES] == 2 || values[ASYNC]) &&
-           bytes <= MIN(context->target->local_bytes, LOCAL_MOST);
+           simt_fits_local_memory(&block, context->target->local_bytes);
 }
 
 /* W alone has parts: where there are too few workgroups for the units, and terms enough. */
@@ -422,14 +421,10 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
                                              [DIRECTION_B] = "DIRECTION_B",
                                              [DIRECTION_W] = "DIRECTION_W"};
 
-    for (int i = 0; i < SPLITS; i++)
-        launch_option_int(launch, params[i].name, values[i]);
-    launch_option_int(launch, "SPATIAL", 2);
+    const struct simt_block block = block_of(p, values, STAGES + 1);
+
+    simt_add_options(&block, launch);
     launch_option_int(launch, "INNER_CHANNEL", is_nhwc(p));
-    launch_option_int(launch, "INNER_BATCH", 0);
-    launch_option_int(launch, "A_BY_TERM", a_is_by_term(p, values));
-    launch_option_int(launch, "B_BY_TERM", b_is_by_term(p));
-    launch_option_int(launch, "C_BY_ROW", is_nhwc(p) && p->direction != DIRECTION_W);
     launch_option_int(launch, directions[p->direction], 1);
     launch_sort_options(launch);
 }
@@ -448,6 +443,26 @@ static void add_strides(const struct problem *p, enum tensor_role role, bool is_
         if (axis != 2)
             launch_arg_int32(launch, strides[axis]);
     }
+}
+
+/* Elements from a group's operands to the next one's, a b c, and of one place. */
+static void add_groups(const struct problem *p, struct launch *launch)
+{
+    int64_t x[5], w[5], y[5], c = p->c / p->groups, k = p->k / p->groups;
+
+    problem_packed_strides(p, TENSOR_X, x);
+    problem_packed_strides(p, TENSOR_W, w);
+    problem_packed_strides(p, TENSOR_Y, y);
+    const int64_t groups[DIRECTION_COUNT][3] = {
+        [DIRECTION_F] = {k * w[0], c * x[1], k * y[1]},
+        [DIRECTION_B] = {k * w[0], k * y[1], c * x[1]},
+        [DIRECTION_W] = {k * y[1], c * x[1], k * w[0]},
+    };
+    for (int i = 0; i < 3; i++)
+        launch_arg_int64(launch, groups[p->direction][i]);
+    for (int i = 0; i < 3; i++)
+        launch_arg_int64(launch, 0);
+    launch_arg_int32(launch, 1);
 }
 
 static void add_arguments(const struct problem *p, const int32_t *values, int64_t part_terms,
@@ -471,6 +486,7 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
     add_strides(p, TENSOR_W, is_split, launch);
     add_strides(p, TENSOR_Y, false, launch);
     conv_add_shape_args(p, launch);
+    add_groups(p, launch);
     launch_arg_int32(launch, conv_divide_up((int64_t)product.m, values[BLOCK_M]));
     launch_arg_int32(launch, part_terms);
     launch_arg_int64(launch, is_split ? (int64_t)(gemm_part_bytes(p) / sizeof(float)) : 0);
@@ -510,7 +526,7 @@ static bool conv_simt_solve(const struct problem *p, const struct context *conte
 const struct solver solver_conv_simt = {
     .provider = "skipjack",
     .name = "ConvSimt",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .sources = sources,

@@ -6,25 +6,32 @@
  * whose channels are not in blocks, any strides; FP32, FP16 and BF16 in any mixture, planes in FP32;
  * groups; any padding. Dynamic.
  *
+ * On GPUs the product of the planes may be conv_simt.cl's (SIMT), whose tile is of the same parameters.
+ *
  * Accuracy: sums stay in FP32, but the transforms take differences of neighbours, so an element's
  * error follows the largest magnitudes of its tile rather than its own, and F(4x4,3x3) loses more than
  * F(2x2,3x3). Held by tests to 128 u times the tensor's largest magnitude, u = 2^-24.
  * INT8 is left out: the filters' transforms have halves.
  */
+#include <string.h>
+
 #include "solvers/conv_common.h"
 #include "solvers/gemm.h"
+#include "solvers/simt_common.h"
 #include "solvers/solver_rows.h"
 
 #define OUTPUT      (TILE_SPLITS + 1)
-#define PARAM_COUNT (OUTPUT + 1)
+#define SIMT        (OUTPUT + 1)
+#define PARAM_COUNT (SIMT + 1)
 
-static const char *const sources[] = {"gemm.cl", "conv_winograd_in.cl", "conv_winograd_out.cl",
-                                      NULL};
+static const char *const sources[] = {"gemm.cl", "conv_simt.cl", "conv_winograd_in.cl",
+                                      "conv_winograd_out.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     TILE_PARAMS,
     TILE_SPLITS_PARAM,
     {"OUTPUT", 3, (const int32_t[]){2, 3, 4}},
+    {"SIMT", 2, (const int32_t[]){0, 1}},
 };
 
 /* Planes of transformed values in the workspace; winograd.h says how they lie. */
@@ -248,12 +255,77 @@ static bool block_suits_patches(const struct problem *p, const struct context *c
     return tile_block_suits(&product, context, values);
 }
 
+static bool groups_fill_quads(const struct problem *p, int64_t count)
+{
+    return p->groups == 1 || count % 4 == 0;
+}
+
+/* Whether four neighbours of each operand are at a multiple of four: terms that follow each other come in
+ * fours, and so do the channels of a group where they follow each other; pitches always do. */
+static bool planes_have_quads(const struct problem *p, const struct plan *plan)
+{
+    int64_t c = p->c / p->groups, k = p->k / p->groups;
+    int64_t patches = plan->b.images * plan->b.tiles[0] * plan->b.tiles[1];
+
+    switch (p->direction) {
+    case DIRECTION_F: return c % 4 == 0 && (!plan->c.by_channel || groups_fill_quads(p, k));
+    case DIRECTION_B:
+        return (!plan->b.by_channel || k % 4 == 0) &&
+               (!plan->c.by_channel || groups_fill_quads(p, c));
+    default:
+        return (plan->a.by_channel ? groups_fill_quads(p, k) : patches % 4 == 0) &&
+               (plan->b.by_channel ? groups_fill_quads(p, c) : patches % 4 == 0);
+    }
+}
+
+static struct simt_block simt_block_of(const struct problem *p, const int32_t *values,
+                                       const struct plan *plan)
+{
+    bool weights = p->direction == DIRECTION_W;
+
+    return (struct simt_block){
+        .block_m = tile_block_m(values),
+        .block_n = tile_block_n(values),
+        .tile_m = values[TILE_M],
+        .tile_n = values[TILE_VECTORS] * values[TILE_VEC],
+        .block_k = values[TILE_BLOCK_K],
+        .load_a = 4,
+        .load_b = 4,
+        .stages = 2,
+        .a_by_term = weights ? !plan->a.by_channel : p->direction == DIRECTION_F,
+        .b_by_term = weights ? !plan->b.by_channel : plan->b.by_channel,
+        .c_by_row = !weights && plan->c.by_channel,
+    };
+}
+
+static bool simt_suits(const struct problem *p, const struct context *context,
+                       const int32_t *values)
+{
+    const struct tile_product product = product_of(p, values[OUTPUT]);
+    struct simt_block block;
+    struct plan plan;
+
+    if (values[SIMT] == 0)
+        return true;
+    lay_out(p, values[OUTPUT], &plan);
+    block = simt_block_of(p, values, &plan);
+    return !context_is_cpu(context) && planes_have_quads(p, &plan) && block.tile_m % 4 == 0 &&
+           (block.tile_n == 4 || block.tile_n == 8) && block.tile_m * block.tile_n >= 32 &&
+           (block.block_k == 8 || block.block_k == 16) &&
+           simt_items_suit(&block, context->target->max_workgroup) && simt_items_share_a(&block) &&
+           simt_items_share_b(&block) &&
+           simt_fits_local_memory(&block, context->target->local_bytes) &&
+           tile_workgroups(&product, values) / product.layers * simt_items(&block) <=
+               UINT32_MAX / 2;
+}
+
 static const struct space_constraint constraints[] = {
     TILE_CONSTRAINTS(block_suits_sizes, blocks_fit_grid),
     TILE_SPLITS_CONSTRAINT(parts_fit),
     {"output_suits_direction", "the direction", OUTPUT + 1, output_suits_direction},
     {"planes_fit_workspace", "workspace", OUTPUT + 1, planes_fit_workspace},
     {"block_suits_patches", "arithmetic", OUTPUT + 1, block_suits_patches},
+    {"simt_suits", "alignment and items of a tile", SIMT + 1, simt_suits},
 };
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
@@ -277,13 +349,23 @@ static uint64_t winograd_workspace_bytes(const struct problem *p, const struct c
     return most > 0 ? most : least;
 }
 
-static double winograd_estimate(const struct problem *p, const struct context *context)
+/* The largest of its tiles that suits; none where the alignment does not. */
+static void choose_simt(const struct problem *p, const struct context *context,
+                        const struct tile_product *product, int32_t *values)
 {
-    bool many_channels = p->c / p->groups >= 16 && p->k / p->groups >= 16;
+    static const int32_t tiles[][TILE_PARAM_COUNT] = {
+        {16, 16, 4, 8, 2, 1, 16}, {8, 16, 4, 8, 2, 1, 16}, {8, 8, 4, 8, 2, 1, 16}};
+    int32_t simt[PARAM_COUNT];
 
-    if (!many_channels)
-        return 2.0;
-    return context_is_cpu(context) ? 10.0 : 50.0;
+    values[SIMT] = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(tiles) && values[SIMT] == 0; i++) {
+        memcpy(simt, values, sizeof simt);
+        memcpy(simt, tiles[i], sizeof tiles[i]);
+        simt[SIMT] = 1;
+        if (tile_block_suits(product, context, simt) && tile_fits_grid(product, context, simt) &&
+            simt_suits(p, context, simt))
+            memcpy(values, simt, sizeof simt);
+    }
 }
 
 static void winograd_default_config(const struct problem *p, const struct context *context,
@@ -295,10 +377,22 @@ static void winograd_default_config(const struct problem *p, const struct contex
     int32_t *values = config->values;
 
     tile_default_config(&product, context, config);
+    config->count = PARAM_COUNT;
+    values[OUTPUT] = output;
+    choose_simt(p, context, &product, values);
     values[TILE_SPLITS] =
         tile_default_splits(&product, context, values, tile_workgroups(&product, values));
-    values[OUTPUT] = output;
-    config->count = PARAM_COUNT;
+}
+
+static double winograd_estimate(const struct problem *p, const struct context *context)
+{
+    bool many_channels = p->c / p->groups >= 16 && p->k / p->groups >= 16;
+    struct perf_config config;
+
+    if (!many_channels)
+        return 2.0;
+    winograd_default_config(p, context, &config);
+    return context_is_cpu(context) ? 10.0 : config.values[SIMT] ? 120.0 : 50.0;
 }
 
 /* ---- launches ---- */
@@ -448,11 +542,53 @@ static void set_weights_product(const struct problem *p, const struct plan *plan
     gemm->split_step = plan->places * c->rows * c->pitch;
 }
 
+static struct simt_operand simt_operand_of(const struct planes *planes, int64_t line, int64_t other,
+                                           int64_t group)
+{
+    return (struct simt_operand){planes->offset, line, other, group, planes->rows * planes->pitch};
+}
+
+/* The same products as set_data_product() and set_weights_product() say. */
+static void add_simt_product(const struct problem *p, const int32_t *values,
+                             const struct plan *plan, struct solution *solution)
+{
+    const struct planes *a = &plan->a, *b = &plan->b, *c = &plan->c;
+    const struct simt_block block = simt_block_of(p, values, plan);
+    int64_t k_count = p->k / p->groups, c_count = p->c / p->groups;
+    bool forward = p->direction == DIRECTION_F;
+    int64_t rows = p->direction == DIRECTION_B ? c_count : k_count;
+    int64_t terms = forward ? c_count : k_count;
+    struct simt_product product = {.rows = rows, .groups = p->groups, .places = plan->places};
+
+    product.splits = plan->splits;
+    if (p->direction == DIRECTION_W) {
+        product.columns = c_count;
+        product.terms = patches_of(b);
+        product.a = simt_operand_of(a, channel_step(a), patch_step(a), k_count * channel_step(a));
+        product.b = simt_operand_of(b, channel_step(b), patch_step(b), c_count * channel_step(b));
+        product.c = simt_operand_of(c, c->pitch, 1, k_count * c->pitch);
+        product.part = plan->part;
+        product.split_step = plan->splits > 1 ? plan->places * c->rows * c->pitch : 0;
+    } else {
+        product.columns = patches_of(b);
+        product.terms = terms;
+        product.a =
+            simt_operand_of(a, forward ? a->pitch : 1, forward ? 1 : a->pitch, k_count * a->pitch);
+        product.b = simt_operand_of(b, patch_step(b), channel_step(b), terms * channel_step(b));
+        product.c = simt_operand_of(c, channel_step(c), patch_step(c), rows * channel_step(c));
+    }
+    simt_add_product(&product, &block, solution);
+}
+
 static void add_product(const struct problem *p, const struct context *context,
                         const int32_t *values, const struct plan *plan, struct solution *solution)
 {
     struct gemm gemm;
 
+    if (values[SIMT]) {
+        add_simt_product(p, values, plan, solution);
+        return;
+    }
     gemm_init(&gemm, p);
     gemm_workspace(&gemm.a, plan->a.offset, TYPE_FP32);
     gemm_workspace(&gemm.b, plan->b.offset, TYPE_FP32);
@@ -498,7 +634,7 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
 const struct solver solver_conv_winograd = {
     .provider = "skipjack",
     .name = "ConvWinograd",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "Winograd",
     .dynamic = true,
     .any_strides = true,

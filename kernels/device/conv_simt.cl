@@ -10,8 +10,10 @@
  * B takes the input positions in phases, those alike modulo the stride: each
  * meets only the filter positions that reach it. Grid: row blocks within column
  * blocks, so that neighbouring workgroups gather the same of b; one; then groups
- * times phases (B) or parts of the terms (W), which go to matrices of their own,
- * c_part elements apart, for another kernel to add up.
+ * within places within phases (B) or parts of the terms, which go to matrices of
+ * their own, c_part elements apart, for another kernel to add up. There are
+ * several places where such products are a batch, Winograd's planes: F with 1x1
+ * filters, in whatever order rows, columns and terms lie.
  *
  * An item loads the same rows and columns for each block of terms. Tables in
  * local memory say where they lie, and where the terms do, made a block ahead:
@@ -272,39 +274,33 @@ DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
 #define ROWS shape.c
 #define A_ROW w_c
 #define C_ROW x_c
-#define A_GROUP (shape.k * w_k)
-#define B_GROUP (shape.k * y_k)
-#define C_GROUP (shape.c * x_c)
 #define A_FIRST (h.first_filter * w_h + w.first_filter * w_w)
 #define C_FIRST (phase_h * x_h + phase_w * x_w)
 #else
 #define STRIDES x_n, x_c, 0, x_h, x_w, w_c, 0, w_h, w_w, y_n, 0, y_h, y_w
 #define CHANNELS shape.c
 #define ROWS shape.k
-#define B_GROUP (shape.c * x_c)
 #define A_FIRST 0
+#define C_FIRST (part * c_part)
 #if defined(DIRECTION_F)
 #define A_ROW w_k
 #define C_ROW y_k
-#define C_FIRST 0
 #else
 #define A_ROW y_k
 #define C_ROW w_k
-#define C_FIRST (part * c_part)
 #endif
-#define A_GROUP (shape.k * A_ROW)
-#define C_GROUP (shape.k * C_ROW)
 #endif
 
 SIMT_KERNEL
 conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL float *RESTRICT c,
           int x_n, int x_c, int x_h, int x_w, int w_k, int w_c, int w_h, int w_w, int y_n, int y_k,
-          int y_h, int y_w, SHAPE_PARAMETERS, int row_blocks, int k_part, i64 c_part, int c_quads)
+          int y_h, int y_w, SHAPE_PARAMETERS, i64 a_group, i64 b_group, i64 c_group, i64 a_place,
+          i64 b_place, i64 c_place, int places, int row_blocks, int k_part, i64 c_part, int c_quads)
 {
     LOCAL_ARRAY struct quad a_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_M)];
     LOCAL_ARRAY struct quad b_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_N)];
     LOCAL_ARRAY struct term terms[2 * BLOCK_K];
-    LOCAL_ARRAY struct tile_place places[BLOCK_K + 1];
+    LOCAL_ARRAY struct tile_place term_places[BLOCK_K + 1];
     LOCAL_ARRAY struct term spots[BLOCK_N];
     LOCAL_ARRAY int a_row[BLOCK_M], c_row[BLOCK_M], c_column[BLOCK_N];
     float sums[TILE_M][TILE_N];
@@ -312,7 +308,8 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
     struct conv_shape shape = CONV_SHAPE;
     int first_m = (int)GROUP_ID(0) % row_blocks * BLOCK_M;
     int first_n = (int)GROUP_ID(0) / row_blocks * BLOCK_N;
-    int group = (int)GROUP_ID(2) % shape.groups, layer = (int)GROUP_ID(2) / shape.groups;
+    int group = (int)GROUP_ID(2) % shape.groups, place = (int)GROUP_ID(2) / shape.groups % places;
+    int layer = (int)GROUP_ID(2) / shape.groups / places;
 #if defined(DIRECTION_B)
     int phases_w = phases_of(shape.w), part = 0;
     int phase_h = layer / phases_w, phase_w = layer % phases_w;
@@ -327,8 +324,8 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
     if (first_n >= columns)
         left = 0;
     left = left < k_part ? left : k_part;
-    a += (i64)group * A_GROUP + A_FIRST;
-    b += (i64)group * B_GROUP;
+    a += group * a_group + place * a_place + A_FIRST;
+    b += group * b_group + place * b_place;
 
 #pragma unroll UNROLL_TABLE
     for (int i = ITEM; i < BLOCK_M; i += THREADS) {
@@ -345,7 +342,7 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
     }
 #pragma unroll UNROLL_TABLE
     for (int i = ITEM; i <= BLOCK_K; i += THREADS)
-        places[i] = tile_split(term_digits(walks), i < BLOCK_K ? first_k + i : BLOCK_K);
+        term_places[i] = tile_split(term_digits(walks), i < BLOCK_K ? first_k + i : BLOCK_K);
     BARRIER();
     loads.limit_h = walks.h.limit;
     loads.limit_w = walks.w.limit;
@@ -368,13 +365,13 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
             load_b(&loads, b, FLOATS(B_TILE(next)), TERMS(ahead), spots);
         }
         COPIES_END();
-        write_terms(walks, TERMS(ahead + 1), places, left - (ahead + 1) * BLOCK_K);
+        write_terms(walks, TERMS(ahead + 1), term_places, left - (ahead + 1) * BLOCK_K);
         if (ahead >= STAGES - 1)
             simt_multiply(A_TILE(stage), B_TILE(stage), sums);
         if (ahead >= 0)
             settle(&loads, FLOATS(A_TILE(next)), FLOATS(B_TILE(next)));
     }
     COPIES_AWAIT(0);
-    c += (i64)group * C_GROUP + C_FIRST;
+    c += group * c_group + place * c_place + C_FIRST;
     simt_store(c, c_row, c_column, c_quads, sums);
 }

@@ -57,14 +57,9 @@ void gpu_monitor_name_instance(GpuMonitor *monitor, struct device_identity *iden
         monitor->row->name_instance(monitor, identity);
 }
 
-void gpu_monitor_untold(struct conditions *sample)
-{
-    *sample = (struct conditions){.samples = 1, .throttle = THROTTLE_UNTOLD};
-}
-
 void gpu_monitor_sample(GpuMonitor *monitor, struct conditions *sample)
 {
-    gpu_monitor_untold(sample);
+    *sample = (struct conditions){.samples = 1};
     monitor->row->sample(monitor, sample);
     sample->sm_mhz_max = sample->sm_mhz_min;
     sample->memory_mhz_max = sample->memory_mhz_min;

@@ -192,18 +192,15 @@ static bool send_begin(void *data, const struct eval_config *config, GError **er
                      error);
 }
 
-/* After what was timed, while the device is still at its clocks: which device it was, at the least. */
+/* After what was timed, while the device is still at its clocks. */
 static json_t *conditions_now(struct server *server, const struct evaluation *evaluation)
 {
     const struct device_identity *identity = &server->identity;
     struct conditions sample;
 
-    if ((*identity->uuid == '\0' && *identity->address == '\0') || evaluation->times.n == 0)
+    if (!server->monitor || evaluation->times.n == 0)
         return NULL;
-    if (server->monitor)
-        gpu_monitor_sample(server->monitor, &sample);
-    else
-        gpu_monitor_untold(&sample);
+    gpu_monitor_sample(server->monitor, &sample);
     sample.locked_mhz = server->locked_mhz;
     g_strlcpy(sample.device, *identity->uuid ? identity->uuid : identity->address,
               sizeof(sample.device));
