@@ -246,6 +246,31 @@ static void test_copies(void)
     workbench_close(&bench);
 }
 
+/* Old contents of a workspace lie where the zone behind a smaller one is now. */
+static void test_sizes(void)
+{
+    static const int64_t sizes[] = {5000, 100, 300, 5000, 60000, 200};
+    struct fake_device fake;
+    struct guarded guarded;
+    fake_device_init(&fake);
+    g_assert_true(guarded_alloc(&guarded, &fake.device, 40, 1, 0xff, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        g_autofree void *contents = g_malloc0((gsize)sizes[i]);
+        int64_t all = guarded.all, offset = 0;
+        bool damaged = true;
+        g_assert_true(guarded_resize(&guarded, sizes[i], NULL));
+        g_assert_true(guarded.all == all || sizes[i] > all - 2 * GUARD_BYTES);
+        fake_device_row.write(guarded.parts[0], 0, contents, sizes[i], NULL);
+        g_assert_true(guarded_check(&guarded, 0, &damaged, &offset, NULL));
+        g_assert_false(damaged);
+        fake_device_row.write(guarded.parts[0], sizes[i] + 7, contents, 1, NULL);
+        g_assert_true(guarded_check(&guarded, 0, &damaged, &offset, NULL));
+        g_assert_true(damaged);
+        g_assert_cmpint(offset, ==, sizes[i] + 7);
+    }
+    guarded_free(&guarded);
+}
+
 static void test_tensors_that_do_not_fit(void)
 {
     struct kernel kernel;
@@ -329,6 +354,7 @@ int main(int argc, char **argv)
     g_test_add_func("/verify/tensors_with_gaps_are_judged", test_strides);
     g_test_add_func("/verify/write_into_a_gap_is_found", test_holes);
     g_test_add_func("/verify/copies_exceed_the_cache_where_memory_allows", test_copies);
+    g_test_add_func("/verify/zones_follow_a_workspaces_size", test_sizes);
     g_test_add_func("/verify/tensors_that_do_not_fit_are_refused", test_tensors_that_do_not_fit);
     g_test_add_func("/verify/refused_launch_is_an_error", test_refused_launch);
     g_test_add_func("/verify/inputs_follow_from_the_seed", test_random);

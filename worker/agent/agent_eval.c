@@ -9,7 +9,7 @@
 #include "worker/protocol.h"
 
 #define FLUSH_MS    3000
-#define FETCH_AHEAD 2 /* jobs whose code lies ready */
+#define FETCH_AHEAD 4 /* jobs whose code lies ready: a GPU ends some in less than a claim takes */
 
 void eval_job_event(struct eval_job *job, const char *kind, const char *detail)
 {

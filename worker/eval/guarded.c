@@ -1,5 +1,7 @@
 #include "worker/eval/guarded.h"
 
+#include <string.h>
+
 uint8_t guarded_poison_of(enum data_type type)
 {
     return type == TYPE_INT8 || type == TYPE_INT32 ? 0x7b : 0xff;
@@ -23,19 +25,51 @@ static bool take_parts(struct guarded *guarded, GError **error)
     return true;
 }
 
+static int64_t step_for(struct device *device, int64_t bytes)
+{
+    int64_t align = MAX(device->row->info(device)->slice_alignment, 4096);
+
+    return (bytes + align - 1) / align * align + GUARD_BYTES;
+}
+
 bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes, int copies,
                    uint8_t poison, GError **error)
 {
     const struct device_row *row = device->row;
-    int64_t align = MAX(row->info(device)->slice_alignment, 4096);
-    int64_t step = (bytes + align - 1) / align * align + GUARD_BYTES;
-    int64_t all = GUARD_BYTES + copies * step;
+    int64_t step = step_for(device, bytes), all = GUARD_BYTES + copies * step;
 
-    *guarded = (struct guarded){device, NULL, NULL, copies, bytes, step, poison};
+    *guarded = (struct guarded){device, NULL, NULL, copies, bytes, step, all, poison};
     guarded->parts = g_new0(struct device_memory *, copies);
     guarded->whole = row->alloc(device, all, error);
     if (guarded->whole && row->fill(guarded->whole, 0, all, poison, error) &&
         row->sync(device, error) && take_parts(guarded, error))
+        return true;
+    guarded_free(guarded);
+    return false;
+}
+
+static bool poison_tail(const struct guarded *guarded, GError **error)
+{
+    int64_t end = part_offset(guarded, 0) + guarded->bytes;
+
+    return guarded->device->row->fill(guarded->whole, end, guarded->step - guarded->bytes,
+                                      guarded->poison, error);
+}
+
+bool guarded_resize(struct guarded *guarded, int64_t bytes, GError **error)
+{
+    struct device *device = guarded->device;
+    uint8_t poison = guarded->poison;
+
+    g_assert(guarded->copies == 1);
+    if (GUARD_BYTES + step_for(device, bytes) > guarded->all) {
+        guarded_free(guarded);
+        return guarded_alloc(guarded, device, bytes, 1, poison, error);
+    }
+    device->row->memory_free(guarded->parts[0]);
+    guarded->bytes = bytes;
+    guarded->step = step_for(device, bytes);
+    if (take_parts(guarded, error) && poison_tail(guarded, error))
         return true;
     guarded_free(guarded);
     return false;
@@ -57,6 +91,11 @@ bool guarded_poison(struct guarded *guarded, int copy, GError **error)
                                       error);
 }
 
+static bool is_whole(const uint8_t *zone, int64_t bytes, uint8_t poison)
+{
+    return zone[0] == poison && memcmp(zone, zone + 1, (size_t)bytes - 1) == 0;
+}
+
 /* Looks through one zone from the side of the tensor on; *distance is how far the first damage
  * is. */
 static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t bytes,
@@ -67,6 +106,8 @@ static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t b
     *distance = -1;
     if (!guarded->device->row->read(guarded->whole, offset, zone, bytes, error))
         return false;
+    if (is_whole(zone, bytes, guarded->poison))
+        return true;
     for (int64_t i = 0; i < bytes && *distance < 0; i++) {
         if (zone[backwards ? bytes - 1 - i : i] != guarded->poison)
             *distance = i;
@@ -89,6 +130,5 @@ bool guarded_check(struct guarded *guarded, int copy, bool *damaged, int64_t *of
     *offset = before >= 0 && (after < 0 || before < after) ? -1 - before : guarded->bytes + after;
     const struct device_row *row = guarded->device->row;
     return row->fill(guarded->whole, first - GUARD_BYTES, GUARD_BYTES, guarded->poison, error) &&
-           row->fill(guarded->whole, end, tail, guarded->poison, error) &&
-           row->sync(guarded->device, error);
+           poison_tail(guarded, error) && row->sync(guarded->device, error);
 }

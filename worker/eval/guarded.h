@@ -20,6 +20,7 @@ struct guarded {
     int copies;
     int64_t bytes; /* of a copy */
     int64_t step;  /* from a copy to the next */
+    int64_t all;   /* of the allocation */
     uint8_t poison;
 };
 
@@ -29,6 +30,10 @@ uint8_t guarded_poison_of(enum data_type type);
 bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes, int copies,
                    uint8_t poison, GError **error);
 void guarded_free(struct guarded *guarded); /* also of one that is empty */
+
+/* Another size for the one copy, its zones where it begins and ends now; its inside is not poisoned.
+ * Allocates only where the allocation is too small. On failure *guarded is empty. */
+bool guarded_resize(struct guarded *guarded, int64_t bytes, GError **error);
 
 /* Poisons a copy's inside again. */
 bool guarded_poison(struct guarded *guarded, int copy, GError **error);

@@ -230,11 +230,13 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
     if (bytes == 0)
         return true;
     /* Its size is exact, so that the zone behind it begins where the config's claim ends. */
-    if (bench->workspace.bytes != (int64_t)bytes) {
-        guarded_free(&bench->workspace);
+    if (!bench->workspace.whole) {
         if (!guarded_alloc(&bench->workspace, bench->device, (int64_t)bytes, 1,
                            guarded_poison_of(TYPE_FP32), error))
             return false;
+    } else if (bench->workspace.bytes != (int64_t)bytes &&
+               !guarded_resize(&bench->workspace, (int64_t)bytes, error)) {
+        return false;
     }
     *memory = bench->workspace.parts[0];
     return true;
