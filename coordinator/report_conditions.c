@@ -66,7 +66,12 @@ static void print_device(const struct conditions *seen, FILE *out)
         fprintf(out, ", up to %d C", seen->temperature_c);
     if (seen->power_w > 0)
         fprintf(out, ", up to %.0f W", seen->power_w);
-    fprintf(out, "\n    %s%s\n", *held ? "held back by " : "nothing held it back", held);
+    if (*held)
+        fprintf(out, "\n    held back by %s\n", held);
+    else
+        fprintf(out, "\n    %s\n",
+                seen->throttle & THROTTLE_UNTOLD ? "whether something held it back is not known"
+                                                 : "nothing held it back");
 }
 
 /* Under the table of winners, since few reports have any. */
@@ -104,7 +109,8 @@ json_t *report_conditions_json(const struct report *report)
         const struct conditions *seen = &g_array_index(devices, struct conditions, i);
         g_autofree char *held = conditions_throttle_text(seen->throttle);
         json_t *object = conditions_to_json(seen);
-        json_object_set_new(object, "throttle", json_string(held));
+        bool known = *held || !(seen->throttle & THROTTLE_UNTOLD);
+        json_object_set_new(object, "throttle", known ? json_string(held) : json_null());
         json_array_append_new(list, object);
     }
     return list;

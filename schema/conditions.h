@@ -17,6 +17,7 @@ enum throttle {
     THROTTLE_HEAT = 2,
     THROTTLE_POWER_BRAKE = 4, /* the host's, or the rack's */
     THROTTLE_SLOWDOWN = 8,    /* the hardware's own, without saying why */
+    THROTTLE_UNTOLD = 16,     /* whether it did is not known of some sample */
 };
 /* With one of these a time says little about the kernel. */
 #define THROTTLE_MARKED (THROTTLE_HEAT | THROTTLE_POWER_BRAKE | THROTTLE_SLOWDOWN)
@@ -33,7 +34,7 @@ struct conditions {
 
 /* Adds samples of the same device. */
 void conditions_add(struct conditions *all, const struct conditions *more);
-/* "heat, power brake"; "" for nothing. Free with g_free(). */
+/* "heat, power brake"; "" for nothing that is known. Free with g_free(). */
 char *conditions_throttle_text(unsigned throttle);
 
 /* As columns of round_conditions, null where they are not known. A new reference. */

@@ -1,7 +1,7 @@
 /*
- * Convolutions on a GPU's matrix units: products of 16 by 8 by 16 with FP32 sums. F, B and W of 2D,
- * all tensors packed, NHWC or NCHW and of one type, FP16 or BF16; groups, stride, dilation, any padding.
- * Dynamic. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in eights is moved first. Terms may be split (SPLITS) into parts,
+ * Convolutions on a GPU's matrix units: products of 16 by 8 by 16 (INT8: 32) with FP32 (INT32) sums. F, B and W of 2D,
+ * all tensors packed, NHWC or NCHW and of FP16 or BF16, F also of INT8 with an INT32 result; groups, stride, dilation, any padding.
+ * Dynamic. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in chunks of 16 bytes is moved first. Terms may be split (SPLITS) into parts,
  * whose sums then lie in the workspace.
  */
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 
 enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 
+#define ELEMENTS_A_LOAD  8 /* 16 bytes */
 #define WARP_ITEMS       32
 #define CHANNELS_A_LOAD  8 /* of 16 bytes */
 /* Registers of an item beside its sums, and a unit's. */
@@ -84,7 +85,7 @@ static bool items_share_loads(const struct problem *p, const struct context *con
                               const int32_t *values)
 {
     int items = warps_of(values) * WARP_ITEMS;
-    int lines = values[BLOCK_K] / MATRIX_CHANNELS_A_LOAD;
+    int lines = values[BLOCK_K] / ELEMENTS_A_LOAD;
 
     (void)p;
     (void)context;
@@ -210,7 +211,7 @@ static bool conv_matrix_solve(const struct problem *p, const struct context *con
 const struct solver solver_conv_matrix = {
     .provider = "skipjack",
     .name = "ConvMatrix",
-    .revision = 3,
+    .revision = 4,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

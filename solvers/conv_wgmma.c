@@ -1,8 +1,8 @@
 /*
  * Convolutions on Hopper's matrix units, which read their operands from local memory and work beside the
- * loads (wgmma). F, B and W of 2D, all tensors packed, NHWC or NCHW and of one type, FP16 or BF16; groups,
+ * loads (wgmma). F, B and W of 2D, all tensors packed, NHWC or NCHW and of FP16 or BF16, F also of INT8 with an INT32 result; groups,
  * stride, dilation, any padding. Dynamic. NVIDIA's sm_90 alone. What is not NHWC with the channels of a group in
- * eights is moved first. Terms may be split
+ * chunks of 16 bytes is moved first. Terms may be split
  * (SPLITS) into parts, whose sums then lie in the workspace.
  */
 #include <string.h>
@@ -172,7 +172,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma = {
     .provider = "skipjack",
     .name = "ConvWgmma",
-    .revision = 3,
+    .revision = 4,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "solvers/conv_common.h"
-#include "solvers/gemm.h"
+#include "solvers/matrix_transform.h"
 
 #define BLOCK_M MATRIX_AMD_BLOCK_M
 #define BLOCK_N MATRIX_AMD_BLOCK_N
@@ -33,7 +33,17 @@
 #define STEPS_A_PART      4
 #define WORKGROUPS_A_UNIT 2
 
-const char *const matrix_amd_sources[] = {"conv_matrix_amd.cl", "conv_sum_splits.cl", NULL};
+/* Groups of fewer channels would mostly be filled up with zeros. */
+#define CHANNELS_LEAST   4
+/* What is left of a solver's worth where tensors are moved, roughly. */
+#define USED_BY_MOVES    0.7
+#define SPLIT_BYTES_MOST 0x1p50
+/* As conv_matrix_sum.cl has them. */
+#define SUM_ITEMS        128
+#define SUMS_AN_ITEM     4
+
+const char *const matrix_amd_sources[] = {"conv_matrix_amd.cl", "conv_matrix_sum.cl",
+                                          "conv_transpose.cl", NULL};
 
 /* ---- the space ---- */
 
@@ -116,6 +126,33 @@ static bool blocks_fit_local_memory(const struct problem *p, const struct contex
            matrix_amd_local_bytes(&shape, values) <= context->target->local_bytes;
 }
 
+/* ---- the workspace ---- */
+
+/* Of w with whole chunks of channels. */
+static double part_elements(const struct problem *p)
+{
+    return (double)p->groups * (double)matrix_amd_group_k(p) * (double)matrix_amd_group_c(p) *
+           (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
+}
+
+static double split_bytes(const struct problem *p, int splits)
+{
+    return splits > 1 ? splits * part_elements(p) * (double)sizeof(float) : 0;
+}
+
+static uint64_t transform_bytes(const struct problem *p)
+{
+    return matrix_transform_bytes(p, matrix_amd_chunk(p));
+}
+
+static bool workspace_fits(const struct problem *p, const struct context *context, int splits)
+{
+    double bytes = split_bytes(p, splits);
+
+    return bytes < SPLIT_BYTES_MOST &&
+           workspace_align((uint64_t)bytes) + transform_bytes(p) <= context->workspace_limit;
+}
+
 /* W alone has parts: where there are too few workgroups for the units, and terms enough. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
@@ -130,7 +167,7 @@ static bool splits_suit_target(const struct problem *p, const struct context *co
            product.layers * splits <= GRID_MOST &&
            matrix_amd_workgroups(p, values) * splits <=
                2.0 * WORKGROUPS_A_UNIT * context->target->compute_units &&
-           gemm_split_bytes(p, splits) <= context->workspace_limit;
+           workspace_fits(p, context, splits);
 }
 
 static const struct space_constraint constraints[] = {
@@ -196,22 +233,16 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     *reason = "needs the forward direction for INT8";
     if (type == TYPE_INT8 && p->direction != DIRECTION_F)
         return false;
-    *reason = "needs two dimensions and the layout NHWC";
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->layout[t] != LAYOUT_NHWC)
-            return false;
-    }
-    return true;
+    *reason = "needs groups of four channels and more";
+    if (p->groups > 1 && (p->c / p->groups < CHANNELS_LEAST || p->k / p->groups < CHANNELS_LEAST))
+        return false;
+    return matrix_transform_serves(p, matrix_amd_chunk(p), reason);
 }
 
 bool matrix_amd_serves(const struct problem *p, const char **reason)
 {
     if (!conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
         !conv_counts_fit_32_bits(p, reason))
-        return false;
-    const int channels = CHUNK_BYTES / matrix_amd_element_bytes(p);
-    *reason = "needs channels of a group that make whole loads of 16 bytes";
-    if (p->c / p->groups % channels != 0 || p->k / p->groups % channels != 0)
         return false;
     const struct matrix_amd_product product = matrix_amd_product_of(p);
     *reason =
@@ -258,15 +289,18 @@ uint64_t matrix_amd_workspace_bytes(const struct problem *p, const struct contex
 
     while (values[SPLITS] > 1 && !splits_suit_target(p, context, values))
         values[SPLITS] /= 2;
-    return values[SPLITS] > 1 ? gemm_split_bytes(p, values[SPLITS]) : 0;
+    return workspace_align((uint64_t)split_bytes(p, values[SPLITS])) + transform_bytes(p);
 }
 
 double matrix_amd_used_part(const struct problem *p, const struct perf_config *config)
 {
     const struct matrix_amd_product product = matrix_amd_product_of(p);
+    double channels = (double)(p->c / p->groups) * (double)(p->k / p->groups);
 
     return conv_used_part(product.rows, config->values[BLOCK_M]) *
-           conv_used_part(product.columns, config->values[BLOCK_N]);
+           conv_used_part(product.columns, config->values[BLOCK_N]) * channels /
+           ((double)matrix_amd_group_c(p) * (double)matrix_amd_group_k(p)) *
+           (transform_bytes(p) > 0 ? USED_BY_MOVES : 1);
 }
 
 /* ---- the launch ---- */
@@ -300,8 +334,8 @@ static void add_shape(const struct problem *p, struct launch *launch)
     const int64_t *const planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
 
     launch_arg_int32(launch, p->n);
-    launch_arg_int32(launch, p->c / p->groups);
-    launch_arg_int32(launch, p->k / p->groups);
+    launch_arg_int32(launch, matrix_amd_group_c(p));
+    launch_arg_int32(launch, matrix_amd_group_k(p));
     launch_arg_int32(launch, p->groups);
     for (gsize i = 0; i < G_N_ELEMENTS(planes); i++)
         add_plane(launch, planes[i]);
@@ -340,6 +374,21 @@ static void set_grid(const struct problem *p, const struct matrix_amd_shape *sha
     launch_set_grid(launch, grid, block);
 }
 
+static void add_sum(const struct problem *p, int splits, struct solution *solution)
+{
+    struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
+    int64_t count = (int64_t)part_elements(p);
+    const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM), 1, 1};
+
+    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_W]));
+    launch_arg_workspace(launch, 0);
+    launch_arg_tensor(launch, TENSOR_W);
+    launch_arg_int64(launch, count);
+    launch_arg_int32(launch, splits);
+    launch_set_grid(launch, items, (const int[]){SUM_ITEMS, 1, 1});
+    solution->workspace_bytes = (uint64_t)split_bytes(p, splits);
+}
+
 bool matrix_amd_solve(const struct problem *p, const struct context *context,
                       const struct perf_config *config, struct solution *solution, GError **error)
 {
@@ -355,10 +404,9 @@ bool matrix_amd_solve(const struct problem *p, const struct context *context,
     add_arguments(p, values, matrix_amd_blocks((double)steps, values[SPLITS]) * values[BLOCK_K],
                   launch);
     set_grid(p, &shape, values, launch);
-    if (values[SPLITS] > 1) {
-        gemm_add_split_sum(p, 0, values[SPLITS], solution);
-        solution->workspace_bytes = gemm_split_bytes(p, values[SPLITS]);
-    }
+    if (values[SPLITS] > 1)
+        add_sum(p, values[SPLITS], solution);
+    matrix_transform_solution(p, matrix_amd_chunk(p), solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);
     return true;

@@ -1,9 +1,9 @@
 /*
  * What the solvers of AMD's matrix units have in common (conv_mfma.c, conv_wmma.c): one kernel, one space,
- * and what differs between the instructions. F, B and W of 2D, all tensors packed and NHWC; FP32, FP16 and
- * BF16, all tensors alike, and INT8 to INT32 in F; groups, stride, dilation, any padding; as many
- * channels of a group as make whole loads of 16 bytes. Dynamic. W may split its long sums (SPLITS),
- * whose parts then lie in the workspace.
+ * and what differs between the instructions. F, B and W of 2D, all tensors packed, NHWC or NCHW; FP32, FP16 and
+ * BF16, all tensors alike, and INT8 to INT32 in F; groups, stride, dilation, any padding. Dynamic. What is
+ * not NHWC with the channels of a group in whole chunks of 16 bytes is moved first (matrix_transform.h). W
+ * may split its long sums (SPLITS), whose parts then lie in the workspace.
  */
 #ifndef SOLVERS_MATRIX_AMD_H
 #define SOLVERS_MATRIX_AMD_H

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "solvers/conv_common.h"
+#include "solvers/matrix_transform.h"
 
 #define CHUNK_BYTES      MATRIX_AMD_CHUNK_BYTES
 #define SIMDS_A_UNIT     4
@@ -10,9 +11,24 @@
 
 /* ---- the product ---- */
 
+int matrix_amd_chunk(const struct problem *p)
+{
+    return CHUNK_BYTES / matrix_amd_element_bytes(p);
+}
+
+int64_t matrix_amd_group_c(const struct problem *p)
+{
+    return matrix_transform_channels(p->c, p, matrix_amd_chunk(p));
+}
+
+int64_t matrix_amd_group_k(const struct problem *p)
+{
+    return matrix_transform_channels(p->k, p, matrix_amd_chunk(p));
+}
+
 struct matrix_amd_product matrix_amd_product_of(const struct problem *p)
 {
-    double c = (double)(p->c / p->groups), k = (double)(p->k / p->groups), n = (double)p->n;
+    double c = (double)matrix_amd_group_c(p), k = (double)matrix_amd_group_k(p), n = (double)p->n;
     double x = n * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];
     double y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
     double taps = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W], groups = (double)p->groups;

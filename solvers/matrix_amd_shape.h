@@ -25,6 +25,13 @@ enum matrix_amd_param {
     MATRIX_AMD_PARAMS
 };
 
+/* Of an operand's element. */
+int matrix_amd_element_bytes(const struct problem *p);
+/* Elements of a chunk; and channels of a group, filled up to whole chunks. */
+int matrix_amd_chunk(const struct problem *p);
+int64_t matrix_amd_group_c(const struct problem *p);
+int64_t matrix_amd_group_k(const struct problem *p);
+
 /* Rows, columns and terms at each of `taps` filter positions; layers of the grid: groups, in W also filter
  * positions. Doubles: rows may exceed 32 bits. */
 struct matrix_amd_product {
@@ -35,9 +42,6 @@ struct matrix_amd_product matrix_amd_product_of(const struct problem *p);
 /* Blocks that hold so many; and workgroups of one part. */
 int64_t matrix_amd_blocks(double count, int block);
 double matrix_amd_workgroups(const struct problem *p, const int32_t *values);
-
-/* Of an operand's element. */
-int matrix_amd_element_bytes(const struct problem *p);
 
 /* Instructions that multiply UNIT by UNIT over UNIT_K terms. */
 struct matrix_amd_unit {

@@ -6,6 +6,8 @@
 #include "solvers/matrix_transform.h"
 
 #define CHANNELS_A_LOAD   8 /* of 16 bytes */
+#define CHUNK_BYTES       16
+#define ELEMENTS_A_CHUNK  8 /* of 16 bits */
 #define CHANNELS_LEAST    4
 #define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
 #define BLOCKS_MOST       0x1p24
@@ -39,15 +41,23 @@ static double taps_of(const struct problem *p)
     return (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
 }
 
-/* Channels of a group, in whole loads of 16 bytes. */
+/* Channels of 16 bytes, in which loads come. */
+static int chunk_of(const struct problem *p)
+{
+    return CHUNK_BYTES / (int)data_type_bytes(p->type[TENSOR_X]);
+}
+
+/* Channels of a group with those that fill up its last chunk; of x and w as elements of 16 bits. */
 static int64_t c_of(const struct problem *p)
 {
-    return matrix_transform_channels(p->c, p, MATRIX_CHANNELS_A_LOAD);
+    int chunk = chunk_of(p);
+
+    return matrix_transform_channels(p->c, p, chunk) / chunk * ELEMENTS_A_CHUNK;
 }
 
 static int64_t k_of(const struct problem *p)
 {
-    return matrix_transform_channels(p->k, p, MATRIX_CHANNELS_A_LOAD);
+    return matrix_transform_channels(p->k, p, chunk_of(p));
 }
 
 struct matrix_product matrix_product_of(const struct problem *p)
@@ -108,8 +118,8 @@ double matrix_used_part(const struct problem *p, const struct matrix_blocks *blo
     double channels = (double)p->c * (double)p->k / (double)(p->groups * p->groups);
 
     return conv_used_part(product.rows, blocks->m) * conv_used_part(product.columns, blocks->n) *
-           channels / ((double)c_of(p) * (double)k_of(p)) *
-           (matrix_transform_bytes(p, MATRIX_CHANNELS_A_LOAD) > 0 ? USED_BY_MOVES : 1);
+           channels / (double)(matrix_transform_channels(p->c, p, chunk_of(p)) * k_of(p)) *
+           (matrix_transform_bytes(p, chunk_of(p)) > 0 ? USED_BY_MOVES : 1);
 }
 
 /* ---- parts ---- */
@@ -134,7 +144,7 @@ static double split_bytes(const struct problem *p, int splits)
 
 static uint64_t transform_bytes(const struct problem *p)
 {
-    return matrix_transform_bytes(p, MATRIX_CHANNELS_A_LOAD);
+    return matrix_transform_bytes(p, chunk_of(p));
 }
 
 static bool parts_are_short(const struct matrix_product *product, int splits)
@@ -205,14 +215,16 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
 
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
-    *reason = "needs FP16 or BF16, and one type for all tensors";
+    *reason = "needs FP16 or BF16 tensors of one type, or forward INT8 with an INT32 output";
+    if (conv_is_int8_to_int32(p))
+        return p->direction == DIRECTION_F && matrix_transform_serves(p, chunk_of(p), reason);
     if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)
         return false;
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (p->type[t] != p->type[TENSOR_X])
             return false;
     }
-    return matrix_transform_serves(p, MATRIX_CHANNELS_A_LOAD, reason);
+    return matrix_transform_serves(p, chunk_of(p), reason);
 }
 
 /* Groups of hardly a channel would be filled up with zeros. */
@@ -255,6 +267,7 @@ static void add_options(const struct problem *p, int splits, struct launch *laun
 
     launch_option_int(launch, "SPLIT", splits > 1);
     launch_option_int(launch, directions[p->direction], 1);
+    launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
     launch_sort_options(launch);
 }
@@ -298,7 +311,7 @@ static void add_shape(const struct problem *p, struct launch *launch)
     add_plane(launch, h, w);
     add_divisor(launch, h * w);
     add_divisor(launch, w);
-    add_divisor(launch, c_of(p) / MATRIX_CHANNELS_A_LOAD);
+    add_divisor(launch, c_of(p) / ELEMENTS_A_CHUNK);
     add_divisor(launch, p->fil[AXIS_W]);
 }
 
@@ -342,6 +355,7 @@ static void add_sum(const struct problem *p, int splits, struct solution *soluti
     int64_t count = (int64_t)result_elements(p);
     const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM), 1, 1};
 
+    launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE", data_type_name(p->type[role]));
     launch_arg_workspace(launch, 0);
     launch_arg_tensor(launch, role);
@@ -356,7 +370,7 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
 {
     if (blocks->splits > 1)
         add_sum(p, blocks->splits, solution);
-    matrix_transform_solution(p, MATRIX_CHANNELS_A_LOAD, solution);
+    matrix_transform_solution(p, chunk_of(p), solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);
 }

@@ -1,6 +1,6 @@
 /*
  * What solvers of NVIDIA's matrix units share (conv_matrix.c, conv_wgmma.c): which problems their kernels serve (all
- * tensors packed, of one type, FP16 or BF16, NHWC and the channels of a group in eights; others are moved,
+ * tensors packed, of FP16 or BF16, or forward of INT8 with an INT32 result, NHWC and the channels of a group in chunks of 16 bytes; others are moved,
  * matrix_transform.h), the matrix product that such a problem is (kernels/device/matrix_nhwc.h), how its terms are split, and the launches.
  */
 #ifndef SOLVERS_MATRIX_COMMON_H
@@ -9,10 +9,9 @@
 #include "solvers/solution.h"
 #include "solvers/space.h"
 
-#define MATRIX_ELEMENT_BYTES   2
-#define MATRIX_CHANNELS_A_LOAD 8  /* of 16 bytes */
-#define MATRIX_SMALLEST        64 /* a block's rows and columns at the least */
-#define MATRIX_PLACE_BYTES     16 /* of each place that W notes, of two blocks of terms */
+#define MATRIX_ELEMENT_BYTES 2  /* INT8 goes in pairs */
+#define MATRIX_SMALLEST      64 /* a block's rows and columns at the least */
+#define MATRIX_PLACE_BYTES   16 /* of each place that W notes, of two blocks of terms */
 
 /* Rows, columns and terms of a layer of the grid, and layers: groups, in B also phases. */
 struct matrix_product {

@@ -1,5 +1,6 @@
 #include "solvers/matrix_transform.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
@@ -9,6 +10,8 @@
 #define TILE          64
 /* Planes of fewer positions are copied element by element: most of a tile would be idle. */
 #define TILED_PLANE   16
+/* Workgroups, and elements of a plane: items and counts fit 31 bits. */
+#define BLOCKS_MOST   0x1p23
 #define ELEMENTS_MOST 0x1p31
 
 /* A tensor as planes of channels by positions: images, or the filters of a group. */
@@ -64,20 +67,6 @@ static uint64_t moved_bytes(const struct problem *p, const struct side *side)
                            (uint64_t)data_type_bytes(p->type[side->role]));
 }
 
-bool matrix_transform_serves(const struct problem *p, int chunk, const char **reason)
-{
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        const struct side side = side_of(p, (enum tensor_role)t, chunk);
-        *reason = "needs two dimensions and the layout NHWC or NCHW";
-        if (p->spatial_dim != 2 || (p->layout[t] != LAYOUT_NHWC && p->layout[t] != LAYOUT_NCHW))
-            return false;
-        *reason = "needs tensors of fewer elements, or such as need not be moved";
-        if (is_moved(p, &side) && padded_elements(&side) >= ELEMENTS_MOST / TILE)
-            return false;
-    }
-    return true;
-}
-
 uint64_t matrix_transform_bytes(const struct problem *p, int chunk)
 {
     uint64_t bytes = 0;
@@ -88,6 +77,31 @@ uint64_t matrix_transform_bytes(const struct problem *p, int chunk)
             bytes += moved_bytes(p, &side);
     }
     return bytes;
+}
+
+/* By tiles and element by element: which of them, layouts say. */
+static bool move_is_served(const struct side *side)
+{
+    double plane = (double)side->padded_channels * (double)side->positions;
+    double planes = (double)side->padded_batches * (double)side->groups;
+    double tiled =
+        ceil((double)side->padded_channels / TILE) * ceil((double)side->positions / TILE);
+
+    return plane < ELEMENTS_MOST && planes * fmax(tiled, ceil(plane / ITEMS)) <= BLOCKS_MOST;
+}
+
+bool matrix_transform_serves(const struct problem *p, int chunk, const char **reason)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct side side = side_of(p, (enum tensor_role)t, chunk);
+        *reason = "needs two dimensions and the layout NHWC or NCHW";
+        if (p->spatial_dim != 2 || (p->layout[t] != LAYOUT_NHWC && p->layout[t] != LAYOUT_NCHW))
+            return false;
+        *reason = "needs tensors of fewer elements, or such as need not be moved";
+        if (is_moved(p, &side) && !move_is_served(&side))
+            return false;
+    }
+    return true;
 }
 
 /* ---- the launches ---- */

@@ -1,8 +1,8 @@
 /*
  * What the agent and its children say to each other. A frame is a JSON object
  * and an optional blob; frames.h has their bytes. Children are this program
- * again (`skipjack child build|eval`), read requests from stdin, answer on
- * stdout, and log on stderr.
+ * again (`skipjack child build|eval|probe`), read requests from stdin, answer on
+ * stdout, and log on stderr. A probe is an eval child that says hello alone.
  *
  * To a build child:
  *   {"op":"compile","id":N,"toolchain":"opencl","version":"..","file":..,"hash":SHA256,"entry":..,

@@ -319,6 +319,8 @@ conv_asm_1x1:
   .amdhsa_system_sgpr_workgroup_id_y 1
   .amdhsa_system_sgpr_workgroup_id_z 0
   .amdhsa_group_segment_fixed_size LOCAL_BYTES
+  .amdhsa_kernarg_size 24
+  .amdhsa_float_denorm_mode_32 3 /* kept, as compilers do */
   .amdhsa_next_free_vgpr VGPRS
   .amdhsa_next_free_sgpr SGPRS
   \more

@@ -8,7 +8,7 @@
  * tensor arrives as zeros. An operand with rows or columns innermost is turned around by the load into
  * registers (ldmatrix, .trans).
  *
- * Options: DIRECTION_*, TYPE (FP16 or BF16), the sizes above, SPLIT.
+ * Options: DIRECTION_*, TYPE (FP16, BF16 or INT8), LANE, the sizes above, SPLIT.
  */
 #include "dialect.h"
 
@@ -19,6 +19,7 @@
 #define TILES_N (WARP_N / 8)
 
 #include "matrix_nhwc.h"
+#include "matrix_work.h"
 
 /* ---- registers ---- */
 
@@ -51,7 +52,7 @@ DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned t
 /* ---- the product ---- */
 
 DEVICE void multiply_stage(LOCAL_POINTER unsigned char *memory, unsigned tile,
-                           float sums[TILES_M][TILES_N][4], int warp_m, int warp_n, int item)
+                           LANE sums[TILES_M][TILES_N][4], int warp_m, int warp_n, int item)
 {
     UNROLL for (int term = 0; term < BLOCK_K; term += 16)
     {
@@ -73,7 +74,7 @@ conv_matrix(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT
     const struct sizes sizes = SIZES;
     const struct sizes *s = &sizes;
     struct work work = find_work(s, column_blocks);
-    float sums[TILES_M][TILES_N][4];
+    LANE sums[TILES_M][TILES_N][4];
     const int item = (int)LOCAL_ID(0), lane = item % 32, warp = item / 32;
     const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;
     OPEN_LOCAL_MEMORY;

@@ -11,7 +11,7 @@
  * into registers; then it is laid into the other one of two BUFFERS, or, with one, into the same when all
  * waves are done with it.
  *
- * W's terms may be split into parts (SPLIT): each leaves its sums in FP32 for conv_sum_splits.cl.
+ * W's terms may be split into parts (SPLIT): each leaves its sums in FP32 for conv_matrix_sum.cl.
  *
  * Options: DIRECTION_*, TYPE (FP32, FP16, BF16, or INT8 in F, which gives INT32), the sizes above, SPLIT;
  * UNIT, UNIT_K and WMMA: which instruction it is (matrix_unit_amd.h).
@@ -40,11 +40,10 @@
 #endif
 
 #if defined(DIRECTION_W) && SPLIT
-/* parts[k][c][fil_h][fil_w] of all groups' k */
-DEVICE void store_part(GLOBAL float *parts, unit_sums sums[TILES_M][TILES_N], const struct sizes *s,
-                       int first_k, int first_c, int tap, int lane)
+/* Laid out as the result is, all groups' of a part. */
+DEVICE void store_part(GLOBAL float *part, unit_sums sums[TILES_M][TILES_N], const struct sizes *s,
+                       int first_k, int first_c, i64 line, int lane)
 {
-    int taps = s->fil_h * s->fil_w;
     UNIT_UNROLL
     for (int i = 0; i < TILES_M; i++)
         UNIT_UNROLL
@@ -54,7 +53,7 @@ DEVICE void store_part(GLOBAL float *parts, unit_sums sums[TILES_M][TILES_N], co
                 int k = first_k + i * UNIT + sum_row(e, lane);
                 int c = first_c + j * UNIT + lane % UNIT;
                 if (k < s->k && c < s->c)
-                    parts[((i64)k * s->c + c) * taps + tap] = sums[i][j][e];
+                    part[k * line + c] = sums[i][j][e];
             }
 }
 #endif
@@ -158,19 +157,20 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
         BARRIER();
     }
 
-#if defined(DIRECTION_W) && SPLIT
-    result += ((i64)part * groups + layer) * k * c * fil_h * fil_w;
-    store_part(result, sums, s, first_row + wave_row, first_column + wave_column, tap, lane);
-#else
 #if defined(DIRECTION_W)
     const int rows = k, columns = c;
     const i64 line = (i64)fil_h * fil_w * c;
     result += ((i64)layer * k * fil_h * fil_w + tap) * c;
+#if SPLIT
+    result += (i64)part * groups * k * line;
+    store_part(result, sums, s, first_row + wave_row, first_column + wave_column, line, lane);
+#endif
 #else
     const int rows = n * ROW_H * ROW_W, columns = COLUMNS;
     const i64 line = (i64)groups * columns;
     result += (i64)layer * columns;
 #endif
+#if !SPLIT
     UNIT_UNROLL
     for (int i = 0; i < TILES_M; i++) {
         LOCAL_POINTER chunk *stage = local_chunks + wave * UNIT * STAGE_LINE;

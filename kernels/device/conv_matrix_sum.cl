@@ -3,24 +3,24 @@
  * the sum over `splits` of parts[split][i], in a fixed order. An item has four of the `count` elements, a multiple
  * of 4.
  *
- * Option: TYPE, the stored type.
+ * Options: TYPE, the stored type; LANE, what sums are (float or int).
  */
 #include "dialect.h"
 
 struct ALIGNED(16) four {
-    float lane[4];
+    LANE lane[4];
 };
 
-struct ALIGNED(8) four_stored {
+struct ALIGNED(4 * sizeof(STORAGE(TYPE))) four_stored {
     STORAGE(TYPE) lane[4];
 };
 
 KERNEL(128, 1, 1)
-conv_matrix_sum(GLOBAL const float *RESTRICT parts, GLOBAL STORAGE(TYPE) * RESTRICT result,
+conv_matrix_sum(GLOBAL const LANE *RESTRICT parts, GLOBAL STORAGE(TYPE) * RESTRICT result,
                 i64 count, int splits)
 {
     i64 at = ((i64)GROUP_ID(0) * 128 + (i64)LOCAL_ID(0)) * 4;
-    float sums[4] = {0, 0, 0, 0};
+    LANE sums[4] = {0, 0, 0, 0};
     struct four_stored stored;
     if (at >= count)
         return;

@@ -5,7 +5,7 @@
  * Four warps together compute 64 by BLOCK_N sums. Of STAGES blocks of terms one is multiplied, one may be
  * still, and the others are on their way.
  *
- * Options: DIRECTION_*, TYPE (FP16 or BF16), BLOCK_M (64 a group of four warps), BLOCK_N (64, 128, 192 or
+ * Options: DIRECTION_*, TYPE (FP16, BF16 or INT8), LANE, BLOCK_M (64 a group of four warps), BLOCK_N (64, 128, 192 or
  * 256), STAGES, SPLIT.
  */
 #include "dialect.h"
@@ -18,6 +18,7 @@
 #define TILES_N (BLOCK_N / 8)
 
 #include "matrix_nhwc.h"
+#include "matrix_work.h"
 #include "wgmma.h"
 
 KERNEL(ITEMS, 1, 1)
@@ -28,7 +29,7 @@ conv_wgmma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT 
     const struct sizes sizes = SIZES;
     const struct sizes *s = &sizes;
     struct work work = find_work(s, column_blocks);
-    float sums[1][TILES_N][4];
+    LANE sums[1][TILES_N][4];
     const int item = (int)LOCAL_ID(0), lane = item % 32, warp_m = item / 32, warp_n = 0;
     OPEN_LOCAL_MEMORY;
     const unsigned tiles = local_place(local_memory) + PLACES_BYTES;

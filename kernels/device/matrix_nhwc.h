@@ -12,8 +12,9 @@
  *
  * Before it is included: BLOCK_M, BLOCK_N, BLOCK_K (the block of sums and of terms), ITEMS of a
  * workgroup, a power of 2; WARP_M by WARP_N, a warp's sums, which are TILES_M by TILES_N times 16 by 8;
- * one of DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16 or BF16); SPLIT: the terms are split into parts,
- * whose sums stay in FP32 for conv_matrix_sum.cl.
+ * one of DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, or in F INT8, whose channels go in pairs: c
+ * is half of what there is) and LANE; SPLIT: the terms are split into parts, whose sums stay as they are for
+ * conv_matrix_sum.cl.
  *
  * An operand lies in local memory as it lies in memory: with the terms innermost, or (BY_TERM) with
  * rows or columns innermost. Lines of up to eight chunks make a panel; chunks of a line change places by the
@@ -51,8 +52,10 @@
 #define A_BYTES     (BLOCK_M * BLOCK_K * 2)
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * BLOCK_K * 2)
 
-#if SPLIT
-#define RESULT float
+/* What is not rounded is stored as it is. */
+#define STORES_SUMS (SPLIT || WHOLE_NUMBERS)
+#if STORES_SUMS
+#define RESULT LANE
 #else
 #define RESULT half_bits
 #endif
@@ -303,90 +306,7 @@ DEVICE void advance(struct step *step, const struct sizes *s, const struct taps 
 }
 
 #else
-
-/* Where the filter's first position meets x from a position of y: its place, and as one number. */
-struct ALIGNED(CHUNK_BYTES) meeting {
-    int h, w, at, unused;
-};
-
-/* Those of a block of terms, an item each; seen by the others behind a barrier. */
-DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct sizes *s, int number,
-                          int end, int item)
-{
-    LOCAL_POINTER struct meeting *to = (LOCAL_POINTER struct meeting *)(LOCAL_POINTER void *)memory;
-    struct meeting meeting;
-    int position = number * BLOCK_K + item;
-    struct place place = place_of(position, s);
-    int h = place.h * s->stride_h - s->pad_h, w = place.w * s->stride_w - s->pad_w;
-    meeting.h = position < end ? h : -0x7fffffff - 1; /* which no filter position brings inside */
-    meeting.w = w;
-    meeting.at = (place.image * s->in_h + h) * s->in_w + w;
-    meeting.unused = 0;
-    if (item < BLOCK_K)
-        to[number % 2 * BLOCK_K + item] = meeting;
-}
-
-DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
-                         GLOBAL const half_bits *y, const struct sizes *s, int number, int end,
-                         int first, int item)
-{
-    UNROLL for (int i = 0; i < A_LOADS; i++)
-    {
-        int line = line_of(i, item, A_LINES, A_CHUNKS);
-        int chunk = chunk_of(i, item, A_LINES, A_CHUNKS);
-        int position = number * BLOCK_K + line, k = first + chunk * 8;
-        int there = position < end && k < s->k;
-        i64 at = (i64)position * (s->k * s->groups) + k;
-        load_chunk(memory, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS), y + (there ? at : 0),
-                   there);
-    }
-}
-
-/* What a panel's chunk is for an item: how far its filter position leads, and its channel. */
-struct column {
-    int h, w, at, c; /* c below 0: there is no such column */
-};
-
-/* The panels that an item loads, in the order of its loads. */
-#define PANEL_CHUNKS    (B_LINES * 8)
-#define COLUMN_COUNT    (PANEL_CHUNKS >= ITEMS ? B_CHUNKS / 8 : B_LOADS)
-#define COLUMN_OF(i)    (PANEL_CHUNKS >= ITEMS ? (i)*ITEMS / PANEL_CHUNKS : (i))
-#define LOAD_OF(column) (PANEL_CHUNKS >= ITEMS ? (column)*PANEL_CHUNKS / ITEMS : (column))
-
-DEVICE void find_columns(struct column *columns, const struct sizes *s, int first, int item)
-{
-    UNROLL for (int i = 0; i < COLUMN_COUNT; i++)
-    {
-        int column = first + chunk_of(LOAD_OF(i), item, B_LINES, B_CHUNKS) * 8;
-        int tap = column / s->c, h = tap / s->fil_w;
-        columns[i].h = h * s->dilation_h;
-        columns[i].w = (tap - h * s->fil_w) * s->dilation_w;
-        columns[i].at = columns[i].h * s->in_w + columns[i].w;
-        columns[i].c = tap < s->fil_h * s->fil_w ? column - tap * s->c : -1;
-    }
-}
-
-DEVICE void load_inputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
-                        GLOBAL const half_bits *x, const struct column *columns,
-                        const struct sizes *s, int number, int item)
-{
-    LOCAL_POINTER const struct meeting *meetings =
-        (LOCAL_POINTER const struct meeting *)(LOCAL_POINTER const void *)memory +
-        number % 2 * BLOCK_K;
-    UNROLL for (int i = 0; i < B_LOADS; i++)
-    {
-        int line = line_of(i, item, B_LINES, B_CHUNKS);
-        int chunk = chunk_of(i, item, B_LINES, B_CHUNKS);
-        const struct column *column = &columns[COLUMN_OF(i)];
-        struct meeting meeting = meetings[line];
-        int there = (unsigned)(meeting.h + column->h) < (unsigned)s->in_h &&
-                    (unsigned)(meeting.w + column->w) < (unsigned)s->in_w && column->c >= 0;
-        i64 at = (i64)(meeting.at + column->at) * (s->c * s->groups) + column->c;
-        load_chunk(memory, tile + chunk_at(line, chunk, B_LINES, B_CHUNKS), x + (there ? at : 0),
-                   there);
-    }
-}
-
+#include "matrix_nhwc_w.h"
 #endif
 
 /* ---- what is stored ---- */
@@ -413,10 +333,10 @@ DEVICE i64 row_at(int row, int rows, const struct sizes *s, int phase_h, int pha
 #endif
 }
 
-#if SPLIT
+#if STORES_SUMS
 
 /* An item has rows lane / 4 and 8 behind it, of each eight columns the pair lane % 4. */
-DEVICE void store_part(GLOBAL float *to, float sums[TILES_M][TILES_N][4], const struct sizes *s,
+DEVICE void store_part(GLOBAL LANE *to, LANE sums[TILES_M][TILES_N][4], const struct sizes *s,
                        int first_row, int rows, int first_column, int columns, int phase_h,
                        int phase_w, int warp_m, int warp_n, int lane)
 {
@@ -438,7 +358,7 @@ DEVICE void store_part(GLOBAL float *to, float sums[TILES_M][TILES_N][4], const 
 #else
 
 /* A warp's sums through local memory, so that 16 bytes are stored at a time. */
-DEVICE void stage_sums(LOCAL_POINTER unsigned char *memory, float sums[TILES_M][TILES_N][4],
+DEVICE void stage_sums(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_M][TILES_N][4],
                        int warp_m, int warp_n, int lane)
 {
     UNROLL for (int i = 0; i < TILES_M; i++) UNROLL for (int j = 0; j < TILES_N; j++)
@@ -475,114 +395,4 @@ DEVICE void store_rows(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char *
     }
 }
 
-#endif
-
-/* ---- the whole product ---- */
-
-/* What a workgroup computes, and of which terms. */
-struct work {
-    int first_row, first_column, group, part, phase_h, phase_w;
-    int rows, columns; /* of the whole product */
-    int first, steps;  /* blocks of terms */
-};
-
-/* Blocks of columns run fastest, so that workgroups that read the same rows are under way together; then
- * come blocks of rows, phases, groups and, slowest, parts. */
-DEVICE struct work find_work(const struct sizes *s, int column_blocks)
-{
-    struct work work;
-    int block = GROUP_ID(0), layer = GROUP_ID(2);
-    int row_block = block / column_blocks;
-    work.first_row = row_block * BLOCK_M;
-    work.first_column = (block - row_block * column_blocks) * BLOCK_N;
-    work.phase_h = work.phase_w = 0;
-#if defined(DIRECTION_B)
-    work.phase_w = layer % s->stride_w;
-    layer /= s->stride_w;
-    work.phase_h = layer % s->stride_h;
-    layer /= s->stride_h;
-#endif
-    work.group = layer % s->groups;
-    work.part = layer / s->groups;
-#if defined(DIRECTION_W)
-    work.rows = s->k;
-    work.columns = s->fil_h * s->fil_w * s->c;
-#else
-    work.rows = s->n * s->plane_h * s->plane_w;
-    work.columns = COLUMNS;
-#endif
-    work.first = work.steps = 0;
-    return work;
-}
-
-/* The part's share of all blocks of terms. */
-DEVICE void share_steps(struct work *work, int all, int splits)
-{
-    int share = (all + splits - 1) / splits, left;
-    work->first = work->part * share;
-    left = all - work->first;
-    work->steps = left < share ? left : share;
-}
-
-/*
- * The parts of an entry whose operands are a and b, and that knows its `work`, its `item` and where in local
- * memory the blocks of terms lie. PREPARE(number): what the load of that block needs, seen by it
- * behind a barrier (BARRIER_TO_LOAD() where no other is due). LOAD_BLOCK(stage, number): the block of that number, counted from
- * the part's first, on its way; blocks are loaded in order.
- */
-#if defined(DIRECTION_W)
-#define OPEN_WORK                                                                                  \
-    struct column columns[COLUMN_COUNT];                                                           \
-    const int end = s->n * s->out_h * s->out_w;                                                    \
-    share_steps(&work, (end + BLOCK_K - 1) / BLOCK_K, splits);                                     \
-    find_columns(columns, s, work.first_column, item);                                             \
-    a += (i64)work.group * s->k;                                                                   \
-    b += (i64)work.group * s->c;
-#define PREPARE(number)   note_meetings(local_memory, s, work.first + (number), end, item)
-#define BARRIER_TO_LOAD() BARRIER()
-#define LOAD_BLOCK(stage, number)                                                                  \
-    do {                                                                                           \
-        unsigned to = tiles + (stage)*STAGE_BYTES;                                                 \
-        load_outputs(local_memory, to, a, s, work.first + (number), end, work.first_row, item);    \
-        load_inputs(local_memory, to + A_BYTES, b, columns, s, work.first + (number), item);       \
-    } while (0)
-#define FIRST_RESULT ((i64)work.group * s->k * work.columns)
-#else
-#define OPEN_WORK                                                                                  \
-    struct rows rows;                                                                              \
-    struct step step;                                                                              \
-    const struct taps taps_h =                                                                     \
-        find_taps(work.phase_h, s->fil_h, s->pad_h, s->stride_h, s->dilation_h, s->period_h);      \
-    const struct taps taps_w =                                                                     \
-        find_taps(work.phase_w, s->fil_w, s->pad_w, s->stride_w, s->dilation_w, s->period_w);      \
-    share_steps(&work, count_steps(s, &taps_h, &taps_w), splits);                                  \
-    step = step_at(work.first, s, &taps_w);                                                        \
-    find_rows(&rows, s, &taps_h, &taps_w, work.first_row, work.rows, item);                        \
-    a += (i64)work.group * CHANNELS;                                                               \
-    b += (i64)work.group * s->k * s->fil_h * s->fil_w * s->c;
-#define PREPARE(number)
-#define BARRIER_TO_LOAD()
-#define LOAD_BLOCK(stage, number)                                                                  \
-    do {                                                                                           \
-        unsigned to = tiles + (stage)*STAGE_BYTES;                                                 \
-        load_rows(local_memory, to, a, &rows, s, &taps_h, &taps_w, &step, item);                   \
-        load_filter(local_memory, to + A_BYTES, b, s, &taps_h, &taps_w, &step, work.first_column,  \
-                    item);                                                                         \
-        advance(&step, s, &taps_w);                                                                \
-    } while (0)
-#define FIRST_RESULT ((i64)work.group * COLUMNS)
-#endif
-
-#if SPLIT
-#define STORE_WORK                                                                                 \
-    store_part(result + work.part * part_elements + FIRST_RESULT, sums, s, work.first_row,         \
-               work.rows, work.first_column, work.columns, work.phase_h, work.phase_w, warp_m,     \
-               warp_n, lane);
-#else
-#define STORE_WORK                                                                                 \
-    (void)part_elements;                                                                           \
-    stage_sums(local_memory, sums, warp_m, warp_n, lane);                                          \
-    BARRIER();                                                                                     \
-    store_rows(result + FIRST_RESULT, local_memory, s, work.first_row, work.rows,                  \
-               work.first_column, work.columns, work.phase_h, work.phase_w, item);
 #endif

@@ -3,7 +3,9 @@
  * ldmatrix, mma.sync and cp.async, and places in local memory as those take them. The PTX manual's
  * sections on these instructions say which element each lane holds.
  *
- * Before it is included: TYPE (FP16 or BF16), ITEMS of a workgroup. All functions that compute are called by all
+ * Before it is included: TYPE (FP16, BF16 or INT8) and LANE (float, or int: what sums are), ITEMS of a workgroup.
+ * INT8 goes in pairs: what is said of an element of 16 bits is then said of two neighbours, and their products
+ * are added. All functions that compute are called by all
  * items of a workgroup.
  *
  * Option MATRIX_EMULATED, which tests add and no solution has: OpenCL C in their place, on any device. Each
@@ -11,6 +13,11 @@
  * copy is done at once. What is around the instructions can so be run without them.
  */
 typedef unsigned short half_bits;
+
+#define WHOLE_FP16    0
+#define WHOLE_BF16    0
+#define WHOLE_INT8    1
+#define WHOLE_NUMBERS DIALECT_JOIN(WHOLE_, TYPE)
 
 #define CHUNK_BYTES 16
 
@@ -57,14 +64,27 @@ DEVICE void end_stage(void)
 
 #define AWAIT_STAGES(count)
 
+#if WHOLE_NUMBERS
+DEVICE int product_of(half_bits a, half_bits b)
+{
+    return (signed char)(a & 255) * (signed char)(b & 255) +
+           (signed char)(a >> 8) * (signed char)(b >> 8);
+}
+#else
 DEVICE unsigned pair_of(float first, float second)
 {
     return DIALECT_JOIN(to_, TYPE)(first) | (unsigned)DIALECT_JOIN(to_, TYPE)(second) << 16;
 }
 
-DEVICE float half_of(unsigned pair, int which)
+DEVICE float product_of(half_bits a, half_bits b)
 {
-    return DIALECT_JOIN(from_, TYPE)((half_bits)(pair >> 16 * which));
+    return DIALECT_JOIN(from_, TYPE)(a) * DIALECT_JOIN(from_, TYPE)(b);
+}
+#endif
+
+DEVICE half_bits half_of(unsigned pair, int which)
+{
+    return (half_bits)(pair >> 16 * which);
 }
 
 /* What the lane's register `number` is for the others. */
@@ -97,7 +117,7 @@ DEVICE void load_matrices(LOCAL_POINTER unsigned char *memory, unsigned *to, uns
 /* Register r of a has rows lane / 4 and, odd ones, 8 more; terms 2 (lane % 4) and the next, from the third
  * register on 8 more. Those of b the same with columns for rows, terms 8 more in the second. Sums: rows
  * as a's, columns 2 (lane % 4) and the next. */
-DEVICE void multiply(LOCAL_POINTER unsigned char *memory, float *sums, const unsigned *a,
+DEVICE void multiply(LOCAL_POINTER unsigned char *memory, LANE *sums, const unsigned *a,
                      const unsigned *b, int item)
 {
     int lane = item % 32, first = item - lane;
@@ -110,8 +130,8 @@ DEVICE void multiply(LOCAL_POINTER unsigned char *memory, float *sums, const uns
     {
         int a_lane = first + lane / 4 * 4 + term % 8 / 2;
         int b_lane = first + (lane % 4 * 2 + e % 2) * 4 + term % 8 / 2;
-        sums[e] += half_of(EXCHANGED(memory, a_lane, e / 2 + term / 8 * 2), term % 2) *
-                   half_of(EXCHANGED(memory, b_lane, 4 + term / 8), term % 2);
+        sums[e] += product_of(half_of(EXCHANGED(memory, a_lane, e / 2 + term / 8 * 2), term % 2),
+                              half_of(EXCHANGED(memory, b_lane, 4 + term / 8), term % 2));
     }
     BARRIER();
 }
@@ -152,7 +172,10 @@ DEVICE void end_stage(void)
 
 #define TEXT_FP16(text) text("f16")
 #define TEXT_BF16(text) text("bf16")
+#define TEXT_INT8(text) text("s8")
 #define TYPE_TEXT(text) DIALECT_JOIN(TEXT_, TYPE)(text)
+
+#if !WHOLE_NUMBERS
 #define PAIR_TEXT(type) "cvt.rn." type "x2.f32 %0, %2, %1;"
 
 /* Two sums as they are stored, the first one low. */
@@ -162,6 +185,7 @@ DEVICE unsigned pair_of(float first, float second)
     asm(TYPE_TEXT(PAIR_TEXT) : "=r"(pair) : "f"(first), "f"(second));
     return pair;
 }
+#endif
 
 DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned from, int turn,
                           int item)
@@ -180,16 +204,23 @@ DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned fr
                      : "memory");
 }
 
+#define REGISTERS_TEXT "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+#if WHOLE_NUMBERS
+#define SUM_REGISTER        "+r"
+#define MULTIPLY_TEXT(type) "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 " REGISTERS_TEXT
+#else
+#define SUM_REGISTER "+f"
 #define MULTIPLY_TEXT(type)                                                                        \
-    "mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "                                 \
-    "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-DEVICE void multiply(const unsigned char *memory, float *sums, const unsigned *a, const unsigned *b,
+    "mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 " REGISTERS_TEXT
+#endif
+DEVICE void multiply(const unsigned char *memory, LANE *sums, const unsigned *a, const unsigned *b,
                      int item)
 {
     (void)memory;
     (void)item;
     asm volatile(TYPE_TEXT(MULTIPLY_TEXT)
-                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : SUM_REGISTER(sums[0]), SUM_REGISTER(sums[1]), SUM_REGISTER(sums[2]),
+                   SUM_REGISTER(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 

@@ -32,8 +32,8 @@ DEVICE u64 operand_at(unsigned place, int by_term)
 #define settle(sums)
 
 /* The element of a row (or column) and term: terms innermost, or rows, 64 of them a panel. */
-DEVICE float operand_element(LOCAL_POINTER unsigned char *memory, u64 operand, int by_term, int row,
-                             int term)
+DEVICE half_bits operand_element(LOCAL_POINTER unsigned char *memory, u64 operand, int by_term,
+                                 int row, int term)
 {
     unsigned start = (unsigned)(operand & 0x3fff) << 4;
     unsigned panel = (unsigned)(operand >> 16 & 0x3fff) << 4;
@@ -42,17 +42,18 @@ DEVICE float operand_element(LOCAL_POINTER unsigned char *memory, u64 operand, i
                       ? start + row / 64 * panel + term / 8 * lines + term % 8 * 128 + row % 64 * 2
                       : start + row / 8 * lines + row % 8 * 128 + term * 2;
     at ^= (at >> 7 & 7) << 4;
-    return half_of(LOCAL_HALF(memory, at), 0);
+    return LOCAL_HALF(memory, at);
 }
 
-DEVICE void multiply_group(LOCAL_POINTER unsigned char *memory, float sums[TILES_N][4], u64 a,
-                           u64 b, int item)
+DEVICE void multiply_group(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b,
+                           int item)
 {
     int row = item % 128 / 32 * 16 + item % 32 / 4, column = item % 4 * 2;
     LOOP for (int j = 0; j < TILES_N; j++) LOOP for (int e = 0; e < 4; e++)
-        LOOP for (int term = 0; term < 16; term++) sums[j][e] +=
-        operand_element(memory, a, A_BY_TERM, row + e / 2 * 8, term) *
-        operand_element(memory, b, B_BY_TERM, j * 8 + column + e % 2, term);
+        LOOP for (int term = 0; term < 16; term++)
+            sums[j][e] +=
+                product_of(operand_element(memory, a, A_BY_TERM, row + e / 2 * 8, term),
+                           operand_element(memory, b, B_BY_TERM, j * 8 + column + e % 2, term));
 }
 
 #else
@@ -83,7 +84,7 @@ DEVICE void end_products(void)
 #define SUMS_TEXT \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define OPERANDS_TEXT "%32, %33, 1, 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define OPERANDS_TEXT "%32, %33, 1" ORDERS_TEXT
 #define SUMS(S) \
     S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
     S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
@@ -95,7 +96,7 @@ DEVICE void end_products(void)
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define OPERANDS_TEXT "%64, %65, 1, 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define OPERANDS_TEXT "%64, %65, 1" ORDERS_TEXT
 #define SUMS(S) \
     S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
     S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
@@ -113,7 +114,7 @@ DEVICE void end_products(void)
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
     "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
     "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define OPERANDS_TEXT "%96, %97, 1, 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define OPERANDS_TEXT "%96, %97, 1" ORDERS_TEXT
 #define SUMS(S) \
     S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
     S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
@@ -137,7 +138,7 @@ DEVICE void end_products(void)
     "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define OPERANDS_TEXT "%128, %129, 1, 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define OPERANDS_TEXT "%128, %129, 1" ORDERS_TEXT
 #define SUMS(S) \
     S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
     S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
@@ -157,13 +158,21 @@ DEVICE void end_products(void)
     S(120), S(121), S(122), S(123), S(124), S(125), S(126), S(127)
 #endif
 /* clang-format on */
-#define SUM(i)          "+f"(sums[(i) / 4][(i) % 4])
+#define SUM(i) SUM_REGISTER(sums[(i) / 4][(i) % 4])
+#if WHOLE_NUMBERS
+#define ORDERS_TEXT ";"
+#define PRODUCT_TEXT(type)                                                                         \
+    "wgmma.mma_async.sync.aligned.m64n" STRING(BLOCK_N) "k32.s32.s8.s8 {" SUMS_TEXT                \
+                                                        "}, " OPERANDS_TEXT
+#else
+#define ORDERS_TEXT ", 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
 #define PRODUCT_TEXT(type)                                                                         \
     "wgmma.mma_async.sync.aligned.m64n" STRING(BLOCK_N) "k16.f32." type "." type " {" SUMS_TEXT    \
                                                         "}, " OPERANDS_TEXT
+#endif
 
 /* 64 rows by BLOCK_N columns by 16 terms. */
-DEVICE void multiply_group(const unsigned char *memory, float sums[TILES_N][4], u64 a, u64 b,
+DEVICE void multiply_group(const unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b,
                            int item)
 {
     (void)memory;
@@ -172,7 +181,7 @@ DEVICE void multiply_group(const unsigned char *memory, float sums[TILES_N][4], 
 }
 
 /* What is done with the sums stays behind this: products write them without the compiler's knowledge. */
-DEVICE void settle(float sums[TILES_N][4])
+DEVICE void settle(LANE sums[TILES_N][4])
 {
     asm volatile("" : SUMS(SUM) : : "memory");
 }

@@ -309,6 +309,7 @@ static void winners_of_a_throttled_device_are_named(struct fixture *f, gconstpoi
                     conditions_of(first->job, "GPU-a", 1410, THROTTLE_POWER_CAP));
     g_ptr_array_add(report->conditions,
                     conditions_of(second->job, "GPU-a", 1700, THROTTLE_POWER_CAP | THROTTLE_HEAT));
+    g_ptr_array_add(report->conditions, conditions_of(0, "GPU-b", 0, THROTTLE_UNTOLD));
     report->totals.throttled = report_take_conditions(report->rows, report->conditions);
     g_assert_cmpint(report->totals.throttled, ==, 1);
     char key[PROBLEM_KEY_MAX];
@@ -317,6 +318,7 @@ static void winners_of_a_throttled_device_are_named(struct fixture *f, gconstpoi
     text = printed(report);
     g_assert_nonnull(strstr(text, "  GPU-a: units 1410-1980 MHz, memory unknown, up to 6"));
     g_assert_nonnull(strstr(text, "held back by heat, power cap"));
+    g_assert_nonnull(strstr(text, "whether something held it back is not known"));
     g_assert_nonnull(strstr(text, line));
     free(text);
     json_t *json = report_json(report);
@@ -324,7 +326,7 @@ static void winners_of_a_throttled_device_are_named(struct fixture *f, gconstpoi
     g_assert_true(json_is_null(json_object_get(json_array_get(problems, 0), "throttled")));
     g_assert_cmpstr(json_string_value(json_object_get(json_array_get(problems, 1), "throttled")),
                     ==, "heat");
-    g_assert_cmpuint(json_array_size(json_object_get(json, "devices")), ==, 1);
+    g_assert_cmpuint(json_array_size(json_object_get(json, "devices")), ==, 2);
     json_decref(json);
     report_free(report);
 }

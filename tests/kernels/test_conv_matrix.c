@@ -74,6 +74,24 @@ static const struct trial_case cases[] = {
      LAYOUT_NCHW},
 };
 
+/* ConvMatrix in the short suite, with parts; a row each. */
+static const struct trial_case whole_numbers[] = {
+    {"ConvMatrix",
+     DIRECTION_F,
+     false,
+     {7, {64, 64, 32, 32, 32, 3, 2}},
+     {{1, 80, 80, 1, 9, 10, 3, 2, 1, 1, 1}, {2, 32, 96, 2, 11, 9, 3, 2, 1, 2, 1}},
+     {1, 21, 70, 1, 5, 5, 3, 3, 1, 1, 1},
+     LAYOUT_NHWC},
+    {"ConvWgmma",
+     DIRECTION_F,
+     true,
+     {4, {64, 128, 3, 1}},
+     {{1, 160, 144, 1, 9, 10, 3, 2, 1, 1, 1}, {2, 32, 96, 2, 11, 9, 3, 2, 1, 2, 1}},
+     {1, 21, 70, 1, 5, 5, 3, 3, 1, 1, 1},
+     LAYOUT_NCHW},
+};
+
 static void check(const struct trial_case *row, const struct conv_shape *shape, enum layout layout,
                   enum data_type type)
 {
@@ -83,7 +101,7 @@ static void check(const struct trial_case *row, const struct conv_shape *shape, 
 
     conv_shape_problem(shape, row->direction, layout, &p);
     for (int t = 0; t < TENSOR_COUNT; t++)
-        p.type[t] = type;
+        p.type[t] = type == TYPE_INT8 && t == TENSOR_Y ? TYPE_INT32 : type;
     g_assert_true(problem_validate(&p, NULL));
     conv_trial_init(&trial, &p, TRIAL_PACKED, random);
     conv_trial_check(&trial, runner, emulated_solver(row->solver), &contexts[CONTEXT_NVIDIA],
@@ -100,6 +118,16 @@ static void products_are_right(gconstpointer data)
         if (test_is_long())
             check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_BF16);
     }
+}
+
+static void whole_numbers_are_exact(gconstpointer data)
+{
+    const struct trial_case *row = data;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(row->shapes) && row->shapes[i].n > 0; i++)
+        check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_INT8);
+    if (test_is_long())
+        check(row, &row->moved, row->layout, TYPE_INT8);
 }
 
 /* NCHW, and channels that are not in eights. */
@@ -120,6 +148,10 @@ static void add_test(const struct trial_case *row, const char *name, GTestDataFu
 
 static void add_tests(void)
 {
+    for (gsize i = 0; i < G_N_ELEMENTS(whole_numbers); i++) {
+        if (!whole_numbers[i].is_long || test_is_long())
+            add_test(&whole_numbers[i], "whole_numbers_are_exact", whole_numbers_are_exact);
+    }
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool is_due = !cases[i].is_long || test_is_long();
         if (is_due)

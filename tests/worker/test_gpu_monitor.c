@@ -47,7 +47,7 @@ static void test_what_a_gpu_does_is_told(void)
          {"", 1, 1970, 1970, 2619, 2619, 62, 512.5, THROTTLE_SLOWDOWN, 0}},
         {VENDOR_AMD, &hip, "", {"", 1, 1700, 1700, 1600, 1600, 71, 300, 0, 0}},
         {VENDOR_AMD, &hip, "moved,hot", {"", 1, 1700, 1700, 1600, 1600, 71, 300, THROTTLE_HEAT, 0}},
-        {VENDOR_AMD, &hip, "old,hot", {"", 1, 1700, 1700, 1600, 1600, 71, 250, 0, 0}},
+        {VENDOR_AMD, &hip, "old,hot", {"", 1, 1700, 1700, 1600, 1600, 71, 250, THROTTLE_UNTOLD, 0}},
         {VENDOR_AMD,
          &hip,
          "capped,slowdown",

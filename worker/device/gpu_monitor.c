@@ -57,9 +57,14 @@ void gpu_monitor_name_instance(GpuMonitor *monitor, struct device_identity *iden
         monitor->row->name_instance(monitor, identity);
 }
 
+void gpu_monitor_untold(struct conditions *sample)
+{
+    *sample = (struct conditions){.samples = 1, .throttle = THROTTLE_UNTOLD};
+}
+
 void gpu_monitor_sample(GpuMonitor *monitor, struct conditions *sample)
 {
-    *sample = (struct conditions){.samples = 1};
+    gpu_monitor_untold(sample);
     monitor->row->sample(monitor, sample);
     sample->sm_mhz_max = sample->sm_mhz_min;
     sample->memory_mhz_max = sample->memory_mhz_min;

@@ -22,8 +22,10 @@ void gpu_monitor_close(GpuMonitor *monitor);
 /* A device that the library knows as an instance (MIG) of a card gets its UUID and partition so. */
 void gpu_monitor_name_instance(GpuMonitor *monitor, struct device_identity *identity);
 
-/* One sample, taken now. */
+/* One sample, taken now; what the library does not tell stays as gpu_monitor_untold() has it. */
 void gpu_monitor_sample(GpuMonitor *monitor, struct conditions *sample);
+/* A sample of a device that nothing watches. */
+void gpu_monitor_untold(struct conditions *sample);
 
 /* Holds the compute units' clock at so many MHz until it is given back, also beyond the process's life.
  * DEVICE_ERROR_UNAVAILABLE: the driver does not let us. */

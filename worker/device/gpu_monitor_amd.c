@@ -131,6 +131,7 @@ static void smi_sample(GpuMonitor *monitor, struct conditions *sample)
                      monitor->number, &bits) != 0 ||
         bits == UINT64_MAX) /* the kernel's mark of what a GPU does not tell */
         return;
+    sample->throttle = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(reasons); i++)
         sample->throttle |= bits & reasons[i].bits ? (unsigned)reasons[i].means : 0;
 }

@@ -106,7 +106,7 @@ static unsigned throttle_of(GpuMonitor *monitor)
         status = MONITOR_CALL(monitor, "nvmlDeviceGetCurrentClocksThrottleReasons",
                               (void *, unsigned long long *), monitor->device, &bits);
     if (status != 0)
-        return 0;
+        return THROTTLE_UNTOLD;
     for (gsize i = 0; i < G_N_ELEMENTS(reasons); i++)
         throttle |= bits & reasons[i].bit ? (unsigned)reasons[i].means : 0;
     if ((bits & REASON_SLOWDOWN) && !(bits & REASON_NAMED))

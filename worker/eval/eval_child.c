@@ -192,15 +192,18 @@ static bool send_begin(void *data, const struct eval_config *config, GError **er
                      error);
 }
 
-/* After what was timed, while the device is still at its clocks. */
+/* After what was timed, while the device is still at its clocks: which device it was, at the least. */
 static json_t *conditions_now(struct server *server, const struct evaluation *evaluation)
 {
     const struct device_identity *identity = &server->identity;
     struct conditions sample;
 
-    if (!server->monitor || evaluation->times.n == 0)
+    if ((*identity->uuid == '\0' && *identity->address == '\0') || evaluation->times.n == 0)
         return NULL;
-    gpu_monitor_sample(server->monitor, &sample);
+    if (server->monitor)
+        gpu_monitor_sample(server->monitor, &sample);
+    else
+        gpu_monitor_untold(&sample);
     sample.locked_mhz = server->locked_mhz;
     g_strlcpy(sample.device, *identity->uuid ? identity->uuid : identity->address,
               sizeof(sample.device));

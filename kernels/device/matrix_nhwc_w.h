@@ -1,0 +1,86 @@
+/*
+ * What matrix_nhwc.h loads in DIRECTION_W: terms are positions of y, and where x meets each is worked out once a
+ * block of terms for all items.
+ */
+/* Where the filter's first position meets x from a position of y: its place, and as one number. */
+struct ALIGNED(CHUNK_BYTES) meeting {
+    int h, w, at, unused;
+};
+
+/* Those of a block of terms, an item each; seen by the others behind a barrier. */
+DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct sizes *s, int number,
+                          int end, int item)
+{
+    LOCAL_POINTER struct meeting *to = (LOCAL_POINTER struct meeting *)(LOCAL_POINTER void *)memory;
+    struct meeting meeting;
+    int position = number * BLOCK_K + item;
+    struct place place = place_of(position, s);
+    int h = place.h * s->stride_h - s->pad_h, w = place.w * s->stride_w - s->pad_w;
+    meeting.h = position < end ? h : -0x7fffffff - 1; /* which no filter position brings inside */
+    meeting.w = w;
+    meeting.at = (place.image * s->in_h + h) * s->in_w + w;
+    meeting.unused = 0;
+    if (item < BLOCK_K)
+        to[number % 2 * BLOCK_K + item] = meeting;
+}
+
+DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
+                         GLOBAL const half_bits *y, const struct sizes *s, int number, int end,
+                         int first, int item)
+{
+    UNROLL for (int i = 0; i < A_LOADS; i++)
+    {
+        int line = line_of(i, item, A_LINES, A_CHUNKS);
+        int chunk = chunk_of(i, item, A_LINES, A_CHUNKS);
+        int position = number * BLOCK_K + line, k = first + chunk * 8;
+        int there = position < end && k < s->k;
+        i64 at = (i64)position * (s->k * s->groups) + k;
+        load_chunk(memory, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS), y + (there ? at : 0),
+                   there);
+    }
+}
+
+/* What a panel's chunk is for an item: how far its filter position leads, and its channel. */
+struct column {
+    int h, w, at, c; /* c below 0: there is no such column */
+};
+
+/* The panels that an item loads, in the order of its loads. */
+#define PANEL_CHUNKS    (B_LINES * 8)
+#define COLUMN_COUNT    (PANEL_CHUNKS >= ITEMS ? B_CHUNKS / 8 : B_LOADS)
+#define COLUMN_OF(i)    (PANEL_CHUNKS >= ITEMS ? (i)*ITEMS / PANEL_CHUNKS : (i))
+#define LOAD_OF(column) (PANEL_CHUNKS >= ITEMS ? (column)*PANEL_CHUNKS / ITEMS : (column))
+
+DEVICE void find_columns(struct column *columns, const struct sizes *s, int first, int item)
+{
+    UNROLL for (int i = 0; i < COLUMN_COUNT; i++)
+    {
+        int column = first + chunk_of(LOAD_OF(i), item, B_LINES, B_CHUNKS) * 8;
+        int tap = column / s->c, h = tap / s->fil_w;
+        columns[i].h = h * s->dilation_h;
+        columns[i].w = (tap - h * s->fil_w) * s->dilation_w;
+        columns[i].at = columns[i].h * s->in_w + columns[i].w;
+        columns[i].c = tap < s->fil_h * s->fil_w ? column - tap * s->c : -1;
+    }
+}
+
+DEVICE void load_inputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
+                        GLOBAL const half_bits *x, const struct column *columns,
+                        const struct sizes *s, int number, int item)
+{
+    LOCAL_POINTER const struct meeting *meetings =
+        (LOCAL_POINTER const struct meeting *)(LOCAL_POINTER const void *)memory +
+        number % 2 * BLOCK_K;
+    UNROLL for (int i = 0; i < B_LOADS; i++)
+    {
+        int line = line_of(i, item, B_LINES, B_CHUNKS);
+        int chunk = chunk_of(i, item, B_LINES, B_CHUNKS);
+        const struct column *column = &columns[COLUMN_OF(i)];
+        struct meeting meeting = meetings[line];
+        int there = (unsigned)(meeting.h + column->h) < (unsigned)s->in_h &&
+                    (unsigned)(meeting.w + column->w) < (unsigned)s->in_w && column->c >= 0;
+        i64 at = (i64)(meeting.at + column->at) * (s->c * s->groups) + column->c;
+        load_chunk(memory, tile + chunk_at(line, chunk, B_LINES, B_CHUNKS), x + (there ? at : 0),
+                   there);
+    }
+}

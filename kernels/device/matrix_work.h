@@ -1,0 +1,111 @@
+/*
+ * A workgroup's share of the matrix product that matrix_nhwc.h loads and stores, and the parts of entries that do
+ * it, whatever the instructions between are.
+ */
+/* What a workgroup computes, and of which terms. */
+struct work {
+    int first_row, first_column, group, part, phase_h, phase_w;
+    int rows, columns; /* of the whole product */
+    int first, steps;  /* blocks of terms */
+};
+
+/* Blocks of columns run fastest, so that workgroups that read the same rows are under way together; then
+ * come blocks of rows, phases, groups and, slowest, parts. */
+DEVICE struct work find_work(const struct sizes *s, int column_blocks)
+{
+    struct work work;
+    int block = GROUP_ID(0), layer = GROUP_ID(2);
+    int row_block = block / column_blocks;
+    work.first_row = row_block * BLOCK_M;
+    work.first_column = (block - row_block * column_blocks) * BLOCK_N;
+    work.phase_h = work.phase_w = 0;
+#if defined(DIRECTION_B)
+    work.phase_w = layer % s->stride_w;
+    layer /= s->stride_w;
+    work.phase_h = layer % s->stride_h;
+    layer /= s->stride_h;
+#endif
+    work.group = layer % s->groups;
+    work.part = layer / s->groups;
+#if defined(DIRECTION_W)
+    work.rows = s->k;
+    work.columns = s->fil_h * s->fil_w * s->c;
+#else
+    work.rows = s->n * s->plane_h * s->plane_w;
+    work.columns = COLUMNS;
+#endif
+    work.first = work.steps = 0;
+    return work;
+}
+
+/* The part's share of all blocks of terms. */
+DEVICE void share_steps(struct work *work, int all, int splits)
+{
+    int share = (all + splits - 1) / splits, left;
+    work->first = work->part * share;
+    left = all - work->first;
+    work->steps = left < share ? left : share;
+}
+
+/*
+ * The parts of an entry whose operands are a and b, and that knows its `work`, its `item` and where in local
+ * memory the blocks of terms lie. PREPARE(number): what the load of that block needs, seen by it
+ * behind a barrier (BARRIER_TO_LOAD() where no other is due). LOAD_BLOCK(stage, number): the block of that number, counted from
+ * the part's first, on its way; blocks are loaded in order.
+ */
+#if defined(DIRECTION_W)
+#define OPEN_WORK                                                                                  \
+    struct column columns[COLUMN_COUNT];                                                           \
+    const int end = s->n * s->out_h * s->out_w;                                                    \
+    share_steps(&work, (end + BLOCK_K - 1) / BLOCK_K, splits);                                     \
+    find_columns(columns, s, work.first_column, item);                                             \
+    a += (i64)work.group * s->k;                                                                   \
+    b += (i64)work.group * s->c;
+#define PREPARE(number)   note_meetings(local_memory, s, work.first + (number), end, item)
+#define BARRIER_TO_LOAD() BARRIER()
+#define LOAD_BLOCK(stage, number)                                                                  \
+    do {                                                                                           \
+        unsigned to = tiles + (stage)*STAGE_BYTES;                                                 \
+        load_outputs(local_memory, to, a, s, work.first + (number), end, work.first_row, item);    \
+        load_inputs(local_memory, to + A_BYTES, b, columns, s, work.first + (number), item);       \
+    } while (0)
+#define FIRST_RESULT ((i64)work.group * s->k * work.columns)
+#else
+#define OPEN_WORK                                                                                  \
+    struct rows rows;                                                                              \
+    struct step step;                                                                              \
+    const struct taps taps_h =                                                                     \
+        find_taps(work.phase_h, s->fil_h, s->pad_h, s->stride_h, s->dilation_h, s->period_h);      \
+    const struct taps taps_w =                                                                     \
+        find_taps(work.phase_w, s->fil_w, s->pad_w, s->stride_w, s->dilation_w, s->period_w);      \
+    share_steps(&work, count_steps(s, &taps_h, &taps_w), splits);                                  \
+    step = step_at(work.first, s, &taps_w);                                                        \
+    find_rows(&rows, s, &taps_h, &taps_w, work.first_row, work.rows, item);                        \
+    a += (i64)work.group * CHANNELS;                                                               \
+    b += (i64)work.group * s->k * s->fil_h * s->fil_w * s->c;
+#define PREPARE(number)
+#define BARRIER_TO_LOAD()
+#define LOAD_BLOCK(stage, number)                                                                  \
+    do {                                                                                           \
+        unsigned to = tiles + (stage)*STAGE_BYTES;                                                 \
+        load_rows(local_memory, to, a, &rows, s, &taps_h, &taps_w, &step, item);                   \
+        load_filter(local_memory, to + A_BYTES, b, s, &taps_h, &taps_w, &step, work.first_column,  \
+                    item);                                                                         \
+        advance(&step, s, &taps_w);                                                                \
+    } while (0)
+#define FIRST_RESULT ((i64)work.group * COLUMNS)
+#endif
+
+#if STORES_SUMS
+#define STORE_WORK                                                                                 \
+    store_part(result + work.part * part_elements + FIRST_RESULT, sums, s, work.first_row,         \
+               work.rows, work.first_column, work.columns, work.phase_h, work.phase_w, warp_m,     \
+               warp_n, lane);
+#else
+#define STORE_WORK                                                                                 \
+    (void)part_elements;                                                                           \
+    stage_sums(local_memory, sums, warp_m, warp_n, lane);                                          \
+    BARRIER();                                                                                     \
+    store_rows(result + FIRST_RESULT, local_memory, s, work.first_row, work.rows,                  \
+               work.first_column, work.columns, work.phase_h, work.phase_w, item);
+#endif
