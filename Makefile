@@ -3,7 +3,7 @@
 #   make             the program, build/skipjack
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
-#   make gpu-test    the family of solvers on this machine's GPU, and its own verifying
+#   make gpu-test    the solvers, its own verifying, the kill tests and minutes of tuning on a GPU
 #   make gpu-bench   networks tuned on it beside cuDNN in PyTorch; GPU_BENCH='--sets retinanet-heads-fp16-nhwc'
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
@@ -242,13 +242,19 @@ test-chaos:
 	$(parallel) $(BUILD)/skipjack $(call programs_of,chaos)
 	$(BUILD)/tests/chaos/test_chaos --long --seed $(SEED) $(if $(KEEP),--keep $(KEEP))
 
-# The same programs against a GPU: with no GPU they are skipped, and say so.
-gpu_tests := $(BUILD)/tests/kernels/test_conv_winograd $(BUILD)/tests/worker/test_judge
+# Programs of the tests against a GPU: with no GPU they are skipped, and say so. First the solvers' family, side
+# by side; then kill -9 of everything while the GPU measures; then minutes of tuning (GPU_TEST_SECONDS=480)
+# with the device's memory watched. A GPU host without a compiler gets what gpu_tests lists, made here, beside
+# an unpacked bundle with PostgreSQL (make bundle), and runs each by itself: programs as PROGRAM --tap, the
+# script by sh, with SKIPJACK=.../skipjack SKIPJACK_TEST_DEVICE=gpu. What they say is TAP.
+gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/test_conv_winograd \
+	$(BUILD)/tests/worker/test_judge $(BUILD)/tests/faults/test_kills tests/worker/gpu.t
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu
 gpu-test: PROVE_JOBS := $(shell nproc)
+gpu-test: TEST_SECONDS := 1200
 gpu-test:
-	$(parallel) libraries $(family)/.made $(gpu_tests)
-	$(call prove,$(family)/* $(gpu_tests))
+	$(parallel) $(BUILD)/skipjack $(family)/.made $(filter $(BUILD)/%,$(gpu_tests))
+	$(call prove,$(family)/* $(filter-out %/conv_family,$(gpu_tests)))
 
 test-fuzz:
 	$(make_sanitized) fuzzers

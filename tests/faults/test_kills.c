@@ -9,13 +9,24 @@
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
+#include "worker/device/device.h"
 
 static const char problems[] = "16-12-12-3x3-16-12-12-1-1x1-1x1-1x1-0-NCHW-FP32-F\n"
                                "8-10-10-1x1-24-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
                                "12-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F\n";
-static const char *const request[] = {
-    "--configs", "5", "--seed", "3", "--solvers", "ConvCpuDirect,ConvDirectNaive", NULL};
-static const char *const quick[] = {"--sample-seconds", "0.05", "--lease", "120", NULL};
+/* Of a CPU, or of a GPU where SKIPJACK_TEST_DEVICE says so: a tuned solver and one that has one config. */
+static const struct kind {
+    const char *request[7], *tune[7];
+} on_cpu = {{"--configs", "5", "--seed", "3", "--solvers", "ConvCpuDirect,ConvDirectNaive", NULL},
+            {"--configs", "5", "--seed", "3", "--solvers",
+             "ConvCpuDirect,ConvCpuGemm,ConvDirectNaive", NULL}},
+  on_gpu = {{"--configs", "5", "--seed", "3", "--solvers", "ConvDirectTiled,ConvDirectNaive", NULL},
+            {"--configs", "5", "--seed", "3", "--solvers",
+             "ConvDirectTiled,ConvImplicitGemm,ConvDirectNaive", NULL}};
+static const struct kind *kind = &on_cpu;
+
+static const char *const quick[] = {"--eval", "0", "--sample-seconds", "0.05", "--lease",
+                                    "120",    NULL};
 
 /* What the campaign comes to when nobody disturbs it. */
 static char *undisturbed;
@@ -37,7 +48,7 @@ static void farm_start(struct farm *farm)
 {
     farm->store = scratch_store();
     farm->jobs = 6;
-    farm->campaign = live_campaign(program(), problems, request);
+    farm->campaign = live_campaign(program(), problems, kind->request);
     farm->worker = live_worker(program(), quick);
 }
 
@@ -172,16 +183,13 @@ static int64_t made_campaign(Store *store)
 /* One tune loses its compiler, its database, its eval child and its agent, one after the other. */
 static void test_all_are_killed_during_tune(void)
 {
-    static const char *const arguments[] = {
-        "--configs", "5", "--seed", "3", "--solvers", "ConvCpuDirect,ConvCpuGemm,ConvDirectNaive",
-        NULL};
     static const char agent[] = "worker --until-empty";
     struct farm farm = {.store = scratch_store(), .jobs = 9};
     g_autoptr(TempFolder) folder = temp_folder_new();
 
     g_clear_pointer(&undisturbed, g_free);
     for (int disturbed = 0; disturbed <= 1; disturbed++) {
-        farm.worker = live_tune(program(), problems, temp_folder_path(folder, NULL), arguments);
+        farm.worker = live_tune(program(), problems, temp_folder_path(folder, NULL), kind->tune);
         farm.campaign = made_campaign(farm.store);
         if (disturbed) {
             await(&farm, false);
@@ -197,10 +205,22 @@ static void test_all_are_killed_during_tune(void)
     store_close(farm.store);
 }
 
+static void test_nothing(void)
+{
+    g_test_skip("there is no GPU here");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    if (g_strcmp0(g_getenv("SKIPJACK_TEST_DEVICE"), "gpu") == 0) {
+        kind = &on_gpu;
+        if (device_count_gpus() == 0) {
+            g_test_add_func("/kills/on_a_gpu", test_nothing);
+            return g_test_run();
+        }
+    }
     g_test_add_func("/kills/nobody_is_killed", test_nobody_is_killed);
     g_test_add_func("/kills/the_eval_child", test_eval_child_is_killed);
     g_test_add_func("/kills/the_eval_child_while_it_opens",
