@@ -211,7 +211,7 @@ static bool conv_matrix_solve(const struct problem *p, const struct context *con
 const struct solver solver_conv_matrix = {
     .provider = "skipjack",
     .name = "ConvMatrix",
-    .revision = 4,
+    .revision = 5,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

@@ -172,7 +172,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma = {
     .provider = "skipjack",
     .name = "ConvWgmma",
-    .revision = 4,
+    .revision = 5,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

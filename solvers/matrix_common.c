@@ -22,6 +22,8 @@
 #define USED_BY_MOVES     0.7
 #define SUM_ITEMS         128
 #define SUMS_AN_ITEM      4
+/* Items that share an element's parts, where there are so many. */
+#define SUM_SHARES        8
 
 /* ---- the product ---- */
 
@@ -353,9 +355,11 @@ static void add_sum(const struct problem *p, int splits, struct solution *soluti
     enum tensor_role role = problem_output_role(p);
     struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
     int64_t count = (int64_t)result_elements(p);
-    const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM), 1, 1};
+    int shares = splits >= SUM_SHARES ? SUM_SHARES : 1;
+    const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM) * shares, 1, 1};
 
     launch_option_text(launch, "LANE", conv_sum_type(p));
+    launch_option_int(launch, "SHARES", shares);
     launch_option_text(launch, "TYPE", data_type_name(p->type[role]));
     launch_arg_workspace(launch, 0);
     launch_arg_tensor(launch, role);

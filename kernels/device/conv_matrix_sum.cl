@@ -1,11 +1,15 @@
 /*
  * Adds up the parts that conv_matrix.cl and conv_wgmma.cl leave where their terms are split: result[i] =
  * the sum over `splits` of parts[split][i], in a fixed order. An item has four of the `count` elements, a multiple
- * of 4.
+ * of 4, and every SHARES-th part of them; what the items of an element have is added in local memory, so that many
+ * parts of few elements are read by many items.
  *
- * Options: TYPE, the stored type; LANE, what sums are (float or int).
+ * Options: TYPE, the stored type; LANE, what sums are (float or int); SHARES, a power of 2 up to 64.
  */
 #include "dialect.h"
+
+#define ITEMS 128
+#define FOURS (ITEMS / SHARES) /* of a workgroup */
 
 struct ALIGNED(16) four {
     LANE lane[4];
@@ -15,23 +19,37 @@ struct ALIGNED(4 * sizeof(STORAGE(TYPE))) four_stored {
     STORAGE(TYPE) lane[4];
 };
 
-KERNEL(128, 1, 1)
+KERNEL(ITEMS, 1, 1)
 conv_matrix_sum(GLOBAL const LANE *RESTRICT parts, GLOBAL STORAGE(TYPE) * RESTRICT result,
                 i64 count, int splits)
 {
-    i64 at = ((i64)GROUP_ID(0) * 128 + (i64)LOCAL_ID(0)) * 4;
-    LANE sums[4] = {0, 0, 0, 0};
+#if SHARES > 1
+    LOCAL_ARRAY struct four shares[ITEMS];
+#endif
+    const int item = (int)LOCAL_ID(0);
+    const i64 at = ((i64)GROUP_ID(0) * FOURS + item % FOURS) * 4;
+    struct four sums = {{0, 0, 0, 0}};
     struct four_stored stored;
-    if (at >= count)
-        return;
+    if (at < count) {
 #pragma unroll 8
-    for (int split = 0; split < splits; split++) {
-        struct four part =
-            *(GLOBAL const struct four *)(GLOBAL const void *)(parts + split * count + at);
-        for (int i = 0; i < 4; i++)
-            sums[i] += part.lane[i];
+        for (int split = item / FOURS; split < splits; split += SHARES) {
+            struct four part =
+                *(GLOBAL const struct four *)(GLOBAL const void *)(parts + split * count + at);
+            for (int i = 0; i < 4; i++)
+                sums.lane[i] += part.lane[i];
+        }
     }
+#if SHARES > 1
+    shares[item] = sums;
+    BARRIER();
+    if (item >= FOURS)
+        return;
+    for (int share = 1; share < SHARES; share++)
+        for (int i = 0; i < 4; i++)
+            sums.lane[i] += shares[share * FOURS + item].lane[i];
+#endif
     for (int i = 0; i < 4; i++)
-        stored.lane[i] = DIALECT_JOIN(to_, TYPE)(sums[i]);
-    *(GLOBAL struct four_stored *)(GLOBAL void *)(result + at) = stored;
+        stored.lane[i] = DIALECT_JOIN(to_, TYPE)(sums.lane[i]);
+    if (at < count)
+        *(GLOBAL struct four_stored *)(GLOBAL void *)(result + at) = stored;
 }
