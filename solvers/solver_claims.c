@@ -127,15 +127,18 @@ static void note_configs(const struct solver *solver, const struct problem *p,
 }
 
 /* Walking spaces is what takes time: plain FP32 problems tell as much as all, and others are looked
- * at where these have told nothing. */
+ * at where these have told nothing of the direction in the layout, or nothing at all. */
 static bool configs_matter(const struct probe *probe, const struct solver_claims *claims)
 {
     const struct problem *p = &probe->problem;
-    bool is_usual = p->layout[TENSOR_X] == LAYOUT_NCHW || p->layout[TENSOR_X] == LAYOUT_NHWC;
+    enum layout layout = p->layout[TENSOR_X];
+    bool is_usual = layout == LAYOUT_NCHW || layout == LAYOUT_NHWC;
 
     if (probe->feature >= FEATURE_MIXED_LAYOUTS)
         return false;
-    return claims->most_launches == 0 || (is_usual && p->type[TENSOR_X] == TYPE_FP32);
+    return claims->most_launches == 0 ||
+           (is_usual && (p->type[TENSOR_X] == TYPE_FP32 ||
+                         (claims->looked_at[layout] & 1u << p->direction) == 0));
 }
 
 static void note_served(const struct solver *solver, const struct probe *probe,
@@ -150,8 +153,10 @@ static void note_served(const struct solver *solver, const struct probe *probe,
     claims->filters |= 1u << probe->filter;
     if (probe->feature < FEATURE_MIXED_LAYOUTS)
         claims->served[p->layout[TENSOR_X]][p->type[TENSOR_X]] |= direction;
-    if (configs_matter(probe, claims))
+    if (configs_matter(probe, claims)) {
+        claims->looked_at[p->layout[TENSOR_X]] |= direction;
         note_configs(solver, p, context, claims);
+    }
 }
 
 /* ---- asking ---- */

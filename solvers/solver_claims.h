@@ -31,6 +31,7 @@ struct solver_claims {
     unsigned served[LAYOUT_COUNT][DATA_TYPE_COUNT]; /* directions, all tensors in that layout and
                                                      * type; INT8 stands for INT8 to INT32 */
     unsigned features[FEATURE_COUNT];               /* directions in which it serves them */
+    unsigned looked_at[LAYOUT_COUNT];               /* directions in which spaces were walked */
     unsigned filters;                               /* bit i: claim_filters[i] */
     int64_t most_configs;                           /* of a probe; 0: cannot be tuned */
     int least_launches, most_launches;
