@@ -31,7 +31,7 @@ struct judge {
     struct problem problem;
     struct tensor tensors[TENSOR_COUNT];
     enum tensor_role out;
-    uint64_t seed;
+    uint64_t seed, seed_of[TENSOR_COUNT];
     struct device_kernel *kernels[ENTRY_COUNT];
     int64_t count; /* elements of the output */
     int parts;
@@ -142,7 +142,7 @@ bool judge_write_input(struct judge *judge, enum tensor_role role, struct device
         return false;
     add_memory(&arguments, memory);
     add_int64(&arguments, count);
-    add_int64(&arguments, (int64_t)random_seed_of(role, judge->seed));
+    add_int64(&arguments, (int64_t)judge->seed_of[role]);
     add_tensor(&arguments, tensor);
     return launch(judge, ENTRY_RANDOM, groups_for(count), &arguments, error);
 }
@@ -240,7 +240,7 @@ static double host_input(const void *data, enum tensor_role role, int64_t index)
     const struct judge *judge = data;
 
     return random_value(judge->tensors[role].type,
-                        random_bits(random_seed_of(role, judge->seed), (uint64_t)index));
+                        random_bits(judge->seed_of[role], (uint64_t)index));
 }
 
 static void sample_init(struct sample *sample, const struct judge *judge)
@@ -439,6 +439,8 @@ struct judge *judge_new(struct device *device, struct device_program *program,
     memcpy(judge->tensors, tensors, sizeof(judge->tensors));
     judge->out = problem_output_role(p);
     judge->seed = seed;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        judge->seed_of[t] = random_seed_of((enum tensor_role)t, seed);
     judge->count = tensor_count(&tensors[judge->out]);
     choose_parts(judge);
     if (find_kernels(judge, program, error) && alloc_memory(judge, error) &&

@@ -24,6 +24,17 @@ static void split(int64_t flat, const int64_t size[AXIS_COUNT], int64_t at[AXIS_
     }
 }
 
+/* The next place in a box, the last axis fastest; false behind its last one. */
+static bool next_place(const int64_t size[AXIS_COUNT], int64_t at[AXIS_COUNT])
+{
+    for (int a = AXIS_COUNT - 1; a >= 0; a--) {
+        if (++at[a] < size[a])
+            return true;
+        at[a] = 0;
+    }
+    return false;
+}
+
 /* The logical index within a tensor of so many channels. */
 static int64_t index_of(int64_t i, int64_t channels, int64_t j, const int64_t size[AXIS_COUNT],
                         const int64_t at[AXIS_COUNT])
@@ -70,28 +81,26 @@ static void sum_forward(struct element *e)
 {
     const struct problem *p = e->p;
     int64_t c = p->c / p->groups, first = e->j / (p->k / p->groups) * c;
+    int64_t f[AXIS_COUNT] = {0}, in[AXIS_COUNT];
 
-    for (int64_t flat = 0; flat < volume(p->fil); flat++) {
-        int64_t f[AXIS_COUNT], in[AXIS_COUNT];
-        split(flat, p->fil, f);
+    do {
         for (int64_t i = 0; meets(p, e->at, f, in) && i < c; i++)
             add(e, TENSOR_X, index_of(e->i, p->c, first + i, p->in, in), TENSOR_W,
                 index_of(e->j, c, i, p->fil, f));
-    }
+    } while (next_place(p->fil, f));
 }
 
 static void sum_backward(struct element *e)
 {
     const struct problem *p = e->p;
     int64_t c = p->c / p->groups, k = p->k / p->groups, first = e->j / c * k;
+    int64_t f[AXIS_COUNT] = {0}, out[AXIS_COUNT];
 
-    for (int64_t flat = 0; flat < volume(p->fil); flat++) {
-        int64_t f[AXIS_COUNT], out[AXIS_COUNT];
-        split(flat, p->fil, f);
+    do {
         for (int64_t i = first; is_met(p, e->at, f, out) && i < first + k; i++)
             add(e, TENSOR_Y, index_of(e->i, p->k, i, p->out, out), TENSOR_W,
                 index_of(i, c, e->j % c, p->fil, f));
-    }
+    } while (next_place(p->fil, f));
 }
 
 static void sum_weights(struct element *e)
@@ -99,12 +108,13 @@ static void sum_weights(struct element *e)
     const struct problem *p = e->p;
     int64_t channel = e->i / (p->k / p->groups) * (p->c / p->groups) + e->j;
 
-    for (int64_t flat = 0; flat < p->n * volume(p->out); flat++) {
-        int64_t n = flat / volume(p->out), out[AXIS_COUNT], in[AXIS_COUNT];
-        split(flat % volume(p->out), p->out, out);
-        if (meets(p, out, e->at, in))
-            add(e, TENSOR_X, index_of(n, p->c, channel, p->in, in), TENSOR_Y,
-                index_of(n, p->k, e->i, p->out, out));
+    for (int64_t n = 0; n < p->n; n++) {
+        int64_t out[AXIS_COUNT] = {0}, in[AXIS_COUNT];
+        do {
+            if (meets(p, out, e->at, in))
+                add(e, TENSOR_X, index_of(n, p->c, channel, p->in, in), TENSOR_Y,
+                    index_of(n, p->k, e->i, p->out, out));
+        } while (next_place(p->out, out));
     }
 }
 
