@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "solvers/conv_common.h"
 #include "solvers/matrix_common.h"
 #include "solvers/solver_rows.h"
 
@@ -118,19 +117,24 @@ static bool is_applicable(const struct problem *p, const struct context *context
     return matrix_serves(p, context, reason);
 }
 
+/* The smallest comes first: it suits every problem. */
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
-    static const int32_t large[] = {128, 128, 4, 1}, small[] = {64, 64, 4, 1};
-    struct matrix_blocks blocks = blocks_of(large);
-    bool is_large = matrix_block_suits(p, &blocks) &&
-                    (p->direction == DIRECTION_W ||
-                     matrix_workgroups(p, &blocks) >= context->target->compute_units);
+    static const struct matrix_blocks candidates[] = {
+        {64, 64, BLOCK_K, 1},  {64, 128, BLOCK_K, 1},  {128, 64, BLOCK_K, 1},
+        {64, 256, BLOCK_K, 1}, {128, 128, BLOCK_K, 1}, {128, 192, BLOCK_K, 1},
+        {128, 256, BLOCK_K, 1}};
+    struct matrix_blocks best = candidates[0];
+    double least = G_MAXDOUBLE;
 
+    for (size_t i = 0; i < G_N_ELEMENTS(candidates); i++)
+        matrix_choose(p, context, &candidates[i], &best, &least);
     config->count = PARAM_COUNT;
-    memcpy(config->values, is_large ? large : small, sizeof large);
-    blocks = blocks_of(config->values);
-    config->values[SPLITS] = matrix_default_splits(p, context, &blocks);
+    config->values[BLOCK_M] = best.m;
+    config->values[BLOCK_N] = best.n;
+    config->values[STAGES] = 4;
+    config->values[SPLITS] = best.splits;
     if (!stages_suit_terms(p, context, config->values))
         config->values[STAGES] = STAGES_LEAST;
 }
@@ -172,7 +176,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma = {
     .provider = "skipjack",
     .name = "ConvWgmma",
-    .revision = 5,
+    .revision = 6,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

@@ -201,6 +201,42 @@ int matrix_default_splits(const struct problem *p, const struct context *context
     return parts.splits;
 }
 
+/*
+ * Cycles that the slowest unit of an H100 takes, roughly. A block of terms costs its operations, 4096 a cycle, or
+ * its loads, of which second-level caches give a unit 28 bytes a cycle; a workgroup some for its start and its
+ * stores; parts that they are written and read.
+ */
+static double cycles_of(const struct problem *p, const struct context *context,
+                        const struct matrix_blocks *blocks)
+{
+    double m = blocks->m, n = blocks->n, k = blocks->k, units = context->target->compute_units;
+    double step = fmax(2 * m * n * k / 4096, (m + n) * k * MATRIX_ELEMENT_BYTES / 28);
+    double waves = ceil(matrix_workgroups(p, blocks) * blocks->splits / units);
+    double parts = 2 * split_bytes(p, blocks->splits) / (units * 14) + 3000;
+
+    return waves * (matrix_steps(p, blocks) * step + 2000 + m * n / 8) +
+           (blocks->splits > 1 ? parts : 0);
+}
+
+bool matrix_choose(const struct problem *p, const struct context *context,
+                   const struct matrix_blocks *candidate, struct matrix_blocks *best, double *least)
+{
+    struct matrix_blocks parts = *candidate;
+    bool found = false;
+
+    if (!matrix_block_suits(p, candidate))
+        return false;
+    for (parts.splits = least_splits(p); parts.splits <= MATRIX_SPLITS_MOST; parts.splits *= 2) {
+        double cycles = cycles_of(p, context, &parts);
+        if (cycles >= *least || !matrix_splits_suit(p, context, &parts))
+            continue;
+        *least = cycles;
+        *best = parts;
+        found = true;
+    }
+    return found;
+}
+
 uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *context,
                                 const struct matrix_blocks *largest)
 {

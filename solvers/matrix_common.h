@@ -46,6 +46,11 @@ bool matrix_splits_suit(const struct problem *p, const struct context *context,
                         const struct matrix_blocks *blocks);
 int matrix_default_splits(const struct problem *p, const struct context *context,
                           const struct matrix_blocks *blocks);
+/* The candidate with its best splits becomes *best where its blocks suit and it should take fewer cycles than
+ * *least, which then says how many. Returns whether it did. */
+bool matrix_choose(const struct problem *p, const struct context *context,
+                   const struct matrix_blocks *candidate, struct matrix_blocks *best,
+                   double *least);
 /* The most that configs of blocks no larger than these have. */
 uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *context,
                                 const struct matrix_blocks *largest);
