@@ -526,7 +526,7 @@ static bool conv_simt_solve(const struct problem *p, const struct context *conte
 const struct solver solver_conv_simt = {
     .provider = "skipjack",
     .name = "ConvSimt",
-    .revision = 2,
+    .revision = 3,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .sources = sources,

@@ -634,7 +634,7 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
 const struct solver solver_conv_winograd = {
     .provider = "skipjack",
     .name = "ConvWinograd",
-    .revision = 2,
+    .revision = 3,
     .algorithm = "Winograd",
     .dynamic = true,
     .any_strides = true,

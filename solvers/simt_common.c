@@ -6,9 +6,9 @@
 #define LOCAL_MOST   (48 * 1024)
 /* A line of a block in local memory is so much longer. */
 #define PAD          4
-/* Bytes of the kernel's tables: a term's, two of 16 and its place, of which there is one more; a row's two
- * offsets; a column's offset and spot. */
-#define TERM_BYTES   48
+/* Bytes of the kernel's tables: 64 terms' and 33 places, each of 16; a row's two offsets; a column's offset
+ * and spot. */
+#define TABLE_BYTES  ((64 + 33) * 16)
 #define ROW_BYTES    8
 #define COLUMN_BYTES 20
 /* A block that an item loads is marked by the bits of a word. */
@@ -55,8 +55,7 @@ bool simt_fits_local_memory(const struct simt_block *block, int64_t local_bytes)
 {
     int64_t lines = block->block_m + block->block_n, terms = block->block_k;
     int64_t bytes = (lines + 2 * PAD) * terms * block->stages * (int64_t)sizeof(float) +
-                    (terms + 1) * TERM_BYTES + block->block_m * ROW_BYTES +
-                    block->block_n * COLUMN_BYTES;
+                    TABLE_BYTES + block->block_m * ROW_BYTES + block->block_n * COLUMN_BYTES;
 
     return bytes <= MIN(local_bytes, LOCAL_MOST);
 }

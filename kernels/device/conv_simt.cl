@@ -16,7 +16,7 @@
  * filters, in whatever order rows, columns and terms lie.
  *
  * An item loads the same rows and columns for each block of terms. Tables in
- * local memory say where they lie, and where the terms do, made a block ahead:
+ * local memory say where they lie, and where the terms do, made ahead:
  * an element is where a column's and a term's place add up, if that is inside
  * of b.
  *
@@ -82,13 +82,18 @@ struct __attribute__((aligned(16))) term {
  * terms along another: two of them would add up to 0. */
 #define OUTSIDE ((int)0x80000000u)
 
-/* Writes a block's terms, of which `left` are left, and moves their places on to the next block's. Places,
- * and behind them how far a block is, wait in local memory: few items ever look at them. */
+/* The table has two parts of as many terms as a wave has items: while blocks are loaded by one, a wave
+ * writes the other. */
+#define TABLE_PART 32
+#define PART_BLOCKS (TABLE_PART / BLOCK_K)
+
+/* Writes a part's terms, of which `left` are left, and moves their places on to the next part's. Places,
+ * and behind them how far a part is, wait in local memory: few items ever look at them. */
 DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
                         LOCAL_POINTER struct tile_place *places, int left)
 {
 #pragma unroll UNROLL_TABLE
-    for (int i = ITEM; i < BLOCK_K; i += THREADS) {
+    for (int i = ITEM; i < TABLE_PART; i += THREADS) {
         struct tile_place place = places[i];
         struct spot spot = term_spot(walks, place);
         struct term term = {spot.in_b, spot.in_other, spot.h, spot.w};
@@ -97,7 +102,7 @@ DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
             term.h = OUTSIDE;
         }
         terms[i] = term;
-        places[i] = place_add(term_digits(walks), place, places[BLOCK_K]);
+        places[i] = place_add(term_digits(walks), place, places[TABLE_PART]);
     }
 }
 
@@ -299,8 +304,8 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
 {
     LOCAL_ARRAY struct quad a_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_M)];
     LOCAL_ARRAY struct quad b_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_N)];
-    LOCAL_ARRAY struct term terms[2 * BLOCK_K];
-    LOCAL_ARRAY struct tile_place term_places[BLOCK_K + 1];
+    LOCAL_ARRAY struct term terms[2 * TABLE_PART];
+    LOCAL_ARRAY struct tile_place term_places[TABLE_PART + 1];
     LOCAL_ARRAY struct term spots[BLOCK_N];
     LOCAL_ARRAY int a_row[BLOCK_M], c_row[BLOCK_M], c_column[BLOCK_N];
     float sums[TILE_M][TILE_N];
@@ -341,8 +346,9 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
         c_column[i] = first_n + i < columns ? spot.in_other : -1;
     }
 #pragma unroll UNROLL_TABLE
-    for (int i = ITEM; i <= BLOCK_K; i += THREADS)
-        term_places[i] = tile_split(term_digits(walks), i < BLOCK_K ? first_k + i : BLOCK_K);
+    for (int i = ITEM; i <= TABLE_PART; i += THREADS)
+        term_places[i] =
+            tile_split(term_digits(walks), i < TABLE_PART ? first_k + i : TABLE_PART);
     BARRIER();
     loads.limit_h = walks.h.limit;
     loads.limit_w = walks.w.limit;
@@ -353,7 +359,7 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
 #define A_TILE(stage) (a_tiles + (stage) * (BLOCK_K * PITCH_QUADS(BLOCK_M)))
 #define B_TILE(stage) (b_tiles + (stage) * (BLOCK_K * PITCH_QUADS(BLOCK_N)))
 #define FLOATS(tile) ((LOCAL_POINTER float *)(tile))
-#define TERMS(block) (terms + (block) % 2 * BLOCK_K)
+#define TERMS(block) (terms + (block) * BLOCK_K % (2 * TABLE_PART))
     /* First comes the table alone, then the blocks that lie ahead of the first that is multiplied. */
 #pragma unroll UNROLL_TABLE
     for (int ahead = -1; (ahead - (STAGES - 1)) * BLOCK_K < left; ahead++) {
@@ -365,7 +371,8 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
             load_b(&loads, b, FLOATS(B_TILE(next)), TERMS(ahead), spots);
         }
         COPIES_END();
-        write_terms(walks, TERMS(ahead + 1), term_places, left - (ahead + 1) * BLOCK_K);
+        if ((ahead + 1) % PART_BLOCKS == 0)
+            write_terms(walks, TERMS(ahead + 1), term_places, left - (ahead + 1) * BLOCK_K);
         if (ahead >= STAGES - 1)
             simt_multiply(A_TILE(stage), B_TILE(stage), sums);
         if (ahead >= 0)
