@@ -65,6 +65,8 @@ VALUES ('busy', 'a', 'cpu-znver4_2', 's', '{big}', now(), false, '{"failures": {
        ('ended', 'd', 'cpu-znver4_2', 's', '{}', now() - interval '1 day', false, '{}');
 UPDATE workers SET ended_at = now() WHERE node = 'ended';
 INSERT INTO events (kind, worker_id, detail) SELECT 'worker failed', id, 'cannot open device 0' FROM workers WHERE node = 'ended';
+INSERT INTO worker_devices (worker_id, place, device, name, target, uuid, address, partition, out_since, out_reason)
+SELECT id, 0, '0', 'Card', 'gfx90a68', 'GPU-1', '', '', now() - interval '1 minute', 'it failed 5 times in a row' FROM workers WHERE node = 'busy';
 UPDATE bundles SET state = 'building', worker_id = 1, claim_token = 1, fence = nextval('fences'), claimed_at = now(),
     progress_at = now(), lease_seconds = 60 WHERE id = (SELECT min(id) FROM bundles WHERE campaign_id = 1);
 WITH gone AS (DELETE FROM bundles WHERE id IN (SELECT id FROM bundles WHERE campaign_id = 1 AND state = 'ready' ORDER BY id LIMIT 3)
@@ -91,7 +93,7 @@ cmp_ok $campaign->{eta_seconds}, '>', 0, 'and tells what is left';
 my %failures = map { $_->{reason} => "$_->{jobs} $_->{configs}" } @{$status->{failures}};
 is_deeply \%failures, {'device fault' => '2 0', 'wrong result' => '0 2'}, 'failures by reason';
 is join('; ', map { "$_->{what} $_->{which} $_->{count}" } @{$status->{out_of_service}}),
-    'quarantined configs ConvCpuDirect 1; worker failed ended 1; worker lost lost 1', 'what is out of service';
+    'device busy: 0 Card GPU-1 1; quarantined configs ConvCpuDirect 1; worker failed ended 1; worker lost lost 1', 'what is out of service';
 ok scalar(grep { $_->{campaign} == 2 && $_->{reason} =~ /no label night/ } @{$status->{refused}}), 'who is refused, and why';
 my %rates = map { $_->{what} => $_->{per_minute} } @{$status->{rates}};
 cmp_ok abs($rates{jobs} - 6 / 200 * 60), '<', 0.3, 'rates over the last minutes';
