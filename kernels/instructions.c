@@ -13,6 +13,7 @@
     "libLLVM-16.so.1,libLLVM-15.so.1"
 #define LLVM_TRIPLE "amdgcn-amd-amdhsa"
 #define TEXT_MAX    256 /* an instruction as text */
+#define TABLES_MAX  4   /* of symbols, in a file */
 
 /* As llvm-c/Disassembler.h declares them; what resolves symbols is left out. */
 struct llvm {
@@ -131,16 +132,14 @@ static bool symbol_bytes(const struct elf *elf, const Elf64_Sym *symbol, struct 
            span_part(&bytes, symbol->st_value - section.sh_addr, symbol->st_size, code);
 }
 
-/* The code of a function by its name, from the table of symbols that lies in that section. */
-static bool function_in(const struct elf *elf, uint64_t index, const char *name, struct span *code)
+/* The code of a function by its name, from a table of symbols. */
+static bool function_in(const struct elf *elf, uint64_t index, const Elf64_Shdr *table,
+                        const char *name, struct span *code)
 {
-    Elf64_Shdr table;
     Elf64_Sym symbol;
     struct span symbols, names;
 
-    if (!section_at(elf, index, &table) ||
-        (table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) ||
-        !section_bytes(elf, index, &symbols) || !section_bytes(elf, table.sh_link, &names))
+    if (!section_bytes(elf, index, &symbols) || !section_bytes(elf, table->sh_link, &names))
         return false;
     for (uint64_t at = 0; span_copy(&symbols, at, &symbol, sizeof(symbol)); at += sizeof(symbol)) {
         const char *own = span_text(&names, symbol.st_name);
@@ -151,15 +150,22 @@ static bool function_in(const struct elf *elf, uint64_t index, const char *name,
     return false;
 }
 
+/* A file has one table for its linker and one for its loader; many that overlap would take long. */
 static bool function_find(GBytes *object, const char *name, struct span *code)
 {
     struct elf elf;
+    Elf64_Shdr table;
+    int tables = 0;
 
     if (!elf_open(&elf, object))
         return false;
-    for (uint64_t i = 0; i < elf.header.e_shnum; i++)
-        if (function_in(&elf, i, name, code))
+    for (uint64_t i = 0; tables < TABLES_MAX && section_at(&elf, i, &table); i++) {
+        if (table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM)
+            continue;
+        tables++;
+        if (function_in(&elf, i, &table, name, code))
             return true;
+    }
     return false;
 }
 

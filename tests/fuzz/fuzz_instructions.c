@@ -1,0 +1,23 @@
+/* Any bytes: names with counts, or nothing. The code of NVIDIA's GPUs, since AMD's is LLVM's to read; how
+ * it is found in the file is the same for both. */
+#include "kernels/instructions.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct target target;
+    g_autoptr(GBytes) code = g_bytes_new(data, size);
+    if (!target.id[0] && !target_parse("sm_90_132_80g", &target, NULL)) {
+        g_assert_not_reached();
+    }
+    g_autofree char *counts = instructions_count(code, "conv", &target);
+    if (counts != NULL) {
+        const char *total = strstr(counts, "total ");
+        g_assert(total != NULL);
+        g_assert(g_ascii_strtoull(total + strlen("total "), NULL, 10) * 16 <= size);
+    }
+    return 0;
+}
