@@ -239,12 +239,29 @@ static void judge_stored(struct agent *agent, void *data, const GError *error)
         agent_refused(agent, NULL, error);
 }
 
+/* Without room, or after a compiler's first crash, the next try is in a fresh child with an empty folder. */
+static bool try_again(struct slot *slot, struct judge_code *judge, json_t *head)
+{
+    const char *name = json_string_value(json_object_get(head, "failure"));
+    enum failure failure = FAILURE_NONE;
+    bool crashed = name && failure_parse(name, &failure) && failure == FAILURE_COMPILER_CRASH;
+
+    if (agent_has_room(judge->agent) && (!crashed || ++judge->deaths >= LIVES))
+        return false;
+    slot->spoiled = true;
+    child_end(slot->child, 0);
+    judge_queue(judge);
+    return true;
+}
+
 void judge_compiled(struct slot *slot, const struct frame *frame)
 {
     struct judge_code *judge = g_steal_pointer(&slot->judge);
     struct kernel_row *row = &judge->row;
     const char *log = json_string_value(json_object_get(frame->head, "log"));
 
+    if (!frame->blob && try_again(slot, judge, frame->head))
+        return;
     if (!frame->blob) {
         judge_absent(judge, log ? log : "its compiler gave no reason");
         return;
@@ -261,7 +278,7 @@ void judge_died(struct slot *slot, const struct child_death *death)
 {
     struct judge_code *judge = g_steal_pointer(&slot->judge);
 
-    if (death->end == CHILD_UNBORN || ++judge->deaths < LIVES)
+    if (death->end == CHILD_UNBORN || !agent_has_room(judge->agent) || ++judge->deaths < LIVES)
         judge_queue(judge);
     else
         judge_absent(judge, death->text);
