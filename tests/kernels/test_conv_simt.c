@@ -1,0 +1,68 @@
+/*
+ * ConvSimt's ways to load: past registers, several blocks ahead, four at once and one by one, with tiles and
+ * parts that only some problems and NVIDIA's targets have. They are right on PoCL, which copies at once.
+ */
+#include "solvers/problem_key.h"
+#include "tests/support/conv_trial.h"
+#include "tests/support/temp_folder.h"
+
+static struct solution_runner *runner;
+static struct context context;
+
+static const struct way {
+    const char *name, *key, *config;
+} ways[] = {
+    {"rows_by_term_columns_past_registers_three_ahead",
+     "8-19-18-3x3-40-10-9-2-1x1-2x2-1x1-0-NCHW-FP32-F", "64,128,8,16,8,4,1,1,3,1"},
+    {"terms_one_by_one_past_registers_four_ahead",
+     "12-9-9-3x3-40-7-7-2-1x1-1x1-2x2-0-NHWC-NHWC-NHWC-FP32-F", "64,64,8,8,8,1,1,1,4,1"},
+    {"phases_of_strides_past_registers", "36-13-11-3x3-10-7-6-2-1x1-2x2-1x1-0-NCHW-FP32-B",
+     "32,64,8,4,16,1,1,1,2,1"},
+    {"rows_and_columns_in_fours_in_parts",
+     "36-10-10-3x3-40-10-10-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-W", "64,64,8,8,8,4,4,1,3,4"},
+    {"tall_tiles_of_groups", "16-8-8-1x1-280-8-8-1-0x0-1x1-1x1-0-NCHW-FP32-F_g2",
+     "256,64,16,8,8,4,4,0,2,1"},
+};
+
+static void way_is_right(gconstpointer data)
+{
+    const struct way *way = data;
+    const struct solver *solver = solver_find("ConvSimt");
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    g_autoptr(GError) error = NULL;
+    struct perf_config config;
+    struct conv_trial trial;
+    struct problem p;
+
+    g_assert_true(problem_key_parse(way->key, &p, &error));
+    g_assert_no_error(error);
+    g_assert_true(solver_config_parse(solver, &p, &context, way->config, &config, &error));
+    g_assert_no_error(error);
+    conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+    g_assert_true(conv_trial_check(&trial, runner, solver, &context, &config));
+    conv_trial_clear(&trial);
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct target target;
+    int status;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
+    if (!runner) {
+        g_print("1..0 # SKIP no such OpenCL device on this machine\n");
+        return 0;
+    }
+    g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
+    context_init(&context, &target);
+    for (gsize i = 0; i < G_N_ELEMENTS(ways); i++) {
+        g_autofree char *path = g_strdup_printf("/conv_simt/is_right_with/%s", ways[i].name);
+        g_test_add_data_func(path, &ways[i], way_is_right);
+    }
+    status = g_test_run();
+    solution_runner_free(runner);
+    return status;
+}
