@@ -10,7 +10,7 @@
 #include "solvers/matrix_common.h"
 #include "solvers/solver_rows.h"
 
-enum { BLOCK_M, BLOCK_N, STAGES, SPLITS, PARAM_COUNT };
+enum { BLOCK_M, BLOCK_N, STAGES, NEAR, SPLITS, PARAM_COUNT };
 
 #define BLOCK_K          64 /* a line of 128 bytes */
 #define ITEMS_A_GROUP    128
@@ -26,6 +26,7 @@ static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 3, (const int32_t[]){64, 128, 256}},
     {"BLOCK_N", 4, (const int32_t[]){64, 128, 192, 256}},
     {"STAGES", 4, (const int32_t[]){STAGES_LEAST, 4, 5, 6}},
+    {"NEAR", 2, (const int32_t[]){0, 1}},
     {"SPLITS", MATRIX_SPLITS_VALUES},
 };
 
@@ -51,6 +52,14 @@ static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
     int64_t sums = (int64_t)values[BLOCK_M] * values[BLOCK_N] * MATRIX_ELEMENT_BYTES;
 
     return MAX(places + stages, sums);
+}
+
+/* A single filter position reads nothing twice. */
+static bool near_suits_filter(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    (void)context;
+    return values[NEAR] == 0 || p->fil[AXIS_H] * p->fil[AXIS_W] > 1;
 }
 
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
@@ -99,6 +108,7 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
 static const struct space_constraint constraints[] = {
     {"sums_fit_registers", "registers", BLOCK_N + 1, sums_fit_registers},
     {"block_suits_sizes", "arithmetic", BLOCK_N + 1, block_suits_sizes},
+    {"near_suits_filter", "arithmetic", NEAR + 1, near_suits_filter},
     {"splits_suit_target", "compute units", SPLITS + 1, splits_suit_target},
     {"stages_suit_terms", "arithmetic", SPLITS + 1, stages_suit_terms},
     {"stages_fit_local_memory", "local memory", SPLITS + 1, stages_fit_local_memory},
@@ -134,6 +144,7 @@ static void default_config(const struct problem *p, const struct context *contex
     config->values[BLOCK_M] = best.m;
     config->values[BLOCK_N] = best.n;
     config->values[STAGES] = 4;
+    config->values[NEAR] = 0;
     config->values[SPLITS] = best.splits;
     if (!stages_suit_terms(p, context, config->values))
         config->values[STAGES] = STAGES_LEAST;
@@ -176,7 +187,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma = {
     .provider = "skipjack",
     .name = "ConvWgmma",
-    .revision = 6,
+    .revision = 7,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

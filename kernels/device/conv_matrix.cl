@@ -17,6 +17,7 @@
 #define ITEMS   (32 * WARPS_M * WARPS_N)
 #define TILES_M (WARP_M / 16)
 #define TILES_N (WARP_N / 8)
+#define NEAR    0
 
 #include "matrix_nhwc.h"
 #include "matrix_work.h"

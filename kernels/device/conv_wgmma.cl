@@ -6,7 +6,7 @@
  * still, and the others are on their way.
  *
  * Options: DIRECTION_*, TYPE (FP16, BF16 or INT8), LANE, BLOCK_M (64 a group of four warps), BLOCK_N (64, 128, 192 or
- * 256), STAGES, SPLIT.
+ * 256), STAGES, NEAR (what filter positions share stays in the unit's cache), SPLIT.
  */
 #include "dialect.h"
 

@@ -226,8 +226,8 @@ DEVICE void load_rows(LOCAL_POINTER unsigned char *memory, unsigned tile,
         int there = (unsigned)(rows->h[i] + move_h) < (unsigned)SOURCE_H &&
                     (unsigned)(rows->w[i] + move_w) < (unsigned)SOURCE_W && is_term;
         i64 at = (i64)(rows->at[i] + move) * (CHANNELS * s->groups) + term;
-        load_chunk(memory, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS),
-                   source + (there ? at : 0), there);
+        load_shared_chunk(memory, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS),
+                          source + (there ? at : 0), there);
     }
 }
 

@@ -80,7 +80,7 @@ DEVICE void load_inputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
         int there = (unsigned)(meeting.h + column->h) < (unsigned)s->in_h &&
                     (unsigned)(meeting.w + column->w) < (unsigned)s->in_w && column->c >= 0;
         i64 at = (i64)(meeting.at + column->at) * (s->c * s->groups) + column->c;
-        load_chunk(memory, tile + chunk_at(line, chunk, B_LINES, B_CHUNKS), x + (there ? at : 0),
-                   there);
+        load_shared_chunk(memory, tile + chunk_at(line, chunk, B_LINES, B_CHUNKS),
+                          x + (there ? at : 0), there);
     }
 }

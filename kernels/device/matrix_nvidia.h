@@ -3,7 +3,7 @@
  * ldmatrix, mma.sync and cp.async, and places in local memory as those take them. The PTX manual's
  * sections on these instructions say which element each lane holds.
  *
- * Before it is included: TYPE (FP16, BF16 or INT8) and LANE (float, or int: what sums are), ITEMS of a workgroup.
+ * Before it is included: TYPE (FP16, BF16 or INT8) and LANE (float, or int: what sums are), ITEMS of a workgroup, NEAR.
  * INT8 goes in pairs: what is said of an element of 16 bits is then said of two neighbours, and their products
  * are added. All functions that compute are called by all
  * items of a workgroup.
@@ -62,6 +62,7 @@ DEVICE void end_stage(void)
 {
 }
 
+#define load_shared_chunk load_chunk
 #define AWAIT_STAGES(count)
 
 #if WHOLE_NUMBERS
@@ -154,12 +155,23 @@ DEVICE unsigned local_place(const unsigned char *memory)
 }
 
 /* 16 bytes on their way; zeros where they are not `there`. */
+#define COPY_TEXT(caches)   "cp.async." caches ".shared.global [%0], [%1], 16, %2;"
 DEVICE void load_chunk(const unsigned char *memory, unsigned to, const half_bits *from, int there)
 {
     int bytes = there ? CHUNK_BYTES : 0;
     (void)memory;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                 : "memory");
+    asm volatile(COPY_TEXT("cg")::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+/* The same of what the unit soon reads again: with NEAR it is kept in its own cache. */
+DEVICE void load_shared_chunk(const unsigned char *memory, unsigned to, const half_bits *from,
+                              int there)
+{
+    int bytes = there ? CHUNK_BYTES : 0;
+    if (NEAR)
+        asm volatile(COPY_TEXT("ca")::"r"(to), "l"(from), "r"(bytes) : "memory");
+    else
+        load_chunk(memory, to, from, there);
 }
 
 DEVICE void end_stage(void)

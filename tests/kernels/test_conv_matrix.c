@@ -24,7 +24,7 @@ struct trial_case {
 };
 
 /* ConvMatrix: BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS; ConvWgmma: BLOCK_M, BLOCK_N, STAGES,
- * SPLITS. Blocks hang over the sizes, groups and strides come together, padding and dilation too. */
+ * NEAR, SPLITS. Blocks hang over the sizes, groups and strides come together, padding and dilation too. */
 static const struct trial_case cases[] = {
     {"ConvMatrix",
      DIRECTION_F,
@@ -52,14 +52,14 @@ static const struct trial_case cases[] = {
     {"ConvWgmma",
      DIRECTION_F,
      true,
-     {4, {64, 128, 4, 1}},
+     {5, {64, 128, 4, 1, 1}},
      {{1, 72, 136, 1, 8, 10, 3, 2, 1, 1, 1}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}},
      {2, 3, 70, 1, 20, 21, 7, 7, 3, 2, 1},
      LAYOUT_NHWC},
     {"ConvWgmma",
      DIRECTION_B,
      false,
-     {4, {128, 192, 3, 2}},
+     {5, {128, 192, 3, 1, 2}},
      {{1, 136, 72, 1, 5, 7, 3, 4, 1, 2, 1},
       {1, 48, 16, 2, 8, 9, 4, 2, 2, 3, 2},
       {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}},
@@ -68,7 +68,7 @@ static const struct trial_case cases[] = {
     {"ConvWgmma",
      DIRECTION_W,
      false,
-     {4, {64, 128, 4, 1}},
+     {5, {64, 128, 4, 1, 1}},
      {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1}, {5, 48, 16, 2, 11, 9, 3, 2, 1, 2, 2}},
      {2, 3, 64, 1, 20, 21, 5, 4, 2, 2, 1},
      LAYOUT_NCHW},
@@ -86,7 +86,7 @@ static const struct trial_case whole_numbers[] = {
     {"ConvWgmma",
      DIRECTION_F,
      true,
-     {4, {64, 128, 3, 1}},
+     {5, {64, 128, 3, 0, 1}},
      {{1, 160, 144, 1, 9, 10, 3, 2, 1, 1, 1}, {2, 32, 96, 2, 11, 9, 3, 2, 1, 2, 1}},
      {1, 21, 70, 1, 5, 5, 3, 3, 1, 1, 1},
      LAYOUT_NCHW},
