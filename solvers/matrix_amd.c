@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "solvers/conv_common.h"
+#include "solvers/matrix_sum.h"
 #include "solvers/matrix_transform.h"
 
 #define BLOCK_M MATRIX_AMD_BLOCK_M
@@ -38,9 +39,6 @@
 /* What is left of a solver's worth where tensors are moved, roughly. */
 #define USED_BY_MOVES    0.7
 #define SPLIT_BYTES_MOST 0x1p50
-/* As conv_matrix_sum.cl has them. */
-#define SUM_ITEMS        128
-#define SUMS_AN_ITEM     4
 
 const char *const matrix_amd_sources[] = {"conv_matrix_amd.cl", "conv_matrix_sum.cl",
                                           "conv_transpose.cl", NULL};
@@ -374,21 +372,6 @@ static void set_grid(const struct problem *p, const struct matrix_amd_shape *sha
     launch_set_grid(launch, grid, block);
 }
 
-static void add_sum(const struct problem *p, int splits, struct solution *solution)
-{
-    struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
-    int64_t count = (int64_t)part_elements(p);
-    const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM), 1, 1};
-
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_W]));
-    launch_arg_workspace(launch, 0);
-    launch_arg_tensor(launch, TENSOR_W);
-    launch_arg_int64(launch, count);
-    launch_arg_int32(launch, splits);
-    launch_set_grid(launch, items, (const int[]){SUM_ITEMS, 1, 1});
-    solution->workspace_bytes = (uint64_t)split_bytes(p, splits);
-}
-
 bool matrix_amd_solve(const struct problem *p, const struct context *context,
                       const struct perf_config *config, struct solution *solution, GError **error)
 {
@@ -405,7 +388,7 @@ bool matrix_amd_solve(const struct problem *p, const struct context *context,
                   launch);
     set_grid(p, &shape, values, launch);
     if (values[SPLITS] > 1)
-        add_sum(p, values[SPLITS], solution);
+        matrix_add_sum(p, (int64_t)part_elements(p), values[SPLITS], solution);
     matrix_transform_solution(p, matrix_amd_chunk(p), solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "solvers/conv_common.h"
+#include "solvers/matrix_sum.h"
 #include "solvers/matrix_transform.h"
 
 #define CHANNELS_A_LOAD   8 /* of 16 bytes */
@@ -20,10 +21,6 @@
 #define WORKGROUPS_A_UNIT 4
 /* What is left to the product of the time beside tensors that are moved. */
 #define USED_BY_MOVES     0.7
-#define SUM_ITEMS         128
-#define SUMS_AN_ITEM      4
-/* Items that share an element's parts, where there are so many. */
-#define SUM_SHARES        8
 
 /* ---- the product ---- */
 
@@ -386,30 +383,11 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     launch_set_grid(launch, grid, (const int[]){items, 1, 1});
 }
 
-static void add_sum(const struct problem *p, int splits, struct solution *solution)
-{
-    enum tensor_role role = problem_output_role(p);
-    struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
-    int64_t count = (int64_t)result_elements(p);
-    int shares = splits >= SUM_SHARES ? SUM_SHARES : 1;
-    const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM) * shares, 1, 1};
-
-    launch_option_text(launch, "LANE", conv_sum_type(p));
-    launch_option_int(launch, "SHARES", shares);
-    launch_option_text(launch, "TYPE", data_type_name(p->type[role]));
-    launch_arg_workspace(launch, 0);
-    launch_arg_tensor(launch, role);
-    launch_arg_int64(launch, count);
-    launch_arg_int32(launch, splits);
-    launch_set_grid(launch, items, (const int[]){SUM_ITEMS, 1, 1});
-    solution->workspace_bytes = (uint64_t)split_bytes(p, splits);
-}
-
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
                             struct solution *solution)
 {
     if (blocks->splits > 1)
-        add_sum(p, blocks->splits, solution);
+        matrix_add_sum(p, (int64_t)result_elements(p), blocks->splits, solution);
     matrix_transform_solution(p, chunk_of(p), solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);

@@ -1,0 +1,14 @@
+/*
+ * The launch that adds up what kernels of matrix units leave where their terms are split: parts that lie as the
+ * packed result does, one behind the other at the workspace's start, in FP32 or INT32.
+ */
+#ifndef SOLVERS_MATRIX_SUM_H
+#define SOLVERS_MATRIX_SUM_H
+
+#include "solvers/solution.h"
+
+/* `count` elements of the result, with channels that are filled up counted in, a multiple of 4. Sets the
+ * solution's workspace to that of the parts. */
+void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution);
+
+#endif
