@@ -358,6 +358,40 @@ static void test_overruled(void)
     device->row->program_free(trial.naive);
 }
 
+static int refusals; /* allocations that are refused from now on */
+
+static struct device_memory *alloc_crowded(struct device *of, int64_t bytes, GError **error)
+{
+    if (refusals == 0)
+        return healthy->alloc(of, bytes, error);
+    refusals--;
+    g_set_error_literal(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY, "nothing left");
+    return NULL;
+}
+
+static void test_crowded(void)
+{
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    const struct workbench_means means = {program, judge_cache_new(), NULL};
+    row.alloc = alloc_crowded;
+    row.read = read_lies;
+    lie = LIE_NONE;
+    device->row = &row;
+    for (int round = 0; round < 2; round++) {
+        refusals = round;
+        samples = 0;
+        trial_open(&trial, &means);
+        g_assert_cmpint(refusals, ==, 0);
+        g_assert_cmpint(samples, >, 0); /* what was kept gave way */
+        trial_verify(&trial);
+        trial_close(&trial);
+    }
+    judge_cache_free(means.judges);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
 static void test_too_large(void)
 {
     g_autoptr(GError) error = NULL;
@@ -398,6 +432,7 @@ static void add_tests(void)
     g_test_add_func("/judge/output_with_holes_is_compared", test_strided);
     g_test_add_func("/judge/sick_device_is_doubted", test_sick);
     g_test_add_func("/judge/device_is_overruled_and_its_reference_kept", test_overruled);
+    g_test_add_func("/judge/kept_references_give_way", test_crowded);
     g_test_add_func("/judge/reference_beyond_the_device_is_refused", test_too_large);
 }
 

@@ -250,16 +250,22 @@ static void test_copies(void)
 static void test_sizes(void)
 {
     static const int64_t sizes[] = {5000, 100, 300, 5000, 60000, 200};
+    static const bool fits[] = {false, true, true, true, false, true};
     struct fake_device fake;
     struct guarded guarded;
     fake_device_init(&fake);
     g_assert_true(guarded_alloc(&guarded, &fake.device, 40, 1, 0xff, NULL));
+    g_assert_false(guarded_fits(&(struct guarded){0}, 1));
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
         g_autofree void *contents = g_malloc0((gsize)sizes[i]);
-        int64_t all = guarded.all, offset = 0;
+        int64_t offset = 0;
         bool damaged = true;
+        g_assert_true(guarded_fits(&guarded, sizes[i]) == fits[i]);
+        if (!fits[i]) {
+            guarded_free(&guarded);
+            g_assert_true(guarded_alloc(&guarded, &fake.device, sizes[i], 1, 0xff, NULL));
+        }
         g_assert_true(guarded_resize(&guarded, sizes[i], NULL));
-        g_assert_true(guarded.all == all || sizes[i] > all - 2 * GUARD_BYTES);
         fake_device_row.write(guarded.parts[0], 0, contents, sizes[i], NULL);
         g_assert_true(guarded_check(&guarded, 0, &damaged, &offset, NULL));
         g_assert_false(damaged);

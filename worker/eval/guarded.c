@@ -56,19 +56,17 @@ static bool poison_tail(const struct guarded *guarded, GError **error)
                                       guarded->poison, error);
 }
 
+bool guarded_fits(const struct guarded *guarded, int64_t bytes)
+{
+    return guarded->whole && GUARD_BYTES + step_for(guarded->device, bytes) <= guarded->all;
+}
+
 bool guarded_resize(struct guarded *guarded, int64_t bytes, GError **error)
 {
-    struct device *device = guarded->device;
-    uint8_t poison = guarded->poison;
-
-    g_assert(guarded->copies == 1);
-    if (GUARD_BYTES + step_for(device, bytes) > guarded->all) {
-        guarded_free(guarded);
-        return guarded_alloc(guarded, device, bytes, 1, poison, error);
-    }
-    device->row->memory_free(guarded->parts[0]);
+    g_assert(guarded->copies == 1 && guarded_fits(guarded, bytes));
+    guarded->device->row->memory_free(guarded->parts[0]);
     guarded->bytes = bytes;
-    guarded->step = step_for(device, bytes);
+    guarded->step = step_for(guarded->device, bytes);
     if (take_parts(guarded, error) && poison_tail(guarded, error))
         return true;
     guarded_free(guarded);

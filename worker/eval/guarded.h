@@ -31,8 +31,10 @@ bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes
                    uint8_t poison, GError **error);
 void guarded_free(struct guarded *guarded); /* also of one that is empty */
 
-/* Another size for the one copy, its zones where it begins and ends now; its inside is not poisoned.
- * Allocates only where the allocation is too small. On failure *guarded is empty. */
+/* Whether its allocation has room for one copy of that size; not where it is empty. */
+bool guarded_fits(const struct guarded *guarded, int64_t bytes);
+/* Such a size for the one copy, its zones where it begins and ends now; its inside is not poisoned. On
+ * failure *guarded is empty. */
 bool guarded_resize(struct guarded *guarded, int64_t bytes, GError **error);
 
 /* Poisons a copy's inside again. */

@@ -509,10 +509,20 @@ struct judge_cache *judge_cache_new(void)
     return cache;
 }
 
+bool judge_cache_clear(struct judge_cache *cache)
+{
+    bool any = !g_queue_is_empty(&cache->judges);
+
+    while (!g_queue_is_empty(&cache->judges))
+        judge_free(g_queue_pop_head(&cache->judges));
+    cache->bytes = 0;
+    return any;
+}
+
 void judge_cache_free(struct judge_cache *cache)
 {
-    while (cache && !g_queue_is_empty(&cache->judges))
-        judge_free(g_queue_pop_head(&cache->judges));
+    if (cache)
+        judge_cache_clear(cache);
     g_free(cache);
 }
 

@@ -63,5 +63,7 @@ struct judge *judge_cache_take(struct judge_cache *cache, const struct device_pr
                                const struct problem *p, const struct tensor *tensors,
                                uint64_t seed);
 void judge_cache_give(struct judge_cache *cache, struct judge *judge);
+/* Frees what is kept; false where nothing was. */
+bool judge_cache_clear(struct judge_cache *cache);
 
 #endif

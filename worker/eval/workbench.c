@@ -80,13 +80,29 @@ static void choose_copies(struct workbench *bench)
     bench->cold_caches = info->cache_bytes > 0 && others >= 2 * info->cache_bytes;
 }
 
+/* References of other problems give way. */
+static bool alloc_guarded(struct workbench *bench, struct guarded *guarded, int64_t bytes,
+                          int copies, enum data_type type, GError **error)
+{
+    uint8_t poison = guarded_poison_of(type);
+    g_autoptr(GError) why = NULL;
+
+    if (guarded_alloc(guarded, bench->device, bytes, copies, poison, &why))
+        return true;
+    if (g_error_matches(why, DEVICE_ERROR, DEVICE_ERROR_MEMORY) && bench->judges &&
+        judge_cache_clear(bench->judges))
+        return guarded_alloc(guarded, bench->device, bytes, copies, poison, error);
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 static bool alloc_tensors(struct workbench *bench, GError **error)
 {
     choose_copies(bench);
     for (int t = 0; t < TENSOR_COUNT; t++) {
         const struct tensor *tensor = &bench->tensors[t];
-        if (!guarded_alloc(&bench->memory[t], bench->device, tensor_bytes(tensor), bench->copies,
-                           guarded_poison_of(tensor->type), error))
+        if (!alloc_guarded(bench, &bench->memory[t], tensor_bytes(tensor), bench->copies,
+                           tensor->type, error))
             return false;
     }
     return true;
@@ -141,7 +157,6 @@ static bool make_by_device(struct workbench *bench, const struct workbench_means
     if (!means->judge)
         return false;
     first_parts(bench, memory);
-    bench->judges = means->judges;
     if (means->judges)
         bench->judge =
             judge_cache_take(means->judges, means->judge, &bench->problem, bench->tensors, seed);
@@ -194,6 +209,7 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
 
     means = means ? means : &none;
     *bench = (struct workbench){.device = device, .problem = *p, .out = problem_output_role(p)};
+    bench->judges = means->judges;
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (tensors)
             bench->tensors[t] = tensors[t];
@@ -223,6 +239,16 @@ void workbench_close(struct workbench *bench)
     g_clear_pointer(&bench->reference, reference_unref);
 }
 
+static bool fit_workspace(struct workbench *bench, int64_t bytes, GError **error)
+{
+    struct guarded *workspace = &bench->workspace;
+
+    if (guarded_fits(workspace, bytes))
+        return workspace->bytes == bytes || guarded_resize(workspace, bytes, error);
+    guarded_free(workspace);
+    return alloc_guarded(bench, workspace, bytes, 1, TYPE_FP32, error);
+}
+
 bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_memory **memory,
                          GError **error)
 {
@@ -230,14 +256,8 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
     if (bytes == 0)
         return true;
     /* Its size is exact, so that the zone behind it begins where the config's claim ends. */
-    if (!bench->workspace.whole) {
-        if (!guarded_alloc(&bench->workspace, bench->device, (int64_t)bytes, 1,
-                           guarded_poison_of(TYPE_FP32), error))
-            return false;
-    } else if (bench->workspace.bytes != (int64_t)bytes &&
-               !guarded_resize(&bench->workspace, (int64_t)bytes, error)) {
+    if (!fit_workspace(bench, (int64_t)bytes, error))
         return false;
-    }
     *memory = bench->workspace.parts[0];
     return true;
 }
