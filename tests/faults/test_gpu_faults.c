@@ -17,6 +17,7 @@
 #include "tests/support/temp_folder.h"
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+#define MANY    10
 #define JOBS    2 /* of a problem, by the solvers below */
 
 static const char *const request[] = {
@@ -298,6 +299,30 @@ static void test_a_sick_device_is_taken_out_of_service(void)
     g_assert_cmpint(live_assert_done(store, campaign, JOBS), ==, JOBS);
 }
 
+/* The jobs are ready one by one, as they are built, so both devices get some. */
+static void test_others_go_on_beside_a_sick_device(void)
+{
+    static const char *const naive[] = {"--solvers", "ConvDirectNaive", NULL};
+    static const char *const both[] = {
+        "--batch", "1", "--build", "1", "--fault-limit", "2", "--sample-seconds", "0.01", NULL};
+    g_autoptr(GError) error = NULL;
+    struct progress progress = {0};
+    if (!use(&hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(GString) problems = g_string_new(NULL);
+    for (int k = 5; k < 5 + MANY; k++)
+        g_string_append_printf(problems, "4-6-6-1x1-%d-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n", k);
+    say("fault#1");
+    int64_t campaign = live_campaign(program(), problems->str, naive);
+    int status = live_wait(live_worker(program(), both), 60);
+    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    g_assert_cmpuint(count_events(store, "device out of service"), ==, 1);
+    g_assert_true(store_progress(store, campaign, &progress, &error));
+    g_assert_cmpint(progress.failed, ==, 1); /* before it was known to be the device */
+    g_assert_cmpint(progress.done, ==, MANY - 1);
+}
+
 /* Somebody else has the memory: the first job says so, the second one goes back. */
 static void test_memory_that_is_taken_fails_few_jobs(void)
 {
@@ -343,6 +368,8 @@ int main(int argc, char **argv)
                     test_a_device_that_vanishes_is_awaited);
     g_test_add_func("/gpu_faults/hip/a_sick_device_is_taken_out_of_service",
                     test_a_sick_device_is_taken_out_of_service);
+    g_test_add_func("/gpu_faults/hip/others_go_on_beside_a_sick_device",
+                    test_others_go_on_beside_a_sick_device);
     g_test_add_func("/gpu_faults/hip/memory_that_is_taken_fails_few_jobs",
                     test_memory_that_is_taken_fails_few_jobs);
     failed = g_test_run();

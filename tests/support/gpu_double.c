@@ -10,7 +10,7 @@
  * "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
  * neither UUID nor PCI address), "instance" (its devices are parts of a card), "vanish" (the device is lost once
  * it was synchronised with). The following hold for every launch, or with "@N" for launches of a kernel
- * whose variant is N: "launch" (refused), "fault", "glitch" (a fault, but once), "hang", "gone" (the device
+ * whose variant is N, or with "#N" on device N: "launch" (refused), "fault", "glitch" (a fault, but once), "hang", "gone" (the device
  * is lost, and is not there for later processes while FILE.gone exists), "wrong" (its first result is), and
  * for times read after such a launch "elapsed" (backwards), "zero", "nan", "fast" (a millionth).
  */
@@ -170,12 +170,14 @@ int hipGetDeviceProperties(char *properties, int device)
 int hipSetDevice(int device);
 int hipSetDevice(int device)
 {
+    double_device = device;
     return device < 2 ? OK : 101;
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
+    double_device = device;
     *context = (void *)(uintptr_t)(device + 1);
     return OK;
 }

@@ -13,7 +13,9 @@
 /* Whether the word is among those of GPU_DOUBLE, or of the file that GPU_DOUBLE_FILE names, which may change
  * at any time. */
 bool double_said(const char *word);
-/* The same, or with "@variant" behind it. */
+/* The device that this process works with. */
+extern int double_device;
+/* The same, or with "@variant" behind it, or "#device". */
 bool double_said_of(const char *word, int variant);
 /* True once for all processes that share GPU_DOUBLE_FILE and this name, then false. */
 bool double_is_first(const char *name);

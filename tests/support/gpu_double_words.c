@@ -9,6 +9,8 @@
 
 #define WORDS_MAX 256
 
+int double_device;
+
 /* The file's words, read again when another file has its name: it is replaced as a whole. */
 static const char *file_words(const char *path)
 {
@@ -54,7 +56,10 @@ bool double_said_of(const char *word, int variant)
     char text[64];
 
     snprintf(text, sizeof(text), "%s@%d", word, variant);
-    return double_said(word) || double_said(text);
+    if (double_said(word) || double_said(text))
+        return true;
+    snprintf(text, sizeof(text), "%s#%d", word, double_device);
+    return double_said(text);
 }
 
 static bool mark_path(const char *name, char *path, size_t length)

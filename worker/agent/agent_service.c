@@ -5,12 +5,16 @@
  */
 #include "worker/agent/agent_eval.h"
 
+#include <string.h>
+
 #define TICKS_MOST 16 /* between two looks for an absent device: three quarters of a minute */
 
 static char *device_text(const struct evaluator *evaluator)
 {
     const struct device_identity *identity = &evaluator->identity;
     const char *which = *identity->uuid ? identity->uuid : identity->address;
+    if (strcmp(which, evaluator->device) == 0)
+        which = "";
     return g_strdup_printf("device %s (%s%s%s)", evaluator->device, evaluator->name,
                            *which ? ", " : "", which);
 }
