@@ -17,8 +17,8 @@
 
 #include "solvers/conv_common.h"
 #include "solvers/gemm.h"
-#include "solvers/simt_common.h"
 #include "solvers/solver_rows.h"
+#include "solvers/winograd_plan.h"
 
 #define OUTPUT      (TILE_SPLITS + 1)
 #define SIMT        (OUTPUT + 1)
@@ -34,104 +34,10 @@ static const struct space_param params[PARAM_COUNT] = {
     {"SIMT", 2, (const int32_t[]){0, 1}},
 };
 
-/* Planes of transformed values in the workspace; winograd.h says how they lie. */
-struct planes {
-    enum tensor_role tensor;
-    bool by_channel;
-    int64_t images, channels; /* of the tensor: n and all channels, or k and c of a group */
-    int64_t tiles[2];         /* H, W */
-    int64_t rows, columns, pitch;
-    uint64_t offset;
-};
-
-/* The transformed operands and their products, in the order of the workspace. */
-struct plan {
-    int places; /* planes of each */
-    struct planes a, b, c;
-    uint64_t part_bytes; /* of c's planes, which each part of the sums has */
-    int splits;
-    int64_t part; /* terms of each */
-};
-
 /* Vectors of a CPU; a GPU's items take one column each. */
 static int lanes_of(const struct context *context)
 {
     return context_is_cpu(context) ? 8 : 1;
-}
-
-static bool channels_are_neighbours(const struct problem *p, enum tensor_role role)
-{
-    int64_t strides[5];
-
-    problem_packed_strides(p, role, strides);
-    return strides[1] < strides[4];
-}
-
-/* Tiles of y for F and W, of x for B. */
-static void count_tiles(const struct problem *p, int output, int64_t tiles[2])
-{
-    const int64_t *sizes = p->direction == DIRECTION_B ? p->in : p->out;
-    int step = p->direction == DIRECTION_W ? 2 : output;
-
-    tiles[0] = conv_divide_up(sizes[AXIS_H], step);
-    tiles[1] = conv_divide_up(sizes[AXIS_W], step);
-}
-
-/* A pitch of whole vectors lets items store vectors past the last column. */
-static void set_planes(struct planes *planes, bool by_channel)
-{
-    int64_t patches = planes->images * planes->tiles[0] * planes->tiles[1];
-
-    planes->by_channel = by_channel;
-    planes->rows = by_channel ? patches : planes->channels;
-    planes->columns = by_channel ? planes->channels : patches;
-    planes->pitch = conv_divide_up(planes->columns, 16) * 16;
-}
-
-static void tensor_planes(const struct problem *p, enum tensor_role role, const int64_t tiles[2],
-                          struct planes *planes)
-{
-    *planes = (struct planes){.tensor = role,
-                              .images = p->n,
-                              .channels = role == TENSOR_X ? p->c : p->k,
-                              .tiles = {tiles[0], tiles[1]}};
-    set_planes(planes, channels_are_neighbours(p, role));
-}
-
-static void filter_planes(const struct problem *p, struct planes *planes)
-{
-    *planes = (struct planes){
-        .tensor = TENSOR_W, .images = p->k, .channels = p->c / p->groups, .tiles = {1, 1}};
-    set_planes(planes, true);
-}
-
-static uint64_t plane_bytes(const struct planes *planes, int places)
-{
-    return (uint64_t)planes->rows * (uint64_t)planes->pitch * (uint64_t)places * sizeof(float);
-}
-
-/* All but the parts. */
-static void lay_out(const struct problem *p, int output, struct plan *plan)
-{
-    int64_t tiles[2];
-    int alpha = output == 4 ? 6 : 4;
-
-    plan->places = alpha * alpha;
-    count_tiles(p, output, tiles);
-    if (p->direction == DIRECTION_W) {
-        tensor_planes(p, TENSOR_Y, tiles, &plan->a);
-        tensor_planes(p, TENSOR_X, tiles, &plan->b);
-        filter_planes(p, &plan->c);
-    } else {
-        enum tensor_role out = problem_output_role(p);
-        filter_planes(p, &plan->a);
-        tensor_planes(p, out == TENSOR_Y ? TENSOR_X : TENSOR_Y, tiles, &plan->b);
-        tensor_planes(p, out, tiles, &plan->c);
-    }
-    plan->a.offset = 0;
-    plan->b.offset = workspace_align(plane_bytes(&plan->a, plan->places));
-    plan->c.offset = plan->b.offset + workspace_align(plane_bytes(&plan->b, plan->places));
-    plan->part_bytes = plane_bytes(&plan->c, plan->places);
 }
 
 /* An upper bound of the workspace's elements and of a transform's work-items (a row of a plane has
@@ -186,9 +92,9 @@ static struct tile_product product_of(const struct problem *p, int output)
 {
     double k_count = (double)(p->k / p->groups), c_count = (double)(p->c / p->groups), patches;
     struct tile_product product;
-    struct plan plan;
+    struct winograd_plan plan;
 
-    lay_out(p, output, &plan);
+    winograd_lay_out(p, output, &plan);
     patches = (double)p->n * (double)plan.b.tiles[0] * (double)plan.b.tiles[1];
     product.m = p->direction == DIRECTION_B ? c_count : k_count;
     product.n = p->direction == DIRECTION_W ? c_count : patches;
@@ -204,9 +110,9 @@ static struct tile_product product_of(const struct problem *p, int output)
 static bool output_fits_workspace(const struct problem *p, const struct context *context,
                                   int output)
 {
-    struct plan plan;
+    struct winograd_plan plan;
 
-    lay_out(p, output, &plan);
+    winograd_lay_out(p, output, &plan);
     return plan.c.offset + plan.part_bytes <= context->workspace_limit;
 }
 
@@ -255,61 +161,18 @@ static bool block_suits_patches(const struct problem *p, const struct context *c
     return tile_block_suits(&product, context, values);
 }
 
-static bool groups_fill_quads(const struct problem *p, int64_t count)
-{
-    return p->groups == 1 || count % 4 == 0;
-}
-
-/* Whether four neighbours of each operand are at a multiple of four: terms that follow each other come in
- * fours, and so do the channels of a group where they follow each other; pitches always do. */
-static bool planes_have_quads(const struct problem *p, const struct plan *plan)
-{
-    int64_t c = p->c / p->groups, k = p->k / p->groups;
-    int64_t patches = plan->b.images * plan->b.tiles[0] * plan->b.tiles[1];
-
-    switch (p->direction) {
-    case DIRECTION_F: return c % 4 == 0 && (!plan->c.by_channel || groups_fill_quads(p, k));
-    case DIRECTION_B:
-        return (!plan->b.by_channel || k % 4 == 0) &&
-               (!plan->c.by_channel || groups_fill_quads(p, c));
-    default:
-        return (plan->a.by_channel ? groups_fill_quads(p, k) : patches % 4 == 0) &&
-               (plan->b.by_channel ? groups_fill_quads(p, c) : patches % 4 == 0);
-    }
-}
-
-static struct simt_block simt_block_of(const struct problem *p, const int32_t *values,
-                                       const struct plan *plan)
-{
-    bool weights = p->direction == DIRECTION_W;
-
-    return (struct simt_block){
-        .block_m = tile_block_m(values),
-        .block_n = tile_block_n(values),
-        .tile_m = values[TILE_M],
-        .tile_n = values[TILE_VECTORS] * values[TILE_VEC],
-        .block_k = values[TILE_BLOCK_K],
-        .load_a = 4,
-        .load_b = 4,
-        .stages = 2,
-        .a_by_term = weights ? !plan->a.by_channel : p->direction == DIRECTION_F,
-        .b_by_term = weights ? !plan->b.by_channel : plan->b.by_channel,
-        .c_by_row = !weights && plan->c.by_channel,
-    };
-}
-
 static bool simt_suits(const struct problem *p, const struct context *context,
                        const int32_t *values)
 {
     const struct tile_product product = product_of(p, values[OUTPUT]);
     struct simt_block block;
-    struct plan plan;
+    struct winograd_plan plan;
 
     if (values[SIMT] == 0)
         return true;
-    lay_out(p, values[OUTPUT], &plan);
-    block = simt_block_of(p, values, &plan);
-    return !context_is_cpu(context) && planes_have_quads(p, &plan) && block.tile_m % 4 == 0 &&
+    winograd_lay_out(p, values[OUTPUT], &plan);
+    block = winograd_simt_block(p, values, &plan);
+    return !context_is_cpu(context) && winograd_has_quads(p, &plan) && block.tile_m % 4 == 0 &&
            (block.tile_n == 4 || block.tile_n == 8) && block.tile_m * block.tile_n >= 32 &&
            (block.block_k == 8 || block.block_k == 16) &&
            simt_items_suit(&block, context->target->max_workgroup) && simt_items_share_a(&block) &&
@@ -338,9 +201,9 @@ static uint64_t winograd_workspace_bytes(const struct problem *p, const struct c
 
     for (int i = 0; i < 2; i++) {
         const struct tile_product product = product_of(p, outputs_of[p->direction][i]);
-        struct plan plan;
+        struct winograd_plan plan;
         uint64_t bytes;
-        lay_out(p, outputs_of[p->direction][i], &plan);
+        winograd_lay_out(p, outputs_of[p->direction][i], &plan);
         bytes = plan.c.offset + plan.part_bytes * (uint64_t)tile_most_splits(&product, context);
         least = MIN(least, bytes);
         if (bytes <= context->workspace_limit)
@@ -403,7 +266,7 @@ static const int64_t *sizes_of(const struct problem *p, enum tensor_role role)
     return role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
 }
 
-static void add_tensor_args(const struct problem *p, const struct planes *planes,
+static void add_tensor_args(const struct problem *p, const struct winograd_planes *planes,
                             struct launch *launch)
 {
     const int64_t *sizes = sizes_of(p, planes->tensor);
@@ -418,7 +281,8 @@ static void add_tensor_args(const struct problem *p, const struct planes *planes
 
 /* The options that both kernels have, and the grid; returns how many workgroups a row has. */
 static int64_t set_up(const struct problem *p, const struct context *context,
-                      const struct planes *planes, const char *transform, struct launch *launch)
+                      const struct winograd_planes *planes, const char *transform,
+                      struct launch *launch)
 {
     bool is_cpu = context_is_cpu(context);
     int lanes = lanes_of(context), items = is_cpu ? 1 : 64;
@@ -435,7 +299,7 @@ static int64_t set_up(const struct problem *p, const struct context *context,
 }
 
 static void add_in_launch(const struct problem *p, const struct context *context,
-                          const struct planes *planes, const char *transform, int step,
+                          const struct winograd_planes *planes, const char *transform, int step,
                           const int64_t pad[AXIS_COUNT], struct solution *solution)
 {
     struct launch *launch =
@@ -456,10 +320,10 @@ static void add_in_launch(const struct problem *p, const struct context *context
 }
 
 static void add_out_launch(const struct problem *p, const struct context *context,
-                           const struct plan *plan, const char *transform,
+                           const struct winograd_plan *plan, const char *transform,
                            struct solution *solution)
 {
-    const struct planes *planes = &plan->c;
+    const struct winograd_planes *planes = &plan->c;
     struct launch *launch =
         solution_add_launch(solution, "conv_winograd_out.cl", "conv_winograd_out");
     int64_t blocks = set_up(p, context, planes, transform, launch);
@@ -475,131 +339,6 @@ static void add_out_launch(const struct problem *p, const struct context *contex
     launch_arg_int64(launch, plan->places * planes->rows * planes->pitch);
 }
 
-/* ---- the product of the planes ---- */
-
-static struct gemm_step elements(int64_t count)
-{
-    return (struct gemm_step){GEMM_ELEMENTS, count};
-}
-
-/* Elements between channels, and between patches, within a plane. */
-static int64_t channel_step(const struct planes *planes)
-{
-    return planes->by_channel ? 1 : planes->pitch;
-}
-
-static int64_t patch_step(const struct planes *planes)
-{
-    return planes->by_channel ? planes->pitch : 1;
-}
-
-static int64_t patches_of(const struct planes *planes)
-{
-    return planes->by_channel ? planes->rows : planes->columns;
-}
-
-static void set_batches(const struct problem *p, const struct plan *plan, int64_t a_group,
-                        int64_t b_group, int64_t c_group, struct gemm *gemm)
-{
-    gemm->batch[0].count = plan->places;
-    gemm->batch[0].a = elements(plan->a.rows * plan->a.pitch);
-    gemm->batch[0].b = elements(plan->b.rows * plan->b.pitch);
-    gemm->batch[0].c = elements(plan->c.rows * plan->c.pitch);
-    gemm->batch[1].count = p->groups;
-    gemm->batch[1].a = elements(a_group);
-    gemm->batch[1].b = elements(b_group);
-    gemm->batch[1].c = elements(c_group);
-}
-
-/* F and B: rows are the output's channels, columns patches, terms the input's channels. The filters'
- * planes have k as images and a group's c as channels. */
-static void set_data_product(const struct problem *p, const struct plan *plan, struct gemm *gemm)
-{
-    const struct planes *a = &plan->a, *b = &plan->b, *c = &plan->c;
-    int64_t k_count = p->k / p->groups, c_count = p->c / p->groups;
-    bool forward = p->direction == DIRECTION_F;
-    int64_t rows = forward ? k_count : c_count, terms = forward ? c_count : k_count;
-
-    gemm_set_axis(&gemm->m[3], rows, elements(forward ? a->pitch : 1), elements(channel_step(c)));
-    gemm_set_axis(&gemm->n[3], patches_of(b), elements(patch_step(b)), elements(patch_step(c)));
-    gemm_set_axis(&gemm->k[3], terms, elements(forward ? 1 : a->pitch), elements(channel_step(b)));
-    set_batches(p, plan, k_count * a->pitch, terms * channel_step(b), rows * channel_step(c), gemm);
-}
-
-/* W: rows are y's channels, columns x's, terms patches. */
-static void set_weights_product(const struct problem *p, const struct plan *plan, struct gemm *gemm)
-{
-    const struct planes *a = &plan->a, *b = &plan->b, *c = &plan->c;
-    int64_t k_count = p->k / p->groups, c_count = p->c / p->groups;
-
-    gemm_set_axis(&gemm->m[3], k_count, elements(channel_step(a)), elements(c->pitch));
-    gemm_set_axis(&gemm->n[3], c_count, elements(channel_step(b)), elements(1));
-    gemm_set_axis(&gemm->k[3], patches_of(b), elements(patch_step(a)), elements(patch_step(b)));
-    set_batches(p, plan, k_count * channel_step(a), c_count * channel_step(b), k_count * c->pitch,
-                gemm);
-    gemm->splits = plan->splits;
-    gemm->part = plan->part;
-    gemm->split_step = plan->places * c->rows * c->pitch;
-}
-
-static struct simt_operand simt_operand_of(const struct planes *planes, int64_t line, int64_t other,
-                                           int64_t group)
-{
-    return (struct simt_operand){planes->offset, line, other, group, planes->rows * planes->pitch};
-}
-
-/* The same products as set_data_product() and set_weights_product() say. */
-static void add_simt_product(const struct problem *p, const int32_t *values,
-                             const struct plan *plan, struct solution *solution)
-{
-    const struct planes *a = &plan->a, *b = &plan->b, *c = &plan->c;
-    const struct simt_block block = simt_block_of(p, values, plan);
-    int64_t k_count = p->k / p->groups, c_count = p->c / p->groups;
-    bool forward = p->direction == DIRECTION_F;
-    int64_t rows = p->direction == DIRECTION_B ? c_count : k_count;
-    int64_t terms = forward ? c_count : k_count;
-    struct simt_product product = {.rows = rows, .groups = p->groups, .places = plan->places};
-
-    product.splits = plan->splits;
-    if (p->direction == DIRECTION_W) {
-        product.columns = c_count;
-        product.terms = patches_of(b);
-        product.a = simt_operand_of(a, channel_step(a), patch_step(a), k_count * channel_step(a));
-        product.b = simt_operand_of(b, channel_step(b), patch_step(b), c_count * channel_step(b));
-        product.c = simt_operand_of(c, c->pitch, 1, k_count * c->pitch);
-        product.part = plan->part;
-        product.split_step = plan->splits > 1 ? plan->places * c->rows * c->pitch : 0;
-    } else {
-        product.columns = patches_of(b);
-        product.terms = terms;
-        product.a =
-            simt_operand_of(a, forward ? a->pitch : 1, forward ? 1 : a->pitch, k_count * a->pitch);
-        product.b = simt_operand_of(b, patch_step(b), channel_step(b), terms * channel_step(b));
-        product.c = simt_operand_of(c, channel_step(c), patch_step(c), rows * channel_step(c));
-    }
-    simt_add_product(&product, &block, solution);
-}
-
-static void add_product(const struct problem *p, const struct context *context,
-                        const int32_t *values, const struct plan *plan, struct solution *solution)
-{
-    struct gemm gemm;
-
-    if (values[SIMT]) {
-        add_simt_product(p, values, plan, solution);
-        return;
-    }
-    gemm_init(&gemm, p);
-    gemm_workspace(&gemm.a, plan->a.offset, TYPE_FP32);
-    gemm_workspace(&gemm.b, plan->b.offset, TYPE_FP32);
-    gemm_workspace(&gemm.c, plan->c.offset, TYPE_FP32);
-    if (p->direction == DIRECTION_W)
-        set_weights_product(p, plan, &gemm);
-    else
-        set_data_product(p, plan, &gemm);
-    gemm_add_launch(&gemm, context, values, solution);
-}
-
 static bool winograd_solve(const struct problem *p, const struct context *context,
                            const struct perf_config *config, struct solution *solution,
                            GError **error)
@@ -607,13 +346,13 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
     const int64_t none[AXIS_COUNT] = {0};
     const int64_t full[AXIS_COUNT] = {0, 2 - p->pad[AXIS_H], 2 - p->pad[AXIS_W]};
     int output = config->values[OUTPUT];
-    struct plan plan;
+    struct winograd_plan plan;
 
     (void)error;
-    lay_out(p, output, &plan);
+    winograd_lay_out(p, output, &plan);
     plan.splits = 1;
     if (p->direction == DIRECTION_W) {
-        plan.splits = tile_split_terms(config->values, patches_of(&plan.b),
+        plan.splits = tile_split_terms(config->values, winograd_patches(&plan.b),
                                        config->values[TILE_SPLITS], &plan.part);
         add_in_launch(p, context, &plan.a, "W2", 2, none, solution);
         add_in_launch(p, context, &plan.b, "X4", 2, p->pad, solution);
@@ -622,11 +361,11 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
         add_in_launch(p, context, &plan.b, output == 4 ? "X6" : "X4", output,
                       p->direction == DIRECTION_F ? p->pad : full, solution);
     }
-    add_product(p, context, config->values, &plan, solution);
+    winograd_add_product(p, context, config->values, config->values[SIMT], &plan, solution);
     add_out_launch(p, context, &plan, output == 4 ? "Y4" : output == 3 ? "Y3" : "Y2", solution);
     solution->workspace_bytes = plan.c.offset + plan.part_bytes * (uint64_t)plan.splits;
-    solution->flops =
-        2.0 * plan.places * (double)patches_of(&plan.b) * (double)p->k * (double)(p->c / p->groups);
+    solution->flops = 2.0 * plan.places * (double)winograd_patches(&plan.b) * (double)p->k *
+                      (double)(p->c / p->groups);
     conv_set_compulsory_bytes(p, solution);
     return true;
 }
