@@ -337,7 +337,7 @@ static void test_overruled(void)
     } steps[] = {{LIE_NONE, false, true}, {LIE_WRONG, true, false}, {LIE_NONE, false, false}};
     struct device_row row = *healthy;
     struct trial trial = {0};
-    const struct workbench_means means = {program, judge_cache_new(), NULL};
+    const struct workbench_means means = {program, judge_cache_new(device), NULL};
     row.read = read_lies;
     device->row = &row;
     for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
@@ -373,7 +373,7 @@ static void test_crowded(void)
 {
     struct device_row row = *healthy;
     struct trial trial = {0};
-    const struct workbench_means means = {program, judge_cache_new(), NULL};
+    const struct workbench_means means = {program, judge_cache_new(device), NULL};
     row.alloc = alloc_crowded;
     row.read = read_lies;
     lie = LIE_NONE;

@@ -444,7 +444,7 @@ static bool server_open(struct server *server, const char *device, GError **erro
     watch_device(server);
     server->kernels = eval_kernels_new(server->device);
     server->references = reference_cache_new(REFERENCES_BYTES);
-    server->judges = judge_cache_new();
+    server->judges = judge_cache_new(server->device);
     return send_hello(server, error);
 }
 

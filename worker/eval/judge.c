@@ -9,8 +9,7 @@
 #define ITEMS        256  /* of a workgroup, as judge.cl has it */
 #define GROUPS_MAX   1024 /* of the entries that go through all elements: fills any device */
 #define ARGS_MAX     64
-#define MEMORY_SHARE 4  /* of the device's memory: one part in this many, for one */
-#define KEPT_SHARE   16 /* likewise, for all that are kept */
+#define MEMORY_SHARE 4 /* of the device's memory: one part in this many */
 /* W has few elements of long sums: parts share an element's until that many work-items are busy. */
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
@@ -128,7 +127,7 @@ static int64_t groups_through(const struct judge *judge)
     return MIN(groups_for(judge->count), GROUPS_MAX);
 }
 
-/* ---- inputs ---- */
+/* ---- inputs and reference ---- */
 
 bool judge_write_input(struct judge *judge, enum tensor_role role, struct device_memory *memory,
                        GError **error)
@@ -157,8 +156,6 @@ static bool write_inputs(struct judge *judge, struct device_memory *const memory
     }
     return true;
 }
-
-/* ---- the reference ---- */
 
 static void add_problem(struct arguments *arguments, const struct judge *judge)
 {
@@ -489,73 +486,14 @@ struct reference *judge_fetch(struct judge *judge, GError **error)
     return NULL;
 }
 
-/* ---- judges that are kept ---- */
-
-struct judge_cache {
-    GQueue judges; /* struct judge *, most recently used first */
-    int64_t bytes;
-};
-
-static int64_t bytes_of(const struct judge *judge)
+bool judge_is_for(const struct judge *judge, const struct device_program *program,
+                  const struct problem *p, const struct tensor *tensors, uint64_t seed)
 {
-    return judge->count * judge->parts * 12;
-}
-
-struct judge_cache *judge_cache_new(void)
-{
-    struct judge_cache *cache = g_new0(struct judge_cache, 1);
-
-    g_queue_init(&cache->judges);
-    return cache;
-}
-
-bool judge_cache_clear(struct judge_cache *cache)
-{
-    bool any = !g_queue_is_empty(&cache->judges);
-
-    while (!g_queue_is_empty(&cache->judges))
-        judge_free(g_queue_pop_head(&cache->judges));
-    cache->bytes = 0;
-    return any;
-}
-
-void judge_cache_free(struct judge_cache *cache)
-{
-    if (cache)
-        judge_cache_clear(cache);
-    g_free(cache);
-}
-
-static bool is_for(const struct judge *judge, const struct problem *p, const struct tensor *tensors,
-                   uint64_t seed)
-{
-    return judge->seed == seed && problem_equal(&judge->problem, p) &&
+    return judge->program == program && judge->seed == seed && problem_equal(&judge->problem, p) &&
            memcmp(judge->tensors, tensors, sizeof(judge->tensors)) == 0;
 }
 
-struct judge *judge_cache_take(struct judge_cache *cache, const struct device_program *program,
-                               const struct problem *p, const struct tensor *tensors, uint64_t seed)
+int64_t judge_bytes(const struct judge *judge)
 {
-    for (GList *link = cache->judges.head; link; link = link->next) {
-        struct judge *judge = link->data;
-        if (judge->program != program || !is_for(judge, p, tensors, seed))
-            continue;
-        g_queue_delete_link(&cache->judges, link);
-        cache->bytes -= bytes_of(judge);
-        return judge;
-    }
-    return NULL;
-}
-
-void judge_cache_give(struct judge_cache *cache, struct judge *judge)
-{
-    int64_t limit = judge->device->row->info(judge->device)->memory_bytes / KEPT_SHARE;
-
-    g_queue_push_head(&cache->judges, judge);
-    cache->bytes += bytes_of(judge);
-    while (cache->bytes > limit && !g_queue_is_empty(&cache->judges)) {
-        struct judge *last = g_queue_pop_tail(&cache->judges);
-        cache->bytes -= bytes_of(last);
-        judge_free(last);
-    }
+    return judge->count * judge->parts * 12;
 }
