@@ -13,6 +13,7 @@
 #include "solvers/conv_common.h"
 #include "solvers/gemm.h"
 #include "solvers/simt_common.h"
+#include "solvers/simt_operands.h"
 #include "solvers/solver_rows.h"
 #include "solvers/tile_space.h"
 
@@ -54,34 +55,6 @@ static const struct space_param params[PARAM_COUNT] = {
 
 /* ---- the product ---- */
 
-static bool is_nhwc(const struct problem *p)
-{
-    return p->layout[TENSOR_X] == LAYOUT_NHWC;
-}
-
-static int64_t taps_of(const struct problem *p)
-{
-    return p->fil[AXIS_H] * p->fil[AXIS_W];
-}
-
-/* Groups, and each group's phases of input positions; the columns are those of the fullest: the first. */
-static struct tile_product product_of(const struct problem *p)
-{
-    struct tile_product product = {.layers = (double)p->groups};
-
-    conv_gemm_sizes(p, &product.m, &product.n, &product.k);
-    if (p->direction == DIRECTION_W)
-        product.part_bytes = gemm_part_bytes(p);
-    if (p->direction != DIRECTION_B)
-        return product;
-    product.n = (double)p->n;
-    for (int a = AXIS_H; a <= AXIS_W; a++) {
-        product.n *= (double)((p->in[a] - 1) / p->stride[a] + 1);
-        product.layers *= (double)MIN(p->stride[a], p->in[a]);
-    }
-    return product;
-}
-
 static double blocks_of(double count, int32_t block)
 {
     return (double)conv_divide_up((int64_t)count, block);
@@ -100,64 +73,18 @@ static double workgroups_of(const struct tile_product *product, const int32_t *v
 
 /* ---- how operands lie ---- */
 
-/* A 1x1 filter that moves over positions as they lie, and rows of positions in fours. */
-static bool positions_are_plain(const struct problem *p, bool any_stride)
-{
-    bool stride_1 = p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1;
-
-    return taps_of(p) == 1 && p->pad[AXIS_H] == 0 && p->pad[AXIS_W] == 0 &&
-           (stride_1 || any_stride) && p->out[AXIS_H] * p->out[AXIS_W] % 4 == 0;
-}
-
-/* Whether four neighbours of a lie at a multiple of four and are there together. */
-static bool a_has_quads(const struct problem *p)
-{
-    int64_t c = p->c / p->groups, k = p->k / p->groups;
-
-    switch (p->direction) {
-    case DIRECTION_F: return c * taps_of(p) % 4 == 0;
-    case DIRECTION_B: return c % 4 == 0 && (is_nhwc(p) || taps_of(p) == 1);
-    default: return is_nhwc(p) ? k % 4 == 0 : p->out[AXIS_H] * p->out[AXIS_W] % 4 == 0;
-    }
-}
-
-/* The same of b: in NHWC neighbours are channels, in NCHW positions. */
-static bool b_has_quads(const struct problem *p)
-{
-    bool backward = p->direction == DIRECTION_B;
-
-    if (is_nhwc(p))
-        return (backward ? p->k : p->c) / p->groups % 4 == 0;
-    return positions_are_plain(p, backward);
-}
-
-/* The same of c, or of the parts of w, which lie as NCHW does. */
-static bool c_has_quads(const struct problem *p, bool is_split)
-{
-    int64_t c = p->c / p->groups, k = p->k / p->groups;
-
-    switch (p->direction) {
-    case DIRECTION_F: return (is_nhwc(p) ? k : p->out[AXIS_H] * p->out[AXIS_W]) % 4 == 0;
-    case DIRECTION_B:
-        return is_nhwc(p) ? c % 4 == 0
-                          : p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1 &&
-                                p->in[AXIS_H] * p->in[AXIS_W] % 4 == 0;
-    default: return c * taps_of(p) % 4 == 0 && !(is_split && is_nhwc(p) && taps_of(p) > 1);
-    }
-}
-
 /* Whether neighbours in memory are terms, in a and in b. By layout and config alone, so that one
  * binary serves all shapes; rows of a 1x1 filter of B are neighbours where they come in fours. */
 static bool a_is_by_term(const struct problem *p, const int32_t *values)
 {
-    if (is_nhwc(p))
+    if (simt_is_nhwc(p))
         return p->direction == DIRECTION_F;
     return p->direction != DIRECTION_B || values[LOAD_A] == 1;
 }
 
 static bool b_is_by_term(const struct problem *p)
 {
-    return is_nhwc(p) == (p->direction != DIRECTION_W);
+    return simt_is_nhwc(p) == (p->direction != DIRECTION_W);
 }
 
 /* Of the values only those before `known` are looked at. */
@@ -167,7 +94,7 @@ static struct simt_block block_of(const struct problem *p, const int32_t *values
                                .block_n = values[BLOCK_N],
                                .tile_m = values[TILE_ROWS],
                                .tile_n = values[TILE_COLUMNS],
-                               .c_by_row = is_nhwc(p) && p->direction != DIRECTION_W,
+                               .c_by_row = simt_is_nhwc(p) && p->direction != DIRECTION_W,
                                .b_by_term = b_is_by_term(p)};
 
     if (known > BLOCK_K)
@@ -209,7 +136,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    const struct tile_product product = product_of(p);
+    const struct tile_product product = simt_product_sizes(p);
 
     (void)context;
     return (values[BLOCK_M] == LEAST_ROWS || values[BLOCK_M] < 2 * product.m) &&
@@ -219,7 +146,7 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
 static bool blocks_fit_grid(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
-    const struct tile_product product = product_of(p);
+    const struct tile_product product = simt_product_sizes(p);
 
     (void)context;
     return workgroups_of(&product, values) / product.layers * items_of(values) <= UINT32_MAX / 2;
@@ -239,7 +166,7 @@ static bool a_suits_items(const struct problem *p, const struct context *context
 {
     const struct simt_block block = block_of(p, values, LOAD_A + 1);
 
-    return load_suits(a_has_quads(p), is_nhwc(p) || p->direction != DIRECTION_B, context,
+    return load_suits(simt_a_has_quads(p), simt_is_nhwc(p) || p->direction != DIRECTION_B, context,
                       values[LOAD_A]) &&
            simt_items_share_a(&block);
 }
@@ -249,7 +176,7 @@ static bool b_suits_items(const struct problem *p, const struct context *context
 {
     const struct simt_block block = block_of(p, values, LOAD_B + 1);
 
-    return load_suits(b_has_quads(p), b_is_by_term(p), context, values[LOAD_B]) &&
+    return load_suits(simt_b_has_quads(p), b_is_by_term(p), context, values[LOAD_B]) &&
            simt_items_share_b(&block);
 }
 
@@ -260,8 +187,8 @@ static bool async_suits_target(const struct problem *p, const struct context *co
     bool a_by_term = a_is_by_term(p, values), b_by_term = b_is_by_term(p);
 
     if (!values[ASYNC])
-        return (values[LOAD_A] == 4 || !a_by_term || !a_has_quads(p)) &&
-               (values[LOAD_B] == 4 || !b_by_term || !b_has_quads(p));
+        return (values[LOAD_A] == 4 || !a_by_term || !simt_a_has_quads(p)) &&
+               (values[LOAD_B] == 4 || !b_by_term || !simt_b_has_quads(p));
     return context->target->vendor == VENDOR_NVIDIA &&
            atoi(context->target->arch + strlen("sm_")) >= 80 &&
            !(a_by_term && values[LOAD_A] == 4 && b_by_term && values[LOAD_B] == 4);
@@ -280,7 +207,7 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
-    const struct tile_product product = product_of(p);
+    const struct tile_product product = simt_product_sizes(p);
 
     return values[SPLITS] == 1 ||
            (tile_may_split(&product, context, values[SPLITS], values[BLOCK_K]) &&
@@ -333,7 +260,7 @@ static bool conv_simt_is_applicable(const struct problem *p, const struct contex
             return false;
     }
     *reason = "needs fewer channels, groups and strides: a grid's axes are short";
-    return product_of(p).layers <= GRID_MOST && blocks_fit_grid(p, context, least);
+    return simt_product_sizes(p).layers <= GRID_MOST && blocks_fit_grid(p, context, least);
 }
 
 /* ---- the default ---- */
@@ -343,7 +270,7 @@ static bool conv_simt_is_applicable(const struct problem *p, const struct contex
 static double block_worth(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {
-    const struct tile_product product = product_of(p);
+    const struct tile_product product = simt_product_sizes(p);
     int items = items_of(values);
     double workgroups = workgroups_of(&product, values);
     double at_once = (double)context->target->compute_units * (items <= 128 ? 4 : 2);
@@ -380,8 +307,8 @@ static void conv_simt_default_config(const struct problem *p, const struct conte
     config->count = PARAM_COUNT;
     choose_block(p, context, values);
     values[BLOCK_K] = 16;
-    values[LOAD_A] = a_has_quads(p) ? 4 : 1;
-    values[LOAD_B] = b_has_quads(p) ? 4 : 1;
+    values[LOAD_A] = simt_a_has_quads(p) ? 4 : 1;
+    values[LOAD_B] = simt_b_has_quads(p) ? 4 : 1;
     values[ASYNC] = 0;
     values[STAGES] = 2;
     values[SPLITS] = 1;
@@ -405,7 +332,7 @@ static uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct 
 /* Beside ConvImplicitGemm's 34, which reads an element at a time. */
 static double conv_simt_estimate(const struct problem *p, const struct context *context)
 {
-    const struct tile_product product = product_of(p);
+    const struct tile_product product = simt_product_sizes(p);
     struct perf_config config;
 
     conv_simt_default_config(p, context, &config);
@@ -424,7 +351,7 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     const struct simt_block block = block_of(p, values, STAGES + 1);
 
     simt_add_options(&block, launch);
-    launch_option_int(launch, "INNER_CHANNEL", is_nhwc(p));
+    launch_option_int(launch, "INNER_CHANNEL", simt_is_nhwc(p));
     launch_option_int(launch, directions[p->direction], 1);
     launch_sort_options(launch);
 }
@@ -474,7 +401,7 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
         [DIRECTION_W] = {TENSOR_Y, TENSOR_X, TENSOR_W},
     };
     const enum tensor_role *roles = operands[p->direction];
-    const struct tile_product product = product_of(p);
+    const struct tile_product product = simt_product_sizes(p);
 
     launch_arg_tensor(launch, roles[0]);
     launch_arg_tensor(launch, roles[1]);
@@ -490,14 +417,14 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
     launch_arg_int32(launch, conv_divide_up((int64_t)product.m, values[BLOCK_M]));
     launch_arg_int32(launch, part_terms);
     launch_arg_int64(launch, is_split ? (int64_t)(gemm_part_bytes(p) / sizeof(float)) : 0);
-    launch_arg_int32(launch, c_has_quads(p, is_split));
+    launch_arg_int32(launch, simt_c_has_quads(p, is_split));
 }
 
 static bool conv_simt_solve(const struct problem *p, const struct context *context,
                             const struct perf_config *config, struct solution *solution,
                             GError **error)
 {
-    const struct tile_product product = product_of(p);
+    const struct tile_product product = simt_product_sizes(p);
     const int32_t *values = config->values;
     const int64_t blocks = conv_divide_up((int64_t)product.k, values[BLOCK_K]);
     const int64_t part_blocks = conv_divide_up(blocks, values[SPLITS]);

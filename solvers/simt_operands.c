@@ -1,0 +1,74 @@
+#include "solvers/simt_operands.h"
+
+#include "solvers/conv_common.h"
+#include "solvers/gemm.h"
+
+bool simt_is_nhwc(const struct problem *p)
+{
+    return p->layout[TENSOR_X] == LAYOUT_NHWC;
+}
+
+int64_t simt_taps(const struct problem *p)
+{
+    return p->fil[AXIS_H] * p->fil[AXIS_W];
+}
+
+struct tile_product simt_product_sizes(const struct problem *p)
+{
+    struct tile_product product = {.layers = (double)p->groups};
+
+    conv_gemm_sizes(p, &product.m, &product.n, &product.k);
+    if (p->direction == DIRECTION_W)
+        product.part_bytes = gemm_part_bytes(p);
+    if (p->direction != DIRECTION_B)
+        return product;
+    product.n = (double)p->n;
+    for (int a = AXIS_H; a <= AXIS_W; a++) {
+        product.n *= (double)((p->in[a] - 1) / p->stride[a] + 1);
+        product.layers *= (double)MIN(p->stride[a], p->in[a]);
+    }
+    return product;
+}
+
+/* A 1x1 filter that moves over positions as they lie, and rows of positions in fours. */
+static bool positions_are_plain(const struct problem *p, bool any_stride)
+{
+    bool stride_1 = p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1;
+
+    return simt_taps(p) == 1 && p->pad[AXIS_H] == 0 && p->pad[AXIS_W] == 0 &&
+           (stride_1 || any_stride) && p->out[AXIS_H] * p->out[AXIS_W] % 4 == 0;
+}
+
+bool simt_a_has_quads(const struct problem *p)
+{
+    int64_t c = p->c / p->groups, k = p->k / p->groups;
+
+    switch (p->direction) {
+    case DIRECTION_F: return c * simt_taps(p) % 4 == 0;
+    case DIRECTION_B: return c % 4 == 0 && (simt_is_nhwc(p) || simt_taps(p) == 1);
+    default: return simt_is_nhwc(p) ? k % 4 == 0 : p->out[AXIS_H] * p->out[AXIS_W] % 4 == 0;
+    }
+}
+
+bool simt_b_has_quads(const struct problem *p)
+{
+    bool backward = p->direction == DIRECTION_B;
+
+    if (simt_is_nhwc(p))
+        return (backward ? p->k : p->c) / p->groups % 4 == 0;
+    return positions_are_plain(p, backward);
+}
+
+bool simt_c_has_quads(const struct problem *p, bool is_split)
+{
+    int64_t c = p->c / p->groups, k = p->k / p->groups;
+
+    switch (p->direction) {
+    case DIRECTION_F: return (simt_is_nhwc(p) ? k : p->out[AXIS_H] * p->out[AXIS_W]) % 4 == 0;
+    case DIRECTION_B:
+        return simt_is_nhwc(p) ? c % 4 == 0
+                               : p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1 &&
+                                     p->in[AXIS_H] * p->in[AXIS_W] % 4 == 0;
+    default: return c * simt_taps(p) % 4 == 0 && !(is_split && simt_is_nhwc(p) && simt_taps(p) > 1);
+    }
+}
