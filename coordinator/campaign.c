@@ -7,6 +7,7 @@
 #include "coordinator/table.h"
 #include "coordinator/watch.h"
 #include "schema/database.h"
+#include "schema/store_foreign.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "coordinator/lists.h"
 #include "coordinator/progress.h"
 #include "schema/database.h"
+#include "schema/store_foreign.h"
 #include "schema/store_winners.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 #include "coordinator/import_foreign_rows.h"
+#include "schema/store_foreign.h"
 
 /* A statement with so many rows takes some 100 ms and a few MB on either side. */
 #define ROWS_AT_ONCE 5000

@@ -1,4 +1,5 @@
 #include "coordinator/report.h"
+#include "schema/store_foreign.h"
 
 #include "coordinator/cli.h"
 #include "coordinator/plan.h"

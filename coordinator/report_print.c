@@ -2,6 +2,7 @@
 #include "coordinator/problem_text.h"
 #include "coordinator/progress.h"
 #include "coordinator/report.h"
+#include "schema/store_foreign.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
 #include "export/formats/import.h"
 #include "export/reader/skipjackdb.h"
 #include "export/usage.h"
+#include "schema/store_foreign.h"
 #include "schema/store_golden.h"
 #include "solvers/problem_key.h"
 

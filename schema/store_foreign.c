@@ -1,4 +1,5 @@
 /* Foreign campaigns: written as rows, read page by page. */
+#include "schema/store_foreign.h"
 #include "schema/store_private.h"
 #include "schema/store_rows.h"
 

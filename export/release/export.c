@@ -1,4 +1,5 @@
 #include "export/release/export.h"
+#include "schema/store_foreign.h"
 
 #include "export/release/export_plan.h"
 

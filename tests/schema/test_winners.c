@@ -1,3 +1,4 @@
+#include "schema/store_foreign.h"
 #include "schema/store_winners.h"
 
 #include "schema/store_private.h"

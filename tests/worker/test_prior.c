@@ -1,6 +1,7 @@
 /* What won elsewhere is tried first: whole campaigns through the program, on a real database. */
 #include <string.h>
 
+#include "schema/store_foreign.h"
 #include "schema/store_private.h"
 #include "schema/store_winners.h"
 #include "solvers/problem_key.h"
