@@ -13,6 +13,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     RETURNING kernel_json(k)
 $$;
 
+-- As before, which is what golden versions and open proposals hold; and judges.
 CREATE OR REPLACE FUNCTION begin_kernel_search() RETURNS timestamptz
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -20,6 +21,10 @@ BEGIN
     CREATE TEMP TABLE IF NOT EXISTS kernel_search_needed (key text PRIMARY KEY);
     TRUNCATE pg_temp.kernel_search_tables, pg_temp.kernel_search_needed;
     INSERT INTO pg_temp.kernel_search_needed
+    SELECT unnest(string_to_array(r.kernel_keys, ',')) FROM golden_rows r
+    UNION
+    SELECT unnest(string_to_array(p.kernel_keys, ',')) FROM golden_proposed p
+    UNION
     SELECT key FROM kernels WHERE file = 'judge.cl' AND used_at > now() - interval '30 days';
     RETURN (SELECT least(min(claimed_at), now()) FROM bundles
             WHERE worker_id IS NOT NULL AND state = 'building');
