@@ -160,19 +160,20 @@ static const char workers_sql[] =
     " WHERE w.ended_at IS NULL AND (a.age < 86400 OR b.jobs IS NOT NULL) ORDER BY w.node, w.id";
 
 /* Of the workers above. */
-static const char devices_sql[] =
-    "SELECT to_jsonb(d) || jsonb_build_object('node', w.node)"
-    " FROM worker_devices d JOIN workers w ON w.id = d.worker_id"
-    " WHERE w.ended_at IS NULL AND (clock_timestamp() - w.beat_at < interval '1 day'"
+#define DEVICES_OF_THOSE                                                                           \
+    " FROM worker_devices d JOIN workers w ON w.id = d.worker_id"                                  \
+    " WHERE w.ended_at IS NULL AND (clock_timestamp() - w.beat_at < interval '1 day'"              \
     "  OR EXISTS (SELECT 1 FROM bundles o WHERE o.worker_id = w.id))"
+
+static const char devices_sql[] =
+    "SELECT to_jsonb(d) || jsonb_build_object('node', w.node)" DEVICES_OF_THOSE
     " ORDER BY w.node, w.id, d.place";
 
 static const char devices_out_sql[] =
     "SELECT jsonb_build_object('name', concat_ws(' ', w.node || ':', d.device, nullif(d.name, ''),"
     " coalesce(nullif(d.uuid, ''), nullif(d.address, ''))), 'detail', d.out_reason, 'count', 1,"
-    " 'age', extract(epoch FROM now() - d.out_since))"
-    " FROM worker_devices d JOIN workers w ON w.id = d.worker_id"
-    " WHERE d.out_since IS NOT NULL AND w.ended_at IS NULL ORDER BY d.out_since DESC";
+    " 'age', extract(epoch FROM now() - d.out_since))" DEVICES_OF_THOSE
+    " AND d.out_since IS NOT NULL ORDER BY d.out_since DESC";
 
 static const char quarantine_sql[] =
     "SELECT jsonb_build_object('name', s.name, 'count', count(*),"

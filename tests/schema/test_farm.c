@@ -183,12 +183,23 @@ static void test_who_is_silent_for_a_day_is_gone(void)
                  " SELECT 'n' || h, 'p', 'cpu-znver4_2', 's', now() - h * interval '1 hour'"
                  " FROM unnest(ARRAY[1, 23, 25]) AS h",
                  ""));
+    g_assert_true(store_do(
+        owner, &error,
+        "INSERT INTO worker_devices (worker_id, place, device, name, target, uuid, address,"
+        " partition, out_since, out_reason)"
+        " SELECT id, 0, '0', '', target, '', '', '', beat_at, 'it is away' FROM workers"
+        " WHERE node LIKE 'n%' AND process = 'p'",
+        ""));
     struct farm_state *farm = farm_read(f.boss, &error);
     g_assert_no_error(error);
     int lost = 0;
     for (guint i = 0; i < farm->workers->len; i++)
         lost += strcmp(((const struct farm_worker *)farm->workers->pdata[i])->state, "lost") == 0;
     g_assert_cmpint(lost, ==, 2);
+    g_assert_cmpuint(farm->devices_out->len, ==, 2);
+    for (guint i = 0; i < farm->devices_out->len; i++)
+        g_assert_cmpstr(((const struct farm_trouble *)farm->devices_out->pdata[i])->name, !=,
+                        "n25: 0");
     for (guint i = 0; i < farm->refusals->len; i++)
         g_assert_false(
             g_str_has_prefix(((const struct refusal_row *)farm->refusals->pdata[i])->node, "n"));
