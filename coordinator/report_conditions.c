@@ -4,22 +4,24 @@
 
 #include <string.h>
 
-static const struct conditions *find_conditions(const GPtrArray *conditions, int64_t job)
+/* struct conditions * by the job whose they are. */
+static GHashTable *by_job(const GPtrArray *conditions)
 {
+    GHashTable *seen = g_hash_table_new(g_int64_hash, g_int64_equal);
     for (guint i = 0; i < conditions->len; i++) {
-        const struct job_conditions *row = g_ptr_array_index(conditions, i);
-        if (row->job == job)
-            return &row->seen;
+        struct job_conditions *row = g_ptr_array_index(conditions, i);
+        g_hash_table_insert(seen, &row->job, &row->seen);
     }
-    return NULL;
+    return seen;
 }
 
 int report_take_conditions(GArray *rows, const GPtrArray *conditions)
 {
+    g_autoptr(GHashTable) known = by_job(conditions);
     int throttled = 0;
     for (guint i = 0; i < rows->len; i++) {
         struct report_row *row = &g_array_index(rows, struct report_row, i);
-        const struct conditions *seen = row->won ? find_conditions(conditions, row->job) : NULL;
+        const struct conditions *seen = row->won ? g_hash_table_lookup(known, &row->job) : NULL;
         if (!seen)
             continue;
         row->conditions = *seen;

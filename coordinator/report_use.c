@@ -8,19 +8,32 @@ static void add_use(struct device_use *all, const struct device_use *more)
     all->busy_seconds += more->busy_seconds;
 }
 
-static void take_use(GArray *rows, const struct job_row *job, const struct device_use *use)
+static guint hash_problem(gconstpointer problem)
 {
+    return problem_hash(problem);
+}
+
+static gboolean equal_problems(gconstpointer a, gconstpointer b)
+{
+    return problem_equal(a, b);
+}
+
+/* struct report_row * by its problem; the rows must not move while it is used. */
+static GHashTable *rows_by_problem(GArray *rows)
+{
+    GHashTable *by_problem = g_hash_table_new(hash_problem, equal_problems);
     for (guint i = 0; i < rows->len; i++) {
         struct report_row *row = &g_array_index(rows, struct report_row, i);
-        if (problem_equal(&row->problem, &job->problem))
-            add_use(&row->use, use);
+        g_hash_table_insert(by_problem, &row->problem, row);
     }
+    return by_problem;
 }
 
 void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses,
                      struct report_totals *totals)
 {
     g_autoptr(GHashTable) by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
+    g_autoptr(GHashTable) by_problem = rows_by_problem(rows);
     for (guint i = 0; i < jobs->len; i++) {
         struct job_row *job = g_ptr_array_index(jobs, i);
         g_hash_table_insert(by_id, &job->id, job);
@@ -28,8 +41,9 @@ void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses,
     for (guint i = 0; i < uses->len; i++) {
         const struct job_device_use *use = g_ptr_array_index(uses, i);
         const struct job_row *job = g_hash_table_lookup(by_id, &use->job);
-        if (job)
-            take_use(rows, job, &use->use);
+        struct report_row *row = job ? g_hash_table_lookup(by_problem, &job->problem) : NULL;
+        if (row)
+            add_use(&row->use, &use->use);
     }
     for (guint i = 0; i < rows->len; i++) {
         const struct report_row *row = &g_array_index(rows, struct report_row, i);

@@ -50,6 +50,9 @@ struct job_conditions {
     int64_t job;
     struct conditions seen; /* over all its rounds */
 };
+/* One row a job of rows (struct job_conditions *) that are ordered by job. Takes `rows`, and gives such an
+ * array. */
+GPtrArray *conditions_merge(GPtrArray *rows);
 /* GPtrArray of struct job_conditions *, by job. */
 GPtrArray *store_list_conditions(Store *store, int64_t campaign, GError **error);
 

@@ -106,19 +106,23 @@ static gpointer read_conditions(const json_t *object)
     return row;
 }
 
-/* The first row of a job takes its others in. */
-static void merge_rounds(GPtrArray *rows)
+GPtrArray *conditions_merge(GPtrArray *rows)
 {
-    for (guint i = 1; i < rows->len;) {
-        struct job_conditions *before = g_ptr_array_index(rows, i - 1);
-        const struct job_conditions *row = g_ptr_array_index(rows, i);
-        if (row->job != before->job) {
-            i++;
-            continue;
+    GPtrArray *jobs = g_ptr_array_new_with_free_func(g_free);
+    struct job_conditions *last = NULL;
+    for (guint i = 0; i < rows->len; i++) {
+        struct job_conditions *row = g_ptr_array_index(rows, i);
+        if (last != NULL && row->job == last->job) {
+            conditions_add(&last->seen, &row->seen);
+            g_free(row);
+        } else {
+            g_ptr_array_add(jobs, row);
+            last = row;
         }
-        conditions_add(&before->seen, &row->seen);
-        g_ptr_array_remove_index(rows, i);
     }
+    g_ptr_array_set_free_func(rows, NULL);
+    g_ptr_array_unref(rows);
+    return jobs;
 }
 
 GPtrArray *store_list_conditions(Store *store, int64_t campaign, GError **error)
@@ -127,8 +131,5 @@ GPtrArray *store_list_conditions(Store *store, int64_t campaign, GError **error)
                                            "SELECT to_jsonb(c) FROM round_conditions c"
                                            " WHERE c.campaign_id = $1 ORDER BY job_id, number",
                                            "l", campaign);
-    GPtrArray *list = rows == NULL ? NULL : store_list(rows, read_conditions, g_free);
-    if (list != NULL)
-        merge_rounds(list);
-    return list;
+    return rows == NULL ? NULL : conditions_merge(store_list(rows, read_conditions, g_free));
 }

@@ -2,6 +2,7 @@
 #include "schema/conditions.h"
 
 #include <locale.h>
+#include <time.h>
 
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
@@ -51,6 +52,30 @@ static void test_what_travels_as_json_is_the_same(void)
     expect_both(&read);
     conditions_from_json(NULL, &read);
     g_assert_cmpint(read.samples, ==, 0);
+}
+
+/* Moving up all that is behind each second round would take minutes of it. */
+static void test_many_jobs_are_merged_in_little_time(void)
+{
+    enum { JOBS = 400000, CPU_SECONDS = 10 };
+    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < 2 * JOBS; i++) {
+        struct job_conditions *row = g_new0(struct job_conditions, 1);
+        row->job = i / 2;
+        row->seen = i % 2 == 0 ? cool : warm;
+        g_ptr_array_add(rows, row);
+    }
+    clock_t start = clock();
+    rows = conditions_merge(g_steal_pointer(&rows));
+    g_assert_cmpfloat((double)(clock() - start) / CLOCKS_PER_SEC, <, CPU_SECONDS);
+    g_assert_cmpuint(rows->len, ==, JOBS);
+    for (int i = 0; i < JOBS; i++) {
+        const struct job_conditions *row = g_ptr_array_index(rows, i);
+        g_assert_cmpint(row->job, ==, i);
+        g_assert_cmpint(row->seen.samples, ==, cool.samples + warm.samples);
+    }
+    const struct job_conditions *last = g_ptr_array_index(rows, JOBS - 1);
+    expect_both(&last->seen);
 }
 
 static const struct conditions *only_job(GPtrArray *rows, int64_t job)
@@ -144,6 +169,8 @@ int main(int argc, char **argv)
     g_test_add_func("/store_conditions/samples_add_up", test_samples_add_up);
     g_test_add_func("/store_conditions/what_travels_as_json_is_the_same",
                     test_what_travels_as_json_is_the_same);
+    g_test_add_func("/store_conditions/many_jobs_are_merged_in_little_time",
+                    test_many_jobs_are_merged_in_little_time);
     g_test_add_func("/store_conditions/a_job_keeps_what_its_device_did",
                     test_a_job_keeps_what_its_device_did);
     g_test_add_func("/store_conditions/who_lost_the_job_adds_nothing",
