@@ -277,6 +277,26 @@ static void test_sizes(void)
     guarded_free(&guarded);
 }
 
+static void test_each_copy_is_repaired(void)
+{
+    const uint8_t stray = 1;
+    struct fake_device fake;
+    struct guarded guarded;
+    fake_device_init(&fake);
+    g_assert_true(guarded_alloc(&guarded, &fake.device, 40, 3, 0xff, NULL));
+    for (int copy = 0; copy < 3; copy++) {
+        int64_t offset = 0, place = GUARD_BYTES + copy * guarded.step + 47;
+        bool damaged = false;
+        fake_device_row.write(guarded.whole, place, &stray, 1, NULL);
+        g_assert_true(guarded_check(&guarded, copy, &damaged, &offset, NULL));
+        g_assert_true(damaged);
+        g_assert_cmpint(offset, ==, 47);
+        g_assert_true(guarded_check(&guarded, copy, &damaged, &offset, NULL));
+        g_assert_false(damaged);
+    }
+    guarded_free(&guarded);
+}
+
 static void test_tensors_that_do_not_fit(void)
 {
     struct kernel kernel;
@@ -361,6 +381,7 @@ int main(int argc, char **argv)
     g_test_add_func("/verify/write_into_a_gap_is_found", test_holes);
     g_test_add_func("/verify/copies_exceed_the_cache_where_memory_allows", test_copies);
     g_test_add_func("/verify/zones_follow_a_workspaces_size", test_sizes);
+    g_test_add_func("/guarded/each_copy_is_repaired", test_each_copy_is_repaired);
     g_test_add_func("/verify/tensors_that_do_not_fit_are_refused", test_tensors_that_do_not_fit);
     g_test_add_func("/verify/refused_launch_is_an_error", test_refused_launch);
     g_test_add_func("/verify/inputs_follow_from_the_seed", test_random);

@@ -48,9 +48,9 @@ bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes
     return false;
 }
 
-static bool poison_tail(const struct guarded *guarded, GError **error)
+static bool poison_tail(const struct guarded *guarded, int copy, GError **error)
 {
-    int64_t end = part_offset(guarded, 0) + guarded->bytes;
+    int64_t end = part_offset(guarded, copy) + guarded->bytes;
 
     return guarded->device->row->fill(guarded->whole, end, guarded->step - guarded->bytes,
                                       guarded->poison, error);
@@ -67,7 +67,7 @@ bool guarded_resize(struct guarded *guarded, int64_t bytes, GError **error)
     guarded->device->row->memory_free(guarded->parts[0]);
     guarded->bytes = bytes;
     guarded->step = step_for(guarded->device, bytes);
-    if (take_parts(guarded, error) && poison_tail(guarded, error))
+    if (take_parts(guarded, error) && poison_tail(guarded, 0, error))
         return true;
     guarded_free(guarded);
     return false;
@@ -128,5 +128,5 @@ bool guarded_check(struct guarded *guarded, int copy, bool *damaged, int64_t *of
     *offset = before >= 0 && (after < 0 || before < after) ? -1 - before : guarded->bytes + after;
     const struct device_row *row = guarded->device->row;
     return row->fill(guarded->whole, first - GUARD_BYTES, GUARD_BYTES, guarded->poison, error) &&
-           poison_tail(guarded, error) && row->sync(guarded->device, error);
+           poison_tail(guarded, copy, error) && row->sync(guarded->device, error);
 }
