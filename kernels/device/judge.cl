@@ -210,20 +210,20 @@ judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest,
 
 /* ---- the comparison ---- */
 
-/* Of each group's elements: how many are wrong, the worst one, and its error over its tolerance
- * (1e300 for what is no number). tensor_wide: the magnitude that stands for every element's, below 0
+/* Of each group's elements: how many were looked at and how many are wrong, and the largest error over its
+ * tolerance (1e300 for what is no number). tensor_wide: the magnitude that stands for every element's, below 0
  * for none; exact: no error is allowed. */
 KERNEL(ITEMS, 1, 1)
 judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
-              GLOBAL const float *magnitude, GLOBAL double *ratios, GLOBAL i64 *places,
+              GLOBAL const float *magnitude, GLOBAL double *ratios, GLOBAL i64 *looks,
               GLOBAL i64 *wrongs, i64 count, int group_count, int exact, double tensor_wide,
               double per_magnitude, double per_value, double smallest, TENSOR)
 {
     LOCAL_ARRAY double ratio_of[ITEMS];
-    LOCAL_ARRAY i64 place_of[ITEMS];
+    LOCAL_ARRAY i64 looks_of[ITEMS];
     LOCAL_ARRAY i64 wrong_of[ITEMS];
     double worst = 0;
-    i64 place = -1, wrong = 0;
+    i64 looked = 0, wrong = 0;
     for (i64 i = FLAT_ID; i < count; i += (i64)group_count * ITEMS) {
         double result = load_any(type, got, TENSOR_OFFSET(i));
         double expected = value[i];
@@ -236,25 +236,21 @@ judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
         if (!(ratio <= 1e300))
             ratio = 1e300;
         wrong += exact ? ratio != 0 : ratio > 1;
-        if (ratio > worst) {
-            worst = ratio;
-            place = i;
-        }
+        worst = ratio > worst ? ratio : worst;
+        looked++;
     }
     ratio_of[LOCAL_ID(0)] = worst;
-    place_of[LOCAL_ID(0)] = place;
+    looks_of[LOCAL_ID(0)] = looked;
     wrong_of[LOCAL_ID(0)] = wrong;
     BARRIER();
     if (LOCAL_ID(0) == 0) {
         for (int i = 1; i < ITEMS; i++) {
+            looked += looks_of[i];
             wrong += wrong_of[i];
-            if (ratio_of[i] > worst) {
-                worst = ratio_of[i];
-                place = place_of[i];
-            }
+            worst = ratio_of[i] > worst ? ratio_of[i] : worst;
         }
         ratios[GROUP_ID(0)] = worst;
-        places[GROUP_ID(0)] = place;
+        looks[GROUP_ID(0)] = looked;
         wrongs[GROUP_ID(0)] = wrong;
     }
 }

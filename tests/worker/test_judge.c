@@ -358,6 +358,35 @@ static void test_overruled(void)
     device->row->program_free(trial.naive);
 }
 
+static int launches_left; /* until one is dropped without a word */
+
+static bool launch_dropping(struct device *of, const struct device_launch *launch, GError **error)
+{
+    return launches_left-- == 0 || healthy->launch(of, launch, error);
+}
+
+/* The comparison is what is launched second. */
+static void test_dropped(void)
+{
+    g_autoptr(GError) error = NULL;
+    const struct workbench_means means = {program, NULL, NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    struct verdict verdict;
+    row.launch = launch_dropping;
+    launches_left = -1;
+    device->row = &row;
+    trial_open(&trial, &means);
+    trial_verify(&trial);
+    launches_left = 1;
+    g_assert_false(workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_FAULT);
+    g_assert_cmpint(launches_left, ==, -1);
+    trial_close(&trial);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
 static int refusals; /* allocations that are refused from now on */
 
 static struct device_memory *alloc_crowded(struct device *of, int64_t bytes, GError **error)
@@ -432,6 +461,7 @@ static void add_tests(void)
     g_test_add_func("/judge/output_with_holes_is_compared", test_strided);
     g_test_add_func("/judge/sick_device_is_doubted", test_sick);
     g_test_add_func("/judge/device_is_overruled_and_its_reference_kept", test_overruled);
+    g_test_add_func("/judge/comparison_that_is_dropped_is_a_fault", test_dropped);
     g_test_add_func("/judge/kept_references_give_way", test_crowded);
     g_test_add_func("/judge/reference_beyond_the_device_is_refused", test_too_large);
 }

@@ -1,4 +1,4 @@
-#include "worker/eval/judge.h"
+#include "worker/eval/judge_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,37 +9,16 @@
 #define ITEMS        256  /* of a workgroup, as judge.cl has it */
 #define GROUPS_MAX   1024 /* of the entries that go through all elements: fills any device */
 #define ARGS_MAX     64
+#define FOUND_BYTES  (3ll * 8 * GROUPS_MAX)
 #define MEMORY_SHARE 4 /* of the device's memory: one part in this many */
 /* W has few elements of long sums: parts share an element's until that many work-items are busy. */
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
-/* What the host computes besides, in about the time that the device takes for all; elements in runs
- * of consecutive ones, since each read of the device costs as much as a thousand bytes. */
-#define SAMPLE_MACS  2e6
-#define SAMPLE_RUN   8
-#define SAMPLE_RUNS  256
 
-enum entry { ENTRY_RANDOM, ENTRY_REFERENCE, ENTRY_JOIN, ENTRY_COMPARE, ENTRY_COUNT };
+enum entry { ENTRY_RANDOM, ENTRY_REFERENCE, ENTRY_JOIN, ENTRY_COMPARE };
 
-static const char *const entry_names[ENTRY_COUNT] = {"judge_random", JUDGE_ENTRY, "judge_join",
-                                                     "judge_compare"};
-
-struct judge {
-    struct device *device;
-    const struct device_program *program;
-    struct problem problem;
-    struct tensor tensors[TENSOR_COUNT];
-    enum tensor_role out;
-    uint64_t seed, seed_of[TENSOR_COUNT];
-    struct device_kernel *kernels[ENTRY_COUNT];
-    int64_t count; /* elements of the output */
-    int parts;
-    struct device_memory *value,
-        *magnitude;              /* doubles and floats, [parts][count]: the first is it */
-    struct device_memory *found; /* what groups tell: three 8-byte numbers each */
-    struct device_memory *found_parts[3];
-    double largest; /* of all magnitudes */
-};
+static const char *const entry_names[JUDGE_ENTRIES] = {"judge_random", JUDGE_ENTRY, "judge_join",
+                                                       "judge_compare"};
 
 /* ---- launches ---- */
 
@@ -216,112 +195,13 @@ static bool read_largest(struct judge *judge, GError **error)
     return true;
 }
 
-/* ---- the host's sample of it ---- */
-
-struct sample {
-    int64_t runs, length; /* of a run */
-    double *value, *magnitude;
-};
-
-static int64_t run_start(const struct judge *judge, const struct sample *sample, int64_t run)
-{
-    int64_t last = judge->count - sample->length;
-
-    if (run == 0 || run == sample->runs - 1)
-        return run == 0 ? 0 : last;
-    return (int64_t)(random_bits(~judge->seed, (uint64_t)run) % (uint64_t)(last + 1));
-}
-
-static double host_input(const void *data, enum tensor_role role, int64_t index)
-{
-    const struct judge *judge = data;
-
-    return random_value(judge->tensors[role].type,
-                        random_bits(judge->seed_of[role], (uint64_t)index));
-}
-
-static void sample_init(struct sample *sample, const struct judge *judge)
-{
-    const struct reference_inputs inputs = {host_input, judge};
-    double elements = SAMPLE_MACS / judge_length(judge);
-
-    sample->length = MIN(judge->count, elements < 2 * SAMPLE_RUN ? 1 : SAMPLE_RUN);
-    sample->runs = (int64_t)CLAMP(elements / (double)sample->length, 2, SAMPLE_RUNS);
-    sample->value = g_new(double, sample->runs * sample->length);
-    sample->magnitude = g_new(double, sample->runs * sample->length);
-    for (int64_t run = 0; run < sample->runs; run++) {
-        for (int64_t i = 0; i < sample->length; i++) {
-            int64_t at = run * sample->length + i;
-            reference_element(&judge->problem, &inputs, run_start(judge, sample, run) + i,
-                              &sample->value[at], &sample->magnitude[at]);
-        }
-    }
-}
-
-static void sample_clear(struct sample *sample)
-{
-    g_free(sample->value);
-    g_free(sample->magnitude);
-}
-
-/* Both are off by their own order of summing; a float holds the device's magnitude. */
-static bool agrees(const struct judge *judge, double value, double magnitude, double host_value,
-                   double host_magnitude)
-{
-    double rounding = 2 * (judge_length(judge) + 2) * 0x1p-53;
-
-    return fabs(value - host_value) <= rounding * host_magnitude &&
-           fabs(magnitude - host_magnitude) <= (rounding + 0x1p-20) * host_magnitude;
-}
-
-static bool check_run(struct judge *judge, const struct sample *sample, int64_t run, GError **error)
-{
-    const struct device_row *row = judge->device->row;
-    double value[SAMPLE_RUN];
-    float magnitude[SAMPLE_RUN];
-    int64_t start = run_start(judge, sample, run), length = sample->length;
-
-    if (!row->read(judge->value, start * 8, value, length * 8, error) ||
-        !row->read(judge->magnitude, start * 4, magnitude, length * 4, error))
-        return false;
-    for (int64_t i = 0; i < length; i++) {
-        int64_t at = run * length + i;
-        if (agrees(judge, value[i], (double)magnitude[i], sample->value[at], sample->magnitude[at]))
-            continue;
-        g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
-                    "the device's reference is wrong: its element %" G_GINT64_FORMAT
-                    " is %.17g of %.9g, the host has %.17g of %.9g",
-                    start + i, value[i], (double)magnitude[i], sample->value[at],
-                    sample->magnitude[at]);
-        return false;
-    }
-    return true;
-}
-
-/* The host computes its part while the device has not finished. */
-static bool check_sample(struct judge *judge, GError **error)
-{
-    struct sample sample;
-    bool good = true;
-
-    sample_init(&sample, judge);
-    for (int64_t run = 0; good && run < sample.runs; run++)
-        good = check_run(judge, &sample, run, error);
-    sample_clear(&sample);
-    return good;
-}
-
 /* ---- comparing ---- */
 
-bool judge_compare(struct judge *judge, struct device_memory *output,
-                   const struct tolerance *tolerance, struct judged *judged, GError **error)
+static bool run_comparison(struct judge *judge, struct device_memory *output,
+                           const struct tolerance *tolerance, GError **error)
 {
+    const struct device_row *row = judge->device->row;
     struct arguments arguments = {0};
-    union {
-        double ratio;
-        int64_t number;
-    } found[3][GROUPS_MAX];
-    int64_t groups = groups_through(judge);
 
     add_memory(&arguments, output);
     add_memory(&arguments, judge->value);
@@ -329,22 +209,46 @@ bool judge_compare(struct judge *judge, struct device_memory *output,
     for (int i = 0; i < 3; i++)
         add_memory(&arguments, judge->found_parts[i]);
     add_int64(&arguments, judge->count);
-    add_int32(&arguments, groups);
+    add_int32(&arguments, groups_through(judge));
     add_int32(&arguments, tolerance->exact);
     add_float64(&arguments, tolerance->tensor_wide ? judge->largest : -1);
     add_float64(&arguments, tolerance->per_magnitude);
     add_float64(&arguments, tolerance->per_value);
     add_float64(&arguments, tolerance->smallest);
     add_tensor(&arguments, &judge->tensors[judge->out]);
-    if (!launch(judge, ENTRY_COMPARE, groups, &arguments, error) ||
+    /* What the comparison before has found must not pass for this one's. */
+    return row->fill(judge->found, 0, FOUND_BYTES, 0xff, error) &&
+           launch(judge, ENTRY_COMPARE, groups_through(judge), &arguments, error);
+}
+
+bool judge_compare(struct judge *judge, struct device_memory *output,
+                   const struct tolerance *tolerance, struct judged *judged, GError **error)
+{
+    union {
+        double ratio;
+        int64_t number;
+    } found[3][GROUPS_MAX];
+    int64_t groups = groups_through(judge), looked = 0;
+    bool sound = true;
+
+    if (!run_comparison(judge, output, tolerance, error) ||
         !judge->device->row->read(judge->found, 0, found, sizeof(found), error))
         return false;
     *judged = (struct judged){0};
     for (int64_t i = 0; i < groups; i++) {
+        int64_t looks = found[1][i].number, wrong = found[2][i].number;
+        sound = sound && looks >= 0 && looks <= judge->count && wrong >= 0 && wrong <= looks &&
+                found[0][i].ratio >= 0;
+        looked += sound ? looks : 0;
         judged->error = fmax(judged->error, found[0][i].ratio);
-        judged->wrong += found[2][i].number;
+        judged->wrong += sound ? wrong : 0;
     }
-    return true;
+    if (sound && looked == judge->count)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
+                "the device compared %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " elements", looked,
+                judge->count);
+    return false;
 }
 
 /* Poison is no result; of integers a few may look like it. */
@@ -356,7 +260,7 @@ static bool check_comparison(struct judge *judge, struct device_memory *poisoned
     tolerance_init(&tolerance, &judge->problem, "Direct", judge_length(judge));
     if (!judge_compare(judge, poisoned, &tolerance, &judged, error))
         return false;
-    if (judged.wrong <= judge->count && judged.wrong > judge->count / 2)
+    if (judged.wrong > judge->count / 2)
         return true;
     g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
                 "the device finds %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
@@ -369,7 +273,7 @@ static bool check_comparison(struct judge *judge, struct device_memory *poisoned
 
 static bool find_kernels(struct judge *judge, struct device_program *program, GError **error)
 {
-    for (int i = 0; i < ENTRY_COUNT; i++) {
+    for (int i = 0; i < JUDGE_ENTRIES; i++) {
         judge->kernels[i] = judge->device->row->kernel(program, entry_names[i], error);
         if (!judge->kernels[i])
             return false;
@@ -402,7 +306,7 @@ static bool alloc_memory(struct judge *judge, GError **error)
     }
     judge->value = row->alloc(judge->device, elements * 8, error);
     judge->magnitude = judge->value ? row->alloc(judge->device, elements * 4, error) : NULL;
-    judge->found = judge->magnitude ? row->alloc(judge->device, 3 * part, error) : NULL;
+    judge->found = judge->magnitude ? row->alloc(judge->device, FOUND_BYTES, error) : NULL;
     for (int i = 0; judge->found && i < 3; i++) {
         judge->found_parts[i] = row->slice(judge->found, i * part, part, error);
         if (!judge->found_parts[i])
@@ -415,7 +319,7 @@ bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSO
                    GError **error)
 {
     return write_inputs(judge, memory, error) && run_reference(judge, memory, error) &&
-           check_sample(judge, error) && read_largest(judge, error);
+           judge_check_sample(judge, error) && read_largest(judge, error);
 }
 
 bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
@@ -457,7 +361,7 @@ void judge_free(struct judge *judge)
     row->memory_free(judge->found);
     row->memory_free(judge->magnitude);
     row->memory_free(judge->value);
-    for (int i = 0; i < ENTRY_COUNT; i++)
+    for (int i = 0; i < JUDGE_ENTRIES; i++)
         row->kernel_free(judge->kernels[i]);
     g_free(judge);
 }

@@ -45,7 +45,8 @@ struct judged {
     int64_t wrong; /* elements out of their tolerance */
     double error;  /* the largest error over its element's tolerance; of exact ones the error */
 };
-/* All elements of an output, as verify_output() counts them. */
+/* All elements of an output, as verify_output() counts them. WORKER_ERROR_DOUBT where the device did not look
+ * at all of them. */
 bool judge_compare(struct judge *judge, struct device_memory *output,
                    const struct tolerance *tolerance, struct judged *judged, GError **error);
 double judge_length(const struct judge *judge); /* products in the longest sum */

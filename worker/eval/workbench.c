@@ -284,25 +284,39 @@ static bool check_zones(struct guarded *guarded, const char *name, struct verdic
     return true;
 }
 
+/* A reference that it cannot compute again, or a comparison that it does not do, is the device's own fault, and
+ * not the config's. */
+static void blame_device(GError *why, GError **error)
+{
+    if (g_error_matches(why, WORKER_ERROR, WORKER_ERROR_DOUBT)) {
+        why->domain = DEVICE_ERROR;
+        why->code = DEVICE_ERROR_FAULT;
+    }
+    g_propagate_error(error, why);
+}
+
 /* The device's own comparison; *settled where it finds all right, else the host looks at the output. */
 static bool judge_by_device(struct workbench *bench, const struct tolerance *tolerance,
                             struct verdict *verdict, bool *settled, GError **error)
 {
     const struct tensor *tensor = &bench->tensors[bench->out];
+    g_autoptr(GError) why = NULL;
     struct judged judged;
 
     *settled = false;
     if (!bench->judge || (tensor->block == 1 && !tensor_is_packed(tensor)))
         return true;
-    if (!judge_compare(bench->judge, bench->memory[bench->out].parts[0], tolerance, &judged, error))
+    if (!judge_compare(bench->judge, bench->memory[bench->out].parts[0], tolerance, &judged,
+                       &why)) {
+        blame_device(g_steal_pointer(&why), error);
         return false;
+    }
     *settled = judged.wrong == 0;
     *verdict = (struct verdict){.error = judged.error};
     return true;
 }
 
-/* The kernel may have written into the reference. One that the device cannot compute again is its own
- * fault, and not the config's. */
+/* The kernel may have written into the reference. */
 static bool refresh_judge(struct workbench *bench, GError **error)
 {
     struct device_memory *memory[TENSOR_COUNT];
@@ -311,10 +325,7 @@ static bool refresh_judge(struct workbench *bench, GError **error)
     first_parts(bench, memory);
     if (judge_refresh(bench->judge, memory, &why))
         return true;
-    if (g_error_matches(why, WORKER_ERROR, WORKER_ERROR_DOUBT))
-        g_set_error_literal(error, DEVICE_ERROR, DEVICE_ERROR_FAULT, why->message);
-    else
-        g_propagate_error(error, g_steal_pointer(&why));
+    blame_device(g_steal_pointer(&why), error);
     return false;
 }
 
