@@ -29,6 +29,10 @@ my $units = "$folder/usr/lib/systemd/system";
 my @units = map { s{.*/}{}r } glob "$units/*";
 is scalar(@units), 6, 'four services and two timers are installed';
 
+# Who measures by hand on the same GPU finds the unit's lock.
+like output("cat '$units/skipjack-worker.service'"), qr{^ReadWritePaths=-/run/lock$}m,
+    'the worker shares the locks of the host';
+
 SKIP: {
     qx(systemd-analyze --version 2>/dev/null) =~ /^systemd (\d+)/
         or skip 'systemd-analyze is not installed', 6;

@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +90,112 @@ static void test_what_somebody_laid_there_is_not_followed(void)
     g_assert_nonnull(strstr(error->message, "SKIPJACK_LOCKS"));
 }
 
+/* In a process of another user, who has a mask of its own; what it holds it holds until it is told. */
+struct other_user {
+    pid_t process;
+    int leash, result;
+};
+
+static struct other_user try_as_nobody(const char *const *folders, mode_t mask)
+{
+    struct other_user other_user = {.result = -1};
+    int leash[2], answers[2];
+    unsigned char answer = 255;
+    g_assert_true(pipe(leash) == 0 && pipe(answers) == 0);
+    other_user.process = fork();
+    if (other_user.process == 0) {
+        g_autoptr(GError) error = NULL;
+        bool held = false;
+        close(leash[1]);
+        umask(mask);
+        if (geteuid() == 0 && setuid(65534) != 0)
+            _exit(1);
+        gpu_place_hold_in(folders, &card, 0, &held, &error);
+        answer = held ? 0 : 1;
+        if (write(answers[1], &answer, 1) == 1)
+            _exit(read(leash[0], &answer, 1) > 0);
+        _exit(1);
+    }
+    close(leash[0]);
+    close(answers[1]);
+    if (read(answers[0], &answer, 1) == 1)
+        other_user.result = answer;
+    close(answers[0]);
+    other_user.leash = leash[1];
+    return other_user;
+}
+
+static void end_other(const struct other_user *other_user)
+{
+    close(other_user->leash);
+    waitpid(other_user->process, NULL, 0);
+}
+
+static int mode_of(const char *path)
+{
+    GStatBuf status;
+    return g_stat(path, &status) == 0 ? (int)(status.st_mode & 0777) : -1;
+}
+
+/* The first folder is written to by one user alone, the second by all. */
+static void test_users_with_other_rights_exclude_each_other(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    bool held = false;
+    g_autofree char *narrow = g_strdup(temp_folder_path(folder, "narrow")),
+                    *open_to_all = g_strdup(temp_folder_path(folder, "all"));
+    const char *const folders[] = {narrow, open_to_all, NULL};
+    g_chmod(temp_folder_path(folder, ""), 0755);
+    g_assert_true(g_mkdir(narrow, 0755) == 0 && g_mkdir(open_to_all, 0755) == 0);
+    g_chmod(open_to_all, 01777);
+    g_chmod(narrow, 0555);
+    struct other_user first = try_as_nobody(folders, 0077);
+    g_assert_cmpint(first.result, ==, 0);
+    g_chmod(narrow, 0755);
+    g_assert_cmpint(mode_of(temp_folder_path(folder, "all/skipjack-GPU-1.lock")), ==, 0644);
+    g_assert_cmpint(gpu_place_hold_in(folders, &card, 0, &held, &error), ==, -1);
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    end_other(&first);
+    mode_t mask = umask(0077);
+    int hold = gpu_place_hold_in(folders, &card, 0, &held, &error);
+    umask(mask);
+    g_assert_no_error(error);
+    g_assert_true(held);
+    g_assert_cmpint(mode_of(temp_folder_path(folder, "narrow/skipjack-GPU-1.lock")), ==, 0644);
+    g_chmod(narrow, 0555);
+    struct other_user second = try_as_nobody(folders, 0077);
+    g_assert_cmpint(second.result, ==, 1);
+    end_other(&second);
+    close(hold);
+    struct other_user third = try_as_nobody(folders, 0077);
+    g_assert_cmpint(third.result, ==, 0);
+    g_assert_cmpint(gpu_place_hold_in(folders, &card, 0, &held, NULL), ==, -1);
+    end_other(&third);
+    g_chmod(narrow, 0755);
+}
+
+/* Another one in the next folder would exclude nobody. */
+static void test_a_lock_that_cannot_be_opened_is_not_passed_by(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    bool held = true;
+    g_autofree char *none = g_strdup(temp_folder_path(folder, "none")),
+                    *there = g_strdup(temp_folder_path(folder, ""));
+    const char *const beside[] = {none, there, NULL}, *const behind[] = {there, none, NULL};
+    int hold = gpu_place_hold_in(beside, &card, 0, &held, &error);
+    g_assert_no_error(error);
+    g_assert_true(held);
+    close(hold);
+    g_assert_true(g_unlink(temp_folder_path(folder, "skipjack-GPU-1.lock")) == 0);
+    g_assert_true(symlink("/dev/null", temp_folder_path(folder, "skipjack-GPU-1.lock")) == 0);
+    g_assert_cmpint(gpu_place_hold_in(behind, &card, 0, &held, &error), ==, -1);
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE);
+    g_assert_false(held);
+}
+
 static int pinned_to(const char *cpus, cpu_set_t *after)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -133,6 +240,10 @@ int main(int argc, char **argv)
     g_test_add_func("/gpu_place/who_comes_second_waits", test_who_comes_second_waits);
     g_test_add_func("/gpu_place/what_somebody_laid_there_is_not_followed",
                     test_what_somebody_laid_there_is_not_followed);
+    g_test_add_func("/gpu_place/users_with_other_rights_exclude_each_other",
+                    test_users_with_other_rights_exclude_each_other);
+    g_test_add_func("/gpu_place/a_lock_that_cannot_be_opened_is_not_passed_by",
+                    test_a_lock_that_cannot_be_opened_is_not_passed_by);
     g_test_add_func("/gpu_place/it_stays_near_its_gpu", test_it_stays_near_its_gpu);
     return g_test_run();
 }

@@ -15,6 +15,7 @@
 #define LOCKS_ELSE  "/tmp"
 #define ATTEMPT_US  50000
 #define OPEN_TRIALS 10 /* of a file that others make and remove meanwhile */
+#define OPEN_US     1000
 
 /* ---- one process at a time ---- */
 
@@ -23,39 +24,69 @@ static const char *name_of(const struct device_identity *identity)
     return *identity->uuid ? identity->uuid : identity->address;
 }
 
+static char *file_in(const char *folder, const struct device_identity *identity, const char *ending)
+{
+    g_autofree char *name = g_strdup_printf("skipjack-%s.%s", name_of(identity), ending);
+
+    g_strdelimit(name, "/:", '_');
+    return g_build_filename(folder, name, NULL);
+}
+
 char *gpu_place_file(const struct device_identity *identity, const char *ending)
 {
     const char *wish = g_getenv("SKIPJACK_LOCKS");
     const char *usual = access(LOCKS, W_OK) == 0 ? LOCKS : LOCKS_ELSE;
-    g_autofree char *name = g_strdup_printf("skipjack-%s.%s", name_of(identity), ending);
 
-    g_strdelimit(name, "/:", '_');
-    return g_build_filename(wish && *wish ? wish : usual, name, NULL);
+    return file_in(wish && *wish ? wish : usual, identity, ending);
 }
 
 /* Such folders are open to all, so what lies there may be anybody's: it is only read, no link is followed,
- * and what is another user's is not made anew, which Linux forbids there. */
-static int lock_open(const char *path, GError **error)
+ * nothing is waited for. */
+static int lock_see(const char *path)
 {
-    int file = -1;
+    return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
 
-    for (int i = 0; i < OPEN_TRIALS && file < 0; i++) {
-        file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (file < 0 && errno == ENOENT)
-            file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
-        if (file < 0 && errno != EEXIST && errno != ENOENT)
-            break;
+/* Others shall open it, whatever its maker's mask is. */
+static int lock_make(const char *path)
+{
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
+
+    if (file >= 0 && fchmod(file, 0644) != 0) {
+        close(file);
+        file = -1;
     }
-    if (file < 0)
-        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                    "cannot open the GPU's lock '%s': %s (SKIPJACK_LOCKS names another folder)",
-                    path, g_strerror(errno));
     return file;
 }
 
-static bool lock_wait(int file, const char *device, double patience_seconds)
+/* What is another user's is not made anew, which Linux forbids there; what was made this moment may not be
+ * open to all yet. -1 with errno. */
+static int lock_open(const char *path)
 {
-    gint64 end = g_get_monotonic_time() + (gint64)(patience_seconds * G_USEC_PER_SEC);
+    int file = lock_see(path);
+
+    for (int i = 0; i < OPEN_TRIALS && file < 0 && (errno == ENOENT || errno == EACCES); i++) {
+        if (errno == ENOENT) {
+            file = lock_make(path);
+            if (file >= 0 || errno != EEXIST)
+                return file;
+        } else {
+            g_usleep(OPEN_US);
+        }
+        file = lock_see(path);
+    }
+    return file;
+}
+
+static bool lies_there(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0;
+}
+
+static bool lock_wait(int file, const char *device, gint64 end)
+{
     bool told = false;
 
     while (flock(file, LOCK_EX | LOCK_NB) != 0) {
@@ -69,28 +100,93 @@ static bool lock_wait(int file, const char *device, double patience_seconds)
     return true;
 }
 
-int gpu_place_hold(const struct device_identity *identity, double patience_seconds, bool *held,
-                   GError **error)
+/* The first lock that can be opened or made; one that is there and cannot be opened has no other beside it,
+ * which would exclude nobody. */
+static int lock_first(char *const *paths, gsize *which, GError **error)
 {
-    const char *device = name_of(identity);
-    g_autofree char *path = gpu_place_file(identity, "lock");
-    int file;
+    for (*which = 0;; (*which)++) {
+        int file = lock_open(paths[*which]);
+        if (file >= 0)
+            return file;
+        if (!paths[*which + 1] || lies_there(paths[*which])) {
+            g_set_error(
+                error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                "cannot open the GPU's lock '%s': %s (let all read it; or SKIPJACK_LOCKS names "
+                "another folder, the same for all who measure on it)",
+                paths[*which], g_strerror(errno));
+            return -1;
+        }
+    }
+}
 
-    *held = false;
-    if (*device == '\0')
-        return -1;
-    file = lock_open(path, error);
+/* Who could not make the one that we hold may hold one behind it. Who comes now finds ours. */
+static bool wait_behind(char *const *paths, const char *device, gint64 end)
+{
+    bool done = true;
+
+    for (; done && *paths; paths++) {
+        int file = lock_see(*paths);
+        done = file < 0 || lock_wait(file, device, end);
+        if (file >= 0)
+            close(file);
+    }
+    return done;
+}
+
+/* -1 with an error, or without one where a lock before it was made meanwhile. */
+static int hold_once(char *const *paths, const char *device, gint64 end, GError **error)
+{
+    gsize which;
+    int file = lock_first(paths, &which, error);
+
     if (file < 0)
         return -1;
-    *held = lock_wait(file, device, patience_seconds);
-    if (*held)
+    if (lock_wait(file, device, end) && wait_behind(paths + which + 1, device, end)) {
+        for (gsize i = 0; i < which; i++)
+            if (lies_there(paths[i])) {
+                close(file);
+                return -1;
+            }
         return file;
+    }
     close(file);
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
                 "another process measures on %s and holds '%s': end it, or name other devices with "
                 "--eval",
-                device, path);
+                device, paths[which]);
     return -1;
+}
+
+int gpu_place_hold_in(const char *const *folders, const struct device_identity *identity,
+                      double patience_seconds, bool *held, GError **error)
+{
+    gint64 end = g_get_monotonic_time() + (gint64)(patience_seconds * G_USEC_PER_SEC);
+    g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+    GError *why = NULL;
+    int file = -1;
+
+    *held = false;
+    if (*name_of(identity) == '\0')
+        return -1;
+    for (; *folders; folders++)
+        g_ptr_array_add(paths, file_in(*folders, identity, "lock"));
+    g_ptr_array_add(paths, NULL);
+    while (file < 0 && !why)
+        file = hold_once((char *const *)paths->pdata, name_of(identity), end, &why);
+    *held = file >= 0;
+    if (why)
+        g_propagate_error(error, why);
+    return file;
+}
+
+int gpu_place_hold(const struct device_identity *identity, double patience_seconds, bool *held,
+                   GError **error)
+{
+    const char *wish = g_getenv("SKIPJACK_LOCKS");
+    const char *const wished[] = {wish, NULL}, *const usual[] = {LOCKS, LOCKS_ELSE, NULL};
+
+    return gpu_place_hold_in(wish && *wish ? wished : usual, identity, patience_seconds, held,
+                             error);
 }
 
 /* ---- the cores near to it ---- */

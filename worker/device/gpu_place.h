@@ -11,11 +11,16 @@
 /* Holds the GPU as long as the descriptor is open, also in a process that inherits it: -1 with an error
  * where another process holds it and does not give it up in so many seconds, which begin with a line on
  * standard error. A device without UUID and address is nobody's: *held is false then. The lock is a file
- * under /run/lock, or /tmp; SKIPJACK_LOCKS names another folder, as containers need that share GPUs. */
+ * under /run/lock, made by whoever comes first and read by all others; under /tmp while there is none and
+ * none can be made. SKIPJACK_LOCKS names another folder, as containers need that share GPUs. */
 int gpu_place_hold(const struct device_identity *identity, double patience_seconds, bool *held,
                    GError **error);
+/* The same with a list of folders, tried in their order. Whoever holds a lock in one of them excludes those
+ * whose list has it, wherever in the list each of them can make one. */
+int gpu_place_hold_in(const char *const *folders, const struct device_identity *identity,
+                      double patience_seconds, bool *held, GError **error);
 
-/* A file of that GPU's in the same folder, by its ending. Free with g_free(). */
+/* A file of that GPU's in the first of these folders where this process may write. Free with g_free(). */
 char *gpu_place_file(const struct device_identity *identity, const char *ending);
 
 /* Keeps the calling thread, and all that it starts, to the cores that are nearest to the GPU, of those
