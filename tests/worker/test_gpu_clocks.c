@@ -117,6 +117,32 @@ static void test_a_refusal_is_told(void)
     }
 }
 
+/* Its clocks are another worker's, too: CUDA, NVML or AMD's kernel driver say that it is one. */
+static void test_a_part_of_a_card_leaves_the_clocks_alone(void)
+{
+    static const struct {
+        const char *words, *partition;
+        bool locked;
+    } cases[] = {
+        {"", "MIG 1g.10gb", false}, {"instance", "", false}, {"", "CPX", false}, {"", "SPX", true}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        g_autoptr(GError) error = NULL;
+        struct gpu_clocks clocks;
+        struct device_identity device = card;
+        const char *log = use_double(folder, cases[i].words);
+        g_strlcpy(device.partition, cases[i].partition, sizeof(device.partition));
+        bool locked = gpu_clocks_lock(&clocks, VENDOR_NVIDIA, &device, 1410, -1, &error);
+        g_assert_cmpint(locked, ==, cases[i].locked);
+        if (!locked && !(error && strstr(error->message, "part of a card")))
+            g_test_fail_printf("%zu: %s", i, error ? error->message : "no error");
+        if (!locked)
+            g_assert_false(gpu_clocks_mend(VENDOR_NVIDIA, &device, NULL));
+        gpu_clocks_release(&clocks);
+        assert_log(log, locked ? "lock 1 1410\nreset 1\n" : "");
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], CHILD_COMMAND) == 0 && strcmp(argv[2], GPU_CLOCKS_ROLE) == 0)
@@ -128,5 +154,7 @@ int main(int argc, char **argv)
     g_test_add_func("/gpu_clocks/what_a_killed_guard_left_is_given_back",
                     test_what_a_killed_guard_left_is_given_back);
     g_test_add_func("/gpu_clocks/a_refusal_is_told", test_a_refusal_is_told);
+    g_test_add_func("/gpu_clocks/a_part_of_a_card_leaves_the_clocks_alone",
+                    test_a_part_of_a_card_leaves_the_clocks_alone);
     return g_test_run();
 }

@@ -25,6 +25,20 @@
 
 extern char **environ;
 
+#define WHOLE "SPX" /* AMD's name for a card that is not divided */
+
+/* The clocks belong to the card: to lock them for a part would lock them for all parts, and to give them
+ * back would take them from another part's worker. */
+static bool is_whole(const struct device_identity *identity, GError **error)
+{
+    if (*identity->partition == '\0' || strcmp(identity->partition, WHOLE) == 0)
+        return true;
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                "the device is a part of a card (%s), and the clocks are those of all parts",
+                identity->partition);
+    return false;
+}
+
 /* ---- the guard ---- */
 
 enum { ARG_VENDOR, ARG_UUID, ARG_ADDRESS, ARG_MHZ, GUARD_ARGUMENTS };
@@ -70,6 +84,21 @@ static bool make_mark(const char *mark)
     return file >= 0;
 }
 
+/* NVML knows an instance for one where CUDA does not. NULL: as it was. */
+static GpuMonitor *open_locked(enum vendor vendor, struct device_identity *identity, int mhz,
+                               GError **error)
+{
+    GpuMonitor *monitor = gpu_monitor_open(vendor, identity, error);
+
+    if (!monitor)
+        return NULL;
+    gpu_monitor_name_instance(monitor, identity);
+    if (is_whole(identity, error) && gpu_monitor_lock(monitor, mhz, error))
+        return monitor;
+    gpu_monitor_close(monitor);
+    return NULL;
+}
+
 int gpu_clocks_guard(int argc, char **argv)
 {
     struct device_identity identity = {0};
@@ -88,12 +117,12 @@ int gpu_clocks_guard(int argc, char **argv)
     g_strlcpy(identity.address, argv[ARG_ADDRESS], sizeof(identity.address));
     g_autofree char *mark = gpu_place_file(&identity, MARK);
     bool marked = make_mark(mark);
-    monitor = gpu_monitor_open((enum vendor)atoi(argv[ARG_VENDOR]), &identity, &error);
-    if (!monitor || !gpu_monitor_lock(monitor, atoi(argv[ARG_MHZ]), &error)) {
+    monitor =
+        open_locked((enum vendor)atoi(argv[ARG_VENDOR]), &identity, atoi(argv[ARG_MHZ]), &error);
+    if (!monitor) {
         if (marked)
             unlink(mark);
         answer(error->message);
-        gpu_monitor_close(monitor);
         return 1;
     }
     answer(LOCKED);
@@ -186,6 +215,8 @@ bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
     int answers;
 
     *clocks = (struct gpu_clocks){.leash = -1};
+    if (!is_whole(identity, error))
+        return false;
     if (!start_guard(clocks, (char *const *)(uintptr_t)argv, hold, &answers, error))
         return false;
     hear(answers, text);

@@ -16,7 +16,8 @@ struct gpu_clocks {
 };
 
 /* Locks the compute units' clock at so many MHz. hold: -1 for none. DEVICE_ERROR_UNAVAILABLE: the driver
- * does not allow it, or its library is not here; everything is then as it was. */
+ * does not allow it, its library is not here, or the device is a part of a card (MIG, AMD's partitions),
+ * whose parts have their clocks in common; everything is then as it was. */
 bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
                      const struct device_identity *identity, int mhz, int hold, GError **error);
 /* Gives them back, and waits for that. */
