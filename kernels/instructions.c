@@ -15,8 +15,16 @@
 #define TEXT_MAX    256 /* an instruction as text */
 #define TABLES_MAX  4   /* of symbols, in a file */
 
-/* As llvm-c/Disassembler.h declares them; what resolves symbols is left out. */
+/* A text as LLVM's C++ functions take it: a class without a constructor of copies is passed as C's. */
+struct llvm_text {
+    const char *start;
+    size_t length;
+};
+
+/* As llvm-c/Disassembler.h declares them; what resolves symbols is left out. ParseArch is C++'s
+ * llvm::AMDGPU::parseArchAMDGCN(), 0 for an unknown name: the disassembler aborts at one. */
 struct llvm {
+    unsigned (*ParseArch)(struct llvm_text cpu);
     void (*TargetInfo)(void);
     void (*TargetMC)(void);
     void (*Disassembler)(void);
@@ -31,6 +39,7 @@ static const struct {
     const char *name;
     size_t offset;
 } functions[] = {
+    {"_ZN4llvm6AMDGPU15parseArchAMDGCNENS_9StringRefE", offsetof(struct llvm, ParseArch)},
     {"LLVMInitializeAMDGPUTargetInfo", offsetof(struct llvm, TargetInfo)},
     {"LLVMInitializeAMDGPUTargetMC", offsetof(struct llvm, TargetMC)},
     {"LLVMInitializeAMDGPUDisassembler", offsetof(struct llvm, Disassembler)},
@@ -224,23 +233,35 @@ static bool each_with(const struct llvm *llvm, void *context, const struct span 
     return true;
 }
 
-/* gfx940 and gfx941 have gfx942's instructions, and newer releases of LLVM know that one alone. */
-static const char *llvm_cpu(const char *arch)
+/* No release disassembles what is older than gfx8: it aborts at a name that it knows otherwise. */
+static bool llvm_knows(const struct llvm *llvm, const char *cpu)
 {
-    return strcmp(arch, "gfx940") == 0 || strcmp(arch, "gfx941") == 0 ? "gfx942" : arch;
+    return !g_str_has_prefix(cpu, "gfx6") && !g_str_has_prefix(cpu, "gfx7") &&
+           llvm->ParseArch((struct llvm_text){cpu, strlen(cpu)}) != 0;
+}
+
+/* gfx940 and gfx941 have gfx942's instructions, and newer releases of LLVM know that one alone, older ones
+ * gfx940 alone. NULL for what this library cannot disassemble. */
+static const char *llvm_cpu(const struct llvm *llvm, const char *arch)
+{
+    if ((strcmp(arch, "gfx940") == 0 || strcmp(arch, "gfx941") == 0) && llvm_knows(llvm, "gfx942"))
+        return "gfx942";
+    return llvm_knows(llvm, arch) ? arch : NULL;
 }
 
 static bool each_amd(const struct span *code, const struct target *target, instruction_seen seen,
                      gpointer data)
 {
     const struct llvm *llvm;
+    const char *cpu;
     void *context = NULL;
     bool read = false;
 
     g_mutex_lock(&lock);
     llvm = llvm_open();
-    if (llvm)
-        context = llvm->Create(LLVM_TRIPLE, llvm_cpu(target->arch), "", NULL, 0, NULL, NULL);
+    cpu = llvm ? llvm_cpu(llvm, target->arch) : NULL;
+    if (cpu)
+        context = llvm->Create(LLVM_TRIPLE, cpu, "", NULL, 0, NULL, NULL);
     if (context) {
         read = each_with(llvm, context, code, seen, data);
         llvm->Dispose(context);

@@ -1,4 +1,5 @@
 /* Kernels of known instructions, compiled by the real toolchains of this machine, and counted. */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,8 @@ static const char dot_text[] =
              "  s = __builtin_amdgcn_sdot4(v.x, v.y, s, false);\n"
              "  s = __builtin_amdgcn_sdot4(v.z, v.w, s, false); c[i] = s; }\n";
 
+static const char empty_text[] = "extern \"C\" __attribute__((global)) void k() {}\n";
+
 static void test_amds_matrix_instructions_are_counted_by_type(void)
 {
     static const struct wanted mfma_90a[] = {{"v_mfma_f32_16x16x16f16", 2},
@@ -109,10 +112,73 @@ static void test_amds_matrix_instructions_are_counted_by_type(void)
 
 static void test_all_instructions_make_the_total(void)
 {
-    g_autofree char *counts =
-        counts_of("gfx90060", "extern \"C\" __attribute__((global)) void k() {}\n", NULL);
+    g_autofree char *counts = counts_of("gfx90060", empty_text, NULL);
     if (counts)
         g_assert_cmpstr(counts, ==, "total 1"); /* s_endpgm */
+}
+
+#define LLVM_15 "libLLVM-15.so.1"
+#define LLVM_19 "libLLVM.so.19.1"
+
+static const struct {
+    const char *library, *arch;
+    bool is_known;
+} known_rows[] = {
+    {LLVM_15, "gfx1201", false}, {LLVM_15, "gfx1152", false}, {LLVM_15, "gfx942", false},
+    {LLVM_15, "gfx941", false},  {LLVM_15, "gfx940", true},   {LLVM_15, "gfx90a", true},
+    {LLVM_15, "gfx700", false},  {LLVM_19, "gfx700", false},  {LLVM_19, "gfx9999", false},
+    {LLVM_19, "gfx940", true},   {LLVM_19, "gfx942", true},
+};
+
+/* In a process of its own, which opens the library of SKIPJACK_LLVM alone. Code of gfx900 stands for the
+ * target's own: whether it is looked at depends on the target's name. */
+static void look_with_the_library(void)
+{
+    const char *library = g_getenv("SKIPJACK_LLVM");
+    GBytes *code = NULL;
+    struct target target;
+    g_autofree char *own = counts_of("gfx90060", empty_text, &code);
+    g_assert_cmpstr(own, ==, "total 1"); /* s_endpgm */
+    g_assert_true(target_parse("gfx90060", &target, NULL));
+    for (size_t i = 0; i < G_N_ELEMENTS(known_rows); i++) {
+        if (strcmp(known_rows[i].library, library) != 0)
+            continue;
+        g_strlcpy(target.arch, known_rows[i].arch, sizeof(target.arch));
+        g_autofree char *counts = instructions_count(code, "k", &target);
+        if (!!counts != known_rows[i].is_known)
+            g_test_message("%s: %s: %s", library, target.arch, counts ? counts : "not counted");
+        g_assert_true(!!counts == known_rows[i].is_known);
+    }
+    g_bytes_unref(code);
+}
+
+static void expect_rows_of(const char *library)
+{
+    g_autofree char *before = g_strdup(g_getenv("SKIPJACK_LLVM"));
+    g_setenv("SKIPJACK_LLVM", library, TRUE);
+    g_test_trap_subprocess(NULL, 60 * G_USEC_PER_SEC, 0);
+    g_test_trap_assert_passed();
+    if (before)
+        g_setenv("SKIPJACK_LLVM", before, TRUE);
+    else
+        g_unsetenv("SKIPJACK_LLVM");
+}
+
+static void test_a_target_that_llvm_does_not_know_is_not_counted(void)
+{
+    if (g_test_subprocess()) {
+        /* Without the library there is nothing to see; two of them in one process need not agree. */
+        if (dlopen(g_getenv("SKIPJACK_LLVM"), RTLD_NOW | RTLD_LOCAL))
+            look_with_the_library();
+        return;
+    }
+    GBytes *code = NULL;
+    g_free(counts_of("gfx90060", empty_text, &code));
+    if (!code)
+        return;
+    g_bytes_unref(code);
+    expect_rows_of(LLVM_15);
+    expect_rows_of(LLVM_19);
 }
 
 /* ---- NVIDIA ---- */
@@ -226,6 +292,8 @@ int main(int argc, char **argv)
                     test_amds_matrix_instructions_are_counted_by_type);
     g_test_add_func("/instructions/all_instructions_make_the_total",
                     test_all_instructions_make_the_total);
+    g_test_add_func("/instructions/a_target_that_llvm_does_not_know_is_not_counted",
+                    test_a_target_that_llvm_does_not_know_is_not_counted);
     g_test_add_func("/instructions/nvidias_instructions_are_told_by_their_families",
                     test_nvidias_instructions_are_told_by_their_families);
     g_test_add_func("/instructions/a_damaged_object_is_not_counted",
