@@ -27,6 +27,17 @@ struct arguments {
     double lease_seconds, compile_timeout_seconds, run_timeout_seconds, sample_seconds;
 };
 
+static struct arguments given = {
+    .build = NO_INT,
+    .batch = NO_INT,
+    .lock_mhz = NO_INT,
+    .fault_limit = NO_INT,
+    .lease_seconds = NO_DOUBLE,
+    .compile_timeout_seconds = NO_DOUBLE,
+    .run_timeout_seconds = NO_DOUBLE,
+    .sample_seconds = NO_DOUBLE,
+};
+
 static int usage(const char *message)
 {
     fprintf(stderr, "worker: %s; see skipjack worker --help\n", message);
@@ -39,66 +50,67 @@ static int fail(const GError *error)
     return 1;
 }
 
-static bool arguments_parse(struct arguments *a, int argc, char **argv, GError **error)
+static const GOptionEntry entries[] = {
+    {"build", 0, 0, G_OPTION_ARG_INT, &given.build,
+     "Kernels compiled at once (default: the processors, beside GPUs without one for each and "
+     "one more); 0 builds nothing",
+     "N"},
+    {"eval", 0, 0, G_OPTION_ARG_STRING, &given.eval,
+     "Devices to measure on, as numbers or UUIDs: 0,1 (default: all, every GPU, or the first "
+     "device where there is none; local: the first; none: only build)",
+     "LIST"},
+    {"until-empty", 0, 0, G_OPTION_ARG_NONE, &given.until_empty,
+     "End when nothing is left to claim", NULL},
+    {"campaign", 0, 0, G_OPTION_ARG_INT64, &given.campaign, "Work on this campaign alone", "ID"},
+    {"label", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.labels,
+     "Also work on campaigns of that pool; may be repeated", "X"},
+    {"drain-at", 0, 0, G_OPTION_ARG_STRING, &given.drain_at,
+     "End then as SIGTERM does, in local time", "HH:MM[:SS]"},
+    {"drain", 0, 0, G_OPTION_ARG_STRING, &given.drain,
+     "Ask the workers that run on a node (skipjack status) to end so, and do nothing else", "NODE"},
+    {"embedded", 0, 0, G_OPTION_ARG_NONE, &given.embedded,
+     "Use the embedded database where SKIPJACK_DB is not set", NULL},
+    {"batch", 0, 0, G_OPTION_ARG_INT, &given.batch, "Jobs a claim (default: 8)", "N"},
+    {"lease", 0, 0, G_OPTION_ARG_DOUBLE, &given.lease_seconds,
+     "A silent worker's jobs return after that (default: 60)", "SECONDS"},
+    {"compile-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &given.compile_timeout_seconds,
+     "A kernel's limit (default: 120)", "SECONDS"},
+    {"run-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &given.run_timeout_seconds,
+     "A config's limit, or that of --cold's runs, beside what the operations need (default: "
+     "60)",
+     "SECONDS"},
+    {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &given.sample_seconds,
+     "Time a config's repeats may take (default: 0.3)", "SECONDS"},
+    {"fault-limit", 0, 0, G_OPTION_ARG_INT, &given.fault_limit,
+     "Configs or jobs in a row, of several jobs, that break a device before it is out of "
+     "service (default: 5); 0: never",
+     "N"},
+    {"lock-clocks", 0, 0, G_OPTION_ARG_INT, &given.lock_mhz,
+     "Lock the GPUs' clocks at that until this worker ends, however it does, where their driver "
+     "allows it; most want root for it (default: the driver chooses)",
+     "MHZ"},
+    {"log", 0, 0, G_OPTION_ARG_STRING, &given.log,
+     "What it says on stderr: text, or json, an object a line (default: SKIPJACK_LOG; text on a "
+     "terminal, json elsewhere)",
+     "FORM"},
+    {"log-level", 0, 0, G_OPTION_ARG_STRING, &given.log_level,
+     "From which level on: debug, info, warning, error (default: SKIPJACK_LOG_LEVEL; info)",
+     "LEVEL"},
+    {"metrics", 0, 0, G_OPTION_ARG_STRING, &given.metrics,
+     "Serve /metrics (for Prometheus) and /health there; without an address on 127.0.0.1",
+     "[ADDRESS:]PORT"},
+    {"probe", 0, 0, G_OPTION_ARG_NONE, &given.probe,
+     "Print this node's device as JSON and end; needs no database; takes --eval", NULL},
+    {"cold", 0, 0, G_OPTION_ARG_FILENAME, &given.cold,
+     "Compile, load and run twice what FILE lists, from empty caches, print the times as JSON "
+     "and end; needs no database; takes --eval and the timeouts",
+     "FILE"},
+    {NULL, 0, 0, 0, NULL, NULL, NULL},
+};
+
+/* Into what is given. */
+static bool arguments_parse(int argc, char **argv, GError **error)
 {
-    const GOptionEntry entries[] = {
-        {"build", 0, 0, G_OPTION_ARG_INT, &a->build,
-         "Kernels compiled at once (default: the processors, beside GPUs without one for each and "
-         "one more); 0 builds nothing",
-         "N"},
-        {"eval", 0, 0, G_OPTION_ARG_STRING, &a->eval,
-         "Devices to measure on, as numbers or UUIDs: 0,1 (default: all, every GPU, or the first "
-         "device where there is none; local: the first; none: only build)",
-         "LIST"},
-        {"until-empty", 0, 0, G_OPTION_ARG_NONE, &a->until_empty,
-         "End when nothing is left to claim", NULL},
-        {"campaign", 0, 0, G_OPTION_ARG_INT64, &a->campaign, "Work on this campaign alone", "ID"},
-        {"label", 0, 0, G_OPTION_ARG_STRING_ARRAY, &a->labels,
-         "Also work on campaigns of that pool; may be repeated", "X"},
-        {"drain-at", 0, 0, G_OPTION_ARG_STRING, &a->drain_at,
-         "End then as SIGTERM does, in local time", "HH:MM[:SS]"},
-        {"drain", 0, 0, G_OPTION_ARG_STRING, &a->drain,
-         "Ask the workers that run on a node (skipjack status) to end so, and do nothing else",
-         "NODE"},
-        {"embedded", 0, 0, G_OPTION_ARG_NONE, &a->embedded,
-         "Use the embedded database where SKIPJACK_DB is not set", NULL},
-        {"batch", 0, 0, G_OPTION_ARG_INT, &a->batch, "Jobs a claim (default: 8)", "N"},
-        {"lease", 0, 0, G_OPTION_ARG_DOUBLE, &a->lease_seconds,
-         "A silent worker's jobs return after that (default: 60)", "SECONDS"},
-        {"compile-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &a->compile_timeout_seconds,
-         "A kernel's limit (default: 120)", "SECONDS"},
-        {"run-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &a->run_timeout_seconds,
-         "A config's limit, or that of --cold's runs, beside what the operations need (default: "
-         "60)",
-         "SECONDS"},
-        {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &a->sample_seconds,
-         "Time a config's repeats may take (default: 0.3)", "SECONDS"},
-        {"fault-limit", 0, 0, G_OPTION_ARG_INT, &a->fault_limit,
-         "Configs or jobs in a row, of several jobs, that break a device before it is out of "
-         "service (default: 5); 0: never",
-         "N"},
-        {"lock-clocks", 0, 0, G_OPTION_ARG_INT, &a->lock_mhz,
-         "Lock the GPUs' clocks at that until this worker ends, however it does, where their driver "
-         "allows it; most want root for it (default: the driver chooses)",
-         "MHZ"},
-        {"log", 0, 0, G_OPTION_ARG_STRING, &a->log,
-         "What it says on stderr: text, or json, an object a line (default: SKIPJACK_LOG; text on a "
-         "terminal, json elsewhere)",
-         "FORM"},
-        {"log-level", 0, 0, G_OPTION_ARG_STRING, &a->log_level,
-         "From which level on: debug, info, warning, error (default: SKIPJACK_LOG_LEVEL; info)",
-         "LEVEL"},
-        {"metrics", 0, 0, G_OPTION_ARG_STRING, &a->metrics,
-         "Serve /metrics (for Prometheus) and /health there; without an address on 127.0.0.1",
-         "[ADDRESS:]PORT"},
-        {"probe", 0, 0, G_OPTION_ARG_NONE, &a->probe,
-         "Print this node's device as JSON and end; needs no database; takes --eval", NULL},
-        {"cold", 0, 0, G_OPTION_ARG_FILENAME, &a->cold,
-         "Compile, load and run twice what FILE lists, from empty caches, print the times as JSON "
-         "and end; needs no database; takes --eval and the timeouts",
-         "FILE"},
-        {NULL, 0, 0, 0, NULL, NULL, NULL},
-    };
     g_autoptr(GOptionContext) context = g_option_context_new("- this node's agent");
     g_option_context_set_summary(context,
                                  "Claims jobs, compiles their kernels, measures them, stores what "
@@ -326,24 +338,14 @@ static int run(struct arguments *a)
 int command_worker(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    struct arguments a = {
-        .build = NO_INT,
-        .batch = NO_INT,
-        .lock_mhz = NO_INT,
-        .fault_limit = NO_INT,
-        .lease_seconds = NO_DOUBLE,
-        .compile_timeout_seconds = NO_DOUBLE,
-        .run_timeout_seconds = NO_DOUBLE,
-        .sample_seconds = NO_DOUBLE,
-    };
-    int status = arguments_parse(&a, argc, argv, &error) ? run(&a) : usage(error->message);
-    g_free(a.eval);
-    g_free(a.cold);
-    g_strfreev(a.labels);
-    g_free(a.drain);
-    g_free(a.drain_at);
-    g_free(a.log);
-    g_free(a.log_level);
-    g_free(a.metrics);
+    int status = arguments_parse(argc, argv, &error) ? run(&given) : usage(error->message);
+    g_free(given.eval);
+    g_free(given.cold);
+    g_strfreev(given.labels);
+    g_free(given.drain);
+    g_free(given.drain_at);
+    g_free(given.log);
+    g_free(given.log_level);
+    g_free(given.metrics);
     return status;
 }
