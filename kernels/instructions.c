@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/instructions_cuda.h"
@@ -279,9 +280,10 @@ bool instructions_each(GBytes *code, const char *entry, const struct target *tar
            each_amd(&bytes, target, seen, data);
 }
 
-static bool count_cuda(const struct span *code, GHashTable *counts)
+static bool count_cuda(const struct span *code, const struct target *target, GHashTable *counts)
 {
-    if (code->length % CUDA_INSTRUCTION_BYTES != 0)
+    if (atoi(target->arch + strlen("sm_")) < CUDA_ARCH_LEAST ||
+        code->length % CUDA_INSTRUCTION_BYTES != 0)
         return false;
     for (size_t at = 0; at < code->length; at += CUDA_INSTRUCTION_BYTES) {
         const char *name = cuda_instruction_name(code->start + at);
@@ -312,6 +314,6 @@ char *instructions_count(GBytes *code, const char *entry, const struct target *t
     if (target->vendor == VENDOR_CPU || !function_find(code, entry, &bytes))
         return NULL;
     counted = target->vendor == VENDOR_AMD ? each_amd(&bytes, target, count_amd_one, counts)
-                                           : count_cuda(&bytes, counts);
+                                           : count_cuda(&bytes, target, counts);
     return counted ? counts_text(counts) : NULL;
 }

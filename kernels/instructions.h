@@ -4,7 +4,8 @@
  * disassembled by LLVM's library, opened at run time: SKIPJACK_LLVM names it, joined by commas
  * (unset: the newest of LLVM_NAMES that is here). It is asked first whether it knows the target, since its
  * disassembler ends the process where it does not, and with what is older than gfx8. NVIDIA's instructions
- * have 16 bytes each since sm_70, the lowest bits of which name the family (instructions_cuda.c).
+ * have 16 bytes each since sm_70, the lowest bits of which name the family (instructions_cuda.c); earlier ones
+ * are not known.
  */
 #ifndef KERNELS_INSTRUCTIONS_H
 #define KERNELS_INSTRUCTIONS_H

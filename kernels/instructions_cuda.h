@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define CUDA_INSTRUCTION_BYTES 16
+#define CUDA_ARCH_LEAST        70 /* earlier ones have 8 bytes each, a fourth of them control words */
 
 /* What the instruction is called in the table, NULL for one that is not counted. */
 const char *cuda_instruction_name(const uint8_t bytes[CUDA_INSTRUCTION_BYTES]);

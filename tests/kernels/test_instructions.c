@@ -255,6 +255,27 @@ static void test_nvidias_instructions_are_told_by_their_families(void)
         expect_counts(cases[i].id, cases[i].text, cases[i].wanted);
 }
 
+/* Their instructions have 8 bytes: the code of a later one stands for theirs, which NVRTC no longer makes. */
+static void test_nvidias_before_sm_70_are_not_counted(void)
+{
+    static const struct {
+        const char *id;
+        bool is_known;
+    } cases[] = {{"sm_60_56_16g", false}, {"sm_61_28_11g", false}, {"sm_70_80_16g", true}};
+    GBytes *code = NULL;
+    g_free(counts_of("sm_80_108_40g", async_text, &code));
+    for (size_t i = 0; code && i < G_N_ELEMENTS(cases); i++) {
+        struct target target;
+        g_assert_true(target_parse(cases[i].id, &target, NULL));
+        g_autofree char *counts = instructions_count(code, "k", &target);
+        if (!!counts != cases[i].is_known)
+            g_test_message("%s: %s", cases[i].id, counts ? counts : "not counted");
+        g_assert_true(!!counts == cases[i].is_known);
+    }
+    if (code)
+        g_bytes_unref(code);
+}
+
 /* ---- damage ---- */
 
 /* No byte of an object is believed: it is counted or not, and nothing is read beyond it. */
@@ -296,6 +317,8 @@ int main(int argc, char **argv)
                     test_a_target_that_llvm_does_not_know_is_not_counted);
     g_test_add_func("/instructions/nvidias_instructions_are_told_by_their_families",
                     test_nvidias_instructions_are_told_by_their_families);
+    g_test_add_func("/instructions/nvidias_before_sm_70_are_not_counted",
+                    test_nvidias_before_sm_70_are_not_counted);
     g_test_add_func("/instructions/a_damaged_object_is_not_counted",
                     test_a_damaged_object_is_not_counted);
     return g_test_run();
