@@ -350,6 +350,31 @@ static void test_memory_that_is_taken_fails_few_jobs(void)
     assert_all_good(store, campaign);
 }
 
+/* Of 64 MiB half is somebody else's: of the one problem the device has hardly enough in all, the other one may
+ * be luckier some other time, and the third is as good as ever. */
+static void test_a_problem_too_large_for_what_is_left_fails_alone(void)
+{
+    static const char problems[] =
+        "64-320-384-1x1-64-320-384-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+        "64-256-320-1x1-64-256-320-1-0x0-1x1-1x1-0-NCHW-FP32-F\n" PROBLEM;
+    static const char *const second[] = {
+        "--eval", "1", "--fault-limit", "2", "--sample-seconds", "0.01", "--build", "1", NULL};
+    g_autoptr(GError) error = NULL;
+    struct progress progress = {0};
+    if (!use(&hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    say("shared");
+    int64_t campaign = live_campaign(program(), problems, request);
+    int status = live_wait(live_worker(program(), second), 60);
+    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    g_assert_cmpuint(count_events(store, "device out of service"), ==, 0);
+    g_assert_cmpuint(count_events(store, "eval child died"), ==, 3 * JOBS);
+    g_assert_true(store_progress(store, campaign, &progress, &error));
+    g_assert_cmpint(progress.done, ==, JOBS);
+    g_assert_cmpint(progress.failed, ==, 2 * JOBS);
+}
+
 int main(int argc, char **argv)
 {
     int failed;
@@ -372,6 +397,8 @@ int main(int argc, char **argv)
                     test_others_go_on_beside_a_sick_device);
     g_test_add_func("/gpu_faults/hip/memory_that_is_taken_fails_few_jobs",
                     test_memory_that_is_taken_fails_few_jobs);
+    g_test_add_func("/gpu_faults/hip/a_problem_too_large_for_what_is_left_fails_alone",
+                    test_a_problem_too_large_for_what_is_left_fails_alone);
     failed = g_test_run();
     temp_folder_free(folder);
     return failed;

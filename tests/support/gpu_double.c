@@ -7,7 +7,7 @@
  *
  * What goes wrong besides is said by words joined by commas, in GPU_DOUBLE or in the file that
  * GPU_DOUBLE_FILE names: "none" (no device), "memory" (nothing left), "crowded" (no more than a page at a time),
- * "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
+ * "shared" (half of it is somebody else's), "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
  * neither UUID nor PCI address), "instance" (its devices are parts of a card), "vanish" (the device is lost once
  * it was synchronised with). The following hold for every launch, or with "@N" for launches of a kernel
  * whose variant is N, or with "#N" on device N: "launch" (refused), "fault", "glitch" (a fault, but once), "hang", "gone" (the device
@@ -214,7 +214,8 @@ BOTH(hipMalloc, cuMemAlloc_v2, (void **address, size_t bytes))
 
     if (sticky)
         return sticky;
-    if (double_said("memory") || bytes > ROOM - used || (bytes > PAGE && double_said("crowded")))
+    size_t room = double_said("shared") ? ROOM / 2 : ROOM;
+    if (double_said("memory") || bytes > room - used || (bytes > PAGE && double_said("crowded")))
         return MEMORY;
     block = malloc(bytes + 16);
     *block = bytes;

@@ -238,7 +238,7 @@ static void test_copies(void)
     g_assert_true(bench.copies >= 2);
     invocation_clear(&invocation);
     workbench_close(&bench);
-    kernel.fake.info.memory_bytes = 20000; /* room for one set, and none to rotate in */
+    kernel.fake.info.memory_bytes = 150000; /* room for one set, and none to rotate in */
     prepare(&kernel, &bench, &invocation);
     g_assert_cmpint(bench.copies, ==, 1);
     g_assert_false(bench.cold_caches);
@@ -309,6 +309,40 @@ static void test_tensors_that_do_not_fit(void)
     g_assert_false(
         workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, &error));
     g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE);
+}
+
+static struct device_memory *alloc_nothing(struct device *device, int64_t bytes, GError **error)
+{
+    (void)device;
+    (void)bytes;
+    g_set_error_literal(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY, "nothing left");
+    return NULL;
+}
+
+/* What the driver leaves to nobody is no matter of who has the rest. */
+static void test_no_room(void)
+{
+    static const struct {
+        int eighths; /* of the memory that the tensors with their guards need */
+        enum device_error code;
+    } cases[] = {{9, DEVICE_ERROR_SIZE}, {8, DEVICE_ERROR_SIZE}, {6, DEVICE_ERROR_MEMORY}};
+    struct device_row row = fake_device_row;
+    struct kernel kernel;
+    int64_t needed = 0;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        needed += tensor_bytes(&kernel.tensors[t]) + 2 * GUARD_BYTES;
+    row.alloc = alloc_nothing;
+    kernel.fake.device.row = &row;
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        struct workbench bench;
+        kernel.fake.info.memory_bytes = needed * 8 / cases[i].eighths;
+        g_assert_false(
+            workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, &error));
+        g_assert_error(error, DEVICE_ERROR, (gint)cases[i].code);
+        g_assert_true(!strstr(error->message, "nothing left") == (cases[i].eighths > 8));
+    }
 }
 
 static void test_refused_launch(void)
@@ -383,6 +417,7 @@ int main(int argc, char **argv)
     g_test_add_func("/verify/zones_follow_a_workspaces_size", test_sizes);
     g_test_add_func("/guarded/each_copy_is_repaired", test_each_copy_is_repaired);
     g_test_add_func("/verify/tensors_that_do_not_fit_are_refused", test_tensors_that_do_not_fit);
+    g_test_add_func("/verify/memory_that_nobody_gets_is_a_matter_of_size", test_no_room);
     g_test_add_func("/verify/refused_launch_is_an_error", test_refused_launch);
     g_test_add_func("/verify/inputs_follow_from_the_seed", test_random);
     g_test_add_func("/verify/tolerance_follows_its_formula", test_tolerance);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "worker/agent/work_check.h"
+#include "worker/eval/eval_child.h"
 #include "worker/target_json.h"
 
 #define CONFIG_LIVES         2 /* a config whose child dies that often is the reason */
@@ -330,6 +331,19 @@ static void config_died(struct eval_job *job, int index, const struct child_deat
         config_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
 }
 
+/* Too little memory for this problem, and some for others, is no fault of the device. */
+static bool is_short(const struct child_death *death)
+{
+    return death->end == CHILD_EXITED && death->code == EVAL_CHILD_SHORT;
+}
+
+static enum failure barren_failure(const struct child_death *death)
+{
+    if (is_short(death))
+        return FAILURE_LAUNCH_ERROR;
+    return death->end == CHILD_TIMEOUT ? FAILURE_RUN_TIMEOUT : FAILURE_DEVICE_FAULT;
+}
+
 static void request_died(struct eval_job *job, const struct child_death *death)
 {
     struct evaluator *evaluator = job->evaluator;
@@ -347,9 +361,9 @@ static void request_died(struct eval_job *job, const struct child_death *death)
     if (index >= 0)
         config_died(job, index, death, full);
     else if (eval_job_pending_count(job) > 0 && !lacked_room(job->evaluator) &&
-             ++job->barren >= BARREN_DEATHS && !evaluator_failed(evaluator, -1, full))
-        eval_job_fail(job, death->end == CHILD_TIMEOUT ? FAILURE_RUN_TIMEOUT : FAILURE_DEVICE_FAULT,
-                      full);
+             ++job->barren >= BARREN_DEATHS &&
+             (is_short(death) || !evaluator_failed(evaluator, -1, full)))
+        eval_job_fail(job, barren_failure(death), full);
 }
 
 static void evaluator_died(Child *child, const struct child_death *death, void *data)

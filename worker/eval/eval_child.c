@@ -462,6 +462,15 @@ static void server_close(struct server *server)
     g_clear_error(&server->broken);
 }
 
+static int failed_status(const struct server *server, const GError *error)
+{
+    if (g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_FAULT))
+        return EVAL_CHILD_BROKEN;
+    bool is_short = g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY) && server->device &&
+                    eval_round_finds_memory(server->device);
+    return is_short ? EVAL_CHILD_SHORT : 1;
+}
+
 static int child_main(const char *device, bool tells)
 {
     struct server server = {
@@ -477,7 +486,7 @@ static int child_main(const char *device, bool tells)
         return 0;
     fprintf(stderr, "eval child: %s\n", error->message);
     /* A broken device is not asked to free anything. */
-    return g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_FAULT) ? EVAL_CHILD_BROKEN : 1;
+    return failed_status(&server, error);
 }
 
 int eval_child_main(const char *device)

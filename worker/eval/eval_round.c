@@ -8,6 +8,9 @@
  * operations are too few to show it. */
 #define LAUNCH_LEAST_MS 1e-4
 
+/* Where one part in this many of the device's memory is left, that is of use to most problems. */
+#define USEFUL_SHARE 8
+
 /* A round under way. */
 struct state {
     struct eval_round *round;
@@ -305,4 +308,15 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
     g_free(s.outcomes);
     workbench_close(&s.bench);
     return done;
+}
+
+bool eval_round_finds_memory(struct device *device)
+{
+    const struct device_info *info = device->row->info(device);
+    int64_t bytes = MIN(info->memory_bytes / USEFUL_SHARE, info->largest_bytes);
+    struct device_memory *memory = device->row->alloc(device, bytes, NULL);
+
+    if (memory)
+        device->row->memory_free(memory);
+    return memory != NULL;
 }

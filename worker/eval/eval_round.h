@@ -58,4 +58,7 @@ struct eval_end {
  */
 bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error);
 
+/* Whether rounds of smaller problems would find memory: a part of the device's is there to be had. */
+bool eval_round_finds_memory(struct device *device);
+
 #endif

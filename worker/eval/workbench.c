@@ -9,6 +9,7 @@
 #define COPIES_MAX        1024
 #define ROTATION_SHARE    8           /* of the device's memory: one part in this many */
 #define ROTATION_BYTES    (1ll << 30) /* and this much at most */
+#define DRIVER_SHARE      8 /* what a process' context and code take of it: at most this part */
 /* A few seconds of two cores; larger problems are compared in part. */
 #define REFERENCE_MACS    8e9
 #define REFERENCE_THREADS 16 /* and half of the processors at most: others compile meanwhile */
@@ -96,6 +97,38 @@ static bool alloc_guarded(struct workbench *bench, struct guarded *guarded, int6
     return false;
 }
 
+/* One set of tensors with their guards; *largest of them. INT64_MAX stands for all that is more. */
+static int64_t needed_bytes(const struct workbench *bench, int64_t *largest)
+{
+    int64_t all = 0;
+
+    *largest = 0;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        int64_t bytes = tensor_bytes(&bench->tensors[t]);
+        bytes = MIN(bytes, INT64_MAX - 2 * GUARD_BYTES) + 2 * GUARD_BYTES;
+        *largest = MAX(*largest, bytes);
+        if (__builtin_add_overflow(all, bytes, &all))
+            all = INT64_MAX;
+    }
+    return all;
+}
+
+/* Before anything is allocated, here or there. */
+static bool fits_device(const struct workbench *bench, GError **error)
+{
+    const struct device_info *info = bench->device->row->info(bench->device);
+    int64_t largest, all = needed_bytes(bench, &largest);
+
+    if (all <= info->memory_bytes && largest <= info->largest_bytes)
+        return true;
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE,
+                "the tensors with their guards have %" G_GINT64_FORMAT
+                " bytes, the largest %" G_GINT64_FORMAT "; the device has %" G_GINT64_FORMAT
+                ", %" G_GINT64_FORMAT " for one",
+                all, largest, info->memory_bytes, info->largest_bytes);
+    return false;
+}
+
 static bool alloc_tensors(struct workbench *bench, GError **error)
 {
     choose_copies(bench);
@@ -106,6 +139,26 @@ static bool alloc_tensors(struct workbench *bench, GError **error)
             return false;
     }
     return true;
+}
+
+/* Where a driver's own share is needed, too, no other process gets more than this one. */
+static bool find_room(struct workbench *bench, GError **error)
+{
+    int64_t memory = bench->device->row->info(bench->device)->memory_bytes, largest;
+    g_autoptr(GError) why = NULL;
+
+    if (alloc_tensors(bench, &why))
+        return true;
+    if (g_error_matches(why, DEVICE_ERROR, DEVICE_ERROR_MEMORY) &&
+        needed_bytes(bench, &largest) > memory - memory / DRIVER_SHARE) {
+        why->code = DEVICE_ERROR_SIZE;
+        g_prefix_error(&why,
+                       "the tensors need %" G_GINT64_FORMAT " of the device's %" G_GINT64_FORMAT
+                       " bytes: ",
+                       needed_bytes(bench, &largest), memory);
+    }
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
 }
 
 static bool write_input(struct workbench *bench, int role, GError **error)
@@ -179,28 +232,6 @@ static bool make_by_host(struct workbench *bench, uint64_t seed, struct referenc
     return make_host_side(bench, seed, cache, error) && write_inputs(bench, error);
 }
 
-/* Before anything is allocated, here or there. */
-static bool fits_device(const struct workbench *bench, GError **error)
-{
-    const struct device_info *info = bench->device->row->info(bench->device);
-    int64_t all = 0, largest = 0;
-
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        int64_t bytes = tensor_bytes(&bench->tensors[t]);
-        largest = MAX(largest, MIN(bytes, INT64_MAX - 2 * GUARD_BYTES) + 2 * GUARD_BYTES);
-        if (__builtin_add_overflow(all, bytes, &all))
-            all = INT64_MAX;
-    }
-    if (all <= info->memory_bytes && largest <= info->largest_bytes)
-        return true;
-    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE,
-                "the tensors have %" G_GINT64_FORMAT
-                " bytes, the largest with its guards %" G_GINT64_FORMAT
-                "; the device has %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " for one",
-                all, largest, info->memory_bytes, info->largest_bytes);
-    return false;
-}
-
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
                     const struct tensor *tensors, uint64_t seed,
                     const struct workbench_means *means, GError **error)
@@ -216,7 +247,7 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
         else
             tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
     }
-    if (reference_supports(p, error) && fits_device(bench, error) && alloc_tensors(bench, error) &&
+    if (reference_supports(p, error) && fits_device(bench, error) && find_room(bench, error) &&
         (make_by_device(bench, means, seed) ||
          make_by_host(bench, seed, means->references, error)) &&
         spread_inputs(bench, error))
