@@ -2,7 +2,9 @@
  * library. This program is its own guard. */
 #include "worker/device/gpu_clocks.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,6 +119,41 @@ static void test_a_refusal_is_told(void)
     }
 }
 
+/* What one that locks says on standard error. */
+static char *said_by_lock(const char *file)
+{
+    g_autoptr(GError) error = NULL;
+    struct gpu_clocks clocks;
+    char *text = NULL;
+    int before = dup(STDERR_FILENO),
+        to = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    fflush(stderr);
+    dup2(to, STDERR_FILENO);
+    g_assert_true(gpu_clocks_lock(&clocks, VENDOR_NVIDIA, &card, 1410, -1, &error));
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(to);
+    gpu_clocks_release(&clocks);
+    g_assert_true(g_file_get_contents(file, &text, NULL, NULL));
+    return text;
+}
+
+/* In a container the usual folder does not last; on a host it does, for who may look. */
+static void test_a_mark_that_would_be_lost_is_told(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    for (int i = 0; i < 2; i++) {
+        use_double(folder, "");
+        if (i == 1)
+            g_unsetenv("SKIPJACK_LOCKS");
+        bool lasts = gpu_place_lasts(NULL);
+        g_autofree char *said = said_by_lock(temp_folder_path(folder, "said"));
+        g_assert_cmpint(strstr(said, "SKIPJACK_LOCKS") == NULL, ==, lasts);
+        g_test_message("%s", lasts ? "lasts" : "is lost");
+    }
+}
+
 /* Its clocks are another worker's, too: CUDA, NVML or AMD's kernel driver say that it is one. */
 static void test_a_part_of_a_card_leaves_the_clocks_alone(void)
 {
@@ -154,6 +191,8 @@ int main(int argc, char **argv)
     g_test_add_func("/gpu_clocks/what_a_killed_guard_left_is_given_back",
                     test_what_a_killed_guard_left_is_given_back);
     g_test_add_func("/gpu_clocks/a_refusal_is_told", test_a_refusal_is_told);
+    g_test_add_func("/gpu_clocks/a_mark_that_would_be_lost_is_told",
+                    test_a_mark_that_would_be_lost_is_told);
     g_test_add_func("/gpu_clocks/a_part_of_a_card_leaves_the_clocks_alone",
                     test_a_part_of_a_card_leaves_the_clocks_alone);
     return g_test_run();

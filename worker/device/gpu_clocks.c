@@ -203,6 +203,15 @@ static bool start_guard(struct gpu_clocks *clocks, char *const *argv, int hold, 
     return false;
 }
 
+static void warn_of_loss(void)
+{
+    if (!gpu_place_lasts(NULL))
+        fprintf(stderr,
+                "if this container or service is killed as a whole, its GPU's clocks may stay "
+                "locked, and the next worker does not know: let SKIPJACK_LOCKS name a folder of "
+                "the host\n");
+}
+
 bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
                      const struct device_identity *identity, int mhz, int hold, GError **error)
 {
@@ -221,8 +230,10 @@ bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
         return false;
     hear(answers, text);
     close(answers);
-    if (strcmp(text, LOCKED) == 0)
+    if (strcmp(text, LOCKED) == 0) {
+        warn_of_loss();
         return true;
+    }
     close(clocks->leash); /* one that hangs gives back when it goes on */
     clocks->leash = -1;
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "%s",

@@ -17,14 +17,15 @@ struct gpu_clocks {
 
 /* Locks the compute units' clock at so many MHz. hold: -1 for none. DEVICE_ERROR_UNAVAILABLE: the driver
  * does not allow it, its library is not here, or the device is a part of a card (MIG, AMD's partitions),
- * whose parts have their clocks in common; everything is then as it was. */
+ * whose parts have their clocks in common; everything is then as it was. A line on standard error says where
+ * the mark of the lock would be lost (gpu_clocks_mend()). */
 bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
                      const struct device_identity *identity, int mhz, int hold, GError **error);
 /* Gives them back, and waits for that. */
 void gpu_clocks_release(struct gpu_clocks *clocks);
 /* Gives back what a guard of this user left locked that was killed itself, as the end of a whole container
- * does: each leaves a mark beside the GPU's lock until it is done. For whoever holds the GPU. True where
- * there was something. */
+ * does: each leaves a mark beside the GPU's lock until it is done. That folder must be the host's to outlive
+ * the container (gpu_place_lasts()). For whoever holds the GPU. True where there was something. */
 bool gpu_clocks_mend(enum vendor vendor, const struct device_identity *identity, GError **error);
 
 /* The guard's main: what gpu_clocks_lock() gives this program behind "child clocks". Returns the exit

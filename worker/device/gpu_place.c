@@ -16,6 +16,8 @@
 #define ATTEMPT_US  50000
 #define OPEN_TRIALS 10 /* of a file that others make and remove meanwhile */
 #define OPEN_US     1000
+#define HOST_ROOT   "/proc/1/root" /* of the first process that there is to see */
+#define HOST_PIDS   0xeffffffcu /* Linux's PROC_PID_INIT_INO: the file of the host's own processes */
 
 /* ---- one process at a time ---- */
 
@@ -32,12 +34,41 @@ static char *file_in(const char *folder, const struct device_identity *identity,
     return g_build_filename(folder, name, NULL);
 }
 
-char *gpu_place_file(const struct device_identity *identity, const char *ending)
+static char *folder_to_write(void)
 {
     const char *wish = g_getenv("SKIPJACK_LOCKS");
     const char *usual = access(LOCKS, W_OK) == 0 ? LOCKS : LOCKS_ELSE;
 
-    return file_in(wish && *wish ? wish : usual, identity, ending);
+    return g_canonicalize_filename(wish && *wish ? wish : usual, NULL);
+}
+
+char *gpu_place_file(const struct device_identity *identity, const char *ending)
+{
+    g_autofree char *folder = folder_to_write();
+
+    return file_in(folder, identity, ending);
+}
+
+/* Where the first process is a container's own, its folders are no more than ours; the host's may be hidden. */
+static bool sees_host(void)
+{
+    struct stat status;
+
+    return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == HOST_PIDS &&
+           stat(HOST_ROOT "/", &status) == 0;
+}
+
+bool gpu_place_lasts(const char *root)
+{
+    const char *wish = g_getenv("SKIPJACK_LOCKS");
+    g_autofree char *folder = folder_to_write();
+    g_autofree char *hosts = g_strconcat(root ? root : HOST_ROOT, folder, NULL);
+    struct stat here, there;
+
+    if (!root && !sees_host())
+        return wish && *wish;
+    return stat(folder, &here) == 0 && stat(hosts, &there) == 0 && here.st_dev == there.st_dev &&
+           here.st_ino == there.st_ino;
 }
 
 /* Such folders are open to all, so what lies there may be anybody's: it is only read, no link is followed,

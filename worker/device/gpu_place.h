@@ -23,6 +23,11 @@ int gpu_place_hold_in(const char *const *folders, const struct device_identity *
 /* A file of that GPU's in the first of these folders where this process may write. Free with g_free(). */
 char *gpu_place_file(const struct device_identity *identity, const char *ending);
 
+/* Whether such a file is still there when the whole container of this process is gone, or the service that has
+ * a /tmp of its own: whether that folder is the same one under the host's root. root NULL: Linux is asked; in a
+ * container, or where that root is hidden, the owner is believed who names a folder by SKIPJACK_LOCKS. */
+bool gpu_place_lasts(const char *root);
+
 /* Keeps the calling thread, and all that it starts, to the cores that are nearest to the GPU, of those
  * that it may run on. Where these are not known it stays where it is. Returns how many there are, 0 where
  * nothing was changed. */
