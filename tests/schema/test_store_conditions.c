@@ -118,6 +118,63 @@ static void test_a_job_keeps_what_its_device_did(void)
     farm_clear(&farm);
 }
 
+/* Claims the farm's job for its open round, which a hot device then measures. */
+static struct job *measure_hot(struct farm *farm, int number)
+{
+    g_autoptr(GError) error = NULL;
+    struct job *job = farm_claim_one(farm, 0, POOL_BUILD);
+    farm_built(farm, job, number);
+    job_free(job);
+    job = farm_claim_one(farm, 0, POOL_EVAL);
+    g_assert_true(store_conditions(farm->store, job, number, &warm, &error));
+    g_assert_no_error(error);
+    return job;
+}
+
+static void test_a_job_that_is_retried_forgets_its_device(void)
+{
+    const struct order order = {.jobs = 1, .configs_limit = 4};
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &order);
+    struct job *job = measure_hot(&farm, 0);
+    g_assert_true(store_fail_job(farm.store, job, FAILURE_DEVICE_FAULT, "words", &error));
+    job_free(job);
+    farm_change(&farm, "retry");
+    job = farm_claim_one(&farm, 1, POOL_BUILD);
+    farm_built(&farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&farm, 1, POOL_EVAL);
+    g_assert_true(store_conditions(farm.store, job, 0, &cool, &error));
+    g_assert_no_error(error);
+    g_autoptr(GPtrArray) rows = store_list_conditions(farm.store, farm.campaign, &error);
+    const struct conditions *seen = only_job(rows, job->id);
+    g_assert_cmpint(seen->samples, ==, cool.samples);
+    g_assert_cmpint(seen->temperature_c, ==, cool.temperature_c);
+    g_assert_cmphex(seen->throttle, ==, cool.throttle);
+    job_free(job);
+    farm_clear(&farm);
+}
+
+static void test_a_round_that_the_budget_ends_has_none(void)
+{
+    const struct order order = {.jobs = 1, .configs_limit = 4, .budget_seconds = 100};
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &order);
+    farm_work(&farm, 0, true, 10);
+    struct job *job = measure_hot(&farm, 1);
+    g_assert_true(store_release_job(farm.store, job, &error));
+    g_assert_true(store_extend_campaign(farm.store, farm.campaign, 5, &error));
+    g_assert_no_error(error);
+    g_assert_null(farm_claim_one(&farm, 0, POOL_EVAL));
+    farm_expect_job(&farm, "done", 0, FAILURE_NONE);
+    g_autoptr(GPtrArray) rows = store_list_conditions(farm.store, farm.campaign, &error);
+    g_assert_cmpuint(rows->len, ==, 0);
+    job_free(job);
+    farm_clear(&farm);
+}
+
 static void test_who_lost_the_job_adds_nothing(void)
 {
     const struct order order = {.jobs = 1, .configs_limit = 4};
@@ -173,6 +230,10 @@ int main(int argc, char **argv)
                     test_many_jobs_are_merged_in_little_time);
     g_test_add_func("/store_conditions/a_job_keeps_what_its_device_did",
                     test_a_job_keeps_what_its_device_did);
+    g_test_add_func("/store_conditions/a_job_that_is_retried_forgets_its_device",
+                    test_a_job_that_is_retried_forgets_its_device);
+    g_test_add_func("/store_conditions/a_round_that_the_budget_ends_has_none",
+                    test_a_round_that_the_budget_ends_has_none);
     g_test_add_func("/store_conditions/who_lost_the_job_adds_nothing",
                     test_who_lost_the_job_adds_nothing);
     g_test_add_func("/store_conditions/what_cannot_be_is_refused", test_what_cannot_be_is_refused);
