@@ -16,16 +16,6 @@ static void clear_row(gpointer data)
 
 /* ---- rows ---- */
 
-static struct report_row *find_row(const GArray *rows, const struct problem *problem)
-{
-    for (guint i = 0; i < rows->len; i++) {
-        struct report_row *row = &g_array_index(rows, struct report_row, i);
-        if (problem_equal(&row->problem, problem))
-            return row;
-    }
-    return NULL;
-}
-
 static struct report_row empty_row(const struct problem *problem, int multiplicity)
 {
     return (struct report_row){
@@ -54,18 +44,50 @@ static double gflops(const struct problem *problem, double time_ms)
     return 2 * problem_macs(problem) / (time_ms * 1e6);
 }
 
-/* A row a problem, from the jobs: a problem whose jobs all failed has one too. */
-static GArray *empty_rows(const GPtrArray *jobs)
+/* What there is of one problem: struct job_row *, and struct result *. */
+struct candidates {
+    GPtrArray *jobs, *results;
+};
+
+static void candidates_free(gpointer data)
 {
-    GArray *rows = new_rows();
+    struct candidates *of = data;
+    g_ptr_array_unref(of->jobs);
+    g_ptr_array_unref(of->results);
+    g_free(of);
+}
+
+static guint hash_problem(gconstpointer problem)
+{
+    return problem_hash(problem);
+}
+
+static gboolean equal_problems(gconstpointer a, gconstpointer b)
+{
+    return problem_equal(a, b);
+}
+
+/* struct candidates * by problem, from the jobs: a problem whose jobs all failed has some too. */
+static GHashTable *candidates_by_problem(const GPtrArray *jobs, const GPtrArray *results)
+{
+    GHashTable *all = g_hash_table_new_full(hash_problem, equal_problems, NULL, candidates_free);
     for (guint i = 0; i < jobs->len; i++) {
-        const struct job_row *job = g_ptr_array_index(jobs, i);
-        if (find_row(rows, &job->problem))
-            continue;
-        struct report_row row = empty_row(&job->problem, job->multiplicity);
-        g_array_append_val(rows, row);
+        struct job_row *job = g_ptr_array_index(jobs, i);
+        struct candidates *of = g_hash_table_lookup(all, &job->problem);
+        if (!of) {
+            of = g_new0(struct candidates, 1);
+            *of = (struct candidates){g_ptr_array_new(), g_ptr_array_new()};
+            g_hash_table_insert(all, &job->problem, of);
+        }
+        g_ptr_array_add(of->jobs, job);
     }
-    return rows;
+    for (guint i = 0; i < results->len; i++) {
+        struct result *result = g_ptr_array_index(results, i);
+        struct candidates *of = g_hash_table_lookup(all, &result->problem);
+        g_assert(of); /* a result belongs to a job of its campaign */
+        g_ptr_array_add(of->results, result);
+    }
+    return all;
 }
 
 static void take_winner(struct report_row *row, const struct result *result)
@@ -85,38 +107,29 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->job = result->job;
 }
 
-/* The default config of a solver for a problem, as it was measured; NULL when it was not. */
-static const struct result *default_result(const GPtrArray *results, const struct problem *problem,
-                                           const char *solver)
+/* Of a solver's default config, as it was measured for the problem whose results these are; NAN when
+ * it was not. */
+static double default_time(const GPtrArray *results, const char *solver)
 {
     for (guint i = 0; i < results->len; i++) {
         const struct result *result = g_ptr_array_index(results, i);
-        if (result->kept.is_default && strcmp(result->solver, solver) == 0 &&
-            problem_equal(&result->problem, problem))
-            return result;
+        if (result->kept.is_default && strcmp(result->solver, solver) == 0)
+            return result->kept.outcome.median_ms;
     }
-    return NULL;
+    return NAN;
 }
 
-static double default_time(const GPtrArray *results, const struct problem *problem,
-                           const char *solver)
-{
-    const struct result *result = default_result(results, problem, solver);
-    return result ? result->kept.outcome.median_ms : NAN;
-}
-
-static bool has_job(const GPtrArray *jobs, const struct problem *problem, const char *solver)
+static bool has_job(const GPtrArray *jobs, const char *solver)
 {
     for (guint i = 0; i < jobs->len; i++) {
-        const struct job_row *job = g_ptr_array_index(jobs, i);
-        if (strcmp(job->solver, solver) == 0 && problem_equal(&job->problem, problem))
+        if (strcmp(((const struct job_row *)g_ptr_array_index(jobs, i))->solver, solver) == 0)
             return true;
     }
     return false;
 }
 
-/* What one would run without tuning; estimates come from this program's solver table. NULL when it
- * carries none of the problem's solvers. */
+/* What one would run without tuning of a problem that has these jobs; estimates come from this
+ * program's solver table. NULL when it carries none of the problem's solvers. */
 static const char *untuned_choice(const GPtrArray *jobs, const struct problem *problem,
                                   const struct context *context)
 {
@@ -125,8 +138,7 @@ static const char *untuned_choice(const GPtrArray *jobs, const struct problem *p
     for (int i = 0; i < solver_table_count; i++) {
         const struct solver *solver = solver_table[i];
         const char *reason = NULL;
-        if (!has_job(jobs, problem, solver->name) ||
-            !solver_applicable(solver, problem, context, &reason) ||
+        if (!has_job(jobs, solver->name) || !solver_applicable(solver, problem, context, &reason) ||
             solver->estimate(problem, context) <= best)
             continue;
         best = solver->estimate(problem, context);
@@ -147,26 +159,35 @@ static int compare_rows(gconstpointer a, gconstpointer b)
     return x > y ? -1 : x < y ? 1 : problem_compare(&left->problem, &right->problem);
 }
 
+/* context NULL: of a target that this program does not know. */
+static struct report_row make_row(const struct candidates *of, const struct context *context)
+{
+    const struct job_row *first = g_ptr_array_index(of->jobs, 0);
+    struct report_row row = empty_row(&first->problem, first->multiplicity);
+    for (guint i = 0; i < of->results->len; i++)
+        take_winner(&row, g_ptr_array_index(of->results, i));
+    row.naive_ms = default_time(of->results, PLAN_NAIVE_SOLVER);
+    row.default_ms = default_time(of->results, row.solver);
+    row.untuned_solver = context ? untuned_choice(of->jobs, &row.problem, context) : NULL;
+    if (row.untuned_solver)
+        row.untuned_ms = default_time(of->results, row.untuned_solver);
+    return row;
+}
+
 GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char *target_id)
 {
-    GArray *rows = empty_rows(jobs);
-    for (guint i = 0; i < results->len; i++) {
-        const struct result *result = g_ptr_array_index(results, i);
-        struct report_row *row = find_row(rows, &result->problem);
-        g_assert(row); /* a result belongs to a job of its campaign */
-        take_winner(row, result);
-    }
+    g_autoptr(GHashTable) problems = candidates_by_problem(jobs, results);
     struct target target = {0};
     struct context context;
     bool known = target_parse(target_id, &target, NULL);
+    GArray *rows = new_rows();
+    GHashTableIter each;
+    gpointer of;
     context_init(&context, &target);
-    for (guint i = 0; i < rows->len; i++) {
-        struct report_row *row = &g_array_index(rows, struct report_row, i);
-        row->naive_ms = default_time(results, &row->problem, PLAN_NAIVE_SOLVER);
-        row->default_ms = default_time(results, &row->problem, row->solver);
-        const char *choice = known ? untuned_choice(jobs, &row->problem, &context) : NULL;
-        row->untuned_solver = choice;
-        row->untuned_ms = choice ? default_time(results, &row->problem, choice) : NAN;
+    g_hash_table_iter_init(&each, problems);
+    while (g_hash_table_iter_next(&each, NULL, &of)) {
+        struct report_row row = make_row(of, known ? &context : NULL);
+        g_array_append_val(rows, row);
     }
     g_array_sort(rows, compare_rows);
     return rows;

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #define TUNED_SOLVER "ConvCpuDirect"
 
@@ -350,6 +351,42 @@ static void without_the_naive_solver_the_other_two_are_compared(void)
     g_assert_cmpfloat(totals.naive_ms, ==, 18);
 }
 
+/* Looking through all jobs for each problem would take minutes of it. */
+static void a_large_campaign_takes_no_longer_a_problem(void)
+{
+    enum { PROBLEMS = 20000, SOLVERS = 10, CPU_SECONDS = 10 };
+    g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) results = g_ptr_array_new_with_free_func(g_free);
+    char naive[] = PLAN_NAIVE_SOLVER, tuned[] = TUNED_SOLVER;
+    for (int i = 0; i < PROBLEMS * SOLVERS; i++) {
+        struct job_row *job = g_new0(struct job_row, 1);
+        struct result *result = g_new0(struct result, 1);
+        problem_init(&job->problem);
+        job->problem.n = 1;
+        job->problem.c = job->problem.k = 1 + i % PROBLEMS;
+        job->problem.in[AXIS_H] = job->problem.in[AXIS_W] = 16;
+        problem_set_output(&job->problem);
+        job->multiplicity = 1;
+        job->id = result->job = 1 + i;
+        job->solver = result->solver = i < PROBLEMS ? naive : tuned;
+        result->problem = job->problem;
+        result->kept.is_default = true;
+        result->kept.outcome.median_ms = PROBLEMS * SOLVERS - i;
+        g_ptr_array_add(jobs, job);
+        g_ptr_array_add(results, result);
+    }
+    clock_t start = clock();
+    g_autoptr(GArray) rows = report_rows(jobs, results, "cpu-znver4_2");
+    g_assert_cmpfloat((double)(clock() - start) / CLOCKS_PER_SEC, <, CPU_SECONDS);
+    g_assert_cmpuint(rows->len, ==, PROBLEMS);
+    for (int i = 0; i < PROBLEMS; i++) {
+        const struct report_row *row = &g_array_index(rows, struct report_row, i);
+        g_assert_cmpint(row->problem.c, ==, 1 + i);
+        g_assert_cmpint(row->job, ==, PROBLEMS * (SOLVERS - 1) + 1 + i);
+        g_assert_cmpfloat(row->naive_ms, ==, PROBLEMS * SOLVERS - i);
+    }
+}
+
 static void a_problem_whose_jobs_failed_has_no_winner_and_is_named(struct fixture *f,
                                                                    gconstpointer data)
 {
@@ -443,6 +480,8 @@ int main(int argc, char **argv)
                     a_job_of_another_revision_is_named_as_stale);
     g_test_add_func("/report/without_the_naive_solver_the_other_two_are_compared",
                     without_the_naive_solver_the_other_two_are_compared);
+    g_test_add_func("/report/a_large_campaign_takes_no_longer_a_problem",
+                    a_large_campaign_takes_no_longer_a_problem);
     ADD("/report/a_problem_whose_jobs_failed_has_no_winner_and_is_named",
         a_problem_whose_jobs_failed_has_no_winner_and_is_named);
     ADD("/report/no_line_is_wider_than_a_table", no_line_is_wider_than_a_table);
