@@ -119,6 +119,18 @@ static void test_a_refusal_is_told(void)
     }
 }
 
+static void test_a_clock_above_its_lock_is_not_locked(void)
+{
+    static const struct {
+        int locked_mhz, sm_mhz, recorded;
+    } cases[] = {{1410, 1410, 1410}, {1410, 1425, 1410}, {1410, 1200, 1410}, {1410, 1980, 0},
+                 {1410, 0, 1410},    {0, 1980, 0},       {210, 225, 0},      {1980, 1980, 1980}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct conditions sample = {.sm_mhz_min = cases[i].sm_mhz, .sm_mhz_max = cases[i].sm_mhz};
+        g_assert_cmpint(gpu_clocks_seen(cases[i].locked_mhz, &sample), ==, cases[i].recorded);
+    }
+}
+
 /* What one that locks says on standard error. */
 static char *said_by_lock(const char *file)
 {
@@ -191,6 +203,8 @@ int main(int argc, char **argv)
     g_test_add_func("/gpu_clocks/what_a_killed_guard_left_is_given_back",
                     test_what_a_killed_guard_left_is_given_back);
     g_test_add_func("/gpu_clocks/a_refusal_is_told", test_a_refusal_is_told);
+    g_test_add_func("/gpu_clocks/a_clock_above_its_lock_is_not_locked",
+                    test_a_clock_above_its_lock_is_not_locked);
     g_test_add_func("/gpu_clocks/a_mark_that_would_be_lost_is_told",
                     test_a_mark_that_would_be_lost_is_told);
     g_test_add_func("/gpu_clocks/a_part_of_a_card_leaves_the_clocks_alone",

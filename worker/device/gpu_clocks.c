@@ -17,11 +17,12 @@
 #include "worker/device/gpu_place.h"
 #include "worker/protocol.h"
 
-#define ANSWER_MS  20000 /* for the driver */
-#define ANSWER_MAX 500
-#define LOCKED     "locked"
-#define MARK       "clocks"
-#define HELD       3 /* the hold's descriptor in the guard */
+#define ANSWER_MS    20000 /* for the driver */
+#define ANSWER_MAX   500
+#define LOCKED       "locked"
+#define MARK         "clocks"
+#define STEP_PERCENT 5 /* clocks go in steps, of 15 MHz or more, and swing about them */
+#define HELD         3 /* the hold's descriptor in the guard */
 
 extern char **environ;
 
@@ -248,6 +249,14 @@ void gpu_clocks_release(struct gpu_clocks *clocks)
     close(clocks->leash);
     clocks->leash = -1;
     waitpid((pid_t)clocks->guard, NULL, 0);
+}
+
+/* Heat and power pull a locked clock down, nothing raises it. */
+int gpu_clocks_seen(int locked_mhz, const struct conditions *sample)
+{
+    int most = locked_mhz + locked_mhz * STEP_PERCENT / 100;
+
+    return sample->sm_mhz_max > most ? 0 : locked_mhz;
 }
 
 /* Anybody may write to that folder: a mark of another user moves nothing here. */

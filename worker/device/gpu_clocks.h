@@ -8,6 +8,7 @@
 #ifndef WORKER_GPU_CLOCKS_H
 #define WORKER_GPU_CLOCKS_H
 
+#include "schema/conditions.h"
 #include "worker/device/device.h"
 
 struct gpu_clocks {
@@ -23,6 +24,9 @@ bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
                      const struct device_identity *identity, int mhz, int hold, GError **error);
 /* Gives them back, and waits for that. */
 void gpu_clocks_release(struct gpu_clocks *clocks);
+/* What a sample is to be recorded with: 0, as where the driver chooses, once the clock is above what it was
+ * locked at, since somebody else gave it back or locked another one. */
+int gpu_clocks_seen(int locked_mhz, const struct conditions *sample);
 /* Gives back what a guard of this user left locked that was killed itself, as the end of a whole container
  * does: each leaves a mark beside the GPU's lock until it is done. That folder must be the host's to outlive
  * the container (gpu_place_lasts()). For whoever holds the GPU. True where there was something. */

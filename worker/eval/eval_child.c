@@ -204,7 +204,7 @@ static json_t *conditions_now(struct server *server, const struct evaluation *ev
         gpu_monitor_sample(server->monitor, &sample);
     else
         gpu_monitor_untold(&sample);
-    sample.locked_mhz = server->locked_mhz;
+    sample.locked_mhz = gpu_clocks_seen(server->locked_mhz, &sample);
     g_strlcpy(sample.device, *identity->uuid ? identity->uuid : identity->address,
               sizeof(sample.device));
     return conditions_to_json(&sample);
