@@ -162,10 +162,12 @@ static int least_splits(const struct problem *p)
     return splits;
 }
 
+/* In the workspace as a solution lays it out. */
 static bool parts_fit(const struct problem *p, const struct context *context, int splits)
 {
     return matrix_product_of(p).layers * splits <= GRID_MOST &&
-           split_bytes(p, splits) + (double)transform_bytes(p) <= (double)context->workspace_limit;
+           workspace_align((uint64_t)split_bytes(p, splits)) + transform_bytes(p) <=
+               context->workspace_limit;
 }
 
 bool matrix_splits_suit(const struct problem *p, const struct context *context,

@@ -31,6 +31,8 @@ static const char *const keys[] = {
     "64-28-28-3x3-64-28-28-1-1x1-1x1-1x1-1-NCHW-FP32-F",
     "64-28-28-3x3-64-28-28-1-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu",
 };
+/* Behind those of the fingerprints: parts of a sum that end at no aligned place. */
+static const char unaligned_key[] = "63-26-47-3x3-69-26-47-26-1x1-1x1-1x1-0-NCHW-FP16-F";
 static const char *const target_ids[] = {"cpu-skylake-avx512_2", "cpu-znver3_16", "gfx90a68",
                                          "sm_90_132_80g"};
 /* Beside them for solvers whose kernels have instructions of some GPUs alone. */
@@ -51,6 +53,7 @@ static void add_problem(const struct problem *forward, int direction)
 static void make_problems(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(5);
+    struct problem unaligned;
 
     problems = g_ptr_array_new_with_free_func(g_free);
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
@@ -64,6 +67,8 @@ static void make_problems(void)
             add_problem(&p, direction);
     }
     key_problem_count = problems->len;
+    g_assert_true(problem_key_parse(unaligned_key, &unaligned, NULL));
+    add_problem(&unaligned, DIRECTION_F);
     for (int i = 0; i < RANDOM_PROBLEMS; i++) {
         struct problem p;
         conv_random_problem(random, &p);
@@ -210,6 +215,18 @@ static void every_valid_config_makes_a_sound_solution(void)
     for_all_applicable(look_at_configs);
 }
 
+/* What is served with some bytes less than these is served with these: parts are aligned. */
+static void refuses_no_more_under_a_higher_limit(const struct solver *solver,
+                                                 const struct problem *p,
+                                                 const struct context *context)
+{
+    struct context lower = *context;
+
+    lower.workspace_limit -= MIN(lower.workspace_limit, 2 * WORKSPACE_ALIGNMENT);
+    if (solver_applicable(solver, p, &lower, NULL))
+        g_assert_true(solver_applicable(solver, p, context, NULL));
+}
+
 static void look_at_limits(const struct solver *solver, const struct problem *p,
                            const struct context *context)
 {
@@ -230,6 +247,7 @@ static void look_at_limits(const struct solver *solver, const struct problem *p,
         limited.workspace_limit = workspace_bytes - 1;
         g_assert_true(solver_applicable(solver, p, &limited, &reason) ==
                       (solver_workspace_bytes(solver, p, &limited) < workspace_bytes));
+        refuses_no_more_under_a_higher_limit(solver, p, &limited);
     }
     g_assert_false(solver_solve(solver, p, context, &wrong, &solution, &error));
     g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_CONFIG);
