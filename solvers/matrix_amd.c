@@ -1,5 +1,6 @@
 #include "solvers/matrix_amd.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
@@ -20,6 +21,8 @@
 #define GRID_MOST         65535 /* what a grid's second and third axis have on every GPU */
 /* Work-items along the first axis are 32 bits: the shortest block has 16 of them a row. */
 #define ROWS_MOST         0x0ff00000
+/* A position's channels of all groups are reckoned in int. */
+#define CHANNELS_MOST     (INT32_MAX - (1 << 20))
 #define WAVES_MOST        8
 #define LOADS_MOST        8 /* chunks that an item has under way of one operand */
 /* Vector registers of a lane beside its sums, fragments and loads: MFMA's, and WMMA's, where the compiler has more
@@ -243,6 +246,10 @@ bool matrix_amd_serves(const struct problem *p, const char **reason)
         !conv_counts_fit_32_bits(p, reason))
         return false;
     const struct matrix_amd_product product = matrix_amd_product_of(p);
+    double channels = fmax((double)matrix_amd_group_c(p), (double)matrix_amd_group_k(p));
+    *reason = "needs fewer than 2^31 channels";
+    if (channels * (double)p->groups > CHANNELS_MOST)
+        return false;
     *reason =
         "needs fewer positions, groups, channels and filter positions: a grid's axes are short";
     return product.layers <= GRID_MOST && product.columns <= (double)BLOCK_LEAST * GRID_MOST &&

@@ -12,6 +12,8 @@
 #define CHANNELS_LEAST    4
 #define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
 #define BLOCKS_MOST       0x1p24
+/* Places that kernels reckon in int, with room for a block past the last one. */
+#define PLACES_MOST       (INT32_MAX - (1 << 20))
 /* Sums of so many terms keep within half of what their last places may be off: matrix units cut what they add,
  * so that errors all go one way. */
 #define TERMS_MOST        32768
@@ -165,9 +167,11 @@ static int least_splits(const struct problem *p)
 /* In the workspace as a solution lays it out. */
 static bool parts_fit(const struct problem *p, const struct context *context, int splits)
 {
-    return matrix_product_of(p).layers * splits <= GRID_MOST &&
-           workspace_align((uint64_t)split_bytes(p, splits)) + transform_bytes(p) <=
-               context->workspace_limit;
+    if (matrix_product_of(p).layers * splits > GRID_MOST ||
+        (splits > 1 && result_elements(p) > MATRIX_SUM_MOST))
+        return false;
+    return workspace_align((uint64_t)split_bytes(p, splits)) + transform_bytes(p) <=
+           context->workspace_limit;
 }
 
 bool matrix_splits_suit(const struct problem *p, const struct context *context,
@@ -272,6 +276,31 @@ static bool groups_are_served(const struct problem *p, const char **reason)
            (p->c / p->groups >= CHANNELS_LEAST && p->k / p->groups >= CHANNELS_LEAST);
 }
 
+static double span(const struct problem *p, enum axis axis)
+{
+    return ((double)p->fil[axis] - 1) * (double)p->dilation[axis] + 1;
+}
+
+/* Positions of the tensor that the filter moves over, with what begins before it and ends behind it: a place there
+ * is one number, to which a filter position's is added. */
+static double places_of(const struct problem *p)
+{
+    const int64_t *size = p->direction == DIRECTION_B ? p->out : p->in;
+    double h = (double)p->pad[AXIS_H] + span(p, AXIS_H) + 1;
+    double w = (double)p->pad[AXIS_W] + span(p, AXIS_W) + 1;
+
+    return ((double)p->n * (double)size[AXIS_H] + h) * (double)size[AXIS_W] + w;
+}
+
+/* Also a position's channels, of all groups, and a filter's elements, whatever the direction. */
+static bool places_fit_32_bits(const struct problem *p, const char **reason)
+{
+    double c = (double)c_of(p), channels = fmax(c, (double)k_of(p)) * (double)p->groups;
+
+    *reason = "needs tensors of fewer than 2^31 positions, channels and elements of a filter";
+    return places_of(p) <= PLACES_MOST && channels <= PLACES_MOST && c * taps_of(p) <= PLACES_MOST;
+}
+
 static bool sizes_are_served(const struct problem *p, const struct context *context,
                              const char **reason)
 {
@@ -291,7 +320,7 @@ bool matrix_serves(const struct problem *p, const struct context *context, const
 {
     return conv_is_plain(p, reason) && tensors_are_served(p, reason) &&
            groups_are_served(p, reason) && conv_counts_fit_32_bits(p, reason) &&
-           sizes_are_served(p, context, reason);
+           places_fit_32_bits(p, reason) && sizes_are_served(p, context, reason);
 }
 
 /* ---- the launches ---- */

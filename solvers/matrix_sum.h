@@ -7,8 +7,12 @@
 
 #include "solvers/solution.h"
 
-/* `count` elements of the result, with channels that are filled up counted in, a multiple of 4. Sets the
- * solution's workspace to that of the parts. */
+/* Elements at the most: a workgroup has 64 of them where items share parts, and CUDA takes 2^31 - 1 workgroups; half
+ * of what that comes to. */
+#define MATRIX_SUM_MOST 0x1p36
+
+/* `count` elements of the result, with channels that are filled up counted in, a multiple of 4, at most
+ * MATRIX_SUM_MOST. Sets the solution's workspace to that of the parts. */
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution);
 
 #endif

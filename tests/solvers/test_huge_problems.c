@@ -13,11 +13,19 @@
 #include "tests/support/conv_kinds.h"
 #include "tests/support/test_effort.h"
 
-static const char *const target_ids[] = {"cpu-skylake-avx512_2", "gfx90a68", "sm_90_132_80g"};
+/* Those behind the third are for solvers whose kernels have instructions of some GPUs alone. */
+static const char *const target_ids[] = {"cpu-skylake-avx512_2", "gfx90a68",      "sm_90_132_80g",
+                                         "gfx1100_48",           "sm_80_108_80g", "gfx94268"};
+#define COMMON  3
 #define TARGETS G_N_ELEMENTS(target_ids)
 
 static struct target targets[TARGETS];
 static struct context contexts[TARGETS];
+
+static gsize target_count(const struct solver *solver)
+{
+    return solver->native ? TARGETS : COMMON;
+}
 
 /* ---- who is asked what, said where an assertion in a solver ends the program ---- */
 
@@ -213,7 +221,7 @@ static int for_all_huge(int count, void (*grow)(struct problem *p, int i, GRand 
     int served = 0;
 
     for (int s = 0; s < solver_table_count; s++) {
-        for (gsize t = 0; t < TARGETS; t++) {
+        for (gsize t = 0; t < target_count(solver_table[s]); t++) {
             for (int i = 0; i < count; i++) {
                 struct problem p;
                 if (!draw_small(solver_table[s], &contexts[t], random, &p))
@@ -346,13 +354,14 @@ static void many_channels_are_refused_or_fit(void)
     };
 
     for (int s = 0; s < solver_table_count; s++) {
-        for (gsize i = 0; i < G_N_ELEMENTS(keys) * TARGETS * DIRECTION_COUNT; i++) {
-            const struct context *context = &contexts[i % TARGETS];
+        gsize count = target_count(solver_table[s]);
+        for (gsize i = 0; i < G_N_ELEMENTS(keys) * count * DIRECTION_COUNT; i++) {
+            const struct context *context = &contexts[i % count];
             struct perf_config config;
             struct space_walk walk;
             struct problem p;
-            g_assert_true(problem_key_parse(keys[i / TARGETS % G_N_ELEMENTS(keys)], &p, NULL));
-            p.direction = (enum direction)(i / TARGETS / G_N_ELEMENTS(keys));
+            g_assert_true(problem_key_parse(keys[i / count % G_N_ELEMENTS(keys)], &p, NULL));
+            p.direction = (enum direction)(i / count / G_N_ELEMENTS(keys));
             ask(solver_table[s], &p, context);
             if (!solver_applicable(solver_table[s], &p, context, NULL) || !solver_table[s]->space)
                 continue;
@@ -361,6 +370,52 @@ static void many_channels_are_refused_or_fit(void)
                 check_config(solver_table[s], &p, context, &config);
         }
     }
+}
+
+/* Of each two rows the first is past what kernels of matrix units reckon in int, or than a grid of CUDA has
+ * workgroups for, and the second is not. */
+static void places_in_kernels_stay_below_32_bits(void)
+{
+#define F16 "-0-NHWC-NHWC-NHWC-FP16-"
+    static const struct {
+        const char *key;
+        bool by_amd, served;
+    } rows[] = {
+        {"8-65536-40000-1x1-8-16384-10000-1-0x0-4x4-1x1" F16 "F", false, false},
+        {"8-65536-30000-1x1-8-16384-7500-1-0x0-4x4-1x1" F16 "F", false, true},
+        {"8-2048-1250-1x1-8-65536-40000-1-0x0-32x32-1x1" F16 "W", false, false},
+        {"8-2048-938-1x1-8-65536-30000-1-0x0-32x32-1x1" F16 "W", false, true},
+        {"8-256-256-1x1-8-32-32-40000-112x112-1x1-1x1" F16 "B", false, false},
+        {"8-256-256-1x1-8-32-32-30000-112x112-1x1-1x1" F16 "B", false, true},
+        {"8-1-1-64x64-1048576-64-64-1-0x0-1x1-1x1" F16 "B", false, false},
+        {"8-1-1-64x64-262144-64-64-1-0x0-1x1-1x1" F16 "B", false, true},
+        {"2147450880-1-1-1x1-524280-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, false},
+        {"2143256640-1-1-1x1-524280-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
+        {"524280-1-1-1x1-2147450880-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, false},
+        {"524280-1-1-1x1-2143256640-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
+        {"524288-45-1-3x3-524288-227-3-397-0x1-5x3-3x1" F16 "B", false, false},
+        {"524288-45-1-3x3-524288-227-3-187-0x1-5x3-3x1" F16 "B", false, true},
+    };
+    static const struct {
+        const char *name;
+        int target;
+    } askers[] = {{"ConvMatrix", 4}, {"ConvMatrix", 2}, {"ConvWgmma", 2},
+                  {"ConvMfma", 1},   {"ConvMfma", 5},   {"ConvWmma", 3}};
+    uint64_t state = 0;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows) * G_N_ELEMENTS(askers); i++) {
+        gsize a = i % G_N_ELEMENTS(askers), r = i / G_N_ELEMENTS(askers);
+        const struct context *context = &contexts[askers[a].target];
+        g_autoptr(GError) error = NULL;
+        struct problem p;
+        if (!problem_key_parse(rows[r].key, &p, &error) || !problem_validate(&p, &error))
+            g_error("%s: %s", rows[r].key, error->message);
+        if (context->target->vendor == VENDOR_AMD && !rows[r].by_amd)
+            continue;
+        expect(check_problem(solver_find(askers[a].name), &p, context, &state) == rows[r].served,
+               rows[r].served ? "it does not serve this" : "it serves this");
+    }
+#undef F16
 }
 
 /* Two to four dimensions, whose product is past 2^31 or 2^32, on the edge or far beyond. */
@@ -421,7 +476,7 @@ static void workspaces_grow_with_their_problems(void)
 
     for (int s = 0; s < solver_table_count; s++) {
         for (int i = 0; i < test_effort(3000) && solver_table[s]->workspace_bytes; i++) {
-            const struct context *context = &contexts[(gsize)i % TARGETS];
+            const struct context *context = &contexts[(gsize)i % target_count(solver_table[s])];
             int dimension = dimensions[i / 3 % 3], bits = g_rand_int_range(random, 10, 28);
             struct problem p;
             if (!draw_small(solver_table[s], context, random, &p))
@@ -451,6 +506,8 @@ int main(int argc, char **argv)
                     many_groups_leave_their_sums_whole);
     g_test_add_func("/huge_problems/many_channels_are_refused_or_fit",
                     many_channels_are_refused_or_fit);
+    g_test_add_func("/huge_problems/places_in_kernels_stay_below_32_bits",
+                    places_in_kernels_stay_below_32_bits);
     g_test_add_func("/huge_problems/products_are_refused_or_fit", products_may_be_huge);
     g_test_add_func("/huge_problems/workspaces_grow_with_their_problems",
                     workspaces_grow_with_their_problems);
