@@ -15,7 +15,6 @@ enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 
 #define ELEMENTS_A_LOAD  8 /* 16 bytes */
 #define WARP_ITEMS       32
-#define CHANNELS_A_LOAD  8 /* of 16 bytes */
 /* Registers of an item beside its sums, and a unit's. */
 #define REGISTERS_BESIDE 112
 #define REGISTERS_UNIT   65536

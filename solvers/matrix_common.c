@@ -6,7 +6,6 @@
 #include "solvers/matrix_sum.h"
 #include "solvers/matrix_transform.h"
 
-#define CHANNELS_A_LOAD   8 /* of 16 bytes */
 #define CHUNK_BYTES       16
 #define ELEMENTS_A_CHUNK  8 /* of 16 bits */
 #define CHANNELS_LEAST    4

@@ -1,6 +1,6 @@
 /*
- * Adds up the parts that conv_matrix.cl and conv_wgmma.cl leave where their terms are split: result[i] =
- * the sum over `splits` of parts[split][i], in a fixed order. An item has four of the `count` elements, a multiple
+ * Adds up the parts that conv_matrix.cl, conv_wgmma.cl and conv_matrix_amd.cl leave where their terms are
+ * split: result[i] = the sum over `splits` of parts[split][i], in a fixed order. An item has four of the `count` elements, a multiple
  * of 4, and every SHARES-th part of them; what the items of an element have is added in local memory, so that many
  * parts of few elements are read by many items.
  *
