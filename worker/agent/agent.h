@@ -25,7 +25,7 @@ struct agent_options {
     double run_timeout_seconds;     /* a config, beside what its operations need */
     double sample_seconds;          /* a config's repeats */
     int lock_mhz;                   /* that GPUs' clocks are locked at, 0 for not */
-    int fault_limit;     /* failures in a row that take a device out of service, 0: never */
+    int fault_limit; /* failures in a row, of several solvers, that take a GPU out of service, 0: never */
     const char *metrics; /* where to serve metrics and health (monitor.h), NULL for nowhere */
 };
 

@@ -50,8 +50,7 @@ struct evaluator {
     enum service service;
     unsigned away_ticks; /* of the timer, since it is away */
     int faults;          /* configs and jobs that broke it since it was right last ... */
-    int faults_of_jobs;  /* ... of so many jobs ... */
-    int64_t last_faulty; /* ... the last of which is this one */
+    GHashTable *faulty;  /* ... name of a solver -> how many of them */
     bool spoiled;        /* its folder may hold half a file, of a full disk or a death */
     char *folder;        /* its name under the agent's scratch */
     GQueue jobs;         /* struct eval_job *: claimed, waiting */

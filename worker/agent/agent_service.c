@@ -1,5 +1,5 @@
 /*
- * Whether a device may be worked with. One that breaks config after config, in more than one job, is sick: what
+ * Whether a GPU may be worked with. One that breaks config after config, of more than one solver, is sick: what
  * is at hand goes back to the farm, and it stays out of service until a worker is started again, which
  * opens it anew. One that is not there any more is looked for now and then, and is back once it opens.
  */
@@ -47,32 +47,50 @@ static void absolve(struct eval_job *job)
 void evaluator_was_right(struct evaluator *evaluator)
 {
     evaluator->faults = 0;
+    g_hash_table_remove_all(evaluator->faulty);
     g_array_set_size(evaluator->current->suspects, 0);
 }
 
-/* A solver all of whose configs crash is no sick device: that is one that fails with several jobs. */
+static int faults_of(const struct evaluator *evaluator, const char *solver)
+{
+    return GPOINTER_TO_INT(g_hash_table_lookup(evaluator->faulty, solver));
+}
+
+/* Faults that the solver with most of them is not the reason of. */
+static int faults_of_others(const struct evaluator *evaluator)
+{
+    GHashTableIter iter;
+    gpointer count;
+    int most = 0;
+    g_hash_table_iter_init(&iter, evaluator->faulty);
+    while (g_hash_table_iter_next(&iter, NULL, &count))
+        most = MAX(most, GPOINTER_TO_INT(count));
+    return evaluator->faults - most;
+}
+
+/* A solver whose kernels crash on every problem is no sick device, and jobs that follow each other are often of one
+ * solver; a config of another that crashes, too, may be chance. On a CPU it is the code that crashes. */
 static bool is_sick(const struct evaluator *evaluator)
 {
     int limit = evaluator->agent->options->fault_limit;
-    return limit > 0 && evaluator->faults >= limit && evaluator->faults_of_jobs > 1;
+    return limit > 0 && evaluator->faults >= limit && evaluator->target.vendor != VENDOR_CPU &&
+           faults_of_others(evaluator) >= MAX(limit / 2, 1);
 }
 
 bool evaluator_failed(struct evaluator *evaluator, int index, const char *detail)
 {
     struct eval_job *job = evaluator->current;
-    if (evaluator->faults == 0)
-        evaluator->faults_of_jobs = 0;
     evaluator->faults++;
-    if (evaluator->faults_of_jobs == 0 || evaluator->last_faulty != job->work.job->id)
-        evaluator->faults_of_jobs++;
-    evaluator->last_faulty = job->work.job->id;
+    const char *solver = job->work.job->solver;
+    g_hash_table_replace(evaluator->faulty, g_strdup(solver),
+                         GINT_TO_POINTER(faults_of(evaluator, solver) + 1));
     if (index >= 0)
         g_array_append_val(job->suspects, index);
     if (!is_sick(evaluator))
         return false;
     g_autofree char *why =
-        g_strdup_printf("it failed %d times in a row, with %d jobs, at last so: %s",
-                        evaluator->faults, evaluator->faults_of_jobs, detail);
+        g_strdup_printf("it failed %d times in a row, with %u solvers, at last so: %s",
+                        evaluator->faults, g_hash_table_size(evaluator->faulty), detail);
     absolve(job);
     evaluator_retire(evaluator, false, why);
     return true;
@@ -139,6 +157,7 @@ void evaluator_returned(struct evaluator *evaluator)
         return;
     evaluator->service = IN_SERVICE;
     evaluator->faults = 0;
+    g_hash_table_remove_all(evaluator->faulty);
     tell(evaluator, "it opens again");
     agent_changed(evaluator->agent);
 }
