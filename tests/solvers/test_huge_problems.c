@@ -372,52 +372,6 @@ static void many_channels_are_refused_or_fit(void)
     }
 }
 
-/* Of each two rows the first is past what kernels of matrix units reckon in int, or than a grid of CUDA has
- * workgroups for, and the second is not. */
-static void places_in_kernels_stay_below_32_bits(void)
-{
-#define F16 "-0-NHWC-NHWC-NHWC-FP16-"
-    static const struct {
-        const char *key;
-        bool by_amd, served;
-    } rows[] = {
-        {"8-65536-40000-1x1-8-16384-10000-1-0x0-4x4-1x1" F16 "F", false, false},
-        {"8-65536-30000-1x1-8-16384-7500-1-0x0-4x4-1x1" F16 "F", false, true},
-        {"8-2048-1250-1x1-8-65536-40000-1-0x0-32x32-1x1" F16 "W", false, false},
-        {"8-2048-938-1x1-8-65536-30000-1-0x0-32x32-1x1" F16 "W", false, true},
-        {"8-256-256-1x1-8-32-32-40000-112x112-1x1-1x1" F16 "B", false, false},
-        {"8-256-256-1x1-8-32-32-30000-112x112-1x1-1x1" F16 "B", false, true},
-        {"8-1-1-64x64-1048576-64-64-1-0x0-1x1-1x1" F16 "B", false, false},
-        {"8-1-1-64x64-262144-64-64-1-0x0-1x1-1x1" F16 "B", false, true},
-        {"2147450880-1-1-1x1-524280-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, false},
-        {"2143256640-1-1-1x1-524280-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
-        {"524280-1-1-1x1-2147450880-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, false},
-        {"524280-1-1-1x1-2143256640-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
-        {"524288-45-1-3x3-524288-227-3-397-0x1-5x3-3x1" F16 "B", false, false},
-        {"524288-45-1-3x3-524288-227-3-187-0x1-5x3-3x1" F16 "B", false, true},
-    };
-    static const struct {
-        const char *name;
-        int target;
-    } askers[] = {{"ConvMatrix", 4}, {"ConvMatrix", 2}, {"ConvWgmma", 2},
-                  {"ConvMfma", 1},   {"ConvMfma", 5},   {"ConvWmma", 3}};
-    uint64_t state = 0;
-
-    for (gsize i = 0; i < G_N_ELEMENTS(rows) * G_N_ELEMENTS(askers); i++) {
-        gsize a = i % G_N_ELEMENTS(askers), r = i / G_N_ELEMENTS(askers);
-        const struct context *context = &contexts[askers[a].target];
-        g_autoptr(GError) error = NULL;
-        struct problem p;
-        if (!problem_key_parse(rows[r].key, &p, &error) || !problem_validate(&p, &error))
-            g_error("%s: %s", rows[r].key, error->message);
-        if (context->target->vendor == VENDOR_AMD && !rows[r].by_amd)
-            continue;
-        expect(check_problem(solver_find(askers[a].name), &p, context, &state) == rows[r].served,
-               rows[r].served ? "it does not serve this" : "it serves this");
-    }
-#undef F16
-}
-
 /* Two to four dimensions, whose product is past 2^31 or 2^32, on the edge or far beyond. */
 static void grow_products(struct problem *p, int i, GRand *random)
 {
@@ -506,8 +460,6 @@ int main(int argc, char **argv)
                     many_groups_leave_their_sums_whole);
     g_test_add_func("/huge_problems/many_channels_are_refused_or_fit",
                     many_channels_are_refused_or_fit);
-    g_test_add_func("/huge_problems/places_in_kernels_stay_below_32_bits",
-                    places_in_kernels_stay_below_32_bits);
     g_test_add_func("/huge_problems/products_are_refused_or_fit", products_may_be_huge);
     g_test_add_func("/huge_problems/workspaces_grow_with_their_problems",
                     workspaces_grow_with_their_problems);

@@ -1,6 +1,8 @@
-/* What solvers of NVIDIA's matrix units share: how terms are split, and what moved tensors need. */
+/* What solvers of NVIDIA's matrix units share: how terms are split, what moved tensors need, and, with those of AMD's,
+ * which places fit an int. */
 #include "solvers/matrix_common.h"
 #include "solvers/matrix_transform.h"
+#include "solvers/problem_key.h"
 #include "solvers/solver.h"
 
 static struct target target;
@@ -109,6 +111,72 @@ static void only_what_lies_otherwise_is_moved(void)
     }
 }
 
+/* Also that each launch has a grid that CUDA takes. */
+static bool serves(const struct solver *solver, const struct problem *p,
+                   const struct context *unlimited)
+{
+    struct perf_config config;
+    struct solution solution;
+
+    if (!solver_applicable(solver, p, unlimited, NULL))
+        return false;
+    solver->default_config(p, unlimited, &config);
+    g_assert_true(solver_solve(solver, p, unlimited, &config, &solution, NULL));
+    for (int i = 0; i < solution.launch_count; i++) {
+        const struct launch *launch = &solution.launches[i];
+        g_assert_cmpint(launch->grid[0] / launch->block[0], <=, INT32_MAX);
+    }
+    return true;
+}
+
+/* Of each two rows the first is past what kernels of matrix units reckon in int, or than a grid of CUDA has
+ * workgroups for, and the second is not. */
+static void places_in_kernels_stay_below_32_bits(void)
+{
+#define F16 "-0-NHWC-NHWC-NHWC-FP16-"
+    static const struct {
+        const char *key;
+        bool by_amd, served;
+    } rows[] = {
+        {"8-65536-40000-1x1-8-16384-10000-1-0x0-4x4-1x1" F16 "F", false, false},
+        {"8-65536-30000-1x1-8-16384-7500-1-0x0-4x4-1x1" F16 "F", false, true},
+        {"8-2048-1250-1x1-8-65536-40000-1-0x0-32x32-1x1" F16 "W", false, false},
+        {"8-2048-938-1x1-8-65536-30000-1-0x0-32x32-1x1" F16 "W", false, true},
+        {"8-256-256-1x1-8-32-32-40000-112x112-1x1-1x1" F16 "B", false, false},
+        {"8-256-256-1x1-8-32-32-30000-112x112-1x1-1x1" F16 "B", false, true},
+        {"8-1-1-64x64-1048576-64-64-1-0x0-1x1-1x1" F16 "B", false, false},
+        {"8-1-1-64x64-262144-64-64-1-0x0-1x1-1x1" F16 "B", false, true},
+        {"2147450880-1-1-1x1-524280-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, false},
+        {"2143256640-1-1-1x1-524280-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
+        {"524280-1-1-1x1-2147450880-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, false},
+        {"524280-1-1-1x1-2143256640-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
+        {"524288-45-1-3x3-524288-227-3-397-0x1-5x3-3x1" F16 "B", false, false},
+        {"524288-45-1-3x3-524288-227-3-187-0x1-5x3-3x1" F16 "B", false, true},
+    };
+    static const char *const askers[][2] = {
+        {"ConvMatrix", "sm_80_108_80g"}, {"ConvMatrix", "sm_90_132_80g"},
+        {"ConvWgmma", "sm_90_132_80g"},  {"ConvMfma", "gfx90a68"},
+        {"ConvMfma", "gfx94268"},        {"ConvWmma", "gfx1100_48"},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows) * G_N_ELEMENTS(askers); i++) {
+        const char *const *asker = askers[i % G_N_ELEMENTS(askers)];
+        gsize r = i / G_N_ELEMENTS(askers);
+        struct target asked;
+        struct context unlimited;
+        struct problem p;
+        g_assert_true(target_parse(asker[1], &asked, NULL));
+        context_init(&unlimited, &asked);
+        g_assert_true(problem_key_parse(rows[r].key, &p, NULL) && problem_validate(&p, NULL));
+        if ((asked.vendor == VENDOR_NVIDIA || rows[r].by_amd) &&
+            serves(solver_find(asker[0]), &p, &unlimited) != rows[r].served) {
+            g_test_message("%s for %s: %s", asker[0], asker[1], rows[r].key);
+            g_test_fail();
+        }
+    }
+#undef F16
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -120,5 +188,7 @@ int main(int argc, char **argv)
                     phases_leave_out_what_does_not_meet);
     g_test_add_func("/matrix_common/only_what_lies_otherwise_is_moved",
                     only_what_lies_otherwise_is_moved);
+    g_test_add_func("/matrix_common/places_in_kernels_stay_below_32_bits",
+                    places_in_kernels_stay_below_32_bits);
     return g_test_run();
 }
