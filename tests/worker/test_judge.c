@@ -421,6 +421,40 @@ static void test_crowded(void)
     device->row->program_free(trial.naive);
 }
 
+/* A config's workspace is worth more than the device's own verifying. */
+static void test_given_up(void)
+{
+    const struct workbench_means means = {program, judge_cache_new(device), NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    row.alloc = alloc_crowded;
+    device->row = &row;
+    for (int refused = 1; refused < 3; refused++) {
+        g_autoptr(GError) error = NULL;
+        struct device_memory *workspace;
+        refusals = 0;
+        trial_open(&trial, &means);
+        trial_verify(&trial);
+        g_assert_true(trial.bench.judge != NULL);
+        refusals = 1;
+        g_assert_false(workbench_workspace(&trial.bench, INT64_MAX / 2, &workspace, NULL));
+        g_assert_true(trial.bench.judge != NULL); /* it is no help there */
+        refusals = refused;
+        bool found = workbench_workspace(&trial.bench, 5000, &workspace, &error);
+        g_assert_true(found == (refused == 1));
+        g_assert_true(found || g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY));
+        g_assert_cmpint(refusals, ==, 0);
+        g_assert_null(trial.bench.judge);
+        g_assert_error(trial.bench.refusal, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
+        for (int run = 0; run < 2; run++)
+            trial_verify(&trial);
+        trial_close(&trial);
+    }
+    judge_cache_free(means.judges);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
 static void test_too_large(void)
 {
     g_autoptr(GError) error = NULL;
@@ -463,6 +497,7 @@ static void add_tests(void)
     g_test_add_func("/judge/device_is_overruled_and_its_reference_kept", test_overruled);
     g_test_add_func("/judge/comparison_that_is_dropped_is_a_fault", test_dropped);
     g_test_add_func("/judge/kept_references_give_way", test_crowded);
+    g_test_add_func("/judge/workspace_takes_its_memory", test_given_up);
     g_test_add_func("/judge/reference_beyond_the_device_is_refused", test_too_large);
 }
 

@@ -282,14 +282,17 @@ static bool open_bench(struct eval_round *round, struct workbench *bench, struct
     const struct eval_request *request = round->request;
     const struct workbench_means means = {find_judge(round, end), round->judges, round->references};
 
-    if (!workbench_open(bench, round->device, &request->problem, NULL, request->seed, &means,
-                        error))
-        return false;
+    return workbench_open(bench, round->device, &request->problem, NULL, request->seed, &means,
+                          error);
+}
+
+/* At the end: the device may have lost its judge on the way. */
+static void tell_verifying(const struct workbench *bench, struct eval_end *end)
+{
     end->by_device = bench->judge != NULL;
     end->doubted = g_error_matches(bench->refusal, WORKER_ERROR, WORKER_ERROR_DOUBT);
     if (bench->refusal)
         g_strlcpy(end->refusal, bench->refusal->message, sizeof(end->refusal));
-    return true;
 }
 
 bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error)
@@ -306,6 +309,7 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
         s.outcomes[i].failure = FAILURE_PENDING;
     bool done = run_all(&s, end, error);
     g_free(s.outcomes);
+    tell_verifying(&s.bench, end);
     workbench_close(&s.bench);
     return done;
 }

@@ -29,37 +29,97 @@ static void *make_image(const struct tensor *tensor, const double *dense)
     return image;
 }
 
-static bool make_reference(struct workbench *bench, const double *const *dense, uint64_t seed,
+static bool make_reference(struct workbench *bench, const double *const *dense,
                            struct reference_cache *cache, GError **error)
 {
     const struct problem *p = &bench->problem;
 
     if (cache)
-        bench->reference = reference_cache_find(cache, p, seed);
+        bench->reference = reference_cache_find(cache, p, bench->seed);
     if (bench->reference)
         return true;
     int threads = CLAMP((int)g_get_num_processors() / 2, 2, REFERENCE_THREADS);
     bench->reference = reference_compute(p, dense, threads, REFERENCE_MACS, error);
     if (bench->reference && cache)
-        reference_cache_add(cache, p, seed, bench->reference);
+        reference_cache_add(cache, p, bench->seed, bench->reference);
     return bench->reference != NULL;
 }
 
-static bool make_host_side(struct workbench *bench, uint64_t seed, struct reference_cache *cache,
-                           GError **error)
+/* An input's image, and its values for the caller. */
+static double *make_input(struct workbench *bench, int role)
+{
+    double *dense = random_dense(&bench->tensors[role], (enum tensor_role)role, bench->seed);
+
+    bench->images[role] = make_image(&bench->tensors[role], dense);
+    return dense;
+}
+
+static bool make_host_side(struct workbench *bench, struct reference_cache *cache, GError **error)
 {
     double *dense[TENSOR_COUNT] = {NULL};
 
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (t == (int)bench->out)
-            continue;
-        dense[t] = random_dense(&bench->tensors[t], (enum tensor_role)t, seed);
-        bench->images[t] = make_image(&bench->tensors[t], dense[t]);
+        if (t != (int)bench->out)
+            dense[t] = make_input(bench, t);
     }
-    bool made = make_reference(bench, (const double *const *)dense, seed, cache, error);
+    bool made = make_reference(bench, (const double *const *)dense, cache, error);
     for (int t = 0; t < TENSOR_COUNT; t++)
         g_free(dense[t]);
     return made;
+}
+
+/* ---- the device's judge ---- */
+
+static void first_parts(const struct workbench *bench, struct device_memory *memory[TENSOR_COUNT])
+{
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        memory[t] = bench->memory[t].parts[0];
+}
+
+/* A reference that it cannot compute again, or a comparison that it does not do, is the device's own fault, and
+ * not the config's. */
+static void blame_device(GError *why, GError **error)
+{
+    if (g_error_matches(why, WORKER_ERROR, WORKER_ERROR_DOUBT)) {
+        why->domain = DEVICE_ERROR;
+        why->code = DEVICE_ERROR_FAULT;
+    }
+    g_propagate_error(error, why);
+}
+
+/* The kernel may have written into the reference. */
+static bool refresh_judge(struct workbench *bench, GError **error)
+{
+    struct device_memory *memory[TENSOR_COUNT];
+    g_autoptr(GError) why = NULL;
+
+    first_parts(bench, memory);
+    if (judge_refresh(bench->judge, memory, &why))
+        return true;
+    blame_device(g_steal_pointer(&why), error);
+    return false;
+}
+
+static bool fetch_reference(struct workbench *bench, GError **error)
+{
+    if (!bench->reference && refresh_judge(bench, error))
+        bench->reference = judge_fetch(bench->judge, error);
+    return bench->reference != NULL;
+}
+
+/* From now on the host verifies: it has what the judge had, and the device its memory. */
+static bool give_judge_up(struct workbench *bench, GError **error)
+{
+    if (!fetch_reference(bench, error))
+        return false;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (t != (int)bench->out)
+            g_free(make_input(bench, t));
+    }
+    g_clear_pointer(&bench->judge, judge_free);
+    g_set_error_literal(&bench->refusal, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
+                        "a workspace needs the memory of the device's reference");
+    return true;
 }
 
 /* ---- device side ---- */
@@ -79,22 +139,6 @@ static void choose_copies(struct workbench *bench)
     bench->copies = (int)CLAMP(wanted, 1, CLAMP(allowed, 1, COPIES_MAX));
     int64_t others = (bench->copies - 1) * (set - TENSOR_COUNT * 2 * GUARD_BYTES);
     bench->cold_caches = info->cache_bytes > 0 && others >= 2 * info->cache_bytes;
-}
-
-/* References of other problems give way. */
-static bool alloc_guarded(struct workbench *bench, struct guarded *guarded, int64_t bytes,
-                          int copies, enum data_type type, GError **error)
-{
-    uint8_t poison = guarded_poison_of(type);
-    g_autoptr(GError) why = NULL;
-
-    if (guarded_alloc(guarded, bench->device, bytes, copies, poison, &why))
-        return true;
-    if (g_error_matches(why, DEVICE_ERROR, DEVICE_ERROR_MEMORY) && bench->judges &&
-        judge_cache_clear(bench->judges))
-        return guarded_alloc(guarded, bench->device, bytes, copies, poison, error);
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
 }
 
 /* One set of tensors with their guards; *largest of them. INT64_MAX stands for all that is more. */
@@ -127,6 +171,51 @@ static bool fits_device(const struct workbench *bench, GError **error)
                 ", %" G_GINT64_FORMAT " for one",
                 all, largest, info->memory_bytes, info->largest_bytes);
     return false;
+}
+
+/* More than could be had beside the tensors no reference has to give way for. */
+static bool is_hopeless(const struct workbench *bench, int64_t bytes)
+{
+    const struct device_info *info = bench->device->row->info(bench->device);
+    int64_t left = info->memory_bytes;
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        left -= bench->memory[t].all;
+    return bytes > MIN(left, info->largest_bytes);
+}
+
+/* After a refusal of that much, *why: references of other problems give way, then the problem's own. False
+ * where there is none any more, or with another *why. */
+static bool make_way(struct workbench *bench, int64_t bytes, GError **why)
+{
+    g_autoptr(GError) refusal = NULL;
+
+    if (!g_error_matches(*why, DEVICE_ERROR, DEVICE_ERROR_MEMORY) || is_hopeless(bench, bytes))
+        return false;
+    if (bench->judges && judge_cache_clear(bench->judges))
+        return true;
+    if (!bench->judge)
+        return false;
+    if (give_judge_up(bench, &refusal))
+        return true;
+    g_clear_error(why);
+    *why = g_steal_pointer(&refusal);
+    return false;
+}
+
+static bool alloc_guarded(struct workbench *bench, struct guarded *guarded, int64_t bytes,
+                          int copies, enum data_type type, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+
+    while (!guarded_alloc(guarded, bench->device, bytes, copies, guarded_poison_of(type), &why)) {
+        if (!make_way(bench, bytes * copies, &why)) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        g_clear_error(&why);
+    }
+    return true;
 }
 
 static bool alloc_tensors(struct workbench *bench, GError **error)
@@ -195,15 +284,8 @@ static bool spread_inputs(struct workbench *bench, GError **error)
     return true;
 }
 
-static void first_parts(const struct workbench *bench, struct device_memory *memory[TENSOR_COUNT])
-{
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        memory[t] = bench->memory[t].parts[0];
-}
-
 /* False where the host has to do it: bench->refusal says why. */
-static bool make_by_device(struct workbench *bench, const struct workbench_means *means,
-                           uint64_t seed)
+static bool make_by_device(struct workbench *bench, const struct workbench_means *means)
 {
     struct device_memory *memory[TENSOR_COUNT];
 
@@ -211,25 +293,24 @@ static bool make_by_device(struct workbench *bench, const struct workbench_means
         return false;
     first_parts(bench, memory);
     if (means->judges)
-        bench->judge =
-            judge_cache_take(means->judges, means->judge, &bench->problem, bench->tensors, seed);
+        bench->judge = judge_cache_take(means->judges, means->judge, &bench->problem,
+                                        bench->tensors, bench->seed);
     if (!bench->judge)
-        bench->judge = judge_new(bench->device, means->judge, &bench->problem, bench->tensors, seed,
-                                 memory, &bench->refusal);
+        bench->judge = judge_new(bench->device, means->judge, &bench->problem, bench->tensors,
+                                 bench->seed, memory, &bench->refusal);
     else if (!judge_resume(bench->judge, memory, &bench->refusal))
         g_clear_pointer(&bench->judge, judge_free);
     return bench->judge != NULL;
 }
 
 /* A fault is no reason to go on. */
-static bool make_by_host(struct workbench *bench, uint64_t seed, struct reference_cache *cache,
-                         GError **error)
+static bool make_by_host(struct workbench *bench, struct reference_cache *cache, GError **error)
 {
     if (g_error_matches(bench->refusal, DEVICE_ERROR, DEVICE_ERROR_FAULT)) {
         g_propagate_error(error, g_steal_pointer(&bench->refusal));
         return false;
     }
-    return make_host_side(bench, seed, cache, error) && write_inputs(bench, error);
+    return make_host_side(bench, cache, error) && write_inputs(bench, error);
 }
 
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
@@ -239,7 +320,8 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
     static const struct workbench_means none = {NULL, NULL, NULL};
 
     means = means ? means : &none;
-    *bench = (struct workbench){.device = device, .problem = *p, .out = problem_output_role(p)};
+    *bench = (struct workbench){
+        .device = device, .problem = *p, .out = problem_output_role(p), .seed = seed};
     bench->judges = means->judges;
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (tensors)
@@ -248,8 +330,7 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
             tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
     }
     if (reference_supports(p, error) && fits_device(bench, error) && find_room(bench, error) &&
-        (make_by_device(bench, means, seed) ||
-         make_by_host(bench, seed, means->references, error)) &&
+        (make_by_device(bench, means) || make_by_host(bench, means->references, error)) &&
         spread_inputs(bench, error))
         return true;
     workbench_close(bench);
@@ -315,17 +396,6 @@ static bool check_zones(struct guarded *guarded, const char *name, struct verdic
     return true;
 }
 
-/* A reference that it cannot compute again, or a comparison that it does not do, is the device's own fault, and
- * not the config's. */
-static void blame_device(GError *why, GError **error)
-{
-    if (g_error_matches(why, WORKER_ERROR, WORKER_ERROR_DOUBT)) {
-        why->domain = DEVICE_ERROR;
-        why->code = DEVICE_ERROR_FAULT;
-    }
-    g_propagate_error(error, why);
-}
-
 /* The device's own comparison; *settled where it finds all right, else the host looks at the output. */
 static bool judge_by_device(struct workbench *bench, const struct tolerance *tolerance,
                             struct verdict *verdict, bool *settled, GError **error)
@@ -345,26 +415,6 @@ static bool judge_by_device(struct workbench *bench, const struct tolerance *tol
     *settled = judged.wrong == 0;
     *verdict = (struct verdict){.error = judged.error};
     return true;
-}
-
-/* The kernel may have written into the reference. */
-static bool refresh_judge(struct workbench *bench, GError **error)
-{
-    struct device_memory *memory[TENSOR_COUNT];
-    g_autoptr(GError) why = NULL;
-
-    first_parts(bench, memory);
-    if (judge_refresh(bench->judge, memory, &why))
-        return true;
-    blame_device(g_steal_pointer(&why), error);
-    return false;
-}
-
-static bool fetch_reference(struct workbench *bench, GError **error)
-{
-    if (!bench->reference && refresh_judge(bench, error))
-        bench->reference = judge_fetch(bench->judge, error);
-    return bench->reference != NULL;
 }
 
 static bool judge_by_host(struct workbench *bench, const struct tolerance *tolerance,

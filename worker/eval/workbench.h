@@ -26,10 +26,11 @@ struct workbench {
     struct device *device;
     struct problem problem;
     enum tensor_role out;
+    uint64_t seed;
     struct tensor tensors[TENSOR_COUNT];
     struct judge *judge;        /* NULL where the host verifies */
     struct judge_cache *judges; /* where it goes at the end, or NULL */
-    GError *refusal;            /* why it does although a judge was given, else NULL */
+    GError *refusal; /* why it does, from the start or by now, although a judge was given */
     void *images[TENSOR_COUNT]; /* the inputs' bytes as the device holds them; the host's way */
     struct guarded memory[TENSOR_COUNT];
     struct guarded workspace; /* empty, or as large as the largest asked for */
@@ -49,7 +50,7 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
 void workbench_close(struct workbench *bench);
 
 /* A workspace of at least that many bytes, valid until the next call; *memory is NULL for 0
- * bytes. */
+ * bytes. Where there is no memory for both, the judge is given up. */
 bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_memory **memory,
                          GError **error);
 
