@@ -5,41 +5,21 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/kernel_source.h"
 #include "kernels/opencl.h"
-#include "kernels/toolchain.h"
 #include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "tests/support/judge_device.h"
 #include "tests/support/pocl_leaks.h"
 #include "tests/support/random_problem.h"
 #include "tests/support/temp_folder.h"
 #include "worker/eval/guarded.h"
 #include "worker/eval/random.h"
 #include "worker/eval/verify.h"
-#include "worker/eval/workbench.h"
 #include "worker/frames.h"
 
 #define SEED 77
 
 static struct device *device;
 static struct device_program *program;
-
-static struct device_program *load(const char *file, const char *options, const char *entry)
-{
-    g_autoptr(GError) error = NULL;
-    struct code_object object = {0};
-    const struct kernel_source *source = kernel_source_find(file, &error);
-    g_assert_no_error(error);
-    const struct target *target = &device->row->info(device)->target;
-    const struct toolchain *toolchain = toolchain_for_target(target, &error);
-    g_assert_true(toolchain && toolchain->version(target, &error));
-    toolchain->compile(source->text, options, entry, target, &object, &error);
-    g_assert_no_error(error);
-    struct device_program *loaded = device->row->load(device, object.code, &error);
-    g_assert_no_error(error);
-    code_object_clear(&object);
-    return loaded;
-}
 
 /* ---- a problem on both sides ---- */
 
@@ -242,18 +222,14 @@ static void test_strided(void)
 
 /* ---- a device that is sick: what it tells the host is changed on the way ---- */
 
-enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_WRONG, LIE_COUNT, LIE_WRONG, LIE_NONE };
+enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_WRONG, LIE_COUNT };
 static enum lie lie;
 static const struct device_row *healthy;
-static int samples; /* reads of a sample's values */
 
 static bool read_lies(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
                       GError **error)
 {
     bool done = healthy->read(from, offset, to, bytes, error);
-    samples += bytes == 64;
-    if (lie == LIE_WRONG && bytes > 10000 && bytes % 24 == 0)
-        ((int64_t *)to)[bytes / 24 * 2] = 1; /* of the first group's elements */
     if (lie == LIE_VALUE && bytes == 64 && offset > 0)
         ((double *)to)[5] += 1e-9;
     if (lie == LIE_MAGNITUDE && bytes == 32)
@@ -282,179 +258,6 @@ static void test_sick(void)
     }
 }
 
-/* A workbench whose kernel is the naive one, right. */
-struct trial {
-    struct problem problem;
-    struct device_program *naive;
-    struct workbench bench;
-    struct invocation invocation;
-};
-
-static void trial_open(struct trial *t, const struct workbench_means *means)
-{
-    g_autoptr(GError) error = NULL;
-    struct context context;
-    struct solution solution;
-    const struct perf_config config = {0};
-    context_init(&context, &device->row->info(device)->target);
-    solution_init(&solution);
-    g_assert_true(problem_key_parse(keys[0], &t->problem, NULL));
-    solver_solve(solver_find("ConvDirectNaive"), &t->problem, &context, &config, &solution, &error);
-    g_assert_no_error(error);
-    const struct launch *launch = &solution.launches[0];
-    if (!t->naive)
-        t->naive = load(launch->file, launch->options, launch->entry);
-    workbench_open(&t->bench, device, &t->problem, NULL, SEED, means, &error);
-    g_assert_no_error(error);
-    invocation_prepare(&t->invocation, device, &solution, &t->naive, t->bench.tensors, NULL,
-                       &error);
-    g_assert_no_error(error);
-}
-
-static void trial_verify(struct trial *t)
-{
-    g_autoptr(GError) error = NULL;
-    struct verdict verdict;
-    workbench_verify(&t->bench, &t->invocation, "Direct", &verdict, &error);
-    g_assert_no_error(error);
-    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
-    g_assert_cmpfloat(verdict.error, <=, 1);
-}
-
-static void trial_close(struct trial *t)
-{
-    invocation_clear(&t->invocation);
-    workbench_close(&t->bench);
-}
-
-/* What it calls wrong the host looks at, and then its reference is computed again: once, unless it goes
- * on so. A second workbench finds the reference there. */
-static void test_overruled(void)
-{
-    static const struct {
-        enum lie lie;
-        bool host_looks, computes;
-    } steps[] = {{LIE_NONE, false, true}, {LIE_WRONG, true, false}, {LIE_NONE, false, false}};
-    struct device_row row = *healthy;
-    struct trial trial = {0};
-    const struct workbench_means means = {program, judge_cache_new(device), NULL};
-    row.read = read_lies;
-    device->row = &row;
-    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
-        lie = LIE_NONE;
-        samples = 0;
-        trial_open(&trial, &means);
-        g_assert_true(trial.bench.judge != NULL);
-        g_assert_true((samples > 0) == steps[i].computes);
-        lie = steps[i].lie;
-        samples = 0;
-        trial_verify(&trial);
-        g_assert_true((samples > 0) == steps[i].host_looks);
-        g_assert_true((trial.bench.reference != NULL) == steps[i].host_looks);
-        trial_close(&trial);
-    }
-    judge_cache_free(means.judges);
-    device->row = healthy;
-    device->row->program_free(trial.naive);
-}
-
-static int launches_left; /* until one is dropped without a word */
-
-static bool launch_dropping(struct device *of, const struct device_launch *launch, GError **error)
-{
-    return launches_left-- == 0 || healthy->launch(of, launch, error);
-}
-
-/* The comparison is what is launched second. */
-static void test_dropped(void)
-{
-    g_autoptr(GError) error = NULL;
-    const struct workbench_means means = {program, NULL, NULL};
-    struct device_row row = *healthy;
-    struct trial trial = {0};
-    struct verdict verdict;
-    row.launch = launch_dropping;
-    launches_left = -1;
-    device->row = &row;
-    trial_open(&trial, &means);
-    trial_verify(&trial);
-    launches_left = 1;
-    g_assert_false(workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error));
-    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_FAULT);
-    g_assert_cmpint(launches_left, ==, -1);
-    trial_close(&trial);
-    device->row = healthy;
-    device->row->program_free(trial.naive);
-}
-
-static int refusals; /* allocations that are refused from now on */
-
-static struct device_memory *alloc_crowded(struct device *of, int64_t bytes, GError **error)
-{
-    if (refusals == 0)
-        return healthy->alloc(of, bytes, error);
-    refusals--;
-    g_set_error_literal(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY, "nothing left");
-    return NULL;
-}
-
-static void test_crowded(void)
-{
-    struct device_row row = *healthy;
-    struct trial trial = {0};
-    const struct workbench_means means = {program, judge_cache_new(device), NULL};
-    row.alloc = alloc_crowded;
-    row.read = read_lies;
-    lie = LIE_NONE;
-    device->row = &row;
-    for (int round = 0; round < 2; round++) {
-        refusals = round;
-        samples = 0;
-        trial_open(&trial, &means);
-        g_assert_cmpint(refusals, ==, 0);
-        g_assert_cmpint(samples, >, 0); /* what was kept gave way */
-        trial_verify(&trial);
-        trial_close(&trial);
-    }
-    judge_cache_free(means.judges);
-    device->row = healthy;
-    device->row->program_free(trial.naive);
-}
-
-/* A config's workspace is worth more than the device's own verifying. */
-static void test_given_up(void)
-{
-    const struct workbench_means means = {program, judge_cache_new(device), NULL};
-    struct device_row row = *healthy;
-    struct trial trial = {0};
-    row.alloc = alloc_crowded;
-    device->row = &row;
-    for (int refused = 1; refused < 3; refused++) {
-        g_autoptr(GError) error = NULL;
-        struct device_memory *workspace;
-        refusals = 0;
-        trial_open(&trial, &means);
-        trial_verify(&trial);
-        g_assert_true(trial.bench.judge != NULL);
-        refusals = 1;
-        g_assert_false(workbench_workspace(&trial.bench, INT64_MAX / 2, &workspace, NULL));
-        g_assert_true(trial.bench.judge != NULL); /* it is no help there */
-        refusals = refused;
-        bool found = workbench_workspace(&trial.bench, 5000, &workspace, &error);
-        g_assert_true(found == (refused == 1));
-        g_assert_true(found || g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY));
-        g_assert_cmpint(refusals, ==, 0);
-        g_assert_null(trial.bench.judge);
-        g_assert_error(trial.bench.refusal, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
-        for (int run = 0; run < 2; run++)
-            trial_verify(&trial);
-        trial_close(&trial);
-    }
-    judge_cache_free(means.judges);
-    device->row = healthy;
-    device->row->program_free(trial.naive);
-}
-
 static void test_too_large(void)
 {
     g_autoptr(GError) error = NULL;
@@ -474,30 +277,12 @@ static void test_nothing(void)
     g_test_skip("there is no such device here");
 }
 
-/* The first GPU, or PoCL's CPU. */
-static struct device *open_device(void)
-{
-    struct device *first;
-
-    if (g_strcmp0(g_getenv("SKIPJACK_TEST_DEVICE"), "gpu") != 0)
-        return device_opencl.open(0, NULL);
-    first = device_open(0, NULL);
-    if (!first || first->row->info(first)->target.vendor != VENDOR_CPU)
-        return first;
-    device_close(first);
-    return NULL;
-}
-
 static void add_tests(void)
 {
     g_test_add_func("/judge/table_of_problems_is_the_hosts", test_table);
     g_test_add_func("/judge/random_problems_are_the_hosts", test_random);
     g_test_add_func("/judge/output_with_holes_is_compared", test_strided);
     g_test_add_func("/judge/sick_device_is_doubted", test_sick);
-    g_test_add_func("/judge/device_is_overruled_and_its_reference_kept", test_overruled);
-    g_test_add_func("/judge/comparison_that_is_dropped_is_a_fault", test_dropped);
-    g_test_add_func("/judge/kept_references_give_way", test_crowded);
-    g_test_add_func("/judge/workspace_takes_its_memory", test_given_up);
     g_test_add_func("/judge/reference_beyond_the_device_is_refused", test_too_large);
 }
 
@@ -507,13 +292,13 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_autoptr(TempFolder) folder = temp_folder_new();
     opencl_environment(temp_folder_path(folder, "pocl"));
-    device = open_device();
+    device = judge_device_open();
     if (!device) {
         g_test_add_func("/judge/needs_a_device", test_nothing);
         return g_test_run();
     }
     healthy = device->row;
-    program = load(JUDGE_FILE, "", JUDGE_ENTRY);
+    program = judge_device_load(device, JUDGE_FILE, "", JUDGE_ENTRY);
     add_tests();
     int status = g_test_run();
     device->row->program_free(program);

@@ -1,0 +1,13 @@
+/* The device that tests of the device's own verifying run on, and kernels compiled for it. */
+#ifndef TESTS_SUPPORT_JUDGE_DEVICE_H
+#define TESTS_SUPPORT_JUDGE_DEVICE_H
+
+#include "worker/device/device.h"
+
+/* PoCL's CPU, or with SKIPJACK_TEST_DEVICE=gpu the first GPU; NULL where there is none. */
+struct device *judge_device_open(void);
+/* A kernel source of ours; what goes wrong ends the test program. */
+struct device_program *judge_device_load(struct device *device, const char *file,
+                                         const char *options, const char *entry);
+
+#endif
