@@ -360,6 +360,53 @@ static void test_others_go_on_beside_a_sick_device(void)
     assert_one_solver_failed(store, campaign);
 }
 
+/* Of two devices so many are out, and the farm knows what so many are. */
+static void assert_devices(Store *store, guint out, guint known)
+{
+    g_autoptr(GError) error = NULL;
+    struct farm_state *farm = farm_read(store, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < farm->devices->len; i++)
+        known -= *((const struct farm_device *)farm->devices->pdata[i])->uuid != '\0';
+    g_assert_cmpuint(farm->devices->len, ==, 2);
+    g_assert_cmpuint(known, ==, 0);
+    g_assert_cmpuint(farm->devices_out->len, ==, out);
+    farm_free(farm);
+}
+
+/* The first of two; what became of it before the worker was entered is told then. */
+static void test_a_device_that_never_opened_keeps_nobody_waiting(void)
+{
+    static const char *const both[] = {"--eval", "1,0", "--sample-seconds", "0.01", "--build",
+                                       "1",      NULL};
+    if (!use(&hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    say("dead#1");
+    int64_t campaign = live_campaign(program(), PROBLEM, request);
+    pid_t agent = live_agent(program(), both);
+    await_end(store, campaign);
+    assert_all_good(store, campaign);
+    await_event(store, "device out of service");
+    assert_devices(store, 1, 1);
+    say("");
+    await_event(store, "device in service");
+    assert_devices(store, 0, 2);
+    kill(agent, SIGTERM);
+    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+}
+
+static void test_a_worker_ends_where_no_device_opens(void)
+{
+    static const char *const both[] = {"--eval", "0,1", "--build", "1", NULL};
+    if (!use(&hip))
+        return;
+    store_close(scratch_store());
+    say("dead");
+    int status = live_wait(live_agent(program(), both), 30);
+    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+}
+
 /* Somebody else has the memory: the first job says so, the second one goes back. */
 static void test_memory_that_is_taken_fails_few_jobs(void)
 {
@@ -434,6 +481,10 @@ int main(int argc, char **argv)
                     test_a_solver_that_crashes_is_not_the_devices_fault);
     g_test_add_func("/gpu_faults/hip/others_go_on_beside_a_sick_device",
                     test_others_go_on_beside_a_sick_device);
+    g_test_add_func("/gpu_faults/hip/a_device_that_never_opened_keeps_nobody_waiting",
+                    test_a_device_that_never_opened_keeps_nobody_waiting);
+    g_test_add_func("/gpu_faults/hip/a_worker_ends_where_no_device_opens",
+                    test_a_worker_ends_where_no_device_opens);
     g_test_add_func("/gpu_faults/hip/memory_that_is_taken_fails_few_jobs",
                     test_memory_that_is_taken_fails_few_jobs);
     g_test_add_func("/gpu_faults/hip/a_problem_too_large_for_what_is_left_fails_alone",

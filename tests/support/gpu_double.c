@@ -9,7 +9,8 @@
  * GPU_DOUBLE_FILE names: "none" (no device), "memory" (nothing left), "crowded" (no more than a page at a time),
  * "shared" (half of it is somebody else's), "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
  * neither UUID nor PCI address), "instance" (its devices are parts of a card), "vanish" (the device is lost once
- * it was synchronised with). The following hold for every launch, or with "@N" for launches of a kernel
+ * it was synchronised with), "dead" (with "#N" device N alone: it does not open).
+ * The following hold for every launch, or with "@N" for launches of a kernel
  * whose variant is N, or with "#N" on device N: "launch" (refused), "fault", "glitch" (a fault, but once), "hang", "gone" (the device
  * is lost, and is not there for later processes while FILE.gone exists), "wrong" (its first result is), and
  * for times read after such a launch "elapsed" (backwards), "zero", "nan", "fast" (a millionth).
@@ -171,7 +172,7 @@ int hipSetDevice(int device);
 int hipSetDevice(int device)
 {
     double_device = device;
-    return device < 2 ? OK : 101;
+    return device < 2 && !double_said_of("dead", NO_VARIANT) ? OK : 101;
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device);
@@ -179,7 +180,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 {
     double_device = device;
     *context = (void *)(uintptr_t)(device + 1);
-    return OK;
+    return double_said_of("dead", NO_VARIANT) ? 101 : OK;
 }
 
 int cuCtxSetCurrent(void *context);

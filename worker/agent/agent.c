@@ -223,12 +223,21 @@ void agent_count_death(struct agent *agent, enum pool pool, const struct child_d
 
 static bool evaluator_unopened(const Evaluator *evaluator)
 {
-    return evaluator_target(evaluator) == NULL;
+    return evaluator_target(evaluator) == NULL && !evaluator_is_away(evaluator);
+}
+
+const Evaluator *agent_first_open(const struct agent *agent)
+{
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        if (evaluator_target(g_ptr_array_index(agent->evaluators, i)))
+            return g_ptr_array_index(agent->evaluators, i);
+    return NULL;
 }
 
 static bool on_a_cpu(const Evaluator *evaluator)
 {
-    return evaluator_target(evaluator)->vendor == VENDOR_CPU;
+    const struct target *target = evaluator_target(evaluator);
+    return target && target->vendor == VENDOR_CPU;
 }
 
 int agent_build_beside(int build, int gpus)

@@ -13,7 +13,7 @@
 
 #define CONFIG_LIVES         2 /* a config whose child dies that often is the reason */
 #define BARREN_DEATHS        3 /* deaths in a row, with no config in flight, that fail a job */
-#define OPEN_ATTEMPTS        5 /* deaths in a row before a hello that end the agent */
+#define OPEN_ATTEMPTS        5 /* deaths in a row before a hello that take a device out of service */
 #define OPEN_TIMEOUT_SECONDS 60
 #define ERROR_MAX            1e12 /* of a wrong result: more says nothing more */
 #define DETAIL_MAX           2000
@@ -311,12 +311,12 @@ static void open_failed(struct evaluator *evaluator, const struct child_death *d
     g_autofree char *why =
         became ? g_strdup(became) : g_strdup_printf("%s: %s", death->text, death->words);
     if (!lacked_room(evaluator) && ++evaluator->failed_opens >= OPEN_ATTEMPTS) {
-        if (is_starting)
-            agent_give_up(evaluator->agent, "cannot open device '%s': %s", evaluator->device, why);
+        if (is_starting && evaluator->service == IN_SERVICE)
+            evaluator_give_up(evaluator, why);
         else if (evaluator->service == IN_SERVICE)
             evaluator_retire(evaluator, true, why);
     }
-    if (is_starting)
+    if (is_starting && evaluator->service == IN_SERVICE)
         evaluator_start(evaluator);
 }
 

@@ -248,7 +248,7 @@ static void builder_claim(struct builder *builder)
         return;
     const char *target = NULL;
     if (builder->own_target_only)
-        target = evaluator_target(g_ptr_array_index(agent->evaluators, 0))->id;
+        target = evaluator_target(agent_first_open(agent))->id;
     builder->claiming = true;
     call_claim(agent, POOL_BUILD, target, options->batch, build_claimed, builder);
 }

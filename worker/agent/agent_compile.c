@@ -145,7 +145,7 @@ static void recipient_refuse(struct builder *builder, struct recipient *recipien
     recipient->refusal = g_strdup(why);
     log_write(LEVEL_ERROR, "toolchain_missing", NULL, "cannot build for %s here: %s",
               recipient->target.id, why);
-    const struct evaluator *first = agent->evaluators->len ? agent->evaluators->pdata[0] : NULL;
+    const struct evaluator *first = agent_first_open(agent);
     const struct target *own = first ? evaluator_target(first) : NULL;
     /* A claim takes any target or one: after a refusal only our own is left. */
     if (own && strcmp(own->id, recipient->target.id) != 0) {

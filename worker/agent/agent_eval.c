@@ -262,8 +262,14 @@ const char *evaluator_stack(const Evaluator *evaluator)
     return evaluator->stack;
 }
 
-void evaluator_describe(const Evaluator *evaluator, struct worker_device *device)
+bool evaluator_is_away(const Evaluator *evaluator)
 {
+    return evaluator->service == AWAY;
+}
+
+void evaluator_describe(Evaluator *evaluator, struct worker_device *device)
+{
+    evaluator->listed = evaluator->known;
     const struct device_identity *identity = &evaluator->identity;
     *device = (struct worker_device){evaluator->device, evaluator->name,   evaluator->target.id,
                                      identity->uuid,    identity->address, identity->partition};
@@ -327,6 +333,7 @@ Evaluator *evaluator_new(struct agent *agent, const char *device)
         .role = "eval", .argument = device, .logged = true, .environment = environment};
     evaluator->agent = agent;
     evaluator->device = g_strdup(device);
+    evaluator->name = g_strdup("");
     evaluator->folder = g_strdup(name);
     evaluator->child = child_new(&agent->loop, &spec, &evaluator_callbacks, evaluator);
     evaluator->in_flight = -1;
@@ -358,6 +365,7 @@ void evaluator_free(Evaluator *evaluator)
     g_free(evaluator->folder);
     g_free(evaluator->name);
     g_free(evaluator->became);
+    g_free(evaluator->out_reason);
     g_free(evaluator->stack);
     g_free(evaluator);
 }

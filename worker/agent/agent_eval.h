@@ -41,6 +41,7 @@ struct evaluator {
     Child *child;
     bool open; /* this child said hello */
     bool known;
+    bool listed; /* the farm was told what it is */
     struct target target;
     char *name; /* as its vendor spells it */
     struct device_identity identity;
@@ -48,6 +49,7 @@ struct evaluator {
     char *became; /* another device that its number opened just now, in words; NULL for none */
     int failed_opens;
     enum service service;
+    char *out_reason;    /* why it is out of service */
     unsigned away_ticks; /* of the timer, since it is away */
     int faults;          /* configs and jobs that broke it since it was right last ... */
     GHashTable *faulty;  /* ... name of a solver -> how many of them */
@@ -94,6 +96,8 @@ void evaluator_was_right(Evaluator *evaluator);
 bool evaluator_failed(Evaluator *evaluator, int index, const char *detail);
 /* Takes it out of service, until it opens again where it returns. */
 void evaluator_retire(Evaluator *evaluator, bool returns, const char *why);
+/* At the start: the others begin without it, unless there is none left. */
+void evaluator_give_up(Evaluator *evaluator, const char *why);
 /* It opened: an absent device is back in service. */
 void evaluator_returned(Evaluator *evaluator);
 /* With each tick of the timer: an absent device is tried, more and more seldom. */

@@ -20,7 +20,7 @@ struct worker_call {
 static struct worker_call *worker_call_new(struct agent *agent)
 {
     struct worker_call *call = g_new0(struct worker_call, 1);
-    const struct evaluator *first = agent->evaluators->len ? agent->evaluators->pdata[0] : NULL;
+    const struct evaluator *first = agent_first_open(agent);
     call->agent = agent;
     call->node = g_strdup(agent->node);
     call->process = g_strdup(agent->process);
@@ -147,8 +147,11 @@ static void registered(struct lane_call *base, const GError *error)
         agent_give_up(agent, "cannot register this worker: %s", error->message);
     else if (agent->state == AGENT_STARTING)
         agent->state = AGENT_WORKING;
-    if (agent->state == AGENT_WORKING)
+    if (agent->state == AGENT_WORKING) {
         agent_listen(agent);
+        for (guint i = 0; i < agent->evaluators->len; i++)
+            evaluator_entered(agent->evaluators->pdata[i]);
+    }
     worker_call_free(call);
     agent_changed(agent);
 }
@@ -160,6 +163,30 @@ void agent_register(struct agent *agent)
     call->call.run = run_register;
     call->call.done = registered;
     agent->registering = true;
+    lane_push(agent->data, &call->call);
+}
+
+static bool run_list(struct lane_call *base, Store *store, GError **error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    return store_register_worker(store, &call->info, &call->worker, error);
+}
+
+static void listed(struct lane_call *base, const GError *error)
+{
+    struct worker_call *call = (struct worker_call *)base;
+    if (error)
+        say_failure(call->agent, "cannot say what this worker's devices are", error);
+    agent_kick(call->agent);
+    worker_call_free(call);
+}
+
+void agent_list_devices(struct agent *agent)
+{
+    struct worker_call *call = worker_call_new(agent);
+    add_devices(call);
+    call->call.run = run_list;
+    call->call.done = listed;
     lane_push(agent->data, &call->call);
 }
 

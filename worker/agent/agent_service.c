@@ -15,6 +15,8 @@ static char *device_text(const struct evaluator *evaluator)
     const char *which = *identity->uuid ? identity->uuid : identity->address;
     if (strcmp(which, evaluator->device) == 0)
         which = "";
+    if (!evaluator->known)
+        return g_strdup_printf("device %s", evaluator->device);
     return g_strdup_printf("device %s (%s%s%s)", evaluator->device, evaluator->name,
                            *which ? ", " : "", which);
 }
@@ -103,17 +105,32 @@ static bool is_out(const struct evaluator *evaluator)
     return evaluator->service != IN_SERVICE;
 }
 
-static void tell(struct evaluator *evaluator, const char *why)
+static const char *service_kind(const struct evaluator *evaluator)
 {
-    const char *kind = is_out(evaluator) ? "device out of service" : "device in service";
-    struct log_about about = {.device = evaluator->device};
+    return is_out(evaluator) ? "device out of service" : "device in service";
+}
+
+/* Into its list of devices, and into its diary. */
+static void tell_farm(struct evaluator *evaluator, const char *why)
+{
     g_autofree char *device = device_text(evaluator);
     g_autofree char *detail = g_strdup_printf("%s: %s", device, why);
-    log_write(is_out(evaluator) ? LEVEL_ERROR : LEVEL_INFO,
-              is_out(evaluator) ? "device_out_of_service" : "device_in_service", &about, "%s: %s",
-              kind, detail);
     call_device_service(evaluator->agent, place_of(evaluator), is_out(evaluator) ? why : "");
-    call_event(evaluator->agent, kind, NULL, detail);
+    call_event(evaluator->agent, service_kind(evaluator), NULL, detail);
+}
+
+/* Before the worker's row is there the farm cannot be told: evaluator_entered() does so. */
+static void tell(struct evaluator *evaluator, const char *why)
+{
+    struct log_about about = {.device = evaluator->device};
+    g_autofree char *device = device_text(evaluator);
+    log_write(is_out(evaluator) ? LEVEL_ERROR : LEVEL_INFO,
+              is_out(evaluator) ? "device_out_of_service" : "device_in_service", &about,
+              "%s: %s: %s", service_kind(evaluator), device, why);
+    g_free(evaluator->out_reason);
+    evaluator->out_reason = is_out(evaluator) ? g_strdup(why) : NULL;
+    if (evaluator->agent->state != AGENT_STARTING)
+        tell_farm(evaluator, why);
 }
 
 /* Whoever waits for the queue's end would wait for ever. */
@@ -141,6 +158,39 @@ void evaluator_retire(struct evaluator *evaluator, bool returns, const char *why
     end_without_devices(evaluator->agent, why);
 }
 
+void evaluator_give_up(struct evaluator *evaluator, const char *why)
+{
+    struct agent *agent = evaluator->agent;
+    evaluator->service = AWAY;
+    evaluator->away_ticks = 0;
+    for (guint i = 0; i < agent->evaluators->len; i++) {
+        if (!is_out(agent->evaluators->pdata[i])) {
+            tell(evaluator, why);
+            return;
+        }
+    }
+    agent_give_up(agent, "cannot open device '%s': %s", evaluator->device, why);
+}
+
+/* Its line in the farm's list is new with the whole list, and says nothing of service. */
+static void list_anew(struct agent *agent)
+{
+    agent_list_devices(agent);
+    for (guint i = 0; i < agent->evaluators->len; i++) {
+        struct evaluator *evaluator = agent->evaluators->pdata[i];
+        if (is_out(evaluator))
+            call_device_service(agent, (int)i, evaluator->out_reason);
+    }
+}
+
+void evaluator_entered(struct evaluator *evaluator)
+{
+    if (is_out(evaluator))
+        tell_farm(evaluator, evaluator->out_reason);
+    else if (!evaluator->listed)
+        list_anew(evaluator->agent);
+}
+
 /* After one tick, two, four, and so on, then all TICKS_MOST. */
 void evaluator_look(struct evaluator *evaluator)
 {
@@ -158,6 +208,10 @@ void evaluator_returned(struct evaluator *evaluator)
     evaluator->service = IN_SERVICE;
     evaluator->faults = 0;
     g_hash_table_remove_all(evaluator->faulty);
+    if (evaluator->target.vendor == VENDOR_CPU && evaluator->agent->options->build > 0)
+        evaluator->agent->take_turns = true;
+    if (!evaluator->listed && evaluator->agent->state == AGENT_WORKING)
+        list_anew(evaluator->agent);
     tell(evaluator, "it opens again");
     agent_changed(evaluator->agent);
 }

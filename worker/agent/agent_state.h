@@ -62,6 +62,8 @@ struct agent {
     uv_signal_t interrupt, terminate;
 };
 
+/* The first device that opened, NULL for none. */
+const Evaluator *agent_first_open(const struct agent *agent);
 /* Has the scheduler run soon; call after every change. */
 void agent_kick(struct agent *agent);
 /* Something was stored that may make jobs claimable. */
@@ -106,6 +108,8 @@ void agent_stop(struct agent *agent);
 
 /* Enters this worker and gives back what dead workers of this node held; the agent then works. */
 void agent_register(struct agent *agent);
+/* Says anew what the devices are, before whatever is told of them next. */
+void agent_list_devices(struct agent *agent);
 void agent_sign_off(struct agent *agent);
 /* Renews the leases; a timer's callback. One that holds nothing beats more seldom. */
 void agent_beat_due(uv_timer_t *timer);
@@ -151,8 +155,13 @@ void evaluator_open(Evaluator *evaluator);
 const struct target *
 evaluator_target(const Evaluator *evaluator); /* NULL before its device is open */
 const char *evaluator_stack(const Evaluator *evaluator);
-/* Of an open device; what it points to is the evaluator's. */
-void evaluator_describe(const Evaluator *evaluator, struct worker_device *device);
+/* A device that never opened yet is described as it was named; the farm is told when that changes. What it
+ * points to is the evaluator's. */
+void evaluator_describe(Evaluator *evaluator, struct worker_device *device);
+/* It cannot be opened, and the others need not wait for it. */
+bool evaluator_is_away(const Evaluator *evaluator);
+/* The worker's row is there: the farm hears what happened to the device before. */
+void evaluator_entered(Evaluator *evaluator);
 void evaluator_pump(Evaluator *evaluator);
 void evaluator_wake(Evaluator *evaluator);
 bool evaluator_empty(const Evaluator *evaluator);
