@@ -14,6 +14,7 @@ struct job_call {
     void *data;
     const struct work *work; /* NULL where it is about none */
     const struct job *job;
+    struct condemned condemned;
     struct round *round;      /* owned copy, or NULL */
     const struct round *open; /* the job's own */
     struct conditions conditions;
@@ -214,13 +215,15 @@ void call_quarantine(struct agent *agent, struct work *work, int index)
 static bool run_lift_quarantine(struct lane_call *base, Store *store, GError **error)
 {
     struct job_call *call = (struct job_call *)base;
-    return store_lift_quarantine(store, call->job, &call->config, error);
+    const struct job job = {.campaign = call->condemned.campaign, .id = call->condemned.job};
+    return store_lift_quarantine(store, &job, &call->condemned.config, error);
 }
 
-void call_lift_quarantine(struct agent *agent, struct work *work, int index)
+void call_lift_quarantine(struct agent *agent, const struct condemned *condemned)
 {
-    struct job_call *call = job_call_new(agent, run_lift_quarantine, work);
-    call->config = work->round->configs[index];
+    struct job_call *call = job_call_new(agent, run_lift_quarantine, NULL);
+    call->condemned = *condemned;
+    call->campaign = condemned->campaign;
     job_call_push(call, NULL, NULL);
 }
 

@@ -11,6 +11,12 @@
 #include "schema/device_use.h"
 #include "worker/agent/agent_state.h"
 
+/* A config that was quarantined, and the job that it was of. */
+struct condemned {
+    int64_t campaign, job;
+    struct perf_config config;
+};
+
 typedef void call_done_fn(struct agent *agent, void *data, const GError *error);
 
 void call_built(struct agent *agent, struct work *work, call_done_fn *done, void *data);
@@ -26,7 +32,8 @@ void call_release_job(struct agent *agent, struct work *work, call_done_fn *done
 void call_quarantine(struct agent *agent, struct work *work, int index);
 /* Before the call that ends its claim. */
 void call_device_use(struct agent *agent, struct work *work, const struct device_use *use);
-void call_lift_quarantine(struct agent *agent, struct work *work, int index);
+/* The config may be of a job that has ended. */
+void call_lift_quarantine(struct agent *agent, const struct condemned *condemned);
 /* A device, by its place among the agent's, is out of service for that reason, or "": back. */
 void call_device_service(struct agent *agent, int place, const char *reason);
 void call_spent(struct agent *agent, struct work *work, double seconds);

@@ -341,6 +341,7 @@ Evaluator *evaluator_new(struct agent *agent, const char *device)
     evaluator->asked_configs = g_hash_table_new(NULL, NULL);
     evaluator->asked_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     evaluator->faulty = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    evaluator->condemned = g_array_new(FALSE, FALSE, sizeof(struct condemned));
     evaluator->twins = twins_new();
     g_queue_init(&evaluator->jobs);
     evaluator->flush = g_new0(uv_timer_t, 1);
@@ -360,6 +361,7 @@ void evaluator_free(Evaluator *evaluator)
     g_hash_table_unref(evaluator->asked_configs);
     g_hash_table_unref(evaluator->asked_names);
     g_hash_table_unref(evaluator->faulty);
+    g_array_unref(evaluator->condemned);
     twins_free(evaluator->twins);
     g_free(evaluator->device);
     g_free(evaluator->folder);

@@ -52,6 +52,7 @@ struct evaluator {
     char *out_reason;    /* why it is out of service */
     unsigned away_ticks; /* of the timer, since it is away */
     int faults;          /* configs and jobs that broke it since it was right last ... */
+    GArray *condemned;   /* struct condemned: quarantined since then */
     GHashTable *faulty;  /* ... name of a solver -> how many of them */
     bool spoiled;        /* its folder may hold half a file, of a full disk or a death */
     char *folder;        /* its name under the agent's scratch */

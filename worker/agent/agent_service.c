@@ -30,26 +30,36 @@ static int place_of(const struct evaluator *evaluator)
 
 /* ---- blame ---- */
 
-/* The device was to blame, so far as that is to be known: the configs are tried again, by others. */
+static void forget_faults(struct evaluator *evaluator)
+{
+    evaluator->faults = 0;
+    g_hash_table_remove_all(evaluator->faulty);
+    g_array_set_size(evaluator->condemned, 0);
+}
+
+/* The device was to blame, so far as that is to be known: the configs are tried again, by others. Jobs that ended
+ * before keep what was stored. */
 static void absolve(struct eval_job *job)
 {
+    GArray *condemned = job->evaluator->condemned;
     for (guint i = 0; i < job->suspects->len; i++) {
         int index = g_array_index(job->suspects, int, i);
         struct outcome *outcome = &job->work.round->outcomes[index];
         double build_seconds = outcome->build_seconds;
         *outcome = (struct outcome){.failure = FAILURE_PENDING, .build_seconds = build_seconds};
         g_clear_pointer(&job->work.round->details[index], g_free);
-        call_lift_quarantine(job->evaluator->agent, &job->work, index);
         job->dirty = true;
     }
+    for (guint i = 0; i < condemned->len; i++)
+        call_lift_quarantine(job->evaluator->agent, &g_array_index(condemned, struct condemned, i));
+    g_array_set_size(condemned, 0);
     g_array_set_size(job->suspects, 0);
     eval_job_flush(job);
 }
 
 void evaluator_was_right(struct evaluator *evaluator)
 {
-    evaluator->faults = 0;
-    g_hash_table_remove_all(evaluator->faulty);
+    forget_faults(evaluator);
     g_array_set_size(evaluator->current->suspects, 0);
 }
 
@@ -86,8 +96,12 @@ bool evaluator_failed(struct evaluator *evaluator, int index, const char *detail
     const char *solver = job->work.job->solver;
     g_hash_table_replace(evaluator->faulty, g_strdup(solver),
                          GINT_TO_POINTER(faults_of(evaluator, solver) + 1));
-    if (index >= 0)
+    if (index >= 0) {
+        struct condemned condemned = {job->work.job->campaign, job->work.job->id,
+                                      job->work.round->configs[index]};
+        g_array_append_val(evaluator->condemned, condemned);
         g_array_append_val(job->suspects, index);
+    }
     if (!is_sick(evaluator))
         return false;
     g_autofree char *why =
@@ -206,8 +220,7 @@ void evaluator_returned(struct evaluator *evaluator)
     if (evaluator->service != AWAY)
         return;
     evaluator->service = IN_SERVICE;
-    evaluator->faults = 0;
-    g_hash_table_remove_all(evaluator->faulty);
+    forget_faults(evaluator);
     if (evaluator->target.vendor == VENDOR_CPU && evaluator->agent->options->build > 0)
         evaluator->agent->take_turns = true;
     if (!evaluator->listed && evaluator->agent->state == AGENT_WORKING)
