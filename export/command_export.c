@@ -38,6 +38,34 @@ static bool usage(const char *message, GError **error)
     return false;
 }
 
+/* `words` stand beside the options. */
+static bool is_possible(const struct export_options *options, int words, GError **error)
+{
+    if (words > 0) {
+        return usage("it takes options only, see --help", error);
+    }
+    if ((options->campaign != 0) == (options->golden != NULL)) {
+        return usage("name a campaign, --campaign ID, or a golden version, --golden VERSION",
+                     error);
+    }
+    if (options->campaign < 0) {
+        return usage("name a campaign: --campaign ID", error);
+    }
+    if (options->target != NULL && options->golden == NULL) {
+        return usage("--target goes with --golden: a campaign has its own", error);
+    }
+    if (options->wish.top < 1 || options->wish.top > TOP_MOST) {
+        return usage("--top is from 1 to 64", error);
+    }
+    if (options->workspace_bytes < 0 && options->workspace_bytes != NO_LIMIT) {
+        return usage("--workspace is a number of bytes, 0 or more", error);
+    }
+    if (options->dir == NULL) {
+        return usage("name a folder: -o DIR", error);
+    }
+    return true;
+}
+
 static bool parse(int argc, char **argv, struct export_options *options, GError **error)
 {
     const GOptionEntry entries[] = {
@@ -75,29 +103,7 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
     g_option_context_add_main_entries(context, entries, NULL);
     bool parsed = g_option_context_parse(context, &argc, &argv, error);
     g_option_context_free(context);
-    if (parsed && argc > 1) {
-        return usage("it takes options only, see --help", error);
-    }
-    if (parsed && (options->campaign != 0) == (options->golden != NULL)) {
-        return usage("name a campaign, --campaign ID, or a golden version, --golden VERSION",
-                     error);
-    }
-    if (parsed && options->campaign < 0) {
-        return usage("name a campaign: --campaign ID", error);
-    }
-    if (parsed && options->target != NULL && options->golden == NULL) {
-        return usage("--target goes with --golden: a campaign has its own", error);
-    }
-    if (parsed && (options->wish.top < 1 || options->wish.top > TOP_MOST)) {
-        return usage("--top is from 1 to 64", error);
-    }
-    if (parsed && options->workspace_bytes < 0 && options->workspace_bytes != NO_LIMIT) {
-        return usage("--workspace is a number of bytes, 0 or more", error);
-    }
-    if (parsed && options->dir == NULL) {
-        return usage("name a folder: -o DIR", error);
-    }
-    return parsed;
+    return parsed && is_possible(options, argc - 1, error);
 }
 
 static void complete_wish(struct export_options *options)

@@ -82,7 +82,7 @@ static const GOptionEntry entries[] = {
     {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &given.sample_seconds,
      "Time a config's repeats may take (default: 0.3)", "SECONDS"},
     {"fault-limit", 0, 0, G_OPTION_ARG_INT, &given.fault_limit,
-     "Configs or jobs in a row, of several jobs, that break a device before it is out of "
+     "Configs or jobs in a row, of several solvers, that break a GPU before it is out of "
      "service (default: 5); 0: never",
      "N"},
     {"lock-clocks", 0, 0, G_OPTION_ARG_INT, &given.lock_mhz,
