@@ -29,6 +29,7 @@ const struct solver *const solver_table[] = {
     &solver_conv_simt,
     &solver_conv_mfma,
     &solver_conv_wmma,
+    &solver_conv_wgmma_1x1,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */

@@ -1,0 +1,332 @@
+/*
+ * 1x1 convolutions as matrix products where positions lie innermost (NCHW), each tensor as it is: blocks of two
+ * operands on their way into local memory, and sums on their way out.
+ *
+ *   DIRECTION_F  rows: k; columns: positions of all images, one after the other; terms: c
+ *   DIRECTION_B  rows: c; columns: positions; terms: k
+ *   DIRECTION_W  rows: k; columns: c; terms: positions
+ *
+ * Before it is included: BLOCK_M and BLOCK_N (the block of sums, 64 terms a step), one of DIRECTION_F,
+ * DIRECTION_B and DIRECTION_W; TYPE (FP16 or BF16); SPLIT: the terms are split into parts, whose sums stay as they
+ * are for conv_matrix_sum.cl; and the shape: SIZE_C and SIZE_K (of a group), GROUPS, PLANE (positions of an image).
+ * It is compiled in, so that what an item loads is a few pointers and constants.
+ *
+ * PLANE_VECTOR and FILTER_VECTOR (8, 4, 2 or 1) are how many neighbours are loaded, and stored, at once: such as
+ * begin within an image, or a line of the filter, also end there, on a boundary of their size.
+ */
+#define BLOCK_K 64
+#define ITEMS   (BLOCK_M * 2)
+#define WARPS   (BLOCK_M / 16)
+#define TILES_N (BLOCK_N / 8)
+#define NEAR    0
+
+#include "matrix_nvidia.h"
+
+#if defined(DIRECTION_F)
+#define A_BY_TERM 0
+#define B_BY_TERM 1
+#define ROWS      SIZE_K
+#define TERMS     SIZE_C
+#elif defined(DIRECTION_B)
+#define A_BY_TERM 1
+#define B_BY_TERM 1
+#define ROWS      SIZE_C
+#define TERMS     SIZE_K
+#else
+#define A_BY_TERM 0
+#define B_BY_TERM 0
+#define ROWS      SIZE_K
+#endif
+
+#define A_BYTES (BLOCK_M * BLOCK_K * 2)
+#define B_BYTES (BLOCK_N * BLOCK_K * 2)
+#define PANEL                                                                                      \
+    64 /* elements of a line in local memory, and lines of a panel that has its terms so */
+#define PANEL_BYTES (PANEL * PANEL * 2)
+#define PANELS_M    (BLOCK_M / PANEL)
+#define PANELS_N    (BLOCK_N / PANEL)
+
+/* Of a warp's results on their way out. */
+#define STAGED_BYTES (16 * PANEL * 2)
+
+#if SPLIT
+#define RESULT float
+#else
+#define RESULT half_bits
+#endif
+
+/* ---- parts of lines ---- */
+
+#if defined(MATRIX_EMULATED)
+
+DEVICE void load_part(LOCAL_POINTER unsigned char *memory, unsigned to,
+                      GLOBAL const half_bits *from, int vector, int there)
+{
+    LOOP for (int i = 0; i < vector; i++) LOCAL_HALF(memory, to + 2 * i) = there ? from[i] : 0;
+}
+
+/* All items come here. */
+#define WARP_BARRIER() BARRIER()
+
+#else
+
+#define PART_TEXT(caches, bytes) "cp.async." caches ".shared.global [%0], [%1], " bytes ", %2;"
+
+/* As many neighbours on their way; zeros where they are not there. A single one, which is too short for that, comes
+ * at once. */
+DEVICE void load_part(const unsigned char *memory, unsigned to, const half_bits *from, int vector,
+                      int there)
+{
+    int bytes = there ? vector * 2 : 0;
+    (void)memory;
+    if (vector == 8)
+        asm volatile(PART_TEXT("cg", "16")::"r"(to), "l"(from), "r"(bytes) : "memory");
+    else if (vector == 4)
+        asm volatile(PART_TEXT("ca", "8")::"r"(to), "l"(from), "r"(bytes) : "memory");
+    else if (vector == 2)
+        asm volatile(PART_TEXT("ca", "4")::"r"(to), "l"(from), "r"(bytes) : "memory");
+    else
+        asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"(there ? *from : (half_bits)0)
+                     : "memory");
+}
+
+#define WARP_BARRIER() __syncwarp()
+
+#endif
+
+/* What an item loads of a panel's lines: the same part of every LINES(vector)-th, from line_of() on. */
+#define PARTS(vector) (PANEL / (vector))
+#define LINES(vector) (ITEMS / PARTS(vector))
+
+DEVICE int element_of(int item, int vector)
+{
+    return item % PARTS(vector) * vector;
+}
+
+DEVICE int line_of(int item, int vector)
+{
+    return item / PARTS(vector);
+}
+
+/* Where an element of a line lies in local memory: wgmma.h says how chunks of 16 bytes change places. */
+DEVICE unsigned element_at(int line, int element)
+{
+    return (unsigned)(line * 128 + ((element / 8 ^ line) & 7) * CHUNK_BYTES + element % 8 * 2);
+}
+
+/* `lines` lines of PANEL elements, `pitch` apart, from the item's first part on; zeros where they are not `there`,
+ * from line number `whole` on too. */
+DEVICE void load_lines(LOCAL_POINTER unsigned char *memory, unsigned to,
+                       GLOBAL const half_bits *from, int vector, int lines, i64 pitch, int there,
+                       int whole, int item)
+{
+    const int element = element_of(item, vector), first = line_of(item, vector);
+    UNROLL for (int i = 0; i < lines / LINES(vector); i++)
+    {
+        int line = first + i * LINES(vector);
+        load_part(memory, to + element_at(line, element), from + i * LINES(vector) * pitch, vector,
+                  there && line < whole);
+    }
+}
+
+/* Elements from a tensor's first one, in a plane, to that position of all images, which have so many planes. */
+DEVICE i64 position_at(int position, i64 planes)
+{
+    int image = (int)((unsigned)position / PLANE);
+    return image * ((planes - 1) * PLANE) + position;
+}
+
+/* ---- the operands ---- */
+
+/* Where an item's next loads are. */
+struct feed {
+    GLOBAL const half_bits *a;
+    int row, step;
+#if defined(DIRECTION_W)
+    GLOBAL const half_bits *b;
+    int column, position, end;
+#else
+    GLOBAL const half_bits *b[PANELS_N];
+    int there[PANELS_N];
+#endif
+};
+
+/* A constant where all of it is there. */
+#define LINES_LEFT(count, first, block) ((count) % (block) == 0 ? (block) : (count) - (first))
+
+#if defined(DIRECTION_W)
+
+/* y's lines of k and x's of c, whose terms are as far in the images. */
+DEVICE void open_feed(struct feed *feed, GLOBAL const half_bits *y, GLOBAL const half_bits *x,
+                      int group, int row, int column, int first_step, int end, int item)
+{
+    const int line = line_of(item, PLANE_VECTOR);
+    feed->row = row;
+    feed->column = column;
+    feed->step = 0;
+    feed->position = first_step * BLOCK_K + element_of(item, PLANE_VECTOR);
+    feed->end = end;
+    feed->a = y + ((i64)group * SIZE_K + row + line) * PLANE;
+    feed->b = x + ((i64)group * SIZE_C + column + line) * PLANE;
+}
+
+DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, struct feed *feed, int item)
+{
+    const int there = feed->position < feed->end;
+    load_lines(memory, to, feed->a + position_at(feed->position, SIZE_K * GROUPS), PLANE_VECTOR,
+               BLOCK_M, PLANE, there, LINES_LEFT(SIZE_K, feed->row, BLOCK_M), item);
+    load_lines(memory, to + A_BYTES, feed->b + position_at(feed->position, SIZE_C * GROUPS),
+               PLANE_VECTOR, BLOCK_N, PLANE, there, LINES_LEFT(SIZE_C, feed->column, BLOCK_N),
+               item);
+    feed->position += BLOCK_K;
+}
+
+#else
+
+#define STEPS ((TERMS + BLOCK_K - 1) / BLOCK_K)
+
+/* The filter's rows, or in B its columns, of the block. */
+DEVICE void open_rows(struct feed *feed, GLOBAL const half_bits *w, int group, int row, int item)
+{
+    const int line = line_of(item, FILTER_VECTOR), element = element_of(item, FILTER_VECTOR);
+    feed->row = row;
+    feed->step = 0;
+    feed->a = w + (i64)group * SIZE_K * SIZE_C;
+#if defined(DIRECTION_F)
+    feed->a += (i64)(row + line) * SIZE_C + element;
+#else
+    feed->a += (i64)line * SIZE_C + row + element;
+#endif
+}
+
+/* The columns of a block, of images that have `end` positions together. */
+DEVICE void open_columns(struct feed *feed, GLOBAL const half_bits *images, int group, int column,
+                         int end, int item)
+{
+    images += ((i64)group * TERMS + line_of(item, PLANE_VECTOR)) * PLANE;
+    UNROLL for (int j = 0; j < PANELS_N; j++)
+    {
+        int position = column + j * PANEL + element_of(item, PLANE_VECTOR);
+        feed->b[j] = images + position_at(position, TERMS * GROUPS);
+        feed->there[j] = position < end;
+    }
+}
+
+DEVICE void load_a(LOCAL_POINTER unsigned char *memory, unsigned to, const struct feed *feed,
+                   int step, int item)
+{
+    const int element = element_of(item, FILTER_VECTOR);
+    const int left = LINES_LEFT(TERMS, step * BLOCK_K, BLOCK_K);
+#if defined(DIRECTION_F)
+    load_lines(memory, to, feed->a + step * BLOCK_K, FILTER_VECTOR, BLOCK_M, SIZE_C,
+               TERMS % BLOCK_K == 0 || element < left, LINES_LEFT(ROWS, feed->row, BLOCK_M), item);
+#else
+    UNROLL for (int j = 0; j < PANELS_M; j++)
+        load_lines(memory, to + j * PANEL_BYTES, feed->a + (i64)step * BLOCK_K * SIZE_C + j * PANEL,
+                   FILTER_VECTOR, BLOCK_K, SIZE_C,
+                   ROWS % BLOCK_M == 0 || feed->row + j * PANEL + element < ROWS, left, item);
+#endif
+}
+
+DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned to, struct feed *feed, int step,
+                   int item)
+{
+    UNROLL for (int j = 0; j < PANELS_N; j++)
+    {
+        load_lines(memory, to + j * PANEL_BYTES, feed->b[j], PLANE_VECTOR, BLOCK_K, PLANE,
+                   feed->there[j], LINES_LEFT(TERMS, step * BLOCK_K, BLOCK_K), item);
+        feed->b[j] += (i64)BLOCK_K * PLANE;
+    }
+}
+
+#endif
+
+/* ---- what is stored ---- */
+
+#if SPLIT
+
+/* An item has rows lane / 4 and 8 behind it, of each eight columns the pair lane % 4. */
+DEVICE void store_part(GLOBAL float *to, LANE sums[TILES_N][4], int first_row, int first_column,
+                       int warp, int lane)
+{
+    UNROLL for (int part = 0; part < 2; part++)
+    {
+        int row = first_row + warp * 16 + part * 8 + lane / 4;
+        GLOBAL float *line = to + (i64)row * SIZE_C;
+        UNROLL for (int j = 0; j < TILES_N; j++) UNROLL for (int e = 0; e < 2; e++)
+        {
+            int column = first_column + j * 8 + lane % 4 * 2 + e;
+            if (row < ROWS && column < SIZE_C)
+                line[column] = sums[j][2 * part + e];
+        }
+    }
+}
+
+#else
+
+#if defined(DIRECTION_W)
+#define RESULT_VECTOR FILTER_VECTOR
+#define RESULT_PITCH  SIZE_C
+#else
+#define RESULT_VECTOR PLANE_VECTOR
+#define RESULT_PITCH  PLANE
+#endif
+/* Rows that a warp stores at once. */
+#define RESULT_ROWS  (RESULT_VECTOR > 2 ? 32 / PARTS(RESULT_VECTOR) : 1)
+#define RESULT_TURNS (RESULT_VECTOR > 2 ? 1 : PARTS(RESULT_VECTOR) / 32)
+
+struct ALIGNED(RESULT_VECTOR * 2) result_part {
+    half_bits element[RESULT_VECTOR];
+};
+
+/* 16 rows of PANEL columns of a warp's sums, to its own lines of local memory. */
+DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int lane)
+{
+    UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
+    {
+        unsigned at = element_at(part * 8 + lane / 4, j * 8 + lane % 4 * 2);
+        *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(lines + at) =
+            pair_of(sums[j][2 * part], sums[j][2 * part + 1]);
+    }
+}
+
+/* From there to the result's row, where the panel begins `column` elements into all there are. */
+DEVICE void store_panel(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char *lines, int row,
+                        int column, int end, int lane)
+{
+    UNROLL for (int turn = 0; turn < RESULT_TURNS; turn++)
+    {
+        int element = (turn * 32 + lane % PARTS(RESULT_VECTOR)) * RESULT_VECTOR;
+        int first = lane / PARTS(RESULT_VECTOR);
+#if defined(DIRECTION_W)
+        GLOBAL half_bits *line = to + (column + element);
+#else
+        GLOBAL half_bits *line = to + position_at(column + element, ROWS * GROUPS);
+#endif
+        UNROLL for (int i = 0; i < 16 / RESULT_ROWS; i++)
+        {
+            int at = first + i * RESULT_ROWS;
+            if (column + element < end && (ROWS % BLOCK_M == 0 || row + at < ROWS))
+                *(GLOBAL struct result_part *)(GLOBAL void *)(line +
+                                                              (i64)(row + at) * RESULT_PITCH) =
+                    *(LOCAL_POINTER const struct result_part
+                          *)(LOCAL_POINTER const void *)(lines + element_at(at, element));
+        }
+    }
+}
+
+/* The block's sums through local memory, each warp for itself, so that neighbours are stored at once. */
+DEVICE void store_block(GLOBAL half_bits *to, LOCAL_POINTER unsigned char *memory,
+                        LANE sums[TILES_N][4], int row, int column, int end, int warp, int lane)
+{
+    LOCAL_POINTER unsigned char *lines = memory + warp * STAGED_BYTES;
+    UNROLL for (int j = 0; j < PANELS_N; j++)
+    {
+        stage_panel(lines, sums + j * 8, lane);
+        WARP_BARRIER();
+        store_panel(to, lines, row + warp * 16, column + j * PANEL, end, lane);
+        WARP_BARRIER();
+    }
+}
+
+#endif

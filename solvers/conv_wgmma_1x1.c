@@ -1,0 +1,436 @@
+/*
+ * 1x1 convolutions on Hopper's matrix units, which take operands with either axis innermost: tensors of NCHW stay
+ * as they are. F, B and W of 2D, all tensors packed, NCHW and of FP16 or BF16; groups; no stride, no padding.
+ * Static: a kernel's loads are pointers and constants. NVIDIA's sm_90 alone.
+ *
+ * In F and B a workgroup computes CHAIN blocks of positions one after the other, while RESIDENT rows of the filter
+ * stay in local memory. In W terms may be split (SPLITS) into parts, whose sums then lie in the workspace.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "solvers/conv_common.h"
+#include "solvers/matrix_common.h"
+#include "solvers/matrix_sum.h"
+#include "solvers/solver_rows.h"
+
+enum { BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS, PARAM_COUNT };
+
+#define BLOCK_K           64 /* a line of 128 bytes */
+#define ELEMENT_BYTES     2
+#define ITEMS_A_GROUP     128
+#define ROWS_A_GROUP      64
+#define REGISTERS_UNIT    65536
+#define REGISTERS_BESIDE  64 /* of an item, its sums aside */
+#define STAGES_LEAST      3
+#define CHANNELS_LEAST    8
+#define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
+#define BLOCKS_MOST       0x1p24
+#define POSITIONS_MOST    0x1p30
+/* Sums of so many terms keep within half of what their last places may be off: matrix units cut what they add. */
+#define TERMS_MOST        32768
+/* A part has so many blocks of terms at the least, and a unit so many workgroups of parts at most. */
+#define STEPS_A_PART      4
+#define WORKGROUPS_A_UNIT 4
+/* conv_matrix_sum.cl adds up fours. */
+#define SUMS_AT_ONCE      4
+#define VECTOR_MOST       8 /* 16 bytes */
+
+static const char *const sources[] = {"conv_wgmma_1x1.cl", "conv_matrix_sum.cl", NULL};
+
+static const struct space_param params[PARAM_COUNT] = {
+    {"BLOCK_M", 3, (const int32_t[]){64, 128, 256}},
+    {"BLOCK_N", 4, (const int32_t[]){64, 128, 192, 256}},
+    {"STAGES", 4, (const int32_t[]){STAGES_LEAST, 4, 5, 6}},
+    {"RESIDENT", 2, (const int32_t[]){0, 1}},
+    {"CHAIN", 4, (const int32_t[]){1, 2, 4, 8}},
+    {"SPLITS", MATRIX_SPLITS_VALUES},
+};
+
+/* ---- the product ---- */
+
+static int64_t plane_of(const struct problem *p)
+{
+    return p->in[AXIS_H] * p->in[AXIS_W];
+}
+
+/* Rows, columns and terms as kernels/device/matrix_planes.h has them. */
+struct product {
+    int64_t rows, columns, terms;
+};
+
+static struct product product_of(const struct problem *p)
+{
+    int64_t c = p->c / p->groups, k = p->k / p->groups, positions = p->n * plane_of(p);
+
+    if (p->direction == DIRECTION_F)
+        return (struct product){k, positions, c};
+    if (p->direction == DIRECTION_B)
+        return (struct product){c, positions, k};
+    return (struct product){k, c, positions};
+}
+
+static int64_t all_steps(const struct problem *p)
+{
+    return conv_divide_up(product_of(p).terms, BLOCK_K);
+}
+
+/* Blocks of terms that the longest part has. */
+static int64_t steps_of(const struct problem *p, const int32_t *values)
+{
+    return conv_divide_up(all_steps(p), values[SPLITS]);
+}
+
+static int64_t column_blocks(const struct problem *p, const int32_t *values)
+{
+    return conv_divide_up(product_of(p).columns, values[BLOCK_N]);
+}
+
+/* Workgroups of a layer of the grid. */
+static int64_t layer_blocks(const struct problem *p, const int32_t *values)
+{
+    return conv_divide_up(product_of(p).rows, values[BLOCK_M]) *
+           conv_divide_up(column_blocks(p, values), values[CHAIN]);
+}
+
+static double workgroups_of(const struct problem *p, const int32_t *values)
+{
+    return (double)layer_blocks(p, values) * (double)p->groups * values[SPLITS];
+}
+
+static int items_of(const int32_t *values)
+{
+    return values[BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP;
+}
+
+/* Neighbours that are loaded at once where lines of so many elements begin one behind the other. */
+static int vector_of(int64_t line)
+{
+    int vector = VECTOR_MOST;
+
+    while (line % vector != 0)
+        vector /= 2;
+    return vector;
+}
+
+/* Results on their way out, the filter's rows that stay, and the blocks of terms that are there. */
+static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
+{
+    int64_t staging = values[SPLITS] > 1 ? 0 : (int64_t)values[BLOCK_M] * BLOCK_K * ELEMENT_BYTES;
+    int64_t rows = (int64_t)values[BLOCK_M] * BLOCK_K * ELEMENT_BYTES;
+    int64_t columns = (int64_t)values[BLOCK_N] * BLOCK_K * ELEMENT_BYTES;
+    int64_t stages = MIN(values[STAGES], steps_of(p, values) * values[CHAIN]);
+
+    if (values[RESIDENT])
+        return staging + all_steps(p) * rows + stages * columns;
+    return staging + stages * (rows + columns);
+}
+
+/* ---- the space ---- */
+
+/* No more than twice what there is, but for the smallest. */
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct product product = product_of(p);
+
+    (void)context;
+    return (values[BLOCK_M] == ROWS_A_GROUP || values[BLOCK_M] < 2 * product.rows) &&
+           (values[BLOCK_N] == BLOCK_K || values[BLOCK_N] < 2 * product.columns);
+}
+
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    int sums = values[BLOCK_N] * ROWS_A_GROUP / ITEMS_A_GROUP;
+
+    (void)p;
+    (void)context;
+    return items_of(values) * (sums + REGISTERS_BESIDE) <= REGISTERS_UNIT;
+}
+
+/* W has no columns that follow each other; elsewhere each unit is to have a chain. */
+static bool chain_suits_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    const double units = context->target->compute_units;
+
+    if (values[CHAIN] == 1)
+        return true;
+    return p->direction != DIRECTION_W &&
+           (double)layer_blocks(p, values) * (double)p->groups >= units / 2;
+}
+
+/* What stays must be met again. */
+static bool resident_suits_chain(const struct problem *p, const struct context *context,
+                                 const int32_t *values)
+{
+    (void)p;
+    (void)context;
+    return values[RESIDENT] == 0 || values[CHAIN] > 1;
+}
+
+static bool parts_are_short(const struct problem *p, int64_t splits)
+{
+    return product_of(p).terms <= splits * TERMS_MOST;
+}
+
+static int least_splits(const struct problem *p)
+{
+    int splits = 1;
+
+    while (splits < MATRIX_SPLITS_MOST && !parts_are_short(p, splits))
+        splits *= 2;
+    return splits;
+}
+
+static double parts_bytes(const struct problem *p, int splits)
+{
+    return splits > 1 ? (double)p->k * (double)(p->c / p->groups) * splits * sizeof(float) : 0;
+}
+
+static bool parts_fit(const struct problem *p, const struct context *context, int splits)
+{
+    return parts_bytes(p, splits) <= (double)context->workspace_limit &&
+           (double)p->groups * splits <= GRID_MOST;
+}
+
+static bool splits_suit_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    int least = least_splits(p);
+
+    if (values[SPLITS] <= least)
+        return values[SPLITS] == least;
+    return p->direction == DIRECTION_W && parts_fit(p, context, values[SPLITS]) &&
+           (int64_t)values[SPLITS] * STEPS_A_PART <= all_steps(p) &&
+           workgroups_of(p, values) <= (double)WORKGROUPS_A_UNIT * context->target->compute_units;
+}
+
+/* Blocks of terms that do not come need no stage. */
+static bool stages_suit_terms(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    (void)context;
+    return values[STAGES] == STAGES_LEAST || values[STAGES] <= steps_of(p, values) * values[CHAIN];
+}
+
+static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
+                                    const int32_t *values)
+{
+    return local_bytes_of(p, values) <= target_dynamic_local_bytes(context->target);
+}
+
+static const struct space_constraint constraints[] = {
+    {"block_suits_sizes", "arithmetic", BLOCK_N + 1, block_suits_sizes},
+    {"sums_fit_registers", "registers", BLOCK_N + 1, sums_fit_registers},
+    {"chain_suits_target", "compute units", CHAIN + 1, chain_suits_target},
+    {"resident_suits_chain", "arithmetic", CHAIN + 1, resident_suits_chain},
+    {"splits_suit_target", "compute units", SPLITS + 1, splits_suit_target},
+    {"stages_suit_terms", "arithmetic", SPLITS + 1, stages_suit_terms},
+    {"stages_fit_local_memory", "local memory", SPLITS + 1, stages_fit_local_memory},
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
+
+/* ---- what it serves ---- */
+
+static bool tensors_are_served(const struct problem *p, const char **reason)
+{
+    *reason = "needs two dimensions, the layout NCHW, and tensors of one type, FP16 or BF16";
+    if (p->spatial_dim != 2 || (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16))
+        return false;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->layout[t] != LAYOUT_NCHW || p->type[t] != p->type[TENSOR_X])
+            return false;
+    }
+    return true;
+}
+
+static bool filter_is_served(const struct problem *p, const char **reason)
+{
+    *reason = "needs a 1x1 filter, no stride and no padding";
+    for (int a = AXIS_H; a <= AXIS_W; a++) {
+        if (p->fil[a] != 1 || p->stride[a] != 1 || p->pad[a] != 0 || p->in[a] != p->out[a])
+            return false;
+    }
+    *reason = "needs groups of eight channels and more";
+    return p->c / p->groups >= CHANNELS_LEAST && p->k / p->groups >= CHANNELS_LEAST;
+}
+
+static bool sizes_are_served(const struct problem *p, const struct context *context,
+                             const char **reason)
+{
+    static const int32_t smallest[] = {ROWS_A_GROUP, BLOCK_K, STAGES_LEAST, 0, 1, 1};
+    int least = least_splits(p);
+
+    *reason = "needs fewer positions or groups";
+    if (!conv_counts_fit_32_bits(p, reason) ||
+        (double)p->n * (double)plane_of(p) > POSITIONS_MOST ||
+        (double)layer_blocks(p, smallest) > BLOCKS_MOST || p->groups > GRID_MOST)
+        return false;
+    *reason = "needs shorter sums, or a workspace for their parts";
+    return (least == 1 || p->direction == DIRECTION_W) && parts_are_short(p, least) &&
+           parts_fit(p, context, least) &&
+           (p->direction != DIRECTION_W || p->k * (p->c / p->groups) % SUMS_AT_ONCE == 0);
+}
+
+static bool is_applicable(const struct problem *p, const struct context *context,
+                          const char **reason)
+{
+    *reason = "needs Hopper's matrix units (sm_90)";
+    if (strcmp(context->target->arch, "sm_90") != 0 && strcmp(context->target->arch, "sm_90a") != 0)
+        return false;
+    return conv_is_plain(p, reason) && tensors_are_served(p, reason) &&
+           filter_is_served(p, reason) && sizes_are_served(p, context, reason);
+}
+
+/* ---- choosing without measuring ---- */
+
+/* Cycles that the slowest unit of an H100 takes, roughly: matrix_common.c has the figures. */
+static double cycles_of(const struct problem *p, const struct context *context,
+                        const int32_t *values)
+{
+    double m = values[BLOCK_M], n = values[BLOCK_N], units = context->target->compute_units;
+    double step = fmax(2 * m * n * BLOCK_K / 4096, (m + n) * BLOCK_K * ELEMENT_BYTES / 28);
+    double waves = ceil(workgroups_of(p, values) / units);
+    double parts = 2 * parts_bytes(p, values[SPLITS]) / (units * 14) + 3000;
+
+    return waves * ((double)steps_of(p, values) * step + 1000 + m * n / 8) +
+           (values[SPLITS] > 1 ? parts : 0);
+}
+
+/* The candidate with the splits that take least. */
+static void consider(const struct problem *p, const struct context *context, int32_t *values,
+                     struct perf_config *config, double *least)
+{
+    for (values[SPLITS] = least_splits(p); values[SPLITS] <= MATRIX_SPLITS_MOST;
+         values[SPLITS] *= 2) {
+        double cycles = cycles_of(p, context, values);
+        values[STAGES] = 4;
+        if (!stages_suit_terms(p, context, values))
+            values[STAGES] = STAGES_LEAST;
+        if (cycles >= *least || !splits_suit_target(p, context, values))
+            continue;
+        *least = cycles;
+        memcpy(config->values, values, PARAM_COUNT * sizeof(values[0]));
+    }
+}
+
+/* The smallest block comes first: it suits every problem. */
+static void default_config(const struct problem *p, const struct context *context,
+                           struct perf_config *config)
+{
+    static const int32_t blocks[][2] = {{64, 64},  {64, 128},  {128, 64},  {64, 256}, {128, 128},
+                                        {256, 64}, {128, 192}, {128, 256}, {256, 128}};
+    double least = G_MAXDOUBLE;
+
+    config->count = PARAM_COUNT;
+    for (size_t i = 0; i < G_N_ELEMENTS(blocks); i++) {
+        int32_t values[PARAM_COUNT] = {blocks[i][0], blocks[i][1], STAGES_LEAST, 0, 1, 1};
+        if (block_suits_sizes(p, context, values))
+            consider(p, context, values, config, &least);
+    }
+}
+
+/* Of the most parts that a config has. */
+static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
+{
+    int32_t values[] = {256, 256, STAGES_LEAST, 0, 1, MATRIX_SPLITS_MOST};
+
+    while (values[SPLITS] > least_splits(p) && !splits_suit_target(p, context, values))
+        values[SPLITS] /= 2;
+    return (uint64_t)parts_bytes(p, values[SPLITS]);
+}
+
+/* Beside ConvWgmma, which moves such tensors first. */
+static double estimate(const struct problem *p, const struct context *context)
+{
+    const struct product product = product_of(p);
+    struct perf_config config;
+
+    default_config(p, context, &config);
+    return 400.0 * conv_used_part((double)product.rows, config.values[BLOCK_M]) *
+           conv_used_part((double)product.columns, config.values[BLOCK_N]);
+}
+
+/* ---- the launches ---- */
+
+static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
+{
+    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
+                                             [DIRECTION_B] = "DIRECTION_B",
+                                             [DIRECTION_W] = "DIRECTION_W"};
+
+    for (int i = 0; i < CHAIN; i++)
+        launch_option_int(launch, params[i].name, values[i]);
+    launch_option_int(launch, directions[p->direction], 1);
+    launch_option_int(launch, "FILTER_VECTOR", vector_of(p->c / p->groups));
+    launch_option_int(launch, "GROUPS", p->groups);
+    launch_option_text(launch, "LANE", "float");
+    launch_option_int(launch, "PLANE", plane_of(p));
+    launch_option_int(launch, "PLANE_VECTOR", vector_of(plane_of(p)));
+    launch_option_int(launch, "SIZE_C", p->c / p->groups);
+    launch_option_int(launch, "SIZE_K", p->k / p->groups);
+    launch_option_int(launch, "SPLIT", values[SPLITS] > 1);
+    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    launch_sort_options(launch);
+}
+
+static void add_tensors(const struct problem *p, int splits, struct launch *launch)
+{
+    static const enum tensor_role operands[][2] = {
+        [DIRECTION_F] = {TENSOR_W, TENSOR_X},
+        [DIRECTION_B] = {TENSOR_W, TENSOR_Y},
+        [DIRECTION_W] = {TENSOR_Y, TENSOR_X},
+    };
+
+    launch_arg_tensor(launch, operands[p->direction][0]);
+    launch_arg_tensor(launch, operands[p->direction][1]);
+    if (splits > 1)
+        launch_arg_workspace(launch, 0);
+    else
+        launch_arg_tensor(launch, problem_output_role(p));
+}
+
+static bool solve(const struct problem *p, const struct context *context,
+                  const struct perf_config *config, struct solution *solution, GError **error)
+{
+    const int32_t *values = config->values;
+    const int64_t elements = p->k * (p->c / p->groups);
+    const int items = items_of(values);
+    struct launch *launch = solution_add_launch(solution, "conv_wgmma_1x1.cl", "conv_wgmma_1x1");
+
+    (void)context;
+    (void)error;
+    add_options(p, values, launch);
+    launch->local_bytes = local_bytes_of(p, values);
+    add_tensors(p, values[SPLITS], launch);
+    launch_arg_int32(launch, p->n);
+    launch_arg_int32(launch, conv_divide_up(column_blocks(p, values), values[CHAIN]));
+    launch_arg_int32(launch, steps_of(p, values));
+    launch_arg_int64(launch, elements);
+    launch_set_grid(
+        launch, (const int64_t[]){layer_blocks(p, values) * items, 1, p->groups * values[SPLITS]},
+        (const int[]){items, 1, 1});
+    if (values[SPLITS] > 1)
+        matrix_add_sum(p, elements, values[SPLITS], solution);
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}
+
+const struct solver solver_conv_wgmma_1x1 = {
+    .provider = "skipjack",
+    .name = "ConvWgmma1x1",
+    .revision = 1,
+    .algorithm = "GEMM",
+    .native = true,
+    .sources = sources,
+    .is_applicable = is_applicable,
+    .workspace_bytes = workspace_bytes,
+    .estimate = estimate,
+    .default_config = default_config,
+    .space = &space,
+    .solve = solve,
+};

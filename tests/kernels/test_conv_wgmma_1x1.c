@@ -1,0 +1,119 @@
+/*
+ * ConvWgmma1x1 run for real through PoCL, with the instructions of matrix units emulated (emulated_solver.h): edges
+ * of blocks, images that end within a block, parts of lines of all lengths, chains, rows that stay, splits.
+ */
+#include "tests/support/conv_shapes.h"
+#include "tests/support/emulated_solver.h"
+#include "tests/support/pocl_leaks.h"
+#include "tests/support/test_effort.h"
+
+static struct solution_runner *runner;
+static struct target targets[CONTEXT_COUNT];
+static struct context contexts[CONTEXT_COUNT];
+
+/* Configs: BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS. */
+static const struct trial_case {
+    const char *name;
+    enum direction direction;
+    bool is_long; /* of the long suite alone: PoCL needs a second for a kernel */
+    struct perf_config config;
+    struct conv_shape shape;
+} cases[] = {
+    {"columns_go_on_into_the_next_image",
+     DIRECTION_F,
+     true,
+     {6, {64, 64, 3, 0, 1, 1}},
+     {3, 40, 72, 1, 8, 9, 1, 1, 0, 1, 1}},
+    {"rows_stay_while_a_chain_goes_on",
+     DIRECTION_F,
+     false,
+     {6, {64, 64, 3, 1, 2, 1}},
+     {5, 72, 40, 1, 8, 9, 1, 1, 0, 1, 1}},
+    {"a_chain_of_groups_ends_early",
+     DIRECTION_F,
+     true,
+     {6, {64, 128, 3, 0, 2, 1}},
+     {5, 160, 24, 2, 8, 10, 1, 1, 0, 1, 1}},
+    {"parts_of_eight_bytes_are_loaded",
+     DIRECTION_B,
+     false,
+     {6, {64, 128, 4, 0, 1, 1}},
+     {4, 68, 196, 1, 6, 6, 1, 1, 0, 1, 1}},
+    {"parts_of_four_bytes_are_loaded",
+     DIRECTION_B,
+     true,
+     {6, {128, 64, 3, 1, 2, 1}},
+     {3, 70, 136, 1, 6, 7, 1, 1, 0, 1, 1}},
+    {"single_elements_are_loaded",
+     DIRECTION_F,
+     true,
+     {6, {64, 64, 3, 0, 1, 1}},
+     {2, 39, 17, 1, 7, 7, 1, 1, 0, 1, 1}},
+    {"terms_are_split",
+     DIRECTION_W,
+     false,
+     {6, {64, 64, 3, 0, 1, 2}},
+     {7, 72, 40, 1, 8, 9, 1, 1, 0, 1, 1}},
+    {"sums_are_stored_at_once",
+     DIRECTION_W,
+     true,
+     {6, {64, 128, 4, 0, 1, 1}},
+     {3, 144, 132, 2, 6, 6, 1, 1, 0, 1, 1}},
+    {"single_terms_are_loaded",
+     DIRECTION_W,
+     true,
+     {6, {64, 64, 3, 0, 1, 1}},
+     {3, 33, 20, 1, 5, 5, 1, 1, 0, 1, 1}},
+};
+
+static void check(const struct trial_case *row, enum data_type type)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    const struct solver *solver = emulated_solver("ConvWgmma1x1");
+    struct conv_trial trial;
+    struct problem p;
+
+    conv_shape_problem(&row->shape, row->direction, LAYOUT_NCHW, &p);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p.type[t] = type;
+    g_assert_true(problem_validate(&p, NULL));
+    g_assert_true(solver_applicable(solver, &p, &contexts[CONTEXT_NVIDIA], NULL));
+    conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+    conv_trial_check(&trial, runner, solver, &contexts[CONTEXT_NVIDIA], &row->config);
+    conv_trial_clear(&trial);
+}
+
+static void product_is_right(gconstpointer data)
+{
+    check(data, TYPE_FP16);
+    if (test_is_long())
+        check(data, TYPE_BF16);
+}
+
+static void add_tests(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/conv_wgmma_1x1/%s_%c", cases[i].name, "FBW"[cases[i].direction]);
+        if (!cases[i].is_long || test_is_long())
+            g_test_add_data_func(path, &cases[i], product_is_right);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    int status;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    runner = conv_contexts_init(folder, targets, contexts);
+    if (!runner) {
+        g_print("1..0 # SKIP no PoCL on this machine\n");
+        return 0;
+    }
+    add_tests();
+    status = g_test_run();
+    solution_runner_free(runner);
+    return status;
+}
