@@ -354,6 +354,8 @@ bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **er
 GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error);
 /* The same of all judges (judge.cl) for an architecture whose code is there. */
 GHashTable *store_judge_kernels(Store *store, const char *arch, GError **error);
+/* And of what proves that a device can compute: the plain convolution, forward, in whatever types. */
+GHashTable *store_proof_kernels(Store *store, const char *arch, GError **error);
 /* All that configs of the campaign were built from, without code and each once, by architecture, file,
  * entry and options. Those of configs that building refused are not among them. struct kernel_row *. */
 GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error);
@@ -469,6 +471,10 @@ bool store_quarantine(Store *store, const struct job *job, const struct perf_con
 /* Takes that back: the config was not to blame. */
 bool store_lift_quarantine(Store *store, const struct job *job, const struct perf_config *config,
                            GError **error);
+/* A job that ended by the faults of a device, which its worker found sick: it is ready again, for another one, where
+ * it was not so before. Nothing where it did not end so. */
+bool store_return_job(Store *store, const struct job *job, int64_t worker, const char *device,
+                      GError **error);
 struct quarantine_row {
     struct problem problem;
     char *solver, *hash; /* at that revision alone */

@@ -136,6 +136,13 @@ GHashTable *store_judge_kernels(Store *store, const char *arch, GError **error)
     return rows != NULL ? kernels_by_key(rows) : NULL;
 }
 
+GHashTable *store_proof_kernels(Store *store, const char *arch, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT skipjack_work.proof_kernels($1)", "s", arch);
+    return rows != NULL ? kernels_by_key(rows) : NULL;
+}
+
 GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error)
 {
     g_autoptr(StoreRows) rows = store_read(

@@ -368,6 +368,13 @@ bool store_lift_quarantine(Store *store, const struct job *job, const struct per
                     job->campaign, job->id, values);
 }
 
+bool store_return_job(Store *store, const struct job *job, int64_t worker, const char *device,
+                      GError **error)
+{
+    return store_do(store, error, "SELECT skipjack_work.return_job($1, $2, $3, $4)", "llls",
+                    job->campaign, job->id, worker, device);
+}
+
 static void quarantine_row_free(gpointer data)
 {
     struct quarantine_row *row = data;

@@ -82,8 +82,8 @@ static const GOptionEntry entries[] = {
     {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &given.sample_seconds,
      "Time a config's repeats may take (default: 0.3)", "SECONDS"},
     {"fault-limit", 0, 0, G_OPTION_ARG_INT, &given.fault_limit,
-     "Configs or jobs in a row, of several solvers, that break a GPU before it is out of "
-     "service (default: 5); 0: never",
+     "Configs or jobs in a row that break a GPU before it has to prove, by a plain convolution, "
+     "that it can compute, or is out of service (default: 5); 0: never",
      "N"},
     {"lock-clocks", 0, 0, G_OPTION_ARG_INT, &given.lock_mhz,
      "Lock the GPUs' clocks at that until this worker ends, however it does, where their driver "

@@ -7,7 +7,7 @@
  *
  * What goes wrong besides is said by words joined by commas, in GPU_DOUBLE or in the file that
  * GPU_DOUBLE_FILE names: "none" (no device), "memory" (nothing left), "crowded" (no more than a page at a time),
- * "shared" (half of it is somebody else's), "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
+ * "shared" (half of the second device's is somebody else's), "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
  * neither UUID nor PCI address), "instance" (its devices are parts of a card), "vanish" (the device is lost once
  * it was synchronised with), "dead" (with "#N" device N alone: it does not open).
  * The following hold for every launch, or with "@N" for launches of a kernel
@@ -43,7 +43,8 @@ enum {
     LAUNCH = 701,
     LOST = 719
 };
-#define ROOM (64 << 20) /* bytes that the device has */
+#define ROOM                                                                                       \
+    (64 << 20) /* bytes that the second device has; the first has twice as many, and says more */
 #define PAGE 4096
 
 static int sticky; /* what all functions return after a fault */
@@ -215,7 +216,7 @@ BOTH(hipMalloc, cuMemAlloc_v2, (void **address, size_t bytes))
 
     if (sticky)
         return sticky;
-    size_t room = double_said("shared") ? ROOM / 2 : ROOM;
+    size_t room = double_device == 0 ? 2 * ROOM : double_said("shared") ? ROOM / 2 : ROOM;
     if (double_said("memory") || bytes > room - used || (bytes > PAGE && double_said("crowded")))
         return MEMORY;
     block = malloc(bytes + 16);

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "solvers/problem_key.h"
-#include "worker/agent/agent_judge.h"
 #include "worker/agent/identity.h"
+#include "worker/agent/own_code.h"
 
 /* Between claims while nothing is claimable: doubled from the first to the last, each drawn from the upper
  * half, so that nodes that were started together part. What waits for others' jobs to end looks oftener. */
@@ -445,7 +445,7 @@ static void agent_clear(struct agent *agent)
 {
     g_ptr_array_unref(agent->evaluators);
     g_hash_table_unref(agent->best_ms);
-    g_hash_table_unref(agent->judges);
+    g_hash_table_unref(agent->own_codes);
     g_hash_table_unref(agent->refusals);
     g_strfreev(agent->solvers);
     identity_remove_scratch(agent->scratch);
@@ -468,7 +468,7 @@ int agent_run(const struct agent_options *options, const char *url, bool embedde
     agent.process = identity_process();
     agent.solvers = carried_solvers();
     agent.refusals = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    agent.judges = judges_new();
+    agent.own_codes = own_codes_new();
     agent.best_ms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     signal(SIGPIPE, SIG_IGN); /* a dying child's pipe is reported by the write */
     uv_loop_init(&agent.loop);

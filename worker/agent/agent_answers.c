@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "worker/agent/agent_proof.h"
 #include "worker/agent/work_check.h"
 #include "worker/eval/eval_child.h"
 #include "worker/target_json.h"
@@ -296,9 +297,12 @@ static void evaluator_frame(Child *child, const struct frame *frame, void *data)
     struct evaluator *evaluator = data;
     const char *op = json_string_value(json_object_get(frame->head, "op"));
     (void)child;
-    for (size_t i = 0; op && i < G_N_ELEMENTS(answers); i++)
-        if (strcmp(op, answers[i].op) == 0)
-            answers[i].answer(evaluator, frame);
+    if (op && evaluator->proof == PROOF_ASKED)
+        proof_answered(evaluator, op, frame->head);
+    else
+        for (size_t i = 0; op && i < G_N_ELEMENTS(answers); i++)
+            if (strcmp(op, answers[i].op) == 0)
+                answers[i].answer(evaluator, frame);
     agent_kick(evaluator->agent);
 }
 
@@ -344,13 +348,33 @@ static enum failure barren_failure(const struct child_death *death)
     return death->end == CHILD_TIMEOUT ? FAILURE_RUN_TIMEOUT : FAILURE_DEVICE_FAULT;
 }
 
+static void job_died(struct eval_job *job, const struct child_death *death, const char *detail)
+{
+    if (is_short(death) || !evaluator_failed(job->evaluator, -1, detail)) {
+        eval_job_fail(job, barren_failure(death), detail);
+        return;
+    }
+    job->ending = barren_failure(death);
+    job->ending_detail = g_strdup(detail);
+}
+
+/* Of GPUs it is told which one it was: another one may be right. */
+static char *death_text(const struct evaluator *evaluator, const struct child_death *death,
+                        const char *words)
+{
+    bool is_gpu = evaluator->target.vendor != VENDOR_CPU;
+    g_autofree char *device = is_gpu ? evaluator_device_name(evaluator) : g_strdup("");
+    return g_strdup_printf("%s%s%s%s%s", death->text, is_gpu ? " on " : "", device,
+                           *words ? ": " : "", words);
+}
+
 static void request_died(struct eval_job *job, const struct child_death *death)
 {
     struct evaluator *evaluator = job->evaluator;
     int index = evaluator->in_flight;
     char text[CONFIG_TEXT_MAX];
     g_autofree char *detail = g_strndup(death->words, DETAIL_MAX);
-    g_autofree char *full = g_strdup_printf("%s%s%s", death->text, *detail ? ": " : "", detail);
+    g_autofree char *full = death_text(evaluator, death, detail);
     g_autofree char *where =
         index < 0
             ? g_strdup(full)
@@ -361,9 +385,8 @@ static void request_died(struct eval_job *job, const struct child_death *death)
     if (index >= 0)
         config_died(job, index, death, full);
     else if (eval_job_pending_count(job) > 0 && !lacked_room(job->evaluator) &&
-             ++job->barren >= BARREN_DEATHS &&
-             (is_short(death) || !evaluator_failed(evaluator, -1, full)))
-        eval_job_fail(job, barren_failure(death), full);
+             ++job->barren >= BARREN_DEATHS)
+        job_died(job, death, full);
 }
 
 static void evaluator_died(Child *child, const struct child_death *death, void *data)
@@ -377,7 +400,9 @@ static void evaluator_died(Child *child, const struct child_death *death, void *
     evaluator->spoiled = true;
     g_hash_table_remove_all(evaluator->sent);
     evaluator->judge_sent = false;
-    if (evaluator->asked)
+    if (evaluator->proof == PROOF_ASKED)
+        proof_died(evaluator, death);
+    else if (evaluator->asked)
         request_died(evaluator->current, death);
     else if (!was_open && !evaluator->stopping)
         open_failed(evaluator, death);

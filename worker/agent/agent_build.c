@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "worker/agent/agent_judge.h"
+#include "worker/agent/own_code.h"
 #include "worker/agent/work_check.h"
 
 /* ---- a job's end in this pool ---- */
@@ -228,7 +228,7 @@ static void build_claimed(void *data, struct claimed *claimed)
         }
         job->recipient = recipient_get(builder, target);
         if (!stored->build_only)
-            judge_want(builder->agent, target);
+            own_code_want(builder->agent, target, OWN_JUDGE);
         if (job->recipient->refusal || builder->agent->state != AGENT_WORKING)
             build_job_release(job);
         else if (job->recipient->version)
@@ -284,7 +284,7 @@ bool builder_empty(const Builder *builder)
 bool builder_busy(const Builder *builder)
 {
     return builder->claiming || builder->jobs->len > 0 ||
-           g_hash_table_size(builder->compilations) > 0 || judges_come(builder->agent);
+           g_hash_table_size(builder->compilations) > 0 || own_codes_come(builder->agent);
 }
 
 unsigned builder_jobs(const Builder *builder)
@@ -313,13 +313,13 @@ void builder_stop(Builder *builder)
 {
     g_queue_clear(&builder->ready);
     g_queue_clear(&builder->unknown);
-    g_queue_clear(&builder->judges);
-    judges_stop(builder->agent);
+    g_queue_clear(&builder->own_codes);
+    own_codes_stop(builder->agent);
     for (guint i = 0; i < builder->slots->len; i++) {
         struct slot *slot = g_ptr_array_index(builder->slots, i);
         slot->compilation = NULL;
         slot->recipient = NULL;
-        slot->judge = NULL;
+        slot->own = NULL;
         slot->asked_stack = false;
         child_end(slot->child, 0);
     }
@@ -340,7 +340,7 @@ Builder *builder_new(struct agent *agent, int children)
     builder->compilations = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, compilation_free);
     g_queue_init(&builder->ready);
     g_queue_init(&builder->unknown);
-    g_queue_init(&builder->judges);
+    g_queue_init(&builder->own_codes);
     for (int i = 0; i < children; i++)
         g_ptr_array_add(builder->slots, slot_new(builder, (guint)i));
     return builder;

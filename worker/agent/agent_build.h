@@ -52,7 +52,7 @@ struct slot {
     Child *child;
     struct compilation *compilation; /* in flight, or NULL */
     struct recipient *recipient;     /* asked for its toolchain's version, or NULL */
-    struct judge_code *judge;        /* likewise, or compiled (agent_judge.h), or NULL */
+    struct own_code *own;            /* likewise, or compiled (own_code.h), or NULL */
     bool asked_stack;
     bool spoiled; /* its folder may hold half a file, of a full disk or a death */
     char *folder; /* its name under the agent's scratch */
@@ -66,7 +66,7 @@ struct builder {
     GHashTable *compilations; /* key -> struct compilation *, until stored */
     GQueue ready;             /* compilations without a child */
     GQueue unknown;           /* recipients without a version */
-    GQueue judges;            /* struct judge_code * that need a child */
+    GQueue own_codes;         /* struct own_code * that need a child */
     char *stack;              /* the toolchains of this node, NULL until known */
     int stack_deaths;
     bool claiming, empty, own_target_only, useless;

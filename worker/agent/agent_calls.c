@@ -227,6 +227,22 @@ void call_lift_quarantine(struct agent *agent, const struct condemned *condemned
     job_call_push(call, NULL, NULL);
 }
 
+static bool run_return_job(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    const struct job job = {.campaign = call->condemned.campaign, .id = call->condemned.job};
+    return store_return_job(store, &job, call->worker, call->detail, error);
+}
+
+void call_return_job(struct agent *agent, const struct condemned *condemned, const char *device)
+{
+    struct job_call *call = job_call_new(agent, run_return_job, NULL);
+    call->condemned = *condemned;
+    call->campaign = condemned->campaign;
+    call->detail = g_strdup(device);
+    job_call_push(call, NULL, NULL);
+}
+
 static bool run_device_use(struct lane_call *base, Store *store, GError **error)
 {
     struct job_call *call = (struct job_call *)base;
@@ -350,6 +366,13 @@ static bool run_judges(struct lane_call *base, Store *store, GError **error)
     return call->kernels != NULL;
 }
 
+static bool run_proofs(struct lane_call *base, Store *store, GError **error)
+{
+    struct kernels_call *call = (struct kernels_call *)base;
+    call->kernels = store_proof_kernels(store, g_ptr_array_index(call->keys, 0), error);
+    return call->kernels != NULL;
+}
+
 static bool run_load(struct lane_call *base, Store *store, GError **error)
 {
     struct kernels_call *call = (struct kernels_call *)base;
@@ -408,9 +431,20 @@ void call_load(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *dat
     kernels_call_push(agent, run_load, keys, done, data);
 }
 
-void call_judges(struct agent *agent, const char *arch, kernels_fn *done, void *data)
+static void call_own(struct agent *agent, run_fn *run, const char *arch, kernels_fn *done,
+                     void *data)
 {
     GPtrArray *keys = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(keys, g_strdup(arch));
-    kernels_call_push(agent, run_judges, keys, done, data);
+    kernels_call_push(agent, run, keys, done, data);
+}
+
+void call_judges(struct agent *agent, const char *arch, kernels_fn *done, void *data)
+{
+    call_own(agent, run_judges, arch, done, data);
+}
+
+void call_proofs(struct agent *agent, const char *arch, kernels_fn *done, void *data)
+{
+    call_own(agent, run_proofs, arch, done, data);
 }

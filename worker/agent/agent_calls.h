@@ -11,9 +11,10 @@
 #include "schema/device_use.h"
 #include "worker/agent/agent_state.h"
 
-/* A config that was quarantined, and the job that it was of. */
+/* A config that was quarantined, and the job that it was of; or the whole job. */
 struct condemned {
     int64_t campaign, job;
+    bool whole; /* it failed, at no config */
     struct perf_config config;
 };
 
@@ -34,6 +35,8 @@ void call_quarantine(struct agent *agent, struct work *work, int index);
 void call_device_use(struct agent *agent, struct work *work, const struct device_use *use);
 /* The config may be of a job that has ended. */
 void call_lift_quarantine(struct agent *agent, const struct condemned *condemned);
+/* The job, where it ended by its device's faults: it goes to another one, but once. */
+void call_return_job(struct agent *agent, const struct condemned *condemned, const char *device);
 /* A device, by its place among the agent's, is out of service for that reason, or "": back. */
 void call_device_service(struct agent *agent, int place, const char *reason);
 void call_spent(struct agent *agent, struct work *work, double seconds);
@@ -60,7 +63,8 @@ void call_claim(struct agent *agent, enum pool pool, const char *target, int bat
 typedef void kernels_fn(void *data, GHashTable *kernels);
 void call_known(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data);
 void call_load(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data);
-/* Judges for an architecture, without code. */
+/* Those that this program asks of devices itself (own_code.h), for an architecture, without code. */
 void call_judges(struct agent *agent, const char *arch, kernels_fn *done, void *data);
+void call_proofs(struct agent *agent, const char *arch, kernels_fn *done, void *data);
 
 #endif

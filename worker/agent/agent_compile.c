@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/limits.h"
-#include "worker/agent/agent_judge.h"
+#include "worker/agent/own_code.h"
 #include "worker/target_json.h"
 
 #define COMPILE_LIVES           2 /* a kernel over which child or compiler die that often */
@@ -297,10 +297,10 @@ static void slot_frame(Child *child, const struct frame *frame, void *data)
     child_set_deadline(child, 0);
     if (op && strcmp(op, "stack") == 0 && slot->asked_stack)
         stack_answered(slot, frame->head);
-    else if (op && strcmp(op, "version") == 0 && slot->judge)
-        judge_version_answered(slot, frame->head);
-    else if (op && strcmp(op, "compiled") == 0 && slot->judge)
-        judge_compiled(slot, frame);
+    else if (op && strcmp(op, "version") == 0 && slot->own)
+        own_code_version_answered(slot, frame->head);
+    else if (op && strcmp(op, "compiled") == 0 && slot->own)
+        own_code_compiled(slot, frame);
     else if (op && strcmp(op, "version") == 0 && slot->recipient)
         version_answered(slot, frame->head);
     else if (op && strcmp(op, "compiled") == 0 && slot->compilation)
@@ -355,8 +355,8 @@ static void slot_died(Child *child, const struct child_death *death, void *data)
         g_queue_push_head(&slot->builder->ready, g_steal_pointer(&slot->compilation));
     if (slot->recipient)
         recipient_died(slot, death);
-    if (slot->judge)
-        judge_died(slot, death);
+    if (slot->own)
+        own_code_died(slot, death);
     if (slot->asked_stack)
         stack_died(slot);
     agent_kick(agent);
@@ -409,11 +409,12 @@ static void slot_start(struct slot *slot)
 void slot_pump(struct slot *slot)
 {
     struct builder *builder = slot->builder;
-    if (slot->compilation || slot->recipient || slot->judge || slot->asked_stack)
+    if (slot->compilation || slot->recipient || slot->own || slot->asked_stack)
         return;
     if (slot->spoiled && !child_is_down(slot->child))
         return; /* it is ending */
-    if (builder->stack && !builder->unknown.head && !builder->ready.head && !builder->judges.head)
+    if (builder->stack && !builder->unknown.head && !builder->ready.head &&
+        !builder->own_codes.head)
         return;
     if (!agent_has_room(builder->agent))
         return;
@@ -423,8 +424,8 @@ void slot_pump(struct slot *slot)
         slot_ask_stack(slot);
     else if (child_is_up(slot->child) && builder->unknown.head)
         slot_ask_version(slot);
-    else if (child_is_up(slot->child) && builder->judges.head)
-        judge_ask(slot);
+    else if (child_is_up(slot->child) && builder->own_codes.head)
+        own_code_ask(slot);
     else if (child_is_up(slot->child))
         slot_compile(slot);
 }

@@ -5,7 +5,8 @@
  */
 #include "worker/agent/agent_eval.h"
 
-#include "worker/agent/agent_judge.h"
+#include "worker/agent/agent_proof.h"
+#include "worker/agent/own_code.h"
 #include "worker/protocol.h"
 
 #define FLUSH_MS    3000
@@ -40,6 +41,7 @@ static void eval_job_gone(struct agent *agent, void *data, const GError *error)
     work_clear(&job->work);
     g_free(job->deaths);
     g_array_unref(job->suspects);
+    g_free(job->ending_detail);
     g_free(job);
     agent_changed(agent);
 }
@@ -169,6 +171,10 @@ void evaluator_next(struct evaluator *evaluator)
         }
         return;
     }
+    if (evaluator->proof != PROOF_NONE) {
+        proof_pump(evaluator);
+        return;
+    }
     if (!evaluator->current) {
         struct eval_job *job = g_queue_peek_head(&evaluator->jobs);
         if (!job || !job->kernels || !agent_may_eval(evaluator->agent))
@@ -178,7 +184,8 @@ void evaluator_next(struct evaluator *evaluator)
     }
     if (eval_job_pending_count(evaluator->current) == 0)
         eval_job_finish(evaluator->current);
-    else if (!agent_has_room(evaluator->agent) || judge_comes(evaluator->agent, &evaluator->target))
+    else if (!agent_has_room(evaluator->agent) ||
+             own_code_comes(evaluator->agent, &evaluator->target, OWN_JUDGE))
         return;
     else if (evaluator->open && child_is_up(evaluator->child) && !evaluator->spoiled)
         eval_job_ask(evaluator->current);
@@ -226,7 +233,7 @@ static void evaluator_claim(struct evaluator *evaluator)
     struct agent *agent = evaluator->agent;
     if (agent->state != AGENT_WORKING || !agent_may_eval(agent) || evaluator->claiming ||
         evaluator->empty || evaluator->stopping || evaluator->service != IN_SERVICE ||
-        evaluator->jobs.length >= FETCH_AHEAD)
+        evaluator->proof != PROOF_NONE || evaluator->jobs.length >= FETCH_AHEAD)
         return;
     evaluator->claiming = true;
     call_claim(agent, POOL_EVAL, evaluator->target.id, agent->options->batch, eval_claimed,
@@ -238,7 +245,7 @@ void evaluator_pump(Evaluator *evaluator)
     GList *at = evaluator->jobs.head;
     evaluator_claim(evaluator);
     if (at)
-        judge_want(evaluator->agent, &evaluator->target);
+        own_code_want(evaluator->agent, &evaluator->target, OWN_JUDGE);
     for (int i = 0; i < FETCH_AHEAD && at; i++, at = at->next)
         eval_job_fetch(at->data);
     if (evaluator->agent->state == AGENT_WORKING)
@@ -368,6 +375,8 @@ void evaluator_free(Evaluator *evaluator)
     g_free(evaluator->name);
     g_free(evaluator->became);
     g_free(evaluator->out_reason);
+    g_free(evaluator->fault);
+    g_free(evaluator->proof_failure);
     g_free(evaluator->stack);
     g_free(evaluator);
 }

@@ -1,8 +1,8 @@
 /*
  * What the files of the eval pool share: agent_eval.c has its jobs, from the
  * claim to the stored round; agent_request.c asks the eval child;
- * agent_answers.c hears it, or its death; and agent_service.c takes a device
- * out of service. Internal.
+ * agent_answers.c hears it, or its death; agent_service.c takes a device out
+ * of service, and agent_proof.c finds out whether it must be. Internal.
  */
 #ifndef WORKER_AGENT_EVAL_H
 #define WORKER_AGENT_EVAL_H
@@ -24,6 +24,9 @@ struct eval_job {
     bool lost;        /* the database gave the job to somebody else */
     bool leaving;
     bool refused; /* the database refused what was handed in; it is failed instead */
+    enum failure
+        ending; /* it fails so unless its device is found sick, FAILURE_NONE: not for now */
+    char *ending_detail;
     gint64 began_us;
     double busy_seconds;    /* of the device, since then */
     double slowest_seconds; /* deadline of a config */
@@ -33,6 +36,12 @@ enum service {
     IN_SERVICE,
     AWAY, /* it does not open any more; it is tried now and then */
     SICK, /* it failed too often; only a new worker opens it */
+};
+
+enum proof {
+    PROOF_NONE,
+    PROOF_WANTED, /* its code, a fresh child or room on the disk is waited for */
+    PROOF_ASKED,
 };
 
 struct evaluator {
@@ -52,8 +61,11 @@ struct evaluator {
     char *out_reason;    /* why it is out of service */
     unsigned away_ticks; /* of the timer, since it is away */
     int faults;          /* configs and jobs that broke it since it was right last ... */
-    GArray *condemned;   /* struct condemned: quarantined since then */
+    GArray *condemned;   /* struct condemned: these, a job's one after the other */
     GHashTable *faulty;  /* ... name of a solver -> how many of them */
+    char *fault;         /* the last one */
+    enum proof proof;    /* while there is one, there is a current job */
+    char *proof_failure; /* of the one that was asked for, NULL: right so far */
     bool spoiled;        /* its folder may hold half a file, of a full disk or a death */
     char *folder;        /* its name under the agent's scratch */
     GQueue jobs;         /* struct eval_job *: claimed, waiting */
@@ -93,8 +105,15 @@ void evaluator_next(Evaluator *evaluator);
 /* The current job's config was verified: the device can compute. */
 void evaluator_was_right(Evaluator *evaluator);
 /* The current job's config (-1: the job, at none of them) broke the device. True where that was once too
- * often: it is out of service, and its jobs are on their way back. */
+ * often: the device is proved before anything follows from it for the job. */
 bool evaluator_failed(Evaluator *evaluator, int index, const char *detail);
+/* The proof's end. NULL: it was right, and the configs are to blame; else why it was not: the device is out of
+ * service, and its jobs are on their way back. */
+void evaluator_proved(Evaluator *evaluator, const char *failure);
+/* Nothing to prove it with can be had. */
+void evaluator_unproved(Evaluator *evaluator);
+/* What it is known by all over the farm. Free with g_free(). */
+char *evaluator_device_name(const Evaluator *evaluator);
 /* Takes it out of service, until it opens again where it returns. */
 void evaluator_retire(Evaluator *evaluator, bool returns, const char *why);
 /* At the start: the others begin without it, unless there is none left. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "solvers/problem_key.h"
-#include "worker/agent/agent_judge.h"
+#include "worker/agent/own_code.h"
 #include "worker/agent/work_check.h"
 #include "worker/target_json.h"
 
@@ -195,7 +195,7 @@ static double reference_deadline(const struct eval_job *job)
 static void add_judge(struct evaluator *evaluator, json_t *request)
 {
     const char *key = NULL;
-    GBytes *code = judge_code(evaluator->agent, &evaluator->target, &key);
+    GBytes *code = own_code_bytes(evaluator->agent, &evaluator->target, OWN_JUDGE, &key);
     if (!code)
         return;
     if (!evaluator->judge_sent) {

@@ -1,13 +1,17 @@
 /*
- * Whether a GPU may be worked with. One that breaks config after config, of more than one solver, is sick: what
- * is at hand goes back to the farm, and it stays out of service until a worker is started again, which
- * opens it anew. One that is not there any more is looked for now and then, and is back once it opens.
+ * Whether a GPU may be worked with. One that configs fail on one after the other has to prove that it can compute
+ * (agent_proof.h). If it cannot it is sick: what is at hand goes back to the farm, and it stays out of service
+ * until a worker is started again, which opens it anew. One that is not there any more is looked for now and then,
+ * and is back once it opens.
  */
 #include "worker/agent/agent_eval.h"
 
 #include <string.h>
 
-#define TICKS_MOST 16 /* between two looks for an absent device: three quarters of a minute */
+#include "worker/agent/agent_proof.h"
+
+#define REASON_MAX 1500 /* bytes of each half of a reason: the database takes 4096 */
+#define TICKS_MOST 16   /* between two looks for an absent device: three quarters of a minute */
 
 static char *device_text(const struct evaluator *evaluator)
 {
@@ -19,6 +23,14 @@ static char *device_text(const struct evaluator *evaluator)
         return g_strdup_printf("device %s", evaluator->device);
     return g_strdup_printf("device %s (%s%s%s)", evaluator->device, evaluator->name,
                            *which ? ", " : "", which);
+}
+
+char *evaluator_device_name(const struct evaluator *evaluator)
+{
+    const struct device_identity *identity = &evaluator->identity;
+    if (*identity->uuid)
+        return g_strdup(identity->uuid);
+    return g_strdup_printf("device %s of %s", evaluator->device, evaluator->agent->node);
 }
 
 static int place_of(const struct evaluator *evaluator)
@@ -37,8 +49,24 @@ static void forget_faults(struct evaluator *evaluator)
     g_array_set_size(evaluator->condemned, 0);
 }
 
-/* The device was to blame, so far as that is to be known: the configs are tried again, by others. Jobs that ended
- * before keep what was stored. */
+/* Of what it broke since it was right last, jobs that ended so go to other devices; each is asked for once. */
+static void return_jobs(struct evaluator *evaluator)
+{
+    const struct job *current = evaluator->current->work.job;
+    g_autofree char *device = evaluator_device_name(evaluator);
+    int64_t campaign = current->campaign, job = current->id;
+    for (guint i = 0; i < evaluator->condemned->len; i++) {
+        const struct condemned *at = &g_array_index(evaluator->condemned, struct condemned, i);
+        if (at->campaign == campaign && at->job == job)
+            continue;
+        campaign = at->campaign;
+        job = at->job;
+        if (campaign != current->campaign || job != current->id)
+            call_return_job(evaluator->agent, at, device);
+    }
+}
+
+/* The device was to blame: the configs are tried again, by others. */
 static void absolve(struct eval_job *job)
 {
     GArray *condemned = job->evaluator->condemned;
@@ -50,8 +78,12 @@ static void absolve(struct eval_job *job)
         g_clear_pointer(&job->work.round->details[index], g_free);
         job->dirty = true;
     }
-    for (guint i = 0; i < condemned->len; i++)
-        call_lift_quarantine(job->evaluator->agent, &g_array_index(condemned, struct condemned, i));
+    for (guint i = 0; i < condemned->len; i++) {
+        const struct condemned *at = &g_array_index(condemned, struct condemned, i);
+        if (!at->whole)
+            call_lift_quarantine(job->evaluator->agent, at);
+    }
+    return_jobs(job->evaluator);
     g_array_set_size(condemned, 0);
     g_array_set_size(job->suspects, 0);
     eval_job_flush(job);
@@ -80,13 +112,19 @@ static int faults_of_others(const struct evaluator *evaluator)
     return evaluator->faults - most;
 }
 
-/* A solver whose kernels crash on every problem is no sick device, and jobs that follow each other are often of one
- * solver; a config of another that crashes, too, may be chance. On a CPU it is the code that crashes. */
+/* What there is to go by without a proof: one solver may crash on every problem, and jobs that follow each other are
+ * often of one; a config of another that crashes, too, may be chance. */
 static bool is_sick(const struct evaluator *evaluator)
 {
     int limit = evaluator->agent->options->fault_limit;
-    return limit > 0 && evaluator->faults >= limit && evaluator->target.vendor != VENDOR_CPU &&
-           faults_of_others(evaluator) >= MAX(limit / 2, 1);
+    return faults_of_others(evaluator) >= MAX(limit / 2, 1);
+}
+
+/* On a CPU it is the code that crashes. */
+static bool is_suspect(const struct evaluator *evaluator)
+{
+    int limit = evaluator->agent->options->fault_limit;
+    return limit > 0 && evaluator->faults >= limit && evaluator->target.vendor != VENDOR_CPU;
 }
 
 bool evaluator_failed(struct evaluator *evaluator, int index, const char *detail)
@@ -96,20 +134,77 @@ bool evaluator_failed(struct evaluator *evaluator, int index, const char *detail
     const char *solver = job->work.job->solver;
     g_hash_table_replace(evaluator->faulty, g_strdup(solver),
                          GINT_TO_POINTER(faults_of(evaluator, solver) + 1));
+    struct condemned condemned = {
+        .campaign = job->work.job->campaign, .job = job->work.job->id, .whole = index < 0};
     if (index >= 0) {
-        struct condemned condemned = {job->work.job->campaign, job->work.job->id,
-                                      job->work.round->configs[index]};
-        g_array_append_val(evaluator->condemned, condemned);
+        condemned.config = job->work.round->configs[index];
         g_array_append_val(job->suspects, index);
     }
-    if (!is_sick(evaluator))
+    g_array_append_val(evaluator->condemned, condemned);
+    g_free(evaluator->fault);
+    evaluator->fault = g_strdup(detail);
+    if (!is_suspect(evaluator))
         return false;
-    g_autofree char *why =
-        g_strdup_printf("it failed %d times in a row, with %u solvers, at last so: %s",
-                        evaluator->faults, g_hash_table_size(evaluator->faulty), detail);
-    absolve(job);
-    evaluator_retire(evaluator, false, why);
+    proof_begin(evaluator);
     return true;
+}
+
+static char *cut(const char *text)
+{
+    g_autofree char *start = g_strndup(text, REASON_MAX);
+    return g_utf8_make_valid(start, -1);
+}
+
+/* "it failed 5 times in a row, with 2 solvers, at last so: ...". Free with g_free(). */
+static char *faults_text(const struct evaluator *evaluator)
+{
+    guint solvers = g_hash_table_size(evaluator->faulty);
+    g_autofree char *last = cut(evaluator->fault);
+    return g_strdup_printf("it failed %d time%s in a row, with %u solver%s, at last so: %s",
+                           evaluator->faults, evaluator->faults == 1 ? "" : "s", solvers,
+                           solvers == 1 ? "" : "s", last);
+}
+
+/* The job that waited for it ends as it would have ended without. */
+static void go_on(struct evaluator *evaluator)
+{
+    struct eval_job *job = evaluator->current;
+    evaluator->proof = PROOF_NONE;
+    if (job->ending != FAILURE_NONE)
+        eval_job_fail(job, job->ending, job->ending_detail);
+}
+
+static void tell_right(struct evaluator *evaluator)
+{
+    struct log_about about = {.device = evaluator->device};
+    g_autofree char *device = device_text(evaluator), *faults = faults_text(evaluator);
+    g_autofree char *detail = g_strdup_printf(
+        "%s: %s; the plain convolution is right on it: the configs are to blame", device, faults);
+    log_write(LEVEL_WARNING, "device_proved", &about, "device proved: %s", detail);
+    call_event(evaluator->agent, "device proved", NULL, detail);
+}
+
+void evaluator_proved(struct evaluator *evaluator, const char *failure)
+{
+    if (failure) {
+        g_autofree char *faults = faults_text(evaluator), *last = cut(failure);
+        g_autofree char *why =
+            g_strdup_printf("%s; and the plain convolution fails on it: %s", faults, last);
+        evaluator_retire(evaluator, false, why);
+        return;
+    }
+    tell_right(evaluator);
+    evaluator_was_right(evaluator);
+    go_on(evaluator);
+}
+
+void evaluator_unproved(struct evaluator *evaluator)
+{
+    g_autofree char *why = faults_text(evaluator);
+    if (is_sick(evaluator))
+        evaluator_retire(evaluator, false, why);
+    else
+        go_on(evaluator);
 }
 
 /* ---- out of service, and back ---- */
@@ -160,6 +255,10 @@ static void end_without_devices(struct agent *agent, const char *why)
 void evaluator_retire(struct evaluator *evaluator, bool returns, const char *why)
 {
     struct eval_job *job;
+    /* It is not there to prove anything, or could not. */
+    if (evaluator->proof != PROOF_NONE)
+        absolve(evaluator->current);
+    evaluator->proof = PROOF_NONE;
     evaluator->service = returns ? AWAY : SICK;
     evaluator->away_ticks = 0;
     if (evaluator->current) {

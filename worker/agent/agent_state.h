@@ -54,10 +54,10 @@ struct agent {
     struct agent_counts counts;
     int64_t reported; /* what was told of the counts to the database, as one sum */
     gint64 reported_us;
-    gint64 began_us;     /* of the real clock */
-    gint64 beaten_us;    /* when the last beat got through */
-    GHashTable *judges;  /* target id -> struct judge_code *: agent_judge.h */
-    GHashTable *best_ms; /* "campaign problem" -> double *, best verified so far */
+    gint64 began_us;       /* of the real clock */
+    gint64 beaten_us;      /* when the last beat got through */
+    GHashTable *own_codes; /* target id -> struct own_code *, for each kind: own_code.h */
+    GHashTable *best_ms;   /* "campaign problem" -> double *, best verified so far */
     uv_timer_t wake, poll, beat, patience, window, room;
     uv_signal_t interrupt, terminate;
 };

@@ -1,0 +1,163 @@
+/*
+ * A GPU that configs fail on one after the other, over the double of its library: whether it can compute is proved
+ * before anybody is blamed. A sick one is out of service and its jobs are other devices'; of one that is right,
+ * the configs are quarantined.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tests/support/gpu_farm.h"
+#include "tests/support/live_farm.h"
+#include "tests/support/scratch_db.h"
+
+#define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+#define MANY    10
+#define JOBS    2 /* of a problem, by both solvers */
+
+static const char *const ways[] = {"--configs", "6", "--seed", "3", "--solvers", "ConvWays", NULL};
+static const char *const both_solvers[] = {
+    "--configs", "6", "--seed", "3", "--solvers", "ConvWays,ConvDirectNaive", NULL};
+
+/* One of the double's two GPUs, so that nothing goes on beside what fails. */
+static const char *const patient[] = {"--eval",
+                                      "0",
+                                      "--fault-limit",
+                                      "2",
+                                      "--sample-seconds",
+                                      "0.01",
+                                      "--run-timeout",
+                                      "2",
+                                      "--build",
+                                      "1",
+                                      NULL};
+/* It builds nothing itself, and finds in the database what the device is proved with. */
+static const char *const hasty[] = {"--eval",
+                                    "0",
+                                    "--fault-limit",
+                                    "1",
+                                    "--sample-seconds",
+                                    "0.01",
+                                    "--run-timeout",
+                                    "0.7",
+                                    "--build",
+                                    "0",
+                                    NULL};
+/* On a target by name, since who builds has another driver than who measures. */
+static const char *const apart[] = {
+    "--configs", "6", "--solvers", "ConvWays,ConvDirectNaive", "--target", "gfx90a_xnack84", NULL};
+static const char *const builds[] = {"--eval", "none", "--build", "1", NULL};
+
+static int work(const char *const *arguments)
+{
+    int status = live_wait(live_worker(gpu_farm_program(), arguments), 60);
+    g_assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static guint count_quarantine(Store *store)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = store_list_quarantine(store, &error);
+    g_assert_no_error(error);
+    return rows->len;
+}
+
+/* Of one solver, which might as well have been to blame. */
+static const struct sickness {
+    const char *path, *words, *why;
+    const char *const *solvers, *const *worker;
+    int jobs;
+} sicknesses[] = {
+    {"by_faults", "fault", "it failed 2 times in a row, with 1 solver", ways, patient, 1},
+    {"by_hanging", "hang", "it failed 1 time in a row, with 1 solver", apart, hasty, JOBS},
+};
+
+static void test_a_sick_device_is_taken_out_of_service(gconstpointer data)
+{
+    const struct sickness *sickness = data;
+    if (!gpu_farm_use(&gpu_hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    gpu_farm_say(sickness->words);
+    int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, sickness->solvers);
+    if (sickness->worker == hasty)
+        g_assert_cmpint(work(builds), ==, 0);
+    pid_t agent = live_agent(gpu_farm_program(), sickness->worker);
+    g_free(gpu_farm_await_event(store, "device out of service"));
+    gpu_farm_await_release(store, campaign);
+    g_assert_true(gpu_farm_is_out(store, sickness->why));
+    g_assert_true(gpu_farm_is_out(store, "and the plain convolution fails on it"));
+    kill(agent, SIGTERM);
+    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    g_assert_cmpuint(count_quarantine(store), ==, 0);
+    gpu_farm_say("");
+    g_assert_cmpint(work(patient), ==, 0);
+    g_assert_false(gpu_farm_is_out(store, ""));
+    g_assert_cmpint(live_assert_done(store, campaign, sickness->jobs), ==, sickness->jobs);
+}
+
+/* The kernels of one crash whatever they compute; the other's are measured all the same. */
+static void test_a_solver_that_crashes_is_not_the_devices_fault(void)
+{
+    static const char *const four[] = {
+        "--eval", "0", "--fault-limit", "4", "--sample-seconds", "0.01", "--build", "1", NULL};
+    g_autoptr(GError) error = NULL;
+    struct progress progress = {0};
+    if (!gpu_farm_use(&gpu_hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    gpu_farm_say("fault@0,fault@1,fault@2,fault@3,fault@4,fault@5");
+    int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, both_solvers);
+    g_assert_cmpint(work(four), ==, 0);
+    g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 0);
+    g_autofree char *proved = gpu_farm_await_event(store, "device proved");
+    g_assert_nonnull(strstr(proved, "the plain convolution is right on it"));
+    g_assert_cmpuint(count_quarantine(store), ==, 6);
+    g_assert_true(store_progress(store, campaign, &progress, &error));
+    g_assert_cmpint(progress.failed, ==, 1);
+    g_assert_cmpint(progress.done, ==, 1);
+}
+
+/* The jobs are ready one by one, as they are built, so both devices get some. */
+static void test_others_go_on_beside_a_sick_device(void)
+{
+    static const char *const two[] = {"--configs", "1", "--solvers", "ConvWays,ConvDirectNaive",
+                                      NULL};
+    static const char *const both[] = {
+        "--batch", "1", "--build", "1", "--fault-limit", "2", "--sample-seconds", "0.01", NULL};
+    if (!gpu_farm_use(&gpu_hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(GString) problems = g_string_new(NULL);
+    for (int k = 5; k < 5 + MANY; k++)
+        g_string_append_printf(problems, "4-6-6-1x1-%d-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n", k);
+    gpu_farm_say("fault#1");
+    int64_t campaign = live_campaign(gpu_farm_program(), problems->str, two);
+    g_assert_cmpint(work(both), ==, 0);
+    g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 1);
+    g_assert_cmpuint(gpu_farm_events(store, "job returned"), ==, 1);
+    g_assert_cmpint(live_assert_done(store, campaign, MANY * JOBS), ==, MANY * JOBS);
+    g_assert_cmpuint(count_quarantine(store), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    int failed;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    gpu_farm_open();
+    for (gsize i = 0; i < G_N_ELEMENTS(sicknesses); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/gpu_sick/it_is_taken_out_of_service/%s", sicknesses[i].path);
+        g_test_add_data_func(path, &sicknesses[i], test_a_sick_device_is_taken_out_of_service);
+    }
+    g_test_add_func("/gpu_sick/a_solver_that_crashes_is_not_the_devices_fault",
+                    test_a_solver_that_crashes_is_not_the_devices_fault);
+    g_test_add_func("/gpu_sick/others_go_on_beside_a_sick_device",
+                    test_others_go_on_beside_a_sick_device);
+    failed = g_test_run();
+    gpu_farm_close();
+    return failed;
+}

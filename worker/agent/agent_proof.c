@@ -1,0 +1,164 @@
+#include "worker/agent/agent_proof.h"
+
+#include <string.h>
+
+#include "solvers/problem_key.h"
+#include "solvers/solver.h"
+#include "worker/agent/own_code.h"
+#include "worker/target_json.h"
+
+/* More workgroups than any GPU has units, and tensors that find room on one that is almost full. */
+#define PROBLEM "4-7-7-3x3-48-7-7-4-1x1-1x1-1x1-0-NCHW-FP32-F"
+#define SOLVER  "ConvDirectNaive"
+#define SEED    1
+#define SAMPLE  0.001 /* seconds: nobody wants its time */
+#define INDEX   0     /* of its one config */
+
+static bool solve(const struct target *target, struct perf_config *config,
+                  struct solution *solution, GError **error)
+{
+    const struct solver *solver = solver_find(SOLVER);
+    struct problem problem;
+    struct context context;
+
+    if (!problem_key_parse(PROBLEM, &problem, error))
+        return false;
+    context_init(&context, target);
+    solver->default_config(&problem, &context, config);
+    solution_init(solution);
+    return solver_solve(solver, &problem, &context, config, solution, error);
+}
+
+bool proof_solve(const struct target *target, struct solution *solution, GError **error)
+{
+    struct perf_config config;
+
+    return solve(target, &config, solution, error);
+}
+
+void proof_begin(struct evaluator *evaluator)
+{
+    evaluator->proof = PROOF_WANTED;
+    own_code_want(evaluator->agent, &evaluator->target, OWN_PROOF);
+}
+
+static void send_code(struct evaluator *evaluator, const char *key, GBytes *code)
+{
+    if (!g_hash_table_add(evaluator->sent, g_strdup(key)))
+        return;
+    json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", key);
+    child_send(evaluator->child, head, code);
+    json_decref(head);
+}
+
+static void ask(struct evaluator *evaluator, const char *key, GBytes *code)
+{
+    send_code(evaluator, key, code);
+    json_t *head = json_pack(
+        "{s:s, s:I, s:s, s:s, s:o, s:i, s:[{s:i, s:[], s:[s]}], s:i, s:f, s:f}", "op", "evaluate",
+        "id", ++evaluator->request, "problem", PROBLEM, "solver", SOLVER, "target",
+        target_to_json(&evaluator->target), "seed", SEED, "configs", "index", INDEX, "values",
+        "kernels", key, "default", INDEX, "best_ms", 0.0, "sample_seconds", SAMPLE);
+    child_send(evaluator->child, head, NULL);
+    json_decref(head);
+    evaluator->proof = PROOF_ASKED;
+    evaluator->asked = true;
+    evaluator->in_flight = -1;
+    g_free(evaluator->proof_failure);
+    evaluator->proof_failure = g_strdup("its child told no outcome");
+    child_set_deadline(evaluator->child, evaluator->agent->options->run_timeout_seconds);
+}
+
+void proof_pump(struct evaluator *evaluator)
+{
+    struct agent *agent = evaluator->agent;
+    const char *key = NULL;
+
+    if (evaluator->proof != PROOF_WANTED || own_code_comes(agent, &evaluator->target, OWN_PROOF))
+        return;
+    GBytes *code = own_code_bytes(agent, &evaluator->target, OWN_PROOF, &key);
+    if (!code) {
+        evaluator_unproved(evaluator);
+        evaluator_next(evaluator);
+    } else if (!agent_has_room(agent)) {
+        return;
+    } else if (evaluator->open && child_is_up(evaluator->child) && !evaluator->spoiled) {
+        ask(evaluator, key, code);
+    } else if (child_is_down(evaluator->child)) {
+        evaluator_start(evaluator);
+    }
+}
+
+/* ---- its end ---- */
+
+static void request_over(struct evaluator *evaluator)
+{
+    evaluator->asked = false;
+    evaluator->proof = PROOF_WANTED;
+    child_set_deadline(evaluator->child, 0);
+}
+
+/* Nothing that happens while the disk is full says anything of the device. */
+static bool lacked_room(struct evaluator *evaluator)
+{
+    if (agent_has_room(evaluator->agent))
+        return false;
+    evaluator->spoiled = true;
+    child_end(evaluator->child, 0);
+    return true;
+}
+
+static void proof_failed(struct evaluator *evaluator, const char *why)
+{
+    if (!lacked_room(evaluator))
+        evaluator_proved(evaluator, why);
+}
+
+static bool is_right(const char *name)
+{
+    enum failure failure;
+
+    return name && failure_parse(name, &failure) &&
+           (failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE);
+}
+
+/* Of a device fault the child dies, too. */
+static void note_outcome(struct evaluator *evaluator, json_t *head)
+{
+    const char *name = json_string_value(json_object_get(head, "failure"));
+    const char *detail = json_string_value(json_object_get(head, "detail"));
+
+    g_clear_pointer(&evaluator->proof_failure, g_free);
+    if (!is_right(name))
+        evaluator->proof_failure =
+            g_strdup_printf("%s: %s", name ? name : "no outcome", detail ? detail : "");
+}
+
+void proof_answered(struct evaluator *evaluator, const char *op, json_t *head)
+{
+    if (json_integer_value(json_object_get(head, "id")) != evaluator->request)
+        return;
+    if (strcmp(op, "outcome") == 0) {
+        note_outcome(evaluator, head);
+    } else if (strcmp(op, "failed") == 0) {
+        note_outcome(evaluator, head);
+        request_over(evaluator);
+        proof_failed(evaluator, evaluator->proof_failure);
+        evaluator_next(evaluator);
+    } else if (strcmp(op, "evaluated") == 0) {
+        request_over(evaluator);
+        if (!json_is_true(json_object_get(head, "stopped")) && !evaluator->proof_failure)
+            evaluator_proved(evaluator, NULL);
+        else if (!json_is_true(json_object_get(head, "stopped")))
+            proof_failed(evaluator, evaluator->proof_failure);
+        evaluator_next(evaluator);
+    }
+}
+
+void proof_died(struct evaluator *evaluator, const struct child_death *death)
+{
+    g_autofree char *why = g_strdup_printf("%s: %s", death->text, death->words);
+
+    request_over(evaluator);
+    proof_failed(evaluator, why);
+}
