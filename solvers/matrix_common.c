@@ -48,21 +48,21 @@ static int chunk_of(const struct problem *p)
 }
 
 /* Channels of a group with those that fill up its last chunk; of x and w as elements of 16 bits. */
-static int64_t c_of(const struct problem *p)
+int64_t matrix_c_of(const struct problem *p)
 {
     int chunk = chunk_of(p);
 
     return matrix_transform_channels(p->c, p, chunk) / chunk * ELEMENTS_A_CHUNK;
 }
 
-static int64_t k_of(const struct problem *p)
+int64_t matrix_k_of(const struct problem *p)
 {
     return matrix_transform_channels(p->k, p, chunk_of(p));
 }
 
 struct matrix_product matrix_product_of(const struct problem *p)
 {
-    double c = (double)c_of(p), k = (double)k_of(p), n = (double)p->n;
+    double c = (double)matrix_c_of(p), k = (double)matrix_k_of(p), n = (double)p->n;
     double groups = (double)p->groups, y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
 
     if (p->direction == DIRECTION_F)
@@ -92,7 +92,7 @@ double matrix_workgroups(const struct problem *p, const struct matrix_blocks *bl
 static double all_steps(const struct problem *p, int block_k)
 {
     const struct matrix_product product = matrix_product_of(p);
-    double k = (double)k_of(p);
+    double k = (double)matrix_k_of(p);
 
     if (p->direction != DIRECTION_B)
         return blocks_of(product.terms, block_k);
@@ -118,28 +118,29 @@ double matrix_used_part(const struct problem *p, const struct matrix_blocks *blo
     double channels = (double)p->c * (double)p->k / (double)(p->groups * p->groups);
 
     return conv_used_part(product.rows, blocks->m) * conv_used_part(product.columns, blocks->n) *
-           channels / (double)(matrix_transform_channels(p->c, p, chunk_of(p)) * k_of(p)) *
+           channels / (double)(matrix_transform_channels(p->c, p, chunk_of(p)) * matrix_k_of(p)) *
            (matrix_transform_bytes(p, chunk_of(p)) > 0 ? USED_BY_MOVES : 1);
 }
 
 /* ---- parts ---- */
 
 /* Of the result with whole loads of channels. */
-static double result_elements(const struct problem *p)
+double matrix_result_elements(const struct problem *p)
 {
-    double c = (double)c_of(p) * (double)p->groups, k = (double)k_of(p) * (double)p->groups;
+    double c = (double)matrix_c_of(p) * (double)p->groups,
+           k = (double)matrix_k_of(p) * (double)p->groups;
     double n = (double)p->n;
 
     if (p->direction == DIRECTION_F)
         return n * k * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
     if (p->direction == DIRECTION_B)
         return n * c * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];
-    return k * (double)c_of(p) * taps_of(p);
+    return k * (double)matrix_c_of(p) * taps_of(p);
 }
 
 static double split_bytes(const struct problem *p, int splits)
 {
-    return splits > 1 ? splits * result_elements(p) * (double)sizeof(float) : 0;
+    return splits > 1 ? splits * matrix_result_elements(p) * (double)sizeof(float) : 0;
 }
 
 static uint64_t transform_bytes(const struct problem *p)
@@ -167,7 +168,7 @@ static int least_splits(const struct problem *p)
 static bool parts_fit(const struct problem *p, const struct context *context, int splits)
 {
     if (matrix_product_of(p).layers * splits > GRID_MOST ||
-        (splits > 1 && result_elements(p) > MATRIX_SUM_MOST))
+        (splits > 1 && matrix_result_elements(p) > MATRIX_SUM_MOST))
         return false;
     return workspace_align((uint64_t)split_bytes(p, splits)) + transform_bytes(p) <=
            context->workspace_limit;
@@ -294,7 +295,8 @@ static double places_of(const struct problem *p)
 /* Also a position's channels, of all groups, and a filter's elements, whatever the direction. */
 static bool places_fit_32_bits(const struct problem *p, const char **reason)
 {
-    double c = (double)c_of(p), channels = fmax(c, (double)k_of(p)) * (double)p->groups;
+    double c = (double)matrix_c_of(p),
+           channels = fmax(c, (double)matrix_k_of(p)) * (double)p->groups;
 
     *reason = "needs tensors of fewer than 2^31 positions, channels and elements of a filter";
     return places_of(p) <= PLACES_MOST && channels <= PLACES_MOST && c * taps_of(p) <= PLACES_MOST;
@@ -347,7 +349,7 @@ static void add_plane(struct launch *launch, int64_t h, int64_t w)
  * A number below 2^31 divided by `by` is (high(number * multiplier) + number) >> shift, high() the upper 32
  * bits of 64. Granlund and Montgomery, "Division by invariant integers using multiplication", 1994.
  */
-static void add_divisor(struct launch *launch, int64_t by)
+void matrix_add_divisor(struct launch *launch, int64_t by)
 {
     int shift = 0;
     uint64_t multiplier;
@@ -367,17 +369,17 @@ static void add_shape(const struct problem *p, struct launch *launch)
     const int64_t *planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
 
     launch_arg_int32(launch, p->n);
-    launch_arg_int32(launch, c_of(p));
-    launch_arg_int32(launch, k_of(p));
+    launch_arg_int32(launch, matrix_c_of(p));
+    launch_arg_int32(launch, matrix_k_of(p));
     launch_arg_int32(launch, p->groups);
     for (size_t i = 0; i < G_N_ELEMENTS(planes); i++)
         add_plane(launch, planes[i][AXIS_H], planes[i][AXIS_W]);
     add_plane(launch, conv_stride_period(p, AXIS_H), conv_stride_period(p, AXIS_W));
     add_plane(launch, h, w);
-    add_divisor(launch, h * w);
-    add_divisor(launch, w);
-    add_divisor(launch, c_of(p) / ELEMENTS_A_CHUNK);
-    add_divisor(launch, p->fil[AXIS_W]);
+    matrix_add_divisor(launch, h * w);
+    matrix_add_divisor(launch, w);
+    matrix_add_divisor(launch, matrix_c_of(p) / ELEMENTS_A_CHUNK);
+    matrix_add_divisor(launch, p->fil[AXIS_W]);
 }
 
 static void add_operands(const struct problem *p, int splits, struct launch *launch)
@@ -409,7 +411,7 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     add_shape(p, launch);
     launch_arg_int32(launch, columns);
     launch_arg_int32(launch, blocks->splits);
-    launch_arg_int64(launch, (int64_t)result_elements(p));
+    launch_arg_int64(launch, (int64_t)matrix_result_elements(p));
     launch_set_grid(launch, grid, (const int[]){items, 1, 1});
 }
 
@@ -417,7 +419,7 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
                             struct solution *solution)
 {
     if (blocks->splits > 1)
-        matrix_add_sum(p, (int64_t)result_elements(p), blocks->splits, solution);
+        matrix_add_sum(p, (int64_t)matrix_result_elements(p), blocks->splits, solution);
     matrix_transform_solution(p, chunk_of(p), solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);

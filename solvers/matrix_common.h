@@ -22,6 +22,10 @@ struct matrix_product matrix_product_of(const struct problem *p);
 /* Otherwise *reason says why not. It is for the solver to say which targets have its instructions. */
 bool matrix_serves(const struct problem *p, const struct context *context, const char **reason);
 
+/* Channels of a group with those that fill up its last chunk of 16 bytes; of x and w as elements of 16 bits. */
+int64_t matrix_c_of(const struct problem *p);
+int64_t matrix_k_of(const struct problem *p);
+
 /* How a config divides the product. */
 struct matrix_blocks {
     int m, n, k, splits;
@@ -51,6 +55,8 @@ int matrix_default_splits(const struct problem *p, const struct context *context
 bool matrix_choose(const struct problem *p, const struct context *context,
                    const struct matrix_blocks *candidate, struct matrix_blocks *best,
                    double *least);
+/* Of the result with whole loads of channels: what lies before a part's end. */
+double matrix_result_elements(const struct problem *p);
 /* The most that configs of blocks no larger than these have. */
 uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *context,
                                 const struct matrix_blocks *largest);
@@ -61,5 +67,7 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
                           struct launch *launch);
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
                             struct solution *solution);
+/* Two arguments, with which a kernel divides numbers below 2^31 (matrix_nvidia.h's struct divisor). */
+void matrix_add_divisor(struct launch *launch, int64_t by);
 
 #endif

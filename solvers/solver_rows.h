@@ -12,6 +12,7 @@ extern const struct solver solver_conv_cpu_blocked;
 extern const struct solver solver_conv_matrix;
 extern const struct solver solver_conv_wgmma;
 extern const struct solver solver_conv_wgmma_1x1;
+extern const struct solver solver_conv_tma;
 extern const struct solver solver_conv_simt;
 extern const struct solver solver_conv_cpu_direct;
 extern const struct solver solver_conv_cpu_gemm;

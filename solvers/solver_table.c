@@ -30,6 +30,7 @@ const struct solver *const solver_table[] = {
     &solver_conv_mfma,
     &solver_conv_wmma,
     &solver_conv_wgmma_1x1,
+    &solver_conv_tma,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */

@@ -1,5 +1,5 @@
 /*
- * ConvMatrix and ConvWgmma run for real through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
+ * ConvMatrix, ConvWgmma and ConvTma run for real through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
  * edges of blocks, places in local memory, phases, parts and splits.
  */
 #include <string.h>
@@ -24,7 +24,7 @@ struct trial_case {
 };
 
 /* ConvMatrix: BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS; ConvWgmma: BLOCK_M, BLOCK_N, STAGES,
- * NEAR, SPLITS. Blocks hang over the sizes, groups and strides come together, padding and dilation too. */
+ * NEAR, SPLITS; ConvTma: BLOCK_M, BLOCK_N, RESIDENT, SPLITS. Blocks hang over the sizes, groups and strides come together, padding and dilation too. */
 static const struct trial_case cases[] = {
     {"ConvMatrix",
      DIRECTION_F,
@@ -70,6 +70,33 @@ static const struct trial_case cases[] = {
      false,
      {5, {64, 128, 4, 1, 1}},
      {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1}, {5, 48, 16, 2, 11, 9, 3, 2, 1, 2, 2}},
+     {2, 3, 64, 1, 20, 21, 5, 4, 2, 2, 1},
+     LAYOUT_NCHW},
+    {"ConvTma",
+     DIRECTION_F,
+     false,
+     {4, {128, 64, 1, 1}},
+     {{2, 72, 136, 1, 8, 10, 3, 2, 1, 1, 1},
+      {2, 128, 128, 2, 11, 9, 3, 2, 1, 2, 1},
+      {3, 40, 72, 1, 9, 10, 1, 1, 0, 1, 1}},
+     {2, 3, 70, 1, 20, 21, 7, 7, 3, 2, 1},
+     LAYOUT_NHWC},
+    {"ConvTma",
+     DIRECTION_B,
+     false,
+     {4, {64, 128, 1, 2}},
+     {{1, 136, 72, 1, 5, 7, 3, 4, 1, 2, 1},
+      {2, 128, 128, 2, 8, 9, 4, 2, 2, 3, 2},
+      {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}},
+     {1, 70, 50, 1, 9, 10, 1, 1, 0, 1, 1},
+     LAYOUT_NCHW},
+    {"ConvTma",
+     DIRECTION_W,
+     false,
+     {4, {64, 128, 2, 1}},
+     {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1},
+      {3, 128, 128, 2, 11, 9, 3, 2, 1, 2, 2},
+      {3, 136, 24, 1, 9, 10, 1, 1, 0, 1, 1}},
      {2, 3, 64, 1, 20, 21, 5, 4, 2, 2, 1},
      LAYOUT_NCHW},
 };

@@ -1,0 +1,223 @@
+/*
+ * Convolutions as matrix products on Hopper's matrix units (wgmma.h) whose operands the copy engine brings (tma.h);
+ * tma_work.h says what tiles, boxes and blocks of terms are.
+ *
+ * A workgroup goes through tiles. One lane orders copies into STAGES blocks of terms in turns, as far ahead as there
+ * are free ones, into the next tile too; groups of four warps multiply what has come, 64 rows each, and store.
+ *
+ * Options: DIRECTION_*, TYPE (FP16 or BF16), LANE, BLOCK_M (64 a group of four warps), BLOCK_N (64, 128, 192 or 256),
+ * STAGES, RESIDENT (workgroups of a unit, for which registers are shared out), SPLIT.
+ */
+#include "dialect.h"
+
+#define CONSUMERS (BLOCK_M * 2)
+#define ITEMS     (CONSUMERS + 128)
+#define TILES_N   (BLOCK_N / 8)
+#define NEAR      0
+
+#include "matrix_nvidia.h"
+#include "tma.h"
+
+#include "tma_work.h"
+#include "wgmma.h"
+
+#include "tma_store.h"
+
+/* Local memory: the stages, what warps store through, the maps' images, the barriers of full and of free stages. */
+#define STAGE_BYTES ((BLOCK_M + BLOCK_N) * LINE_BYTES)
+#define STAGED_AT   (STAGES * STAGE_BYTES)
+#define MAPS_AT     (STAGED_AT + CONSUMERS / 32 * STAGED_BYTES)
+#define BARRIERS_AT (MAPS_AT + 2 * MAP_BYTES)
+#define FULL(stage) (tiles + BARRIERS_AT + (stage)*16)
+#define FREE(stage) (FULL(stage) + 8)
+
+/* The next stage, and whose turn it is. */
+struct turn {
+    int stage;
+    unsigned parity;
+};
+
+DEVICE void next_turn(struct turn *turn)
+{
+    if (++turn->stage == STAGES) {
+        turn->stage = 0;
+        turn->parity ^= 1;
+    }
+}
+
+/* The block of terms at `tile`, whichever part of the rows is the item's. */
+DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_N][4],
+                           unsigned stage, int item)
+{
+    u64 a = operand_at(stage + item / 128 * PANEL, A_BY_TERM);
+    u64 b = operand_at(stage + GROUPS * PANEL, B_BY_TERM);
+    UNROLL for (int term = 0; term < BLOCK_K / 16; term++) multiply_group(
+        memory, sums, a + (term * A_TERMS_STEP >> 4), b + (term * B_TERMS_STEP >> 4), item);
+}
+
+/* Lines of stages that no box of fewer than 64 positions fills are zero for good. */
+DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, int item)
+{
+    LOCAL_POINTER unsigned *words = (LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)memory;
+    for (int i = item; i < STAGED_AT / 4; i += ITEMS)
+        words[i] = 0;
+}
+
+#if defined(MATRIX_EMULATED)
+
+/* All items copy, then those that have rows multiply. */
+DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const struct map *b,
+                 GLOBAL RESULT *result, i64 part_elements, const struct shape *s, int item)
+{
+    LANE sums[TILES_N][4];
+    const struct stored_rows rows = find_stored_rows(s, item);
+    const int is_there = item < CONSUMERS;
+    struct turn turn = {0, 0};
+    LOOP for (int number = GROUP_ID(0); number < s->tiles; number += s->workgroups)
+    {
+        struct tile tile = tile_at(number, s);
+        struct feed feed = open_feed(s, &tile);
+        LOOP for (int j = 0; j < TILES_N; j++) LOOP for (int e = 0; e < 4; e++) sums[j][e] = 0;
+        LOOP for (int step = 0; step < tile.steps; step++)
+        {
+            BARRIER();
+            load_step(memory, turn.stage * STAGE_BYTES, 0, a, b, s, &tile, &feed, item);
+            next_step(&feed, s, &tile);
+            BARRIER();
+            if (is_there)
+                multiply_block(memory, sums, turn.stage * STAGE_BYTES, item);
+            next_turn(&turn);
+        }
+        store_tile(result + tile.part * part_elements,
+                   memory + STAGED_AT + item / 32 * STAGED_BYTES, sums, &rows, s, &tile, is_there,
+                   item);
+    }
+}
+
+#else
+
+/* What a group that orders copies leaves to the others. */
+#define ITEM_REGISTERS     (65536 / RESIDENT / ITEMS / 8 * 8)
+#define PRODUCER_REGISTERS 24
+#define CONSUMER_REGISTERS                                                                         \
+    ((ITEM_REGISTERS + (ITEM_REGISTERS - PRODUCER_REGISTERS) / GROUPS) / 8 * 8)
+#define MOVES_REGISTERS (ITEM_REGISTERS <= 168)
+
+DEVICE void produce(unsigned tiles, const struct map *a, const struct map *b, const struct shape *s)
+{
+    struct turn turn = {0, 1};
+    const int bytes = load_bytes(s);
+    see_map(a);
+    see_map(b);
+    for (int number = GROUP_ID(0); number < s->tiles; number += s->workgroups) {
+        struct tile tile = tile_at(number, s);
+        struct feed feed = open_feed(s, &tile);
+        for (int step = 0; step < tile.steps; step++) {
+            await_phase(FREE(turn.stage), turn.parity);
+            expect_bytes(FULL(turn.stage), bytes);
+            load_step(local_memory, tiles + turn.stage * STAGE_BYTES, FULL(turn.stage), a, b, s,
+                      &tile, &feed, 0);
+            next_step(&feed, s, &tile);
+            next_turn(&turn);
+        }
+    }
+}
+
+/* The same number, unknown to the compiler: what follows from it is worked out anew, for registers are few meanwhile. */
+DEVICE int forgotten(int number)
+{
+    asm volatile("" : "+r"(number));
+    return number;
+}
+
+/* A block's stage is free when the block behind it is being multiplied, or the tile is done. */
+DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, const struct shape *s,
+                    int item)
+{
+    LANE sums[TILES_N][4];
+    const struct stored_rows rows = find_stored_rows(s, item);
+    struct turn turn = {0, 0};
+    for (int number = GROUP_ID(0); number < s->tiles; number += s->workgroups) {
+        const int steps = tile_at(number, s).steps;
+        struct tile tile;
+        unsigned before = 0;
+        UNROLL for (int j = 0; j < TILES_N; j++) UNROLL for (int e = 0; e < 4; e++) sums[j][e] = 0;
+        for (int step = 0; step < steps; step++) {
+            await_phase(FULL(turn.stage), turn.parity);
+            begin_products();
+            multiply_block(local_memory, sums, tiles + turn.stage * STAGE_BYTES, item);
+            end_products();
+            AWAIT_PRODUCTS(1);
+            if (step > 0 && item % 32 == 0)
+                arrive(before);
+            before = FREE(turn.stage);
+            next_turn(&turn);
+        }
+        AWAIT_PRODUCTS(0);
+        settle(sums);
+        if (steps > 0 && item % 32 == 0)
+            arrive(before);
+        tile = tile_at(forgotten(number), s);
+        store_tile(result + tile.part * part_elements,
+                   local_memory + STAGED_AT + item / 32 * STAGED_BYTES, sums, &rows, s, &tile, 1,
+                   item);
+    }
+}
+
+/* Maps and barriers, each by a warp of its own; seen by all behind the barrier. */
+DEVICE void prepare(unsigned tiles, const struct map *a, const struct map *b, const struct shape *s,
+                    int item)
+{
+    if (s->box_w * s->box_h * s->box_n < 64)
+        clear_stages(local_memory, item);
+    if (item / 32 == 0)
+        make_map(tiles + MAPS_AT, a, item);
+    if (item / 32 == 1)
+        make_map(tiles + MAPS_AT + MAP_BYTES, b, item % 32);
+    if (item / 32 == 2 && item % 32 < STAGES) {
+        open_barrier(FULL(item % 32), 1);
+        open_barrier(FREE(item % 32), CONSUMERS / 32);
+    }
+    show_writes();
+    BARRIER();
+}
+
+DEVICE void work(const struct map *a, const struct map *b, GLOBAL RESULT *result, i64 part_elements,
+                 const struct shape *s, int item)
+{
+    const unsigned tiles = local_place(local_memory);
+    prepare(tiles, a, b, s, item);
+    if (item >= CONSUMERS) {
+        if (MOVES_REGISTERS)
+            LESS_REGISTERS(PRODUCER_REGISTERS);
+        if (item == CONSUMERS)
+            produce(tiles, a, b, s);
+    } else {
+        if (MOVES_REGISTERS)
+            MORE_REGISTERS(CONSUMER_REGISTERS);
+        consume(tiles, result, part_elements, s, item);
+    }
+}
+
+#endif
+
+/* maps: two of each workgroup. */
+ENTRY(ITEMS, RESIDENT)
+conv_tma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
+         GLOBAL RESULT *RESTRICT result, GLOBAL unsigned char *maps, SHAPE_PARAMETERS,
+         i64 part_elements LOCAL_MEMORY_PARAMETER)
+{
+    const struct shape shape = SHAPE;
+    const int item = (int)LOCAL_ID(0);
+    struct map map_a = map_of_a(a, &shape), map_b = map_of_b(b, &shape);
+    OPEN_LOCAL_MEMORY;
+#if defined(MATRIX_EMULATED)
+    (void)maps;
+    clear_stages(local_memory, item);
+    work(local_memory, &map_a, &map_b, result, part_elements, &shape, item);
+#else
+    map_a.slot = (u64)(maps + (i64)GROUP_ID(0) * 2 * MAP_BYTES);
+    map_b.slot = map_a.slot + MAP_BYTES;
+    work(&map_a, &map_b, result, part_elements, &shape, item);
+#endif
+}

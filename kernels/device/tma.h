@@ -1,0 +1,180 @@
+/*
+ * Hopper's bulk copies (sm_90a): one lane orders a box of a tensor of four axes, and the copy engine lays it into local
+ * memory by itself, with zeros for what lies outside. The PTX manual's sections on tensormap.replace,
+ * cp.async.bulk.tensor and mbarrier have the fields, the coordinates and the phases.
+ *
+ * A box is of 64 channels, a line of 128 bytes a position, whose chunks change places as wgmma.h wants it. A
+ * tensor's map is made on the device: each workgroup has slots of its own in the workspace.
+ *
+ * With MATRIX_EMULATED all items of a workgroup copy a box at once, and there are no barriers of copies.
+ *
+ * Before it is included: matrix_nvidia.h, ITEMS.
+ */
+#define MAP_BYTES     128
+#define CHANNELS_LINE 64
+#define LINE_BYTES    128
+
+/* A tensor of packed channels, axes from the fastest one: channels, w, h, images. A box takes `box` positions of an
+ * axis, each `stride` after the one before. */
+struct map {
+    GLOBAL const half_bits *source;
+    int size[4], box[4], stride[4];
+    u64 slot;
+};
+
+DEVICE struct map open_map(GLOBAL const half_bits *source, int channels, int w, int h, int images)
+{
+    struct map map = {source, {channels, w, h, images}, {CHANNELS_LINE, 1, 1, 1}, {1, 1, 1, 1}, 0};
+    return map;
+}
+
+#if defined(MATRIX_EMULATED)
+
+#define ENTRY(items, resident) KERNEL(items, 1, 1)
+
+/* The box that begins at those coordinates, whichever of its lines lie inside. */
+DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned barrier,
+                     const struct map *map, int channel, int w, int h, int image, int item)
+{
+    const int lines = map->box[1] * map->box[2] * map->box[3];
+    (void)barrier;
+    LOOP for (int i = item; i < lines * 8; i += ITEMS)
+    {
+        int line = i / 8, chunk = i % 8, c = channel + chunk * 8;
+        int at_w = w + line % map->box[1] * map->stride[1];
+        int at_h = h + line / map->box[1] % map->box[2] * map->stride[2];
+        int at_n = image + line / (map->box[1] * map->box[2]) * map->stride[3];
+        int there = c >= 0 && c < map->size[0] && at_w >= 0 && at_w < map->size[1] && at_h >= 0 &&
+                    at_h < map->size[2] && at_n >= 0 && at_n < map->size[3];
+        i64 at = (((i64)at_n * map->size[2] + at_h) * map->size[1] + at_w) * map->size[0] + c;
+        load_chunk(memory, to + line * LINE_BYTES + ((chunk ^ line) & 7) * CHUNK_BYTES,
+                   map->source + (there ? at : 0), there);
+    }
+}
+
+#else
+
+/* A workgroup's registers are those of `resident` workgroups a unit. */
+#define ENTRY(items, resident) extern "C" __global__ void __launch_bounds__((items), (resident))
+
+#define REPLACE(field, type, constraint, value)                                                    \
+    asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type                        \
+                 " [%0], %1;" ::"r"(at),                                                           \
+                 constraint(value)                                                                 \
+                 : "memory")
+#define REPLACE_AXIS(field, axis, type, constraint, value)                                         \
+    asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type                        \
+                 " [%0], %1, %2;" ::"r"(at),                                                       \
+                 "n"(axis), constraint(value)                                                      \
+                 : "memory")
+#define REPLACE_KIND(field, value)                                                                 \
+    asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], %1;" ::"r"(at),     \
+                 "n"(value)                                                                        \
+                 : "memory")
+#define KIND_U16 1
+#define KIND_128 3 /* the pattern of lines of 128 bytes */
+
+#define REPLACE_SIZES(axis)                                                                        \
+    do {                                                                                           \
+        int span = (map->box[axis] - 1) * map->stride[axis] + 1;                                   \
+        REPLACE_AXIS("box_dim", axis, "b32", "r", span);                                           \
+        REPLACE_AXIS("global_dim", axis, "b32", "r", map->size[axis]);                             \
+        REPLACE_AXIS("element_stride", axis, "b32", "r", map->stride[axis]);                       \
+    } while (0)
+
+/* The map's image in local memory, by one lane. The field of the rank has one less than there are axes. */
+DEVICE void write_map(unsigned at, const struct map *map)
+{
+    const u64 w = (u64)map->size[0] * 2, h = w * (unsigned)map->size[1];
+    REPLACE("global_address", "b64", "l", (u64)map->source);
+    REPLACE("rank", "b32", "r", 3);
+    REPLACE_SIZES(0);
+    REPLACE_SIZES(1);
+    REPLACE_SIZES(2);
+    REPLACE_SIZES(3);
+    REPLACE_AXIS("global_stride", 0, "b64", "l", w);
+    REPLACE_AXIS("global_stride", 1, "b64", "l", h);
+    REPLACE_AXIS("global_stride", 2, "b64", "l", h * (unsigned)map->size[2]);
+    REPLACE_KIND("elemtype", KIND_U16);
+    REPLACE_KIND("interleave_layout", 0);
+    REPLACE_KIND("swizzle_mode", KIND_128);
+    REPLACE_KIND("fill_mode", 0);
+}
+
+/* By a whole warp: the map, from its image at `at` in local memory, into its slot. */
+DEVICE void make_map(unsigned at, const struct map *map, int lane)
+{
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + lane * 4), "r"(0) : "memory");
+    __syncwarp();
+    if (lane == 0)
+        write_map(at, map);
+    __syncwarp();
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync."
+                 "aligned [%0], [%1], 128;" ::"l"(map->slot),
+                 "r"(at)
+                 : "memory");
+}
+
+/* By the lane that orders copies, behind a barrier: maps that others made. */
+DEVICE void see_map(const struct map *map)
+{
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map->slot)
+                 : "memory");
+}
+
+DEVICE void copy_box(const unsigned char *memory, unsigned to, unsigned barrier,
+                     const struct map *map, int channel, int w, int h, int image, int item)
+{
+    (void)memory;
+    (void)item;
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
+                 "l"(map->slot), "r"(channel), "r"(w), "r"(h), "r"(image), "r"(barrier)
+                 : "memory");
+}
+
+/* ---- barriers in local memory ---- */
+
+DEVICE void open_barrier(unsigned barrier, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
+}
+
+/* What was written so far is seen by the copy engine and the matrix units; barriers that were opened too. */
+DEVICE void show_writes(void)
+{
+    asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;" ::
+                     : "memory");
+}
+
+DEVICE void arrive(unsigned barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* The same; its phase ends when that many bytes have come too. */
+DEVICE void expect_bytes(unsigned barrier, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+/* Until the phase of that parity has ended; what ends before the first one is of parity 1. */
+DEVICE void await_phase(unsigned barrier, unsigned parity)
+{
+    unsigned done;
+    do {
+        asm volatile("{ .reg .pred ended; mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;"
+                     " selp.u32 %0, 1, 0, ended; }"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+    } while (!done);
+}
+
+/* Of all four warps: from now on an item has more registers, or fewer. */
+#define MORE_REGISTERS(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
+#define LESS_REGISTERS(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * Sums of tma_work.h's tiles on their way out. A warp has 16 rows of a tile and all of its columns, and stores them by
+ * itself: rounded ones through local memory, 64 columns at a time, so that 16 bytes are stored at once; parts as they are.
+ *
+ * Before it is included: tma_work.h, SPLIT, TILES_N, LANE.
+ */
+#if SPLIT
+#define RESULT LANE
+#else
+#define RESULT half_bits
+#endif
+/* What a warp stores through. */
+#define STAGED_BYTES (SPLIT ? 0 : 16 * LINE_BYTES)
+
+#if defined(MATRIX_EMULATED)
+#define WARP_BARRIER() BARRIER()
+#else
+#define WARP_BARRIER() __syncwarp()
+#endif
+
+/* Rows that an item stores: of parts those of its sums, else every fourth one of its warp, its lane's eighth. */
+#define STORED_ROWS (SPLIT ? 2 : 4)
+
+DEVICE int stored_row(int i, int item)
+{
+    int first = item % 128 / 32 * 16, lane = item % 32;
+    return first + (SPLIT ? i * 8 + lane / 4 : i * 4 + lane / 8);
+}
+
+/* The rows of a box as places within it: w, h and image, 8 bits each. */
+struct stored_rows {
+    int inside[STORED_ROWS];
+};
+
+DEVICE struct stored_rows find_stored_rows(const struct shape *s, int item)
+{
+    struct stored_rows rows;
+    UNROLL for (int i = 0; i < STORED_ROWS; i++)
+    {
+        int row = stored_row(i, item), line = row / s->box_w;
+        rows.inside[i] = (row - line * s->box_w) | line % s->box_h << 8 | line / s->box_h << 16;
+    }
+    return rows;
+}
+
+#if defined(DIRECTION_F)
+#define COLUMNS s->k
+#elif defined(DIRECTION_B)
+#define COLUMNS s->c
+#endif
+
+/* The result's rows: each item's by number, counted from its first one; below 0: there is no such row. */
+DEVICE void find_rows(int *numbers, const struct stored_rows *rows, const struct shape *s,
+                      const struct tile *tile, int item)
+{
+#if defined(DIRECTION_W)
+    (void)rows;
+    UNROLL for (int i = 0; i < STORED_ROWS; i++)
+    {
+        int row = tile->row_block * BLOCK_M + item / 128 * 64 + stored_row(i, item);
+        numbers[i] = row < s->k ? tile->group * s->k + row : -1;
+    }
+#else
+    struct place place = box_at(tile->row_block * GROUPS + item / 128, s);
+    UNROLL for (int i = 0; i < STORED_ROWS; i++)
+    {
+        int w = place.w + (rows->inside[i] & 255), h = place.h + (rows->inside[i] >> 8 & 255);
+        int box_image = rows->inside[i] >> 16, image = place.image + box_image;
+#if defined(DIRECTION_F)
+        const int size_w = s->out_w, size_h = s->out_h;
+#else
+        const int size_w = s->in_w, size_h = s->in_h;
+        w = tile->phase_w + w * s->stride_w;
+        h = tile->phase_h + h * s->stride_h;
+#endif
+        int there = box_image < s->box_n && image < s->n && h < size_h && w < size_w;
+        numbers[i] = there ? (image * size_h + h) * size_w + w : -1;
+    }
+#endif
+}
+
+DEVICE i64 row_elements(const struct shape *s)
+{
+#if defined(DIRECTION_W)
+    return (i64)(s->fil_w * s->fil_h) * s->c;
+#else
+    return COLUMNS * s->groups;
+#endif
+}
+
+/* A panel of 64 columns: where its first one lies in a row, and how many there are. */
+struct panel {
+    int at, count;
+};
+
+DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *tile)
+{
+    struct panel panel;
+    int number = tile->column_block * PANELS + i;
+#if defined(DIRECTION_W)
+    int channel_panels = (s->c + 63) / 64, tap = number / channel_panels;
+    int channel = (number - tap * channel_panels) * 64;
+    panel.at = tap * s->c + channel;
+    panel.count = tap < s->fil_w * s->fil_h ? s->c - channel : 0;
+#else
+    panel.at = tile->group * COLUMNS + number * 64;
+    panel.count = COLUMNS - number * 64;
+#endif
+    return panel;
+}
+
+#if SPLIT
+
+DEVICE void store_panel(GLOBAL RESULT *to, LANE sums[TILES_N][4], int i, const int *rows,
+                        const struct panel *panel, const struct shape *s, int item)
+{
+    UNROLL for (int row = 0; row < 2; row++) UNROLL for (int j = 0; j < 8; j++)
+    {
+        int column = j * 8 + item % 4 * 2;
+        if (rows[row] >= 0 && column < panel->count) {
+            GLOBAL LANE *place = to + rows[row] * row_elements(s) + panel->at + column;
+            place[0] = sums[i * 8 + j][row * 2];
+            place[1] = sums[i * 8 + j][row * 2 + 1];
+        }
+    }
+}
+
+#else
+
+struct ALIGNED(CHUNK_BYTES) chunk {
+    unsigned words[4];
+};
+
+/* A warp's 64 columns into its own place in local memory, chunks changed about as those of operands. */
+DEVICE void stage_panel(LOCAL_POINTER unsigned char *staged, LANE sums[TILES_N][4], int i, int item)
+{
+    UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
+    {
+        int row = part * 8 + item % 32 / 4;
+        unsigned at = row * LINE_BYTES + ((j ^ row) & 7) * CHUNK_BYTES + item % 4 * 4;
+        *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(staged + at) =
+            pair_of(sums[i * 8 + j][2 * part], sums[i * 8 + j][2 * part + 1]);
+    }
+}
+
+DEVICE void store_panel(GLOBAL RESULT *to, LOCAL_POINTER const unsigned char *staged,
+                        const int *rows, const struct panel *panel, const struct shape *s, int item)
+{
+    UNROLL for (int i = 0; i < STORED_ROWS; i++)
+    {
+        int row = i * 4 + item % 32 / 8, chunk = item % 8;
+        if (rows[i] >= 0 && chunk * 8 < panel->count)
+            *(GLOBAL struct chunk *)(GLOBAL void *)(to + rows[i] * row_elements(s) + panel->at +
+                                                    chunk * 8) =
+                *(LOCAL_POINTER const struct chunk *)(LOCAL_POINTER const void *)(staged +
+                                                                                  row * LINE_BYTES +
+                                                                                  ((chunk ^ row) &
+                                                                                   7) *
+                                                                                      CHUNK_BYTES);
+    }
+}
+
+#endif
+
+/* By all items of a warp; `is_there`: it has sums. */
+DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
+                       LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
+                       const struct tile *tile, int is_there, int item)
+{
+    int numbers[STORED_ROWS];
+    find_rows(numbers, rows, s, tile, item);
+    UNROLL for (int i = 0; i < PANELS; i++)
+    {
+        struct panel panel = panel_at(i, s, tile);
+#if SPLIT
+        (void)staged;
+        if (is_there)
+            store_panel(to, sums, i, numbers, &panel, s, item);
+#else
+        if (is_there)
+            stage_panel(staged, sums, i, item);
+        WARP_BARRIER();
+        if (is_there)
+            store_panel(to, staged, numbers, &panel, s, item);
+        WARP_BARRIER();
+#endif
+    }
+}

@@ -1,0 +1,317 @@
+/*
+ * Convolutions in NHWC as matrix products whose operands come as boxes of positions (tma.h): tiles of
+ * the product, and which boxes a block of 64 terms of each is. matrix_nhwc.h says what rows, columns and terms
+ * are, and what B's phases are.
+ *
+ * 64 rows of F and B, or the 64 terms of a block of W, are a box of box_w by box_h by box_n positions of y, or in B of
+ * a phase; fewer where no such box suits. A filter position only moves the box in the other tensor. Columns of W come in
+ * panels of 64 channels of one filter position.
+ *
+ * Before it is included: BLOCK_M, BLOCK_N, one of DIRECTION_F, DIRECTION_B and DIRECTION_W, tma.h.
+ */
+#define GROUPS  (BLOCK_M / 64) /* of four warps */
+#define PANELS  (BLOCK_N / 64)
+#define BLOCK_K 64
+#define PANEL   (64 * LINE_BYTES)
+
+#if defined(DIRECTION_F)
+#define A_BY_TERM 0
+#define B_BY_TERM 0
+#elif defined(DIRECTION_B)
+#define A_BY_TERM 0
+#define B_BY_TERM 1
+#else
+#define A_BY_TERM 1
+#define B_BY_TERM 1
+#endif
+
+struct shape {
+    int n, c, k, groups; /* c and k of a group */
+    int in_w, in_h, out_w, out_h, fil_w, fil_h;
+    int pad_w, pad_h, stride_w, stride_h, dilation_w, dilation_h;
+    int period_w, period_h;      /* of the stride, in filter positions */
+    int box_w, box_h, box_n;     /* positions of a box */
+    int boxes_w, boxes_h, boxes; /* along a line, along a plane, in all */
+    int column_blocks, row_blocks;
+    int tiles, splits, workgroups; /* tiles: with those of layers and parts */
+    struct divisor by_columns, by_rows, by_plane, by_line; /* the last two of boxes */
+};
+
+#define SHAPE_PARAMETERS                                                                           \
+    int n, int c, int k, int groups, int in_w, int in_h, int out_w, int out_h, int fil_w,          \
+        int fil_h, int pad_w, int pad_h, int stride_w, int stride_h, int dilation_w,               \
+        int dilation_h, int period_w, int period_h, int box_w, int box_h, int box_n, int boxes_w,  \
+        int boxes_h, int boxes, int column_blocks, int row_blocks, int tiles, int splits,          \
+        int workgroups, int columns_multiplier, int columns_shift, int rows_multiplier,            \
+        int rows_shift, int plane_multiplier, int plane_shift, int line_multiplier, int line_shift
+#define SHAPE                                                                                      \
+    {                                                                                              \
+        n, c, k, groups, in_w, in_h, out_w, out_h, fil_w, fil_h, pad_w, pad_h, stride_w, stride_h, \
+            dilation_w, dilation_h, period_w, period_h, box_w, box_h, box_n, boxes_w, boxes_h,     \
+            boxes, column_blocks, row_blocks, tiles, splits, workgroups,                           \
+            {(unsigned)columns_multiplier, (unsigned)columns_shift},                               \
+            {(unsigned)rows_multiplier, (unsigned)rows_shift},                                     \
+            {(unsigned)plane_multiplier, (unsigned)plane_shift},                                   \
+            {(unsigned)line_multiplier, (unsigned)line_shift},                                     \
+    }
+
+/* ---- tiles ---- */
+
+/* Filter positions of an axis that a phase meets: the first, and as many more, `period` apart. Through the first a
+ * place p of a box meets p * stride + start of the other tensor, and each next one leads `move` further. */
+struct taps {
+    int first, period, count, start, move;
+};
+
+struct tile {
+    int row_block, column_block, group, part, phase_w, phase_h;
+    int first, steps; /* blocks of terms */
+    struct taps w, h;
+};
+
+#if defined(DIRECTION_B)
+#define PLACE_STRIDE_W 1
+#define PLACE_STRIDE_H 1
+#else
+#define PLACE_STRIDE_W s->stride_w
+#define PLACE_STRIDE_H s->stride_h
+#endif
+
+DEVICE struct taps find_taps(int phase, int fil, int pad, int stride, int dilation, int period)
+{
+#if defined(DIRECTION_B)
+    struct taps taps = {0, 0, 0, 0, 0};
+    int most = period < fil ? period : fil, at = phase + pad;
+    while (taps.first < most && (at - taps.first * dilation) % stride != 0)
+        taps.first++;
+    if (taps.first < most)
+        taps.count = (fil - 1 - taps.first) / period + 1;
+    taps.period = period;
+    taps.start = (at - taps.first * dilation) / stride;
+    taps.move = -(period * dilation / stride);
+#else
+    struct taps taps = {0, 1, 0, 0, 0};
+    (void)phase;
+    (void)stride;
+    (void)period;
+    taps.count = fil;
+    taps.start = -pad;
+    taps.move = dilation;
+#endif
+    return taps;
+}
+
+/* All blocks of terms. */
+DEVICE int count_steps(const struct shape *s, const struct tile *tile)
+{
+#if defined(DIRECTION_F)
+    return tile->w.count * tile->h.count * ((s->c + BLOCK_K - 1) / BLOCK_K);
+#elif defined(DIRECTION_B)
+    return tile->w.count * tile->h.count * ((s->k + BLOCK_K - 1) / BLOCK_K);
+#else
+    (void)tile;
+    return s->boxes;
+#endif
+}
+
+/* Blocks of columns run fastest, so that those that read the same rows are under way together; then come blocks of
+ * rows, phases, groups and, slowest, parts. */
+DEVICE struct tile tile_at(int number, const struct shape *s)
+{
+    struct tile tile;
+    int rest = quotient(number, s->by_columns), layer = quotient(rest, s->by_rows), all, share;
+    tile.column_block = number - rest * s->column_blocks;
+    tile.row_block = rest - layer * s->row_blocks;
+    tile.phase_w = tile.phase_h = tile.group = tile.part = 0;
+    if (layer > 0) {
+#if defined(DIRECTION_B)
+        tile.phase_w = layer % s->stride_w;
+        layer /= s->stride_w;
+        tile.phase_h = layer % s->stride_h;
+        layer /= s->stride_h;
+#endif
+        tile.group = layer % s->groups;
+        tile.part = layer / s->groups;
+    }
+    tile.w = find_taps(tile.phase_w, s->fil_w, s->pad_w, s->stride_w, s->dilation_w, s->period_w);
+    tile.h = find_taps(tile.phase_h, s->fil_h, s->pad_h, s->stride_h, s->dilation_h, s->period_h);
+    all = count_steps(s, &tile);
+    share = all;
+    if (s->splits > 1)
+        share = (all + s->splits - 1) / s->splits;
+    tile.first = tile.part * share;
+    all -= tile.first;
+    tile.steps = all < share ? all : share;
+    return tile;
+}
+
+/* Where a box begins. */
+struct place {
+    int w, h, image;
+};
+
+DEVICE struct place box_at(int number, const struct shape *s)
+{
+    struct place place;
+    int image = quotient(number, s->by_plane), line;
+    number -= image * (s->boxes_w * s->boxes_h);
+    line = quotient(number, s->by_line);
+    place.w = (number - line * s->boxes_w) * s->box_w;
+    place.h = line * s->box_h;
+    place.image = image * s->box_n;
+    return place;
+}
+
+/* ---- maps ---- */
+
+DEVICE struct map map_of_a(GLOBAL const half_bits *a, const struct shape *s)
+{
+#if defined(DIRECTION_F)
+    struct map map = open_map(a, s->c * s->groups, s->in_w, s->in_h, s->n);
+    map.stride[1] = s->stride_w;
+    map.stride[2] = s->stride_h;
+#else
+    struct map map = open_map(a, s->k * s->groups, s->out_w, s->out_h, s->n);
+#endif
+    map.box[1] = s->box_w;
+    map.box[2] = s->box_h;
+    map.box[3] = s->box_n;
+    return map;
+}
+
+/* In F and B the filter's positions are one axis and its k the next. */
+DEVICE struct map map_of_b(GLOBAL const half_bits *b, const struct shape *s)
+{
+#if defined(DIRECTION_W)
+    struct map map = open_map(b, s->c * s->groups, s->in_w, s->in_h, s->n);
+    map.stride[1] = s->stride_w;
+    map.stride[2] = s->stride_h;
+    map.box[1] = s->box_w;
+    map.box[2] = s->box_h;
+    map.box[3] = s->box_n;
+#else
+    struct map map = open_map(b, s->c, s->fil_w * s->fil_h, s->k * s->groups, 1);
+    map.box[2] = B_BY_TERM ? BLOCK_K : BLOCK_N;
+#endif
+    return map;
+}
+
+/* ---- what is loaded ---- */
+
+/* Where the next block of terms of a tile lies. */
+#if defined(DIRECTION_W)
+struct feed {
+    int channel[PANELS], w[PANELS], h[PANELS]; /* of x, a panel of columns each */
+    int k, box;
+};
+
+DEVICE struct feed open_feed(const struct shape *s, const struct tile *tile)
+{
+    struct feed feed;
+    int channel_panels = (s->c + 63) / 64;
+    UNROLL for (int i = 0; i < PANELS; i++)
+    {
+        int panel = tile->column_block * PANELS + i, tap = panel / channel_panels;
+        int h = tap / s->fil_w, w = tap - h * s->fil_w;
+        /* What is behind the last filter position comes from where there are no channels. */
+        feed.channel[i] = h < s->fil_h ? tile->group * s->c + (panel - tap * channel_panels) * 64
+                                       : s->c * s->groups;
+        feed.w[i] = tile->w.start + w * tile->w.move;
+        feed.h[i] = tile->h.start + h * tile->h.move;
+    }
+    feed.k = tile->group * s->k + tile->row_block * BLOCK_M;
+    feed.box = tile->first;
+    return feed;
+}
+
+DEVICE int load_bytes(const struct shape *s)
+{
+    return s->box_w * s->box_h * s->box_n * LINE_BYTES * (GROUPS + PANELS);
+}
+
+DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned barrier,
+                      const struct map *a, const struct map *b, const struct shape *s,
+                      const struct tile *tile, const struct feed *feed, int item)
+{
+    struct place place = box_at(feed->box, s);
+    (void)tile;
+    UNROLL for (int i = 0; i < GROUPS; i++) copy_box(
+        memory, to + i * PANEL, barrier, a, feed->k + i * 64, place.w, place.h, place.image, item);
+    UNROLL for (int i = 0; i < PANELS; i++) copy_box(
+        memory, to + (GROUPS + i) * PANEL, barrier, b, feed->channel[i],
+        place.w * s->stride_w + feed->w[i], place.h * s->stride_h + feed->h[i], place.image, item);
+}
+
+DEVICE void next_step(struct feed *feed, const struct shape *s, const struct tile *tile)
+{
+    (void)s;
+    (void)tile;
+    feed->box++;
+}
+#else
+struct feed {
+    int w[GROUPS], h[GROUPS], image[GROUPS]; /* where the boxes meet the first filter position */
+    int tap_w, tap_h, term;
+};
+
+#if defined(DIRECTION_F)
+#define CHANNELS s->c
+#else
+#define CHANNELS s->k
+#endif
+
+DEVICE struct feed open_feed(const struct shape *s, const struct tile *tile)
+{
+    struct feed feed;
+    int blocks = (CHANNELS + BLOCK_K - 1) / BLOCK_K, tap = tile->first / blocks;
+    UNROLL for (int i = 0; i < GROUPS; i++)
+    {
+        struct place place = box_at(tile->row_block * GROUPS + i, s);
+        feed.w[i] = place.w * PLACE_STRIDE_W + tile->w.start;
+        feed.h[i] = place.h * PLACE_STRIDE_H + tile->h.start;
+        feed.image[i] = place.image;
+    }
+    feed.term = (tile->first - tap * blocks) * BLOCK_K;
+    feed.tap_h = tile->w.count > 0 ? tap / tile->w.count : 0;
+    feed.tap_w = tap - feed.tap_h * tile->w.count;
+    return feed;
+}
+
+DEVICE int load_bytes(const struct shape *s)
+{
+    return s->box_w * s->box_h * s->box_n * LINE_BYTES * GROUPS + BLOCK_N * LINE_BYTES;
+}
+
+DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned barrier,
+                      const struct map *a, const struct map *b, const struct shape *s,
+                      const struct tile *tile, const struct feed *feed, int item)
+{
+    int move_w = feed->tap_w * tile->w.move, move_h = feed->tap_h * tile->h.move;
+    int tap = (tile->h.first + feed->tap_h * tile->h.period) * s->fil_w + tile->w.first +
+              feed->tap_w * tile->w.period;
+    UNROLL for (int i = 0; i < GROUPS; i++)
+        copy_box(memory, to + i * PANEL, barrier, a, tile->group * CHANNELS + feed->term,
+                 feed->w[i] + move_w, feed->h[i] + move_h, feed->image[i], item);
+    to += GROUPS * PANEL;
+#if defined(DIRECTION_F)
+    copy_box(memory, to, barrier, b, feed->term, tap,
+             tile->group * s->k + tile->column_block * BLOCK_N, 0, item);
+#else
+    UNROLL for (int i = 0; i < PANELS; i++)
+        copy_box(memory, to + i * PANEL, barrier, b, tile->column_block * BLOCK_N + i * 64, tap,
+                 tile->group * s->k + feed->term, 0, item);
+#endif
+}
+
+DEVICE void next_step(struct feed *feed, const struct shape *s, const struct tile *tile)
+{
+    feed->term += BLOCK_K;
+    if (feed->term < CHANNELS)
+        return;
+    feed->term = 0;
+    if (++feed->tap_w == tile->w.count) {
+        feed->tap_w = 0;
+        feed->tap_h++;
+    }
+}
+#endif
