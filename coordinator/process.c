@@ -198,7 +198,7 @@ bool process_run_stoppable(const char *const *args, char **output, int *caught, 
 
 json_t *process_probe(GError **error)
 {
-    const char *const args[] = {"worker", "--probe", NULL};
+    const char *const args[] = {"worker", "--probe", "--eval", "local", NULL};
     g_autofree char *text = NULL;
     if (!process_run(args, NULL, &text, error)) {
         g_prefix_error(error, "cannot learn this machine's device: ");

@@ -41,7 +41,7 @@ bool process_run(const char *const *args, const char *log_path, char **output, G
  * the command, a second one kills it; *caught is the last, 0 for none. */
 bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error);
 
-/* Runs `skipjack worker --probe` and parses what it prints. A new reference, or NULL. */
+/* Runs `skipjack worker --probe --eval local` and parses what it prints. A new reference, or NULL. */
 json_t *process_probe(GError **error);
 
 #endif

@@ -100,7 +100,8 @@ static const GOptionEntry entries[] = {
      "Serve /metrics (for Prometheus) and /health there; without an address on 127.0.0.1",
      "[ADDRESS:]PORT"},
     {"probe", 0, 0, G_OPTION_ARG_NONE, &given.probe,
-     "Print this node's device as JSON and end; needs no database; takes --eval", NULL},
+     "Print this node's devices, each as a line of JSON, and end; needs no database; takes --eval",
+     NULL},
     {"cold", 0, 0, G_OPTION_ARG_FILENAME, &given.cold,
      "Compile, load and run twice what FILE lists, from empty caches, print the times as JSON "
      "and end; needs no database; takes --eval and the timeouts",
@@ -259,10 +260,11 @@ static int ask_device(const struct arguments *a, char **devices)
         .compile_timeout_seconds = a->compile_timeout_seconds,
         .run_timeout_seconds = a->run_timeout_seconds,
     };
-    if (g_strv_length(devices) != 1)
-        return usage(a->probe ? "--probe asks one device: --eval takes one number or UUID"
-                              : "--cold runs on one device: --eval takes one number or UUID");
-    return a->probe ? agent_probe(devices[0]) : agent_cold(&start);
+    if (a->probe && !devices[0])
+        return usage("--probe asks devices: --eval none leaves it none");
+    if (!a->probe && g_strv_length(devices) != 1)
+        return usage("--cold runs on one device: --eval takes one number or UUID");
+    return a->probe ? agent_probe(devices) : agent_cold(&start);
 }
 
 /* "07:00" or "07:00:30" as the next such time of the local clock. */
@@ -318,7 +320,7 @@ static int run(struct arguments *a)
     if (wrong)
         return usage(wrong);
     g_autoptr(GError) error = NULL;
-    const char *usual = a->probe || a->cold ? "local" : "all";
+    const char *usual = a->cold ? "local" : "all";
     g_auto(GStrv) devices = device_list_parse(a->eval ? a->eval : usual, &error);
     if (!devices && g_error_matches(error, WORKER_ERROR, WORKER_ERROR_CHILD))
         return fail(error);

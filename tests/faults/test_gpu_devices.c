@@ -16,6 +16,8 @@
 #define TARGET  "gfx90a_xnack84"
 #define UUIDS   "GPU-d0d1d2d3d4d5d60" /* of both, but for their last digit */
 
+#define SEVERAL 8
+
 static const char *const request[] = {"--configs", "2", "--solvers", "ConvDirectNaive", NULL};
 static const char *const quick[] = {"--sample-seconds", "0.01", "--build", "1",
                                     "--lock-clocks",    "1700", NULL};
@@ -71,15 +73,17 @@ static void wait_for_clocks(const char *what)
     g_assert_true(clocks_are(what));
 }
 
-/* What a command prints. */
-static char *said_by(const char *command)
+/* What a command prints; words: it and what it is given, parted by blanks. */
+static char *said_by(const char *words)
 {
-    const char *argv[] = {program(), command, NULL};
+    g_auto(GStrv) argv = NULL;
+    g_autofree char *line = g_strdup_printf("%s %s", program(), words);
     g_autoptr(GError) error = NULL;
     char *text = NULL;
     int status = -1;
-    g_spawn_sync(NULL, (char **)(uintptr_t)argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
-                 &text, NULL, &status, &error);
+    argv = g_strsplit(line, " ", -1);
+    g_spawn_sync(NULL, argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, &text, NULL, &status,
+                 &error);
     g_assert_no_error(error);
     g_assert_cmpint(status, ==, 0);
     return text;
@@ -147,6 +151,75 @@ static void test_a_killed_worker_leaves_no_locked_clocks(void)
     wait_for_clocks("reset");
 }
 
+/* As `worker`, and so tune, finds them where none is named; and the one that is. */
+static void test_a_probe_tells_of_each(void)
+{
+    if (!use_doubles(""))
+        return;
+    g_autofree char *both = said_by("worker --probe");
+    assert_says(both, "\"device\":\"Double 0\",\"identity\":{\"uuid\":\"" UUIDS "0\"");
+    assert_says(both, "\n{\"target\":{");
+    assert_says(both, "\"device\":\"Double 1\",\"identity\":{\"uuid\":\"" UUIDS "1\"");
+    g_autofree char *one = said_by("worker --probe --eval " UUIDS "1");
+    assert_says(one, "Double 1");
+    g_assert_null(strstr(one, "Double 0"));
+}
+
+/* A farm's campaign over some problems, worked on by devices (NULL: all), its export in the folder of that name. The
+ * jobs are ready one by one, as they are built, so each device gets some. */
+static int64_t work_on(Store *store, const char *devices, const char *name)
+{
+    static const char *const all[] = {"--sample-seconds", "0.01", "--build", "1",
+                                      "--batch",          "1",    NULL};
+    const char *const some[] = {"--sample-seconds", "0.01",  "--build", "1",
+                                "--eval",           devices, NULL};
+    g_autoptr(GString) problems = g_string_new(NULL);
+    for (int k = 5; k < 5 + SEVERAL; k++)
+        g_string_append_printf(problems, "4-6-6-1x1-%d-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n", k);
+    int64_t campaign = live_campaign(program(), problems->str, request);
+    int status = live_wait(live_worker(program(), devices ? some : all), 60);
+    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    g_assert_cmpint(live_assert_done(store, campaign, SEVERAL), ==, SEVERAL);
+    g_autofree char *words =
+        g_strdup_printf("export --campaign %" G_GINT64_FORMAT " --perf --find --kernels -o %s",
+                        (gint64)campaign, temp_folder_path(folder, name));
+    g_free(said_by(words));
+    return campaign;
+}
+
+static void assert_same_files(const char *one, const char *other)
+{
+    g_autoptr(GDir) dir = g_dir_open(temp_folder_path(folder, one), 0, NULL);
+    const char *name;
+    int files = 0;
+    for (; dir && (name = g_dir_read_name(dir)); files++) {
+        g_autofree char *first = NULL, *second = NULL;
+        gsize length = 0, wanted = 0;
+        g_autofree char *path = g_build_filename(temp_folder_path(folder, one), name, NULL);
+        g_autofree char *beside = g_build_filename(temp_folder_path(folder, other), name, NULL);
+        g_file_get_contents(path, &first, &wanted, NULL);
+        g_file_get_contents(beside, &second, &length, NULL);
+        g_test_message("%s", name);
+        g_assert_cmpmem(second, length, first, wanted);
+    }
+    g_assert_cmpint(files, >=, 3);
+}
+
+/* Two devices at once measure what one does alone, of which nobody can tell which of them it was but the report. */
+static void test_two_devices_find_what_one_does(void)
+{
+    if (!use_doubles(""))
+        return;
+    g_autoptr(Store) alone = scratch_store();
+    work_on(alone, "0", "alone");
+    g_autoptr(Store) store = scratch_store();
+    work_on(store, NULL, "both");
+    g_autofree char *report = said_by("report");
+    assert_says(report, UUIDS "0: units");
+    assert_says(report, UUIDS "1: units");
+    assert_same_files("alone", "both");
+}
+
 int main(int argc, char **argv)
 {
     int failed;
@@ -158,6 +231,9 @@ int main(int argc, char **argv)
                     test_a_throttled_device_is_reported);
     g_test_add_func("/gpu_devices/a_killed_worker_leaves_no_locked_clocks",
                     test_a_killed_worker_leaves_no_locked_clocks);
+    g_test_add_func("/gpu_devices/a_probe_tells_of_each", test_a_probe_tells_of_each);
+    g_test_add_func("/gpu_devices/two_devices_find_what_one_does",
+                    test_two_devices_find_what_one_does);
     failed = g_test_run();
     temp_folder_free(folder);
     return failed;

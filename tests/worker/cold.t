@@ -89,7 +89,7 @@ for my $case (
     [qr/--run-timeout means nothing beside --probe/, '--probe', '--run-timeout', 60],
     [qr/--cold means nothing beside --probe/, '--probe', '--cold', "$folder/cold.json"],
     [qr/--eval takes one number/, '--eval', '0,1'],
-    [qr/--eval takes one number/, '--probe', '--eval', 'none']) {
+    [qr/--eval none leaves it none/, '--probe', '--eval', 'none']) {
     my ($expected, @options) = @$case;
     push @options, '--cold', "$folder/cold.json" if $options[0] ne '--probe';
     (undef, $errors, $status) = run(@options);

@@ -37,9 +37,10 @@ int agent_build_beside(int build, int gpus);
  * already. Returns the process's exit status: 0 after an orderly end, 1 otherwise. */
 int agent_run(const struct agent_options *options, const char *url, bool embedded);
 
-/* Starts an eval child and prints {"target":..,"stack":..,"device":..,"identity":..} on stdout. Returns the exit
- * status. */
-int agent_probe(const char *device);
+/* Starts an eval child for each device, one after the other, and prints a line of
+ * {"target":..,"stack":..,"device":..,"identity":..} on stdout. Returns the exit status: 1 where one does not open,
+ * which keeps nothing from the others. */
+int agent_probe(char **devices);
 
 struct cold_options {
     const char *path; /* {"layers":[{"problem":KEY,"solver":NAME,"config":"64,8","runs":N}, ...]} */

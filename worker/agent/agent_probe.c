@@ -1,6 +1,6 @@
 /*
- * What a device of this node is, asked of an eval child: the caller opens no
- * device of its own.
+ * What devices of this node are, asked of an eval child each: the caller opens
+ * no device of its own.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 
 struct probe {
     Child *child;
+    const char *device;
     bool answered;
 };
 
@@ -45,31 +46,39 @@ static void probe_died(Child *child, const struct child_death *death, void *data
 {
     struct probe *probe = data;
     if (!probe->answered)
-        log_write(LEVEL_ERROR, "device_failed", NULL, "cannot open the device: %s: %s", death->text,
-                  death->words);
+        log_write(LEVEL_ERROR, "device_failed", NULL, "cannot open device '%s': %s: %s",
+                  probe->device, death->text, death->words);
     probe->child = NULL;
     child_free(child);
 }
 
-int agent_probe(const char *device)
+static bool probe_device(uv_loop_t *loop, const char *device, char **environment)
 {
     static const struct child_callbacks callbacks = {probe_up, probe_frame, probe_died};
+    struct probe probe = {.device = device};
+    struct child_spec spec = {.role = "probe", .argument = device, .environment = environment};
+    probe.child = child_new(loop, &spec, &callbacks, &probe);
+    child_start(probe.child);
+    uv_run(loop, UV_RUN_DEFAULT);
+    return probe.answered;
+}
+
+int agent_probe(char **devices)
+{
     g_autoptr(GError) error = NULL;
     g_autofree char *scratch = identity_make_scratch(&error);
     uv_loop_t loop;
-    struct probe probe = {0};
+    bool answered = true;
     if (!scratch) {
         log_write(LEVEL_ERROR, "worker_failed", NULL, "%s", error->message);
         return 1;
     }
     g_autofree char *setting = g_strdup_printf("SKIPJACK_SCRATCH=%s/probe", scratch);
     char *environment[] = {setting, NULL};
-    struct child_spec spec = {.role = "probe", .argument = device, .environment = environment};
     uv_loop_init(&loop);
-    probe.child = child_new(&loop, &spec, &callbacks, &probe);
-    child_start(probe.child);
-    uv_run(&loop, UV_RUN_DEFAULT);
+    for (char **device = devices; *device; device++)
+        answered = probe_device(&loop, *device, environment) && answered;
     uv_loop_close(&loop);
     identity_remove_scratch(scratch);
-    return probe.answered ? 0 : 1;
+    return answered ? 0 : 1;
 }
