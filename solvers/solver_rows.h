@@ -17,6 +17,7 @@ extern const struct solver solver_conv_simt;
 extern const struct solver solver_conv_cpu_direct;
 extern const struct solver solver_conv_cpu_gemm;
 extern const struct solver solver_conv_depthwise;
+extern const struct solver solver_conv_depthwise_nhwc;
 extern const struct solver solver_conv_direct_naive;
 extern const struct solver solver_conv_direct_tiled;
 extern const struct solver solver_conv_fft;

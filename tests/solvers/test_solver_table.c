@@ -31,6 +31,11 @@ static const char *const keys[] = {
     "64-28-28-3x3-64-28-28-1-1x1-1x1-1x1-1-NCHW-FP32-F",
     "64-28-28-3x3-64-28-28-1-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu",
 };
+/* For the fingerprints of solvers that serve none of these. */
+static const char *const rare_keys[] = {
+    "32-28-28-3x3-32-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g32",
+    "20-15-15-5x5-20-8-8-3-2x2-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_g20",
+};
 /* Behind those of the fingerprints: parts of a sum that end at no aligned place. */
 static const char unaligned_key[] = "63-26-47-3x3-69-26-47-26-1x1-1x1-1x1-0-NCHW-FP16-F";
 static const char *const target_ids[] = {"cpu-skylake-avx512_2", "cpu-znver3_16", "gfx90a68",
@@ -39,7 +44,7 @@ static const char *const target_ids[] = {"cpu-skylake-avx512_2", "cpu-znver3_16"
 static const char *const native_target_ids[] = {"gfx1100_48", "gfx1201_64", "gfx94268"};
 
 static GPtrArray *problems; /* struct problem *: the keys in all directions, then random ones */
-static guint key_problem_count;
+static guint key_problem_count, rare_problem_count; /* the rare ones follow */
 static struct target targets[G_N_ELEMENTS(target_ids)];
 
 static void add_problem(const struct problem *forward, int direction)
@@ -50,23 +55,31 @@ static void add_problem(const struct problem *forward, int direction)
     g_ptr_array_add(problems, p);
 }
 
+static void add_key(const char *key)
+{
+    g_autoptr(GError) error = NULL;
+    struct problem p;
+
+    if (!problem_key_parse(key, &p, &error))
+        g_error("%s: %s", key, error->message);
+    if (!problem_validate(&p, &error))
+        g_error("%s: %s", key, error->message);
+    for (int direction = 0; direction < DIRECTION_COUNT; direction++)
+        add_problem(&p, direction);
+}
+
 static void make_problems(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(5);
     struct problem unaligned;
 
     problems = g_ptr_array_new_with_free_func(g_free);
-    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
-        g_autoptr(GError) error = NULL;
-        struct problem p;
-        if (!problem_key_parse(keys[i], &p, &error))
-            g_error("%s: %s", keys[i], error->message);
-        if (!problem_validate(&p, &error))
-            g_error("%s: %s", keys[i], error->message);
-        for (int direction = 0; direction < DIRECTION_COUNT; direction++)
-            add_problem(&p, direction);
-    }
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+        add_key(keys[i]);
     key_problem_count = problems->len;
+    for (gsize i = 0; i < G_N_ELEMENTS(rare_keys); i++)
+        add_key(rare_keys[i]);
+    rare_problem_count = problems->len - key_problem_count;
     g_assert_true(problem_key_parse(unaligned_key, &unaligned, NULL));
     add_problem(&unaligned, DIRECTION_F);
     for (int i = 0; i < RANDOM_PROBLEMS; i++) {
@@ -396,12 +409,26 @@ static void hash_native(GChecksum *sum, const struct solver *solver, const struc
     }
 }
 
+/* Native ones have targets of their own. */
+static bool serves_a_key(const struct solver *solver)
+{
+    for (guint i = 0; i < key_problem_count * G_N_ELEMENTS(targets); i++) {
+        struct context context;
+        context_init(&context, &targets[i % G_N_ELEMENTS(targets)]);
+        if (solver->native ||
+            solver_applicable(solver, problems->pdata[i / G_N_ELEMENTS(targets)], &context, NULL))
+            return true;
+    }
+    return false;
+}
+
 /* A line of fingerprints.txt: name, revision, SHA-256 of the spaces and solutions over the keys. */
 static char *fingerprint(const struct solver *solver)
 {
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+    guint count = key_problem_count + (serves_a_key(solver) ? 0 : rare_problem_count);
 
-    for (guint i = 0; i < key_problem_count; i++) {
+    for (guint i = 0; i < count; i++) {
         for (gsize t = 0; t < G_N_ELEMENTS(targets); t++) {
             const struct problem *p = problems->pdata[i];
             struct context context;

@@ -1,0 +1,227 @@
+/*
+ * F and B of depthwise convolutions (one channel a group, in and out) whose packed tensors have channels
+ * innermost. B gathers, so both are one kernel: results are sums over taps of a source.
+ *
+ * An item computes TILE_H rows by TILE_W columns of results (B: so many whole strides) for VECTOR
+ * channels. It goes down the rows of the source that these meet, each loaded once, and adds what a
+ * position gives to all results it meets, by conditions that constants decide. Items follow each
+ * other along the channels, then the columns.
+ *
+ * Options: DIRECTION_F or DIRECTION_B; TYPE_X, TYPE_W, TYPE_Y; LANE; CHANNELS; FIL_, STRIDE_, DILATION_,
+ * PAD_, IN_ and OUT_, each with H and W; ITEMS, VECTOR, TILE_H, TILE_W; KEEP_WEIGHTS, 1 where an item
+ * has all of its w in registers, else 0.
+ */
+#include "vector.h"
+
+#ifdef DIRECTION_F
+#define SOURCE                                      TYPE_X
+#define RESULT                                      TYPE_Y
+#define SOURCE_H                                    IN_H
+#define SOURCE_W                                    IN_W
+#define RESULT_H                                    OUT_H
+#define RESULT_W                                    OUT_W
+#define ROWS                                        TILE_H
+#define COLUMNS                                     TILE_W
+#define SPAN(tile, fil, stride, dilation)           (((tile)-1) * (stride) + ((fil)-1) * (dilation) + 1)
+/* Where a tile's results and what they read begin, and how many results a tensor has before a tile. */
+#define RESULT_AT(tile, stride, pad)                (tile)
+#define SOURCE_AT(tile, fil, stride, dilation, pad) ((tile) * (stride) - (pad))
+#define TILES(size, tile, stride, pad)              (((size) + (tile)-1) / (tile))
+#else
+#define SOURCE                            TYPE_Y
+#define RESULT                            TYPE_X
+#define SOURCE_H                          OUT_H
+#define SOURCE_W                          OUT_W
+#define RESULT_H                          IN_H
+#define RESULT_W                          IN_W
+#define ROWS                              (TILE_H * STRIDE_H)
+#define COLUMNS                           (TILE_W * STRIDE_W)
+/* How far before its own stride a result reads. */
+#define REACH(fil, stride, dilation)      (((fil)-1) * (dilation) / (stride))
+#define SPAN(tile, fil, stride, dilation) ((tile) + REACH(fil, stride, dilation))
+/* Tiles begin at whole strides of the padded axis. */
+#define RESULT_AT(tile, stride, pad)      ((tile) * (stride) - (pad) % (stride))
+#define SOURCE_AT(tile, fil, stride, dilation, pad)                                                \
+    ((tile) + (pad) / (stride)-REACH(fil, stride, dilation))
+#define TILES(size, tile, stride, pad)                                                             \
+    (((size) + (pad) % (stride) + (tile) * (stride)-1) / ((tile) * (stride)))
+#endif
+
+#define SPAN_H  SPAN(TILE_H, FIL_H, STRIDE_H, DILATION_H)
+#define SPAN_W  SPAN(TILE_W, FIL_W, STRIDE_W, DILATION_W)
+#define TILES_H TILES(RESULT_H, TILE_H, STRIDE_H, PAD_H)
+#define TILES_W TILES(RESULT_W, TILE_W, STRIDE_W, PAD_W)
+#define TAPS    (FIL_H * FIL_W)
+#define VECTORS (CHANNELS / VECTOR)
+
+DEFINE_PACKED_STORE(store_lanes, RESULT)
+
+/* The tap through which a result reads a place in the tile's span of the source, -1 for none. */
+DEVICE int tap_between(int result, int place, int fil, int stride, int dilation)
+{
+#ifdef DIRECTION_F
+    int way = place - result * stride;
+#else
+    int way = result - (place - REACH(fil, stride, dilation)) * stride;
+#endif
+    return way >= 0 && way % dilation == 0 && way / dilation < fil ? way / dilation : -1;
+}
+
+/* The last row of the span that a row of results reads, of the span where it reads none. */
+DEVICE int last_row_of(int result)
+{
+    int last = -1;
+#pragma unroll
+    for (int r = 0; r < SPAN_H; r++)
+        last = tap_between(result, r, FIL_H, STRIDE_H, DILATION_H) >= 0 ? r : last;
+    return last < 0 ? SPAN_H - 1 : last;
+}
+
+/* An item's w, tap by tap. */
+struct weights {
+#if KEEP_WEIGHTS
+    LANE lane[TAPS][VECTOR];
+#else
+    GLOBAL const STORAGE(TYPE_W) * from;
+#endif
+};
+
+/* A channel's taps lie side by side, and the item's channels one behind the other. */
+DEVICE void find_weights(GLOBAL const STORAGE(TYPE_W) * w, int channel, struct weights *weights)
+{
+#if KEEP_WEIGHTS
+#pragma unroll
+    for (int i = 0; i < TAPS; i++) {
+        struct packed packed;
+        PACKED_LOAD(TYPE_W, packed, w, channel * TAPS + i * VECTOR, 1);
+#pragma unroll
+        for (int j = 0; j < VECTOR; j++)
+            weights->lane[(i * VECTOR + j) % TAPS][(i * VECTOR + j) / TAPS] =
+                PACKED_AT(TYPE_W, packed, j);
+    }
+#else
+    weights->from = w + channel * TAPS;
+#endif
+}
+
+DEVICE LANE weight_at(const struct weights *weights, int tap, int lane)
+{
+#if KEEP_WEIGHTS
+    return weights->lane[tap][lane];
+#else
+    return ELEMENT_AT(TYPE_W, weights->from, lane * TAPS + tap);
+#endif
+}
+
+/* Adds what column q of row r of the span gives. */
+DEVICE void add_position(const struct weights *weights, const LANE *values, int r, int q,
+                         LANE (*sums)[COLUMNS][VECTOR])
+{
+#pragma unroll
+    for (int row = 0; row < ROWS; row++) {
+        int tap_h = tap_between(row, r, FIL_H, STRIDE_H, DILATION_H);
+#pragma unroll
+        for (int column = 0; column < COLUMNS; column++) {
+            int tap_w = tap_between(column, q, FIL_W, STRIDE_W, DILATION_W);
+            if (tap_h < 0 || tap_w < 0)
+                continue;
+#pragma unroll
+            for (int lane = 0; lane < VECTOR; lane++)
+                sums[row][column][lane] +=
+                    values[lane] * weight_at(weights, tap_h * FIL_W + tap_w, lane);
+        }
+    }
+}
+
+/* An item's tile: where its results and its span of the source begin. */
+struct tile {
+    int channel, result_h, result_w, source_h, source_w;
+    i64 result_at, source_at;
+};
+
+/* Adds what row r of the span gives. */
+DEVICE void add_row(GLOBAL const STORAGE(SOURCE) * source, const struct tile *tile,
+                    const struct weights *weights, int r, LANE (*sums)[COLUMNS][VECTOR])
+{
+    const i64 at = tile->source_at + (i64)r * SOURCE_W * CHANNELS;
+    const int is_row = (unsigned int)(tile->source_h + r) < SOURCE_H;
+    struct packed row[SPAN_W];
+#pragma unroll
+    for (int q = 0; q < SPAN_W; q++) {
+        int inside = is_row && (unsigned int)(tile->source_w + q) < SOURCE_W;
+        PACKED_LOAD(SOURCE, row[q], source, at + q * CHANNELS, inside);
+    }
+#pragma unroll
+    for (int q = 0; q < SPAN_W; q++) {
+        LANE values[VECTOR];
+#pragma unroll
+        for (int lane = 0; lane < VECTOR; lane++)
+            values[lane] = PACKED_AT(SOURCE, row[q], lane);
+        add_position(weights, values, r, q, sums);
+    }
+}
+
+DEVICE void store_row(GLOBAL STORAGE(RESULT) * result, const struct tile *tile, int row,
+                      LANE (*sums)[VECTOR])
+{
+    const i64 at = tile->result_at + (i64)row * RESULT_W * CHANNELS;
+    const int is_row = (unsigned int)(tile->result_h + row) < RESULT_H;
+#pragma unroll
+    for (int column = 0; column < COLUMNS; column++) {
+        if (is_row && (unsigned int)(tile->result_w + column) < RESULT_W)
+            store_lanes(result + at + column * CHANNELS, sums[column]);
+    }
+}
+
+/* False where there is no such tile. */
+DEVICE int find_tile(int number, int n_count, struct tile *tile)
+{
+    const int n = number / (VECTORS * TILES_W * TILES_H);
+    const int tile_h = number / (VECTORS * TILES_W) % TILES_H * TILE_H;
+    const int tile_w = number / VECTORS % TILES_W * TILE_W;
+    tile->channel = number % VECTORS * VECTOR;
+    tile->result_h = RESULT_AT(tile_h, STRIDE_H, PAD_H);
+    tile->result_w = RESULT_AT(tile_w, STRIDE_W, PAD_W);
+    tile->source_h = SOURCE_AT(tile_h, FIL_H, STRIDE_H, DILATION_H, PAD_H);
+    tile->source_w = SOURCE_AT(tile_w, FIL_W, STRIDE_W, DILATION_W, PAD_W);
+    tile->result_at = (((i64)n * RESULT_H + tile->result_h) * RESULT_W + tile->result_w) * CHANNELS;
+    tile->source_at = (((i64)n * SOURCE_H + tile->source_h) * SOURCE_W + tile->source_w) * CHANNELS;
+    tile->result_at += tile->channel;
+    tile->source_at += tile->channel;
+    return n < n_count;
+}
+
+KERNEL(ITEMS, 1, 1)
+conv_depthwise_nhwc(GLOBAL const STORAGE(SOURCE) * RESTRICT source,
+                    GLOBAL const STORAGE(TYPE_W) * RESTRICT w,
+                    GLOBAL STORAGE(RESULT) * RESTRICT result, int n_count)
+{
+    LANE sums[ROWS][COLUMNS][VECTOR];
+    struct weights weights;
+    struct tile tile;
+    if (!find_tile((int)GROUP_ID(0) * ITEMS + (int)LOCAL_ID(0), n_count, &tile))
+        return;
+    find_weights(w, tile.channel, &weights);
+#pragma unroll
+    for (int i = 0; i < ROWS * COLUMNS * VECTOR; i++)
+        sums[i / (COLUMNS * VECTOR)][i / VECTOR % COLUMNS][i % VECTOR] = 0;
+#if KEEP_WEIGHTS
+#pragma unroll
+    for (int r = 0; r < SPAN_H; r++) {
+        add_row(source, &tile, &weights, r, sums);
+#pragma unroll
+        for (int row = 0; row < ROWS; row++) {
+            if (last_row_of(row) == r)
+                store_row(result, &tile, row, sums[row]);
+        }
+    }
+#else
+        /* Spelled out, all of w would be under way at once. */
+#pragma unroll 1
+    for (int r = 0; r < SPAN_H; r++)
+        add_row(source, &tile, &weights, r, sums);
+#pragma unroll
+    for (int row = 0; row < ROWS; row++)
+        store_row(result, &tile, row, sums[row]);
+#endif
+}
