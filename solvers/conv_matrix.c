@@ -19,7 +19,7 @@ enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 #define REGISTERS_BESIDE 112
 #define REGISTERS_UNIT   65536
 static const char *const sources[] = {"conv_matrix.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
-                                      NULL};
+                                      "conv_transpose_blocks.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 3, (const int32_t[]){64, 128, 256}},
@@ -210,7 +210,7 @@ static bool conv_matrix_solve(const struct problem *p, const struct context *con
 const struct solver solver_conv_matrix = {
     .provider = "skipjack",
     .name = "ConvMatrix",
-    .revision = 5,
+    .revision = 6,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

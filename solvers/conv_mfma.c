@@ -38,7 +38,7 @@ static double estimate(const struct problem *p, const struct context *context)
 const struct solver solver_conv_mfma = {
     .provider = "skipjack",
     .name = "ConvMfma",
-    .revision = 3,
+    .revision = 4,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

@@ -38,7 +38,7 @@ enum { BLOCK_M, BLOCK_N, RESIDENT, SPLITS, PARAM_COUNT };
 #define PLANE_BYTES      0x1p40 /* a map's longest stride */
 
 static const char *const sources[] = {"conv_tma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
-                                      NULL};
+                                      "conv_transpose_blocks.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){64, 128, 192, 256}},
@@ -315,7 +315,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_tma = {
     .provider = "skipjack",
     .name = "ConvTma",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

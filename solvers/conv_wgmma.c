@@ -20,7 +20,7 @@ enum { BLOCK_M, BLOCK_N, STAGES, NEAR, SPLITS, PARAM_COUNT };
 #define STAGES_LEAST     3
 
 static const char *const sources[] = {"conv_wgmma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
-                                      NULL};
+                                      "conv_transpose_blocks.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 3, (const int32_t[]){64, 128, 256}},
@@ -187,7 +187,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma = {
     .provider = "skipjack",
     .name = "ConvWgmma",
-    .revision = 7,
+    .revision = 8,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

@@ -44,7 +44,7 @@
 #define SPLIT_BYTES_MOST 0x1p50
 
 const char *const matrix_amd_sources[] = {"conv_matrix_amd.cl", "conv_matrix_sum.cl",
-                                          "conv_transpose.cl", NULL};
+                                          "conv_transpose.cl", "conv_transpose_blocks.cl", NULL};
 
 /* ---- the space ---- */
 

@@ -8,6 +8,15 @@
 /* As conv_transpose.cl has them. */
 #define ITEMS         256
 #define TILE          64
+/* As conv_transpose_blocks.cl has them. */
+#define BLOCK_ITEMS   128
+#define CHUNK_BYTES   16
+#define CHUNK_MOST    8
+#define SLAB_BYTES    8192
+/* Chunks of channels side by side that fill a line of a cache. */
+#define CHUNKS_A_LINE 8
+/* Parts of planes that are worth an instruction each. */
+#define PART_BYTES    8
 /* Planes of fewer positions are copied element by element: most of a tile would be idle. */
 #define TILED_PLANE   16
 /* Workgroups, and elements of a plane: items and counts fit 31 bits. */
@@ -173,6 +182,16 @@ static int64_t blocks_of(const struct move *move)
     return conv_divide_up(move->rows * move->fill, ITEMS);
 }
 
+/* A tensor and the workspace, in the order in which a launch that moves has them. */
+static void add_ends(const struct side *side, uint64_t offset, bool is_in, struct launch *launch)
+{
+    if (!is_in)
+        launch_arg_workspace(launch, offset);
+    launch_arg_tensor(launch, side->role);
+    if (is_in)
+        launch_arg_workspace(launch, offset);
+}
+
 static void add_move(const struct problem *p, const struct side *side, const struct move *move,
                      uint64_t offset, bool is_in, struct solution *solution)
 {
@@ -192,17 +211,103 @@ static void add_move(const struct problem *p, const struct side *side, const str
     launch_option_text(launch, "TENSOR", entries[side->role][1]);
     launch_option_int(launch, "TILED", move->is_tiled);
     launch_sort_options(launch);
-    if (!is_in)
-        launch_arg_workspace(launch, offset);
-    launch_arg_tensor(launch, side->role);
-    if (is_in)
-        launch_arg_workspace(launch, offset);
+    add_ends(side, offset, is_in, launch);
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
         launch_arg_int32(launch, sizes[i]);
     for (size_t i = 0; i < G_N_ELEMENTS(steps); i++)
         launch_arg_int64(launch, steps[i]);
     launch_set_grid(launch, (const int64_t[]){sizes[0] * move->planes * ITEMS, 1, 1},
                     (const int[]){ITEMS, 1, 1});
+}
+
+/* How conv_transpose_blocks.cl moves planes, where it can. */
+struct block_move {
+    int vector, channel_blocks;
+    bool is_slab;
+    int64_t blocks;
+};
+
+/* The largest power of 2, `most` at the most, in which what is less than twice as much as `count` goes. */
+static int power_within(int64_t count, int most)
+{
+    int power = 1;
+
+    while (power < most && power < count)
+        power *= 2;
+    return power;
+}
+
+static bool find_block_move(const struct problem *p, const struct side *side,
+                            struct block_move *move)
+{
+    const int bytes = (int)data_type_bytes(p->type[side->role]);
+    const int chunk = MIN(CHUNK_BYTES / bytes, CHUNK_MOST);
+    const int64_t chunks = conv_divide_up(side->padded_channels, chunk);
+    const int64_t slab = SLAB_BYTES / bytes / chunk / side->positions;
+
+    move->vector = (int)conv_gcd(side->positions, chunk);
+    move->is_slab = move->vector * bytes < PART_BYTES || side->positions < 2 * chunk;
+    if (!move->is_slab) {
+        move->channel_blocks = power_within(chunks, CHUNKS_A_LINE);
+        move->blocks = conv_divide_up(chunks, move->channel_blocks) *
+                       conv_divide_up(side->positions, BLOCK_ITEMS / move->channel_blocks * chunk);
+        return true;
+    }
+    if (slab < 1 || side->channels * side->positions % chunk != 0)
+        return false;
+    move->channel_blocks = power_within(chunks, BLOCK_ITEMS);
+    while (move->channel_blocks > slab)
+        move->channel_blocks /= 2;
+    move->blocks = conv_divide_up(chunks, move->channel_blocks);
+    return true;
+}
+
+static void add_block_move(const struct problem *p, const struct side *side,
+                           const struct block_move *move, uint64_t offset, bool is_in,
+                           struct solution *solution)
+{
+    static const char *const entries[][2] = {
+        [TENSOR_X] = {"conv_transpose_blocks_x", "x"},
+        [TENSOR_W] = {"conv_transpose_blocks_w", "w"},
+        [TENSOR_Y] = {"conv_transpose_blocks_y", "y"},
+    };
+    const struct steps first = steps_of(side, false, false), last = steps_of(side, true, true);
+    const struct steps *from = is_in ? &first : &last, *to = is_in ? &last : &first;
+    struct launch *launch =
+        solution_add_launch(solution, "conv_transpose_blocks.cl", entries[side->role][0]);
+    const int64_t sizes[] = {move->blocks,    side->groups,          side->batches, side->channels,
+                             side->positions, side->padded_channels, last.position};
+    const int64_t steps[] = {from->batch, from->group, to->batch, to->group};
+    const int64_t planes = side->groups * (is_in ? side->padded_batches : side->batches);
+
+    launch_option_int(launch, "BYTES", data_type_bytes(p->type[side->role]));
+    launch_option_int(launch, "CHANNEL_BLOCKS", move->channel_blocks);
+    launch_option_int(launch, "IN", is_in);
+    launch_option_int(launch, "SLAB", move->is_slab);
+    launch_option_text(launch, "TENSOR", entries[side->role][1]);
+    launch_option_int(launch, "VECTOR", move->vector);
+    launch_sort_options(launch);
+    add_ends(side, offset, is_in, launch);
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+        launch_arg_int32(launch, sizes[i]);
+    for (size_t i = 0; i < G_N_ELEMENTS(steps); i++)
+        launch_arg_int64(launch, steps[i]);
+    launch_set_grid(launch, (const int64_t[]){move->blocks * planes * BLOCK_ITEMS, 1, 1},
+                    (const int[]){BLOCK_ITEMS, 1, 1});
+}
+
+/* A tensor into the workspace, or out of it. */
+static void add_side(const struct problem *p, const struct side *side, uint64_t offset, bool is_in,
+                     struct solution *solution)
+{
+    struct block_move blocks;
+
+    if (p->layout[side->role] == LAYOUT_NCHW && find_block_move(p, side, &blocks)) {
+        add_block_move(p, side, &blocks, offset, is_in, solution);
+        return;
+    }
+    const struct move move = is_in ? move_in(p, side) : move_out(p, side);
+    add_move(p, side, &move, offset, is_in, solution);
 }
 
 static void find_in_workspace(struct launch *launch, enum tensor_role role, uint64_t offset)
@@ -238,14 +343,11 @@ void matrix_transform_solution(const struct problem *p, int chunk, struct soluti
         solution->workspace_bytes = at;
         if (sides[t].role == output)
             continue;
-        const struct move move = move_in(p, &sides[t]);
-        add_move(p, &sides[t], &move, offsets[t], true, solution);
+        add_side(p, &sides[t], offsets[t], true, solution);
     }
     for (int i = 0; i < inner.launch_count; i++)
         *solution_add_launch(solution, inner.launches[i].file, inner.launches[i].entry) =
             inner.launches[i];
-    if (is_moved(p, &sides[output])) {
-        const struct move move = move_out(p, &sides[output]);
-        add_move(p, &sides[output], &move, offsets[output], false, solution);
-    }
+    if (is_moved(p, &sides[output]))
+        add_side(p, &sides[output], offsets[output], false, solution);
 }

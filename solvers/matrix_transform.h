@@ -1,7 +1,7 @@
 /*
  * Solvers whose kernels know packed NHWC tensors alone, with the channels of a group in whole chunks, serve NCHW and
  * other counts through this: the solution moves inputs into its workspace as the kernels want them, and their
- * result out of it (kernels/device/conv_transpose.cl). Tensors that lie as they should stay where they are.
+ * result out of it (kernels/device/conv_transpose*.cl). Tensors that lie as they should stay where they are.
  */
 #ifndef SOLVERS_MATRIX_TRANSFORM_H
 #define SOLVERS_MATRIX_TRANSFORM_H

@@ -19,8 +19,8 @@ struct trial_case {
     bool is_long; /* of the long suite alone: PoCL needs more than a second for a kernel */
     struct perf_config config;
     struct conv_shape shapes[3];
-    struct conv_shape moved; /* whose tensors do not lie as the kernels want them */
-    enum layout layout;      /* of those */
+    struct conv_shape moved[4]; /* whose tensors do not lie as the kernels want them */
+    enum layout layout;         /* of those */
 };
 
 /* ConvMatrix: BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS; ConvWgmma: BLOCK_M, BLOCK_N, STAGES,
@@ -31,7 +31,10 @@ static const struct trial_case cases[] = {
      false,
      {7, {64, 128, 64, 32, 64, 2, 16}},
      {{1, 72, 136, 1, 8, 9, 2, 2, 1, 1, 2}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}},
-     {2, 22, 140, 2, 9, 11, 2, 2, 1, 1, 1},
+     {{2, 22, 140, 2, 9, 11, 2, 2, 1, 1, 1}, /* element by element */
+      {2, 40, 72, 1, 8, 11, 3, 2, 1, 1, 1},  /* by chunks of positions, small filters as they lie */
+      {1, 20, 12, 1, 6, 6, 1, 1, 0, 1, 1},   /* by halves of them, channels to be filled up */
+      {2, 48, 32, 2, 7, 7, 1, 1, 0, 1, 1}},  /* small planes */
      LAYOUT_NCHW},
     {"ConvMatrix",
      DIRECTION_B,
@@ -40,21 +43,21 @@ static const struct trial_case cases[] = {
      {{2, 48, 80, 2, 11, 9, 3, 4, 1, 2, 1},
       {1, 72, 40, 1, 9, 10, 3, 3, 1, 1, 2},
       {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}},
-     {2, 22, 14, 2, 5, 4, 5, 4, 3, 1, 1},
+     {{2, 22, 14, 2, 5, 4, 5, 4, 3, 1, 1}},
      LAYOUT_NCHW},
     {"ConvMatrix",
      DIRECTION_W,
      false,
      {7, {64, 64, 32, 32, 32, 3, 1}},
      {{1, 72, 72, 1, 11, 12, 3, 2, 2, 1, 2}, {2, 32, 16, 2, 11, 19, 3, 2, 1, 2, 1}},
-     {2, 10, 14, 2, 9, 11, 2, 2, 1, 1, 1},
+     {{2, 10, 14, 2, 9, 11, 2, 2, 1, 1, 1}},
      LAYOUT_NHWC},
     {"ConvWgmma",
      DIRECTION_F,
      true,
      {5, {64, 128, 4, 1, 1}},
      {{1, 72, 136, 1, 8, 10, 3, 2, 1, 1, 1}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}},
-     {2, 3, 70, 1, 20, 21, 7, 7, 3, 2, 1},
+     {{2, 3, 70, 1, 20, 21, 7, 7, 3, 2, 1}},
      LAYOUT_NHWC},
     {"ConvWgmma",
      DIRECTION_B,
@@ -63,14 +66,14 @@ static const struct trial_case cases[] = {
      {{1, 136, 72, 1, 5, 7, 3, 4, 1, 2, 1},
       {1, 48, 16, 2, 8, 9, 4, 2, 2, 3, 2},
       {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}},
-     {1, 70, 50, 1, 9, 10, 1, 1, 0, 1, 1},
+     {{1, 70, 50, 1, 9, 10, 1, 1, 0, 1, 1}},
      LAYOUT_NCHW},
     {"ConvWgmma",
      DIRECTION_W,
      false,
      {5, {64, 128, 4, 1, 1}},
      {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1}, {5, 48, 16, 2, 11, 9, 3, 2, 1, 2, 2}},
-     {2, 3, 64, 1, 20, 21, 5, 4, 2, 2, 1},
+     {{2, 3, 64, 1, 20, 21, 5, 4, 2, 2, 1}, {1, 72, 24, 1, 10, 12, 3, 2, 1, 1, 1}},
      LAYOUT_NCHW},
     {"ConvTma",
      DIRECTION_F,
@@ -79,7 +82,7 @@ static const struct trial_case cases[] = {
      {{2, 72, 136, 1, 8, 10, 3, 2, 1, 1, 1},
       {2, 128, 128, 2, 11, 9, 3, 2, 1, 2, 1},
       {3, 40, 72, 1, 9, 10, 1, 1, 0, 1, 1}},
-     {2, 3, 70, 1, 20, 21, 7, 7, 3, 2, 1},
+     {{2, 3, 70, 1, 20, 21, 7, 7, 3, 2, 1}},
      LAYOUT_NHWC},
     {"ConvTma",
      DIRECTION_B,
@@ -88,7 +91,7 @@ static const struct trial_case cases[] = {
      {{1, 136, 72, 1, 5, 7, 3, 4, 1, 2, 1},
       {2, 128, 128, 2, 8, 9, 4, 2, 2, 3, 2},
       {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}},
-     {1, 70, 50, 1, 9, 10, 1, 1, 0, 1, 1},
+     {{1, 70, 50, 1, 9, 10, 1, 1, 0, 1, 1}},
      LAYOUT_NCHW},
     {"ConvTma",
      DIRECTION_W,
@@ -97,7 +100,7 @@ static const struct trial_case cases[] = {
      {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1},
       {3, 128, 128, 2, 11, 9, 3, 2, 1, 2, 2},
       {3, 136, 24, 1, 9, 10, 1, 1, 0, 1, 1}},
-     {2, 3, 64, 1, 20, 21, 5, 4, 2, 2, 1},
+     {{2, 3, 64, 1, 20, 21, 5, 4, 2, 2, 1}},
      LAYOUT_NCHW},
 };
 
@@ -108,14 +111,14 @@ static const struct trial_case whole_numbers[] = {
      false,
      {7, {64, 64, 32, 32, 32, 3, 2}},
      {{1, 80, 80, 1, 9, 10, 3, 2, 1, 1, 1}, {2, 32, 96, 2, 11, 9, 3, 2, 1, 2, 1}},
-     {1, 21, 70, 1, 5, 5, 3, 3, 1, 1, 1},
+     {{1, 21, 70, 1, 5, 5, 3, 3, 1, 1, 1}, {1, 40, 24, 1, 8, 6, 2, 2, 1, 1, 1}},
      LAYOUT_NHWC},
     {"ConvWgmma",
      DIRECTION_F,
      true,
      {5, {64, 128, 3, 0, 1}},
      {{1, 160, 144, 1, 9, 10, 3, 2, 1, 1, 1}, {2, 32, 96, 2, 11, 9, 3, 2, 1, 2, 1}},
-     {1, 21, 70, 1, 5, 5, 3, 3, 1, 1, 1},
+     {{1, 21, 70, 1, 5, 5, 3, 3, 1, 1, 1}, {1, 40, 24, 1, 8, 6, 2, 2, 1, 1, 1}},
      LAYOUT_NCHW},
 };
 
@@ -153,8 +156,8 @@ static void whole_numbers_are_exact(gconstpointer data)
 
     for (gsize i = 0; i < G_N_ELEMENTS(row->shapes) && row->shapes[i].n > 0; i++)
         check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_INT8);
-    if (test_is_long())
-        check(row, &row->moved, row->layout, TYPE_INT8);
+    for (gsize i = 0; test_is_long() && i < G_N_ELEMENTS(row->moved) && row->moved[i].n > 0; i++)
+        check(row, &row->moved[i], row->layout, TYPE_INT8);
 }
 
 /* NCHW, and channels that are not in eights. */
@@ -162,7 +165,8 @@ static void tensors_are_moved(gconstpointer data)
 {
     const struct trial_case *row = data;
 
-    check(row, &row->moved, row->layout, TYPE_FP16);
+    for (gsize i = 0; i < G_N_ELEMENTS(row->moved) && row->moved[i].n > 0; i++)
+        check(row, &row->moved[i], row->layout, TYPE_FP16);
 }
 
 static void add_test(const struct trial_case *row, const char *name, GTestDataFunc test)

@@ -1,0 +1,198 @@
+/*
+ * Moves a tensor between planes of positions (NCHW) and channels last (NHWC, those of a group filled up to
+ * whole chunks with zeros), by chunks on the side of the channels: 16 bytes, or 8 of single bytes, of which a square
+ * would take too many registers.
+ *
+ *   SLAB 0: an item has as many channels as a chunk holds, and as many positions: it loads and stores both ways in
+ *           chunks, or parts of VECTOR elements where planes begin at no others, and exchanges them in registers.
+ *   SLAB 1: for small planes of any length. CHANNEL_BLOCKS chunks of channels of all positions, which lie in one
+ *           piece, go through local memory as they are; an item moves a position's chunk.
+ *
+ * Batches from `batches` on are zeros. A grid of `blocks` workgroups a plane, of which there are `groups` a batch.
+ *
+ * Options: TENSOR (x, w or y: the entry's name), BYTES (1, 2 or 4: of an element), IN (1: to channels last, 0: from
+ * there), SLAB, VECTOR, CHANNEL_BLOCKS (a power of 2: the chunks of channels of a workgroup).
+ */
+#include "dialect.h"
+
+#if BYTES == 1
+typedef unsigned char element;
+#elif BYTES == 2
+typedef unsigned short element;
+#else
+typedef unsigned int element;
+#endif
+
+#define ITEMS      128
+#define CHUNK      (BYTES == 4 ? 4 : 8) /* elements */
+#define PARTS      (CHUNK / VECTOR)
+#define SLAB_BYTES 8192
+
+struct ALIGNED(CHUNK *BYTES) chunk {
+    element at[CHUNK];
+};
+
+struct ALIGNED(VECTOR *BYTES) part {
+    element at[VECTOR];
+};
+
+#define CHUNK_AT(pointer) (*(GLOBAL struct chunk *)(GLOBAL void *)(pointer))
+#define CHUNK_IN(pointer) (*(GLOBAL const struct chunk *)(GLOBAL const void *)(pointer))
+#define PART_AT(pointer)  (*(GLOBAL struct part *)(GLOBAL void *)(pointer))
+#define PART_IN(pointer)  (*(GLOBAL const struct part *)(GLOBAL const void *)(pointer))
+
+/* A plane: `channels` (`fill` with zeros) of `positions`, which are `pitch` apart where channels are last. */
+struct plane {
+    int channels, fill, positions, pitch, is_there;
+};
+
+#define PLANE_PARAMETERS                                                                           \
+    GLOBAL const element *RESTRICT from, GLOBAL element *RESTRICT to, int blocks, int groups,      \
+        int batches, int channels, int positions, int fill, int pitch, i64 from_batch,             \
+        i64 from_group, i64 to_batch, i64 to_group
+
+#if !SLAB
+
+DEVICE void zero(struct chunk *chunk)
+{
+    for (int i = 0; i < CHUNK; i++)
+        chunk->at[i] = 0;
+}
+
+/* Of a channel the positions from `first` on. */
+DEVICE void load_line(struct chunk *to, GLOBAL const element *line, int first, int positions)
+{
+    for (int i = 0; i < PARTS; i++) {
+        if (first + i * VECTOR < positions) {
+            struct part part = PART_IN(line + i * VECTOR);
+            for (int j = 0; j < VECTOR; j++)
+                to->at[i * VECTOR + j] = part.at[j];
+        }
+    }
+}
+
+DEVICE void store_line(GLOBAL element *line, const struct chunk *from, int first, int positions)
+{
+    for (int i = 0; i < PARTS; i++) {
+        struct part part;
+        for (int j = 0; j < VECTOR; j++)
+            part.at[j] = from->at[i * VECTOR + j];
+        if (first + i * VECTOR < positions)
+            PART_AT(line + i * VECTOR) = part;
+    }
+}
+
+DEVICE void exchange(struct chunk to[CHUNK], const struct chunk from[CHUNK])
+{
+    for (int i = 0; i < CHUNK; i++)
+        for (int j = 0; j < CHUNK; j++)
+            to[i].at[j] = from[j].at[i];
+}
+
+DEVICE void move_block(GLOBAL const element *from, GLOBAL element *to, const struct plane *plane,
+                       int block, int item)
+{
+    const int across = (plane->fill + CHANNEL_BLOCKS * CHUNK - 1) / (CHANNEL_BLOCKS * CHUNK);
+    const int channel = (block % across * CHANNEL_BLOCKS + item % CHANNEL_BLOCKS) * CHUNK;
+    const int position =
+        (block / across * (ITEMS / CHANNEL_BLOCKS) + item / CHANNEL_BLOCKS) * CHUNK;
+    struct chunk before[CHUNK], after[CHUNK];
+    if (channel >= plane->fill || position >= plane->positions)
+        return;
+    for (int i = 0; i < CHUNK; i++) {
+        zero(&before[i]);
+#if IN
+        if (plane->is_there && channel + i < plane->channels)
+            load_line(&before[i], from + ((i64)(channel + i) * plane->positions + position),
+                      position, plane->positions);
+#else
+        if (position + i < plane->positions)
+            before[i] = CHUNK_IN(from + ((i64)(position + i) * plane->pitch + channel));
+#endif
+    }
+    exchange(after, before);
+    for (int i = 0; i < CHUNK; i++) {
+#if IN
+        if (position + i < plane->positions)
+            CHUNK_AT(to + ((i64)(position + i) * plane->pitch + channel)) = after[i];
+#else
+        if (channel + i < plane->channels)
+            store_line(to + ((i64)(channel + i) * plane->positions + position), &after[i], position,
+                       plane->positions);
+#endif
+    }
+}
+
+#else
+
+#define CHUNK_LOCAL(pointer) (*(LOCAL_POINTER struct chunk *)(LOCAL_POINTER void *)(pointer))
+
+/* Between a position's chunks of channels and the slab. */
+DEVICE void move_chunks(LOCAL_POINTER element *slab, GLOBAL const element *from, GLOBAL element *to,
+                        const struct plane *plane, int first, int item)
+{
+    for (int i = item; i < plane->positions * CHANNEL_BLOCKS; i += ITEMS) {
+        int position = i / CHANNEL_BLOCKS, channel = i % CHANNEL_BLOCKS * CHUNK;
+        i64 at = (i64)position * plane->pitch + first + channel;
+        LOCAL_POINTER element *line = slab + (channel * plane->positions + position);
+        struct chunk chunk;
+        if (first + channel >= plane->fill)
+            continue;
+#if IN
+        for (int j = 0; j < CHUNK; j++)
+            chunk.at[j] = plane->is_there && first + channel + j < plane->channels
+                              ? line[j * plane->positions]
+                              : 0;
+        (void)from;
+        CHUNK_AT(to + at) = chunk;
+#else
+        chunk = CHUNK_IN(from + at);
+        for (int j = 0; j < CHUNK; j++)
+            line[j * plane->positions] = chunk.at[j];
+        (void)to;
+#endif
+    }
+}
+
+DEVICE void move_slab(LOCAL_POINTER element *slab, GLOBAL const element *from, GLOBAL element *to,
+                      const struct plane *plane, int block, int item)
+{
+    const int first = block * CHANNEL_BLOCKS * CHUNK;
+    const int left = plane->channels - first;
+    const int channels = left < CHANNEL_BLOCKS * CHUNK ? left : CHANNEL_BLOCKS * CHUNK;
+#if IN
+    from += (i64)first * plane->positions;
+    if (plane->is_there)
+        for (int i = item * CHUNK; i < channels * plane->positions; i += ITEMS * CHUNK)
+            CHUNK_LOCAL(slab + i) = CHUNK_IN(from + i);
+    BARRIER();
+    move_chunks(slab, from, to, plane, first, item);
+#else
+    move_chunks(slab, from, to, plane, first, item);
+    BARRIER();
+    to += (i64)first * plane->positions;
+    for (int i = item * CHUNK; i < channels * plane->positions; i += ITEMS * CHUNK)
+        CHUNK_AT(to + i) = CHUNK_LOCAL(slab + i);
+#endif
+}
+
+#endif
+
+KERNEL(ITEMS, 1, 1)
+DIALECT_JOIN(conv_transpose_blocks_, TENSOR)(PLANE_PARAMETERS)
+{
+    const int item = (int)LOCAL_ID(0), id = (int)GROUP_ID(0);
+    const int number = id / blocks, block = id - number * blocks;
+    const int batch = number / groups, group = number - batch * groups;
+    const struct plane plane = {channels, fill, positions, pitch, batch < batches};
+#if SLAB
+    LOCAL_ARRAY struct chunk slab[SLAB_BYTES / (CHUNK * BYTES)];
+#endif
+    from += batch * from_batch + group * from_group;
+    to += batch * to_batch + group * to_group;
+#if SLAB
+    move_slab((LOCAL_POINTER element *)(LOCAL_POINTER void *)slab, from, to, &plane, block, item);
+#else
+    move_block(from, to, &plane, block, item);
+#endif
+}
