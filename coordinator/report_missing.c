@@ -13,35 +13,68 @@ static const struct table_column columns[] = {
     {"why", "reason", TABLE_TEXT, 0},
 };
 
-/* What the reasons are sought in. */
+/* What a job, or a config that was rejected, is found by. It points into that. */
+struct name {
+    const struct problem *problem;
+    const char *solver, *config; /* "" for a job */
+};
+
+/* What the reasons are sought in: struct name * -> struct job_row *, struct config_outcome *. There may be many times
+ * as many as times that are missing. */
 struct evidence {
-    const GPtrArray *jobs, *rejections;
+    GHashTable *jobs, *rejections;
     struct context context;
 };
 
-static const struct job_row *find_job(const GPtrArray *jobs, const struct problem *problem,
-                                      const char *solver)
+static guint name_hash(gconstpointer key)
 {
-    for (guint i = 0; i < jobs->len; i++) {
-        const struct job_row *job = g_ptr_array_index(jobs, i);
-        if (strcmp(job->solver, solver) == 0 && problem_equal(&job->problem, problem))
-            return job;
-    }
-    return NULL;
+    const struct name *name = key;
+    return (problem_hash(name->problem) * 31 + g_str_hash(name->solver)) * 31 +
+           g_str_hash(name->config);
 }
 
-/* The last one: a default config is measured again in every round. */
-static const struct config_outcome *find_rejection(const GPtrArray *rejections,
-                                                   const struct problem *problem,
-                                                   const char *solver, const char *config)
+static gboolean name_equal(gconstpointer a, gconstpointer b)
 {
-    for (guint i = rejections->len; i > 0; i--) {
-        const struct config_outcome *rejection = g_ptr_array_index(rejections, i - 1);
-        if (strcmp(rejection->solver, solver) == 0 && strcmp(rejection->config_text, config) == 0 &&
-            problem_equal(&rejection->problem, problem))
-            return rejection;
+    const struct name *left = a, *right = b;
+    return strcmp(left->solver, right->solver) == 0 && strcmp(left->config, right->config) == 0 &&
+           problem_equal(left->problem, right->problem);
+}
+
+static void add_name(GHashTable *table, const struct problem *problem, const char *solver,
+                     const char *config, const void *row)
+{
+    const struct name name = {problem, solver, config};
+    g_hash_table_replace(table, g_memdup2(&name, sizeof(name)), (void *)(uintptr_t)row);
+}
+
+static const void *find_name(GHashTable *table, const struct problem *problem, const char *solver,
+                             const char *config)
+{
+    const struct name name = {problem, solver, config};
+    return g_hash_table_lookup(table, &name);
+}
+
+/* Of a config's rejections the last one: a default config is measured again in every round. */
+static void evidence_init(struct evidence *evidence, const GPtrArray *jobs,
+                          const GPtrArray *rejections, const struct target *target)
+{
+    evidence->jobs = g_hash_table_new_full(name_hash, name_equal, g_free, NULL);
+    evidence->rejections = g_hash_table_new_full(name_hash, name_equal, g_free, NULL);
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = g_ptr_array_index(jobs, i);
+        add_name(evidence->jobs, &job->problem, job->solver, "", job);
     }
-    return NULL;
+    for (guint i = 0; i < rejections->len; i++) {
+        const struct config_outcome *row = g_ptr_array_index(rejections, i);
+        add_name(evidence->rejections, &row->problem, row->solver, row->config_text, row);
+    }
+    context_init(&evidence->context, target);
+}
+
+static void evidence_clear(struct evidence *evidence)
+{
+    g_hash_table_unref(evidence->jobs);
+    g_hash_table_unref(evidence->rejections);
 }
 
 static char *reason_text(enum failure failure, const char *detail)
@@ -54,7 +87,7 @@ static char *find_reason(const struct evidence *evidence, const struct job_row *
                          const char *config)
 {
     const struct config_outcome *rejection =
-        find_rejection(evidence->rejections, &job->problem, job->solver, config);
+        find_name(evidence->rejections, &job->problem, job->solver, config);
     if (rejection)
         return reason_text(rejection->failure, rejection->detail);
     if (g_strcmp0(job->state, "failed") == 0)
@@ -77,7 +110,7 @@ static const char *default_text(const struct evidence *evidence, const struct so
 static void add_missing(Table *table, const struct evidence *evidence,
                         const struct problem *problem, const char *name)
 {
-    const struct job_row *job = find_job(evidence->jobs, problem, name);
+    const struct job_row *job = find_name(evidence->jobs, problem, name, "");
     const struct solver *solver = solver_find(name);
     if (!job || !solver)
         return;
@@ -99,11 +132,11 @@ Table *report_missing(const GArray *rows, const GPtrArray *jobs, const GPtrArray
                       const char *target_id)
 {
     Table *table = table_new(columns, G_N_ELEMENTS(columns));
-    struct evidence evidence = {.jobs = jobs, .rejections = rejections};
+    struct evidence evidence;
     struct target target;
     if (!target_parse(target_id, &target, NULL))
         return table;
-    context_init(&evidence.context, &target);
+    evidence_init(&evidence, jobs, rejections, &target);
     for (guint i = 0; i < rows->len; i++) {
         const struct report_row *row = &g_array_index(rows, struct report_row, i);
         if (!row->won)
@@ -117,5 +150,6 @@ Table *report_missing(const GArray *rows, const GPtrArray *jobs, const GPtrArray
             strcmp(row->untuned_solver, PLAN_NAIVE_SOLVER) != 0)
             add_missing(table, &evidence, &row->problem, row->untuned_solver);
     }
+    evidence_clear(&evidence);
     return table;
 }
