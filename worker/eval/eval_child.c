@@ -8,11 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/opencl.h"
-#include "worker/device/gpu_clocks.h"
-#include "worker/device/gpu_monitor.h"
-#include "worker/device/gpu_place.h"
 #include "worker/eval/cold_run.h"
+#include "worker/eval/eval_device.h"
 #include "worker/eval/eval_round.h"
 #include "worker/frames.h"
 #include "worker/protocol.h"
@@ -22,24 +19,14 @@
  * memory. */
 #define REFERENCES_BYTES (512ll << 20)
 
-#define PLACE_SECONDS 5 /* for another process to give its device up */
-
 struct server {
     int out; /* the answers' descriptor */
-    struct device *device;
+    struct eval_device opened;
     struct eval_kernels *kernels;
     struct reference_cache *references;
     struct judge_cache *judges;
-    double floor_ms;
-    bool tells; /* what its device is, and measures nothing */
-    int hold;   /* of the device, for as long as the process lives; -1 for none */
-    struct gpu_clocks clocks;
-    int locked_mhz;   /* 0 where the driver chooses */
     double busy_told; /* of the device's busy seconds */
-    struct device_identity identity;
-    GpuMonitor *monitor; /* NULL where nothing watches the device */
-    char *unwatched;     /* why not */
-    GQueue waiting;      /* json_t *: evaluate and cold requests that came during another */
+    GQueue waiting;   /* json_t *: evaluate and cold requests that came during another */
     const struct eval_request *current;
     bool stop;      /* asked to stop what is under way and what waits */
     bool ended;     /* stdin is at its end, or broken */
@@ -163,13 +150,14 @@ static bool round_stopped(void *data)
 
 static bool send_hello(struct server *server, GError **error)
 {
-    const struct device_info *info = server->device->row->info(server->device);
+    const struct device_info *info = server->opened.device->row->info(server->opened.device);
 
     return send_head(server,
                      json_pack("{s:s,s:o,s:o,s:o,s:o,s:s*}", "op", "hello", "target",
                                target_to_json(&info->target), "stack", valid_text(info->stack),
                                "device", valid_text(info->name), "identity",
-                               identity_to_json(&server->identity), "unwatched", server->unwatched),
+                               identity_to_json(&server->opened.identity), "unwatched",
+                               server->opened.unwatched),
                      error);
 }
 
@@ -178,7 +166,7 @@ static double busy_since(struct server *server)
 {
     double before = server->busy_told;
 
-    server->busy_told = server->device->busy_seconds;
+    server->busy_told = server->opened.device->busy_seconds;
     return server->busy_told - before;
 }
 
@@ -192,21 +180,12 @@ static bool send_begin(void *data, const struct eval_config *config, GError **er
                      error);
 }
 
-/* After what was timed, while the device is still at its clocks: which device it was, at the least. */
 static json_t *conditions_now(struct server *server, const struct evaluation *evaluation)
 {
-    const struct device_identity *identity = &server->identity;
     struct conditions sample;
 
-    if ((*identity->uuid == '\0' && *identity->address == '\0') || evaluation->times.n == 0)
+    if (evaluation->times.n == 0 || !eval_device_conditions(&server->opened, &sample))
         return NULL;
-    if (server->monitor)
-        gpu_monitor_sample(server->monitor, &sample);
-    else
-        gpu_monitor_untold(&sample);
-    sample.locked_mhz = gpu_clocks_seen(server->locked_mhz, &sample);
-    g_strlcpy(sample.device, *identity->uuid ? identity->uuid : identity->address,
-              sizeof(sample.device));
     return conditions_to_json(&sample);
 }
 
@@ -268,11 +247,11 @@ static bool answer_failure(struct server *server, const GError *reason, GError *
 static bool run_round(struct server *server, GError **error)
 {
     struct eval_round round = {
-        .device = server->device,
+        .device = server->opened.device,
         .kernels = server->kernels,
         .references = server->references,
         .judges = server->judges,
-        .floor_ms = server->floor_ms,
+        .floor_ms = server->opened.floor_ms,
         .request = server->current,
         .begin = send_begin,
         .outcome = send_outcome,
@@ -308,7 +287,7 @@ static bool serve_cold(struct server *server, const json_t *head, GError **error
 {
     struct cold_times times;
 
-    if (!cold_run(server->device, server->kernels, head, &times, error))
+    if (!cold_run(server->opened.device, server->kernels, head, &times, error))
         return false;
     return send_head(server,
                      json_pack("{s:s,s:f,s:f,s:f}", "op", "cold", "load_seconds",
@@ -357,94 +336,14 @@ static int take_stdout(GError **error)
     return -1;
 }
 
-/* Before the device is opened: what its driver starts stays near it, too, and who waits has none of it. */
-static bool take_place(struct server *server, int index, GError **error)
-{
-    bool held = false;
-    int cores;
-
-    if (!device_identify(index, &server->identity, error))
-        return false;
-    cores = gpu_place_pin(&server->identity);
-    if (cores > 0)
-        fprintf(stderr, "kept to the %d cores near %s\n", cores, server->identity.address);
-    server->hold = gpu_place_hold(&server->identity, PLACE_SECONDS, &held, error);
-    return held || !(error && *error);
-}
-
-static void mend_clocks(const struct server *server)
-{
-    const struct device_info *info = server->device->row->info(server->device);
-    g_autoptr(GError) why = NULL;
-
-    if (server->hold >= 0 && gpu_clocks_mend(info->target.vendor, &server->identity, &why))
-        fprintf(stderr, "the clocks were left locked by a worker that was killed%s%s\n",
-                why ? ", and stay so: " : ", and are given back", why ? why->message : "");
-}
-
-/* Where the owner asks for it; what the driver does not allow is told, and recorded with each round. */
-static void lock_clocks(struct server *server)
-{
-    const struct device_info *info = server->device->row->info(server->device);
-    const char *wish = g_getenv(LOCK_CLOCKS_SETTING);
-    g_autoptr(GError) why = NULL;
-    guint64 mhz;
-
-    if (server->tells || !wish ||
-        !g_ascii_string_to_unsigned(wish, 10, 1, LOCK_CLOCKS_MOST, &mhz, NULL))
-        return;
-    if (!gpu_clocks_lock(&server->clocks, info->target.vendor, &server->identity, (int)mhz,
-                         server->hold, &why)) {
-        fprintf(stderr, "the clocks stay as the driver chooses them: %s\n", why->message);
-        return;
-    }
-    server->locked_mhz = (int)mhz;
-    fprintf(stderr, "the clocks are locked at %d MHz\n", server->locked_mhz);
-}
-
-static bool open_named(struct server *server, const char *name, GError **error)
-{
-    int index;
-    const char *scratch = g_getenv("SKIPJACK_SCRATCH");
-    g_autofree char *usual = g_build_filename(g_get_tmp_dir(), "skipjack-eval", NULL);
-
-    opencl_environment(scratch && *scratch ? scratch : usual);
-    if (!device_find(name ? name : "", &index, error) ||
-        (!server->tells && !take_place(server, index, error)))
-        return false;
-    server->device = device_open(index, error);
-    if (!server->device)
-        return false;
-    mend_clocks(server);
-    lock_clocks(server);
-    return server->tells || measure_floor(server->device, &server->floor_ms, error);
-}
-
-/* No result depends on it: where it cannot be, that is told and nothing else. */
-static void watch_device(struct server *server)
-{
-    const struct device_info *info = server->device->row->info(server->device);
-    g_autoptr(GError) why = NULL;
-
-    server->identity = info->identity;
-    server->monitor = gpu_monitor_open(info->target.vendor, &server->identity, &why);
-    if (server->monitor)
-        gpu_monitor_name_instance(server->monitor, &server->identity);
-    else if (info->target.vendor != VENDOR_CPU)
-        server->unwatched = g_utf8_make_valid(why->message, -1);
-}
-
-static bool server_open(struct server *server, const char *device, GError **error)
+static bool server_open(struct server *server, const char *device, bool tells, GError **error)
 {
     server->out = take_stdout(error);
-    if (server->out < 0)
+    if (server->out < 0 || !eval_device_open(&server->opened, device, tells, error))
         return false;
-    if (!open_named(server, device, error))
-        return false;
-    watch_device(server);
-    server->kernels = eval_kernels_new(server->device);
+    server->kernels = eval_kernels_new(server->opened.device);
     server->references = reference_cache_new(REFERENCES_BYTES);
-    server->judges = judge_cache_new(server->device);
+    server->judges = judge_cache_new(server->opened.device);
     return send_hello(server, error);
 }
 
@@ -455,10 +354,7 @@ static void server_close(struct server *server)
     judge_cache_free(server->judges);
     reference_cache_free(server->references);
     eval_kernels_free(server->kernels);
-    gpu_monitor_close(server->monitor);
-    g_free(server->unwatched);
-    device_close(server->device);
-    gpu_clocks_release(&server->clocks);
+    eval_device_clear(&server->opened);
     g_clear_error(&server->broken);
 }
 
@@ -466,19 +362,18 @@ static int failed_status(const struct server *server, const GError *error)
 {
     if (g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_FAULT))
         return EVAL_CHILD_BROKEN;
-    bool is_short = g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY) && server->device &&
-                    eval_round_finds_memory(server->device);
+    bool is_short = g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY) &&
+                    server->opened.device && eval_round_finds_memory(server->opened.device);
     return is_short ? EVAL_CHILD_SHORT : 1;
 }
 
 static int child_main(const char *device, bool tells)
 {
-    struct server server = {
-        .out = -1, .waiting = G_QUEUE_INIT, .tells = tells, .hold = -1, .clocks.leash = -1};
+    struct server server = {.out = -1, .waiting = G_QUEUE_INIT};
     g_autoptr(GError) error = NULL;
 
     signal(SIGPIPE, SIG_IGN);
-    if (server_open(&server, device, &error) && serve(&server, &error)) {
+    if (server_open(&server, device, tells, &error) && serve(&server, &error)) {
         server_close(&server);
         return 0;
     }

@@ -1,0 +1,120 @@
+#include "worker/eval/eval_device.h"
+
+#include <stdio.h>
+
+#include "kernels/opencl.h"
+#include "worker/device/gpu_place.h"
+#include "worker/eval/measure.h"
+#include "worker/protocol.h"
+
+#define PLACE_SECONDS 5 /* for another process to give its device up */
+
+/* Before the device is opened: what its driver starts stays near it, too, and who waits has none of it. */
+static bool take_place(struct eval_device *opened, int index, GError **error)
+{
+    bool held = false;
+    int cores;
+
+    if (!device_identify(index, &opened->identity, error))
+        return false;
+    cores = gpu_place_pin(&opened->identity);
+    if (cores > 0)
+        fprintf(stderr, "kept to the %d cores near %s\n", cores, opened->identity.address);
+    opened->hold = gpu_place_hold(&opened->identity, PLACE_SECONDS, &held, error);
+    return held || !(error && *error);
+}
+
+static void mend_clocks(const struct eval_device *opened)
+{
+    const struct device_info *info = opened->device->row->info(opened->device);
+    g_autoptr(GError) why = NULL;
+
+    if (opened->hold >= 0 && gpu_clocks_mend(info->target.vendor, &opened->identity, &why))
+        fprintf(stderr, "the clocks were left locked by a worker that was killed%s%s\n",
+                why ? ", and stay so: " : ", and are given back", why ? why->message : "");
+}
+
+/* Where the owner asks for it; what the driver does not allow is told, and recorded with each round. */
+static void lock_clocks(struct eval_device *opened)
+{
+    const struct device_info *info = opened->device->row->info(opened->device);
+    const char *wish = g_getenv(LOCK_CLOCKS_SETTING);
+    g_autoptr(GError) why = NULL;
+    guint64 mhz;
+
+    if (opened->tells || !wish ||
+        !g_ascii_string_to_unsigned(wish, 10, 1, LOCK_CLOCKS_MOST, &mhz, NULL))
+        return;
+    if (!gpu_clocks_lock(&opened->clocks, info->target.vendor, &opened->identity, (int)mhz,
+                         opened->hold, &why)) {
+        fprintf(stderr, "the clocks stay as the driver chooses them: %s\n", why->message);
+        return;
+    }
+    opened->locked_mhz = (int)mhz;
+    fprintf(stderr, "the clocks are locked at %d MHz\n", opened->locked_mhz);
+}
+
+static bool open_named(struct eval_device *opened, const char *name, GError **error)
+{
+    int index;
+    const char *scratch = g_getenv("SKIPJACK_SCRATCH");
+    g_autofree char *usual = g_build_filename(g_get_tmp_dir(), "skipjack-eval", NULL);
+
+    opencl_environment(scratch && *scratch ? scratch : usual);
+    if (!device_find(name ? name : "", &index, error) ||
+        (!opened->tells && !take_place(opened, index, error)))
+        return false;
+    opened->device = device_open(index, error);
+    if (!opened->device)
+        return false;
+    mend_clocks(opened);
+    lock_clocks(opened);
+    return opened->tells || measure_floor(opened->device, &opened->floor_ms, error);
+}
+
+/* No result depends on it: where it cannot be, that is told and nothing else. */
+static void watch_device(struct eval_device *opened)
+{
+    const struct device_info *info = opened->device->row->info(opened->device);
+    g_autoptr(GError) why = NULL;
+
+    opened->identity = info->identity;
+    opened->monitor = gpu_monitor_open(info->target.vendor, &opened->identity, &why);
+    if (opened->monitor)
+        gpu_monitor_name_instance(opened->monitor, &opened->identity);
+    else if (info->target.vendor != VENDOR_CPU)
+        opened->unwatched = g_utf8_make_valid(why->message, -1);
+}
+
+bool eval_device_open(struct eval_device *opened, const char *name, bool tells, GError **error)
+{
+    *opened = (struct eval_device){.tells = tells, .hold = -1, .clocks.leash = -1};
+    if (!open_named(opened, name, error))
+        return false;
+    watch_device(opened);
+    return true;
+}
+
+void eval_device_clear(struct eval_device *opened)
+{
+    gpu_monitor_close(opened->monitor);
+    g_free(opened->unwatched);
+    device_close(opened->device);
+    gpu_clocks_release(&opened->clocks);
+}
+
+bool eval_device_conditions(struct eval_device *opened, struct conditions *sample)
+{
+    const struct device_identity *identity = &opened->identity;
+
+    if (*identity->uuid == '\0' && *identity->address == '\0')
+        return false;
+    if (opened->monitor)
+        gpu_monitor_sample(opened->monitor, sample);
+    else
+        gpu_monitor_untold(sample);
+    sample->locked_mhz = gpu_clocks_seen(opened->locked_mhz, sample);
+    g_strlcpy(sample->device, *identity->uuid ? identity->uuid : identity->address,
+              sizeof(sample->device));
+    return true;
+}
