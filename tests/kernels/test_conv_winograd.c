@@ -105,21 +105,29 @@ static void whole_numbers_are_refused(void)
     g_assert_nonnull(strstr(reason, "floating-point"));
 }
 
-/* F(4x4,3x3) multiplies 36 values for 16 outputs, where a plain sum takes 144. */
+/* F(4x4,3x3) multiplies 36 values for 16 outputs, where a plain sum takes 144. The image has patches enough
+ * for the blocks that are a GPU's default. */
 static void a_solution_does_fewer_operations_than_its_problem(void)
 {
     const struct solver *solver = solver_find("ConvWinograd");
-    struct perf_config config;
-    struct solution solution;
-    struct problem p;
+    struct target gpu;
+    struct context gpu_context;
 
-    set_problem(&p, DIRECTION_F, 64, 16);
-    solver->default_config(&p, &context, &config);
-    config.values[OUTPUT] = 4;
-    g_assert_true(solver_solve(solver, &p, &context, &config, &solution, NULL));
-    g_assert_cmpfloat(solution.flops, ==, 2 * problem_macs(&p) / 4);
-    config.values[OUTPUT] = 3;
-    g_assert_false(solver_config_valid(solver, &p, &context, &config, NULL));
+    g_assert_true(target_parse("sm_90_132_80g", &gpu, NULL));
+    context_init(&gpu_context, &gpu);
+    for (int i = 0; i < 2; i++) {
+        const struct context *asked = i == 0 ? &context : &gpu_context;
+        struct solution solution = {0};
+        struct perf_config config;
+        struct problem p;
+        set_problem(&p, DIRECTION_F, 64, 64);
+        solver->default_config(&p, asked, &config);
+        config.values[OUTPUT] = 4;
+        g_assert_true(solver_solve(solver, &p, asked, &config, &solution, NULL));
+        g_assert_cmpfloat(solution.flops, ==, 2 * problem_macs(&p) / 4);
+        config.values[OUTPUT] = 3;
+        g_assert_false(solver_config_valid(solver, &p, asked, &config, NULL));
+    }
 }
 
 int main(int argc, char **argv)
