@@ -224,7 +224,7 @@ static bool depthwise_solve(const struct problem *p, const struct context *conte
 const struct solver solver_conv_depthwise = {
     .provider = "skipjack",
     .name = "ConvDepthwise",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "Direct",
     .any_strides = true,
     .sources = sources,

@@ -226,7 +226,7 @@ static bool gemm_1x1_solve(const struct problem *p, const struct context *contex
 const struct solver solver_conv_gemm_1x1 = {
     .provider = "skipjack",
     .name = "ConvGemm1x1",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "GEMM",
     .dynamic = true,
     .any_strides = true,

@@ -370,7 +370,7 @@ static bool im2col_solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_im2col_gemm = {
     .provider = "skipjack",
     .name = "ConvIm2ColGemm",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "GEMM",
     .dynamic = true,
     .any_strides = true,

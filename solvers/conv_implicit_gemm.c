@@ -22,7 +22,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_implicit_gemm = {
     .provider = "skipjack",
     .name = "ConvImplicitGemm",
-    .revision = 3,
+    .revision = 4,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .any_strides = true,

@@ -210,7 +210,7 @@ static int propose(const struct problem *p, const struct context *context,
 const struct solver solver_conv_implicit_gemm_partial = {
     .provider = "skipjack",
     .name = "ConvImplicitGemmPartial",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .partial = true,
     .any_strides = true,

@@ -28,7 +28,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_implicit_gemm_static = {
     .provider = "skipjack",
     .name = "ConvImplicitGemmStatic",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .any_strides = true,
     .sources = implicit_gemm_sources,

@@ -31,10 +31,16 @@ enum {
     PARAM_COUNT
 };
 
+#define SPLITS_MOST   512
 #define GRID_MOST     65535 /* what a grid's third axis has on every GPU */
 /* A block's rows and columns at the least. */
 #define LEAST_ROWS    32
 #define LEAST_COLUMNS 64
+/* W alone has these, where little else is there to share: blocks of so few columns, and of so many terms. */
+#define FEW_COLUMNS   32
+#define MANY_TERMS    32
+/* Work-items that a unit may get of parts of sums: about two rounds of what it holds at once. */
+#define ITEMS_A_UNIT  1024.0
 /* Tensors whose offsets fit 32 bits, also a little past their ends. */
 #define ELEMENTS_MOST ((INT64_C(1) << 31) - (1 << 24))
 
@@ -42,15 +48,15 @@ static const char *const sources[] = {"conv_simt.cl", "conv_sum_splits.cl", NULL
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){32, 64, 128, 256}},
-    {"BLOCK_N", 3, (const int32_t[]){64, 128, 256}},
+    {"BLOCK_N", 4, (const int32_t[]){FEW_COLUMNS, 64, 128, 256}},
     {"TILE_M", 3, (const int32_t[]){4, 8, 16}},
     {"TILE_N", 3, (const int32_t[]){4, 8, 16}},
-    {"BLOCK_K", 2, (const int32_t[]){8, 16}},
+    {"BLOCK_K", 3, (const int32_t[]){8, 16, MANY_TERMS}},
     {"LOAD_A", 2, (const int32_t[]){1, 4}},
     {"LOAD_B", 2, (const int32_t[]){1, 4}},
     {"ASYNC", 2, (const int32_t[]){0, 1}},
     {"STAGES", 3, (const int32_t[]){2, 3, 4}},
-    {"SPLITS", 7, (const int32_t[]){1, 2, 4, 8, 16, 32, 64}},
+    {"SPLITS", 10, (const int32_t[]){1, 2, 4, 8, 16, 32, 64, 128, 256, SPLITS_MOST}},
 };
 
 /* ---- the product ---- */
@@ -139,8 +145,21 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
     const struct tile_product product = simt_product_sizes(p);
 
     (void)context;
+    if (values[BLOCK_N] == FEW_COLUMNS &&
+        (p->direction != DIRECTION_W || blocks_of(product.n, FEW_COLUMNS) * FEW_COLUMNS ==
+                                            blocks_of(product.n, LEAST_COLUMNS) * LEAST_COLUMNS))
+        return false;
     return (values[BLOCK_M] == LEAST_ROWS || values[BLOCK_M] < 2 * product.m) &&
-           (values[BLOCK_N] == LEAST_COLUMNS || values[BLOCK_N] < 2 * product.n);
+           (values[BLOCK_N] <= LEAST_COLUMNS || values[BLOCK_N] < 2 * product.n);
+}
+
+/* Many terms at once bring long pieces of memory where a block has few products for what it reads. */
+static bool terms_suit_block(const struct problem *p, const struct context *context,
+                             const int32_t *values)
+{
+    (void)context;
+    return values[BLOCK_K] < MANY_TERMS ||
+           (p->direction == DIRECTION_W && values[TILE_ROWS] * values[TILE_COLUMNS] == 32);
 }
 
 static bool blocks_fit_grid(const struct problem *p, const struct context *context,
@@ -211,8 +230,8 @@ static bool splits_suit_target(const struct problem *p, const struct context *co
 
     return values[SPLITS] == 1 ||
            (tile_may_split(&product, context, values[SPLITS], values[BLOCK_K]) &&
-            workgroups_of(&product, values) * values[SPLITS] <=
-                4.0 * context->target->compute_units);
+            workgroups_of(&product, values) * items_of(values) * values[SPLITS] <=
+                ITEMS_A_UNIT * context->target->compute_units);
 }
 
 static const struct space_constraint constraints[] = {
@@ -220,6 +239,7 @@ static const struct space_constraint constraints[] = {
     {"sums_fit_registers", "registers", TILE_COLUMNS + 1, sums_fit_registers},
     {"block_suits_sizes", "arithmetic", TILE_COLUMNS + 1, block_suits_sizes},
     {"blocks_fit_grid", "work-items of a launch", TILE_COLUMNS + 1, blocks_fit_grid},
+    {"terms_suit_block", "registers", BLOCK_K + 1, terms_suit_block},
     {"a_suits_items", "alignment", LOAD_A + 1, a_suits_items},
     {"b_suits_items", "alignment", LOAD_B + 1, b_suits_items},
     {"async_suits_target", "copy units", ASYNC + 1, async_suits_target},
@@ -312,21 +332,35 @@ static void conv_simt_default_config(const struct problem *p, const struct conte
     values[ASYNC] = 0;
     values[STAGES] = 2;
     values[SPLITS] = 1;
-    for (int32_t splits = 64; splits > 1 && values[SPLITS] == 1; splits /= 2) {
+    for (int32_t splits = SPLITS_MOST; splits > 1 && values[SPLITS] == 1; splits /= 2) {
         values[SPLITS] = splits;
         if (!splits_suit_target(p, context, values))
             values[SPLITS] = 1;
     }
 }
 
-/* The most that any config has: the largest blocks leave the most to split. */
+/* The most that any config has: now blocks of many sums an item leave the most to split, now those that
+ * leave the fewest rows and columns empty. */
 static uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    int32_t values[PARAM_COUNT] = {256, 256, 8, 16, 8, 1, 1, 0, 2, 64};
+    int32_t splits = 1;
 
-    while (values[SPLITS] > 1 && !splits_suit_target(p, context, values))
-        values[SPLITS] /= 2;
-    return gemm_split_bytes(p, values[SPLITS]);
+    if (p->direction != DIRECTION_W)
+        return 0;
+    for (int m = 0; m < params[BLOCK_M].count; m++) {
+        for (int n = 0; n < params[BLOCK_N].count; n++) {
+            int32_t block_m = params[BLOCK_M].values[m], block_n = params[BLOCK_N].values[n];
+            int32_t tile = block_m * block_n >= 64 * 128  ? 16
+                           : block_m * block_n >= 64 * 64 ? 8
+                                                          : 4;
+            int32_t values[PARAM_COUNT] = {block_m, block_n, 8, tile, 8, 1, 1, 0, 2, 2 * splits};
+            while (splits < SPLITS_MOST && splits_suit_target(p, context, values)) {
+                splits = values[SPLITS];
+                values[SPLITS] *= 2;
+            }
+        }
+    }
+    return gemm_split_bytes(p, splits);
 }
 
 /* Beside ConvImplicitGemm's 34, which reads an element at a time. */
@@ -453,7 +487,7 @@ static bool conv_simt_solve(const struct problem *p, const struct context *conte
 const struct solver solver_conv_simt = {
     .provider = "skipjack",
     .name = "ConvSimt",
-    .revision = 3,
+    .revision = 4,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .sources = sources,

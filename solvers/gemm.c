@@ -4,8 +4,11 @@
 
 #include "solvers/conv_common.h"
 
-/* Items of a workgroup of conv_sum_splits.cl. */
-#define SUM_ITEMS 64
+/* Items of a workgroup of conv_sum_splits.cl; how many of them an element may have; and items enough for
+ * memory to be busy on any GPU. */
+#define SUM_ITEMS  256
+#define SUM_LANES  32
+#define SUM_ENOUGH (1 << 18)
 
 void gemm_init(struct gemm *gemm, const struct problem *p)
 {
@@ -200,22 +203,36 @@ uint64_t gemm_split_bytes(const struct problem *p, int splits)
     return splits > 1 ? (uint64_t)splits * gemm_part_bytes(p) : 0;
 }
 
+/* More lanes than one where elements alone would be few items, and each lane has two parts at least. */
+static int sum_lanes(int64_t count, int splits)
+{
+    int lanes = 1;
+
+    while (lanes < SUM_LANES && count * lanes < SUM_ENOUGH && 4 * lanes <= splits)
+        lanes *= 2;
+    return lanes;
+}
+
 void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,
                         struct solution *solution)
 {
     struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
-    int64_t count = weight_count(p), items = conv_loop_items(count, SUM_ITEMS);
+    int64_t count = weight_count(p);
+    int lanes = sum_lanes(count, splits), width = SUM_ITEMS / lanes;
+    int64_t step = conv_loop_items(count, width);
 
     launch_option_text(launch, "TYPE_W", data_type_name(p->type[TENSOR_W]));
     launch_arg_workspace(launch, offset_bytes);
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_int64(launch, count);
     launch_arg_int32(launch, splits);
+    launch_arg_int32(launch, lanes);
     launch_arg_int32(launch, p->c / p->groups);
     for (int a = 0; a < AXIS_COUNT; a++)
         launch_arg_int32(launch, p->fil[a]);
     for (int axis = 0; axis < 5; axis++)
         launch_arg_stride(launch, TENSOR_W, axis);
-    launch_arg_int64(launch, items);
-    launch_set_grid(launch, (const int64_t[3]){items, 1, 1}, (const int[3]){SUM_ITEMS, 1, 1});
+    launch_arg_int64(launch, step);
+    launch_set_grid(launch, (const int64_t[3]){step * lanes, 1, 1},
+                    (const int[3]){SUM_ITEMS, 1, 1});
 }

@@ -146,8 +146,8 @@ bool tile_may_split(const struct tile_product *product, const struct context *co
 {
     if (splits == 1)
         return true;
-    return product->part_bytes > 0 && splits <= TILE_SPLITS_MAX &&
-           product->k >= 2.0 * splits * block_k && product->layers * splits <= GRID_MOST &&
+    return product->part_bytes > 0 && product->k >= 2.0 * splits * block_k &&
+           product->layers * splits <= GRID_MOST &&
            product->beside_bytes + (uint64_t)splits * product->part_bytes <=
                context->workspace_limit;
 }
@@ -172,7 +172,8 @@ int tile_default_splits(const struct tile_product *product, const struct context
 {
     int splits = 1;
 
-    while (tile_splits_are_needed(context, splits * TILE_SPLITS_STEP, workgroups) &&
+    while (splits < TILE_SPLITS_MAX &&
+           tile_splits_are_needed(context, splits * TILE_SPLITS_STEP, workgroups) &&
            tile_may_split(product, context, splits * TILE_SPLITS_STEP, values[TILE_BLOCK_K]))
         splits *= TILE_SPLITS_STEP;
     return splits;

@@ -2,31 +2,55 @@
  * Adds up the parts that kernels with split sums leave: w[k][c][d][h][w] = the
  * sum over `splits` of parts[split][k][c][d][h][w], which lie densely in the
  * workspace. The order of the sum is fixed, so equal inputs give equal results.
- * There are `items` work-items; each goes on by as many.
+ * Of each element `lanes` work-items, a power of two up to 32, sum parts each,
+ * so that many parts of few elements are read at once; a workgroup has 256 /
+ * lanes elements side by side and goes on by `step`. Where w is dense too, no
+ * place has to be found by dividing.
  *
  * Option: TYPE_W, the stored type.
  */
 #include "dialect.h"
 
-KERNEL(64, 1, 1)
+#define ITEMS 256
+
+KERNEL(ITEMS, 1, 1)
 conv_sum_splits(GLOBAL const float *RESTRICT parts, GLOBAL STORAGE(TYPE_W) *RESTRICT w, i64 count,
-                int splits, int c_count, int fil_d, int fil_h, int fil_w, i64 w_k, i64 w_c, i64 w_d,
-                i64 w_h, i64 w_w, i64 items)
+                int splits, int lanes, int c_count, int fil_d, int fil_h, int fil_w, i64 w_k,
+                i64 w_c, i64 w_d, i64 w_h, i64 w_w, i64 step)
 {
-    for (i64 at = (i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0); at < count; at += items) {
-        i64 rest = at;
+    LOCAL_ARRAY float sums[ITEMS];
+    int is_dense = w_w == 1 && w_h == fil_w && w_d == w_h * fil_h && w_c == w_d * fil_d &&
+                   w_k == w_c * c_count;
+    int item = (int)LOCAL_ID(0), width = ITEMS / lanes, lane = item / width;
+    for (i64 first = (i64)GROUP_ID(0) * width; first < count; first += step) {
+        i64 at = first + item % width;
         float sum = 0;
-        int fw, fh, fd, c;
-        fw = (int)(rest % fil_w);
-        rest /= fil_w;
-        fh = (int)(rest % fil_h);
-        rest /= fil_h;
-        fd = (int)(rest % fil_d);
-        rest /= fil_d;
-        c = (int)(rest % c_count);
-        rest /= c_count;
-        for (int split = 0; split < splits; split++)
-            sum += parts[split * count + at];
-        STORE(TYPE_W, w, rest * w_k + c * w_c + fd * w_d + fh * w_h + fw * w_w, sum);
+        if (at < count)
+            for (int split = lane; split < splits; split += lanes)
+                sum += parts[split * count + at];
+        sums[item] = sum;
+        for (int apart = lanes / 2; apart > 0; apart /= 2) {
+            BARRIER();
+            if (lane < apart)
+                sums[item] += sums[item + apart * width];
+        }
+        if (lane == 0 && at < count) {
+            i64 to = at;
+            if (!is_dense) {
+                i64 rest = at;
+                int fw, fh, fd, c;
+                fw = (int)(rest % fil_w);
+                rest /= fil_w;
+                fh = (int)(rest % fil_h);
+                rest /= fil_h;
+                fd = (int)(rest % fil_d);
+                rest /= fil_d;
+                c = (int)(rest % c_count);
+                rest /= c_count;
+                to = rest * w_k + c * w_c + fd * w_d + fh * w_h + fw * w_w;
+            }
+            STORE(TYPE_W, w, to, sums[item]);
+        }
+        BARRIER();
     }
 }

@@ -20,6 +20,10 @@ static const struct way {
      "32,64,8,4,16,1,1,1,2,1"},
     {"rows_and_columns_in_fours_in_parts",
      "36-10-10-3x3-40-10-10-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-W", "64,64,8,8,8,4,4,1,3,4"},
+    {"few_columns_and_many_terms_in_many_parts",
+     "40-24-24-1x1-24-24-24-1-0x0-1x1-1x1-0-NCHW-FP32-W", "64,32,8,4,32,4,4,0,2,8"},
+    {"few_columns_gathered_one_by_one_in_the_most_parts",
+     "9-48-50-3x3-3-96-100-4-1x1-2x2-1x1-0-NCHW-FP32-W", "32,64,4,8,8,4,1,0,2,512"},
     {"tall_tiles_of_groups", "16-8-8-1x1-280-8-8-1-0x0-1x1-1x1-0-NCHW-FP32-F_g2",
      "256,64,16,8,8,4,4,0,2,1"},
 };
