@@ -304,12 +304,14 @@ static double block_worth(const struct problem *p, const struct context *context
 
 static void choose_block(const struct problem *p, const struct context *context, int32_t *values)
 {
-    static const int32_t blocks[][BLOCK_K] = {
-        {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 8}, {32, 128, 8, 8}};
+    /* The last two are for W of few rows and columns. */
+    static const int32_t blocks[][BLOCK_K] = {{128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 8},
+                                              {32, 128, 8, 8},  {64, 32, 8, 4},  {32, 64, 4, 8}};
+    gsize count = G_N_ELEMENTS(blocks) - (p->direction == DIRECTION_W ? 0 : 2);
     double best = 0;
     int which = 0;
 
-    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++) {
+    for (gsize i = 0; i < count; i++) {
         double worth = block_worth(p, context, blocks[i]);
         if (blocks_fit_grid(p, context, blocks[i]) && worth > best) {
             best = worth;
@@ -350,9 +352,7 @@ static uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct 
     for (int m = 0; m < params[BLOCK_M].count; m++) {
         for (int n = 0; n < params[BLOCK_N].count; n++) {
             int32_t block_m = params[BLOCK_M].values[m], block_n = params[BLOCK_N].values[n];
-            int32_t tile = block_m * block_n >= 64 * 128  ? 16
-                           : block_m * block_n >= 64 * 64 ? 8
-                                                          : 4;
+            int32_t tile = CLAMP(block_m * block_n / 512, 4, 16);
             int32_t values[PARAM_COUNT] = {block_m, block_n, 8, tile, 8, 1, 1, 0, 2, 2 * splits};
             while (splits < SPLITS_MOST && splits_suit_target(p, context, values)) {
                 splits = values[SPLITS];
@@ -451,7 +451,7 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
     launch_arg_int32(launch, conv_divide_up((int64_t)product.m, values[BLOCK_M]));
     launch_arg_int32(launch, part_terms);
     launch_arg_int64(launch, is_split ? (int64_t)(gemm_part_bytes(p) / sizeof(float)) : 0);
-    launch_arg_int32(launch, simt_c_has_quads(p, is_split));
+    launch_arg_int32(launch, simt_store_of(p, is_split));
 }
 
 static bool conv_simt_solve(const struct problem *p, const struct context *context,

@@ -13,6 +13,16 @@ int64_t simt_taps(const struct problem *p)
     return p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
+/* A 1x1 filter that meets every second position of every second line. */
+static bool is_spread(const struct problem *p)
+{
+    for (int a = AXIS_H; a <= AXIS_W; a++) {
+        if (p->stride[a] != 2 || p->pad[a] != 0 || p->in[a] != 2 * p->out[a])
+            return false;
+    }
+    return p->direction == DIRECTION_B && simt_taps(p) == 1 && !simt_is_nhwc(p);
+}
+
 struct tile_product simt_product_sizes(const struct problem *p)
 {
     struct tile_product product = {.layers = (double)p->groups};
@@ -25,7 +35,8 @@ struct tile_product simt_product_sizes(const struct problem *p)
     product.n = (double)p->n;
     for (int a = AXIS_H; a <= AXIS_W; a++) {
         product.n *= (double)((p->in[a] - 1) / p->stride[a] + 1);
-        product.layers *= (double)MIN(p->stride[a], p->in[a]);
+        if (!is_spread(p))
+            product.layers *= (double)MIN(p->stride[a], p->in[a]);
     }
     return product;
 }
@@ -59,7 +70,8 @@ bool simt_b_has_quads(const struct problem *p)
     return positions_are_plain(p, backward);
 }
 
-bool simt_c_has_quads(const struct problem *p, bool is_split)
+/* The same of c, or of the parts of w, which lie as NCHW does. */
+static bool c_has_quads(const struct problem *p, bool is_split)
 {
     int64_t c = p->c / p->groups, k = p->k / p->groups;
 
@@ -71,4 +83,11 @@ bool simt_c_has_quads(const struct problem *p, bool is_split)
                                      p->in[AXIS_H] * p->in[AXIS_W] % 4 == 0;
     default: return c * simt_taps(p) % 4 == 0 && !(is_split && simt_is_nhwc(p) && simt_taps(p) > 1);
     }
+}
+
+enum simt_store simt_store_of(const struct problem *p, bool is_split)
+{
+    if (is_spread(p))
+        return p->out[AXIS_W] % 4 == 0 ? SIMT_STORE_QUADS_SPREAD : SIMT_STORE_PAIRS_SPREAD;
+    return c_has_quads(p, is_split) ? SIMT_STORE_QUADS : SIMT_STORE_EACH;
 }

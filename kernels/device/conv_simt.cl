@@ -8,7 +8,9 @@
  *   W    k          c, filter positions        batch, output positions    y   x   w
  *
  * B takes the input positions in phases, those alike modulo the stride: each
- * meets only the filter positions that reach it. Grid: row blocks within column
+ * meets only the filter positions that reach it; of a 1x1 filter of stride 2 the
+ * first phase alone has products, and may store the zeros of the others with them
+ * (c_quads, simt.h), which are then no work of their own. Grid: row blocks within column
  * blocks, so that neighbouring workgroups gather the same of b; one; then groups
  * within places within phases (B) or parts of the terms, which go to matrices of
  * their own, c_part elements apart, for another kernel to add up. There are
@@ -380,5 +382,11 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
     }
     COPIES_AWAIT(0);
     c += group * c_group + place * c_place + C_FIRST;
+#if defined(DIRECTION_B) && !C_BY_ROW
+    if (c_quads >= PAIRS_SPREAD) {
+        simt_store_spread(c, c_row, c_column, c_quads, x_h, sums);
+        return;
+    }
+#endif
     simt_store(c, c_row, c_column, c_quads, sums);
 }

@@ -36,10 +36,16 @@
 struct quad {
     float lane[4];
 };
+struct pair {
+    float lane[2];
+};
 #else
 #define UNROLLED(count) (count)
 struct __attribute__((aligned(16))) quad {
     float lane[4];
+};
+struct __attribute__((aligned(8))) pair {
+    float lane[2];
 };
 #if defined(__HIP__)
 #define SIMT_KERNEL KERNEL(THREADS, 1, 1)
@@ -227,6 +233,50 @@ DEVICE void simt_store(GLOBAL float *c, LOCAL_POINTER const int *rows,
                 four.lane[i] = C_BY_ROW ? sums[4 * q + i][line] : sums[line][4 * q + i];
             if (other >= 0)
                 simt_store_four(c, other, along + ALONG(q), quads, four);
+        }
+    }
+}
+
+/* What `quads` may be beside 0 and 1: c has twice as many lines and columns as there are sums, and each
+ * sum a zero behind it and two in the line below. QUADS_SPREAD where fours of columns are there together
+ * and lie at a multiple of 16 bytes, else they are at one of 8. */
+#define PAIRS_SPREAD 2
+#define QUADS_SPREAD 3
+
+DEVICE void simt_spread_pair(GLOBAL float *to, int line, float sum)
+{
+    const struct pair pair = {{sum, 0}}, none = {{0, 0}};
+    *(GLOBAL struct pair *)to = pair;
+    *(GLOBAL struct pair *)(to + line) = none;
+}
+
+DEVICE void simt_spread_quads(GLOBAL float *to, int line, const float *sums)
+{
+    const struct quad low = {{sums[0], 0, sums[1], 0}}, high = {{sums[2], 0, sums[3], 0}};
+    const struct quad none = {{0, 0, 0, 0}};
+    *(GLOBAL struct quad *)to = low;
+    *(GLOBAL struct quad *)(to + 4) = high;
+    *(GLOBAL struct quad *)(to + line) = none;
+    *(GLOBAL struct quad *)(to + line + 4) = none;
+}
+
+/* Stores sums as simt_store() does, spread over lines of so many elements. */
+DEVICE void simt_store_spread(GLOBAL float *c, LOCAL_POINTER const int *rows,
+                              LOCAL_POINTER const int *columns, int quads, int line,
+                              float (*sums)[TILE_N])
+{
+#pragma unroll UNROLL_M
+    for (int i = 0; i < TILE_M; i++) {
+        int row = rows[SQUARE_ROW(i / 4) + i % 4];
+#pragma unroll UNROLL_N
+        for (int j = 0; j < TILE_N; j++) {
+            int column = columns[SQUARE_COLUMN(j / 4) + j % 4];
+            if (row < 0 || column < 0)
+                continue;
+            if (quads == PAIRS_SPREAD)
+                simt_spread_pair(c + row + column, line, sums[i][j]);
+            else if (j % 4 == 0)
+                simt_spread_quads(c + row + column, line, &sums[i][j]);
         }
     }
 }
