@@ -1,6 +1,6 @@
 /*
- * 3x3 convolutions of stride 1 by Winograd's minimal filtering: F(2x2,3x3) or F(4x4,3x3) (OUTPUT 2 or
- * 4) for F and B, F(3x3,2x2) (OUTPUT 3) for W, over the tiles of y. Both operands are transformed
+ * 3x3 convolutions of stride 1 by Winograd's minimal filtering, in tiles of 2x2 or 4x4 positions (TILE) of
+ * y, of x for B: F(2x2,3x3) or F(4x4,3x3) for F and B, F(3x3,2x2) or F(3x3,4x4) for W. Both operands are transformed
  * into planes in the workspace, one for each of the 16 or 36 places of a tile; the planes are
  * multiplied as a batch of matrices, and the products transformed back. F, B and W; 2D; every layout
  * whose channels are not in blocks, any strides; FP32, FP16 and BF16 in any mixture, planes in FP32;
@@ -9,8 +9,8 @@
  * On GPUs the product of the planes may be conv_simt.cl's (SIMT), whose tile is of the same parameters.
  *
  * Accuracy: sums stay in FP32, but the transforms take differences of neighbours, so an element's
- * error follows the largest magnitudes of its tile rather than its own, and F(4x4,3x3) loses more than
- * F(2x2,3x3). Held by tests to 128 u times the tensor's largest magnitude, u = 2^-24.
+ * error follows the largest magnitudes of its tile rather than its own, and tiles of 4x4 lose more than
+ * those of 2x2. Held by tests to 128 u times the tensor's largest magnitude, u = 2^-24.
  * INT8 is left out: the filters' transforms have halves.
  */
 #include <string.h>
@@ -20,8 +20,8 @@
 #include "solvers/solver_rows.h"
 #include "solvers/winograd_plan.h"
 
-#define OUTPUT      (TILE_SPLITS + 1)
-#define SIMT        (OUTPUT + 1)
+#define TILE        (TILE_SPLITS + 1)
+#define SIMT        (TILE + 1)
 #define PARAM_COUNT (SIMT + 1)
 
 static const char *const sources[] = {"gemm.cl", "conv_simt.cl", "conv_winograd_in.cl",
@@ -29,8 +29,8 @@ static const char *const sources[] = {"gemm.cl", "conv_simt.cl", "conv_winograd_
 
 static const struct space_param params[PARAM_COUNT] = {
     TILE_PARAMS,
-    TILE_SPLITS_PARAM,
-    {"OUTPUT", 3, (const int32_t[]){2, 3, 4}},
+    {"SPLITS", 7, (const int32_t[]){1, 2, 4, 8, 16, 32, TILE_SPLITS_MAX}},
+    {"TILE", 2, (const int32_t[]){2, 4}},
     {"SIMT", 2, (const int32_t[]){0, 1}},
 };
 
@@ -84,17 +84,14 @@ static bool winograd_is_applicable(const struct problem *p, const struct context
 
 /* ---- the space ---- */
 
-/* Sizes of tiles that the direction has. */
-static const int outputs_of[DIRECTION_COUNT][2] = {{2, 4}, {2, 4}, {3, 3}};
-
 /* Rows are channels, columns of F and B and terms of W patches. */
-static struct tile_product product_of(const struct problem *p, int output)
+static struct tile_product product_of(const struct problem *p, int tile)
 {
     double k_count = (double)(p->k / p->groups), c_count = (double)(p->c / p->groups), patches;
     struct tile_product product;
     struct winograd_plan plan;
 
-    winograd_lay_out(p, output, &plan);
+    winograd_lay_out(p, tile, &plan);
     patches = (double)p->n * (double)plan.b.tiles[0] * (double)plan.b.tiles[1];
     product.m = p->direction == DIRECTION_B ? c_count : k_count;
     product.n = p->direction == DIRECTION_W ? c_count : patches;
@@ -107,12 +104,11 @@ static struct tile_product product_of(const struct problem *p, int output)
     return product;
 }
 
-static bool output_fits_workspace(const struct problem *p, const struct context *context,
-                                  int output)
+static bool tile_fits_workspace(const struct problem *p, const struct context *context, int tile)
 {
     struct winograd_plan plan;
 
-    winograd_lay_out(p, output, &plan);
+    winograd_lay_out(p, tile, &plan);
     return plan.c.offset + plan.part_bytes <= context->workspace_limit;
 }
 
@@ -120,7 +116,7 @@ static bool output_fits_workspace(const struct problem *p, const struct context 
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    const struct tile_product product = product_of(p, outputs_of[p->direction][0]);
+    const struct tile_product product = product_of(p, 2);
 
     return tile_block_suits(&product, context, values);
 }
@@ -128,35 +124,28 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
 static bool blocks_fit_grid(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
-    const struct tile_product product = product_of(p, outputs_of[p->direction][0]);
+    const struct tile_product product = product_of(p, 2);
 
     return tile_fits_grid(&product, context, values);
 }
 
 static bool parts_fit(const struct problem *p, const struct context *context, const int32_t *values)
 {
-    const struct tile_product product = product_of(p, outputs_of[p->direction][0]);
+    const struct tile_product product = product_of(p, values[TILE]);
 
     return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);
-}
-
-static bool output_suits_direction(const struct problem *p, const struct context *context,
-                                   const int32_t *values)
-{
-    (void)context;
-    return (values[OUTPUT] == 3) == (p->direction == DIRECTION_W);
 }
 
 static bool planes_fit_workspace(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
-    return output_fits_workspace(p, context, values[OUTPUT]);
+    return tile_fits_workspace(p, context, values[TILE]);
 }
 
 static bool block_suits_patches(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
-    const struct tile_product product = product_of(p, values[OUTPUT]);
+    const struct tile_product product = product_of(p, values[TILE]);
 
     return tile_block_suits(&product, context, values);
 }
@@ -164,13 +153,13 @@ static bool block_suits_patches(const struct problem *p, const struct context *c
 static bool simt_suits(const struct problem *p, const struct context *context,
                        const int32_t *values)
 {
-    const struct tile_product product = product_of(p, values[OUTPUT]);
+    const struct tile_product product = product_of(p, values[TILE]);
     struct simt_block block;
     struct winograd_plan plan;
 
     if (values[SIMT] == 0)
         return true;
-    winograd_lay_out(p, values[OUTPUT], &plan);
+    winograd_lay_out(p, values[TILE], &plan);
     block = winograd_simt_block(p, values, &plan);
     return !context_is_cpu(context) && winograd_has_quads(p, &plan) && block.tile_m % 4 == 0 &&
            (block.tile_n == 4 || block.tile_n == 8) && block.tile_m * block.tile_n >= 32 &&
@@ -184,27 +173,35 @@ static bool simt_suits(const struct problem *p, const struct context *context,
 
 static const struct space_constraint constraints[] = {
     TILE_CONSTRAINTS(block_suits_sizes, blocks_fit_grid),
-    TILE_SPLITS_CONSTRAINT(parts_fit),
-    {"output_suits_direction", "the direction", OUTPUT + 1, output_suits_direction},
-    {"planes_fit_workspace", "workspace", OUTPUT + 1, planes_fit_workspace},
-    {"block_suits_patches", "arithmetic", OUTPUT + 1, block_suits_patches},
+    {"parts_fit", "arithmetic, grid size and workspace", TILE + 1, parts_fit},
+    {"planes_fit_workspace", "workspace", TILE + 1, planes_fit_workspace},
+    {"block_suits_patches", "arithmetic", TILE + 1, block_suits_patches},
     {"simt_suits", "alignment and items of a tile", SIMT + 1, simt_suits},
 };
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
+static int most_parts(const struct tile_product *product, const struct context *context)
+{
+    int least_block_k = context_is_cpu(context) ? 64 : 8, parts = TILE_SPLITS_MAX;
+
+    while (!tile_may_split(product, context, parts, least_block_k))
+        parts /= 2;
+    return parts;
+}
+
 /* The most that a config takes which the context allows, or what the smallest takes where it allows
- * none: of F(2,3) and F(4,3) now the one has more, now the other. */
+ * none: now tiles of 2x2 have more, now those of 4x4. */
 static uint64_t winograd_workspace_bytes(const struct problem *p, const struct context *context)
 {
     uint64_t most = 0, least = UINT64_MAX;
 
-    for (int i = 0; i < 2; i++) {
-        const struct tile_product product = product_of(p, outputs_of[p->direction][i]);
+    for (int tile = 2; tile <= 4; tile += 2) {
+        const struct tile_product product = product_of(p, tile);
         struct winograd_plan plan;
         uint64_t bytes;
-        winograd_lay_out(p, outputs_of[p->direction][i], &plan);
-        bytes = plan.c.offset + plan.part_bytes * (uint64_t)tile_most_splits(&product, context);
+        winograd_lay_out(p, tile, &plan);
+        bytes = plan.c.offset + plan.part_bytes * (uint64_t)most_parts(&product, context);
         least = MIN(least, bytes);
         if (bytes <= context->workspace_limit)
             most = MAX(most, bytes);
@@ -212,39 +209,96 @@ static uint64_t winograd_workspace_bytes(const struct problem *p, const struct c
     return most > 0 ? most : least;
 }
 
-/* The largest of its tiles that suits; none where the alignment does not. */
+/* How much of a block's work counts: what is there of it, and how evenly units get such blocks; smaller
+ * ones read more for a product. */
+static double block_worth(const struct context *context, const struct tile_product *product,
+                          const int32_t *values)
+{
+    int block_m = tile_block_m(values), block_n = tile_block_n(values);
+    double workgroups = tile_workgroups(product, values) * values[TILE_SPLITS];
+    double lines = block_m * block_n / (double)(block_m + block_n) / 64;
+
+    return conv_used_part(product->m, block_m) * conv_used_part(product->n, block_n) *
+           conv_used_part(workgroups, context->target->compute_units) * (0.7 + 0.3 * lines);
+}
+
+/* Parts of the sums until units have enough work. */
+static int32_t parts_of(const struct context *context, const struct tile_product *product,
+                        const int32_t *values)
+{
+    int32_t splits = 1;
+
+    while (splits < TILE_SPLITS_MAX &&
+           tile_workgroups(product, values) * splits < 4.0 * context->target->compute_units &&
+           tile_may_split(product, context, 2 * splits, values[TILE_BLOCK_K]))
+        splits *= 2;
+    return splits;
+}
+
+/* The best of its blocks; none where the alignment does not suit. */
 static void choose_simt(const struct problem *p, const struct context *context,
                         const struct tile_product *product, int32_t *values)
 {
-    static const int32_t tiles[][TILE_PARAM_COUNT] = {
-        {16, 16, 4, 8, 2, 1, 16}, {8, 16, 4, 8, 2, 1, 16}, {8, 8, 4, 8, 2, 1, 16}};
+    static const int32_t blocks[][TILE_PARAM_COUNT] = {{16, 16, 4, 8, 2, 1, 16},
+                                                       {8, 16, 4, 8, 2, 1, 16},
+                                                       {8, 8, 4, 8, 2, 1, 16},
+                                                       {4, 16, 4, 8, 2, 1, 16}};
     int32_t simt[PARAM_COUNT];
+    double best = 0;
 
     values[SIMT] = 0;
-    for (gsize i = 0; i < G_N_ELEMENTS(tiles) && values[SIMT] == 0; i++) {
-        memcpy(simt, values, sizeof simt);
-        memcpy(simt, tiles[i], sizeof tiles[i]);
-        simt[SIMT] = 1;
-        if (tile_block_suits(product, context, simt) && tile_fits_grid(product, context, simt) &&
-            simt_suits(p, context, simt))
+    memcpy(simt, values, sizeof simt);
+    simt[SIMT] = 1;
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++) {
+        double worth;
+        memcpy(simt, blocks[i], sizeof blocks[i]);
+        simt[TILE_SPLITS] = parts_of(context, product, simt);
+        worth = block_worth(context, product, simt);
+        if (worth > best && tile_block_suits(product, context, simt) &&
+            tile_fits_grid(product, context, simt) && simt_suits(p, context, simt)) {
             memcpy(values, simt, sizeof simt);
+            best = worth;
+        }
     }
+}
+
+/* What tiles cost, in operations: a GPU does ten or more while it moves a byte. Each plane's value is
+ * written and read again. */
+static double tile_cost(const struct problem *p, int tile)
+{
+    struct winograd_plan plan;
+    double product, bytes;
+
+    winograd_lay_out(p, tile, &plan);
+    product = 2.0 * plan.places * (double)winograd_patches(&plan.b) * (double)p->k *
+              (double)(p->c / p->groups);
+    bytes = 2.0 * (double)(plan.c.offset + plan.part_bytes);
+    return product + 10 * bytes;
+}
+
+/* CPUs keep to the small tiles, whose patches stay in registers. */
+static int default_tile(const struct problem *p, const struct context *context)
+{
+    bool large = !context_is_cpu(context) && tile_cost(p, 4) < tile_cost(p, 2);
+
+    if (!tile_fits_workspace(p, context, large ? 4 : 2))
+        large = !large;
+    return large ? 4 : 2;
 }
 
 static void winograd_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {
-    const int *outputs = outputs_of[p->direction];
-    int output = output_fits_workspace(p, context, outputs[0]) ? outputs[0] : outputs[1];
-    const struct tile_product product = product_of(p, output);
+    int tile = default_tile(p, context);
+    const struct tile_product product = product_of(p, tile);
     int32_t *values = config->values;
 
     tile_default_config(&product, context, config);
     config->count = PARAM_COUNT;
-    values[OUTPUT] = output;
-    choose_simt(p, context, &product, values);
+    values[TILE] = tile;
     values[TILE_SPLITS] =
         tile_default_splits(&product, context, values, tile_workgroups(&product, values));
+    choose_simt(p, context, &product, values);
 }
 
 static double winograd_estimate(const struct problem *p, const struct context *context)
@@ -339,30 +393,39 @@ static void add_out_launch(const struct problem *p, const struct context *contex
     launch_arg_int64(launch, plan->places * planes->rows * planes->pitch);
 }
 
+static const char *out_transform(enum direction direction, bool large)
+{
+    if (direction == DIRECTION_W)
+        return large ? "Y3_6" : "Y3_4";
+    return large ? "Y4_6" : "Y2_4";
+}
+
 static bool winograd_solve(const struct problem *p, const struct context *context,
                            const struct perf_config *config, struct solution *solution,
                            GError **error)
 {
     const int64_t none[AXIS_COUNT] = {0};
     const int64_t full[AXIS_COUNT] = {0, 2 - p->pad[AXIS_H], 2 - p->pad[AXIS_W]};
-    int output = config->values[OUTPUT];
+    const int32_t *values = config->values;
+    const int tile = values[TILE];
+    const bool large = tile == 4;
     struct winograd_plan plan;
 
     (void)error;
-    winograd_lay_out(p, output, &plan);
+    winograd_lay_out(p, tile, &plan);
     plan.splits = 1;
     if (p->direction == DIRECTION_W) {
-        plan.splits = tile_split_terms(config->values, winograd_patches(&plan.b),
-                                       config->values[TILE_SPLITS], &plan.part);
-        add_in_launch(p, context, &plan.a, "W2", 2, none, solution);
-        add_in_launch(p, context, &plan.b, "X4", 2, p->pad, solution);
+        plan.splits =
+            tile_split_terms(values, winograd_patches(&plan.b), values[TILE_SPLITS], &plan.part);
+        add_in_launch(p, context, &plan.a, large ? "W4_6" : "W2_4", tile, none, solution);
+        add_in_launch(p, context, &plan.b, large ? "X6" : "X4", tile, p->pad, solution);
     } else {
-        add_in_launch(p, context, &plan.a, output == 4 ? "W6" : "W4", 0, none, solution);
-        add_in_launch(p, context, &plan.b, output == 4 ? "X6" : "X4", output,
+        add_in_launch(p, context, &plan.a, large ? "W3_6" : "W3_4", 0, none, solution);
+        add_in_launch(p, context, &plan.b, large ? "X6" : "X4", tile,
                       p->direction == DIRECTION_F ? p->pad : full, solution);
     }
-    winograd_add_product(p, context, config->values, config->values[SIMT], &plan, solution);
-    add_out_launch(p, context, &plan, output == 4 ? "Y4" : output == 3 ? "Y3" : "Y2", solution);
+    winograd_add_product(p, context, values, values[SIMT], &plan, solution);
+    add_out_launch(p, context, &plan, out_transform(p->direction, large), solution);
     solution->workspace_bytes = plan.c.offset + plan.part_bytes * (uint64_t)plan.splits;
     solution->flops = 2.0 * plan.places * (double)winograd_patches(&plan.b) * (double)p->k *
                       (double)(p->c / p->groups);
@@ -373,7 +436,7 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
 const struct solver solver_conv_winograd = {
     .provider = "skipjack",
     .name = "ConvWinograd",
-    .revision = 3,
+    .revision = 4,
     .algorithm = "Winograd",
     .dynamic = true,
     .any_strides = true,

@@ -14,13 +14,12 @@ static bool channels_are_neighbours(const struct problem *p, enum tensor_role ro
 }
 
 /* Tiles of y for F and W, of x for B. */
-static void count_tiles(const struct problem *p, int output, int64_t tiles[2])
+static void count_tiles(const struct problem *p, int tile, int64_t tiles[2])
 {
     const int64_t *sizes = p->direction == DIRECTION_B ? p->in : p->out;
-    int step = p->direction == DIRECTION_W ? 2 : output;
 
-    tiles[0] = conv_divide_up(sizes[AXIS_H], step);
-    tiles[1] = conv_divide_up(sizes[AXIS_W], step);
+    tiles[0] = conv_divide_up(sizes[AXIS_H], tile);
+    tiles[1] = conv_divide_up(sizes[AXIS_W], tile);
 }
 
 /* A pitch of whole vectors lets items store vectors past the last column. */
@@ -56,13 +55,12 @@ static uint64_t plane_bytes(const struct winograd_planes *planes, int places)
     return (uint64_t)planes->rows * (uint64_t)planes->pitch * (uint64_t)places * sizeof(float);
 }
 
-void winograd_lay_out(const struct problem *p, int output, struct winograd_plan *plan)
+void winograd_lay_out(const struct problem *p, int tile, struct winograd_plan *plan)
 {
     int64_t tiles[2];
-    int alpha = output == 4 ? 6 : 4;
 
-    plan->places = alpha * alpha;
-    count_tiles(p, output, tiles);
+    plan->places = (tile + 2) * (tile + 2);
+    count_tiles(p, tile, tiles);
     if (p->direction == DIRECTION_W) {
         tensor_planes(p, TENSOR_Y, tiles, &plan->a);
         tensor_planes(p, TENSOR_X, tiles, &plan->b);

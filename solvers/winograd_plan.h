@@ -27,8 +27,8 @@ struct winograd_plan {
     int64_t part; /* terms of each */
 };
 
-/* Sets all but splits and part, for tiles of output by output positions (W: of a filter). */
-void winograd_lay_out(const struct problem *p, int output, struct winograd_plan *plan);
+/* Sets all but splits and part, for tiles of so many by so many positions, 2 or 4, of y (B: of x). */
+void winograd_lay_out(const struct problem *p, int tile, struct winograd_plan *plan);
 int64_t winograd_patches(const struct winograd_planes *planes);
 
 /* Whether four neighbours of each operand lie at a multiple of four and are there together, as

@@ -2,23 +2,26 @@
  * Winograd's minimal filtering in one dimension, with the interpolation points
  * 0, 1, -1, infinity (4 values) and 0, 1, -1, 2, -2, infinity (6 values): m
  * outputs of a filter of r taps take m + r - 1 products. After Lavin and Gray,
- * "Fast Algorithms for Convolutional Neural Networks" (2016); F(3,2) by the same
- * construction. Each function takes one line of a patch to the transformed line
- * or back; a patch is transformed along columns and then along rows.
+ * "Fast Algorithms for Convolutional Neural Networks" (2016); F(3,2) and F(3,4) by
+ * the same construction. Each function takes one line of a patch to the transformed
+ * line or back; a patch is transformed along columns and then along rows.
  *
- * TRANSFORM chooses: X4 and X6 take inputs, W4 and W6 a filter of three taps, W2
- * one of two, Y2, Y4 (of 4 and 6 values) and Y3 (of 4) give the outputs back.
+ * TRANSFORM chooses: X4 and X6 take inputs, W3_4 and W3_6 a filter of three taps to 4
+ * and 6 values, W2_4 and W4_6 one of two and of four; Y2_4, Y3_4, Y3_6 and Y4_6 give
+ * 2 to 4 outputs back from so many values.
  */
 #include "dialect.h"
 
-#define TRANSFORM_X4 1
-#define TRANSFORM_X6 2
-#define TRANSFORM_W2 3
-#define TRANSFORM_W4 4
-#define TRANSFORM_W6 5
-#define TRANSFORM_Y2 6
-#define TRANSFORM_Y3 7
-#define TRANSFORM_Y4 8
+#define TRANSFORM_X4   1
+#define TRANSFORM_X6   2
+#define TRANSFORM_W2_4 3
+#define TRANSFORM_W3_4 4
+#define TRANSFORM_W3_6 5
+#define TRANSFORM_W4_6 6
+#define TRANSFORM_Y2_4 7
+#define TRANSFORM_Y3_4 8
+#define TRANSFORM_Y3_6 9
+#define TRANSFORM_Y4_6 10
 
 #define TAKE(name)    (DIALECT_JOIN(TRANSFORM_, TRANSFORM) == TRANSFORM_##name)
 /* value * factor + sum */
@@ -47,7 +50,7 @@ DEVICE void transform_line(const vec *d, vec *t)
     t[4] = ADD(even_2, -2.0f, odd_2);
     t[5] = ADD(ADD(d[5], -5.0f, d[3]), 4.0f, d[1]);
 }
-#elif TAKE(W2)
+#elif TAKE(W2_4)
 enum { FROM = 2, TO = 4 };
 DEVICE void transform_line(const vec *g, vec *t)
 {
@@ -56,7 +59,7 @@ DEVICE void transform_line(const vec *g, vec *t)
     t[2] = SCALE(0.5f, ADD(g[0], -1.0f, g[1]));
     t[3] = g[1];
 }
-#elif TAKE(W4)
+#elif TAKE(W3_4)
 enum { FROM = 3, TO = 4 };
 DEVICE void transform_line(const vec *g, vec *t)
 {
@@ -66,7 +69,7 @@ DEVICE void transform_line(const vec *g, vec *t)
     t[2] = SCALE(0.5f, ADD(ends, -1.0f, g[1]));
     t[3] = g[2];
 }
-#elif TAKE(W6)
+#elif TAKE(W3_6)
 enum { FROM = 3, TO = 6 };
 DEVICE void transform_line(const vec *g, vec *t)
 {
@@ -78,14 +81,27 @@ DEVICE void transform_line(const vec *g, vec *t)
     t[4] = SCALE(1.0f / 24, ADD(ends_2, -2.0f, g[1]));
     t[5] = g[2];
 }
-#elif TAKE(Y2)
+#elif TAKE(W4_6)
+enum { FROM = 4, TO = 6 };
+DEVICE void transform_line(const vec *g, vec *t)
+{
+    vec even = ADD(g[0], 1.0f, g[2]), odd = ADD(g[1], 1.0f, g[3]);
+    vec even_2 = ADD(g[0], 4.0f, g[2]), odd_2 = ADD(g[1], 4.0f, g[3]);
+    t[0] = SCALE(0.25f, g[0]);
+    t[1] = SCALE(-1.0f / 6, ADD(even, 1.0f, odd));
+    t[2] = SCALE(-1.0f / 6, ADD(even, -1.0f, odd));
+    t[3] = SCALE(1.0f / 24, ADD(even_2, 2.0f, odd_2));
+    t[4] = SCALE(1.0f / 24, ADD(even_2, -2.0f, odd_2));
+    t[5] = g[3];
+}
+#elif TAKE(Y2_4)
 enum { FROM = 4, TO = 2 };
 DEVICE void transform_line(const vec *m, vec *t)
 {
     t[0] = ADD(ADD(m[0], 1.0f, m[1]), 1.0f, m[2]);
     t[1] = ADD(ADD(m[1], -1.0f, m[2]), -1.0f, m[3]);
 }
-#elif TAKE(Y3)
+#elif TAKE(Y3_4)
 enum { FROM = 4, TO = 3 };
 DEVICE void transform_line(const vec *m, vec *t)
 {
@@ -94,7 +110,16 @@ DEVICE void transform_line(const vec *m, vec *t)
     t[1] = ADD(m[1], -1.0f, m[2]);
     t[2] = ADD(sum, -1.0f, m[3]);
 }
-#elif TAKE(Y4)
+#elif TAKE(Y3_6)
+enum { FROM = 6, TO = 3 };
+DEVICE void transform_line(const vec *m, vec *t)
+{
+    vec sum = ADD(m[1], 1.0f, m[2]), sum_2 = ADD(m[3], 1.0f, m[4]);
+    t[0] = ADD(ADD(m[0], 1.0f, sum), 1.0f, sum_2);
+    t[1] = ADD(ADD(m[1], -1.0f, m[2]), 2.0f, ADD(m[3], -1.0f, m[4]));
+    t[2] = ADD(ADD(m[5], 1.0f, sum), 4.0f, sum_2);
+}
+#elif TAKE(Y4_6)
 enum { FROM = 6, TO = 4 };
 DEVICE void transform_line(const vec *m, vec *t)
 {

@@ -7,7 +7,7 @@
 #include "tests/support/conv_trial.h"
 #include "tests/support/temp_folder.h"
 
-#define OUTPUT (TILE_SPLITS + 1)
+#define TILE (TILE_SPLITS + 1)
 
 static struct solution_runner *runner;
 static struct context context;
@@ -29,12 +29,12 @@ static void set_problem(struct problem *p, enum direction direction, int64_t cha
 static const struct form {
     const char *name;
     enum direction direction;
-    int output;
+    int tile;
     double limit; /* what is stated; the solver's header and the worker's tolerance allow 128 */
 } forms[] = {
     {"f_2_3_forward", DIRECTION_F, 2, 32},  {"f_2_3_backward", DIRECTION_B, 2, 32},
     {"f_4_3_forward", DIRECTION_F, 4, 128}, {"f_4_3_backward", DIRECTION_B, 4, 128},
-    {"f_3_2_weights", DIRECTION_W, 3, 32},
+    {"f_3_2_weights", DIRECTION_W, 2, 32},  {"f_3_4_weights", DIRECTION_W, 4, 128},
 };
 
 /* Short sums and long ones: errors that grow with the length would show. */
@@ -53,7 +53,7 @@ static void errors_stay_below_the_stated_limit(gconstpointer data)
         set_problem(&p, form->direction, channels[i], 17);
         conv_trial_init(&trial, &p, TRIAL_PACKED, random);
         solver->default_config(&p, &context, &config);
-        config.values[OUTPUT] = form->output;
+        config.values[TILE] = form->tile;
         g_assert_true(conv_trial_check(&trial, runner, solver, &context, &config));
         error = conv_trial_largest_error(&trial);
         g_test_message("%s, %d channels: off by %.1f u of at most %.0f", form->name,
@@ -85,7 +85,7 @@ static void tiles_that_hang_over_are_right(gconstpointer data)
         g_assert_true(problem_validate(&p, NULL));
         conv_trial_init(&trial, &p, TRIAL_PADDED, random);
         solver->default_config(&p, &context, &config);
-        config.values[OUTPUT] = form->output;
+        config.values[TILE] = form->tile;
         g_assert_true(conv_trial_check(&trial, runner, solver, &context, &config));
         conv_trial_clear(&trial);
     }
@@ -122,10 +122,10 @@ static void a_solution_does_fewer_operations_than_its_problem(void)
         struct problem p;
         set_problem(&p, DIRECTION_F, 64, 64);
         solver->default_config(&p, asked, &config);
-        config.values[OUTPUT] = 4;
+        config.values[TILE] = 4;
         g_assert_true(solver_solve(solver, &p, asked, &config, &solution, NULL));
         g_assert_cmpfloat(solution.flops, ==, 2 * problem_macs(&p) / 4);
-        config.values[OUTPUT] = 3;
+        config.values[TILE] = 3;
         g_assert_false(solver_config_valid(solver, &p, asked, &config, NULL));
     }
 }

@@ -86,14 +86,18 @@ static void limits_choose_the_parts_that_may_be_tuned(void)
 static void winograd_takes_the_tiles_that_fit(void)
 {
     const struct solver *solver = solver_find("ConvWinograd");
-    struct context limited = context;
+    struct context plain, limited;
     struct perf_config config;
+    struct target cpu;
     struct problem p;
     uint64_t all;
 
+    g_assert_true(target_parse("cpu-skylake-avx512_2", &cpu, NULL));
+    context_init(&plain, &cpu);
+    limited = plain;
     parse("64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F", DIRECTION_F, &p);
-    all = solver_workspace_bytes(solver, &p, &context);
-    solver->default_config(&p, &context, &config);
+    all = solver_workspace_bytes(solver, &p, &plain);
+    solver->default_config(&p, &plain, &config);
     g_assert_cmpint(config.values[TILE_SPLITS + 1], ==, 2);
     limited.workspace_limit = all - 1;
     g_assert_true(solver_applicable(solver, &p, &limited, NULL));
