@@ -17,8 +17,8 @@ static const char *const native_target_ids[] = {"gfx1100_48"};
 /* One problem to ask about, and what serving it shows. */
 struct probe {
     enum solver_feature feature;
-    int filter; /* index in claim_filters */
-    bool depthwise;
+    int filter;              /* index in claim_filters */
+    bool depthwise, grouped; /* whatever the feature */
     struct problem problem;
 };
 
@@ -47,7 +47,7 @@ static int64_t group_count(const struct probe *probe)
 {
     if (probe->feature == FEATURE_DEPTHWISE || probe->depthwise)
         return CHANNELS;
-    return probe->feature == FEATURE_GROUPS ? GROUPS : 1;
+    return probe->feature == FEATURE_GROUPS || probe->grouped ? GROUPS : 1;
 }
 
 /* The tensor that differs is the one that is written, so that no solver need convert on reading. */
@@ -161,6 +161,14 @@ static void note_served(const struct solver *solver, const struct probe *probe,
 
 /* ---- asking ---- */
 
+static bool is_served(const struct solver *solver, struct probe *probe,
+                      const struct context *context, const struct problem *base)
+{
+    return make_problem(probe, base->direction, base->layout[TENSOR_X], base->type[TENSOR_X]) &&
+           solver_applicable(solver, &probe->problem, context, NULL);
+}
+
+/* Who serves few channels a group may serve with groups what it does not serve without. */
 static void ask_shapes(const struct solver *solver, const struct context *context,
                        const struct problem *base, struct solver_claims *claims)
 {
@@ -172,9 +180,12 @@ static void ask_shapes(const struct solver *solver, const struct context *contex
                                probe.feature == FEATURE_DEPTHWISE;
         if (probe.depthwise && groups_are_said)
             continue;
-        if (make_problem(&probe, base->direction, base->layout[TENSOR_X], base->type[TENSOR_X]) &&
-            solver_applicable(solver, &probe.problem, context, NULL))
-            note_served(solver, &probe, context, claims);
+        if (!is_served(solver, &probe, context, base)) {
+            probe.grouped = !groups_are_said;
+            if (!probe.grouped || !is_served(solver, &probe, context, base))
+                continue;
+        }
+        note_served(solver, &probe, context, claims);
     }
 }
 

@@ -125,8 +125,8 @@ static void groups_cell(GString *text, const struct solver *solver,
     else if (depthwise && !one && !several)
         g_string_append(text, "depthwise only");
     else
-        g_string_append_printf(text, "%s%s%s", one ? "one" : "", several ? " several" : "",
-                               depthwise ? " depthwise" : "");
+        g_string_append_printf(text, "%s%s%s%s", one ? "one" : "", one && several ? " " : "",
+                               several ? "several" : "", depthwise ? " depthwise" : "");
 }
 
 static void features_cell(GString *text, const struct solver *solver,

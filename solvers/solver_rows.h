@@ -23,6 +23,7 @@ extern const struct solver solver_conv_direct_tiled;
 extern const struct solver solver_conv_fft;
 extern const struct solver solver_conv_gemm_1x1;
 extern const struct solver solver_conv_im2col_gemm;
+extern const struct solver solver_conv_grouped;
 extern const struct solver solver_conv_implicit_gemm;
 extern const struct solver solver_conv_implicit_gemm_partial;
 extern const struct solver solver_conv_implicit_gemm_static;

@@ -32,6 +32,7 @@ const struct solver *const solver_table[] = {
     &solver_conv_wgmma_1x1,
     &solver_conv_tma,
     &solver_conv_depthwise_nhwc,
+    &solver_conv_grouped,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */
