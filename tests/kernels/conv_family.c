@@ -183,13 +183,15 @@ static void check_draw(const struct claim *claim, struct conv_trial *trial, int 
 
 /* Compiling is what takes time, so the problems share what there is to try: a kernel that serves all
  * of them is compiled once a config, others once a problem. FP32 has more: what an untuned GPU runs,
- * and a second draw. */
+ * a second draw, and the first default compiled as a worker compiles it. */
 static void check_problem(const struct claim *claim, struct conv_trial *trial, int i)
 {
     int place = i % PROBLEMS, which = drawn_context(claim, i);
 
+    solution_runner_hurry(runner, i > 0 || !is_plain_fp32(&claim->cell));
     if (place != 1 || solver->dynamic)
         check_default(trial, claim->home);
+    solution_runner_hurry(runner, true);
     if (i >= PROBLEMS && !test_is_long())
         return;
     if (place == 1)

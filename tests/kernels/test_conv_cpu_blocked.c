@@ -185,6 +185,7 @@ int main(int argc, char **argv)
         g_print("1..0 # SKIP no PoCL on this machine\n");
         return 0;
     }
+    solution_runner_hurry(runner, true);
     context_init(&context, solution_runner_target(runner));
     g_test_add_func("/conv_cpu_blocked/rows_narrower_than_a_tile_are_right",
                     rows_narrower_than_a_tile_are_right);

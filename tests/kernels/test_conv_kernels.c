@@ -319,6 +319,7 @@ int main(int argc, char **argv)
         g_print("1..0 # SKIP no such OpenCL device on this machine\n");
         return 0;
     }
+    solution_runner_hurry(runner, true);
     context_init(&context, solution_runner_target(runner));
     g_test_add_func("/conv_kernels/naive/serves_every_direction", naive_serves_every_direction);
     g_test_add_func("/conv_kernels/naive/serves_tensors_that_are_not_packed",

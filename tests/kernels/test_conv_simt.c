@@ -64,6 +64,7 @@ int main(int argc, char **argv)
         g_print("1..0 # SKIP no such OpenCL device on this machine\n");
         return 0;
     }
+    solution_runner_hurry(runner, true);
     g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
     context_init(&context, &target);
     for (gsize i = 0; i < G_N_ELEMENTS(ways); i++) {

@@ -30,6 +30,7 @@ struct solution_runner *conv_contexts_init(TempFolder *folder, struct target tar
 
     if (!runner)
         return NULL;
+    solution_runner_hurry(runner, true);
     targets[CONTEXT_HOST] = *solution_runner_target(runner);
     g_assert_true(target_parse("gfx90a68", &targets[CONTEXT_AMD], NULL));
     g_assert_true(target_parse("sm_90_132_80g", &targets[CONTEXT_NVIDIA], NULL));

@@ -20,8 +20,8 @@ void conv_shape_problem(const struct conv_shape *shape, enum direction direction
 /* This machine's device, and GPUs whose kernels it runs as well. */
 enum { CONTEXT_HOST, CONTEXT_AMD, CONTEXT_NVIDIA, CONTEXT_COUNT };
 
-/* The runner for the device under test; NULL where there is none. A context refers to its target.
- */
+/* The runner for the device under test, in a hurry (solution_run.h); NULL where there is none. A context
+ * refers to its target. */
 struct solution_runner *conv_contexts_init(TempFolder *folder, struct target targets[CONTEXT_COUNT],
                                            struct context contexts[CONTEXT_COUNT]);
 

@@ -4,6 +4,7 @@
 
 #include "kernels/opencl.h"
 #include "kernels/program.h"
+#include "tests/support/test_effort.h"
 #include "worker/device/device.h"
 
 /* Bytes before and behind the workspace that no launch may touch. */
@@ -15,6 +16,7 @@ struct solution_runner {
     const struct device_row *row;
     struct target target;
     const struct toolchain *toolchain;
+    bool hurries;
     GHashTable *kernels; /* "file entry options" to struct loaded */
     double compile_seconds;
 };
@@ -83,6 +85,11 @@ void solution_runner_free(struct solution_runner *runner)
     g_free(runner);
 }
 
+void solution_runner_hurry(struct solution_runner *runner, bool hurry)
+{
+    runner->hurries = hurry && !test_is_long();
+}
+
 const struct target *solution_runner_target(const struct solution_runner *runner)
 {
     return &runner->target;
@@ -94,6 +101,15 @@ double solution_runner_compile_seconds(const struct solution_runner *runner, int
     return runner->compile_seconds;
 }
 
+/* PoCL adds these to a program's own options. */
+static void set_extra_options(const struct solution_runner *runner)
+{
+    if (runner->hurries)
+        g_setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", TRUE);
+    else
+        g_unsetenv("POCL_EXTRA_BUILD_FLAGS");
+}
+
 /* Through the toolchain, and loaded from its code object as a worker loads it. */
 static struct loaded *compile(struct solution_runner *runner, const struct launch *launch)
 {
@@ -103,6 +119,7 @@ static struct loaded *compile(struct solution_runner *runner, const struct launc
     struct loaded *loaded = g_new0(struct loaded, 1);
     struct code_object object;
 
+    set_extra_options(runner);
     if (!program_build(runner->toolchain, &launched, &runner->target, &object, &error))
         g_error("%s %s: %s\n%s", launch->file, launch->options, error->message, object.log);
     loaded->row = runner->row;

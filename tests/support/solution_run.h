@@ -17,6 +17,11 @@ struct solution_runner;
 struct solution_runner *solution_runner_new(const char *cache_dir);
 void solution_runner_free(struct solution_runner *runner);
 
+/* From here on the source is not optimized before PoCL makes a workgroup of it and optimizes that: half
+ * the time a kernel, for results that do not depend on it. The long suite goes on compiling as a worker
+ * does. No times are to be taken of such kernels. */
+void solution_runner_hurry(struct solution_runner *runner, bool hurry);
+
 /* This machine's target. */
 const struct target *solution_runner_target(const struct solution_runner *runner);
 
