@@ -37,8 +37,9 @@
 #define WORKGROUPS_A_UNIT 8
 #define TERMS_MOST        32768
 
-static const char *const sources[] = {"conv_grouped.cl", "conv_grouped_w.cl", "conv_matrix_sum.cl",
-                                      "conv_transpose.cl", NULL};
+static const char *const sources[] = {"conv_grouped.cl",          "conv_grouped_w.cl",
+                                      "conv_matrix_sum.cl",       "conv_transpose.cl",
+                                      "conv_transpose_blocks.cl", NULL};
 
 static const struct space_param params[GROUPED_PARAM_COUNT] = {
     {"TILE_H", 8, (const int32_t[]){1, 2, 4, 7, 8, 14, 16, 28}},
