@@ -1,0 +1,18 @@
+/*
+ * The embedded PostgreSQL of the test's SKIPJACK_HOME, which it starts and stops itself. What returns nothing asserts
+ * that it succeeds.
+ */
+#ifndef TESTS_SUPPORT_OWN_CLUSTER_H
+#define TESTS_SUPPORT_OWN_CLUSTER_H
+
+#include "schema/database.h"
+
+void own_cluster_start(void);
+void own_cluster_stop(void);
+/* Clear with database_status_clear(). */
+struct database_status own_cluster_status(void);
+/* Runs one statement on the database in use; its first value. Free with g_free(). */
+char *own_cluster_ask(const char *sql);
+void own_cluster_expect(const char *sql, const char *expected);
+
+#endif
