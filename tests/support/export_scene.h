@@ -1,0 +1,42 @@
+/*
+ * The results of a made-up campaign, and what an export plans of them: solvers that a test puts in place of the program's
+ * (ConvTuned, whose config is one number, and ConvA to ConvD without any), nothing stored. A config of 16 needs
+ * EXPORT_SCENE_WORKSPACE.
+ */
+#ifndef TESTS_SUPPORT_EXPORT_SCENE_H
+#define TESTS_SUPPORT_EXPORT_SCENE_H
+
+#include "export/release/export_plan.h"
+#include "tests/support/temp_folder.h"
+
+#define EXPORT_SCENE_WORKSPACE 4096
+#define EXPORT_SCENE_FORWARD   "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
+
+/* What solver_table of the test has to hold: that is not here, where all other tests would find it. */
+#define EXPORT_SCENE_SOLVERS 5
+extern const struct solver export_scene_solvers[EXPORT_SCENE_SOLVERS];
+
+struct export_scene {
+    struct export_source source;
+    struct export_wish wish;
+    struct gate gate;
+    struct export_spool spool;
+    struct export_summary summary;
+    TempFolder *folder;
+    GPtrArray *results; /* struct result * */
+    /* what was planned, as texts */
+    GPtrArray *lines, *own_lines, *records, *kernels;
+};
+void export_scene_init(struct export_scene *scene);
+void export_scene_clear(struct export_scene *scene);
+struct kernel_row *export_scene_add_kernel(struct export_scene *scene, const char *key,
+                                           const char *options, const char *code);
+/* A job's result of this rank, with a kernel of its own. config: of ConvTuned alone. */
+struct result *export_scene_add(struct export_scene *scene, int64_t job, const char *key,
+                                const char *solver, const char *config, double time_ms);
+/* Plans the export, and keeps as texts what was planned. */
+void export_scene_choose(struct export_scene *scene);
+/* Of a refusal, "" where there are fewer. */
+const char *export_scene_reason(const struct export_scene *scene, guint index);
+
+#endif
