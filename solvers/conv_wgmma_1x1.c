@@ -1,7 +1,7 @@
 /*
  * 1x1 convolutions on Hopper's matrix units, which take operands with either axis innermost: tensors of NCHW stay
- * as they are. F, B and W of 2D, all tensors packed, NCHW and of FP16 or BF16; groups; no stride, no padding.
- * Static: a kernel's loads are pointers and constants. NVIDIA's sm_90 alone.
+ * as they are. F, B and W of 2D, all tensors packed, NCHW and of FP16 or BF16; groups; stride (in B 2, and an even
+ * image); no padding. Static: a kernel's loads are pointers and constants. NVIDIA's sm_90 alone.
  *
  * In F and B a workgroup computes CHAIN blocks of positions one after the other, while RESIDENT rows of the filter
  * stay in local memory. In W terms may be split (SPLITS) into parts, whose sums then lie in the workspace.
@@ -49,9 +49,10 @@ static const struct space_param params[PARAM_COUNT] = {
 
 /* ---- the product ---- */
 
+/* Positions of y. */
 static int64_t plane_of(const struct problem *p)
 {
-    return p->in[AXIS_H] * p->in[AXIS_W];
+    return p->out[AXIS_H] * p->out[AXIS_W];
 }
 
 /* Rows, columns and terms as kernels/device/matrix_planes.h has them. */
@@ -249,9 +250,15 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
 
 static bool filter_is_served(const struct problem *p, const char **reason)
 {
-    *reason = "needs a 1x1 filter, no stride and no padding";
+    const int64_t stride = p->stride[AXIS_H];
+
+    *reason =
+        "needs a 1x1 filter, one stride for both axes, and no padding; backward by the data a stride of 1, or "
+        "of 2 with images of even sides";
     for (int a = AXIS_H; a <= AXIS_W; a++) {
-        if (p->fil[a] != 1 || p->stride[a] != 1 || p->pad[a] != 0 || p->in[a] != p->out[a])
+        if (p->fil[a] != 1 || p->stride[a] != stride || p->pad[a] != 0)
+            return false;
+        if (p->direction == DIRECTION_B && (stride > 2 || p->in[a] != stride * p->out[a]))
             return false;
     }
     *reason = "needs groups of eight channels and more";
@@ -367,12 +374,16 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_option_int(launch, directions[p->direction], 1);
     launch_option_int(launch, "FILTER_VECTOR", vector_of(p->c / p->groups));
     launch_option_int(launch, "GROUPS", p->groups);
+    launch_option_int(launch, "IN_H", p->in[AXIS_H]);
+    launch_option_int(launch, "IN_W", p->in[AXIS_W]);
     launch_option_text(launch, "LANE", "float");
-    launch_option_int(launch, "PLANE", plane_of(p));
+    launch_option_int(launch, "OUT_H", p->out[AXIS_H]);
+    launch_option_int(launch, "OUT_W", p->out[AXIS_W]);
     launch_option_int(launch, "PLANE_VECTOR", vector_of(plane_of(p)));
     launch_option_int(launch, "SIZE_C", p->c / p->groups);
     launch_option_int(launch, "SIZE_K", p->k / p->groups);
     launch_option_int(launch, "SPLIT", values[SPLITS] > 1);
+    launch_option_int(launch, "STRIDE", p->stride[AXIS_H]);
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
     launch_sort_options(launch);
 }
@@ -423,7 +434,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma_1x1 = {
     .provider = "skipjack",
     .name = "ConvWgmma1x1",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "GEMM",
     .native = true,
     .sources = sources,

@@ -19,7 +19,7 @@
 #else
 #define FILTER_BYTES 0
 #endif
-#define STAGE_BYTES   ((RESIDENT ? 0 : A_BYTES) + B_BYTES)
+#define STAGE_BYTES ((RESIDENT ? 0 : A_BYTES) + B_BYTES)
 
 /* Of `image_count` images. W: `part_steps` steps a part, whose sums are `part_elements` apart. */
 KERNEL(ITEMS, 1, 1)
@@ -113,8 +113,8 @@ conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTR
         store_block(result + (i64)group * SIZE_K * SIZE_C, local_memory, sums, row, column, columns,
                     warp, lane);
 #else
-        store_block(result + (i64)group * ROWS * PLANE, local_memory, sums, row, column, columns,
-                    warp, lane);
+        store_block(result + (i64)group * ROWS * RESULT_PITCH, local_memory, sums, row, column,
+                    columns, warp, lane);
 #endif
     }
     (void)part_elements;

@@ -8,12 +8,23 @@
  *
  * Before it is included: BLOCK_M and BLOCK_N (the block of sums, 64 terms a step), one of DIRECTION_F,
  * DIRECTION_B and DIRECTION_W; TYPE (FP16 or BF16); SPLIT: the terms are split into parts, whose sums stay as they
- * are for conv_matrix_sum.cl; and the shape: SIZE_C and SIZE_K (of a group), GROUPS, PLANE (positions of an image).
- * It is compiled in, so that what an item loads is a few pointers and constants.
+ * are for conv_matrix_sum.cl; and the shape: SIZE_C and SIZE_K (of a group), GROUPS, STRIDE (in B 1 or 2), IN_H, IN_W,
+ * OUT_H and OUT_W (in B IN is STRIDE times OUT). It is compiled in, so that what an item loads is a few pointers and
+ * constants. Positions are those of y, each of which meets one of x.
  *
  * PLANE_VECTOR and FILTER_VECTOR (8, 4, 2 or 1) are how many neighbours are loaded, and stored, at once: such as
- * begin within an image, or a line of the filter, also end there, on a boundary of their size.
+ * begin within an image, or a line of the filter, also end there, on a boundary of their size. Of x with a stride
+ * single elements are loaded; in B it is stored by squares of STRIDE positions, CELL_VECTOR side by side.
  */
+#define PLANE   (OUT_H * OUT_W)
+#define X_PLANE (IN_H * IN_W)
+#if STRIDE == 1
+#define X_VECTOR PLANE_VECTOR
+#else
+#define X_VECTOR 1
+#endif
+#define CELL_VECTOR (OUT_W % 4 == 0 ? 4 : OUT_W % 2 == 0 ? 2 : 1)
+
 #define BLOCK_K 64
 #define ITEMS   (BLOCK_M * 2)
 #define WARPS   (BLOCK_M / 16)
@@ -129,11 +140,23 @@ DEVICE void load_lines(LOCAL_POINTER unsigned char *memory, unsigned to,
     }
 }
 
-/* Elements from a tensor's first one, in a plane, to that position of all images, which have so many planes. */
-DEVICE i64 position_at(int position, i64 planes)
+/* Elements from a plane's first one, of the first image, to that position of y in all images, which have so many
+ * planes; and to the position of x that it meets. */
+DEVICE i64 y_at(int position, i64 planes)
 {
     int image = (int)((unsigned)position / PLANE);
     return image * ((planes - 1) * PLANE) + position;
+}
+
+DEVICE i64 x_at(int position, i64 planes)
+{
+#if STRIDE == 1
+    return y_at(position, planes);
+#else
+    int image = (int)((unsigned)position / PLANE), in_plane = position - image * PLANE;
+    int h = in_plane / OUT_W, w = in_plane - h * OUT_W;
+    return image * (planes * X_PLANE) + (h * STRIDE * IN_W + w * STRIDE);
+#endif
 }
 
 /* ---- the operands ---- */
@@ -144,7 +167,7 @@ struct feed {
     int row, step;
 #if defined(DIRECTION_W)
     GLOBAL const half_bits *b;
-    int column, position, end;
+    int column, step_first, end;
 #else
     GLOBAL const half_bits *b[PANELS_N];
     int there[PANELS_N];
@@ -160,30 +183,39 @@ struct feed {
 DEVICE void open_feed(struct feed *feed, GLOBAL const half_bits *y, GLOBAL const half_bits *x,
                       int group, int row, int column, int first_step, int end, int item)
 {
-    const int line = line_of(item, PLANE_VECTOR);
     feed->row = row;
     feed->column = column;
     feed->step = 0;
-    feed->position = first_step * BLOCK_K + element_of(item, PLANE_VECTOR);
+    feed->step_first = first_step * BLOCK_K;
     feed->end = end;
-    feed->a = y + ((i64)group * SIZE_K + row + line) * PLANE;
-    feed->b = x + ((i64)group * SIZE_C + column + line) * PLANE;
+    feed->a = y + ((i64)group * SIZE_K + row + line_of(item, PLANE_VECTOR)) * PLANE;
+    feed->b = x + ((i64)group * SIZE_C + column + line_of(item, X_VECTOR)) * X_PLANE;
 }
 
 DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, struct feed *feed, int item)
 {
-    const int there = feed->position < feed->end;
-    load_lines(memory, to, feed->a + position_at(feed->position, SIZE_K * GROUPS), PLANE_VECTOR,
-               BLOCK_M, PLANE, there, LINES_LEFT(SIZE_K, feed->row, BLOCK_M), item);
-    load_lines(memory, to + A_BYTES, feed->b + position_at(feed->position, SIZE_C * GROUPS),
-               PLANE_VECTOR, BLOCK_N, PLANE, there, LINES_LEFT(SIZE_C, feed->column, BLOCK_N),
-               item);
-    feed->position += BLOCK_K;
+    const int of_y = feed->step_first + element_of(item, PLANE_VECTOR);
+    const int of_x = feed->step_first + element_of(item, X_VECTOR);
+    load_lines(memory, to, feed->a + y_at(of_y, SIZE_K * GROUPS), PLANE_VECTOR, BLOCK_M, PLANE,
+               of_y < feed->end, LINES_LEFT(SIZE_K, feed->row, BLOCK_M), item);
+    load_lines(memory, to + A_BYTES, feed->b + x_at(of_x, SIZE_C * GROUPS), X_VECTOR, BLOCK_N,
+               X_PLANE, of_x < feed->end, LINES_LEFT(SIZE_C, feed->column, BLOCK_N), item);
+    feed->step_first += BLOCK_K;
 }
 
 #else
 
 #define STEPS ((TERMS + BLOCK_K - 1) / BLOCK_K)
+
+#if defined(DIRECTION_F)
+#define COLUMN_VECTOR X_VECTOR
+#define COLUMN_PLANE  X_PLANE
+#define column_at     x_at
+#else
+#define COLUMN_VECTOR PLANE_VECTOR
+#define COLUMN_PLANE  PLANE
+#define column_at     y_at
+#endif
 
 /* The filter's rows, or in B its columns, of the block. */
 DEVICE void open_rows(struct feed *feed, GLOBAL const half_bits *w, int group, int row, int item)
@@ -203,11 +235,11 @@ DEVICE void open_rows(struct feed *feed, GLOBAL const half_bits *w, int group, i
 DEVICE void open_columns(struct feed *feed, GLOBAL const half_bits *images, int group, int column,
                          int end, int item)
 {
-    images += ((i64)group * TERMS + line_of(item, PLANE_VECTOR)) * PLANE;
+    images += ((i64)group * TERMS + line_of(item, COLUMN_VECTOR)) * COLUMN_PLANE;
     UNROLL for (int j = 0; j < PANELS_N; j++)
     {
-        int position = column + j * PANEL + element_of(item, PLANE_VECTOR);
-        feed->b[j] = images + position_at(position, TERMS * GROUPS);
+        int position = column + j * PANEL + element_of(item, COLUMN_VECTOR);
+        feed->b[j] = images + column_at(position, TERMS * GROUPS);
         feed->there[j] = position < end;
     }
 }
@@ -233,9 +265,9 @@ DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned to, struct feed
 {
     UNROLL for (int j = 0; j < PANELS_N; j++)
     {
-        load_lines(memory, to + j * PANEL_BYTES, feed->b[j], PLANE_VECTOR, BLOCK_K, PLANE,
+        load_lines(memory, to + j * PANEL_BYTES, feed->b[j], COLUMN_VECTOR, BLOCK_K, COLUMN_PLANE,
                    feed->there[j], LINES_LEFT(TERMS, step * BLOCK_K, BLOCK_K), item);
-        feed->b[j] += (i64)BLOCK_K * PLANE;
+        feed->b[j] += (i64)BLOCK_K * COLUMN_PLANE;
     }
 }
 
@@ -267,9 +299,14 @@ DEVICE void store_part(GLOBAL float *to, LANE sums[TILES_N][4], int first_row, i
 #if defined(DIRECTION_W)
 #define RESULT_VECTOR FILTER_VECTOR
 #define RESULT_PITCH  SIZE_C
+#elif defined(DIRECTION_B) && STRIDE > 1
+#define RESULT_VECTOR CELL_VECTOR
+#define RESULT_PITCH  X_PLANE
+#define result_at     x_at
 #else
 #define RESULT_VECTOR PLANE_VECTOR
 #define RESULT_PITCH  PLANE
+#define result_at     y_at
 #endif
 /* Rows that a warp stores at once. */
 #define RESULT_ROWS  (RESULT_VECTOR > 2 ? 32 / PARTS(RESULT_VECTOR) : 1)
@@ -278,6 +315,34 @@ DEVICE void store_part(GLOBAL float *to, LANE sums[TILES_N][4], int first_row, i
 struct ALIGNED(RESULT_VECTOR * 2) result_part {
     half_bits element[RESULT_VECTOR];
 };
+
+#if defined(DIRECTION_B) && STRIDE > 1
+
+/* Each position with those that no position of y meets. */
+struct ALIGNED(RESULT_VECTOR * 4) cell_part {
+    half_bits element[RESULT_VECTOR * 2];
+};
+
+DEVICE void store_result(GLOBAL half_bits *to, struct result_part part)
+{
+    struct cell_part met, unmet;
+    UNROLL for (int i = 0; i < RESULT_VECTOR * 2; i++)
+    {
+        met.element[i] = i % 2 ? 0 : part.element[i / 2];
+        unmet.element[i] = 0;
+    }
+    *(GLOBAL struct cell_part *)(GLOBAL void *)to = met;
+    *(GLOBAL struct cell_part *)(GLOBAL void *)(to + IN_W) = unmet;
+}
+
+#else
+
+DEVICE void store_result(GLOBAL half_bits *to, struct result_part part)
+{
+    *(GLOBAL struct result_part *)(GLOBAL void *)to = part;
+}
+
+#endif
 
 /* 16 rows of PANEL columns of a warp's sums, to its own lines of local memory. */
 DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int lane)
@@ -301,16 +366,16 @@ DEVICE void store_panel(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char 
 #if defined(DIRECTION_W)
         GLOBAL half_bits *line = to + (column + element);
 #else
-        GLOBAL half_bits *line = to + position_at(column + element, ROWS * GROUPS);
+        GLOBAL half_bits *line = to + result_at(column + element, ROWS * GROUPS);
 #endif
         UNROLL for (int i = 0; i < 16 / RESULT_ROWS; i++)
         {
             int at = first + i * RESULT_ROWS;
+            LOCAL_POINTER const unsigned char *part = lines + element_at(at, element);
             if (column + element < end && (ROWS % BLOCK_M == 0 || row + at < ROWS))
-                *(GLOBAL struct result_part *)(GLOBAL void *)(line +
-                                                              (i64)(row + at) * RESULT_PITCH) =
-                    *(LOCAL_POINTER const struct result_part
-                          *)(LOCAL_POINTER const void *)(lines + element_at(at, element));
+                store_result(
+                    line + (i64)(row + at) * RESULT_PITCH,
+                    *(LOCAL_POINTER const struct result_part *)(LOCAL_POINTER const void *)part);
         }
     }
 }
