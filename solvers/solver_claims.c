@@ -3,10 +3,13 @@
 /* Spaces are counted no further. */
 #define CONFIGS_MAX 100000
 
-#define BATCH    2
-#define SIZE     28
-#define CHANNELS 128
-#define GROUPS   4
+#define BATCH        2
+#define SIZE         28
+#define CHANNELS     128
+#define GROUPS       4
+/* Where the channels above are not served: of an image, whose size then is another. */
+#define FEW_CHANNELS 2
+#define FEW_SIZE     32
 
 const int claim_filters[CLAIM_FILTER_COUNT] = {1, 2, 3, 5, 7, 31};
 
@@ -19,6 +22,7 @@ struct probe {
     enum solver_feature feature;
     int filter;              /* index in claim_filters */
     bool depthwise, grouped; /* whatever the feature */
+    bool few;
     struct problem problem;
 };
 
@@ -35,7 +39,7 @@ static void set_axes(struct problem *p, const struct probe *probe)
     int64_t filter = claim_filters[probe->filter];
 
     for (int a = p->spatial_dim == 3 ? AXIS_D : AXIS_H; a < AXIS_COUNT; a++) {
-        p->in[a] = SIZE;
+        p->in[a] = probe->few ? FEW_SIZE : SIZE;
         p->fil[a] = filter;
         p->pad[a] = filter / 2;
         p->stride[a] = probe->feature == FEATURE_STRIDE ? 2 : 1;
@@ -73,7 +77,8 @@ static bool make_problem(struct probe *probe, enum direction direction, enum lay
     p->direction = direction;
     p->spatial_dim = layout == LAYOUT_NCDHW || layout == LAYOUT_NDHWC ? 3 : 2;
     p->n = BATCH;
-    p->c = p->k = CHANNELS;
+    p->c = probe->few ? FEW_CHANNELS : CHANNELS;
+    p->k = CHANNELS;
     p->groups = group_count(probe);
     for (int t = 0; t < TENSOR_COUNT; t++)
         p->layout[t] = layout;
@@ -150,6 +155,7 @@ static void note_served(const struct solver *solver, const struct probe *probe,
     claims->directions |= direction;
     claims->vendors |= 1u << context->target->vendor;
     claims->features[probe->feature] |= direction;
+    claims->many_channels = claims->many_channels || !probe->few;
     claims->filters |= 1u << probe->filter;
     if (probe->feature < FEATURE_MIXED_LAYOUTS)
         claims->served[p->layout[TENSOR_X]][p->type[TENSOR_X]] |= direction;
@@ -168,7 +174,25 @@ static bool is_served(const struct solver *solver, struct probe *probe,
            solver_applicable(solver, &probe->problem, context, NULL);
 }
 
-/* Who serves few channels a group may serve with groups what it does not serve without. */
+/* Who serves few channels a group may serve with groups, or of images alone, what it does not serve without. */
+static bool is_served_somehow(const struct solver *solver, struct probe *probe,
+                              const struct context *context, const struct problem *base)
+{
+    bool groups_are_said = probe->feature == FEATURE_PLAIN || probe->feature == FEATURE_GROUPS ||
+                           probe->feature == FEATURE_DEPTHWISE;
+
+    if (probe->depthwise && groups_are_said)
+        return false;
+    if (is_served(solver, probe, context, base))
+        return true;
+    probe->grouped = !groups_are_said;
+    if (probe->grouped && is_served(solver, probe, context, base))
+        return true;
+    probe->grouped = false;
+    probe->few = group_count(probe) == 1;
+    return probe->few && is_served(solver, probe, context, base);
+}
+
 static void ask_shapes(const struct solver *solver, const struct context *context,
                        const struct problem *base, struct solver_claims *claims)
 {
@@ -176,16 +200,8 @@ static void ask_shapes(const struct solver *solver, const struct context *contex
         struct probe probe = {.feature = (enum solver_feature)(i / 2 % FEATURE_COUNT),
                               .filter = i / 2 / FEATURE_COUNT,
                               .depthwise = i % 2 == 1};
-        bool groups_are_said = probe.feature == FEATURE_PLAIN || probe.feature == FEATURE_GROUPS ||
-                               probe.feature == FEATURE_DEPTHWISE;
-        if (probe.depthwise && groups_are_said)
-            continue;
-        if (!is_served(solver, &probe, context, base)) {
-            probe.grouped = !groups_are_said;
-            if (!probe.grouped || !is_served(solver, &probe, context, base))
-                continue;
-        }
-        note_served(solver, &probe, context, claims);
+        if (is_served_somehow(solver, &probe, context, base))
+            note_served(solver, &probe, context, claims);
     }
 }
 

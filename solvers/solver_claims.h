@@ -33,6 +33,7 @@ struct solver_claims {
     unsigned features[FEATURE_COUNT];               /* directions in which it serves them */
     unsigned looked_at[LAYOUT_COUNT];               /* directions in which spaces were walked */
     unsigned filters;                               /* bit i: claim_filters[i] */
+    bool many_channels;                             /* not those of an image alone */
     int64_t most_configs;                           /* of a probe; 0: cannot be tuned */
     int least_launches, most_launches;
     bool with_workspace, without_workspace; /* some solution needs one; some needs none */

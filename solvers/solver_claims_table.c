@@ -124,6 +124,8 @@ static void groups_cell(GString *text, const struct solver *solver,
         g_string_append(text, "any");
     else if (depthwise && !one && !several)
         g_string_append(text, "depthwise only");
+    else if (one && !claims->many_channels)
+        g_string_append(text, "one, few channels");
     else
         g_string_append_printf(text, "%s%s%s%s", one ? "one" : "", one && several ? " " : "",
                                several ? "several" : "", depthwise ? " depthwise" : "");

@@ -33,6 +33,9 @@ const struct solver *const solver_table[] = {
     &solver_conv_tma,
     &solver_conv_depthwise_nhwc,
     &solver_conv_grouped,
+    &solver_conv_few_channels_data,
+    &solver_conv_few_channels_weights,
+    &solver_conv_few_channels_matrix,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */

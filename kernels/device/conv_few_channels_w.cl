@@ -1,0 +1,207 @@
+/*
+ * W of 2D convolutions with few input channels: the sum over positions of y times x for each k, channel and
+ * filter position, all tensors packed.
+ *
+ * An item keeps the sums of TILE_K rows of w, ITEMS_K apart, for all channels and columns of one row of the filter.
+ * It goes along a row of y four positions at a time: what it reads of x, a stretch of a row of each channel, meets
+ * all its rows of w, and what it reads of y all of the stretch. A workgroup has a block of k, every row of the
+ * filter and SHARES items for each, which take turns along the row; in the end their sums are added in local memory.
+ * It goes through `part` rows of y and leaves its sums as w lies, FP32, in the workspace: parts to be added up.
+ *
+ * Options: TYPE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W; TILE_K, ITEMS_K, SHARES; STEP_W,
+ * positions of a row that are in local memory at a time, a multiple of 4; CHUNKED, 1 where NHWC's k is whole chunks
+ * of 16 bytes, and the block too.
+ */
+#include "few_channels.h"
+
+#define ITEMS   (ITEMS_K * FIL_H * SHARES)
+#define BLOCK_K (ITEMS_K * TILE_K)
+
+/* Rows end elsewhere in the banks than they begin. */
+#define Y_PITCH (STEP_W + 4)
+#define X_WIDTH ((STEP_W - 1) * STRIDE_W + (FIL_W - 1) * DILATION_W + 1)
+#define X_PITCH (UP_TO_FOURS(X_WIDTH) + 4)
+/* What four positions need of a row of x. */
+#define SPAN    UP_TO_FOURS(3 * STRIDE_W + (FIL_W - 1) * DILATION_W + 1)
+
+#define SUMS        (TILE_K * C * FIL_W)
+#define REGISTERS   (SUMS + SPAN + 4 * TILE_K + 64)
+#define STAGED      (BLOCK_K * Y_PITCH + C * FIL_H * X_PITCH)
+#define SHARED_SUMS (SHARES > 1 ? ITEMS_K * FIL_H * SUMS : 0)
+#define LOCAL_QUADS ((STAGED > SHARED_SUMS ? STAGED : SHARED_SUMS) / 4 + 1)
+
+struct sums {
+    float at[TILE_K][C][FIL_W];
+};
+
+struct image {
+    int k, in_h, in_w, out_h, out_w, pad_h, pad_w;
+};
+
+/* Loads that are under way together. */
+#define BATCH 8
+
+/* STEP_W positions of y's row from column `first` on, for the block of k from channel on. */
+DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const struct image *image,
+                    int oh, int first, int channel, int item)
+{
+#if CHUNKED
+    y += (oh * image->out_w + first) * image->k + channel;
+    UNROLL_STAGES for (int at = item; at < BLOCK_K / CHUNK * STEP_W; at += ITEMS)
+    {
+        int k = at / STEP_W * CHUNK, column = at % STEP_W;
+        struct chunk chunk = load_chunk(y + column * image->k + k,
+                                        first + column < image->out_w && channel + k < image->k);
+        UNROLL for (int i = 0; i < CHUNK; i++) to[(k + i) * Y_PITCH + column] =
+            chunk_value(chunk, i);
+    }
+#else
+    const int k_step = NHWC ? 1 : image->out_h * image->out_w, step = NHWC ? image->k : 1;
+    y += (oh * image->out_w + first) * step + channel * k_step;
+    for (int begin = item; begin < BLOCK_K * STEP_W; begin += BATCH * ITEMS) {
+        float values[BATCH];
+        UNROLL for (int i = 0; i < BATCH; i++)
+        {
+            int at = begin + i * ITEMS;
+            int k = NHWC ? at % BLOCK_K : at / STEP_W, column = NHWC ? at / BLOCK_K : at % STEP_W;
+            values[i] = 0;
+            if (at < BLOCK_K * STEP_W && first + column < image->out_w && channel + k < image->k)
+                values[i] = value_at(y + k * k_step + column * step);
+        }
+        UNROLL for (int i = 0; i < BATCH; i++)
+        {
+            int at = begin + i * ITEMS;
+            int k = NHWC ? at % BLOCK_K : at / STEP_W, column = NHWC ? at / BLOCK_K : at % STEP_W;
+            if (at < BLOCK_K * STEP_W)
+                to[k * Y_PITCH + column] = values[i];
+        }
+    }
+#endif
+}
+
+/* Element `at` of x's rows: channel, row and column, in the order in which they lie in memory. */
+struct place {
+    int c, row, column;
+};
+
+DEVICE struct place place_of(int at)
+{
+    struct place place;
+    int rest = NHWC ? at / C : at % (FIL_H * X_WIDTH);
+    place.c = NHWC ? at % C : at / (FIL_H * X_WIDTH);
+    place.row = rest / X_WIDTH;
+    place.column = rest % X_WIDTH;
+    return place;
+}
+
+/* The rows of x that they meet, from the filter's first column on. */
+DEVICE void stage_x(LOCAL_POINTER float *to, GLOBAL const ELEMENT *x, const struct image *image,
+                    int oh, int first, int item)
+{
+    const int first_h = oh * STRIDE_H - image->pad_h, first_w = first * STRIDE_W - image->pad_w;
+    for (int begin = item; begin < C * FIL_H * X_WIDTH; begin += BATCH * ITEMS) {
+        float values[BATCH];
+        UNROLL for (int i = 0; i < BATCH; i++)
+        {
+            struct place at = place_of(begin + i * ITEMS);
+            int ih = first_h + at.row * DILATION_H, iw = first_w + at.column;
+            values[i] = 0;
+            if (at.c < C && at.row < FIL_H && ih >= 0 && ih < image->in_h && iw >= 0 &&
+                iw < image->in_w)
+                values[i] = value_at(x + (NHWC ? (ih * image->in_w + iw) * C + at.c
+                                               : (at.c * image->in_h + ih) * image->in_w + iw));
+        }
+        UNROLL for (int i = 0; i < BATCH; i++)
+        {
+            struct place at = place_of(begin + i * ITEMS);
+            if (at.c < C && at.row < FIL_H)
+                to[(at.c * FIL_H + at.row) * X_PITCH + at.column] = values[i];
+        }
+    }
+}
+
+/* Four positions: y from the item's first row of w on, x from the filter's row on. */
+DEVICE void add_positions(struct sums *sums, LOCAL_POINTER const float *y,
+                          LOCAL_POINTER const float *x)
+{
+    struct quad rows[TILE_K];
+    UNROLL for (int i = 0; i < TILE_K; i++) rows[i] = QUAD_AT(y + i * (ITEMS_K * Y_PITCH));
+    UNROLL for (int c = 0; c < C; c++)
+    {
+        float line[SPAN];
+        UNROLL for (int i = 0; i < SPAN; i += 4)
+        {
+            struct quad four = QUAD_AT(x + c * (FIL_H * X_PITCH) + i);
+            UNROLL for (int e = 0; e < 4; e++) line[i + e] = four.lane[e];
+        }
+        UNROLL for (int p = 0; p < 4; p++) UNROLL for (int i = 0; i < TILE_K; i++)
+            UNROLL for (int s = 0; s < FIL_W; s++)
+                sums->at[i][c][s] += rows[i].lane[p] * line[p * STRIDE_W + s * DILATION_W];
+    }
+}
+
+/* The shares one after the other add to what local memory holds; the last one has the whole. */
+DEVICE void add_shares(struct sums *sums, LOCAL_POINTER float *memory, int place, int share)
+{
+    for (int turn = 0; turn < SHARES; turn++) {
+        if (turn == share) {
+            UNROLL for (int i = 0; i < SUMS; i++)
+            {
+                LOCAL_POINTER float *at = memory + i * (ITEMS_K * FIL_H) + place;
+                float *own = &sums->at[i / (C * FIL_W)][i / FIL_W % C][i % FIL_W];
+                if (turn > 0)
+                    *own += *at;
+                *at = *own;
+            }
+        }
+        BARRIER();
+    }
+}
+
+FEW_KERNEL
+conv_few_channels_w(GLOBAL const ELEMENT *RESTRICT y, GLOBAL const ELEMENT *RESTRICT x,
+                    GLOBAL float *RESTRICT parts, int k, int in_h, int in_w, int out_h, int out_w,
+                    int pad_h, int pad_w, int rows, int part, int blocks)
+{
+    LOCAL_ARRAY struct quad memory[LOCAL_QUADS];
+    LOCAL_POINTER float *values = (LOCAL_POINTER float *)(LOCAL_POINTER void *)memory;
+    LOCAL_POINTER float *lines = values + BLOCK_K * Y_PITCH;
+    const struct image image = {k, in_h, in_w, out_h, out_w, pad_h, pad_w};
+    const int item = (int)LOCAL_ID(0), group = (int)GROUP_ID(0);
+    const int own_k = item % ITEMS_K, tap = item / ITEMS_K % FIL_H,
+              share = item / (ITEMS_K * FIL_H);
+    const int channel = group % blocks * BLOCK_K;
+    const int begin = group / blocks * part, end = begin + part < rows ? begin + part : rows;
+    struct sums sums;
+
+    UNROLL for (int i = 0; i < TILE_K; i++) UNROLL for (int c = 0; c < C; c++)
+        UNROLL for (int s = 0; s < FIL_W; s++) sums.at[i][c][s] = 0;
+    for (int row = begin; row < end; row++) {
+        const int n = row / out_h, oh = row % out_h;
+        for (int first = 0; first < out_w; first += STEP_W) {
+            stage_y(values, y + (i64)n * k * out_h * out_w, &image, oh, first, channel, item);
+            stage_x(lines, x + (i64)n * C * in_h * in_w, &image, oh, first, item);
+            BARRIER();
+#pragma unroll 1
+            for (int at = share * 4; at < STEP_W; at += SHARES * 4)
+                add_positions(&sums, values + own_k * Y_PITCH + at,
+                              lines + tap * X_PITCH + at * STRIDE_W);
+            BARRIER();
+        }
+    }
+#if SHARES > 1
+    add_shares(&sums, values, item % (ITEMS_K * FIL_H), share);
+#endif
+    if (share != SHARES - 1)
+        return;
+    parts += (i64)(group / blocks) * k * (C * FIL_H * FIL_W);
+    UNROLL for (int i = 0; i < TILE_K; i++)
+    {
+        const int row = channel + own_k + i * ITEMS_K;
+        if (row < k)
+            UNROLL for (int c = 0; c < C; c++) UNROLL for (int s = 0; s < FIL_W; s++)
+                parts[(i64)row * (C * FIL_H * FIL_W) +
+                      (NHWC ? (tap * FIL_W + s) * C + c : (c * FIL_H + tap) * FIL_W + s)] =
+                    sums.at[i][c][s];
+    }
+}

@@ -1,0 +1,31 @@
+/*
+ * What solvers of few input channels share: which problems their kernels (kernels/device/few_channels.h) can
+ * index, how a row is divided evenly, and the options of the shape. 2D, one group, packed tensors of one type and one
+ * layout, NCHW or NHWC. For GPUs.
+ */
+#ifndef SOLVERS_FEW_CHANNELS_H
+#define SOLVERS_FEW_CHANNELS_H
+
+#include "solvers/solution.h"
+#include "solvers/space.h"
+
+#define FEW_CHANNELS_MOST 4
+
+/* Otherwise *reason says why not. */
+bool few_channels_serves(const struct problem *p, const struct context *context,
+                         const char **reason);
+
+/* The least length of which as many pieces make up `count` as of pieces of length `most`. */
+int64_t few_channels_even(int64_t count, int64_t most);
+
+int64_t few_channels_up_to_fours(int64_t count);
+
+/* Whether k is whole chunks of 16 bytes that lie together, and `channels` at a time are too. */
+bool few_channels_in_chunks(const struct problem *p, int64_t channels);
+
+/* TYPE, NHWC, C, the filter's, stride's and dilation's sizes; CHUNKED. */
+void few_channels_add_options(const struct problem *p, bool in_chunks, struct launch *launch);
+/* k, then heights and widths of x and y and of the padding. */
+void few_channels_add_image(const struct problem *p, struct launch *launch);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * ConvFewChannels's kernels on PoCL with configs that NVIDIA's targets have: tiles that hang over images, phases,
+ * dilation, shares, filters' rows that begin at odd elements. The matrix units' instructions are emulated
+ * (emulated_solver.h).
+ */
+#include "solvers/problem_key.h"
+#include "tests/support/conv_trial.h"
+#include "tests/support/emulated_solver.h"
+#include "tests/support/temp_folder.h"
+
+static struct solution_runner *runner;
+static struct context context;
+
+static const struct way {
+    const char *name, *solver, *key, *config;
+} ways[] = {
+    {"phases_and_dilation_in_chunks", "ConvFewChannelsData",
+     "24-9-8-4x3-2-17-20-2-2x3-2x3-1x2-0-NHWC-NHWC-NHWC-FP16-B", "4,8,64,8"},
+    {"phases_that_no_tap_meets", "ConvFewChannelsData",
+     "6-5-6-1x2-3-14-16-1-0x1-3x3-1x1-0-NCHW-BF16-B", "4,8,64,8"},
+    {"shares_and_blocks_beyond_k", "ConvFewChannelsWeights",
+     "20-13-37-5x4-3-28-77-2-3x2-2x2-1x1-0-NCHW-FP32-W", "2,8,4,32,1"},
+    {"chunks_in_parts_with_dilation", "ConvFewChannelsWeights",
+     "16-18-36-2x3-2-19-36-2-0x2-1x1-1x2-0-NHWC-NHWC-NHWC-BF16-W", "4,4,2,16,32"},
+    {"pairs_that_begin_early", "ConvFewChannelsMatrix",
+     "3-21-40-7x7-40-11-20-3-3x3-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-F", "2,2,2,64,1"},
+    {"pairs_that_begin_in_time", "ConvFewChannelsMatrix",
+     "2-11-36-3x4-72-8-37-1-1x2-1x1-2x1-0-NHWC-NHWC-NHWC-BF16-F", "1,1,4,32,1"},
+    {"channels_in_planes", "ConvFewChannelsMatrix",
+     "3-21-40-7x7-40-11-20-3-3x3-2x2-1x1-0-NCHW-FP16-F", "2,2,2,64,1"},
+};
+
+static void way_is_right(gconstpointer data)
+{
+    const struct way *way = data;
+    const struct solver *solver = emulated_solver(way->solver);
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    g_autoptr(GError) error = NULL;
+    struct perf_config config;
+    struct conv_trial trial;
+    struct problem p;
+
+    g_assert_true(problem_key_parse(way->key, &p, &error));
+    g_assert_no_error(error);
+    g_assert_true(solver_config_parse(solver, &p, &context, way->config, &config, &error));
+    g_assert_no_error(error);
+    conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+    g_assert_true(conv_trial_check(&trial, runner, solver, &context, &config));
+    conv_trial_clear(&trial);
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct target target;
+    int status;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
+    if (!runner) {
+        g_print("1..0 # SKIP no such OpenCL device on this machine\n");
+        return 0;
+    }
+    g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
+    context_init(&context, &target);
+    for (gsize i = 0; i < G_N_ELEMENTS(ways); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/conv_few_channels/is_right_with/%s", ways[i].name);
+        g_test_add_data_func(path, &ways[i], way_is_right);
+    }
+    status = g_test_run();
+    solution_runner_free(runner);
+    return status;
+}
