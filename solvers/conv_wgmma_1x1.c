@@ -434,7 +434,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma_1x1 = {
     .provider = "skipjack",
     .name = "ConvWgmma1x1",
-    .revision = 2,
+    .revision = 3,
     .algorithm = "GEMM",
     .native = true,
     .sources = sources,

@@ -13,13 +13,17 @@
  * constants. Positions are those of y, each of which meets one of x.
  *
  * PLANE_VECTOR and FILTER_VECTOR (8, 4, 2 or 1) are how many neighbours are loaded, and stored, at once: such as
- * begin within an image, or a line of the filter, also end there, on a boundary of their size. Of x with a stride
- * single elements are loaded; in B it is stored by squares of STRIDE positions, CELL_VECTOR side by side.
+ * begin within an image, or a line of the filter, also end there, on a boundary of their size. With a stride of 2 over
+ * lines of even length positions of x go in cells of two: CELL_VECTOR are loaded at once and every second element
+ * kept, or in B squares of them are stored; else single elements are loaded.
  */
 #define PLANE   (OUT_H * OUT_W)
 #define X_PLANE (IN_H * IN_W)
+#define CELLS   (STRIDE == 2 && IN_W == 2 * OUT_W)
 #if STRIDE == 1
 #define X_VECTOR PLANE_VECTOR
+#elif CELLS
+#define X_VECTOR CELL_VECTOR
 #else
 #define X_VECTOR 1
 #endif
@@ -76,6 +80,13 @@ DEVICE void load_part(LOCAL_POINTER unsigned char *memory, unsigned to,
     LOOP for (int i = 0; i < vector; i++) LOCAL_HALF(memory, to + 2 * i) = there ? from[i] : 0;
 }
 
+DEVICE void load_cells(LOCAL_POINTER unsigned char *memory, unsigned to,
+                       GLOBAL const half_bits *from, int there)
+{
+    LOOP for (int i = 0; i < CELL_VECTOR; i++) LOCAL_HALF(memory, to + 2 * i) =
+        there ? from[2 * i] : 0;
+}
+
 /* All items come here. */
 #define WARP_BARRIER() BARRIER()
 
@@ -99,6 +110,31 @@ DEVICE void load_part(const unsigned char *memory, unsigned to, const half_bits 
     else
         asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"(there ? *from : (half_bits)0)
                      : "memory");
+}
+
+struct ALIGNED(CELL_VECTOR * 4) cells {
+    unsigned cell[CELL_VECTOR];
+};
+
+/* Of neighbouring cells the first elements; they come at once. */
+DEVICE void load_cells(const unsigned char *memory, unsigned to, const half_bits *from, int there)
+{
+    struct cells cells = {{0}};
+    (void)memory;
+    if (there)
+        cells = *(const struct cells *)(const void *)from;
+#if CELL_VECTOR == 4
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to),
+                 "r"((cells.cell[0] & 0xffff) | cells.cell[1] << 16),
+                 "r"((cells.cell[2] & 0xffff) | cells.cell[3] << 16)
+                 : "memory");
+#elif CELL_VECTOR == 2
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to),
+                 "r"((cells.cell[0] & 0xffff) | cells.cell[1] << 16)
+                 : "memory");
+#else
+    asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"((half_bits)cells.cell[0]) : "memory");
+#endif
 }
 
 #define WARP_BARRIER() __syncwarp()
@@ -125,18 +161,21 @@ DEVICE unsigned element_at(int line, int element)
     return (unsigned)(line * 128 + ((element / 8 ^ line) & 7) * CHUNK_BYTES + element % 8 * 2);
 }
 
-/* `lines` lines of PANEL elements, `pitch` apart, from the item's first part on; zeros where they are not `there`,
- * from line number `whole` on too. */
+/* `lines` lines of PANEL elements (in cells: of those that are met), `pitch` apart, from the item's first part on;
+ * zeros where they are not `there`, from line number `whole` on too. */
 DEVICE void load_lines(LOCAL_POINTER unsigned char *memory, unsigned to,
-                       GLOBAL const half_bits *from, int vector, int lines, i64 pitch, int there,
-                       int whole, int item)
+                       GLOBAL const half_bits *from, int vector, int in_cells, int lines, i64 pitch,
+                       int there, int whole, int item)
 {
     const int element = element_of(item, vector), first = line_of(item, vector);
     UNROLL for (int i = 0; i < lines / LINES(vector); i++)
     {
         int line = first + i * LINES(vector);
-        load_part(memory, to + element_at(line, element), from + i * LINES(vector) * pitch, vector,
-                  there && line < whole);
+        GLOBAL const half_bits *part = from + i * LINES(vector) * pitch;
+        if (in_cells)
+            load_cells(memory, to + element_at(line, element), part, there && line < whole);
+        else
+            load_part(memory, to + element_at(line, element), part, vector, there && line < whole);
     }
 }
 
@@ -196,10 +235,10 @@ DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, struct f
 {
     const int of_y = feed->step_first + element_of(item, PLANE_VECTOR);
     const int of_x = feed->step_first + element_of(item, X_VECTOR);
-    load_lines(memory, to, feed->a + y_at(of_y, SIZE_K * GROUPS), PLANE_VECTOR, BLOCK_M, PLANE,
+    load_lines(memory, to, feed->a + y_at(of_y, SIZE_K * GROUPS), PLANE_VECTOR, 0, BLOCK_M, PLANE,
                of_y < feed->end, LINES_LEFT(SIZE_K, feed->row, BLOCK_M), item);
-    load_lines(memory, to + A_BYTES, feed->b + x_at(of_x, SIZE_C * GROUPS), X_VECTOR, BLOCK_N,
-               X_PLANE, of_x < feed->end, LINES_LEFT(SIZE_C, feed->column, BLOCK_N), item);
+    load_lines(memory, to + A_BYTES, feed->b + x_at(of_x, SIZE_C * GROUPS), X_VECTOR, CELLS,
+               BLOCK_N, X_PLANE, of_x < feed->end, LINES_LEFT(SIZE_C, feed->column, BLOCK_N), item);
     feed->step_first += BLOCK_K;
 }
 
@@ -209,10 +248,12 @@ DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, struct f
 
 #if defined(DIRECTION_F)
 #define COLUMN_VECTOR X_VECTOR
+#define COLUMN_CELLS  CELLS
 #define COLUMN_PLANE  X_PLANE
 #define column_at     x_at
 #else
 #define COLUMN_VECTOR PLANE_VECTOR
+#define COLUMN_CELLS  0
 #define COLUMN_PLANE  PLANE
 #define column_at     y_at
 #endif
@@ -250,12 +291,12 @@ DEVICE void load_a(LOCAL_POINTER unsigned char *memory, unsigned to, const struc
     const int element = element_of(item, FILTER_VECTOR);
     const int left = LINES_LEFT(TERMS, step * BLOCK_K, BLOCK_K);
 #if defined(DIRECTION_F)
-    load_lines(memory, to, feed->a + step * BLOCK_K, FILTER_VECTOR, BLOCK_M, SIZE_C,
+    load_lines(memory, to, feed->a + step * BLOCK_K, FILTER_VECTOR, 0, BLOCK_M, SIZE_C,
                TERMS % BLOCK_K == 0 || element < left, LINES_LEFT(ROWS, feed->row, BLOCK_M), item);
 #else
     UNROLL for (int j = 0; j < PANELS_M; j++)
         load_lines(memory, to + j * PANEL_BYTES, feed->a + (i64)step * BLOCK_K * SIZE_C + j * PANEL,
-                   FILTER_VECTOR, BLOCK_K, SIZE_C,
+                   FILTER_VECTOR, 0, BLOCK_K, SIZE_C,
                    ROWS % BLOCK_M == 0 || feed->row + j * PANEL + element < ROWS, left, item);
 #endif
 }
@@ -265,8 +306,8 @@ DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned to, struct feed
 {
     UNROLL for (int j = 0; j < PANELS_N; j++)
     {
-        load_lines(memory, to + j * PANEL_BYTES, feed->b[j], COLUMN_VECTOR, BLOCK_K, COLUMN_PLANE,
-                   feed->there[j], LINES_LEFT(TERMS, step * BLOCK_K, BLOCK_K), item);
+        load_lines(memory, to + j * PANEL_BYTES, feed->b[j], COLUMN_VECTOR, COLUMN_CELLS, BLOCK_K,
+                   COLUMN_PLANE, feed->there[j], LINES_LEFT(TERMS, step * BLOCK_K, BLOCK_K), item);
         feed->b[j] += (i64)BLOCK_K * COLUMN_PLANE;
     }
 }
