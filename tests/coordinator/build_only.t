@@ -3,37 +3,13 @@
 # measurements is made of. One of the build workers is killed.
 use strict;
 use warnings;
-use File::Temp qw(tempdir);
 use IO::Uncompress::Bunzip2 qw(bunzip2);
-use JSON::PP qw(decode_json);
+use lib 'tests/support';
+use ScratchProgram qw($program $folder run json_of);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $program = $ENV{SKIPJACK} // 'build/skipjack';
--x $program or plan skip_all => "$program is not built";
 grep { -x "$_/clang-19" } split /:/, $ENV{PATH} or plan skip_all => 'clang-19 is not on this machine';
-
-# Not in a folder that only root may enter: as root PostgreSQL runs as another user.
-my $folder = tempdir('skipjack-build-only-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-chmod 0755, $folder;
-$ENV{SKIPJACK_HOME} = "$folder/home";
-delete $ENV{SKIPJACK_DB};
-END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
-
-# Standard output, standard error, exit status.
-sub run {
-    my $output = `timeout 120 '$program' @_ 2>'$folder/errors'`;
-    my $status = $? >> 8;
-    open my $file, '<', "$folder/errors" or die $!;
-    local $/;
-    return ($output, scalar(<$file>) // '', $status);
-}
-
-sub json_of {
-    my ($output, $errors, $status) = run(@_, '--json');
-    is $status, 0, "'@_' ends with 0" or diag $errors;
-    return decode_json($output);
-}
 
 my $head = './bin/MIOpenDriver conv -n 1 -H 8 -W 8 -F 1 -k 16';
 open my $file, '>', "$folder/net.txt" or die $!;

@@ -3,36 +3,12 @@
 # this machine's own device.
 use strict;
 use warnings;
-use File::Temp qw(tempdir);
 use JSON::PP qw(decode_json);
 use POSIX qw(setpgid :sys_wait_h);
+use lib 'tests/support';
+use ScratchProgram qw($program $folder run json_of);
 use Test::More;
 use Time::HiRes qw(sleep time);
-
-my $program = $ENV{SKIPJACK} // 'build/skipjack';
--x $program or plan skip_all => "$program is not built";
-
-# Not in a folder that only root may enter: as root PostgreSQL runs as another user.
-my $folder = tempdir('skipjack-dynamic-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-chmod 0755, $folder;
-$ENV{SKIPJACK_HOME} = "$folder/home";
-delete $ENV{SKIPJACK_DB};
-END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
-
-# Standard output, standard error, exit status.
-sub run {
-    my $output = `timeout 120 '$program' @_ 2>'$folder/errors'`;
-    my $status = $? >> 8;
-    open my $file, '<', "$folder/errors" or die $!;
-    local $/;
-    return ($output, scalar(<$file>) // '', $status);
-}
-
-sub json_of {
-    my ($output, $errors, $status) = run(@_, '--json');
-    is $status, 0, "'@_' ends with 0" or diag $errors;
-    return decode_json($output);
-}
 
 my (undef, $errors, $status) = run('report', '--dynamic');
 is $status, 1, 'without a campaign it ends with 1';

@@ -1,7 +1,10 @@
 #include "tests/support/judge_device.h"
 
 #include "kernels/kernel_source.h"
+#include "kernels/opencl.h"
 #include "kernels/toolchain.h"
+#include "tests/support/temp_folder.h"
+#include "worker/eval/judge.h"
 
 struct device_program *judge_device_load(struct device *device, const char *file,
                                          const char *options, const char *entry)
@@ -32,4 +35,29 @@ struct device *judge_device_open(void)
         return first;
     device_close(first);
     return NULL;
+}
+
+static void test_nothing(void)
+{
+    g_test_skip("there is no such device here");
+}
+
+int judge_device_main(int argc, char **argv, const char *skipped,
+                      void (*add_tests)(struct device *device, struct device_program *judge))
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    opencl_environment(temp_folder_path(folder, "pocl"));
+    struct device *device = judge_device_open();
+    if (!device) {
+        g_test_add_func(skipped, test_nothing);
+        return g_test_run();
+    }
+    struct device_program *judge = judge_device_load(device, JUDGE_FILE, "", JUDGE_ENTRY);
+    add_tests(device, judge);
+    int status = g_test_run();
+    device->row->program_free(judge);
+    device_close(device);
+    return status;
 }

@@ -10,4 +10,9 @@ struct device *judge_device_open(void);
 struct device_program *judge_device_load(struct device *device, const char *file,
                                          const char *options, const char *entry);
 
+/* A test program's main(): the tests are added where there is a device, with the judge loaded into it; else one of
+ * that path is skipped. Both are freed after the tests. */
+int judge_device_main(int argc, char **argv, const char *skipped,
+                      void (*add_tests)(struct device *device, struct device_program *judge));
+
 #endif

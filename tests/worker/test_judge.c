@@ -5,12 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/opencl.h"
 #include "solvers/problem_key.h"
 #include "tests/support/judge_device.h"
 #include "tests/support/pocl_leaks.h"
 #include "tests/support/random_problem.h"
-#include "tests/support/temp_folder.h"
 #include "worker/eval/guarded.h"
 #include "worker/eval/random.h"
 #include "worker/eval/verify.h"
@@ -272,13 +270,11 @@ static void test_too_large(void)
     g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
 }
 
-static void test_nothing(void)
+static void add_tests(struct device *opened, struct device_program *loaded)
 {
-    g_test_skip("there is no such device here");
-}
-
-static void add_tests(void)
-{
+    device = opened;
+    healthy = opened->row;
+    program = loaded;
     g_test_add_func("/judge/table_of_problems_is_the_hosts", test_table);
     g_test_add_func("/judge/random_problems_are_the_hosts", test_random);
     g_test_add_func("/judge/output_with_holes_is_compared", test_strided);
@@ -288,20 +284,5 @@ static void add_tests(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    opencl_environment(temp_folder_path(folder, "pocl"));
-    device = judge_device_open();
-    if (!device) {
-        g_test_add_func("/judge/needs_a_device", test_nothing);
-        return g_test_run();
-    }
-    healthy = device->row;
-    program = judge_device_load(device, JUDGE_FILE, "", JUDGE_ENTRY);
-    add_tests();
-    int status = g_test_run();
-    device->row->program_free(program);
-    device_close(device);
-    return status;
+    return judge_device_main(argc, argv, "/judge/needs_a_device", add_tests);
 }

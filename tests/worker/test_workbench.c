@@ -2,12 +2,10 @@
  * believes, and what gives way to whom where memory is short. */
 #include "worker/eval/workbench.h"
 
-#include "kernels/opencl.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "tests/support/judge_device.h"
 #include "tests/support/pocl_leaks.h"
-#include "tests/support/temp_folder.h"
 
 #define SEED 77
 #define KEY  "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F"
@@ -203,13 +201,11 @@ static void test_given_up(void)
     device->row->program_free(trial.naive);
 }
 
-static void test_nothing(void)
+static void add_tests(struct device *opened, struct device_program *loaded)
 {
-    g_test_skip("there is no such device here");
-}
-
-static void add_tests(void)
-{
+    device = opened;
+    healthy = opened->row;
+    program = loaded;
     g_test_add_func("/workbench/device_is_overruled_and_its_reference_kept", test_overruled);
     g_test_add_func("/workbench/comparison_that_is_dropped_is_a_fault", test_dropped);
     g_test_add_func("/workbench/kept_references_give_way", test_crowded);
@@ -218,20 +214,5 @@ static void add_tests(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    opencl_environment(temp_folder_path(folder, "pocl"));
-    device = judge_device_open();
-    if (!device) {
-        g_test_add_func("/workbench/needs_a_device", test_nothing);
-        return g_test_run();
-    }
-    healthy = device->row;
-    program = judge_device_load(device, JUDGE_FILE, "", JUDGE_ENTRY);
-    add_tests();
-    int status = g_test_run();
-    device->row->program_free(program);
-    device_close(device);
-    return status;
+    return judge_device_main(argc, argv, "/workbench/needs_a_device", add_tests);
 }
