@@ -156,16 +156,18 @@ static double patch_bytes(const struct problem *p, const int32_t *values)
            place_bytes((double)values[GROUPED_GROUPS] * (double)source_of(p) / GROUPED_CHUNK);
 }
 
-/* Two tiles of x and y, or the sums of a warp each of the channels. */
+/* Two tiles of x and y, or the sums of a warp each of the channels where others are added to them. */
 static double weights_local_bytes(const struct problem *p, const int32_t *values)
 {
     double tile = (double)values[GROUPED_TILE_H] * values[GROUPED_TILE_W];
     double outputs =
         place_bytes((double)values[GROUPED_GROUPS] * (double)grouped_k(p) / GROUPED_CHUNK);
+    double stages = 2 * (patch_bytes(p, values) + tile * outputs);
     double warps = (double)(warps_of(p, values) * TILE_ROWS / values[GROUPED_TILE_W]);
 
-    return fmax(2 * (patch_bytes(p, values) + tile * outputs),
-                warps * grouped_sums(p, values) * WARP_ITEMS * (double)sizeof(float));
+    if (values[GROUPED_TILE_W] == TILE_ROWS)
+        return stages;
+    return fmax(stages, warps * grouped_sums(p, values) * WARP_ITEMS * (double)sizeof(float));
 }
 
 double grouped_local_bytes(const struct problem *p, const int32_t *values)

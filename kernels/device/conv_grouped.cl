@@ -22,7 +22,8 @@
 #define FILTER_PITCH  ((FILTER_CHUNKS | 1) * CHUNK_BYTES)
 #define FILTER_BYTES  (FILTER_LINES * FILTER_PITCH)
 /* 16 positions of a warp's channels, on their way out. */
-#define OUT_PITCH     ((WARP_TILES | 1) * CHUNK_BYTES)
+#define OUT_TURNS     (WARP_TILES % 2 == 0 && 8 % WARP_TILES == 0)
+#define OUT_PITCH     ((OUT_TURNS ? WARP_TILES : WARP_TILES | 1) * CHUNK_BYTES)
 #define OUT_BYTES     (16 * OUT_PITCH)
 #define OUT_CHUNKS    (16 * WARP_TILES)
 #define OUT_STORES    ((OUT_CHUNKS + 31) / 32)
@@ -142,6 +143,14 @@ struct ALIGNED(CHUNK_BYTES) chunk {
     unsigned words[4];
 };
 
+/* Chunks of a position change places by its number, so that they lie in different banks either way; those that
+ * are no power of 2 are an odd number instead. */
+DEVICE int out_at(int position, int chunk)
+{
+    int turned = OUT_TURNS ? chunk ^ (position * WARP_TILES / 8 & (WARP_TILES - 1)) : chunk;
+    return position * OUT_PITCH + turned * CHUNK_BYTES;
+}
+
 /* A row of a warp's sums through local memory, so that 16 bytes are stored at a time. */
 DEVICE void store_row(LOCAL_POINTER unsigned char *staged, GLOBAL half_bits *result,
                       LANE sums[WARP_TILES][4], const struct ends *ends, int row, int there,
@@ -150,7 +159,7 @@ DEVICE void store_row(LOCAL_POINTER unsigned char *staged, GLOBAL half_bits *res
     WARP_BARRIER();
     UNROLL for (int tile = 0; tile < WARP_TILES; tile++) UNROLL for (int part = 0; part < 2; part++)
     {
-        int at = (part * 8 + lane / 4) * OUT_PITCH + tile * CHUNK_BYTES + lane % 4 * 4;
+        int at = out_at(part * 8 + lane / 4, tile) + lane % 4 * 4;
         *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(staged + at) =
             pair_of(sums[tile][2 * part], sums[tile][2 * part + 1]);
     }
@@ -158,7 +167,7 @@ DEVICE void store_row(LOCAL_POINTER unsigned char *staged, GLOBAL half_bits *res
     UNROLL for (int i = 0; i < OUT_STORES; i++)
     {
         int number = i * 32 + lane;
-        int at = number / WARP_TILES * OUT_PITCH + number % WARP_TILES * CHUNK_BYTES;
+        int at = out_at(number / WARP_TILES, number % WARP_TILES);
         if (there && row < RESULT_H && ends->at[i] >= 0)
             *(GLOBAL struct chunk *)(GLOBAL void *)(result + ends->at[i] + row * RESULT_LINE) =
                 *(LOCAL_POINTER const struct chunk *)(LOCAL_POINTER const void *)(staged + at);
