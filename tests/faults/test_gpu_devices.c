@@ -165,20 +165,26 @@ static void test_a_probe_tells_of_each(void)
     g_assert_null(strstr(one, "Double 0"));
 }
 
-/* A farm's campaign over some problems, worked on by devices (NULL: all), its export in the folder of that name. The
- * jobs are ready one by one, as they are built, so each device gets some. */
+static void work(const char *const *arguments)
+{
+    int status = live_wait(live_worker(program(), arguments), 60);
+    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* A farm's campaign over some problems, built, then worked on by devices, its export in the folder of that name. One
+ * claim brings all jobs: who idles takes some of the other's. */
 static int64_t work_on(Store *store, const char *devices, const char *name)
 {
-    static const char *const all[] = {"--sample-seconds", "0.01", "--build", "1",
-                                      "--batch",          "1",    NULL};
-    const char *const some[] = {"--sample-seconds", "0.01",  "--build", "1",
-                                "--eval",           devices, NULL};
+    static const char *const named[] = {"--solvers", "ConvDirectNaive", "--target", TARGET, NULL};
+    static const char *const builds[] = {"--eval", "none", "--build", "1", NULL};
+    const char *const measures[] = {"--sample-seconds", "0.01",  "--build", "0", "--batch", "99",
+                                    "--eval",           devices, NULL};
     g_autoptr(GString) problems = g_string_new(NULL);
     for (int k = 5; k < 5 + SEVERAL; k++)
         g_string_append_printf(problems, "4-6-6-1x1-%d-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n", k);
-    int64_t campaign = live_campaign(program(), problems->str, request);
-    int status = live_wait(live_worker(program(), devices ? some : all), 60);
-    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    int64_t campaign = live_campaign(program(), problems->str, named);
+    work(builds);
+    work(measures);
     g_assert_cmpint(live_assert_done(store, campaign, SEVERAL), ==, SEVERAL);
     g_autofree char *words =
         g_strdup_printf("export --campaign %" G_GINT64_FORMAT " --perf --find --kernels -o %s",
@@ -213,7 +219,7 @@ static void test_two_devices_find_what_one_does(void)
     g_autoptr(Store) alone = scratch_store();
     work_on(alone, "0", "alone");
     g_autoptr(Store) store = scratch_store();
-    work_on(store, NULL, "both");
+    work_on(store, "all", "both");
     g_autofree char *report = said_by("report");
     assert_says(report, UUIDS "0: units");
     assert_says(report, UUIDS "1: units");

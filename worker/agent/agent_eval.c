@@ -5,6 +5,8 @@
  */
 #include "worker/agent/agent_eval.h"
 
+#include <string.h>
+
 #include "worker/agent/agent_proof.h"
 #include "worker/agent/own_code.h"
 #include "worker/protocol.h"
@@ -160,6 +162,39 @@ void evaluator_start(struct evaluator *evaluator)
     child_start(evaluator->child);
 }
 
+/* Jobs that wait for another device of this node, the more the better; one that nothing runs on begins its first
+ * itself. */
+static struct evaluator *laden_with_work_for(const struct evaluator *evaluator)
+{
+    const GPtrArray *all = evaluator->agent->evaluators;
+    struct evaluator *laden = NULL;
+    for (guint i = 0; i < all->len; i++) {
+        struct evaluator *other = all->pdata[i];
+        unsigned spare = other->jobs.length - (other->jobs.length > 0 && !other->current);
+        if (other != evaluator && spare > 0 &&
+            strcmp(other->target.id, evaluator->target.id) == 0 &&
+            g_strcmp0(other->stack, evaluator->stack) == 0 &&
+            (!laden || other->jobs.length > laden->jobs.length))
+            laden = other;
+    }
+    return laden;
+}
+
+/* A claim brings several jobs, and the last of a campaign may all be one device's while others idle. */
+static void take_from_others(struct evaluator *evaluator)
+{
+    if (!evaluator->known || !evaluator->empty || evaluator->claiming ||
+        evaluator->service != IN_SERVICE)
+        return;
+    struct evaluator *other = laden_with_work_for(evaluator);
+    if (!other)
+        return;
+    struct eval_job *job = g_queue_pop_tail(&other->jobs);
+    job->evaluator = evaluator;
+    g_queue_push_tail(&evaluator->jobs, job);
+    eval_job_fetch(job);
+}
+
 void evaluator_next(struct evaluator *evaluator)
 {
     if (evaluator->asked)
@@ -176,6 +211,8 @@ void evaluator_next(struct evaluator *evaluator)
         return;
     }
     if (!evaluator->current) {
+        if (!evaluator->jobs.head && agent_may_eval(evaluator->agent))
+            take_from_others(evaluator);
         struct eval_job *job = g_queue_peek_head(&evaluator->jobs);
         if (!job || !job->kernels || !agent_may_eval(evaluator->agent))
             return;
