@@ -248,8 +248,8 @@ test-chaos:
 # an unpacked bundle with PostgreSQL (make bundle), and runs each by itself: programs as PROGRAM --tap, the
 # script by sh, with SKIPJACK=.../skipjack SKIPJACK_TEST_DEVICE=gpu. What they say is TAP.
 gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/test_conv_winograd \
-	$(BUILD)/tests/worker/test_judge $(BUILD)/tests/worker/test_workbench $(BUILD)/tests/faults/test_kills \
-	tests/worker/gpu.t
+	$(BUILD)/tests/kernels/test_conv_few_channels $(BUILD)/tests/worker/test_judge \
+	$(BUILD)/tests/worker/test_workbench $(BUILD)/tests/faults/test_kills tests/worker/gpu.t
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu
 gpu-test: PROVE_JOBS := $(shell nproc)
 gpu-test: TEST_SECONDS := 1200

@@ -213,7 +213,10 @@ static bool few_channels_data_solve(const struct problem *p, const struct contex
 
     (void)context;
     (void)error;
-    few_channels_add_options(p, few_channels_in_chunks(p, values[STEP_K]), launch);
+    few_channels_add_options(p, launch);
+    launch_option_int(launch, "CHUNKED",
+                      few_channels_is_nhwc(p) && few_channels_in_chunks(p, p->k) &&
+                          few_channels_in_chunks(p, values[STEP_K]));
     launch_option_int(launch, "TILE_W", values[TILE_W]);
     launch_option_int(launch, "ITEMS_W", d.items_w);
     launch_option_int(launch, "ITEMS_H", d.items_h);

@@ -50,15 +50,10 @@ static int64_t items_of(const struct problem *p, const int32_t *values)
     return WARP_ITEMS * warps_w_of(p, values) * values[WARPS_H];
 }
 
-static bool is_nhwc(const struct problem *p)
-{
-    return p->layout[TENSOR_X] == LAYOUT_NHWC;
-}
-
 /* Elements from a column of x to the next. */
 static int64_t step_of(const struct problem *p)
 {
-    return is_nhwc(p) ? p->c : 1;
+    return few_channels_is_nhwc(p) ? p->c : 1;
 }
 
 /* Elements of a chunk before the filter's first term, for every tile: 16 positions are whole chunks. */
@@ -213,7 +208,7 @@ static bool few_channels_matrix_is_applicable(const struct problem *p,
         return false;
     }
     if (p->in[AXIS_W] * step_of(p) % CHUNK_ELEMENTS != 0 ||
-        (is_nhwc(p) ? p->k % CHUNK_ELEMENTS : p->out[AXIS_W] % 4) != 0) {
+        (few_channels_is_nhwc(p) ? p->k % CHUNK_ELEMENTS : p->out[AXIS_W] % 4) != 0) {
         *reason =
             "needs lines of x, NHWC's output channels in eights, and NCHW's columns of y in fours";
         return false;
@@ -266,7 +261,7 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
 {
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
     launch_option_text(launch, "LANE", conv_sum_type(p));
-    launch_option_int(launch, "NHWC", is_nhwc(p));
+    launch_option_int(launch, "NHWC", few_channels_is_nhwc(p));
     launch_option_int(launch, "C", p->c);
     launch_option_int(launch, "FIL_H", p->fil[AXIS_H]);
     launch_option_int(launch, "FIL_W", p->fil[AXIS_W]);

@@ -259,6 +259,15 @@ static double few_channels_weights_estimate(const struct problem *p, const struc
 
 /* ---- the launch ---- */
 
+/* What runs fastest in y, in all of it and in the part that is in local memory. */
+static bool y_is_in_chunks(const struct problem *p, const int32_t *values)
+{
+    if (few_channels_is_nhwc(p))
+        return few_channels_in_chunks(p, p->k) && few_channels_in_chunks(p, block_of(values));
+    return few_channels_in_chunks(p, p->out[AXIS_W]) &&
+           few_channels_in_chunks(p, step_of(p, values));
+}
+
 static void add_arguments(const struct problem *p, const int32_t *values, struct launch *launch)
 {
     launch_arg_tensor(launch, TENSOR_Y);
@@ -282,7 +291,11 @@ static bool few_channels_weights_solve(const struct problem *p, const struct con
 
     (void)context;
     (void)error;
-    few_channels_add_options(p, few_channels_in_chunks(p, block_of(values)), launch);
+    few_channels_add_options(p, launch);
+    launch_option_int(launch, "CHUNKED", y_is_in_chunks(p, values));
+    launch_option_int(
+        launch, "X_CHUNKED",
+        few_channels_in_chunks(p, p->in[AXIS_W] * (few_channels_is_nhwc(p) ? p->c : 1)));
     for (int i = TILE_K; i <= SHARES; i++)
         launch_option_int(launch, params[i].name, values[i]);
     launch_option_int(launch, "STEP_W", step_of(p, values));
@@ -299,7 +312,7 @@ static bool few_channels_weights_solve(const struct problem *p, const struct con
 const struct solver solver_conv_few_channels_weights = {
     .provider = "skipjack",
     .name = "ConvFewChannelsWeights",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "Direct",
     .sources = sources,
     .is_applicable = few_channels_weights_is_applicable,

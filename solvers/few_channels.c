@@ -4,7 +4,7 @@
 
 #define CHUNK_BYTES 16
 
-static bool is_nhwc(const struct problem *p)
+bool few_channels_is_nhwc(const struct problem *p)
 {
     return p->layout[TENSOR_X] == LAYOUT_NHWC;
 }
@@ -38,7 +38,7 @@ bool few_channels_serves(const struct problem *p, const struct context *context,
         *reason = "needs at most 4 input channels, one group and 2 dimensions";
         return false;
     }
-    if (!tensors_are_alike(p) || (p->layout[TENSOR_X] != LAYOUT_NCHW && !is_nhwc(p))) {
+    if (!tensors_are_alike(p) || (p->layout[TENSOR_X] != LAYOUT_NCHW && !few_channels_is_nhwc(p))) {
         *reason = "needs tensors of one type, all NCHW or all NHWC";
         return false;
     }
@@ -64,17 +64,15 @@ int64_t few_channels_up_to_fours(int64_t count)
     return conv_divide_up(count, 4) * 4;
 }
 
-bool few_channels_in_chunks(const struct problem *p, int64_t channels)
+bool few_channels_in_chunks(const struct problem *p, int64_t elements)
 {
-    int elements = CHUNK_BYTES / data_type_bytes(p->type[TENSOR_Y]);
-
-    return is_nhwc(p) && p->k % elements == 0 && channels % elements == 0;
+    return elements * data_type_bytes(p->type[TENSOR_X]) % CHUNK_BYTES == 0;
 }
 
-void few_channels_add_options(const struct problem *p, bool in_chunks, struct launch *launch)
+void few_channels_add_options(const struct problem *p, struct launch *launch)
 {
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
-    launch_option_int(launch, "NHWC", is_nhwc(p));
+    launch_option_int(launch, "NHWC", few_channels_is_nhwc(p));
     launch_option_int(launch, "C", p->c);
     launch_option_int(launch, "FIL_H", p->fil[AXIS_H]);
     launch_option_int(launch, "FIL_W", p->fil[AXIS_W]);
@@ -82,7 +80,6 @@ void few_channels_add_options(const struct problem *p, bool in_chunks, struct la
     launch_option_int(launch, "STRIDE_W", p->stride[AXIS_W]);
     launch_option_int(launch, "DILATION_H", p->dilation[AXIS_H]);
     launch_option_int(launch, "DILATION_W", p->dilation[AXIS_W]);
-    launch_option_int(launch, "CHUNKED", in_chunks);
 }
 
 void few_channels_add_image(const struct problem *p, struct launch *launch)

@@ -20,11 +20,14 @@ int64_t few_channels_even(int64_t count, int64_t most);
 
 int64_t few_channels_up_to_fours(int64_t count);
 
-/* Whether k is whole chunks of 16 bytes that lie together, and `channels` at a time are too. */
-bool few_channels_in_chunks(const struct problem *p, int64_t channels);
+/* Whether the problem's tensors are NHWC, all of them; else NCHW. */
+bool few_channels_is_nhwc(const struct problem *p);
 
-/* TYPE, NHWC, C, the filter's, stride's and dilation's sizes; CHUNKED. */
-void few_channels_add_options(const struct problem *p, bool in_chunks, struct launch *launch);
+/* Whether so many elements that lie together are whole chunks of 16 bytes. */
+bool few_channels_in_chunks(const struct problem *p, int64_t elements);
+
+/* TYPE, NHWC, C, the filter's, stride's and dilation's sizes. */
+void few_channels_add_options(const struct problem *p, struct launch *launch);
 /* k, then heights and widths of x and y and of the padding. */
 void few_channels_add_image(const struct problem *p, struct launch *launch);
 

@@ -9,8 +9,8 @@
  * It goes through `part` rows of y and leaves its sums as w lies, FP32, in the workspace: parts to be added up.
  *
  * Options: TYPE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W; TILE_K, ITEMS_K, SHARES; STEP_W,
- * positions of a row that are in local memory at a time, a multiple of 4; CHUNKED, 1 where NHWC's k is whole chunks
- * of 16 bytes, and the block too.
+ * positions of a row that are in local memory at a time, a multiple of 4; CHUNKED, 1 where what runs fastest in y (k in
+ * NHWC, columns in NCHW) is whole chunks of 16 bytes, in y and in a part; X_CHUNKED, 1 where lines of x are.
  */
 #include "few_channels.h"
 
@@ -39,23 +39,68 @@ struct image {
 };
 
 /* Loads that are under way together. */
-#define BATCH 8
+#define BATCH        8
+#define BATCH_CHUNKS 4
+
+#if CHUNKED
+
+/* Where chunk `at` of y's part begins: k runs along it in NHWC, columns in NCHW. */
+struct y_place {
+    int k, column;
+};
+
+DEVICE struct y_place y_place_of(int at)
+{
+    struct y_place place;
+    place.k = NHWC ? at / STEP_W * CHUNK : at / (STEP_W / CHUNK);
+    place.column = NHWC ? at % STEP_W : at % (STEP_W / CHUNK) * CHUNK;
+    return place;
+}
+
+DEVICE void lay_y(LOCAL_POINTER float *to, struct chunk chunk)
+{
+#if NHWC
+    UNROLL for (int i = 0; i < CHUNK; i++) to[i * Y_PITCH] = chunk_value(chunk, i);
+#else
+    UNROLL for (int i = 0; i < CHUNK; i += 4)
+    {
+        struct quad four;
+        UNROLL for (int e = 0; e < 4; e++) four.lane[e] = chunk_value(chunk, i + e);
+        QUAD_AT(to + i) = four;
+    }
+#endif
+}
 
 /* STEP_W positions of y's row from column `first` on, for the block of k from channel on. */
 DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const struct image *image,
                     int oh, int first, int channel, int item)
 {
-#if CHUNKED
-    y += (oh * image->out_w + first) * image->k + channel;
-    UNROLL_STAGES for (int at = item; at < BLOCK_K / CHUNK * STEP_W; at += ITEMS)
-    {
-        int k = at / STEP_W * CHUNK, column = at % STEP_W;
-        struct chunk chunk = load_chunk(y + column * image->k + k,
-                                        first + column < image->out_w && channel + k < image->k);
-        UNROLL for (int i = 0; i < CHUNK; i++) to[(k + i) * Y_PITCH + column] =
-            chunk_value(chunk, i);
+    const int count = BLOCK_K * STEP_W / CHUNK;
+    const int k_step = NHWC ? 1 : image->out_h * image->out_w, step = NHWC ? image->k : 1;
+    y += (oh * image->out_w + first) * step + channel * k_step;
+    for (int begin = item; begin < count; begin += BATCH_CHUNKS * ITEMS) {
+        struct chunk chunks[BATCH_CHUNKS];
+        UNROLL for (int i = 0; i < BATCH_CHUNKS; i++)
+        {
+            struct y_place at = y_place_of(begin + i * ITEMS);
+            chunks[i] = load_chunk(y + at.k * k_step + at.column * step,
+                                   begin + i * ITEMS < count && first + at.column < image->out_w &&
+                                       channel + at.k < image->k);
+        }
+        UNROLL for (int i = 0; i < BATCH_CHUNKS; i++)
+        {
+            struct y_place at = y_place_of(begin + i * ITEMS);
+            if (begin + i * ITEMS < count)
+                lay_y(to + at.k * Y_PITCH + at.column, chunks[i]);
+        }
     }
+}
+
 #else
+
+DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const struct image *image,
+                    int oh, int first, int channel, int item)
+{
     const int k_step = NHWC ? 1 : image->out_h * image->out_w, step = NHWC ? image->k : 1;
     y += (oh * image->out_w + first) * step + channel * k_step;
     for (int begin = item; begin < BLOCK_K * STEP_W; begin += BATCH * ITEMS) {
@@ -76,49 +121,89 @@ DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const stru
                 to[k * Y_PITCH + column] = values[i];
         }
     }
+}
+
 #endif
-}
 
-/* Element `at` of x's rows: channel, row and column, in the order in which they lie in memory. */
-struct place {
-    int c, row, column;
-};
+/* x's rows as lines of memory: in NHWC all channels of a row are one. */
+#define STEP       (NHWC ? C : 1)
+#define LINES      (NHWC ? FIL_H : C * FIL_H)
+#define LINE_WIDTH (X_WIDTH * STEP)
 
-DEVICE struct place place_of(int at)
+/* Element `at` of the line for local memory. */
+DEVICE void lay_x(LOCAL_POINTER float *to, int line, int at, float value)
 {
-    struct place place;
-    int rest = NHWC ? at / C : at % (FIL_H * X_WIDTH);
-    place.c = NHWC ? at % C : at / (FIL_H * X_WIDTH);
-    place.row = rest / X_WIDTH;
-    place.column = rest % X_WIDTH;
-    return place;
+    int place = NHWC ? (at % C * FIL_H + line) * X_PITCH + at / C : line * X_PITCH + at;
+    if (at >= 0 && at < LINE_WIDTH)
+        to[place] = value;
 }
+
+/* The line's place in x, of its element `at` counted from where the line begins; there: 0 where x has none. */
+DEVICE int find_x(const struct image *image, int line, int at, int first_h, int *there)
+{
+    int ih = first_h + line % FIL_H * DILATION_H, width = image->in_w * STEP;
+    *there = line < LINES && ih >= 0 && ih < image->in_h && at >= 0 && at < width;
+    return *there ? (line / FIL_H * image->in_h + ih) * width + at : 0;
+}
+
+#if X_CHUNKED
+
+/* Chunks of a line, which may begin within the first. */
+#define LINE_CHUNKS ((LINE_WIDTH + 2 * CHUNK - 2) / CHUNK)
 
 /* The rows of x that they meet, from the filter's first column on. */
 DEVICE void stage_x(LOCAL_POINTER float *to, GLOBAL const ELEMENT *x, const struct image *image,
                     int oh, int first, int item)
 {
-    const int first_h = oh * STRIDE_H - image->pad_h, first_w = first * STRIDE_W - image->pad_w;
-    for (int begin = item; begin < C * FIL_H * X_WIDTH; begin += BATCH * ITEMS) {
-        float values[BATCH];
-        UNROLL for (int i = 0; i < BATCH; i++)
+    const int first_h = oh * STRIDE_H - image->pad_h;
+    const int begins = (first * STRIDE_W - image->pad_w) * STEP, lead = begins & (CHUNK - 1);
+    for (int begin = item; begin < LINES * LINE_CHUNKS; begin += BATCH_CHUNKS * ITEMS) {
+        struct chunk chunks[BATCH_CHUNKS];
+        UNROLL for (int i = 0; i < BATCH_CHUNKS; i++)
         {
-            struct place at = place_of(begin + i * ITEMS);
-            int ih = first_h + at.row * DILATION_H, iw = first_w + at.column;
-            values[i] = 0;
-            if (at.c < C && at.row < FIL_H && ih >= 0 && ih < image->in_h && iw >= 0 &&
-                iw < image->in_w)
-                values[i] = value_at(x + (NHWC ? (ih * image->in_w + iw) * C + at.c
-                                               : (at.c * image->in_h + ih) * image->in_w + iw));
+            int at = begin + i * ITEMS, there;
+            int from = find_x(image, at / LINE_CHUNKS, begins - lead + at % LINE_CHUNKS * CHUNK,
+                              first_h, &there);
+            chunks[i] = load_chunk(x + from, there);
         }
-        UNROLL for (int i = 0; i < BATCH; i++)
+        UNROLL for (int i = 0; i < BATCH_CHUNKS; i++)
         {
-            struct place at = place_of(begin + i * ITEMS);
-            if (at.c < C && at.row < FIL_H)
-                to[(at.c * FIL_H + at.row) * X_PITCH + at.column] = values[i];
+            int at = begin + i * ITEMS;
+            if (at < LINES * LINE_CHUNKS)
+                UNROLL for (int e = 0; e < CHUNK; e++)
+                    lay_x(to, at / LINE_CHUNKS, at % LINE_CHUNKS * CHUNK - lead + e,
+                          chunk_value(chunks[i], e));
         }
     }
 }
+
+#else
+
+DEVICE void stage_x(LOCAL_POINTER float *to, GLOBAL const ELEMENT *x, const struct image *image,
+                    int oh, int first, int item)
+{
+    const int first_h = oh * STRIDE_H - image->pad_h;
+    const int begins = (first * STRIDE_W - image->pad_w) * STEP;
+    for (int begin = item; begin < LINES * LINE_WIDTH; begin += BATCH * ITEMS) {
+        float values[BATCH];
+        UNROLL for (int i = 0; i < BATCH; i++)
+        {
+            int at = begin + i * ITEMS, there;
+            int from = find_x(image, at / LINE_WIDTH, begins + at % LINE_WIDTH, first_h, &there);
+            values[i] = 0;
+            if (there)
+                values[i] = value_at(x + from);
+        }
+        UNROLL for (int i = 0; i < BATCH; i++)
+        {
+            int at = begin + i * ITEMS;
+            if (at < LINES * LINE_WIDTH)
+                lay_x(to, at / LINE_WIDTH, at % LINE_WIDTH, values[i]);
+        }
+    }
+}
+
+#endif
 
 /* Four positions: y from the item's first row of w on, x from the filter's row on. */
 DEVICE void add_positions(struct sums *sums, LOCAL_POINTER const float *y,

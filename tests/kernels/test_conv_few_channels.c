@@ -1,7 +1,7 @@
 /*
- * ConvFewChannels's kernels on PoCL with configs that NVIDIA's targets have: tiles that hang over images, phases,
+ * Kernels of few input channels with configs that NVIDIA's targets have: tiles that hang over images, phases,
  * dilation, shares, filters' rows that begin at odd elements. The matrix units' instructions are emulated
- * (emulated_solver.h).
+ * (emulated_solver.h), but on NVIDIA's GPUs.
  */
 #include "solvers/problem_key.h"
 #include "tests/support/conv_trial.h"
@@ -20,6 +20,8 @@ static const struct way {
      "6-5-6-1x2-3-14-16-1-0x1-3x3-1x1-0-NCHW-BF16-B", "4,8,64,8"},
     {"shares_and_blocks_beyond_k", "ConvFewChannelsWeights",
      "20-13-37-5x4-3-28-77-2-3x2-2x2-1x1-0-NCHW-FP32-W", "2,8,4,32,1"},
+    {"chunks_of_lines_of_planes", "ConvFewChannelsWeights",
+     "20-9-40-3x3-3-18-80-2-1x1-2x2-1x1-0-NCHW-FP16-W", "2,4,2,64,1"},
     {"chunks_in_parts_with_dilation", "ConvFewChannelsWeights",
      "16-18-36-2x3-2-19-36-2-0x2-1x1-1x2-0-NHWC-NHWC-NHWC-BF16-W", "4,4,2,16,32"},
     {"pairs_that_begin_early", "ConvFewChannelsMatrix",
@@ -33,7 +35,9 @@ static const struct way {
 static void way_is_right(gconstpointer data)
 {
     const struct way *way = data;
-    const struct solver *solver = emulated_solver(way->solver);
+    bool is_nvidia = solution_runner_target(runner)->vendor == VENDOR_NVIDIA;
+    const struct solver *solver =
+        is_nvidia ? solver_find(way->solver) : emulated_solver(way->solver);
     g_autoptr(GRand) random = g_rand_new_with_seed(7);
     g_autoptr(GError) error = NULL;
     struct perf_config config;
