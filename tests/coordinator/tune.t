@@ -18,6 +18,7 @@ my $folder = tempdir('skipjack-tune-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 chmod 0755, $folder;
 $ENV{SKIPJACK_HOME} = "$folder/home";
 delete $ENV{SKIPJACK_DB};
+delete $ENV{POCL_EXTRA_BUILD_FLAGS}; # compiled as users do, unlike most tests
 END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
 
 sub write_file {

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Runs every fuzz target briefly, two at a time, over a copy of its corpus tests/fuzz/corpus/NAME/.
-# The seed is fixed, so that a failure comes again. FUZZ_SECONDS: how long each (4, in
+# The seed is fixed, so that a failure comes again. FUZZ_SECONDS: how long each (2, in
 # the long suite 60).
 # An input that fails is kept in build/sanitized/found/.
 set -u
 
 seconds=${FUZZ_SECONDS:-${SKIPJACK_TEST_LONG:+60}}
-seconds=${seconds:-4}
+seconds=${seconds:-2}
 here=$(cd "$(dirname "$0")" && pwd)
 fuzzers=${SKIPJACK_FUZZERS:-$here/../../build/sanitized/tests/fuzz}
 scratch=$(mktemp -d)
