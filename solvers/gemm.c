@@ -213,26 +213,50 @@ static int sum_lanes(int64_t count, int splits)
     return lanes;
 }
 
+/* The launch up to the counts of w; returns by how many elements workgroups go on. */
+static int64_t begin_sum(const struct problem *p, enum tensor_role role, uint64_t offset_bytes,
+                         int64_t count, int splits, struct launch *launch)
+{
+    int lanes = sum_lanes(count, splits), width = SUM_ITEMS / lanes;
+    int64_t step = conv_loop_items(count, width);
+
+    launch_option_text(launch, "TYPE_W", data_type_name(p->type[role]));
+    launch_arg_workspace(launch, offset_bytes);
+    launch_arg_tensor(launch, role);
+    launch_arg_int64(launch, count);
+    launch_arg_int32(launch, splits);
+    launch_arg_int32(launch, lanes);
+    launch_set_grid(launch, (const int64_t[3]){step * lanes, 1, 1},
+                    (const int[3]){SUM_ITEMS, 1, 1});
+    return step;
+}
+
 void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,
                         struct solution *solution)
 {
     struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
-    int64_t count = weight_count(p);
-    int lanes = sum_lanes(count, splits), width = SUM_ITEMS / lanes;
-    int64_t step = conv_loop_items(count, width);
+    int64_t step = begin_sum(p, TENSOR_W, offset_bytes, weight_count(p), splits, launch);
 
-    launch_option_text(launch, "TYPE_W", data_type_name(p->type[TENSOR_W]));
-    launch_arg_workspace(launch, offset_bytes);
-    launch_arg_tensor(launch, TENSOR_W);
-    launch_arg_int64(launch, count);
-    launch_arg_int32(launch, splits);
-    launch_arg_int32(launch, lanes);
     launch_arg_int32(launch, p->c / p->groups);
     for (int a = 0; a < AXIS_COUNT; a++)
         launch_arg_int32(launch, p->fil[a]);
     for (int axis = 0; axis < 5; axis++)
         launch_arg_stride(launch, TENSOR_W, axis);
     launch_arg_int64(launch, step);
-    launch_set_grid(launch, (const int64_t[3]){step * lanes, 1, 1},
-                    (const int[3]){SUM_ITEMS, 1, 1});
+}
+
+/* To the kernel it is a w of so many filters of one element, which is dense. */
+void gemm_add_packed_sum(const struct problem *p, uint64_t offset_bytes, int splits,
+                         struct solution *solution)
+{
+    struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
+    enum tensor_role role = problem_output_role(p);
+    int64_t step =
+        begin_sum(p, role, offset_bytes, problem_tensor_elements(p, role), splits, launch);
+
+    for (int i = 0; i < 1 + AXIS_COUNT; i++)
+        launch_arg_int32(launch, 1);
+    for (int axis = 0; axis < 5; axis++)
+        launch_arg_int64(launch, 1);
+    launch_arg_int64(launch, step);
 }

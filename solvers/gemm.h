@@ -74,5 +74,8 @@ uint64_t gemm_split_bytes(const struct problem *p, int splits);
 /* The launch that adds up the parts of w that splits left at the workspace's offset. */
 void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,
                         struct solution *solution);
+/* The same of the output of F or B, a packed tensor whose parts lie as it does. */
+void gemm_add_packed_sum(const struct problem *p, uint64_t offset_bytes, int splits,
+                         struct solution *solution);
 
 #endif

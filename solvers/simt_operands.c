@@ -1,7 +1,6 @@
 #include "solvers/simt_operands.h"
 
 #include "solvers/conv_common.h"
-#include "solvers/gemm.h"
 
 bool simt_is_nhwc(const struct problem *p)
 {
@@ -23,18 +22,29 @@ static bool is_spread(const struct problem *p)
     return p->direction == DIRECTION_B && simt_taps(p) == 1 && !simt_is_nhwc(p);
 }
 
+/* The most positions of the filter along an axis that reach one input position: walk_along() of
+ * kernels/device/conv_walk.h. */
+static int64_t reaching_taps(const struct problem *p, int axis)
+{
+    return conv_divide_up(p->fil[axis],
+                          p->stride[axis] / conv_gcd(p->stride[axis], p->dilation[axis]));
+}
+
 struct tile_product simt_product_sizes(const struct problem *p)
 {
     struct tile_product product = {.layers = (double)p->groups};
 
     conv_gemm_sizes(p, &product.m, &product.n, &product.k);
-    if (p->direction == DIRECTION_W)
-        product.part_bytes = gemm_part_bytes(p);
+    if (!is_spread(p))
+        product.part_bytes =
+            (uint64_t)problem_tensor_elements(p, problem_output_role(p)) * sizeof(float);
     if (p->direction != DIRECTION_B)
         return product;
     product.n = (double)p->n;
+    product.k = (double)(p->k / p->groups);
     for (int a = AXIS_H; a <= AXIS_W; a++) {
         product.n *= (double)((p->in[a] - 1) / p->stride[a] + 1);
+        product.k *= (double)reaching_taps(p, a);
         if (!is_spread(p))
             product.layers *= (double)MIN(p->stride[a], p->in[a]);
     }

@@ -12,7 +12,7 @@ bool simt_is_nhwc(const struct problem *p);
 /* Positions of the filter. */
 int64_t simt_taps(const struct problem *p);
 /* Groups, and each group's phases of input positions, but for those whose zeros the first phase stores; the
- * columns are those of the fullest: the first. */
+ * columns are those of the fullest: the first; the terms the most that any has. */
 struct tile_product simt_product_sizes(const struct problem *p);
 
 /* Whether four neighbours of a lie at a multiple of four and are there together. */

@@ -12,7 +12,7 @@
  * first phase alone has products, and may store the zeros of the others with them
  * (c_quads, simt.h), which are then no work of their own. Grid: row blocks within column
  * blocks, so that neighbouring workgroups gather the same of b; one; then groups
- * within places within phases (B) or parts of the terms, which go to matrices of
+ * within places within phases (B) within parts of the terms, which go to matrices of
  * their own, c_part elements apart, for another kernel to add up. There are
  * several places where such products are a batch, Winograd's planes: F with 1x1
  * filters, in whatever order rows, columns and terms lie.
@@ -282,7 +282,7 @@ DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
 #define A_ROW w_c
 #define C_ROW x_c
 #define A_FIRST (h.first_filter * w_h + w.first_filter * w_w)
-#define C_FIRST (phase_h * x_h + phase_w * x_w)
+#define C_FIRST (phase_h * x_h + phase_w * x_w + part * c_part)
 #else
 #define STRIDES x_n, x_c, 0, x_h, x_w, w_c, 0, w_h, w_w, y_n, 0, y_h, y_w
 #define CHANNELS shape.c
@@ -318,8 +318,9 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
     int group = (int)GROUP_ID(2) % shape.groups, place = (int)GROUP_ID(2) / shape.groups % places;
     int layer = (int)GROUP_ID(2) / shape.groups / places;
 #if defined(DIRECTION_B)
-    int phases_w = phases_of(shape.w), part = 0;
-    int phase_h = layer / phases_w, phase_w = layer % phases_w;
+    int phases_w = phases_of(shape.w);
+    int phases = c_quads >= PAIRS_SPREAD ? 1 : phases_of(shape.h) * phases_w, part = layer / phases;
+    int phase_h = layer % phases / phases_w, phase_w = layer % phases % phases_w;
 #else
     int phase_h = 0, phase_w = 0, part = layer;
 #endif
