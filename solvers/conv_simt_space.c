@@ -5,16 +5,15 @@
 
 #include "solvers/conv_common.h"
 
-#define SPLITS_MOST     512
+#define SPLITS_MOST   512
 /* A block's rows and columns at the least. */
-#define LEAST_ROWS      32
-#define LEAST_COLUMNS   64
+#define LEAST_ROWS    32
+#define LEAST_COLUMNS 64
 /* W alone has these, where little else is there to share: blocks of so few columns, and of so many terms. */
-#define FEW_COLUMNS     32
-#define MANY_TERMS      32
+#define FEW_COLUMNS   32
+#define MANY_TERMS    32
 /* Work-items that a unit may get of parts of sums: about two rounds of what it holds at once. */
-#define ITEMS_A_UNIT    1024.0
-#define DEFAULT_BLOCK_K 16
+#define ITEMS_A_UNIT  1024.0
 static const struct space_param params[SIMT_PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){32, 64, 128, 256}},
     {"BLOCK_N", 4, (const int32_t[]){FEW_COLUMNS, 64, 128, 256}},
@@ -239,6 +238,12 @@ bool conv_simt_fits_grid(const struct problem *p, const struct context *context)
 /* F and B add up what is as large as a tensor: their parts get few, of some length. */
 #define DATA_PART_TERMS 256
 
+static int32_t default_terms(const struct problem *p, const int32_t *block)
+{
+    return p->direction == DIRECTION_W && block[SIMT_TILE_M] * block[SIMT_TILE_N] == 32 ? MANY_TERMS
+                                                                                        : 16;
+}
+
 /* Parts that a block begins with: W as many as it may have, the others until units have two workgroups. */
 static int32_t default_splits(const struct problem *p, const struct context *context,
                               const int32_t *block)
@@ -248,7 +253,7 @@ static int32_t default_splits(const struct problem *p, const struct context *con
     int32_t values[SIMT_PARAM_COUNT], splits = 1;
 
     memcpy(values, block, SIMT_BLOCK_K * sizeof *values);
-    values[SIMT_BLOCK_K] = DEFAULT_BLOCK_K;
+    values[SIMT_BLOCK_K] = default_terms(p, block);
     for (values[SIMT_SPLITS] = 2; values[SIMT_SPLITS] <= SPLITS_MOST; values[SIMT_SPLITS] *= 2) {
         if (!splits_suit_target(p, context, values))
             break;
@@ -281,21 +286,26 @@ static double block_worth(const struct problem *p, const struct context *context
            (workgroups < at_once ? filled : (1 + filled) / 2) * (0.7 + 0.3 * lines);
 }
 
+/* What a default may be: of W, whose rows and columns are often few, blocks of as few, with half the sums an
+ * item, so that more items wait for memory. */
+static const int32_t data_blocks[][SIMT_BLOCK_K] = {
+    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 8}, {32, 128, 8, 8}};
+static const int32_t weights_blocks[][SIMT_BLOCK_K] = {
+    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {32, 128, 4, 8},
+    {128, 32, 8, 4},  {64, 32, 8, 4},  {32, 64, 4, 8}};
+
 static void choose_block(const struct problem *p, const struct context *context, int32_t *values)
 {
-    /* The last two are for W of few rows and columns. */
-    static const int32_t blocks[][SIMT_BLOCK_K] = {{128, 128, 8, 8}, {64, 128, 8, 8},
-                                                   {64, 64, 8, 8},   {32, 128, 8, 8},
-                                                   {64, 32, 8, 4},   {32, 64, 4, 8}};
-    gsize count = G_N_ELEMENTS(blocks) - (p->direction == DIRECTION_W ? 0 : 2);
+    bool weights = p->direction == DIRECTION_W;
+    const int32_t(*blocks)[SIMT_BLOCK_K] = weights ? weights_blocks : data_blocks;
+    gsize count = weights ? G_N_ELEMENTS(weights_blocks) : G_N_ELEMENTS(data_blocks), which = 0;
     double best = 0;
-    int which = 0;
 
     for (gsize i = 0; i < count; i++) {
         double worth = block_worth(p, context, blocks[i]);
         if (blocks_fit_grid(p, context, blocks[i]) && worth > best) {
             best = worth;
-            which = (int)i;
+            which = i;
         }
     }
     memcpy(values, blocks[which], sizeof blocks[which]);
@@ -308,7 +318,7 @@ void conv_simt_default_config(const struct problem *p, const struct context *con
 
     config->count = SIMT_PARAM_COUNT;
     choose_block(p, context, values);
-    values[SIMT_BLOCK_K] = DEFAULT_BLOCK_K;
+    values[SIMT_BLOCK_K] = default_terms(p, values);
     values[SIMT_LOAD_A] = simt_a_has_quads(p) ? 4 : 1;
     values[SIMT_LOAD_B] = simt_b_has_quads(p) ? 4 : 1;
     values[SIMT_ASYNC] = 0;

@@ -27,7 +27,8 @@
  * memory, addresses; and the workgroups that a unit has registers for. */
 #define REGISTERS                                                                                  \
     (TILE_M * TILE_N + TILE_M + TILE_N + (BLOCK_M + BLOCK_N) * BLOCK_K / THREADS + 32)
-#define RESIDENT (65536 / (THREADS * REGISTERS) > 0 ? 65536 / (THREADS * REGISTERS) : 1)
+#define PARTITION_WAVES (512 / REGISTERS)
+#define RESIDENT (PARTITION_WAVES * 128 / THREADS > 0 ? PARTITION_WAVES * 128 / THREADS : 1)
 
 /* Four floats: one load or store where they lie at a multiple of 16 bytes, as they must on GPUs. */
 #if defined(__OPENCL_VERSION__)
