@@ -289,7 +289,7 @@ static double block_worth(const struct problem *p, const struct context *context
 /* What a default may be: of W, whose rows and columns are often few, blocks of as few, with half the sums an
  * item, so that more items wait for memory. */
 static const int32_t data_blocks[][SIMT_BLOCK_K] = {
-    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 8}, {32, 128, 8, 8}};
+    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4}, {32, 128, 8, 8}};
 static const int32_t weights_blocks[][SIMT_BLOCK_K] = {
     {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {32, 128, 4, 8},
     {128, 32, 8, 4},  {64, 32, 8, 4},  {32, 64, 4, 8}};

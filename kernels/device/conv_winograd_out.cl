@@ -9,6 +9,30 @@
  */
 #include "winograd.h"
 
+#if TAKES_PIECES && (TAKE(Y2_4) || TAKE(Y4_6))
+/* Stores a line's values from w on as far as the width goes. */
+DEVICE void store_line(GLOBAL float *to, int w, int width, int piece, const vec *values)
+{
+    if (piece == 4 && TO == 4 && w + 4 <= width) {
+        const struct quad quad = {{values[0], values[1], values[TO - 2], values[TO - 1]}};
+        *(GLOBAL struct quad *)(to + w) = quad;
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < TO; j += 2) {
+        const struct pair pair = {{values[j], values[j + 1]}};
+        if (piece >= 2 && w + j + 2 <= width) {
+            *(GLOBAL struct pair *)(to + w + j) = pair;
+            continue;
+        }
+        if (w + j < width)
+            to[w + j] = pair.lane[0];
+        if (w + j + 1 < width)
+            to[w + j + 1] = pair.lane[1];
+    }
+}
+#endif
+
 KERNEL(ITEMS, 1, 1)
 conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RESTRICT tensor,
                   i64 image_stride, i64 channel_stride, i64 h_stride, i64 w_stride, int columns,
@@ -32,6 +56,20 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
             patch[i] = ADD(patch[i], 1.0f, vec_load(planes + i * plane));
     }
     transform_patch(patch, result);
+#if TAKES_PIECES && (TAKE(Y2_4) || TAKE(Y4_6))
+    if (w_stride == 1) {
+        int piece = piece_of((i64)tensor, image_stride, channel_stride, h_stride, w_stride);
+        struct place place = find_place(row, first, tiles_h, tiles_w);
+        GLOBAL float *to = tensor + place.image * image_stride + place.channel * channel_stride;
+#pragma unroll UNROLL_TO
+        for (int i = 0; i < TO; i++) {
+            int h = place.tile_h * TO + i;
+            if (h < height)
+                store_line(to + h * h_stride, place.tile_w * TO, width, piece, result + i * TO);
+        }
+        return;
+    }
+#endif
 #pragma unroll
     for (int i = 0; i < TO * TO; i++)
         vec_store(lanes + i * VEC, result[i]);

@@ -178,3 +178,30 @@ DEVICE struct place find_place(int row, int at, int tiles_h, int tiles_w)
     place.image = tile / tiles_w / tiles_h;
     return place;
 }
+
+/*
+ * Several neighbours of a line at once, where an item has one column: a patch's
+ * lines are then pieces of the tensor's, at the same distance from a multiple of
+ * 4 or 2 elements everywhere.
+ */
+#define WORD_FP32 4
+#define WORD_FP16 2
+#define WORD_BF16 2
+#define TAKES_PIECES (VEC == 1 && !BY_CHANNEL && DIALECT_JOIN(WORD_, TYPE) == 4)
+
+struct ALIGNED(16) quad {
+    float lane[4];
+};
+struct ALIGNED(8) pair {
+    float lane[2];
+};
+
+/* 4 or 2 where lines' neighbours are a tensor's, and all lines begin at a multiple of so many elements;
+ * else 1. */
+DEVICE int piece_of(i64 address, i64 image_stride, i64 channel_stride, i64 h_stride, i64 w_stride)
+{
+    i64 together = address / 4 | image_stride | channel_stride | h_stride;
+    if (w_stride != 1)
+        return 1;
+    return together % 4 == 0 ? 4 : together % 2 == 0 ? 2 : 1;
+}

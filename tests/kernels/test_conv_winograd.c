@@ -8,6 +8,7 @@
 #include "tests/support/temp_folder.h"
 
 #define TILE (TILE_SPLITS + 1)
+#define SIMT (TILE + 1)
 
 static struct solution_runner *runner;
 static struct context context;
@@ -91,6 +92,34 @@ static void tiles_that_hang_over_are_right(gconstpointer data)
     }
 }
 
+/* What a GPU's items do, each with one tile: lines of 8, 6 and 7 positions are taken by fours, by twos and
+ * one by one. */
+static void lines_in_pieces_are_right(gconstpointer data)
+{
+    static const int64_t sizes[] = {8, 6, 7};
+    const enum direction *direction = data;
+    const struct solver *solver = solver_find("ConvWinograd");
+    g_autoptr(GRand) random = g_rand_new_with_seed(11);
+    struct target gpu;
+    struct context gpu_context;
+
+    g_assert_true(target_parse("sm_90_132_80g", &gpu, NULL));
+    context_init(&gpu_context, &gpu);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        struct perf_config config;
+        struct conv_trial trial;
+        struct problem p;
+        set_problem(&p, *direction, 4, sizes[i]);
+        conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+        solver->default_config(&p, &gpu_context, &config);
+        config.values[TILE] = 4;
+        config.values[SIMT] = 0;
+        config.values[TILE_SPLITS] = 1;
+        g_assert_true(conv_trial_check(&trial, runner, solver, &gpu_context, &config));
+        conv_trial_clear(&trial);
+    }
+}
+
 static void whole_numbers_are_refused(void)
 {
     const struct solver *solver = solver_find("ConvWinograd");
@@ -132,6 +161,10 @@ static void a_solution_does_fewer_operations_than_its_problem(void)
 
 int main(int argc, char **argv)
 {
+    static const enum direction directions[] = {DIRECTION_F, DIRECTION_B, DIRECTION_W};
+    static const char *const pieces[] = {"/conv_winograd/lines_in_pieces/forward",
+                                         "/conv_winograd/lines_in_pieces/backward",
+                                         "/conv_winograd/lines_in_pieces/weights"};
     g_autoptr(TempFolder) folder = temp_folder_new();
     int status;
 
@@ -150,6 +183,8 @@ int main(int argc, char **argv)
         g_test_add_data_func(error, &forms[i], errors_stay_below_the_stated_limit);
         g_test_add_data_func(tiles, &forms[i], tiles_that_hang_over_are_right);
     }
+    for (gsize i = 0; i < G_N_ELEMENTS(pieces); i++)
+        g_test_add_data_func(pieces[i], &directions[i], lines_in_pieces_are_right);
     g_test_add_func("/conv_winograd/whole_numbers_are_refused", whole_numbers_are_refused);
     g_test_add_func("/conv_winograd/a_solution_does_fewer_operations_than_its_problem",
                     a_solution_does_fewer_operations_than_its_problem);
