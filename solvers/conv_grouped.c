@@ -231,8 +231,11 @@ static bool any_config_fits(const struct problem *p, const struct context *conte
 {
     struct perf_config config = smallest;
 
-    *reason = "needs a smaller filter or shorter strides, or fewer channels of a group";
     config.values[GROUPED_SPLITS] = least_splits(p);
+    *reason = "needs a workspace for parts of long sums and for tensors that are moved";
+    if (!splits_fit(p, context, config.values[GROUPED_SPLITS]))
+        return false;
+    *reason = "needs a smaller filter or shorter strides, or fewer channels of a group";
     if (space_contains(&space, p, context, &config, NULL))
         return true;
     config.values[GROUPED_KEEP] = 0;
