@@ -59,12 +59,15 @@ DEVICE void zero(struct chunk *chunk)
         chunk->at[i] = 0;
 }
 
-/* Of a channel the positions from `first` on. */
+/* A block's parts of VECTOR positions lie so far apart that those of neighbouring items are side by side. */
+#define PART_STEP (ITEMS / CHANNEL_BLOCKS * VECTOR)
+
+/* Of a channel a block's positions, the first of which is `first`. */
 DEVICE void load_line(struct chunk *to, GLOBAL const element *line, int first, int positions)
 {
     for (int i = 0; i < PARTS; i++) {
-        if (first + i * VECTOR < positions) {
-            struct part part = PART_IN(line + i * VECTOR);
+        if (first + i * PART_STEP < positions) {
+            struct part part = PART_IN(line + i * PART_STEP);
             for (int j = 0; j < VECTOR; j++)
                 to->at[i * VECTOR + j] = part.at[j];
         }
@@ -77,8 +80,8 @@ DEVICE void store_line(GLOBAL element *line, const struct chunk *from, int first
         struct part part;
         for (int j = 0; j < VECTOR; j++)
             part.at[j] = from->at[i * VECTOR + j];
-        if (first + i * VECTOR < positions)
-            PART_AT(line + i * VECTOR) = part;
+        if (first + i * PART_STEP < positions)
+            PART_AT(line + i * PART_STEP) = part;
     }
 }
 
@@ -94,8 +97,7 @@ DEVICE void move_block(GLOBAL const element *from, GLOBAL element *to, const str
 {
     const int across = (plane->fill + CHANNEL_BLOCKS * CHUNK - 1) / (CHANNEL_BLOCKS * CHUNK);
     const int channel = (block % across * CHANNEL_BLOCKS + item % CHANNEL_BLOCKS) * CHUNK;
-    const int position =
-        (block / across * (ITEMS / CHANNEL_BLOCKS) + item / CHANNEL_BLOCKS) * CHUNK;
+    const int position = block / across * (PART_STEP * PARTS) + item / CHANNEL_BLOCKS * VECTOR;
     struct chunk before[CHUNK], after[CHUNK];
     if (channel >= plane->fill || position >= plane->positions)
         return;
@@ -106,15 +108,17 @@ DEVICE void move_block(GLOBAL const element *from, GLOBAL element *to, const str
             load_line(&before[i], from + ((i64)(channel + i) * plane->positions + position),
                       position, plane->positions);
 #else
-        if (position + i < plane->positions)
-            before[i] = CHUNK_IN(from + ((i64)(position + i) * plane->pitch + channel));
+        int at = position + i / VECTOR * PART_STEP + i % VECTOR;
+        if (at < plane->positions)
+            before[i] = CHUNK_IN(from + ((i64)at * plane->pitch + channel));
 #endif
     }
     exchange(after, before);
     for (int i = 0; i < CHUNK; i++) {
 #if IN
-        if (position + i < plane->positions)
-            CHUNK_AT(to + ((i64)(position + i) * plane->pitch + channel)) = after[i];
+        int at = position + i / VECTOR * PART_STEP + i % VECTOR;
+        if (at < plane->positions)
+            CHUNK_AT(to + ((i64)at * plane->pitch + channel)) = after[i];
 #else
         if (channel + i < plane->channels)
             store_line(to + ((i64)(channel + i) * plane->positions + position), &after[i], position,

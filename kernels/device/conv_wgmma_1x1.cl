@@ -21,10 +21,10 @@
 #endif
 #define STAGE_BYTES ((RESIDENT ? 0 : A_BYTES) + B_BYTES)
 
-/* Of `image_count` images. W: `part_steps` steps a part, whose sums are `part_elements` apart. */
+/* Of `image_count` images. W: `parts` parts, whose sums are `part_elements` apart. */
 KERNEL(ITEMS, 1, 1)
 conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
-               GLOBAL RESULT *RESTRICT result, int image_count, int starts, int part_steps,
+               GLOBAL RESULT *RESTRICT result, int image_count, int starts, int parts,
                i64 part_elements LOCAL_MEMORY_PARAMETER)
 {
     /* The mask tells the compiler how many there are. */
@@ -40,10 +40,10 @@ conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTR
     const unsigned stages = filter + FILTER_BYTES;
 #if defined(DIRECTION_W)
     const int part = layer / GROUPS, all = (end + BLOCK_K - 1) / BLOCK_K;
-    const int rest = all - part * part_steps, steps = rest < part_steps ? rest : part_steps;
+    const int steps = (all - part + parts - 1) / parts;
     const int columns = SIZE_C;
     left = steps;
-    open_feed(&feed, a, b, group, row, column, part * part_steps, end, item);
+    open_feed(&feed, a, b, group, row, column, part, parts, end, item);
     (void)starts;
 #define LOAD_STEP(number)                                                                          \
     do {                                                                                           \
@@ -56,7 +56,7 @@ conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTR
     left = ((columns + BLOCK_N - 1) / BLOCK_N - id / row_blocks + starts - 1) / starts * STEPS;
     open_rows(&feed, a, group, row, item);
     open_columns(&feed, b, group, column, end, item);
-    (void)part_steps;
+    (void)parts;
 #define LOAD_STEP(number)                                                                          \
     do {                                                                                           \
         unsigned to = stages + (unsigned)(number)*STAGE_BYTES;                                     \

@@ -206,7 +206,7 @@ struct feed {
     int row, step;
 #if defined(DIRECTION_W)
     GLOBAL const half_bits *b;
-    int column, step_first, end;
+    int column, term, parts, end;
 #else
     GLOBAL const half_bits *b[PANELS_N];
     int there[PANELS_N];
@@ -218,14 +218,16 @@ struct feed {
 
 #if defined(DIRECTION_W)
 
-/* y's lines of k and x's of c, whose terms are as far in the images. */
+/* y's lines of k and x's of c, whose terms are as far in the images. Steps go round among the parts, so that
+ * workgroups that are under way together read what lies side by side. */
 DEVICE void open_feed(struct feed *feed, GLOBAL const half_bits *y, GLOBAL const half_bits *x,
-                      int group, int row, int column, int first_step, int end, int item)
+                      int group, int row, int column, int part, int parts, int end, int item)
 {
     feed->row = row;
     feed->column = column;
     feed->step = 0;
-    feed->step_first = first_step * BLOCK_K;
+    feed->term = part * BLOCK_K;
+    feed->parts = parts;
     feed->end = end;
     feed->a = y + ((i64)group * SIZE_K + row + line_of(item, PLANE_VECTOR)) * PLANE;
     feed->b = x + ((i64)group * SIZE_C + column + line_of(item, X_VECTOR)) * X_PLANE;
@@ -233,13 +235,13 @@ DEVICE void open_feed(struct feed *feed, GLOBAL const half_bits *y, GLOBAL const
 
 DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, struct feed *feed, int item)
 {
-    const int of_y = feed->step_first + element_of(item, PLANE_VECTOR);
-    const int of_x = feed->step_first + element_of(item, X_VECTOR);
+    const int of_y = feed->term + element_of(item, PLANE_VECTOR);
+    const int of_x = feed->term + element_of(item, X_VECTOR);
     load_lines(memory, to, feed->a + y_at(of_y, SIZE_K * GROUPS), PLANE_VECTOR, 0, BLOCK_M, PLANE,
                of_y < feed->end, LINES_LEFT(SIZE_K, feed->row, BLOCK_M), item);
     load_lines(memory, to + A_BYTES, feed->b + x_at(of_x, SIZE_C * GROUPS), X_VECTOR, CELLS,
                BLOCK_N, X_PLANE, of_x < feed->end, LINES_LEFT(SIZE_C, feed->column, BLOCK_N), item);
-    feed->step_first += BLOCK_K;
+    feed->term += feed->parts * BLOCK_K;
 }
 
 #else

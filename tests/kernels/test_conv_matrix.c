@@ -33,7 +33,7 @@ static const struct trial_case cases[] = {
      {{1, 72, 136, 1, 8, 9, 2, 2, 1, 1, 2}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}},
      {{2, 22, 140, 2, 9, 11, 2, 2, 1, 1, 1}, /* element by element */
       {2, 40, 72, 1, 8, 11, 3, 2, 1, 1, 1},  /* by chunks of positions, small filters as they lie */
-      {1, 20, 12, 1, 6, 6, 1, 1, 0, 1, 1},   /* by halves of them, channels to be filled up */
+      {1, 60, 60, 1, 10, 10, 1, 1, 0, 1, 1}, /* by halves of them, channels to be filled up */
       {2, 48, 32, 2, 7, 7, 1, 1, 0, 1, 1}},  /* small planes */
      LAYOUT_NCHW},
     {"ConvMatrix",
