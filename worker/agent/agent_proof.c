@@ -157,7 +157,8 @@ void proof_answered(struct evaluator *evaluator, const char *op, json_t *head)
 
 void proof_died(struct evaluator *evaluator, const struct child_death *death)
 {
-    g_autofree char *why = g_strdup_printf("%s: %s", death->text, death->words);
+    g_autofree char *why =
+        g_strdup_printf("%s%s%s", death->text, *death->words ? ": " : "", death->words);
 
     request_over(evaluator);
     proof_failed(evaluator, why);
