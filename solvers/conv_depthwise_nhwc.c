@@ -3,22 +3,19 @@
  * and W; FP32, FP16, BF16 in any mixture, INT8 forward; filters of up to 7x7 whose positions lie at most
  * 32 apart, strides up to 4, any padding. Static: all of the shape but the batch is compiled in.
  * An item has VECTOR neighbouring channels, which it loads and stores at once. B gathers. W may split
- * its sums (SPLITS), whose parts then lie in the workspace.
+ * its sums (LOAD), whose parts then lie in the workspace.
  */
 #include "solvers/conv_common.h"
 #include "solvers/depthwise_nhwc_plan.h"
 #include "solvers/gemm.h"
 #include "solvers/solver_rows.h"
 
-/* As conv_matrix_sum.cl has them. */
-#define SUM_ITEMS       128
-#define SUMS_AN_ITEM    4
-/* Items that share an element's parts at most, and parts that each of them has for that. */
-#define SUM_SHARES_MOST 32
-#define PARTS_A_SHARE   8
+/* As conv_depthwise_nhwc_sum.cl has them. */
+#define SUM_ITEMS    256
+#define SUM_ELEMENTS 16
 
 static const char *const sources[] = {"conv_depthwise_nhwc.cl", "conv_depthwise_nhwc_w.cl",
-                                      "conv_matrix_sum.cl", "conv_sum_splits.cl", NULL};
+                                      "conv_depthwise_nhwc_sum.cl", NULL};
 
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
@@ -102,14 +99,15 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_option_text(launch, "LANE", conv_sum_type(p));
 }
 
-static void solve_data(const struct problem *p, const int32_t *values, struct solution *solution)
+static void solve_data(const struct problem *p, const struct context *context,
+                       const int32_t *values, struct solution *solution)
 {
     struct launch *launch =
         solution_add_launch(solution, "conv_depthwise_nhwc.cl", "conv_depthwise_nhwc");
     bool forward = p->direction == DIRECTION_F;
     struct depthwise_nhwc_plan plan;
 
-    depthwise_nhwc_plan_init(&plan, p, values);
+    depthwise_nhwc_plan_init(&plan, p, context, values);
     add_options(p, values, launch);
     conv_add_type_options(p, launch);
     launch_option_int(launch, forward ? "DIRECTION_F" : "DIRECTION_B", 1);
@@ -124,33 +122,26 @@ static void solve_data(const struct problem *p, const int32_t *values, struct so
                     (const int[3]){values[NHWC_ITEMS], 1, 1});
 }
 
-/* Parts of few elements are many: so many items have to share them that memory is busy. */
 static void add_sum(const struct problem *p, int splits, struct solution *solution)
 {
-    int64_t count = problem_tensor_elements(p, TENSOR_W);
-    struct launch *launch;
-    int shares = 1;
+    struct launch *launch =
+        solution_add_launch(solution, "conv_depthwise_nhwc_sum.cl", "conv_depthwise_nhwc_sum");
+    int64_t taps = p->fil[AXIS_H] * p->fil[AXIS_W];
 
-    solution->workspace_bytes = gemm_split_bytes(p, splits);
-    if (count % SUMS_AN_ITEM != 0) {
-        gemm_add_split_sum(p, 0, splits, solution);
-        return;
-    }
-    while (shares < SUM_SHARES_MOST && shares * PARTS_A_SHARE < splits)
-        shares *= 2;
-    launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
-    launch_option_text(launch, "LANE", conv_sum_type(p));
-    launch_option_int(launch, "SHARES", shares);
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_W]));
+    launch_option_text(launch, "TYPE_W", data_type_name(p->type[TENSOR_W]));
     launch_arg_workspace(launch, 0);
     launch_arg_tensor(launch, TENSOR_W);
-    launch_arg_int64(launch, count);
+    launch_arg_int32(launch, p->c);
+    launch_arg_int32(launch, taps);
     launch_arg_int32(launch, splits);
-    launch_set_grid(launch, (const int64_t[3]){count / SUMS_AN_ITEM * shares, 1, 1},
+    launch_set_grid(launch,
+                    (const int64_t[3]){conv_divide_up(p->c * taps, SUM_ELEMENTS) * SUM_ITEMS, 1, 1},
                     (const int[3]){SUM_ITEMS, 1, 1});
+    solution->workspace_bytes = gemm_split_bytes(p, splits);
 }
 
-static void solve_weights(const struct problem *p, const int32_t *values, struct solution *solution)
+static void solve_weights(const struct problem *p, const struct context *context,
+                          const int32_t *values, struct solution *solution)
 {
     struct launch *launch =
         solution_add_launch(solution, "conv_depthwise_nhwc_w.cl", "conv_depthwise_nhwc_w");
@@ -158,13 +149,14 @@ static void solve_weights(const struct problem *p, const int32_t *values, struct
     int64_t items;
     bool split;
 
-    depthwise_nhwc_plan_init(&plan, p, values);
+    depthwise_nhwc_plan_init(&plan, p, context, values);
     split = plan.splits > 1;
     items = plan.channel_items * plan.position_items;
     add_options(p, values, launch);
     launch_option_text(launch, "TYPE_X", data_type_name(p->type[TENSOR_X]));
     launch_option_text(launch, "TYPE_Y", data_type_name(p->type[TENSOR_Y]));
     launch_option_text(launch, "TYPE_W", data_type_name(split ? TYPE_FP32 : p->type[TENSOR_W]));
+    launch_option_int(launch, "PARTS", split);
     launch_option_int(launch, "CHANNEL_ITEMS", plan.channel_items);
     launch_option_int(launch, "POSITION_ITEMS", plan.position_items);
     launch_option_int(launch, "FILTER_ROWS", plan.filter_rows);
@@ -187,12 +179,11 @@ static bool depthwise_nhwc_solve(const struct problem *p, const struct context *
                                  const struct perf_config *config, struct solution *solution,
                                  GError **error)
 {
-    (void)context;
     (void)error;
     if (p->direction == DIRECTION_W)
-        solve_weights(p, config->values, solution);
+        solve_weights(p, context, config->values, solution);
     else
-        solve_data(p, config->values, solution);
+        solve_data(p, context, config->values, solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);
     return true;
@@ -201,7 +192,7 @@ static bool depthwise_nhwc_solve(const struct problem *p, const struct context *
 const struct solver solver_conv_depthwise_nhwc = {
     .provider = "skipjack",
     .name = "ConvDepthwiseNhwc",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "Direct",
     .sources = sources,
     .is_applicable = depthwise_nhwc_is_applicable,

@@ -13,13 +13,14 @@
 #define MACS_MOST   2400
 #define VECTOR_MOST 8
 #define PIECE_BYTES 16
+#define LOAD_MOST   8
 
 static const struct space_param params[NHWC_PARAM_COUNT] = {
     [NHWC_ITEMS] = {"ITEMS", 3, (const int32_t[]){64, 128, 256}},
     [NHWC_VECTOR] = {"VECTOR", 4, (const int32_t[]){1, 2, 4, VECTOR_MOST}},
     [NHWC_TILE_H] = {"TILE_H", 4, (const int32_t[]){1, 2, 4, 7}},
     [NHWC_TILE_W] = {"TILE_W", 4, (const int32_t[]){1, 2, 4, 7}},
-    [NHWC_SPLITS] = {"SPLITS", 8, (const int32_t[]){1, 8, 32, 64, 128, 256, 512, 1024}},
+    [NHWC_LOAD] = {"LOAD", 7, (const int32_t[]){0, 1, 2, 3, 4, 6, LOAD_MOST}},
 };
 
 /* ---- what the kernels make of a problem ---- */
@@ -81,7 +82,8 @@ static bool keeps_weights(const struct problem *p, int32_t vector)
     return count_taps(p) * vector <= SUMS_MOST;
 }
 
-/* Registers of an item. The row that is under way is there packed, and of it a position unpacked. */
+/* Registers of an item. The row that is under way is there packed, and of it a position unpacked; W has its
+ * outputs both ways. */
 static int64_t count_registers(const struct problem *p, const int32_t *values)
 {
     int32_t vector = values[NHWC_VECTOR], tile_h = values[NHWC_TILE_H],
@@ -91,16 +93,19 @@ static int64_t count_registers(const struct problem *p, const int32_t *values)
         vector + span_of(p, AXIS_W, tile_w, p->fil[AXIS_W]) * words_of(p, source_of(p), vector);
 
     if (p->direction == DIRECTION_W)
-        return count + vector * (filter_rows(p, vector) * p->fil[AXIS_W] + rows * tile_w);
+        return count + vector * (filter_rows(p, vector) * p->fil[AXIS_W] + rows * tile_w) +
+               tile_h * tile_w * words_of(p, TENSOR_Y, vector);
     if (p->direction == DIRECTION_B)
         rows *= p->stride[AXIS_W];
     return count + vector * ((keeps_weights(p, vector) ? count_taps(p) : 2) + rows * tile_w);
 }
 
+/* Parts so large that all compute units are done at about the same time. */
 static void plan_weights(struct depthwise_nhwc_plan *plan, const struct problem *p,
-                         const int32_t *values, int64_t units)
+                         const struct context *context, const int32_t *values, int64_t units)
 {
-    int64_t vectors = p->c / values[NHWC_VECTOR];
+    int64_t workgroups = (int64_t)context->target->compute_units * values[NHWC_LOAD];
+    int64_t vectors = conv_divide_up(p->c, values[NHWC_VECTOR]);
     int64_t blocks = conv_divide_up(vectors, values[NHWC_ITEMS]);
 
     plan->filter_rows = filter_rows(p, values[NHWC_VECTOR]);
@@ -109,21 +114,21 @@ static void plan_weights(struct depthwise_nhwc_plan *plan, const struct problem 
     plan->workgroups = conv_divide_up(vectors, plan->channel_items) *
                        conv_divide_up(p->fil[AXIS_H], plan->filter_rows);
     plan->units = units;
-    plan->part = conv_divide_up(units, values[NHWC_SPLITS]);
+    plan->part = conv_divide_up(units, MAX(workgroups / plan->workgroups, 1));
     plan->splits = conv_divide_up(units, plan->part);
 }
 
 void depthwise_nhwc_plan_init(struct depthwise_nhwc_plan *plan, const struct problem *p,
-                              const int32_t *values)
+                              const struct context *context, const int32_t *values)
 {
     int64_t tiles = p->n * count_tiles(p, AXIS_H, values[NHWC_TILE_H]) *
                     count_tiles(p, AXIS_W, values[NHWC_TILE_W]);
 
     memset(plan, 0, sizeof(*plan));
-    plan->items = tiles * (p->c / values[NHWC_VECTOR]);
+    plan->items = tiles * conv_divide_up(p->c, values[NHWC_VECTOR]);
     plan->keep_weights = keeps_weights(p, values[NHWC_VECTOR]);
     if (p->direction == DIRECTION_W)
-        plan_weights(plan, p, values, tiles);
+        plan_weights(plan, p, context, values, tiles);
 }
 
 /* ---- space ---- */
@@ -188,25 +193,41 @@ static bool sums_fit_local_memory(const struct problem *p, const struct context 
                context->target->local_bytes;
 }
 
-/* Every item of a part has a unit, and parts are no more than fill the target a few times. */
-static bool splits_leave_work(const struct problem *p, const struct context *context,
-                              const int32_t *values)
-{
-    struct depthwise_nhwc_plan plan;
-
-    if (values[NHWC_SPLITS] == 1)
-        return true;
-    if (p->direction != DIRECTION_W)
-        return false;
-    depthwise_nhwc_plan_init(&plan, p, values);
-    return plan.units >= values[NHWC_SPLITS] * plan.position_items &&
-           plan.workgroups * values[NHWC_SPLITS] <= (int64_t)context->target->compute_units * 16;
-}
-
 static bool parts_fit_workspace(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
-    return gemm_split_bytes(p, values[NHWC_SPLITS]) <= context->workspace_limit;
+    struct depthwise_nhwc_plan plan;
+
+    depthwise_nhwc_plan_init(&plan, p, context, values);
+    return gemm_split_bytes(p, (int)plan.splits) <= context->workspace_limit;
+}
+
+/* Most items of a part have a unit. */
+static bool parts_leave_work(const struct problem *p, const struct context *context,
+                             const int32_t *values)
+{
+    struct depthwise_nhwc_plan plan;
+
+    depthwise_nhwc_plan_init(&plan, p, context, values);
+    return plan.splits > 1 && plan.part * 2 >= plan.position_items;
+}
+
+/* One part alone is for what fills a good part of the target, or cannot be split. */
+static bool load_suits_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    int32_t least[NHWC_PARAM_COUNT];
+    struct depthwise_nhwc_plan plan;
+
+    if (p->direction != DIRECTION_W)
+        return values[NHWC_LOAD] == 0;
+    if (values[NHWC_LOAD] > 0)
+        return parts_leave_work(p, context, values);
+    memcpy(least, values, sizeof(least));
+    least[NHWC_LOAD] = 1;
+    depthwise_nhwc_plan_init(&plan, p, context, values);
+    return plan.workgroups * 4 >= context->target->compute_units ||
+           !parts_leave_work(p, context, least) || !parts_fit_workspace(p, context, least);
 }
 
 static const struct space_constraint constraints[] = {
@@ -215,64 +236,66 @@ static const struct space_constraint constraints[] = {
     {"sums_fit_local_memory", "local memory", NHWC_VECTOR + 1, sums_fit_local_memory},
     {"rows_are_shared", "arithmetic", NHWC_TILE_H + 1, rows_are_shared},
     {"tile_fits_registers", "registers", NHWC_TILE_W + 1, tile_fits_registers},
-    {"splits_leave_work", "arithmetic", NHWC_SPLITS + 1, splits_leave_work},
-    {"parts_fit_workspace", "workspace", NHWC_SPLITS + 1, parts_fit_workspace},
+    {"load_suits_target", "arithmetic", NHWC_LOAD + 1, load_suits_target},
+    {"parts_fit_workspace", "workspace", NHWC_LOAD + 1, parts_fit_workspace},
 };
 
 const struct space depthwise_nhwc_space = {NHWC_PARAM_COUNT, params, G_N_ELEMENTS(constraints),
                                            constraints};
 
-/* A part has a unit at least. */
 uint64_t depthwise_nhwc_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    int64_t outputs = p->n * p->out[AXIS_H] * p->out[AXIS_W];
-    uint64_t most = 0;
+    uint64_t parts = (uint64_t)context->target->compute_units * LOAD_MOST;
 
     if (p->direction != DIRECTION_W)
         return 0;
-    for (int i = 0; i < params[NHWC_SPLITS].count; i++) {
-        int splits = params[NHWC_SPLITS].values[i];
-        uint64_t bytes = gemm_split_bytes(p, splits);
-        if (bytes <= context->workspace_limit && outputs >= splits)
-            most = bytes;
-    }
-    return most;
+    parts = MIN(parts, (uint64_t)(p->n * p->out[AXIS_H] * p->out[AXIS_W]));
+    parts = MIN(parts, context->workspace_limit / gemm_part_bytes(p));
+    return gemm_split_bytes(p, (int)parts);
 }
 
 /* Few large parts leave units of a GPU idle, many small ones write more than they read. */
-static void choose_splits(const struct problem *p, const struct context *context, int32_t *values)
+static void choose_load(const struct problem *p, const struct context *context, int32_t *values)
 {
-    int64_t wanted = (int64_t)context->target->compute_units * 4;
-    struct depthwise_nhwc_plan plan;
+    for (int32_t load = 3; load > 0; load--) {
+        values[NHWC_LOAD] = load;
+        if (parts_leave_work(p, context, values) && parts_fit_workspace(p, context, values))
+            return;
+    }
+    values[NHWC_LOAD] = 0;
+}
 
-    depthwise_nhwc_plan_init(&plan, p, values);
-    for (int i = 1; i < params[NHWC_SPLITS].count; i++) {
-        int32_t split[NHWC_PARAM_COUNT];
-        memcpy(split, values, sizeof(split));
-        split[NHWC_SPLITS] = params[NHWC_SPLITS].values[i];
-        if (plan.workgroups * values[NHWC_SPLITS] < wanted &&
-            splits_leave_work(p, context, split) && parts_fit_workspace(p, context, split))
-            values[NHWC_SPLITS] = split[NHWC_SPLITS];
+/* W: of many items, unless these leave too few workgroups. */
+static void choose_items(const struct problem *p, const struct context *context, int32_t *values)
+{
+    for (int i = params[NHWC_ITEMS].count - 1; i >= 0 && values[NHWC_LOAD] == 0; i--) {
+        values[NHWC_ITEMS] = params[NHWC_ITEMS].values[i];
+        choose_load(p, context, values);
     }
 }
 
+/* What is tried first where nothing is known, by measuring on an H200: four channels leave room for
+ * many items. */
 void depthwise_nhwc_default_config(const struct problem *p, const struct context *context,
                                    struct perf_config *config)
 {
-    static const int32_t tiles[][2] = {{2, 4}, {2, 2}, {1, 4}, {1, 2}, {1, 1}};
-    /* Registers of all targets have room for the second's sums. */
-    gsize first = p->direction == DIRECTION_W;
+    static const int32_t tiles[][2] = {{4, 4}, {4, 2}, {2, 4}, {2, 2}, {1, 4}, {1, 2}, {1, 1}};
+    static const int32_t vectors[] = {4, 8, 2, 1};
+    /* The largest ones pay for W alone, where rows of x that a stride widens leave room. */
+    bool is_narrow = p->stride[AXIS_H] * p->stride[AXIS_W] == 1;
+    gsize first = p->direction != DIRECTION_W ? 2 : is_narrow ? 0 : 1;
+    gsize count = G_N_ELEMENTS(tiles) - first;
 
     config->count = NHWC_PARAM_COUNT;
-    for (int i = params[NHWC_VECTOR].count - 1; i >= 0; i--) {
-        for (gsize t = first; t < G_N_ELEMENTS(tiles); t++) {
-            const int32_t values[NHWC_PARAM_COUNT] = {128, params[NHWC_VECTOR].values[i],
-                                                      tiles[t][0], tiles[t][1], 1};
-            memcpy(config->values, values, sizeof(values));
-            if (!space_contains(&depthwise_nhwc_space, p, context, config, NULL))
-                continue;
-            choose_splits(p, context, config->values);
+    for (gsize i = 0; i < G_N_ELEMENTS(vectors) * count; i++) {
+        const int32_t *tile = tiles[first + i % count];
+        const int32_t values[NHWC_PARAM_COUNT] = {64, vectors[i / count], tile[0], tile[1], 0};
+        memcpy(config->values, values, sizeof(values));
+        if (p->c % vectors[i / count] != 0)
+            continue;
+        if (p->direction == DIRECTION_W)
+            choose_items(p, context, config->values);
+        if (space_contains(&depthwise_nhwc_space, p, context, config, NULL))
             return;
-        }
     }
 }

@@ -12,7 +12,7 @@ enum depthwise_nhwc_param {
     NHWC_VECTOR, /* channels of an item */
     NHWC_TILE_H, /* rows of results of an item (B: whole strides); W: of outputs that are read at once */
     NHWC_TILE_W,
-    NHWC_SPLITS, /* W: parts of the outputs that are summed side by side; F and B: 1 */
+    NHWC_LOAD, /* W: workgroups a compute unit, by parts of the outputs; F, B, and for one part: 0 */
     NHWC_PARAM_COUNT
 };
 
@@ -34,11 +34,11 @@ struct depthwise_nhwc_plan {
     int64_t workgroups; /* for one part of the outputs */
     int64_t units;      /* of outputs */
     int64_t part;       /* units in a part */
-    int64_t splits;     /* parts that there are, at most what the config asks for */
+    int64_t splits;     /* parts */
 };
 
 void depthwise_nhwc_plan_init(struct depthwise_nhwc_plan *plan, const struct problem *p,
-                              const int32_t *values);
+                              const struct context *context, const int32_t *values);
 
 /* The config to use when nothing is tuned; it is in the space. */
 void depthwise_nhwc_default_config(const struct problem *p, const struct context *context,

@@ -93,7 +93,7 @@ DEVICE void find_weights(GLOBAL const STORAGE(TYPE_W) * w, int channel, struct w
 #pragma unroll
     for (int i = 0; i < TAPS; i++) {
         struct packed packed;
-        PACKED_LOAD(TYPE_W, packed, w, channel * TAPS + i * VECTOR, 1);
+        PACKED_LOAD(TYPE_W, packed, w, channel * TAPS, i * VECTOR, 1);
 #pragma unroll
         for (int j = 0; j < VECTOR; j++)
             weights->lane[(i * VECTOR + j) % TAPS][(i * VECTOR + j) / TAPS] =
@@ -143,13 +143,13 @@ struct tile {
 DEVICE void add_row(GLOBAL const STORAGE(SOURCE) * source, const struct tile *tile,
                     const struct weights *weights, int r, LANE (*sums)[COLUMNS][VECTOR])
 {
-    const i64 at = tile->source_at + (i64)r * SOURCE_W * CHANNELS;
     const int is_row = (unsigned int)(tile->source_h + r) < SOURCE_H;
     struct packed row[SPAN_W];
 #pragma unroll
     for (int q = 0; q < SPAN_W; q++) {
         int inside = is_row && (unsigned int)(tile->source_w + q) < SOURCE_W;
-        PACKED_LOAD(SOURCE, row[q], source, at + q * CHANNELS, inside);
+        PACKED_LOAD(SOURCE, row[q], source, tile->source_at, (i64)(r * SOURCE_W + q) * CHANNELS,
+                    inside);
     }
 #pragma unroll
     for (int q = 0; q < SPAN_W; q++) {

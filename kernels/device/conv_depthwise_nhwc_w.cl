@@ -8,9 +8,9 @@
  * It goes down the rows of x that a unit meets, each loaded once. A workgroup has CHANNEL_ITEMS items
  * along the channels, and POSITION_ITEMS of each of these, which take turns at the units of one
  * part of the outputs; their sums are added in local memory in a fixed order. Where there are
- * several parts, w is a workspace with a copy for each.
+ * several parts, w is a workspace with the sums of each, channels innermost.
  *
- * Options: TYPE_X, TYPE_Y, TYPE_W (FP32 for a workspace); LANE; CHANNELS; FIL_, STRIDE_, DILATION_, PAD_,
+ * Options: TYPE_X, TYPE_Y, TYPE_W; PARTS, 1 where w is a workspace (TYPE_W is FP32 then), else 0; LANE; CHANNELS; FIL_, STRIDE_, DILATION_, PAD_,
  * IN_ and OUT_, each with H and W; CHANNEL_ITEMS, POSITION_ITEMS, VECTOR, TILE_H, TILE_W, FILTER_ROWS.
  */
 #include "vector.h"
@@ -27,8 +27,16 @@
 
 /* Positions of x that some output may read: those behind count as outside, whatever they hold. */
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
-#define READ_H      LEAST(IN_H, (OUT_H - 1) * STRIDE_H - PAD_H + (FIL_H - 1) * DILATION_H + 1)
-#define READ_W      LEAST(IN_W, (OUT_W - 1) * STRIDE_W - PAD_W + (FIL_W - 1) * DILATION_W + 1)
+#define READ(in, out, stride, pad, fil, dilation)                                                  \
+    LEAST(in, ((out)-1) * (stride) + ((fil)-1) * (dilation) + 1 - (pad))
+#define READ_H READ(IN_H, OUT_H, STRIDE_H, PAD_H, FIL_H, DILATION_H)
+#define READ_W READ(IN_W, OUT_W, STRIDE_W, PAD_W, FIL_W, DILATION_W)
+
+/* Whether 0 <= at < end, whatever sign the end has. */
+DEVICE int is_within(int at, int end)
+{
+    return end > 0 && (unsigned int)at < (unsigned int)end;
+}
 
 struct unit {
     int n, h, w;
@@ -51,16 +59,17 @@ DEVICE void load_outputs(GLOBAL const STORAGE(TYPE_Y) * y, struct unit unit, int
     for (int i = 0; i < TILE_H * TILE_W; i++) {
         int row = i / TILE_W, column = i % TILE_W;
         int inside = unit.h + row < OUT_H && unit.w + column < OUT_W;
-        PACKED_LOAD(TYPE_Y, outputs[row][column], y, first + (i64)(row * OUT_W + column) * CHANNELS,
+        PACKED_LOAD(TYPE_Y, outputs[row][column], y, first, (i64)(row * OUT_W + column) * CHANNELS,
                     inside);
     }
 }
 
-/* The tap through which an output reads a place in the unit's span, -1 for none. */
-DEVICE int tap_between(int output, int place, int fil, int stride, int dilation)
+/* The row of the filter through which a row of outputs reads one of the unit's span, -1 for none. */
+DEVICE int tap_between(int output, int r)
 {
-    int way = place - output * stride;
-    return way >= 0 && way % dilation == 0 && way / dilation < fil ? way / dilation : -1;
+    int way = r - output * STRIDE_H;
+    return way >= 0 && way % DILATION_H == 0 && way / DILATION_H < FILTER_ROWS ? way / DILATION_H
+                                                                               : -1;
 }
 
 /* Adds what row r of the unit's span of x gives. */
@@ -68,18 +77,18 @@ DEVICE void add_row(const struct packed *row, struct packed (*outputs)[TILE_W], 
                     LANE (*sums)[FIL_W][VECTOR])
 {
 #pragma unroll
-    for (int q = 0; q < SPAN_W; q++) {
+    for (int output_h = 0; output_h < TILE_H; output_h++) {
+        int tap_h = tap_between(output_h, r);
+        if (tap_h < 0)
+            continue;
 #pragma unroll
-        for (int i = 0; i < TILE_H * TILE_W; i++) {
-            int tap_h = tap_between(i / TILE_W, r, FILTER_ROWS, STRIDE_H, DILATION_H);
-            int tap_w = tap_between(i % TILE_W, q, FIL_W, STRIDE_W, DILATION_W);
-            if (tap_h < 0 || tap_w < 0)
-                continue;
+        for (int i = 0; i < TILE_W * FIL_W; i++) {
+            int output_w = i / FIL_W, tap_w = i % FIL_W;
+            int q = output_w * STRIDE_W + tap_w * DILATION_W;
 #pragma unroll
             for (int lane = 0; lane < VECTOR; lane++)
-                sums[tap_h][tap_w][lane] +=
-                    PACKED_AT(TYPE_X, row[q], lane) *
-                    PACKED_AT(TYPE_Y, outputs[i / TILE_W][i % TILE_W], lane);
+                sums[tap_h][tap_w][lane] += PACKED_AT(TYPE_X, row[q], lane) *
+                                            PACKED_AT(TYPE_Y, outputs[output_h][output_w], lane);
         }
     }
 }
@@ -98,8 +107,8 @@ DEVICE void add_unit(GLOBAL const STORAGE(TYPE_X) * x, GLOBAL const STORAGE(TYPE
         struct packed row[SPAN_W];
 #pragma unroll
         for (int q = 0; q < SPAN_W; q++) {
-            int inside = x_h + r >= 0 && x_h + r < READ_H && x_w + q >= 0 && x_w + q < READ_W;
-            PACKED_LOAD(TYPE_X, row[q], x, first + (i64)(r * IN_W + q) * CHANNELS, inside);
+            int inside = is_within(x_h + r, READ_H) && is_within(x_w + q, READ_W);
+            PACKED_LOAD(TYPE_X, row[q], x, first, (i64)(r * IN_W + q) * CHANNELS, inside);
         }
         add_row(row, outputs, r, sums);
     }
@@ -114,13 +123,16 @@ DEVICE void store_row(GLOBAL STORAGE(TYPE_W) * w, int first_channel, int row, in
     for (int i = 0; i < FIL_W * VECTOR; i++)
         shared[own + i / VECTOR * GROUP_CHANNELS + i % VECTOR] = sums[i / VECTOR][i % VECTOR];
     BARRIER();
+#pragma unroll 1
     for (int i = item; i < ROW_SUMS; i += ITEMS) {
         int channel = first_channel + i % GROUP_CHANNELS;
         LANE sum = 0;
+#pragma unroll 4
         for (int position = 0; position < POSITION_ITEMS; position++)
             sum += shared[position * ROW_SUMS + i];
+        int tap = row * FIL_W + i / GROUP_CHANNELS;
         if (channel < CHANNELS && row < FIL_H)
-            STORE(TYPE_W, w, (channel * FIL_H + row) * FIL_W + i / GROUP_CHANNELS, sum);
+            STORE(TYPE_W, w, PARTS ? tap * CHANNELS + channel : channel * FIL_H * FIL_W + tap, sum);
     }
     BARRIER();
 }

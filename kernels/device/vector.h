@@ -4,7 +4,8 @@
  * elements are asked for. T is a data type's name.
  *
  *   struct packed v;                          elements as they are stored
- *   PACKED_LOAD(T, v, p, at, inside)          from p[at] on; zero, and nothing is read there, where not inside
+ *   PACKED_LOAD(T, v, p, first, step, inside) from p[first + step] on, step a constant; zero, and nothing is
+ *                                             read there, where not inside
  *   PACKED_AT(T, v, i)                        element i as a LANE; i is a constant once loops are unrolled
  *   ELEMENT_AT(T, p, at)                      the one element p[at] as a LANE
  *   DEFINE_PACKED_STORE(name, T)              defines name(p, lanes), which stores VECTOR lanes from *p on
@@ -67,7 +68,8 @@ DEVICE void store_8(void *to, const unsigned int *words)
                  : "memory");
 }
 
-#define PLACE_OF(at, inside) (at)
+/* A constant step is part of the instruction. */
+#define PLACE_OF(pointer, first, step, inside) ((pointer) + (first) + (step))
 
 #else
 
@@ -105,7 +107,7 @@ DEVICE void store_8(GLOBAL void *to, const unsigned int *words)
     *(GLOBAL struct words_8 *)to = piece;
 }
 
-#define PLACE_OF(at, inside) ((inside) ? (at) : 0)
+#define PLACE_OF(pointer, first, step, inside) ((pointer) + ((inside) ? (first) + (step) : 0))
 
 #endif
 
@@ -130,8 +132,8 @@ DEVICE struct packed load_packed(GLOBAL const void *from, int bytes, int inside)
 }
 
 #define PACKED_BYTES(type) ((int)sizeof(STORAGE(type)) * VECTOR)
-#define PACKED_LOAD(type, packed, pointer, at, inside)                                             \
-    ((packed) = load_packed((pointer) + PLACE_OF(at, inside), PACKED_BYTES(type), inside))
+#define PACKED_LOAD(type, packed, pointer, first, step, inside)                                    \
+    ((packed) = load_packed(PLACE_OF(pointer, first, step, inside), PACKED_BYTES(type), inside))
 
 /* ---- elements ---- */
 
