@@ -298,6 +298,13 @@ DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
 #endif
 #endif
 
+/* The phase whose turn it is: those that meet more of the filter come first, so that the last workgroups are
+ * short. */
+DEVICE int phase_at(int turn, int phases, int pad)
+{
+    return (turn + phases - pad % phases) % phases;
+}
+
 SIMT_KERNEL
 conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL float *RESTRICT c,
           int x_n, int x_c, int x_h, int x_w, int w_k, int w_c, int w_h, int w_w, int y_n, int y_k,
@@ -318,9 +325,10 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
     int group = (int)GROUP_ID(2) % shape.groups, place = (int)GROUP_ID(2) / shape.groups % places;
     int layer = (int)GROUP_ID(2) / shape.groups / places;
 #if defined(DIRECTION_B)
-    int phases_w = phases_of(shape.w);
-    int phases = c_quads >= PAIRS_SPREAD ? 1 : phases_of(shape.h) * phases_w, part = layer / phases;
-    int phase_h = layer % phases / phases_w, phase_w = layer % phases % phases_w;
+    int phases_h = phases_of(shape.h), phases_w = phases_of(shape.w);
+    int phases = c_quads >= PAIRS_SPREAD ? 1 : phases_h * phases_w, part = layer / phases;
+    int phase_h = phase_at(layer % phases / phases_w, phases_h, shape.h.pad);
+    int phase_w = phase_at(layer % phases % phases_w, phases_w, shape.w.pad);
 #else
     int phase_h = 0, phase_w = 0, part = layer;
 #endif
