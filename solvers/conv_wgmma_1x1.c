@@ -26,7 +26,7 @@ enum { BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS, PARAM_COUNT };
 #define CHANNELS_LEAST    8
 #define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
 #define BLOCKS_MOST       0x1p24
-#define POSITIONS_MOST    0x1p30
+#define POSITIONS_MOST    (0x1p30 - 0x1p12) /* twice as many and a block fit an int */
 /* Sums of so many terms keep within half of what their last places may be off: matrix units cut what they add. */
 #define TERMS_MOST        32768
 /* A part has so many blocks of terms at the least, and a unit so many workgroups of parts at most. */

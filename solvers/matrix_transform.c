@@ -227,7 +227,7 @@ struct block_move {
     int64_t blocks;
 };
 
-/* The largest power of 2, `most` at the most, in which what is less than twice as much as `count` goes. */
+/* The least power of 2 that is no less than `count`, `most` at the most. */
 static int power_within(int64_t count, int most)
 {
     int power = 1;

@@ -44,7 +44,6 @@ conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTR
     const int columns = SIZE_C;
     left = steps;
     open_feed(&feed, a, b, group, row, column, part, parts, end, item);
-    (void)starts;
 #define LOAD_STEP(number)                                                                          \
     do {                                                                                           \
         load_step(local_memory, stages + (unsigned)(number)*STAGE_BYTES, &feed, item);             \
