@@ -28,7 +28,7 @@ static const struct space_param params[PARAM_COUNT] = {
     {"ITEMS_K", 4, (const int32_t[]){4, 8, 16, 32}},
     {"SHARES", 5, (const int32_t[]){1, 2, 4, 8, 16}},
     {"MOST_W", 4, (const int32_t[]){16, 32, 64, 128}}, /* positions at a time, divided evenly */
-    {"PARTS", 7, (const int32_t[]){1, 32, 128, 256, 512, 1024, 2048}},
+    {"PARTS", 9, (const int32_t[]){1, 32, 128, 256, 384, 512, 768, 1024, 2048}},
 };
 
 static const int32_t smallest[PARAM_COUNT] = {1, 4, 1, 16, 1};
@@ -312,7 +312,7 @@ static bool few_channels_weights_solve(const struct problem *p, const struct con
 const struct solver solver_conv_few_channels_weights = {
     .provider = "skipjack",
     .name = "ConvFewChannelsWeights",
-    .revision = 2,
+    .revision = 3,
     .algorithm = "Direct",
     .sources = sources,
     .is_applicable = few_channels_weights_is_applicable,

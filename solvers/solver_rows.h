@@ -22,6 +22,7 @@ extern const struct solver solver_conv_direct_naive;
 extern const struct solver solver_conv_direct_tiled;
 extern const struct solver solver_conv_few_channels_data;
 extern const struct solver solver_conv_few_channels_matrix;
+extern const struct solver solver_conv_few_channels_matrix_w;
 extern const struct solver solver_conv_few_channels_weights;
 extern const struct solver solver_conv_fft;
 extern const struct solver solver_conv_gemm_1x1;

@@ -36,6 +36,7 @@ const struct solver *const solver_table[] = {
     &solver_conv_few_channels_data,
     &solver_conv_few_channels_weights,
     &solver_conv_few_channels_matrix,
+    &solver_conv_few_channels_matrix_w,
     SOLVER_FAULT_ROWS
 };
 /* clang-format on */
