@@ -36,6 +36,7 @@ enum { BLOCK_M, BLOCK_N, RESIDENT, SPLITS, PARAM_COUNT };
 #define LOCAL_KEPT       1024
 #define STRIDE_MOST      8
 #define PLANE_BYTES      0x1p40 /* a map's longest stride */
+#define TO_FILL          0      /* as many parts as give each workgroup of a unit a tile */
 
 static const char *const sources[] = {"conv_tma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
                                       "conv_transpose_blocks.cl", NULL};
@@ -44,14 +45,49 @@ static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){64, 128, 192, 256}},
     {"BLOCK_N", 4, (const int32_t[]){64, 128, 192, 256}},
     {"RESIDENT", 2, (const int32_t[]){1, 2}},
-    {"SPLITS", MATRIX_SPLITS_VALUES},
+    {"SPLITS", 10, (const int32_t[]){TO_FILL, 1, 2, 4, 8, 16, 32, 64, 128, MATRIX_SPLITS_MOST}},
 };
+
+/* ---- the workspace ---- */
+
+static uint64_t maps_bytes(const struct context *context)
+{
+    int most = params[RESIDENT].values[params[RESIDENT].count - 1];
+
+    return workspace_align((uint64_t)context->target->compute_units * (uint64_t)most * MAPS_BYTES);
+}
+
+/* The limit for what lies there beside the maps. */
+static struct context beside_maps(const struct context *context)
+{
+    struct context rest = *context;
+
+    rest.workspace_limit -= MIN(maps_bytes(context), rest.workspace_limit);
+    return rest;
+}
+
+/* Parts that fill the units are fewer than twice as many as the most of those that are named. */
+static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
+{
+    static const struct matrix_blocks largest = {256, 256, BLOCK_K, 1};
+    const struct context rest = beside_maps(context);
+    uint64_t moved = matrix_transform_bytes(p, CHUNK_CHANNELS);
+    uint64_t parts = matrix_workspace_bytes(p, &rest, &largest) - moved;
+
+    return MIN(moved + 2 * parts, rest.workspace_limit) + maps_bytes(context);
+}
 
 /* ---- the space ---- */
 
-static struct matrix_blocks blocks_of(const int32_t *values)
+static struct matrix_blocks blocks_of(const struct problem *p, const struct context *context,
+                                      const int32_t *values)
 {
-    return (struct matrix_blocks){values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS]};
+    struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS]};
+    double places = (double)context->target->compute_units * values[RESIDENT];
+
+    if (values[SPLITS] == TO_FILL)
+        blocks.splits = (int)CLAMP(places / matrix_workgroups(p, &blocks), 1, MATRIX_SPLITS_MOST);
+    return blocks;
 }
 
 static int items_of(const int32_t *values)
@@ -110,12 +146,15 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
     return stages_of(context, values) >= STAGES_LEAST;
 }
 
+/* What fills the units is no other number of parts than those that are named anyway. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
-    const struct matrix_blocks blocks = blocks_of(values);
+    const struct matrix_blocks blocks = blocks_of(p, context, values);
+    const struct context rest = beside_maps(context);
+    bool is_another = values[SPLITS] != TO_FILL || (blocks.splits & (blocks.splits - 1)) != 0;
 
-    return matrix_splits_suit(p, context, &blocks);
+    return is_another && matrix_splits_suit(p, &rest, &blocks);
 }
 
 static const struct space_constraint constraints[] = {
@@ -128,21 +167,6 @@ static const struct space_constraint constraints[] = {
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
 /* ---- what it serves ---- */
-
-static uint64_t maps_bytes(const struct context *context)
-{
-    int most = params[RESIDENT].values[params[RESIDENT].count - 1];
-
-    return (uint64_t)context->target->compute_units * (uint64_t)most * MAPS_BYTES;
-}
-
-/* Behind the maps and behind the parts something else may begin. */
-static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
-{
-    static const struct matrix_blocks largest = {256, 256, BLOCK_K, 1};
-
-    return matrix_workspace_bytes(p, context, &largest) + workspace_align(maps_bytes(context));
-}
 
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
@@ -165,19 +189,21 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
 static bool is_applicable(const struct problem *p, const struct context *context,
                           const char **reason)
 {
+    const struct context rest = beside_maps(context);
+
     *reason = "needs Hopper's copy engine (sm_90)";
     if (strcmp(context->target->arch, "sm_90") != 0 && strcmp(context->target->arch, "sm_90a") != 0)
         return false;
     *reason = "needs FP16 or BF16 tensors";
     if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)
         return false;
-    if (!matrix_serves(p, context, reason) || !tensors_are_served(p, reason))
+    if (!tensors_are_served(p, reason))
         return false;
     *reason = "needs a workspace for its maps of tensors";
-    return workspace_bytes(p, context) <= context->workspace_limit;
+    return maps_bytes(context) <= context->workspace_limit && matrix_serves(p, &rest, reason);
 }
 
-/* The smallest comes first: it suits every problem. */
+/* The smallest comes first: it suits every problem. Parts are best as many as leave no unit idle. */
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
@@ -185,16 +211,19 @@ static void default_config(const struct problem *p, const struct context *contex
         {64, 64, BLOCK_K, 1},   {64, 128, BLOCK_K, 1},  {128, 64, BLOCK_K, 1},
         {256, 64, BLOCK_K, 1},  {128, 128, BLOCK_K, 1}, {128, 192, BLOCK_K, 1},
         {192, 128, BLOCK_K, 1}, {128, 256, BLOCK_K, 1}};
+    const struct context rest = beside_maps(context);
     struct matrix_blocks best = candidates[0];
     double least = G_MAXDOUBLE;
 
     for (size_t i = 0; i < G_N_ELEMENTS(candidates); i++)
-        matrix_choose(p, context, &candidates[i], &best, &least);
+        matrix_choose(p, &rest, &candidates[i], &best, &least);
     config->count = PARAM_COUNT;
     config->values[BLOCK_M] = best.m;
     config->values[BLOCK_N] = best.n;
     config->values[RESIDENT] = best.m * best.n <= 8192 ? 2 : 1;
-    config->values[SPLITS] = best.splits;
+    config->values[SPLITS] = TO_FILL;
+    if (best.splits == 1 || !splits_suit_target(p, context, config->values))
+        config->values[SPLITS] = best.splits;
 }
 
 /* Beside ConvWgmma, whose items find the addresses of all that they load. */
@@ -204,14 +233,14 @@ static double estimate(const struct problem *p, const struct context *context)
     struct matrix_blocks blocks;
 
     default_config(p, context, &config);
-    blocks = blocks_of(config.values);
+    blocks = blocks_of(p, context, config.values);
     return 400.0 * matrix_used_part(p, &blocks);
 }
 
 /* ---- the launch ---- */
 
 static void add_options(const struct problem *p, const struct context *context,
-                        const int32_t *values, struct launch *launch)
+                        const int32_t *values, int splits, struct launch *launch)
 {
     static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
                                              [DIRECTION_B] = "DIRECTION_B",
@@ -220,7 +249,7 @@ static void add_options(const struct problem *p, const struct context *context,
     for (int i = 0; i < SPLITS; i++)
         launch_option_int(launch, params[i].name, values[i]);
     launch_option_int(launch, "STAGES", stages_of(context, values));
-    launch_option_int(launch, "SPLIT", values[SPLITS] > 1);
+    launch_option_int(launch, "SPLIT", splits > 1);
     launch_option_int(launch, directions[p->direction], 1);
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
@@ -284,7 +313,7 @@ static bool solve(const struct problem *p, const struct context *context,
 {
     const int32_t *values = config->values;
     const int64_t elements = (int64_t)matrix_result_elements(p);
-    const int splits = values[SPLITS], items = items_of(values);
+    const int splits = blocks_of(p, context, values).splits, items = items_of(values);
     const int units = context->target->compute_units * values[RESIDENT];
     struct launch *launch = solution_add_launch(solution, "conv_tma.cl", "conv_tma");
     struct tma_boxes boxes;
@@ -296,7 +325,7 @@ static bool solve(const struct problem *p, const struct context *context,
     tma_grid_init(&grid, p, &boxes, values[BLOCK_M], values[BLOCK_N], splits, units);
     if (splits > 1)
         maps = workspace_align((uint64_t)elements * (uint64_t)splits * sizeof(float));
-    add_options(p, context, values, launch);
+    add_options(p, context, values, splits, launch);
     add_operands(p, splits, maps, launch);
     add_shape(p, &boxes, &grid, splits, launch);
     launch_arg_int64(launch, elements);
@@ -315,7 +344,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_tma = {
     .provider = "skipjack",
     .name = "ConvTma",
-    .revision = 2,
+    .revision = 3,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .native = true,

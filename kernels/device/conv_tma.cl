@@ -55,12 +55,20 @@ DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_
         memory, sums, a + (term * A_TERMS_STEP >> 4), b + (term * B_TERMS_STEP >> 4), item);
 }
 
-/* Lines of stages that no box of fewer than 64 positions fills are zero for good. */
-DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, int item)
+/* Terms of W that a box of fewer than 64 positions does not bring are zero for good. */
+DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, const struct shape *s, int item)
 {
-    LOCAL_POINTER unsigned *words = (LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)memory;
-    for (int i = item; i < STAGED_AT / 4; i += ITEMS)
-        words[i] = 0;
+#if defined(DIRECTION_W)
+    const int first = s->box_w * s->box_h * s->box_n * (LINE_BYTES / 4), words = PANEL / 4;
+    LOCAL_POINTER unsigned *panel = (LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)memory;
+    for (int at = 0; at < STAGED_AT; at += PANEL, panel += words)
+        for (int i = first + item; i < words; i += ITEMS)
+            panel[i] = 0;
+#else
+    (void)memory;
+    (void)s;
+    (void)item;
+#endif
 }
 
 #if defined(MATRIX_EMULATED)
@@ -168,8 +176,7 @@ DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, co
 DEVICE void prepare(unsigned tiles, const struct map *a, const struct map *b, const struct shape *s,
                     int item)
 {
-    if (s->box_w * s->box_h * s->box_n < 64)
-        clear_stages(local_memory, item);
+    clear_stages(local_memory, s, item);
     if (item / 32 == 0)
         make_map(tiles + MAPS_AT, a, item);
     if (item / 32 == 1)
@@ -213,7 +220,7 @@ conv_tma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
     OPEN_LOCAL_MEMORY;
 #if defined(MATRIX_EMULATED)
     (void)maps;
-    clear_stages(local_memory, item);
+    clear_stages(local_memory, &shape, item);
     work(local_memory, &map_a, &map_b, result, part_elements, &shape, item);
 #else
     map_a.slot = (u64)(maps + (i64)GROUP_ID(0) * 2 * MAP_BYTES);
