@@ -189,10 +189,11 @@ $(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/worker/test_gpu_monitor $(B
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)
 
 # Rooms that work in memory run a second time under the sanitizers, by clang as the fuzzers: one build is
-# for both.
+# for both; a finding's line is all that is asked of its debugging information.
 in_memory := solvers kernels export
 sanitized_build := build/sanitized
-make_sanitized = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(sanitized_build)
+make_sanitized = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(sanitized_build) \
+	EXTRA_CFLAGS='$(EXTRA_CFLAGS) -g1'
 # Of the tests that run kernels one is enough there: what they add is the compilers' time. find-dbs of
 # 100,000 keys are read by a fuzz target under them.
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
