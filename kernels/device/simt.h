@@ -24,7 +24,8 @@
 /* ---- what the platforms have ---- */
 
 /* Registers of an item: its sums, what it reads to multiply, what comes through registers into local
- * memory, addresses; and the workgroups that a unit has registers for. */
+ * memory, addresses; the waves that each of a unit's four partitions has registers for, 16384 of them; and
+ * the workgroups of so many. */
 #define REGISTERS                                                                                  \
     (TILE_M * TILE_N + TILE_M + TILE_N + (BLOCK_M + BLOCK_N) * BLOCK_K / THREADS + 32)
 #define PARTITION_WAVES (512 / REGISTERS)
