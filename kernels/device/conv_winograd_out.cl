@@ -33,6 +33,37 @@ DEVICE void store_line(GLOBAL float *to, int w, int width, int piece, const vec 
 }
 #endif
 
+#if BY_CHANNEL && VEC == 1 && ITEMS > 1 && (TAKE(Y3_4) || TAKE(Y3_6))
+#define STAGES_FILTERS 1
+#define STAGED (ITEMS * TO * TO)
+
+/* Neighbouring channels' filters often lie in one piece, but each item has one of them: through local
+ * memory they are stored side by side. Called by all items of a workgroup. */
+DEVICE void store_staged(LOCAL_POINTER float *staged, const vec *values,
+                         GLOBAL STORAGE(TYPE) *to, int count, i64 channel_stride, i64 h_stride,
+                         i64 w_stride)
+{
+    int item = (int)LOCAL_ID(0);
+    int is_dense = w_stride == 1 && h_stride == TO && channel_stride == TO * TO;
+#pragma unroll
+    for (int i = 0; i < TO * TO; i++)
+        staged[item * TO * TO + i] = values[i];
+    BARRIER();
+#pragma unroll
+    for (int i = 0; i < TO * TO; i++) {
+        int at = is_dense ? i * ITEMS + item : item * TO * TO + i;
+        int channel = at / (TO * TO), place = at % (TO * TO);
+        if (channel < count)
+            STORE(TYPE, to,
+                  channel * channel_stride + place / TO * h_stride + place % TO * w_stride,
+                  staged[at]);
+    }
+}
+#else
+#define STAGES_FILTERS 0
+#define STAGED 1
+#endif
+
 KERNEL(ITEMS, 1, 1)
 conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RESTRICT tensor,
                   i64 image_stride, i64 channel_stride, i64 h_stride, i64 w_stride, int columns,
@@ -41,11 +72,13 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
 {
     int row = (int)GROUP_ID(0) / row_blocks;
     int first = ((int)GROUP_ID(0) % row_blocks * ITEMS + (int)LOCAL_ID(0)) * VEC;
+    LOCAL_ARRAY float staged[STAGED];
     float lanes[TO * TO * VEC];
     vec patch[FROM * FROM], result[TO * TO];
-    if (first >= columns)
+    int is_there = first < columns;
+    if (!is_there && !STAGES_FILTERS)
         return;
-    planes += row * pitch + first;
+    planes += row * pitch + (is_there ? first : 0);
 #pragma unroll
     for (int i = 0; i < FROM * FROM; i++)
         patch[i] = vec_load(planes + i * plane);
@@ -56,6 +89,13 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
             patch[i] = ADD(patch[i], 1.0f, vec_load(planes + i * plane));
     }
     transform_patch(patch, result);
+    (void)staged;
+#if STAGES_FILTERS
+    first -= (int)LOCAL_ID(0);
+    store_staged(staged, result, tensor + row * image_stride + first * channel_stride,
+                 columns - first, channel_stride, h_stride, w_stride);
+    return;
+#endif
 #if TAKES_PIECES && (TAKE(Y2_4) || TAKE(Y4_6))
     if (w_stride == 1) {
         int piece = piece_of((i64)tensor, image_stride, channel_stride, h_stride, w_stride);
