@@ -10,8 +10,9 @@
  * part of the outputs; their sums are added in local memory in a fixed order. Where there are
  * several parts, w is a workspace with the sums of each, channels innermost.
  *
- * Options: TYPE_X, TYPE_Y, TYPE_W; PARTS, 1 where w is a workspace (TYPE_W is FP32 then), else 0; LANE; CHANNELS; FIL_, STRIDE_, DILATION_, PAD_,
- * IN_ and OUT_, each with H and W; CHANNEL_ITEMS, POSITION_ITEMS, VECTOR, TILE_H, TILE_W, FILTER_ROWS.
+ * Options: TYPE_X, TYPE_Y, TYPE_W; PARTS, 1 where w is a workspace (TYPE_W is FP32 then), else 0; LANE;
+ * CHANNELS; FIL_, STRIDE_, DILATION_, PAD_, IN_ and OUT_, each with H and W; CHANNEL_ITEMS,
+ * POSITION_ITEMS, VECTOR, TILE_H, TILE_W, FILTER_ROWS.
  */
 #include "vector.h"
 
