@@ -35,7 +35,6 @@ DEVICE void store_line(GLOBAL float *to, int w, int width, int piece, const vec 
 
 #if BY_CHANNEL && VEC == 1 && ITEMS > 1 && (TAKE(Y3_4) || TAKE(Y3_6))
 #define STAGES_FILTERS 1
-#define STAGED (ITEMS * TO * TO)
 
 /* Neighbouring channels' filters often lie in one piece, but each item has one of them: through local
  * memory they are stored side by side. Called by all items of a workgroup. */
@@ -61,7 +60,21 @@ DEVICE void store_staged(LOCAL_POINTER float *staged, const vec *values,
 }
 #else
 #define STAGES_FILTERS 0
-#define STAGED 1
+
+/* Stores a tile from h, w on as far as height and width go; its values lie VEC apart. */
+DEVICE void store_values(GLOBAL STORAGE(TYPE) *to, i64 h_stride, i64 w_stride, int height, int width,
+                         int first_h, int first_w, const float *values)
+{
+#pragma unroll UNROLL_TO
+    for (int i = 0; i < TO; i++) {
+#pragma unroll UNROLL_TO
+        for (int j = 0; j < TO; j++) {
+            if (first_h + i < height && first_w + j < width)
+                STORE(TYPE, to, (first_h + i) * h_stride + (first_w + j) * w_stride,
+                      values[(i * TO + j) * VEC]);
+        }
+    }
+}
 #endif
 
 KERNEL(ITEMS, 1, 1)
@@ -72,8 +85,11 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
 {
     int row = (int)GROUP_ID(0) / row_blocks;
     int first = ((int)GROUP_ID(0) % row_blocks * ITEMS + (int)LOCAL_ID(0)) * VEC;
-    LOCAL_ARRAY float staged[STAGED];
+#if STAGES_FILTERS
+    LOCAL_ARRAY float staged[ITEMS * TO * TO];
+#else
     float lanes[TO * TO * VEC];
+#endif
     vec patch[FROM * FROM], result[TO * TO];
     int is_there = first < columns;
     if (!is_there && !STAGES_FILTERS)
@@ -89,13 +105,11 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
             patch[i] = ADD(patch[i], 1.0f, vec_load(planes + i * plane));
     }
     transform_patch(patch, result);
-    (void)staged;
 #if STAGES_FILTERS
     first -= (int)LOCAL_ID(0);
     store_staged(staged, result, tensor + row * image_stride + first * channel_stride,
                  columns - first, channel_stride, h_stride, w_stride);
-    return;
-#endif
+#else
 #if TAKES_PIECES && (TAKE(Y2_4) || TAKE(Y4_6))
     if (w_stride == 1) {
         int piece = piece_of((i64)tensor, image_stride, channel_stride, h_stride, w_stride);
@@ -115,17 +129,8 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
         vec_store(lanes + i * VEC, result[i]);
     for (int lane = 0; lane < VEC && first + lane < columns; lane++) {
         struct place place = find_place(row, first + lane, tiles_h, tiles_w);
-        int first_h = place.tile_h * TO, first_w = place.tile_w * TO;
-        GLOBAL STORAGE(TYPE) *to =
-            tensor + place.image * image_stride + place.channel * channel_stride;
-#pragma unroll UNROLL_TO
-        for (int i = 0; i < TO; i++) {
-#pragma unroll UNROLL_TO
-            for (int j = 0; j < TO; j++) {
-                if (first_h + i < height && first_w + j < width)
-                    STORE(TYPE, to, (first_h + i) * h_stride + (first_w + j) * w_stride,
-                          lanes[(i * TO + j) * VEC + lane]);
-            }
-        }
+        store_values(tensor + place.image * image_stride + place.channel * channel_stride, h_stride,
+                     w_stride, height, width, place.tile_h * TO, place.tile_w * TO, lanes + lane);
     }
+#endif
 }
