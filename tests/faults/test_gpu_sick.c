@@ -70,6 +70,8 @@ static const struct sickness {
     int jobs;
 } sicknesses[] = {
     {"by_faults", "fault", "it failed 2 times in a row, with 1 solver", ways, patient, 1},
+    {"by_wrong_results", "fault@0,fault@1,fault@2,fault@3,fault@4,fault@5,wrong",
+     "it failed 2 times in a row, with 1 solver", ways, patient, 1},
     {"by_hanging", "hang", "it failed 1 time in a row, with 1 solver", apart, hasty, JOBS},
 };
 
@@ -88,6 +90,7 @@ static void test_a_sick_device_is_taken_out_of_service(gconstpointer data)
     gpu_farm_await_release(store, campaign);
     g_assert_true(gpu_farm_is_out(store, sickness->why));
     g_assert_true(gpu_farm_is_out(store, "and the plain convolution fails on it"));
+    live_child_ends(agent, "child eval", 10); /* whoever resets the device finds it free */
     kill(agent, SIGTERM);
     g_assert_cmpint(live_wait(agent, 30), ==, 0);
     g_assert_cmpuint(count_quarantine(store), ==, 0);

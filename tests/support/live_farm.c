@@ -111,23 +111,42 @@ static bool has_words(long pid, const char *words)
     return length > 0 && strstr(line, words);
 }
 
+/* 0 where there is none. */
+static pid_t find_child(pid_t parent, const char *words)
+{
+    g_autofree char *path =
+        g_strdup_printf("/proc/%ld/task/%ld/children", (long)parent, (long)parent);
+    g_autofree char *list = NULL;
+    g_file_get_contents(path, &list, NULL, NULL);
+    g_auto(GStrv) children = g_strsplit(list ? list : "", " ", -1);
+    for (char **child = children; *child; child++) {
+        long pid = strtol(*child, NULL, 10);
+        if (pid > 0 && has_words(pid, words))
+            return (pid_t)pid;
+    }
+    return 0;
+}
+
 pid_t live_child(pid_t parent, const char *words, int seconds)
 {
     gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
-    g_autofree char *path =
-        g_strdup_printf("/proc/%ld/task/%ld/children", (long)parent, (long)parent);
     while (g_get_monotonic_time() < limit) {
-        g_autofree char *list = NULL;
-        g_file_get_contents(path, &list, NULL, NULL);
-        g_auto(GStrv) children = g_strsplit(list ? list : "", " ", -1);
-        for (char **child = children; *child; child++) {
-            long pid = strtol(*child, NULL, 10);
-            if (pid > 0 && has_words(pid, words))
-                return (pid_t)pid;
-        }
+        pid_t child = find_child(parent, words);
+        if (child > 0)
+            return child;
         g_usleep(POLL_US);
     }
     g_error("live farm: no child '%s' within %d seconds", words, seconds);
+}
+
+void live_child_ends(pid_t parent, const char *words, int seconds)
+{
+    gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
+    while (find_child(parent, words) > 0) {
+        if (g_get_monotonic_time() > limit)
+            g_error("live farm: a child '%s' is there after %d seconds", words, seconds);
+        g_usleep(POLL_US);
+    }
 }
 
 /* Whether a config that ran well is the best, too slow or too restless is up to the machine. */

@@ -28,6 +28,8 @@ int live_wait(pid_t worker, int seconds);
 /* The process id of the parent's child whose command line holds the words ("child eval", "child build",
  * "worker --until-empty"), waited for. */
 pid_t live_child(pid_t parent, const char *words, int seconds);
+/* Waits until it has none. */
+void live_child_ends(pid_t parent, const char *words, int seconds);
 
 /* Checks that the campaign is done with so many jobs, each done too. A job all of whose configs the
  * machine's noise made restless passes as well: it ran whole. Returns how many are done. */

@@ -10,8 +10,9 @@
 
 #include "worker/agent/agent_proof.h"
 
-#define REASON_MAX 1500 /* bytes of each half of a reason: the database takes 4096 */
-#define TICKS_MOST 16   /* between two looks for an absent device: three quarters of a minute */
+#define REASON_MAX  1500 /* bytes of each half of a reason: the database takes 4096 */
+#define END_SECONDS 1    /* for a child to give its device up */
+#define TICKS_MOST  16   /* between two looks for an absent device: three quarters of a minute */
 
 static char *device_text(const struct evaluator *evaluator)
 {
@@ -267,6 +268,8 @@ void evaluator_retire(struct evaluator *evaluator, bool returns, const char *why
     }
     while ((job = g_queue_pop_head(&evaluator->jobs)))
         eval_job_release(job);
+    /* Of one that answered, if wrongly, the child lives: no tool resets a device that a process holds. */
+    child_end(evaluator->child, END_SECONDS);
     tell(evaluator, why);
     end_without_devices(evaluator->agent, why);
 }
