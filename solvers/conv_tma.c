@@ -35,8 +35,9 @@ enum { BLOCK_M, BLOCK_N, RESIDENT, SPLITS, PARAM_COUNT };
 /* A unit's local memory has so much more than a workgroup may have, and keeps so much of each. */
 #define LOCAL_KEPT       1024
 #define STRIDE_MOST      8
-#define PLANE_BYTES      0x1p40 /* a map's longest stride */
-#define TO_FILL          0      /* as many parts as give each workgroup of a unit a tile */
+#define TENSOR_BYTES     0x1p40 /* a map's strides are shorter; that of one line is the whole tensor */
+#define TILES_MOST       (INT32_MAX - (1 << 20)) /* with room for the step behind the last one */
+#define TO_FILL          0 /* as many parts as give each workgroup of a unit a tile */
 
 static const char *const sources[] = {"conv_tma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
                                       "conv_transpose_blocks.cl", NULL};
@@ -172,8 +173,10 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
 {
     bool is_strided =
         p->direction != DIRECTION_B && MAX(p->stride[AXIS_H], p->stride[AXIS_W]) > STRIDE_MOST;
-    double in = (double)p->in[AXIS_H] * (double)p->in[AXIS_W] * (double)matrix_c_of(p);
-    double out = (double)p->out[AXIS_H] * (double)p->out[AXIS_W] * (double)matrix_k_of(p);
+    double c = (double)matrix_c_of(p), k = (double)matrix_k_of(p), n = (double)p->n;
+    double x = n * (double)p->in[AXIS_H] * (double)p->in[AXIS_W] * c;
+    double y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W] * k;
+    double w = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W] * c * k;
 
     *reason = "needs one group, or groups of channels in 64";
     if (p->groups > 1 &&
@@ -182,8 +185,23 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     *reason = "needs strides up to 8";
     if (is_strided)
         return false;
-    *reason = "needs images of less than 2^40 bytes";
-    return MAX(in, out) * (double)p->groups * MATRIX_ELEMENT_BYTES < PLANE_BYTES;
+    *reason = "needs tensors of less than 2^40 bytes";
+    return MAX(MAX(x, y), w) * (double)p->groups * MATRIX_ELEMENT_BYTES < TENSOR_BYTES;
+}
+
+/* Workgroups count the tiles of all layers and parts; the smallest tiles are the most. */
+static bool tiles_are_served(const struct problem *p, const struct context *context,
+                             const char **reason)
+{
+    static const struct matrix_blocks smallest = {ROWS_A_GROUP, MATRIX_SMALLEST, BLOCK_K, 1};
+    struct tma_boxes boxes;
+    struct tma_grid grid;
+
+    *reason = "needs fewer than 2^31 tiles: fewer images, or shorter strides";
+    tma_boxes_init(&boxes, p);
+    tma_grid_init(&grid, p, &boxes, smallest.m, smallest.n,
+                  matrix_default_splits(p, context, &smallest), 1);
+    return grid.tiles <= TILES_MOST;
 }
 
 static bool is_applicable(const struct problem *p, const struct context *context,
@@ -200,7 +218,8 @@ static bool is_applicable(const struct problem *p, const struct context *context
     if (!tensors_are_served(p, reason))
         return false;
     *reason = "needs a workspace for its maps of tensors";
-    return maps_bytes(context) <= context->workspace_limit && matrix_serves(p, &rest, reason);
+    return maps_bytes(context) <= context->workspace_limit && matrix_serves(p, &rest, reason) &&
+           tiles_are_served(p, &rest, reason);
 }
 
 /* The smallest comes first: it suits every problem. Parts are best as many as leave no unit idle. */

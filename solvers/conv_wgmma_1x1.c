@@ -192,8 +192,10 @@ static double parts_bytes(const struct problem *p, int splits)
 
 static bool parts_fit(const struct problem *p, const struct context *context, int splits)
 {
+    double elements = (double)p->k * (double)(p->c / p->groups);
+
     return parts_bytes(p, splits) <= (double)context->workspace_limit &&
-           (double)p->groups * splits <= GRID_MOST;
+           (splits == 1 || elements <= MATRIX_SUM_MOST) && (double)p->groups * splits <= GRID_MOST;
 }
 
 static bool splits_suit_target(const struct problem *p, const struct context *context,
@@ -271,9 +273,11 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
     static const int32_t smallest[] = {ROWS_A_GROUP, BLOCK_K, STAGES_LEAST, 0, 1, 1};
     int least = least_splits(p);
 
+    if (!conv_counts_fit_32_bits(p, reason))
+        return false;
     *reason = "needs fewer positions or groups";
-    if (!conv_counts_fit_32_bits(p, reason) ||
-        (double)p->n * (double)plane_of(p) > POSITIONS_MOST ||
+    if ((double)p->n * (double)plane_of(p) > POSITIONS_MOST ||
+        (double)p->in[AXIS_H] * (double)p->in[AXIS_W] > POSITIONS_MOST ||
         (double)layer_blocks(p, smallest) > BLOCKS_MOST || p->groups > GRID_MOST)
         return false;
     *reason = "needs shorter sums, or a workspace for their parts";

@@ -372,6 +372,33 @@ static void many_channels_are_refused_or_fit(void)
     }
 }
 
+/* Planes, strides of maps and tiles that Hopper's kernels count in so many bits, and their neighbours that fit. */
+static void what_hopper_counts_is_bounded(void)
+{
+    static const struct {
+        const char *solver, *key;
+        bool served;
+    } cases[] = {
+        {"ConvWgmma1x1", "8-65536-65536-1x1-64-256-256-1-0x0-256x256-1x1-0-NCHW-FP16-F", false},
+        {"ConvWgmma1x1", "8-256-256-1x1-64-65536-65536-1-0x0-256x256-1x1-0-NCHW-FP16-W", false},
+        {"ConvWgmma1x1", "8-16384-16384-1x1-64-64-64-1-0x0-256x256-1x1-0-NCHW-FP16-F", true},
+        {"ConvTma", "8-1-1-1x1-8-1-1-16777216-0x0-200x200-1x1-0-NHWC-NHWC-NHWC-FP16-B", false},
+        {"ConvTma", "8-1-1-1x1-8-1-1-16777216-0x0-90x90-1x1-0-NHWC-NHWC-NHWC-FP16-B", true},
+        {"ConvTma", "2048-1024-1024-1x1-8-1024-1024-256-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+         false},
+        {"ConvTma", "2048-1024-1024-1x1-8-1024-1024-255-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F", true},
+    };
+    uint64_t state = 0;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const struct solver *solver = solver_find(cases[i].solver);
+        struct problem p;
+        g_assert_true(problem_key_parse(cases[i].key, &p, NULL));
+        expect(check_problem(solver, &p, &contexts[2], &state) == cases[i].served,
+               cases[i].served ? "it does not serve this" : "it serves this");
+    }
+}
+
 /* Two to four dimensions, whose product is past 2^31 or 2^32, on the edge or far beyond. */
 static void grow_products(struct problem *p, int i, GRand *random)
 {
@@ -460,6 +487,7 @@ int main(int argc, char **argv)
                     many_groups_leave_their_sums_whole);
     g_test_add_func("/huge_problems/many_channels_are_refused_or_fit",
                     many_channels_are_refused_or_fit);
+    g_test_add_func("/huge_problems/what_hopper_counts_is_bounded", what_hopper_counts_is_bounded);
     g_test_add_func("/huge_problems/products_are_refused_or_fit", products_may_be_huge);
     g_test_add_func("/huge_problems/workspaces_grow_with_their_problems",
                     workspaces_grow_with_their_problems);
