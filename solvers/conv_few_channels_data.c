@@ -169,7 +169,7 @@ static bool few_channels_data_is_applicable(const struct problem *p, const struc
     }
     d = divide(p, smallest);
     if ((double)p->n * (double)d.tiles_w * (double)d.tiles_h * smallest[ITEMS] >= WORK_MOST) {
-        *reason = "needs fewer than 2^29 positions of y";
+        *reason = "needs fewer than 2^29 work-items";
         return false;
     }
     return true;

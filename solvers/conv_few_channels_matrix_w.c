@@ -20,7 +20,8 @@ enum { BLOCK_K, SHARES, MOST_W, PARTS, PARAM_COUNT };
 #define POSITIONS      16 /* of a step of the product */
 #define CHUNK_ELEMENTS 8
 #define CHUNK_BYTES    16
-#define SUMS_MOST      128 /* of an item, in registers */
+#define SUMS_MOST      128   /* of an item, in registers */
+#define TERMS_MOST     32768 /* of a part; as in matrix_common.c, whose reason holds here too */
 
 static const char *const sources[] = {"conv_few_channels_matrix_w.cl", "conv_matrix_sum.cl", NULL};
 
@@ -61,6 +62,17 @@ static int64_t part_of(const struct problem *p, const int32_t *values)
 static int64_t parts_of(const struct problem *p, const int32_t *values)
 {
     return conv_divide_up(count_rows(p), part_of(p, values));
+}
+
+/* Parts that keep sums short enough; 0 where no config has so many. */
+static int32_t least_parts(const struct problem *p)
+{
+    for (int i = 0; i < params[PARTS].count; i++) {
+        const int32_t values[PARAM_COUNT] = {[PARTS] = params[PARTS].values[i]};
+        if ((double)part_of(p, values) * (double)p->out[AXIS_W] <= TERMS_MOST)
+            return values[PARTS];
+    }
+    return 0;
 }
 
 static int64_t count_weights(const struct problem *p)
@@ -137,11 +149,15 @@ static uint64_t part_bytes(const struct problem *p, const int32_t *values)
            sizeof(float);
 }
 
-static bool parts_have_rows(const struct problem *p, const struct context *context,
+/* The fewest parts are for what has no room for more. */
+static bool parts_suit_rows(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
-    return (values[PARTS] == 1 && values[SHARES] == 1) ||
-           (values[PARTS] <= count_rows(p) && part_bytes(p, values) <= context->workspace_limit);
+    int32_t least = least_parts(p);
+
+    return (values[PARTS] == least && values[SHARES] == 1) ||
+           (values[PARTS] >= least && values[PARTS] <= count_rows(p) &&
+            part_bytes(p, values) <= context->workspace_limit);
 }
 
 static const struct space_constraint constraints[] = {
@@ -150,7 +166,7 @@ static const struct space_constraint constraints[] = {
     {"items_suit_target", "workgroup size", SHARES + 1, items_suit_target},
     {"step_suits_row", "arithmetic", MOST_W + 1, step_suits_row},
     {"stages_fit_local_memory", "local memory", MOST_W + 1, stages_fit_local_memory},
-    {"parts_have_rows", "workspace", PARTS + 1, parts_have_rows},
+    {"parts_suit_rows", "accuracy, workspace", PARTS + 1, parts_suit_rows},
 };
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
@@ -191,10 +207,11 @@ static bool few_channels_matrix_w_is_applicable(const struct problem *p,
         *reason = "needs a filter and strides that registers and local memory can hold";
         return false;
     }
-    return true;
+    *reason = "needs fewer positions of y: 1024 parts of its rows have at most 32768 each";
+    return least_parts(p) > 0;
 }
 
-/* Workgroups that keep the units busy; the smallest config has one part. */
+/* Workgroups that keep the units busy; from the fewest parts on. */
 static void choose_parts(const struct problem *p, const struct context *context, int32_t *values)
 {
     int64_t blocks = conv_divide_up(p->k, values[BLOCK_K]);
@@ -204,15 +221,14 @@ static void choose_parts(const struct problem *p, const struct context *context,
         int32_t tried[PARAM_COUNT];
         memcpy(tried, values, sizeof(tried));
         tried[PARTS] = params[PARTS].values[i];
-        if (parts_have_rows(p, context, tried))
+        if (parts_suit_rows(p, context, tried))
             values[PARTS] = tried[PARTS];
     }
 }
 
-/* What is tried first where nothing is known; the last always is in the space. */
-static const int32_t wishes[][PARAM_COUNT] = {
-    {64, 1, 128, 1}, {64, 1, 64, 1}, {32, 1, 128, 1},
-    {32, 1, 64, 1},  {16, 1, 32, 1}, {16, 1, 16, 1},
+/* What is tried first where nothing is known; the last always is in the space, with the fewest parts. */
+static const int32_t wishes[][PARTS] = {
+    {64, 1, 128}, {64, 1, 64}, {32, 1, 128}, {32, 1, 64}, {16, 1, 32}, {16, 1, 16},
 };
 
 static void few_channels_matrix_w_default_config(const struct problem *p,
@@ -222,13 +238,14 @@ static void few_channels_matrix_w_default_config(const struct problem *p,
     config->count = PARAM_COUNT;
     for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
         memcpy(config->values, wishes[i], sizeof(wishes[i]));
+        config->values[PARTS] = least_parts(p);
         if (space_contains(&space, p, context, config, NULL))
             break;
     }
     choose_parts(p, context, config->values);
 }
 
-/* The most within the limit; a part where there is no room for one. */
+/* The most within the limit; the fewest parts where there is no room for more. */
 static uint64_t few_channels_matrix_w_workspace_bytes(const struct problem *p,
                                                       const struct context *context)
 {
@@ -236,12 +253,13 @@ static uint64_t few_channels_matrix_w_workspace_bytes(const struct problem *p,
     uint64_t most;
 
     memcpy(values, smallest, sizeof(values));
+    values[PARTS] = least_parts(p);
     most = part_bytes(p, values);
     for (int s = 0; s < params[SHARES].count; s++) {
         values[SHARES] = params[SHARES].values[s];
         for (int i = 0; i < params[PARTS].count; i++) {
             values[PARTS] = params[PARTS].values[i];
-            if (parts_have_rows(p, context, values))
+            if (parts_suit_rows(p, context, values))
                 most = MAX(most, part_bytes(p, values));
         }
     }
@@ -309,7 +327,7 @@ static bool few_channels_matrix_w_solve(const struct problem *p, const struct co
 const struct solver solver_conv_few_channels_matrix_w = {
     .provider = "skipjack",
     .name = "ConvFewChannelsMatrixW",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .native = true,
     .sources = sources,

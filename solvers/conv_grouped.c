@@ -1,9 +1,9 @@
 /*
  * Convolutions with up to 64 channels a group on NVIDIA's matrix units, from patches of the source in local memory that
  * all filter positions share. F, B and W of 2D, all tensors packed, NHWC or NCHW, FP16 or BF16; any filter, stride,
- * dilation and padding whose patch fits local memory, in W filters whose sums fit registers. Static: all but the number of images is
- * compiled in. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in chunks of 16 bytes is
- * moved first. W's positions may be split (SPLITS) into parts, whose sums then lie in the workspace.
+ * dilation and padding whose patch fits local memory, in W filters whose sums fit registers. Static: all but the
+ * number of images is compiled in. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in chunks
+ * of 16 bytes is moved first. W's positions may be split (SPLITS) into parts, whose sums then lie in the workspace.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -58,6 +58,28 @@ static void long_sums_are_always_split(void)
     }
 }
 
+/* ConvFewChannelsMatrixW has parts of rows, in a space of its own. */
+static void long_sums_of_few_channels_are_split_too(void)
+{
+    const struct solver *solver = solver_find("ConvFewChannelsMatrixW");
+    struct perf_config config;
+    struct space_walk walk;
+    struct problem p;
+    int configs = 0;
+
+    g_assert_true(problem_key_parse(
+        "64-112-112-7x7-3-224-224-64-3x3-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-W", &p, NULL));
+    solver->default_config(&p, &context, &config);
+    g_assert_cmpint(config.values[config.count - 1], >=, 802816 / 32768);
+    space_walk_init(&walk, solver->space, &p, &context);
+    for (; space_walk_next(&walk, &config); configs++)
+        g_assert_cmpint(config.values[config.count - 1], >=, 802816 / 32768);
+    g_assert_cmpint(configs, >, 10);
+    p.n *= 1024;
+    problem_set_output(&p);
+    g_assert_false(solver_applicable(solver, &p, &context, NULL));
+}
+
 static void phases_leave_out_what_does_not_meet(void)
 {
     static const struct {
@@ -184,6 +206,8 @@ int main(int argc, char **argv)
     g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
     context_init(&context, &target);
     g_test_add_func("/matrix_common/long_sums_are_always_split", long_sums_are_always_split);
+    g_test_add_func("/matrix_common/long_sums_of_few_channels_are_split_too",
+                    long_sums_of_few_channels_are_split_too);
     g_test_add_func("/matrix_common/phases_leave_out_what_does_not_meet",
                     phases_leave_out_what_does_not_meet);
     g_test_add_func("/matrix_common/only_what_lies_otherwise_is_moved",
