@@ -75,7 +75,7 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
     uint64_t moved = matrix_transform_bytes(p, CHUNK_CHANNELS);
     uint64_t parts = matrix_workspace_bytes(p, &rest, &largest) - moved;
 
-    return MIN(moved + 2 * parts, rest.workspace_limit) + maps_bytes(context);
+    return MAX(MIN(moved + 2 * parts, rest.workspace_limit), moved + parts) + maps_bytes(context);
 }
 
 /* ---- the space ---- */

@@ -35,6 +35,8 @@ static const char *const keys[] = {
 static const char *const rare_keys[] = {
     "32-28-28-3x3-32-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g32",
     "20-15-15-5x5-20-8-8-3-2x2-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_g20",
+    "3-32-32-7x7-16-16-16-4-3x3-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+    "64-28-28-1x1-64-28-28-4-0x0-1x1-1x1-0-NCHW-FP16-F",
 };
 /* Behind those of the fingerprints: parts of a sum that end at no aligned place. */
 static const char unaligned_key[] = "63-26-47-3x3-69-26-47-26-1x1-1x1-1x1-0-NCHW-FP16-F";
@@ -409,24 +411,56 @@ static void hash_native(GChecksum *sum, const struct solver *solver, const struc
     }
 }
 
-/* Native ones have targets of their own. */
-static bool serves_a_key(const struct solver *solver)
+static bool serves_on(const struct solver *solver, const struct problem *p,
+                      const struct target *target)
 {
-    for (guint i = 0; i < key_problem_count * G_N_ELEMENTS(targets); i++) {
-        struct context context;
-        context_init(&context, &targets[i % G_N_ELEMENTS(targets)]);
-        if (solver->native ||
-            solver_applicable(solver, problems->pdata[i / G_N_ELEMENTS(targets)], &context, NULL))
+    struct context context;
+
+    context_init(&context, target);
+    return solver_applicable(solver, p, &context, NULL);
+}
+
+static bool serves_problem(const struct solver *solver, const struct problem *p)
+{
+    for (gsize t = 0; t < G_N_ELEMENTS(targets); t++) {
+        if (serves_on(solver, p, &targets[t]))
+            return true;
+    }
+    for (gsize t = 0; solver->native && t < G_N_ELEMENTS(native_target_ids); t++) {
+        struct target target;
+        g_assert_true(target_parse(native_target_ids[t], &target, NULL));
+        if (serves_on(solver, p, &target))
             return true;
     }
     return false;
+}
+
+static bool serves_some(const struct solver *solver, guint first, guint count)
+{
+    for (guint i = first; i < first + count; i++) {
+        if (serves_problem(solver, problems->pdata[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Else its fingerprint would stay the same whatever it does. */
+static void is_of_what_each_solver_serves(void)
+{
+    for (int i = 0; i < solver_table_count; i++) {
+        if (!serves_some(solver_table[i], 0, key_problem_count + rare_problem_count)) {
+            g_test_message("%s serves none of the keys", solver_table[i]->name);
+            g_test_fail();
+        }
+    }
 }
 
 /* A line of fingerprints.txt: name, revision, SHA-256 of the spaces and solutions over the keys. */
 static char *fingerprint(const struct solver *solver)
 {
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
-    guint count = key_problem_count + (serves_a_key(solver) ? 0 : rare_problem_count);
+    guint count =
+        key_problem_count + (serves_some(solver, 0, key_problem_count) ? 0 : rare_problem_count);
 
     for (guint i = 0; i < count; i++) {
         for (gsize t = 0; t < G_N_ELEMENTS(targets); t++) {
@@ -485,6 +519,8 @@ int main(int argc, char **argv)
     g_test_add_func("/solver_table/a_bias_changes_no_solution", a_bias_changes_no_solution);
     g_test_add_func("/solver_table/filters_that_reach_too_far_are_refused",
                     filters_that_reach_too_far_are_refused);
+    g_test_add_func("/solver_table/fingerprint/is_of_what_each_solver_serves",
+                    is_of_what_each_solver_serves);
     g_test_add_func("/solver_table/fingerprint/changes_only_with_a_raised_revision",
                     changes_only_with_a_raised_revision);
     return g_test_run();
