@@ -210,6 +210,36 @@ static void strides_come_at_run_time(void)
     for_all_problems(look_at_strides);
 }
 
+static bool some_cell_is_served(const struct solver *solver, const struct context *context)
+{
+    for (int i = 0; i < conv_cell_count(); i++) {
+        struct conv_cell cell;
+        conv_cell_at(i, &cell);
+        if (conv_kinds_served(solver, &cell, context, 1) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Else a solver's family has nothing to run on a device that the solver is for. */
+static void random_problems_find_what_each_solver_serves(void)
+{
+    static const char *const ids[] = {"sm_90_132_80g", "cpu-skylake-avx512_2", "gfx90a68",
+                                      "gfx1100_48"};
+
+    for (int s = 0; s < solver_table_count; s++) {
+        bool is_served = false;
+        for (gsize t = 0; t < G_N_ELEMENTS(ids) && !is_served; t++) {
+            struct target target;
+            struct context context;
+            g_assert_true(target_parse(ids[t], &target, NULL));
+            context_init(&context, &target);
+            is_served = some_cell_is_served(solver_table[s], &context);
+        }
+        expect(is_served, solver_table[s], "serves some random problem", "conv_kinds.h");
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -228,5 +258,7 @@ int main(int argc, char **argv)
     g_test_add_func("/solver_spaces/default_config_works_wherever_the_solver_applies",
                     default_config_works_wherever_the_solver_applies);
     g_test_add_func("/solver_spaces/strides_come_at_run_time", strides_come_at_run_time);
+    g_test_add_func("/solver_spaces/random_problems_find_what_each_solver_serves",
+                    random_problems_find_what_each_solver_serves);
     return g_test_run();
 }

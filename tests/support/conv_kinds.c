@@ -108,22 +108,24 @@ static const struct kind {
     enum grouping grouping;
     bool flat; /* one row of filter positions only */
     enum past past;
+    bool few; /* channels of an image; asked about where nothing else is served */
 } kinds[] = {
-    {"general", 1, 5, 3, 1, 3, 1, 3, ANY_GROUPS, false, PAST_NONE},
-    {"3x3", 3, 3, 2, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE},
-    {"1x1", 1, 1, 0, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE},
-    {"strided 1x1", 1, 1, 0, 2, 3, 1, 1, UNGROUPED, false, PAST_NONE},
-    {"depthwise 3x3", 3, 3, 2, 1, 2, 1, 1, DEPTHWISE, false, PAST_NONE},
-    {"large filter", 7, 13, 6, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE},
-    {"grouped 3x3", 3, 3, 1, 1, 1, 1, 1, GROUPED, false, PAST_NONE},
-    {"strided", 2, 7, 3, 2, 4, 1, 1, UNGROUPED, false, PAST_NONE},
-    {"dilated", 2, 4, 4, 1, 1, 2, 4, UNGROUPED, false, PAST_NONE},
-    {"dilated and strided", 2, 4, 3, 2, 4, 2, 4, ANY_GROUPS, false, PAST_NONE},
-    {"depthwise", 1, 7, 4, 1, 3, 1, 3, DEPTHWISE, false, PAST_NONE},
-    {"wide filter", 1, 9, 4, 1, 1, 1, 1, ANY_GROUPS, true, PAST_NONE},
-    {"past the input", 2, 5, 1, 1, 2, 1, 2, ANY_GROUPS, false, PAST_ALL},
-    {"grouped 1x1", 1, 1, 0, 1, 1, 1, 1, GROUPED, false, PAST_NONE},
-    {"past the input on one axis", 2, 5, 0, 1, 1, 1, 2, ANY_GROUPS, false, PAST_ONE},
+    {"general", 1, 5, 3, 1, 3, 1, 3, ANY_GROUPS, false, PAST_NONE, false},
+    {"3x3", 3, 3, 2, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false},
+    {"1x1", 1, 1, 0, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false},
+    {"strided 1x1", 1, 1, 0, 2, 3, 1, 1, UNGROUPED, false, PAST_NONE, false},
+    {"depthwise 3x3", 3, 3, 2, 1, 2, 1, 1, DEPTHWISE, false, PAST_NONE, false},
+    {"large filter", 7, 13, 6, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false},
+    {"grouped 3x3", 3, 3, 1, 1, 1, 1, 1, GROUPED, false, PAST_NONE, false},
+    {"strided", 2, 7, 3, 2, 4, 1, 1, UNGROUPED, false, PAST_NONE, false},
+    {"dilated", 2, 4, 4, 1, 1, 2, 4, UNGROUPED, false, PAST_NONE, false},
+    {"dilated and strided", 2, 4, 3, 2, 4, 2, 4, ANY_GROUPS, false, PAST_NONE, false},
+    {"depthwise", 1, 7, 4, 1, 3, 1, 3, DEPTHWISE, false, PAST_NONE, false},
+    {"wide filter", 1, 9, 4, 1, 1, 1, 1, ANY_GROUPS, true, PAST_NONE, false},
+    {"past the input", 2, 5, 1, 1, 2, 1, 2, ANY_GROUPS, false, PAST_ALL, false},
+    {"grouped 1x1", 1, 1, 0, 1, 1, 1, 1, GROUPED, false, PAST_NONE, false},
+    {"past the input on one axis", 2, 5, 0, 1, 1, 1, 2, ANY_GROUPS, false, PAST_ONE, false},
+    {"few channels", 1, 7, 3, 1, 2, 1, 1, UNGROUPED, false, PAST_NONE, true},
 };
 
 int conv_kind_count(void)
@@ -172,7 +174,7 @@ static void choose_channels(GRand *random, const struct kind *kind, enum conv_si
         return;
     }
     p->groups = grouping == GROUPED ? between(random, 2, 4) : 1;
-    p->c = p->groups * fit(c, sizes, WHOLE_CHANNELS);
+    p->c = kind->few ? between(random, 1, 4) : p->groups * fit(c, sizes, WHOLE_CHANNELS);
     p->k = p->groups * fit(k, sizes, WHOLE_CHANNELS);
 }
 
@@ -264,7 +266,24 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
 /* ---- claims ---- */
 
 #define TRIES_A_KIND 12
+#define TRIES_OF_FEW 240 /* of sizes that must suit each other */
 #define PROBED_MACS  1e6
+
+static bool kind_is_served(const struct solver *solver, const struct conv_cell *cell,
+                           const struct context *contexts, int context_count, int kind,
+                           GRand *random)
+{
+    int tries = kinds[kind].few ? TRIES_OF_FEW : TRIES_A_KIND;
+    bool served = false;
+
+    for (int i = 0; i < tries * context_count; i++) {
+        struct problem p;
+        conv_kind_problem(random, kind, (enum conv_sizes)(i % CONV_SIZES_COUNT), cell, PROBED_MACS,
+                          &p);
+        served = served || solver_applicable(solver, &p, &contexts[i / tries], NULL);
+    }
+    return served;
+}
 
 unsigned conv_kinds_served(const struct solver *solver, const struct conv_cell *cell,
                            const struct context *contexts, int context_count)
@@ -273,13 +292,9 @@ unsigned conv_kinds_served(const struct solver *solver, const struct conv_cell *
     unsigned served = 0;
 
     for (int kind = 0; kind < conv_kind_count(); kind++) {
-        for (int i = 0; i < TRIES_A_KIND * context_count; i++) {
-            struct problem p;
-            conv_kind_problem(random, kind, (enum conv_sizes)(i % CONV_SIZES_COUNT), cell,
-                              PROBED_MACS, &p);
-            if (solver_applicable(solver, &p, &contexts[i / TRIES_A_KIND], NULL))
-                served |= 1u << kind;
-        }
+        if ((!kinds[kind].few || served == 0) &&
+            kind_is_served(solver, cell, contexts, context_count, kind, random))
+            served |= 1u << kind;
     }
     return served;
 }

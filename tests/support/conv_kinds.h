@@ -40,7 +40,7 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
                        double most_macs, struct problem *p);
 
 /* The kinds, a bit each, of which the solver serves some problem of the cell under any of the
- * contexts. */
+ * contexts. Few channels are asked about where no other kind is served. */
 unsigned conv_kinds_served(const struct solver *solver, const struct conv_cell *cell,
                            const struct context *contexts, int context_count);
 
