@@ -280,10 +280,12 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
         (double)p->in[AXIS_H] * (double)p->in[AXIS_W] > POSITIONS_MOST ||
         (double)layer_blocks(p, smallest) > BLOCKS_MOST || p->groups > GRID_MOST)
         return false;
+    *reason = "by the weights needs filters of a multiple of four elements";
+    if (p->direction == DIRECTION_W && p->k * (p->c / p->groups) % SUMS_AT_ONCE != 0)
+        return false;
     *reason = "needs shorter sums, or a workspace for their parts";
     return (least == 1 || p->direction == DIRECTION_W) && parts_are_short(p, least) &&
-           parts_fit(p, context, least) &&
-           (p->direction != DIRECTION_W || p->k * (p->c / p->groups) % SUMS_AT_ONCE == 0);
+           parts_fit(p, context, least);
 }
 
 static bool is_applicable(const struct problem *p, const struct context *context,
