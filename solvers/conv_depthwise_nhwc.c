@@ -41,14 +41,16 @@ static bool shape_is_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Of the smallest tiles there are no more items than elements, but for those past the ends. */
+/* Of the smallest tiles there are no more items than elements, but for those past the ends. W has an int for
+ * where an element of w is. */
 static bool items_fit_32_bits(const struct problem *p)
 {
+    double weights = (double)p->c * (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
     double most = (double)p->n * (double)p->c;
 
     for (int a = AXIS_H; a <= AXIS_W; a++)
         most *= (double)MAX(p->in[a], p->out[a]) + NHWC_STRIDE_MOST;
-    return most < INT32_MAX;
+    return MAX(most, weights) < INT32_MAX;
 }
 
 static bool depthwise_nhwc_is_applicable(const struct problem *p, const struct context *context,

@@ -372,8 +372,8 @@ static void many_channels_are_refused_or_fit(void)
     }
 }
 
-/* Planes, strides of maps and tiles that Hopper's kernels count in so many bits, and their neighbours that fit. */
-static void what_hopper_counts_is_bounded(void)
+/* Planes, strides of maps, tiles and weights that kernels count in so many bits, and their neighbours that fit. */
+static void what_kernels_count_is_bounded(void)
 {
     static const struct {
         const char *solver, *key;
@@ -387,6 +387,10 @@ static void what_hopper_counts_is_bounded(void)
         {"ConvTma", "2048-1024-1024-1x1-8-1024-1024-256-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
          false},
         {"ConvTma", "2048-1024-1024-1x1-8-1024-1024-255-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F", true},
+        {"ConvDepthwiseNhwc",
+         "50000000-1-1-7x7-50000000-1-1-1-3x3-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g50000000", false},
+        {"ConvDepthwiseNhwc",
+         "40000000-1-1-7x7-40000000-1-1-1-3x3-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g40000000", true},
     };
     uint64_t state = 0;
 
@@ -487,7 +491,7 @@ int main(int argc, char **argv)
                     many_groups_leave_their_sums_whole);
     g_test_add_func("/huge_problems/many_channels_are_refused_or_fit",
                     many_channels_are_refused_or_fit);
-    g_test_add_func("/huge_problems/what_hopper_counts_is_bounded", what_hopper_counts_is_bounded);
+    g_test_add_func("/huge_problems/what_kernels_count_is_bounded", what_kernels_count_is_bounded);
     g_test_add_func("/huge_problems/products_are_refused_or_fit", products_may_be_huge);
     g_test_add_func("/huge_problems/workspaces_grow_with_their_problems",
                     workspaces_grow_with_their_problems);
