@@ -468,11 +468,12 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
 /* Configs that crashed or hung: taken out for this solver revision, problem and target. */
 bool store_quarantine(Store *store, const struct job *job, const struct perf_config *config,
                       enum failure failure, const char *detail, GError **error);
-/* Takes that back: the config was not to blame. */
+/* Takes that back: the config was not to blame. Not of a job that stays failed on a second device. */
 bool store_lift_quarantine(Store *store, const struct job *job, const struct perf_config *config,
                            GError **error);
 /* A job that ended by the faults of a device, which its worker found sick: it is ready again, for another one, where
- * it was not so before. Nothing where it did not end so. */
+ * it was not so before. One that the worker still evaluates stays with it, to be released, but ends as device fault
+ * where it was noted so of another device; its release then changes nothing. Else nothing. */
 bool store_return_job(Store *store, const struct job *job, int64_t worker, const char *device,
                       GError **error);
 struct quarantine_row {

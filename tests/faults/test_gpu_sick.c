@@ -144,6 +144,29 @@ static void test_others_go_on_beside_a_sick_device(void)
     g_assert_cmpuint(count_quarantine(store), ==, 0);
 }
 
+/* Whatever it is asked to compute from then on: what comes next on the farm is the other GPU. */
+static void test_a_config_breaks_two_devices_at_most(void)
+{
+    static const char *const other[] = {
+        "--eval", "1", "--fault-limit", "2", "--sample-seconds", "0.01", "--build", "1", NULL};
+    g_autoptr(GError) error = NULL;
+    struct progress progress = {0};
+    if (!gpu_farm_use(&gpu_hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    gpu_farm_say("fault");
+    int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, ways);
+    g_assert_cmpint(work(patient), ==, 1);
+    g_assert_cmpuint(count_quarantine(store), ==, 0);
+    g_assert_cmpint(work(other), ==, 1);
+    g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
+    g_assert_true(store_progress(store, campaign, &progress, &error));
+    g_assert_cmpint(progress.failed, ==, 1);
+    g_autofree char *failed = gpu_farm_await_event(store, "job failed");
+    g_assert_nonnull(strstr(failed, "which is sick; before that it failed on "));
+    g_assert_cmpuint(count_quarantine(store), ==, 2);
+}
+
 int main(int argc, char **argv)
 {
     int failed;
@@ -160,6 +183,8 @@ int main(int argc, char **argv)
                     test_a_solver_that_crashes_is_not_the_devices_fault);
     g_test_add_func("/gpu_sick/others_go_on_beside_a_sick_device",
                     test_others_go_on_beside_a_sick_device);
+    g_test_add_func("/gpu_sick/a_config_breaks_two_devices_at_most",
+                    test_a_config_breaks_two_devices_at_most);
     failed = g_test_run();
     gpu_farm_close();
     return failed;

@@ -148,6 +148,52 @@ static void test_other_ends_stay(void)
     farm_clear(&farm);
 }
 
+static void expect_quarantine(struct farm *farm, guint count)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = store_list_quarantine(farm->store, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(rows->len, ==, count);
+}
+
+/* As an agent does whose device was found sick with the job at hand. */
+static void fault_at_hand(struct farm *farm, struct job *job, int worker, const char *device)
+{
+    struct perf_config config = {.count = 2, .values = {0, 0}};
+    g_autoptr(GError) error = NULL;
+    g_assert_true(
+        store_quarantine(farm->store, job, &config, FAILURE_DEVICE_FAULT, "crash", &error));
+    give_back(farm, job, worker, device);
+    g_assert_true(store_lift_quarantine(farm->store, job, &config, &error));
+    g_assert_true(store_release_job(farm->store, job, &error));
+    g_assert_no_error(error);
+    job_free(job);
+}
+
+static struct job *claim_again(struct farm *farm, int worker)
+{
+    struct job *job = farm_claim_one(farm, worker, POOL_EVAL);
+    g_assert_nonnull(job);
+    return job;
+}
+
+static void test_one_at_hand_ends_with_a_second_device(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    fault_at_hand(&farm, claim_built(&farm, 0), 0, "GPU-a");
+    farm_expect_job(&farm, "built", 0, FAILURE_NONE);
+    expect_quarantine(&farm, 0);
+    fault_at_hand(&farm, claim_again(&farm, 0), 0, "GPU-a"); /* the worker was started again */
+    farm_expect_job(&farm, "built", 0, FAILURE_NONE);
+    fault_at_hand(&farm, claim_again(&farm, 1), 1, "GPU-b");
+    farm_expect_job(&farm, "failed", 0, FAILURE_DEVICE_FAULT);
+    expect_detail(&farm, "it failed on GPU-b, which is sick; before that it failed on GPU-a");
+    expect_quarantine(&farm, 1);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    farm_clear(&farm);
+}
+
 /* Quarantines of jobs that ended are taken back by who ended them, and jobs returned by nobody else. */
 static void test_a_node_returns_its_own_alone(void)
 {
@@ -180,6 +226,8 @@ int main(int argc, char **argv)
     g_test_add_func("/returned_jobs/it_is_ready_for_another_device",
                     test_it_is_ready_for_another_device);
     g_test_add_func("/returned_jobs/a_second_device_ends_it", test_a_second_device_ends_it);
+    g_test_add_func("/returned_jobs/one_at_hand_ends_with_a_second_device",
+                    test_one_at_hand_ends_with_a_second_device);
     g_test_add_func("/returned_jobs/rounds_without_a_result_go_with_it",
                     test_rounds_without_a_result_go_with_it);
     g_test_add_func("/returned_jobs/what_was_verified_stays", test_what_was_verified_stays);

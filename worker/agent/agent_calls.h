@@ -33,9 +33,9 @@ void call_release_job(struct agent *agent, struct work *work, call_done_fn *done
 void call_quarantine(struct agent *agent, struct work *work, int index);
 /* Before the call that ends its claim. */
 void call_device_use(struct agent *agent, struct work *work, const struct device_use *use);
-/* The config may be of a job that has ended. */
+/* The config may be of a job that has ended; nothing is lifted of one that stays failed. */
 void call_lift_quarantine(struct agent *agent, const struct condemned *condemned);
-/* The job, where it ended by its device's faults: it goes to another one, but once. */
+/* The job, which its device's faults ended, or which is at hand: it goes to another one, but once. */
 void call_return_job(struct agent *agent, const struct condemned *condemned, const char *device);
 /* A device, by its place among the agent's, is out of service for that reason, or "": back. */
 void call_device_service(struct agent *agent, int place, const char *reason);

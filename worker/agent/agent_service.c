@@ -50,27 +50,40 @@ static void forget_faults(struct evaluator *evaluator)
     g_array_set_size(evaluator->condemned, 0);
 }
 
-/* Of what it broke since it was right last, jobs that ended so go to other devices; each is asked for once. */
-static void return_jobs(struct evaluator *evaluator)
+/* Of what it broke since it was right last, the job at hand, or those that ended; each is named once. */
+static void return_jobs(struct evaluator *evaluator, bool at_hand)
 {
     const struct job *current = evaluator->current->work.job;
     g_autofree char *device = evaluator_device_name(evaluator);
-    int64_t campaign = current->campaign, job = current->id;
+    int64_t campaign = 0, job = 0;
     for (guint i = 0; i < evaluator->condemned->len; i++) {
         const struct condemned *at = &g_array_index(evaluator->condemned, struct condemned, i);
         if (at->campaign == campaign && at->job == job)
             continue;
         campaign = at->campaign;
         job = at->job;
-        if (campaign != current->campaign || job != current->id)
+        if ((campaign == current->campaign && job == current->id) == at_hand)
             call_return_job(evaluator->agent, at, device);
     }
+}
+
+/* Of jobs that ended before they are ready for others; of the one at hand when it is clear whether it goes on: what
+ * stays failed stays quarantined. */
+static void return_condemned(struct evaluator *evaluator)
+{
+    return_jobs(evaluator, true);
+    for (guint i = 0; i < evaluator->condemned->len; i++) {
+        const struct condemned *at = &g_array_index(evaluator->condemned, struct condemned, i);
+        if (!at->whole)
+            call_lift_quarantine(evaluator->agent, at);
+    }
+    return_jobs(evaluator, false);
+    g_array_set_size(evaluator->condemned, 0);
 }
 
 /* The device was to blame: the configs are tried again, by others. */
 static void absolve(struct eval_job *job)
 {
-    GArray *condemned = job->evaluator->condemned;
     for (guint i = 0; i < job->suspects->len; i++) {
         int index = g_array_index(job->suspects, int, i);
         struct outcome *outcome = &job->work.round->outcomes[index];
@@ -79,15 +92,9 @@ static void absolve(struct eval_job *job)
         g_clear_pointer(&job->work.round->details[index], g_free);
         job->dirty = true;
     }
-    for (guint i = 0; i < condemned->len; i++) {
-        const struct condemned *at = &g_array_index(condemned, struct condemned, i);
-        if (!at->whole)
-            call_lift_quarantine(job->evaluator->agent, at);
-    }
-    return_jobs(job->evaluator);
-    g_array_set_size(condemned, 0);
     g_array_set_size(job->suspects, 0);
-    eval_job_flush(job);
+    eval_job_flush(job); /* before the farm may end it */
+    return_condemned(job->evaluator);
 }
 
 void evaluator_was_right(struct evaluator *evaluator)
