@@ -92,8 +92,10 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
 #endif
     vec patch[FROM * FROM], result[TO * TO];
     int is_there = first < columns;
-    if (!is_there && !STAGES_FILTERS)
+#if !STAGES_FILTERS
+    if (!is_there)
         return;
+#endif
     planes += row * pitch + (is_there ? first : 0);
 #pragma unroll
     for (int i = 0; i < FROM * FROM; i++)

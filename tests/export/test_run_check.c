@@ -113,7 +113,7 @@ static void right_results_are_right(void)
         tried++;
     }
     g_test_message("%d problems", tried);
-    g_assert_cmpint(tried, >, 100);
+    g_assert_cmpint(tried, >, test_effort(200));
 }
 
 static void wrong_elements_are_wrong(void)

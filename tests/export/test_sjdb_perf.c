@@ -120,7 +120,7 @@ static void random_rows_read_back(void)
             g_array_append_val(problems, problem);
         }
     }
-    g_assert_cmpuint(problems->len, >, 500);
+    g_assert_cmpuint(problems->len, >, (guint)test_effort(500));
     skipjackdb *db = finish_and_open(writer, path);
     g_assert_cmpuint(skipjackdb_perf_count(db), ==, problems->len);
     for (guint i = 0; i < problems->len; i++) {

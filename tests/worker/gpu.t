@@ -35,9 +35,10 @@ before=$(memory)
 folder=$(mktemp -d /tmp/skipjack-gpu-XXXXXX) && chmod 755 "$folder" || exit 1
 export SKIPJACK_HOME="$folder/home"
 unset SKIPJACK_DB
-worker=
+worker= sampler=
 clean() {
     [ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null
+    [ -z "$sampler" ] || kill "$sampler" 2>/dev/null
     "$program" db stop >/dev/null 2>&1
     rm -rf "$folder"
 }
@@ -63,10 +64,15 @@ check() { # NAME STATUS
     fi
 }
 
-# ---- work, and a sample of the memory each ten seconds
+# ---- work, and a sample of the memory each five seconds, however long a campaign takes
 
 echo "# $before MiB in use before"
 end=$(($(date +%s) + seconds)) lap=0 laps=0
+while [ "$(date +%s)" -lt "$end" ]; do
+    sleep 5
+    memory >>"$folder/samples"
+done &
+sampler=$!
 while [ "$(date +%s)" -lt "$end" ]; do
     lap=$((lap + 1))
     id=$("$program" campaign create --problems "$problems" --target local --strategy random \
@@ -81,13 +87,14 @@ while [ "$(date +%s)" -lt "$end" ]; do
         status=$?
         [ "$status" -ne 0 ] || laps=$((laps + 1))
         [ "$status" -eq 124 ] || break
-        now=$(memory)
-        echo "$now" >>"$folder/samples"
-        echo "# lap $lap: $now MiB"
     done
     kill -0 "$worker" 2>/dev/null || break
 done
+kill "$sampler" 2>/dev/null
+wait "$sampler"
+sampler=
 memory >>"$folder/samples"
+echo "# $laps campaigns; MiB in use every five seconds: $(tr '\n' ' ' <"$folder/samples")"
 [ -z "$id" ] && sed 's/^/# /' "$folder/create.log"
 
 kill -TERM "$worker" 2>/dev/null
