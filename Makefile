@@ -250,7 +250,8 @@ test-chaos:
 # by side; then kill -9 of everything while the GPU measures; then minutes of tuning (GPU_TEST_SECONDS=480)
 # with the device's memory watched. A GPU host without a compiler gets what gpu_tests lists, made here, beside
 # an unpacked bundle with PostgreSQL (make bundle), and runs each by itself: programs as PROGRAM --tap, the
-# script by sh, with SKIPJACK=.../skipjack SKIPJACK_TEST_DEVICE=gpu. What they say is TAP.
+# script by sh, with SKIPJACK=.../skipjack, SKIPJACK_PG_BIN=.../usr/lib/postgresql/15/bin, LD_LIBRARY_PATH=.../lib
+# and SKIPJACK_TEST_DEVICE=gpu. What they say is TAP.
 gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/test_conv_winograd \
 	$(BUILD)/tests/kernels/test_conv_few_channels $(BUILD)/tests/worker/test_judge \
 	$(BUILD)/tests/worker/test_workbench $(BUILD)/tests/faults/test_kills tests/worker/gpu.t

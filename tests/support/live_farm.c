@@ -23,10 +23,11 @@ static char **command_line(const char *const *first, const char *const *more)
     return (char **)g_ptr_array_free(words, FALSE);
 }
 
-static void check(bool done, const GError *error)
+/* The error by its place: what is called sets it after arguments were read. */
+static void check(bool done, GError *const *error)
 {
     if (!done)
-        g_error("live farm: %s", error->message);
+        g_error("live farm: %s", (*error)->message);
 }
 
 int64_t live_campaign(const char *program, const char *problems, const char *const *arguments)
@@ -35,14 +36,14 @@ int64_t live_campaign(const char *program, const char *problems, const char *con
     g_autofree char *path = NULL, *out = NULL;
     int status;
     int file = g_file_open_tmp("farm-XXXXXX.txt", &path, &error);
-    check(file >= 0 && close(file) == 0, error);
-    check(g_file_set_contents(path, problems, -1, &error), error);
+    check(file >= 0 && close(file) == 0, &error);
+    check(g_file_set_contents(path, problems, -1, &error), &error);
     const char *const first[] = {program,    "campaign", "create",     "--problems", path,
                                  "--target", "local",    "--strategy", "random",     NULL};
     g_auto(GStrv) words = command_line(first, arguments);
     check(g_spawn_sync(NULL, words, NULL, G_SPAWN_DEFAULT, NULL, NULL, &out, NULL, &status, &error),
-          error);
-    check(g_spawn_check_wait_status(status, &error), error);
+          &error);
+    check(g_spawn_check_wait_status(status, &error), &error);
     g_remove(path);
     return g_ascii_strtoll(out, NULL, 10);
 }
@@ -55,7 +56,7 @@ static pid_t start(const char *const *first, const char *const *arguments)
     /* GPUs that a double has are no other test's. */
     g_setenv("SKIPJACK_LOCKS", scratch_home(), FALSE);
     check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &error),
-          error);
+          &error);
     return pid;
 }
 
@@ -76,12 +77,12 @@ pid_t live_tune(const char *program, const char *problems, const char *folder,
     g_autoptr(GError) error = NULL;
     GPid pid;
     g_autofree char *path = g_build_filename(folder, "problems.txt", NULL);
-    check(g_file_set_contents(path, problems, -1, &error), error);
+    check(g_file_set_contents(path, problems, -1, &error), &error);
     const char *const first[] = {program, "tune", path, "-o", folder, "--strategy", "random", NULL};
     g_auto(GStrv) words = command_line(first, arguments);
     check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL,
                         NULL, NULL, &pid, &error),
-          error);
+          &error);
     return pid;
 }
 
@@ -167,7 +168,7 @@ char *live_outcomes(Store *store, int64_t campaign)
     char key[PROBLEM_KEY_MAX];
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GPtrArray) outcomes = store_list_outcomes(store, campaign, &error);
-    check(outcomes != NULL, error);
+    check(outcomes != NULL, &error);
     for (guint i = 0; i < outcomes->len; i++) {
         const struct config_outcome *row = g_ptr_array_index(outcomes, i);
         g_ptr_array_add(
@@ -186,12 +187,12 @@ int live_assert_done(Store *store, int64_t campaign, int jobs)
     g_autoptr(GError) error = NULL;
     int done = 0;
     struct campaign *row = store_get_campaign(store, campaign, &error);
-    check(row != NULL, error);
+    check(row != NULL, &error);
     g_assert_cmpstr(row->state, ==, "done");
     g_assert_cmpint(row->jobs, ==, jobs);
     campaign_free(row);
     g_autoptr(GPtrArray) list = store_list_jobs(store, campaign, &error);
-    check(list != NULL, error);
+    check(list != NULL, &error);
     for (guint i = 0; i < list->len; i++) {
         const struct job_row *job = g_ptr_array_index(list, i);
         bool is_done = g_str_equal(job->state, "done");

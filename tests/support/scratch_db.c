@@ -18,10 +18,11 @@ static char *url;
 static pid_t owner;
 static bool durable;
 
-static void require(bool done, GError *error)
+/* The error by its place: what is called sets it after arguments were read. */
+static void require(bool done, GError *const *error)
 {
     if (!done)
-        g_error("scratch database: %s", error->message);
+        g_error("scratch database: %s", (*error)->message);
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
@@ -73,7 +74,7 @@ const char *scratch_home(void)
         return home;
     g_autoptr(GError) error = NULL;
     home = g_dir_make_tmp("skipjack-test-XXXXXX", &error);
-    require(home != NULL, error);
+    require(home != NULL, &error);
     g_assert_true(g_chmod(home, 0755) == 0);
     g_setenv("SKIPJACK_HOME", home, TRUE);
     g_unsetenv("SKIPJACK_DB");
@@ -105,9 +106,9 @@ const char *scratch_db_url(void)
     g_autoptr(GError) error = NULL;
     bool embedded;
     scratch_home();
-    require(database_start(&error), error);
+    require(database_start(&error), &error);
     url = database_url(&embedded, &error);
-    require(url != NULL, error);
+    require(url != NULL, &error);
     if (!durable) {
         execute(url, "ALTER SYSTEM SET fsync = off");
         execute(url, "SELECT pg_reload_conf()");
@@ -125,7 +126,7 @@ char *scratch_db_new(void)
     g_auto(GStrv) parts = g_strsplit(scratch_db_url(), "/skipjack?", 2);
     char *fresh = g_strconcat(parts[0], name, parts[1], NULL);
     execute(scratch_db_url(), create);
-    require(database_migrate(fresh, &applied, &error), error);
+    require(database_migrate(fresh, &applied, &error), &error);
     return fresh;
 }
 
@@ -144,7 +145,7 @@ Store *scratch_store(void)
         " DELETE FROM targets; DELETE FROM blob_loose; DELETE FROM blob_places WHERE id > 0;"
         " UPDATE blob_places SET is_current = true");
     Store *store = store_open(scratch_db_url(), &error);
-    require(store != NULL, error);
-    require(store_drop_partitions(store, &error), error);
+    require(store != NULL, &error);
+    require(store_drop_partitions(store, &error), &error);
     return store;
 }

@@ -27,10 +27,11 @@ struct loaded {
     struct device_kernel *kernel;
 };
 
-static void must(bool done, GError *error)
+/* The error by its place: what is called sets it after arguments were read. */
+static void must(bool done, GError *const *error)
 {
     if (!done)
-        g_error("%s", error->message);
+        g_error("%s", (*error)->message);
 }
 
 static void loaded_free(gpointer data)
@@ -73,7 +74,7 @@ struct solution_runner *solution_runner_new(const char *cache_dir)
     runner->row = device->row;
     runner->target = device->row->info(device)->target;
     runner->toolchain = toolchain_for_target(&runner->target, &error);
-    must(runner->toolchain != NULL, error);
+    must(runner->toolchain != NULL, &error);
     runner->kernels = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, loaded_free);
     return runner;
 }
@@ -124,9 +125,9 @@ static struct loaded *compile(struct solution_runner *runner, const struct launc
         g_error("%s %s: %s\n%s", launch->file, launch->options, error->message, object.log);
     loaded->row = runner->row;
     loaded->program = runner->row->load(runner->device, object.code, &error);
-    must(loaded->program != NULL, error);
+    must(loaded->program != NULL, &error);
     loaded->kernel = runner->row->kernel(loaded->program, launch->entry, &error);
-    must(loaded->kernel != NULL, error);
+    must(loaded->kernel != NULL, &error);
     code_object_clear(&object);
     runner->compile_seconds += (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     return loaded;
@@ -163,9 +164,9 @@ static struct device_memory *new_buffer(struct solution_runner *runner, gsize by
     g_autoptr(GError) error = NULL;
     struct device_memory *buffer = runner->row->alloc(runner->device, (int64_t)bytes, &error);
 
-    must(buffer != NULL, error);
+    must(buffer != NULL, &error);
     if (data)
-        must(runner->row->write(buffer, 0, data, (int64_t)bytes, &error), error);
+        must(runner->row->write(buffer, 0, data, (int64_t)bytes, &error), &error);
     return buffer;
 }
 
@@ -175,7 +176,7 @@ static struct device_memory *slice_of(struct solution_runner *runner, struct dev
     g_autoptr(GError) error = NULL;
     struct device_memory *part = runner->row->slice(whole, (int64_t)start, (int64_t)bytes, &error);
 
-    must(part != NULL, error);
+    must(part != NULL, &error);
     return part;
 }
 
@@ -220,7 +221,8 @@ static int count_stray(struct solution_runner *runner, struct bound *bound, gsiz
     guint8 guard[GUARD];
     int stray = 0;
 
-    must(runner->row->read(bound->workspace, (int64_t)behind, guard, sizeof(guard), &error), error);
+    must(runner->row->read(bound->workspace, (int64_t)behind, guard, sizeof(guard), &error),
+         &error);
     for (gsize i = 0; i < sizeof(guard); i++)
         stray += guard[i] != GUARD_BYTE;
     return stray;
@@ -250,7 +252,7 @@ static void unbind(struct solution_runner *runner, struct bound *bound)
         const struct run_tensor *tensor = &bound->strides[t];
         runner->row->memory_free(bound->tensors[t]);
         must(runner->row->read(bound->buffers[t], 0, tensor->data, (int64_t)tensor->bytes, &error),
-             error);
+             &error);
         runner->row->memory_free(bound->buffers[t]);
     }
 }
@@ -295,7 +297,7 @@ static void enqueue(struct solution_runner *runner, const struct launch *launch,
         args[i] = argument(runner, &launch->args[i], bound);
     memcpy(made.grid, launch->grid, sizeof(made.grid));
     memcpy(made.block, launch->block, sizeof(made.block));
-    must(runner->row->launch(runner->device, &made, &error), error);
+    must(runner->row->launch(runner->device, &made, &error), &error);
 }
 
 void solution_run_times(struct solution_runner *runner, const struct solution *solution,
@@ -312,7 +314,7 @@ void solution_run_times(struct solution_runner *runner, const struct solution *s
         free_slices(runner, &bound);
         for (int i = 0; i < solution->launch_count; i++)
             enqueue(runner, &solution->launches[i], &bound);
-        must(runner->row->sync(runner->device, &error), error);
+        must(runner->row->sync(runner->device, &error), &error);
         seconds[repeat] = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     }
     unbind(runner, &bound);
