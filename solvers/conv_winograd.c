@@ -338,7 +338,7 @@ static int64_t set_up(const struct problem *p, const struct context *context,
 {
     bool is_cpu = context_is_cpu(context);
     int lanes = lanes_of(context), items = is_cpu ? 1 : 64;
-    int64_t blocks = conv_divide_up(planes->columns, items * lanes);
+    int64_t blocks = conv_divide_up(planes->filled, items * lanes);
 
     launch_option_text(launch, "TYPE", data_type_name(p->type[planes->tensor]));
     launch_option_int(launch, "BY_CHANNEL", planes->by_channel);
@@ -366,6 +366,7 @@ static void add_in_launch(const struct problem *p, const struct context *context
     launch_arg_int32(launch, step);
     launch_arg_int32(launch, pad[AXIS_H]);
     launch_arg_int32(launch, pad[AXIS_W]);
+    launch_arg_int32(launch, planes->filled);
     launch_arg_int32(launch, blocks);
     launch_arg_int64(launch, planes->pitch);
     launch_arg_int64(launch, planes->rows * planes->pitch);
@@ -434,7 +435,7 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
 const struct solver solver_conv_winograd = {
     .provider = "skipjack",
     .name = "ConvWinograd",
-    .revision = 5,
+    .revision = 6,
     .algorithm = "Winograd",
     .dynamic = true,
     .any_strides = true,

@@ -31,6 +31,14 @@ static void set_planes(struct winograd_planes *planes, bool by_channel)
     planes->rows = by_channel ? patches : planes->channels;
     planes->columns = by_channel ? planes->channels : patches;
     planes->pitch = conv_divide_up(planes->columns, 16) * 16;
+    planes->filled = planes->columns;
+}
+
+/* W: patches are terms, which come in fours where they follow each other. */
+static void fill_quads(struct winograd_planes *planes)
+{
+    if (!planes->by_channel)
+        planes->filled = conv_divide_up(planes->columns, 4) * 4;
 }
 
 static void tensor_planes(const struct problem *p, enum tensor_role role, const int64_t tiles[2],
@@ -64,6 +72,8 @@ void winograd_lay_out(const struct problem *p, int tile, struct winograd_plan *p
     if (p->direction == DIRECTION_W) {
         tensor_planes(p, TENSOR_Y, tiles, &plan->a);
         tensor_planes(p, TENSOR_X, tiles, &plan->b);
+        fill_quads(&plan->a);
+        fill_quads(&plan->b);
         filter_planes(p, &plan->c);
     } else {
         enum tensor_role out = problem_output_role(p);
@@ -155,12 +165,18 @@ static bool groups_fill_quads(const struct problem *p, int64_t count)
     return p->groups == 1 || count % 4 == 0;
 }
 
+/* W: the patches, and the zeros behind them where both operands have such. */
+static int64_t weights_terms(const struct winograd_plan *plan)
+{
+    return plan->a.by_channel || plan->b.by_channel ? winograd_patches(&plan->b) : plan->b.filled;
+}
+
 /* Terms that follow each other must come in fours, and so must the channels of a group where they follow
- * each other; pitches always do. */
+ * each other; pitches always do, and W's patches are filled up where both operands have them so. */
 bool winograd_has_quads(const struct problem *p, const struct winograd_plan *plan)
 {
     int64_t c = p->c / p->groups, k = p->k / p->groups;
-    int64_t patches = plan->b.images * plan->b.tiles[0] * plan->b.tiles[1];
+    bool fours = weights_terms(plan) % 4 == 0;
 
     switch (p->direction) {
     case DIRECTION_F: return c % 4 == 0 && (!plan->c.by_channel || groups_fill_quads(p, k));
@@ -168,8 +184,8 @@ bool winograd_has_quads(const struct problem *p, const struct winograd_plan *pla
         return (!plan->b.by_channel || k % 4 == 0) &&
                (!plan->c.by_channel || groups_fill_quads(p, c));
     default:
-        return (plan->a.by_channel ? groups_fill_quads(p, k) : patches % 4 == 0) &&
-               (plan->b.by_channel ? groups_fill_quads(p, c) : patches % 4 == 0);
+        return (plan->a.by_channel ? groups_fill_quads(p, k) : fours) &&
+               (plan->b.by_channel ? groups_fill_quads(p, c) : fours);
     }
 }
 
@@ -214,7 +230,7 @@ static void add_simt_product(const struct problem *p, const int32_t *values,
     product.splits = plan->splits;
     if (p->direction == DIRECTION_W) {
         product.columns = c_count;
-        product.terms = winograd_patches(b);
+        product.terms = weights_terms(plan);
         product.a = simt_operand_of(a, channel_step(a), patch_step(a), k_count * channel_step(a));
         product.b = simt_operand_of(b, channel_step(b), patch_step(b), c_count * channel_step(b));
         product.c = simt_operand_of(c, c->pitch, 1, k_count * c->pitch);

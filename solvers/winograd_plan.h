@@ -15,6 +15,7 @@ struct winograd_planes {
     int64_t images, channels; /* of the tensor: n and all channels, or k and c of a group */
     int64_t tiles[2];         /* H, W */
     int64_t rows, columns, pitch;
+    int64_t filled; /* columns that the transform writes: zeros make quads of W's terms */
     uint64_t offset;
 };
 

@@ -2,7 +2,8 @@
  * Takes patches of a tensor (x, y, or the filters) to their Winograd transform
  * in the workspace: the patch of tile (th, tw) begins at th * step - pad_h, tw *
  * step - pad_w, and is zero outside of the tensor's height and width. With
- * FLIP 1 the patch is turned around, as backward data needs its filters.
+ * FLIP 1 the patch is turned around, as backward data needs its filters. Columns from
+ * `columns` to `filled` are zeros.
  *
  * Options: TYPE, FLIP, BY_CHANNEL, VEC (columns an item), ITEMS (a workgroup's),
  * TRANSFORM (winograd.h). Grid: `row_blocks` workgroups for each row of a plane.
@@ -71,13 +72,13 @@ KERNEL(ITEMS, 1, 1)
 conv_winograd_in(GLOBAL const STORAGE(TYPE) *RESTRICT tensor, GLOBAL float *RESTRICT planes,
                  i64 image_stride, i64 channel_stride, i64 h_stride, i64 w_stride, int columns,
                  int height, int width, int tiles_h, int tiles_w, int step, int pad_h, int pad_w,
-                 int row_blocks, i64 pitch, i64 plane)
+                 int filled, int row_blocks, i64 pitch, i64 plane)
 {
     int row = (int)GROUP_ID(0) / row_blocks;
     int first = ((int)GROUP_ID(0) % row_blocks * ITEMS + (int)LOCAL_ID(0)) * VEC;
     float lanes[FROM * FROM * VEC];
     vec patch[FROM * FROM], result[TO * TO];
-    if (first >= columns)
+    if (first >= filled)
         return;
     for (int lane = 0; lane < VEC; lane++) {
         int at = first + lane < columns ? first + lane : columns - 1;
@@ -103,6 +104,11 @@ conv_winograd_in(GLOBAL const STORAGE(TYPE) *RESTRICT tensor, GLOBAL float *REST
     for (int i = 0; i < FROM * FROM; i++)
         patch[i] = vec_load(lanes + i * VEC);
     transform_patch(patch, result);
+    if (first >= columns) {
+#pragma unroll
+        for (int i = 0; i < TO * TO; i++)
+            result[i] = vec_splat(0);
+    }
     planes += row * pitch + first;
 #pragma unroll
     for (int i = 0; i < TO * TO; i++)

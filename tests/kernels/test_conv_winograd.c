@@ -120,6 +120,31 @@ static void lines_in_pieces_are_right(gconstpointer data)
     }
 }
 
+/* 18 patches and 50: ConvSimt's kernel takes terms by fours, so zeros follow the last. */
+static void odd_counts_of_patches_are_filled_up(void)
+{
+    const struct solver *solver = solver_find("ConvWinograd");
+    g_autoptr(GRand) random = g_rand_new_with_seed(13);
+    struct target gpu;
+    struct context gpu_context;
+
+    g_assert_true(target_parse("sm_90_132_80g", &gpu, NULL));
+    context_init(&gpu_context, &gpu);
+    for (int tile = 2; tile <= 4; tile += 2) {
+        struct perf_config config;
+        struct conv_trial trial;
+        struct problem p;
+        set_problem(&p, DIRECTION_W, 64, 9);
+        conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+        solver->default_config(&p, &gpu_context, &config);
+        g_assert_cmpint(config.values[SIMT], ==, 1);
+        config.values[TILE] = tile;
+        g_assert_true(solver_config_valid(solver, &p, &gpu_context, &config, NULL));
+        g_assert_true(conv_trial_check(&trial, runner, solver, &gpu_context, &config));
+        conv_trial_clear(&trial);
+    }
+}
+
 static void whole_numbers_are_refused(void)
 {
     const struct solver *solver = solver_find("ConvWinograd");
@@ -185,6 +210,8 @@ int main(int argc, char **argv)
     }
     for (gsize i = 0; i < G_N_ELEMENTS(pieces); i++)
         g_test_add_data_func(pieces[i], &directions[i], lines_in_pieces_are_right);
+    g_test_add_func("/conv_winograd/odd_counts_of_patches_are_filled_up",
+                    odd_counts_of_patches_are_filled_up);
     g_test_add_func("/conv_winograd/whole_numbers_are_refused", whole_numbers_are_refused);
     g_test_add_func("/conv_winograd/a_solution_does_fewer_operations_than_its_problem",
                     a_solution_does_fewer_operations_than_its_problem);
