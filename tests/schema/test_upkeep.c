@@ -104,7 +104,6 @@ static void test_code_that_somebody_needs_stays(void)
     report = collect(farm.store, &at_once);
     g_assert_cmpint(report.parts[UPKEEP_CODE].count, ==, 1);
     g_assert_true(has_code(farm.store, 77) && has_code(farm.store, 1));
-
     do_sql(farm.store, "UPDATE campaigns SET state = 'paused' WHERE NOT build_only");
     job = farm_claim_one(&farm, 0, POOL_BUILD);
     g_assert_cmpint(job->campaign, ==, build_only);
