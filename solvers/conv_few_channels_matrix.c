@@ -50,31 +50,17 @@ static int64_t items_of(const struct problem *p, const int32_t *values)
     return WARP_ITEMS * warps_w_of(p, values) * values[WARPS_H];
 }
 
-/* Elements from a column of x to the next. */
-static int64_t step_of(const struct problem *p)
-{
-    return few_channels_is_nhwc(p) ? p->c : 1;
-}
-
-/* Elements of a chunk before the filter's first term, for every tile: 16 positions are whole chunks. */
-static int64_t lead_of(const struct problem *p)
-{
-    int64_t rest = p->pad[AXIS_W] * step_of(p) % CHUNK_ELEMENTS;
-
-    return rest == 0 ? 0 : CHUNK_ELEMENTS - rest;
-}
-
 /* Pairs of terms of a filter's line, filled up to fours. */
 static int64_t pair_pitch(const struct problem *p)
 {
-    int64_t early = lead_of(p) % 2;
+    int64_t early = few_channels_lead(p) % 2;
 
-    return few_channels_up_to_fours((p->fil[AXIS_W] * step_of(p) + early + 1) / 2);
+    return few_channels_up_to_fours((p->fil[AXIS_W] * few_channels_step(p) + early + 1) / 2);
 }
 
 static int64_t steps_of(const struct problem *p)
 {
-    int64_t lines = p->fil[AXIS_H] * (p->c / step_of(p));
+    int64_t lines = p->fil[AXIS_H] * (p->c / few_channels_step(p));
 
     return conv_divide_up(lines * pair_pitch(p), CHUNK_ELEMENTS);
 }
@@ -84,10 +70,10 @@ static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t rows = (values[TILES_M] * values[WARPS_H] - 1) * p->stride[AXIS_H] +
                    (p->fil[AXIS_H] - 1) * p->dilation[AXIS_H] + 1;
-    int64_t lead = lead_of(p), positions = POSITIONS * warps_w_of(p, values);
-    int64_t width =
-        lead - lead % 2 + (positions - 1) * p->stride[AXIS_W] * step_of(p) + 2 * pair_pitch(p);
-    double part = (double)(rows * (p->c / step_of(p))) *
+    int64_t lead = few_channels_lead(p), positions = POSITIONS * warps_w_of(p, values);
+    int64_t width = lead - lead % 2 + (positions - 1) * p->stride[AXIS_W] * few_channels_step(p) +
+                    2 * pair_pitch(p);
+    double part = (double)(rows * (p->c / few_channels_step(p))) *
                   (double)conv_divide_up(width, CHUNK_ELEMENTS) * CHUNK_BYTES;
     double filters = (double)steps_of(p) * values[COLUMNS] / 2 * WARP_ITEMS / CHUNK_ELEMENTS * 16;
 
@@ -207,13 +193,13 @@ static bool few_channels_matrix_is_applicable(const struct problem *p,
         *reason = "needs FP16 or BF16";
         return false;
     }
-    if (p->in[AXIS_W] * step_of(p) % CHUNK_ELEMENTS != 0 ||
+    if (p->in[AXIS_W] * few_channels_step(p) % CHUNK_ELEMENTS != 0 ||
         (few_channels_is_nhwc(p) ? p->k % CHUNK_ELEMENTS : p->out[AXIS_W] % 4) != 0) {
         *reason =
             "needs lines of x, NHWC's output channels in eights, and NCHW's columns of y in fours";
         return false;
     }
-    if (p->stride[AXIS_W] * step_of(p) % 2 != 0 || p->dilation[AXIS_W] != 1) {
+    if (p->stride[AXIS_W] * few_channels_step(p) % 2 != 0 || p->dilation[AXIS_W] != 1) {
         *reason = "needs an even stride, or NHWC's channels even, and no dilation of columns";
         return false;
     }
@@ -259,16 +245,8 @@ static double few_channels_matrix_estimate(const struct problem *p, const struct
 
 static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
 {
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
-    launch_option_text(launch, "LANE", conv_sum_type(p));
+    few_channels_add_matrix_options(p, launch);
     launch_option_int(launch, "NHWC", few_channels_is_nhwc(p));
-    launch_option_int(launch, "C", p->c);
-    launch_option_int(launch, "FIL_H", p->fil[AXIS_H]);
-    launch_option_int(launch, "FIL_W", p->fil[AXIS_W]);
-    launch_option_int(launch, "STRIDE_H", p->stride[AXIS_H]);
-    launch_option_int(launch, "STRIDE_W", p->stride[AXIS_W]);
-    launch_option_int(launch, "DILATION_H", p->dilation[AXIS_H]);
-    launch_option_int(launch, "LEAD", lead_of(p));
     launch_option_int(launch, "TILES_M", values[TILES_M]);
     launch_option_int(launch, "WARPS_H", values[WARPS_H]);
     launch_option_int(launch, "WARPS_W", warps_w_of(p, values));

@@ -80,14 +80,6 @@ static int64_t count_weights(const struct problem *p)
     return p->k * p->c * p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
-/* Elements of a chunk before the filter's first column, for every step: 16 positions are whole chunks. */
-static int64_t lead_of(const struct problem *p)
-{
-    int64_t rest = p->pad[AXIS_W] * p->c % CHUNK_ELEMENTS;
-
-    return rest == 0 ? 0 : CHUNK_ELEMENTS - rest;
-}
-
 static int64_t tiles_n(const struct problem *p)
 {
     return conv_divide_up(p->fil[AXIS_W] * p->c, CHUNK_ELEMENTS);
@@ -98,7 +90,7 @@ static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t step = step_of(p, values);
     int64_t width =
-        lead_of(p) + (step - 1) * p->stride[AXIS_W] * p->c + tiles_n(p) * CHUNK_ELEMENTS;
+        few_channels_lead(p) + (step - 1) * p->stride[AXIS_W] * p->c + tiles_n(p) * CHUNK_ELEMENTS;
     double x = (double)p->fil[AXIS_H] * (double)conv_divide_up(width, CHUNK_ELEMENTS);
     double y = (double)(step * (values[BLOCK_K] / CHUNK_ELEMENTS | 1));
 
@@ -278,15 +270,7 @@ static double few_channels_matrix_w_estimate(const struct problem *p, const stru
 
 static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
 {
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
-    launch_option_text(launch, "LANE", conv_sum_type(p));
-    launch_option_int(launch, "C", p->c);
-    launch_option_int(launch, "FIL_H", p->fil[AXIS_H]);
-    launch_option_int(launch, "FIL_W", p->fil[AXIS_W]);
-    launch_option_int(launch, "STRIDE_H", p->stride[AXIS_H]);
-    launch_option_int(launch, "STRIDE_W", p->stride[AXIS_W]);
-    launch_option_int(launch, "DILATION_H", p->dilation[AXIS_H]);
-    launch_option_int(launch, "LEAD", lead_of(p));
+    few_channels_add_matrix_options(p, launch);
     launch_option_int(launch, "BLOCK_K", values[BLOCK_K]);
     launch_option_int(launch, "SHARES", values[SHARES]);
     launch_option_int(launch, "STEP_W", step_of(p, values));

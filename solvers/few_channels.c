@@ -2,7 +2,8 @@
 
 #include "solvers/conv_common.h"
 
-#define CHUNK_BYTES 16
+#define CHUNK_BYTES    16
+#define CHUNK_ELEMENTS 8 /* of FP16 and BF16 */
 
 bool few_channels_is_nhwc(const struct problem *p)
 {
@@ -67,6 +68,31 @@ int64_t few_channels_up_to_fours(int64_t count)
 bool few_channels_in_chunks(const struct problem *p, int64_t elements)
 {
     return elements * data_type_bytes(p->type[TENSOR_X]) % CHUNK_BYTES == 0;
+}
+
+int64_t few_channels_step(const struct problem *p)
+{
+    return few_channels_is_nhwc(p) ? p->c : 1;
+}
+
+int64_t few_channels_lead(const struct problem *p)
+{
+    int64_t rest = p->pad[AXIS_W] * few_channels_step(p) % CHUNK_ELEMENTS;
+
+    return rest == 0 ? 0 : CHUNK_ELEMENTS - rest;
+}
+
+void few_channels_add_matrix_options(const struct problem *p, struct launch *launch)
+{
+    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    launch_option_text(launch, "LANE", conv_sum_type(p));
+    launch_option_int(launch, "C", p->c);
+    launch_option_int(launch, "FIL_H", p->fil[AXIS_H]);
+    launch_option_int(launch, "FIL_W", p->fil[AXIS_W]);
+    launch_option_int(launch, "STRIDE_H", p->stride[AXIS_H]);
+    launch_option_int(launch, "STRIDE_W", p->stride[AXIS_W]);
+    launch_option_int(launch, "DILATION_H", p->dilation[AXIS_H]);
+    launch_option_int(launch, "LEAD", few_channels_lead(p));
 }
 
 void few_channels_add_options(const struct problem *p, struct launch *launch)

@@ -26,6 +26,15 @@ bool few_channels_is_nhwc(const struct problem *p);
 /* Whether so many elements that lie together are whole chunks of 16 bytes. */
 bool few_channels_in_chunks(const struct problem *p, int64_t elements);
 
+/* Elements from a column of x to the next. */
+int64_t few_channels_step(const struct problem *p);
+
+/* Elements of a chunk of x before the filter's first term, for every tile or step: 16 positions are whole chunks. */
+int64_t few_channels_lead(const struct problem *p);
+
+/* What the kernels of matrix units have in common: TYPE, LANE, C, LEAD, the filter's and stride's sizes, dilation of
+ * rows. */
+void few_channels_add_matrix_options(const struct problem *p, struct launch *launch);
 /* TYPE, NHWC, C, the filter's, stride's and dilation's sizes. */
 void few_channels_add_options(const struct problem *p, struct launch *launch);
 /* k, then heights and widths of x and y and of the padding. */
