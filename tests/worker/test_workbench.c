@@ -75,12 +75,13 @@ static void trial_close(struct trial *t)
 }
 
 /* What it calls wrong the host looks at, and then its reference is computed again: once, unless it goes
- * on so. A second workbench finds the reference there. */
+ * on so. A second workbench finds the reference there, unless nobody has used it for too long. */
 static void test_overruled(void)
 {
     static const struct {
-        bool finds_wrong, computes;
-    } steps[] = {{false, true}, {true, false}, {false, false}};
+        bool finds_wrong, is_unused, computes;
+    } steps[] = {
+        {false, false, true}, {true, false, false}, {false, false, false}, {false, true, true}};
     struct device_row row = *healthy;
     struct trial trial = {0};
     const struct workbench_means means = {program, judge_cache_new(device), NULL};
@@ -89,6 +90,7 @@ static void test_overruled(void)
     for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
         finds_wrong = false;
         samples = 0;
+        judge_cache_drop_unused(means.judges, steps[i].is_unused ? 0 : 3600);
         trial_open(&trial, &means);
         g_assert_true(trial.bench.judge != NULL);
         g_assert_true((samples > 0) == steps[i].computes);

@@ -19,6 +19,9 @@
  * memory. */
 #define REFERENCES_BYTES (512ll << 20)
 
+/* Judges of campaigns that have ended, and all where there is no work, give the device's memory back. */
+#define JUDGES_KEPT_SECONDS 60
+
 struct server {
     int out; /* the answers' descriptor */
     struct eval_device opened;
@@ -129,11 +132,18 @@ static void read_request(struct server *server)
     frame_clear(&frame);
 }
 
-static bool input_waits(void)
+static bool input_comes(int within_ms)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
 
-    return poll(&in, 1, 0) > 0;
+    return poll(&in, 1, within_ms) > 0;
+}
+
+static void await_request(struct server *server)
+{
+    do
+        judge_cache_drop_unused(server->judges, JUDGES_KEPT_SECONDS);
+    while (!input_comes(JUDGES_KEPT_SECONDS * 1000));
 }
 
 /* Between configs: takes in what has come, and tells whether to go on. */
@@ -141,7 +151,7 @@ static bool round_stopped(void *data)
 {
     struct server *server = data;
 
-    while (!server->ended && input_waits())
+    while (!server->ended && input_comes(0))
         read_request(server);
     return server->stop || server->ended;
 }
@@ -314,6 +324,7 @@ static bool serve(struct server *server, GError **error)
             server->stop = false;
             if (server->ended)
                 break;
+            await_request(server);
             read_request(server);
             continue;
         }

@@ -68,6 +68,8 @@ struct judge *judge_cache_take(struct judge_cache *cache, const struct device_pr
                                const struct problem *p, const struct tensor *tensors,
                                uint64_t seed);
 void judge_cache_give(struct judge_cache *cache, struct judge *judge);
+/* Frees those that nobody has used for that long. */
+void judge_cache_drop_unused(struct judge_cache *cache, int64_t seconds);
 /* Frees what is kept; false where nothing was. */
 bool judge_cache_clear(struct judge_cache *cache);
 
