@@ -145,24 +145,12 @@ static void test_two_workers_never_get_one_job(void)
 
 /* ---- fences, leases, strikes ---- */
 
-/* Lets worker 0's lease run out and returns it by worker 1's beat. */
-static struct job *claim_and_lose(struct farm *farm, enum pool pool)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) jobs = farm_claim(farm->store, farm->workers[0], pool, 1, 0.01);
-    g_assert_cmpuint(jobs->len, ==, 1);
-    g_usleep(15000);
-    farm_look_at_leases(farm);
-    g_assert_no_error(error);
-    return g_ptr_array_steal_index(jobs, 0);
-}
-
 static void test_late_result_is_refused(void)
 {
     struct farm farm;
     g_autoptr(GError) error = NULL;
     farm_init(&farm, &(struct order){.jobs = 1});
-    struct job *late = claim_and_lose(&farm, POOL_BUILD);
+    struct job *late = farm_claim_and_lose(&farm, POOL_BUILD);
     struct job *now = farm_claim_one(&farm, 1, POOL_BUILD);
     g_assert_cmpint(now->id, ==, late->id);
     g_assert_cmpint(now->fence, >, late->fence);
@@ -185,12 +173,12 @@ static void test_result_after_the_lease_ran_out_is_accepted(void)
 {
     struct farm farm;
     farm_init(&farm, &(struct order){.jobs = 1});
-    struct job *job = claim_and_lose(&farm, POOL_BUILD);
+    struct job *job = farm_claim_and_lose(&farm, POOL_BUILD);
     farm_expect_job(&farm, "ready", 1, FAILURE_NONE);
     farm_built(&farm, job, 0);
     farm_expect_job(&farm, "built", 1, FAILURE_NONE);
     job_free(job);
-    job = claim_and_lose(&farm, POOL_EVAL);
+    job = farm_claim_and_lose(&farm, POOL_EVAL);
     farm_expect_job(&farm, "built", 2, FAILURE_NONE);
     farm_round(&farm, job, 0, true, 1);
     farm_expect_job(&farm, "ready", 0, FAILURE_NONE);
@@ -203,10 +191,10 @@ static void test_third_strike_fails_the_job(void)
     struct farm farm;
     farm_init(&farm, &(struct order){.jobs = 1});
     for (int i = 0; i < 2; i++) {
-        job_free(claim_and_lose(&farm, POOL_BUILD));
+        job_free(farm_claim_and_lose(&farm, POOL_BUILD));
         farm_expect_job(&farm, "ready", i + 1, FAILURE_NONE);
     }
-    struct job *job = claim_and_lose(&farm, POOL_BUILD);
+    struct job *job = farm_claim_and_lose(&farm, POOL_BUILD);
     farm_expect_job(&farm, "failed", 3, FAILURE_WORKER_LOST);
     farm_expect_campaign(&farm, farm.campaign, "done");
     farm_built(&farm, job, 0);
@@ -227,8 +215,8 @@ static void test_late_round_opens_the_campaign_again(void)
     farm_built(&farm, job, 0);
     job_free(job);
     for (int i = 0; i < 2; i++)
-        job_free(claim_and_lose(&farm, POOL_EVAL));
-    job = claim_and_lose(&farm, POOL_EVAL);
+        job_free(farm_claim_and_lose(&farm, POOL_EVAL));
+    job = farm_claim_and_lose(&farm, POOL_EVAL);
     farm_expect_campaign(&farm, farm.campaign, "done");
     farm_round(&farm, job, 0, true, 1);
     farm_expect_job(&farm, "ready", 0, FAILURE_NONE);

@@ -193,6 +193,15 @@ void farm_look_at_leases(struct farm *farm)
     g_assert_no_error(error);
 }
 
+struct job *farm_claim_and_lose(struct farm *farm, enum pool pool)
+{
+    g_autoptr(GPtrArray) jobs = farm_claim(farm->store, farm->workers[0], pool, 1, 0.01);
+    g_assert_cmpuint(jobs->len, ==, 1);
+    g_usleep(15000);
+    farm_look_at_leases(farm);
+    return g_ptr_array_steal_index(jobs, 0);
+}
+
 struct job_row *farm_job_row(struct farm *farm, int64_t campaign, guint index, GPtrArray **rows)
 {
     g_autoptr(GError) error = NULL;

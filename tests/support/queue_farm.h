@@ -61,6 +61,8 @@ void farm_work(struct farm *farm, int number, bool more, double seconds);
 
 /* Worker 1 beats, and the beat looks for leases that ended, however short ago one did. */
 void farm_look_at_leases(struct farm *farm);
+/* A job of worker 0, which loses it at once. Free with job_free(). */
+struct job *farm_claim_and_lose(struct farm *farm, enum pool pool);
 
 /* A row of the campaign's jobs; *rows owns it. */
 struct job_row *farm_job_row(struct farm *farm, int64_t campaign, guint index, GPtrArray **rows);
