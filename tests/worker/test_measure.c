@@ -120,6 +120,32 @@ static void test_slow(void)
     g_assert_false(m.slow);
 }
 
+/* The naive kernel beside one that is a thousand times faster: its time is wanted, not its second digit. */
+static void test_yardstick(void)
+{
+    struct script script = {.base_ms = 100, .factor = small_noise};
+    struct measure_job job = {
+        .sample_seconds = 1, .floor_ms = 0.01, .best_ms = 0.1, .keep = true, .alone = true};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_false(m.slow);
+    g_assert_cmpint(script.runs, ==, 3);
+    g_assert_cmpint(m.n, ==, 3);
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 100, 2);
+    script.base_ms = 0.05; /* runs that the floor would be a part of */
+    job.best_ms = 0.001;
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(m.n, >=, 6);
+    script.base_ms = 100; /* it may win */
+    job.best_ms = 40;
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(m.n, >=, 6);
+    job.best_ms = 0.1; /* others of its round are compared with it */
+    job.alone = false;
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(m.n, >=, 6);
+}
+
 static void test_unstable(void)
 {
     struct script script = {.base_ms = 1, .factor = two_speeds};
@@ -217,6 +243,7 @@ int main(int argc, char **argv)
     g_test_add_func("/measure/short_runs_share_a_reading", test_short_runs);
     g_test_add_func("/measure/spent_budget_ends_it", test_budget);
     g_test_add_func("/measure/clearly_slower_is_dropped", test_slow);
+    g_test_add_func("/measure/yardstick_needs_few_readings", test_yardstick);
     g_test_add_func("/measure/wide_spread_is_unstable", test_unstable);
     g_test_add_func("/measure/disturbance_that_passes_does_not_count", test_disturbance);
     g_test_add_func("/measure/floor_is_what_events_take", test_floor);

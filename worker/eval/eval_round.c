@@ -118,6 +118,7 @@ static bool time_config(struct state *s, struct invocation *invocation, bool kee
         .sample_seconds = s->round->request->sample_seconds,
         .best_ms = s->best_ms,
         .keep = keep,
+        .alone = s->round->request->configs->len == 1,
     };
 
     return measure(&job, &outcome->times, error);

@@ -69,6 +69,7 @@ struct session {
     const struct measure_job *job;
     int64_t next;    /* run */
     int batch;       /* runs a reading */
+    bool hopeless;   /* slower than the best by far */
     bool impossible; /* a reading was not positive: the device's clock is not to be believed */
     double spent_ms; /* in readings, warm-up included */
     int count;
@@ -130,6 +131,16 @@ static bool enough(struct session *s, double limit_ms)
     return statistics_median_precision(s->readings, s->count) <= PRECISION;
 }
 
+static void sum_up(struct session *s, struct measurement *m)
+{
+    statistics_sort(s->readings, s->count);
+    m->n = s->count;
+    m->min_ms = s->readings[0];
+    m->median_ms = statistics_median(s->readings, s->count);
+    m->spread = statistics_spread(s->readings, s->count);
+    m->unstable = s->count >= SPREAD_READINGS && m->spread > MEASURE_SPREAD_MAX;
+}
+
 static bool take_sample(struct session *s, struct measurement *m, GError **error)
 {
     double limit_ms = s->spent_ms + s->job->sample_seconds * 1000;
@@ -140,12 +151,7 @@ static bool take_sample(struct session *s, struct measurement *m, GError **error
             return false;
         s->count++;
     }
-    statistics_sort(s->readings, s->count);
-    m->n = s->count;
-    m->min_ms = s->readings[0];
-    m->median_ms = statistics_median(s->readings, s->count);
-    m->spread = statistics_spread(s->readings, s->count);
-    m->unstable = s->count >= SPREAD_READINGS && m->spread > MEASURE_SPREAD_MAX;
+    sum_up(s, m);
     return true;
 }
 
@@ -153,19 +159,35 @@ static bool take_sample(struct session *s, struct measurement *m, GError **error
 static bool first_look(struct session *s, struct measurement *m, GError **error)
 {
     const struct measure_job *job = s->job;
-    double first, second;
 
-    if (!take_reading(s, &first, error) || !take_reading(s, &second, error))
-        return false;
-    double quick = fmin(first, second);
+    for (s->count = 0; s->count < 2; s->count++) {
+        if (!take_reading(s, &s->readings[s->count], error))
+            return false;
+    }
+    double quick = fmin(s->readings[0], s->readings[1]);
     s->batch = choose_batch(quick, job->floor_ms);
-    m->slow = !job->keep && job->best_ms > 0 &&
-              quick - job->floor_ms > MEASURE_SLOW_FACTOR * job->best_ms;
+    s->hopeless = job->best_ms > 0 && quick - job->floor_ms > MEASURE_SLOW_FACTOR * job->best_ms;
+    m->slow = s->hopeless && !job->keep;
     if (m->slow) {
         m->n = 2;
         m->min_ms = quick;
-        m->median_ms = (first + second) / 2;
+        m->median_ms = (s->readings[0] + s->readings[1]) / 2;
     }
+    return true;
+}
+
+/* A yardstick of long runs: how much slower than the best it is, a third reading tells. */
+static bool is_yardstick(const struct session *s)
+{
+    return s->hopeless && s->job->alone && s->batch == 1;
+}
+
+static bool third_look(struct session *s, struct measurement *m, GError **error)
+{
+    if (!take_reading(s, &s->readings[s->count], error))
+        return false;
+    s->count++;
+    sum_up(s, m);
     return true;
 }
 
@@ -199,7 +221,9 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
     *measurement = (struct measurement){0};
     done = first_look(&s, measurement, error);
     if (done && !measurement->slow && !s.impossible)
-        done = warm_up(&s, error) && (s.impossible || take_samples(&s, measurement, error));
+        done = is_yardstick(&s)
+                   ? third_look(&s, measurement, error)
+                   : warm_up(&s, error) && (s.impossible || take_samples(&s, measurement, error));
     if (s.impossible)
         *measurement = (struct measurement){.n = 1};
     return done;

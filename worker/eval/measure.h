@@ -2,7 +2,8 @@
  * How long one run takes, from device events. A reading is the time between
  * two events over as many runs as make the timer's own floor small in it.
  * Warming up goes on until readings settle; readings are then taken until the
- * median's 95 % interval is narrow or the time is spent.
+ * median's 95 % interval is narrow or the time is spent. A config alone in its round that cannot win,
+ * as the naive one, has three readings in all, where its runs are long.
  */
 #ifndef WORKER_MEASURE_H
 #define WORKER_MEASURE_H
@@ -21,6 +22,7 @@ struct measure_job {
     double sample_seconds; /* device time for the readings; at least three are taken */
     double best_ms;        /* 0 when none; slower by far than this is dropped early */
     bool keep;             /* never dropped early, measured to the end: the default config */
+    bool alone;            /* a kept one that cannot win is compared with nothing: few readings do */
 };
 
 struct measurement {
