@@ -218,16 +218,20 @@ static bool has_linker(const char *path)
     return g_file_test(linker, G_FILE_TEST_IS_EXECUTABLE);
 }
 
-static struct clang *clang_new(const char *name, GError **error)
+/* Links resolved; NULL where no program is found. */
+static char *real_program(const char *name)
 {
     g_autofree char *found = g_find_program_in_path(name);
-    char *path = found ? realpath(found, NULL) : NULL;
+
+    return found ? realpath(found, NULL) : NULL;
+}
+
+static struct clang *clang_new(const char *path, GError **error)
+{
     char *version = NULL;
     struct clang *clang = NULL;
 
-    if (!path)
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE, "it is not on this machine");
-    else if (!has_linker(path))
+    if (!has_linker(path))
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
                     "no linker ld.lld lies beside '%s' (Debian's packages are lld-15, lld-19)",
                     path);
@@ -238,7 +242,35 @@ static struct clang *clang_new(const char *name, GError **error)
         *clang = (struct clang){g_strdup(path), version,
                                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
     }
-    free(path);
+    return clang;
+}
+
+/* The first in PATH that is a clang: a compiler's cache may come before it by its name. */
+static struct clang *clang_in_path(const char *name)
+{
+    g_auto(GStrv) folders = g_strsplit(g_getenv("PATH") ? g_getenv("PATH") : "", ":", -1);
+    struct clang *clang = NULL;
+
+    for (char **folder = folders; *folder && !clang; folder++) {
+        g_autofree char *file = g_build_filename(*folder, name, NULL);
+        char *path = real_program(file);
+        clang = path ? clang_new(path, NULL) : NULL;
+        free(path);
+    }
+    return clang;
+}
+
+/* By name or path. What is said is of the first of that name. */
+static struct clang *clang_open(const char *name, GError **error)
+{
+    char *first = real_program(name);
+    struct clang *clang = first ? clang_new(first, error) : NULL;
+
+    if (!first)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE, "it is not on this machine");
+    else if (!clang && !strchr(name, '/') && (clang = clang_in_path(name)))
+        g_clear_error(error);
+    free(first);
     return clang;
 }
 
@@ -252,7 +284,7 @@ static struct clang *clang_find(const char *name, GError **error)
         clangs = g_hash_table_new(g_str_hash, g_str_equal);
     clang = g_hash_table_lookup(clangs, name);
     if (!clang) {
-        clang = clang_new(name, error);
+        clang = clang_open(name, error);
         if (clang)
             g_hash_table_insert(clangs, g_strdup(name), clang);
     }

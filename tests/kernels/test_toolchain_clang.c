@@ -223,6 +223,28 @@ static void one_without_a_linker_is_refused(void)
     g_assert_nonnull(strstr(error->message, "no linker ld.lld lies beside"));
 }
 
+/* A compiler's cache goes by every compiler's name, with or without some linker beside it. */
+static void a_cache_before_it_in_path_is_passed_over(gconstpointer with_linker)
+{
+    g_autoptr(TempFolder) cache = temp_folder_new();
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *name = with_linker ? "clang-by-a-linker" : "clang-without";
+    g_autofree char *usual = g_strdup(g_getenv("PATH")), *path = NULL;
+    g_autoptr(GError) error = NULL;
+    g_chmod(temp_folder_write(cache, name, "#!/bin/sh\necho cache version 4\n", -1), 0700);
+    if (with_linker)
+        g_chmod(temp_folder_write(cache, "ld.lld", "", 0), 0700);
+    script_clang(folder, "exit 0", true);
+    g_assert_cmpint(symlink("clang", temp_folder_path(folder, name)), ==, 0);
+    path =
+        g_strjoin(":", temp_folder_path(cache, NULL), temp_folder_path(folder, NULL), usual, NULL);
+    g_setenv("PATH", path, TRUE);
+    g_setenv("SKIPJACK_CLANG", name, TRUE);
+    g_assert_cmpstr(toolchain->version(NULL, &error), ==, "9.9 Odd (build 7)");
+    g_assert_no_error(error);
+    g_setenv("PATH", usual, TRUE);
+}
+
 static void a_version_tells_whose_build_it_is(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -378,6 +400,10 @@ int main(int argc, char **argv)
                     a_missing_one_is_named_with_the_remedy);
     g_test_add_func("/toolchain/clang/one_without_a_linker_is_refused",
                     one_without_a_linker_is_refused);
+    g_test_add_data_func("/toolchain/clang/a_cache_before_it_in_path_is_passed_over", NULL,
+                         a_cache_before_it_in_path_is_passed_over);
+    g_test_add_data_func("/toolchain/clang/so_is_one_beside_a_linker", "",
+                         a_cache_before_it_in_path_is_passed_over);
     g_test_add_func("/toolchain/clang/a_version_tells_whose_build_it_is",
                     a_version_tells_whose_build_it_is);
     g_test_add_func("/toolchain/clang/a_signal_is_named", a_signal_is_named);
