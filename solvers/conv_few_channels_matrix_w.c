@@ -49,35 +49,15 @@ static int64_t step_of(const struct problem *p, const int32_t *values)
     return conv_divide_up(few_channels_even(p->out[AXIS_W], values[MOST_W]), turn) * turn;
 }
 
-static int64_t count_rows(const struct problem *p)
-{
-    return p->n * p->out[AXIS_H];
-}
-
-static int64_t part_of(const struct problem *p, const int32_t *values)
-{
-    return conv_divide_up(count_rows(p), values[PARTS]);
-}
-
-static int64_t parts_of(const struct problem *p, const int32_t *values)
-{
-    return conv_divide_up(count_rows(p), part_of(p, values));
-}
-
 /* Parts that keep sums short enough; 0 where no config has so many. */
 static int32_t least_parts(const struct problem *p)
 {
     for (int i = 0; i < params[PARTS].count; i++) {
-        const int32_t values[PARAM_COUNT] = {[PARTS] = params[PARTS].values[i]};
-        if ((double)part_of(p, values) * (double)p->out[AXIS_W] <= TERMS_MOST)
-            return values[PARTS];
+        int32_t parts = params[PARTS].values[i];
+        if ((double)few_channels_part_rows(p, parts) * (double)p->out[AXIS_W] <= TERMS_MOST)
+            return parts;
     }
     return 0;
-}
-
-static int64_t count_weights(const struct problem *p)
-{
-    return p->k * p->c * p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
 static int64_t tiles_n(const struct problem *p)
@@ -137,8 +117,8 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
 
 static uint64_t part_bytes(const struct problem *p, const int32_t *values)
 {
-    return (uint64_t)count_weights(p) * (uint64_t)(parts_of(p, values) * values[SHARES]) *
-           sizeof(float);
+    return (uint64_t)few_channels_weights(p) *
+           (uint64_t)(few_channels_parts(p, values[PARTS]) * values[SHARES]) * sizeof(float);
 }
 
 /* The fewest parts are for what has no room for more. */
@@ -148,7 +128,7 @@ static bool parts_suit_rows(const struct problem *p, const struct context *conte
     int32_t least = least_parts(p);
 
     return (values[PARTS] == least && values[SHARES] == 1) ||
-           (values[PARTS] >= least && values[PARTS] <= count_rows(p) &&
+           (values[PARTS] >= least && values[PARTS] <= few_channels_rows(p) &&
             part_bytes(p, values) <= context->workspace_limit);
 }
 
@@ -203,21 +183,6 @@ static bool few_channels_matrix_w_is_applicable(const struct problem *p,
     return least_parts(p) > 0;
 }
 
-/* Workgroups that keep the units busy; from the fewest parts on. */
-static void choose_parts(const struct problem *p, const struct context *context, int32_t *values)
-{
-    int64_t blocks = conv_divide_up(p->k, values[BLOCK_K]);
-    int64_t wanted = (int64_t)context->target->compute_units * 2;
-
-    for (int i = 1; i < params[PARTS].count && parts_of(p, values) * blocks < wanted; i++) {
-        int32_t tried[PARAM_COUNT];
-        memcpy(tried, values, sizeof(tried));
-        tried[PARTS] = params[PARTS].values[i];
-        if (parts_suit_rows(p, context, tried))
-            values[PARTS] = tried[PARTS];
-    }
-}
-
 /* What is tried first where nothing is known; the last always is in the space, with the fewest parts. */
 static const int32_t wishes[][PARTS] = {
     {64, 1, 128}, {64, 1, 64}, {32, 1, 128}, {32, 1, 64}, {16, 1, 32}, {16, 1, 16},
@@ -234,7 +199,8 @@ static void few_channels_matrix_w_default_config(const struct problem *p,
         if (space_contains(&space, p, context, config, NULL))
             break;
     }
-    choose_parts(p, context, config->values);
+    few_channels_choose_parts(&space, p, context, conv_divide_up(p->k, config->values[BLOCK_K]),
+                              config);
 }
 
 /* The most within the limit; the fewest parts where there is no room for more. */
@@ -283,7 +249,8 @@ static bool few_channels_matrix_w_solve(const struct problem *p, const struct co
                                         GError **error)
 {
     const int32_t *values = config->values;
-    int64_t blocks = conv_divide_up(p->k, values[BLOCK_K]), parts = parts_of(p, values);
+    int64_t blocks = conv_divide_up(p->k, values[BLOCK_K]),
+            parts = few_channels_parts(p, values[PARTS]);
     int items = (int)items_of(p, values);
     struct launch *launch = solution_add_launch(solution, "conv_few_channels_matrix_w.cl",
                                                 "conv_few_channels_matrix_w");
@@ -296,13 +263,13 @@ static bool few_channels_matrix_w_solve(const struct problem *p, const struct co
     launch_arg_tensor(launch, TENSOR_X);
     launch_arg_workspace(launch, 0);
     few_channels_add_image(p, launch);
-    launch_arg_int32(launch, count_rows(p));
-    launch_arg_int32(launch, part_of(p, values));
+    launch_arg_int32(launch, few_channels_rows(p));
+    launch_arg_int32(launch, few_channels_part_rows(p, values[PARTS]));
     launch_arg_int32(launch, blocks);
     launch_arg_int32(launch, conv_divide_up(p->out[AXIS_W], step_of(p, values)));
     launch_set_grid(launch, (const int64_t[3]){blocks * parts * items, 1, 1},
                     (const int[3]){items, 1, 1});
-    matrix_add_sum(p, count_weights(p), (int)parts * values[SHARES], solution);
+    matrix_add_sum(p, few_channels_weights(p), (int)parts * values[SHARES], solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);
     return true;

@@ -51,26 +51,6 @@ static int64_t step_of(const struct problem *p, const int32_t *values)
     return few_channels_up_to_fours(few_channels_even(p->out[AXIS_W], values[MOST_W]));
 }
 
-static int64_t count_rows(const struct problem *p)
-{
-    return p->n * p->out[AXIS_H];
-}
-
-static int64_t part_of(const struct problem *p, const int32_t *values)
-{
-    return conv_divide_up(count_rows(p), values[PARTS]);
-}
-
-static int64_t parts_of(const struct problem *p, const int32_t *values)
-{
-    return conv_divide_up(count_rows(p), part_of(p, values));
-}
-
-static int64_t count_weights(const struct problem *p)
-{
-    return p->k * p->c * p->fil[AXIS_H] * p->fil[AXIS_W];
-}
-
 /* Columns of x that so many positions of y read. */
 static int64_t span_of(const struct problem *p, int64_t positions)
 {
@@ -153,14 +133,15 @@ static bool rows_fit_local_memory(const struct problem *p, const struct context 
 
 static uint64_t part_bytes(const struct problem *p, const int32_t *values)
 {
-    return (uint64_t)count_weights(p) * (uint64_t)parts_of(p, values) * sizeof(float);
+    return (uint64_t)few_channels_weights(p) * (uint64_t)few_channels_parts(p, values[PARTS]) *
+           sizeof(float);
 }
 
 static bool parts_have_rows(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
-    return values[PARTS] == 1 ||
-           (values[PARTS] <= count_rows(p) && part_bytes(p, values) <= context->workspace_limit);
+    return values[PARTS] == 1 || (values[PARTS] <= few_channels_rows(p) &&
+                                  part_bytes(p, values) <= context->workspace_limit);
 }
 
 static const struct space_constraint constraints[] = {
@@ -191,26 +172,11 @@ static bool few_channels_weights_is_applicable(const struct problem *p,
         *reason = "needs a filter, strides and dilation that registers and local memory can hold";
         return false;
     }
-    if (count_weights(p) % 4 != 0 || p->k > 1 << 20) {
+    if (few_channels_weights(p) % 4 != 0 || p->k > 1 << 20) {
         *reason = "needs at most 2^20 output channels and a multiple of 4 weights";
         return false;
     }
     return true;
-}
-
-/* Workgroups that keep the units busy; the smallest config has one part. */
-static void choose_parts(const struct problem *p, const struct context *context, int32_t *values)
-{
-    int64_t blocks = conv_divide_up(p->k, block_of(values));
-    int64_t wanted = (int64_t)context->target->compute_units * 2;
-
-    for (int i = 1; i < params[PARTS].count && parts_of(p, values) * blocks < wanted; i++) {
-        int32_t tried[PARAM_COUNT];
-        memcpy(tried, values, sizeof(tried));
-        tried[PARTS] = params[PARTS].values[i];
-        if (parts_have_rows(p, context, tried))
-            values[PARTS] = tried[PARTS];
-    }
 }
 
 /* What is tried first where nothing is known, by measuring on an H200; the last always is in the space. */
@@ -229,7 +195,8 @@ static void few_channels_weights_default_config(const struct problem *p,
         if (space_contains(&space, p, context, config, NULL))
             break;
     }
-    choose_parts(p, context, config->values);
+    few_channels_choose_parts(&space, p, context, conv_divide_up(p->k, block_of(config->values)),
+                              config);
 }
 
 /* The most within the limit; a part where there is no room for one. */
@@ -274,8 +241,8 @@ static void add_arguments(const struct problem *p, const int32_t *values, struct
     launch_arg_tensor(launch, TENSOR_X);
     launch_arg_workspace(launch, 0);
     few_channels_add_image(p, launch);
-    launch_arg_int32(launch, count_rows(p));
-    launch_arg_int32(launch, part_of(p, values));
+    launch_arg_int32(launch, few_channels_rows(p));
+    launch_arg_int32(launch, few_channels_part_rows(p, values[PARTS]));
     launch_arg_int32(launch, conv_divide_up(p->k, block_of(values)));
 }
 
@@ -284,7 +251,8 @@ static bool few_channels_weights_solve(const struct problem *p, const struct con
                                        GError **error)
 {
     const int32_t *values = config->values;
-    int64_t blocks = conv_divide_up(p->k, block_of(values)), parts = parts_of(p, values);
+    int64_t blocks = conv_divide_up(p->k, block_of(values)),
+            parts = few_channels_parts(p, values[PARTS]);
     int items = (int)items_of(p, values);
     struct launch *launch =
         solution_add_launch(solution, "conv_few_channels_w.cl", "conv_few_channels_w");
@@ -303,7 +271,7 @@ static bool few_channels_weights_solve(const struct problem *p, const struct con
     add_arguments(p, values, launch);
     launch_set_grid(launch, (const int64_t[3]){blocks * parts * items, 1, 1},
                     (const int[3]){items, 1, 1});
-    matrix_add_sum(p, count_weights(p), (int)parts, solution);
+    matrix_add_sum(p, few_channels_weights(p), (int)parts, solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);
     return true;

@@ -65,6 +65,44 @@ int64_t few_channels_up_to_fours(int64_t count)
     return conv_divide_up(count, 4) * 4;
 }
 
+int64_t few_channels_rows(const struct problem *p)
+{
+    return p->n * p->out[AXIS_H];
+}
+
+int64_t few_channels_part_rows(const struct problem *p, int32_t parts)
+{
+    return conv_divide_up(few_channels_rows(p), parts);
+}
+
+int64_t few_channels_parts(const struct problem *p, int32_t parts)
+{
+    return conv_divide_up(few_channels_rows(p), few_channels_part_rows(p, parts));
+}
+
+int64_t few_channels_weights(const struct problem *p)
+{
+    return p->k * p->c * p->fil[AXIS_H] * p->fil[AXIS_W];
+}
+
+void few_channels_choose_parts(const struct space *space, const struct problem *p,
+                               const struct context *context, int64_t blocks,
+                               struct perf_config *config)
+{
+    const int at = space->param_count - 1;
+    const struct space_param *parts = &space->params[at];
+    const int64_t wanted = (int64_t)context->target->compute_units * 2;
+
+    for (int i = 1; i < parts->count; i++) {
+        struct perf_config more = *config;
+        if (few_channels_parts(p, config->values[at]) * blocks >= wanted)
+            return;
+        more.values[at] = parts->values[i];
+        if (space_contains(space, p, context, &more, NULL))
+            *config = more;
+    }
+}
+
 bool few_channels_in_chunks(const struct problem *p, int64_t elements)
 {
     return elements * data_type_bytes(p->type[TENSOR_X]) % CHUNK_BYTES == 0;

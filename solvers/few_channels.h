@@ -20,6 +20,20 @@ int64_t few_channels_even(int64_t count, int64_t most);
 
 int64_t few_channels_up_to_fours(int64_t count);
 
+/* W: rows of y of all images, which are divided into parts; a part's rows; and the parts that have rows. */
+int64_t few_channels_rows(const struct problem *p);
+int64_t few_channels_part_rows(const struct problem *p, int32_t parts);
+int64_t few_channels_parts(const struct problem *p, int32_t parts);
+
+/* Elements of w, and of each part's sums. */
+int64_t few_channels_weights(const struct problem *p);
+
+/* W: gives a config of the space, whose last parameter are the parts, as many as keep the units busy, a workgroup
+ * having a part and one of so many blocks of output channels. */
+void few_channels_choose_parts(const struct space *space, const struct problem *p,
+                               const struct context *context, int64_t blocks,
+                               struct perf_config *config);
+
 /* Whether the problem's tensors are NHWC, all of them; else NCHW. */
 bool few_channels_is_nhwc(const struct problem *p);
 
