@@ -145,6 +145,15 @@ int64_t conv_loop_items(int64_t count, int block)
     return MIN(conv_divide_up(count, block) * block, most);
 }
 
+void conv_add_direction_option(const struct problem *p, struct launch *launch)
+{
+    static const char *const names[] = {[DIRECTION_F] = "DIRECTION_F",
+                                        [DIRECTION_B] = "DIRECTION_B",
+                                        [DIRECTION_W] = "DIRECTION_W"};
+
+    launch_option_int(launch, names[p->direction], 1);
+}
+
 void conv_add_type_options(const struct problem *p, struct launch *launch)
 {
     static const char *const names[TENSOR_COUNT] = {"TYPE_X", "TYPE_W", "TYPE_Y"};

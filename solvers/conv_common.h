@@ -55,6 +55,8 @@ bool conv_counts_fit_32_bits(const struct problem *p, const char **reason);
  * workgroups of `block`, at most 2^30, since no GPU takes more than 32 bits count. */
 int64_t conv_loop_items(int64_t count, int block);
 
+/* Adds DIRECTION_F, DIRECTION_B or DIRECTION_W. */
+void conv_add_direction_option(const struct problem *p, struct launch *launch);
 /* Adds TYPE_X, TYPE_W and TYPE_Y. */
 void conv_add_type_options(const struct problem *p, struct launch *launch);
 /* x, w and y. */

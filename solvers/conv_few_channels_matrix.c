@@ -5,7 +5,6 @@
  * filter that local memory can hold, dilation of rows. Static: filter, strides and what they make of the padding are
  * compiled in. NVIDIA's GPUs from sm_80 on.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
@@ -182,8 +181,7 @@ static bool few_channels_matrix_is_applicable(const struct problem *p,
         *reason = "needs direction F";
         return false;
     }
-    if (context->target->vendor != VENDOR_NVIDIA ||
-        atoi(context->target->arch + strlen("sm_")) < 80) {
+    if (target_compute_capability(context->target) < 80) {
         *reason = "needs matrix units that its kernel knows: NVIDIA's from sm_80 on";
         return false;
     }

@@ -5,7 +5,6 @@
  * filter, strides and what they make of the padding are compiled in. Rows of y are divided into parts, whose sums
  * lie in the workspace and are added up. NVIDIA's GPUs from sm_80 on.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
@@ -20,8 +19,7 @@ enum { BLOCK_K, SHARES, MOST_W, PARTS, PARAM_COUNT };
 #define POSITIONS      16 /* of a step of the product */
 #define CHUNK_ELEMENTS 8
 #define CHUNK_BYTES    16
-#define SUMS_MOST      128   /* of an item, in registers */
-#define TERMS_MOST     32768 /* of a part; as in matrix_common.c, whose reason holds here too */
+#define SUMS_MOST      128 /* of an item, in registers */
 
 static const char *const sources[] = {"conv_few_channels_matrix_w.cl", "conv_matrix_sum.cl", NULL};
 
@@ -54,7 +52,7 @@ static int32_t least_parts(const struct problem *p)
 {
     for (int i = 0; i < params[PARTS].count; i++) {
         int32_t parts = params[PARTS].values[i];
-        if ((double)few_channels_part_rows(p, parts) * (double)p->out[AXIS_W] <= TERMS_MOST)
+        if ((double)few_channels_part_rows(p, parts) * (double)p->out[AXIS_W] <= MATRIX_TERMS_MOST)
             return parts;
     }
     return 0;
@@ -157,8 +155,7 @@ static bool few_channels_matrix_w_is_applicable(const struct problem *p,
         *reason = "needs direction W";
         return false;
     }
-    if (context->target->vendor != VENDOR_NVIDIA ||
-        atoi(context->target->arch + strlen("sm_")) < 80) {
+    if (target_compute_capability(context->target) < 80) {
         *reason = "needs matrix units that its kernel knows: NVIDIA's from sm_80 on";
         return false;
     }

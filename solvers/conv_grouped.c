@@ -5,7 +5,6 @@
  * number of images is compiled in. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in chunks
  * of 16 bytes is moved first. W's positions may be split (SPLITS) into parts, whose sums then lie in the workspace.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
@@ -30,12 +29,9 @@
 /* Of the filter. */
 #define ELEMENTS_MOST    0x1p30
 
-/* Parts of W's positions: tiles of each at the least, workgroups of a unit at the most, and terms that sums of FP32 may
- * have, as in matrix_common.c. */
-#define SPLITS_MOST       256
+/* Parts of W's positions: tiles of each at the least, and workgroups of a unit at the most. */
 #define TILES_A_PART      2
 #define WORKGROUPS_A_UNIT 8
-#define TERMS_MOST        32768
 /* Of F and B at a time on a unit, so that some load while others compute. */
 #define WORKGROUPS_WANTED 3
 
@@ -49,7 +45,7 @@ static const struct space_param params[GROUPED_PARAM_COUNT] = {
     {"GROUPS", 5, (const int32_t[]){1, 2, 4, 8, 16}},
     {"WARP_TILES", 6, (const int32_t[]){1, 2, 3, 4, 6, 8}},
     {"KEEP", 2, (const int32_t[]){0, 1}},
-    {"SPLITS", 9, (const int32_t[]){1, 2, 4, 8, 16, 32, 64, 128, SPLITS_MOST}},
+    {"SPLITS", MATRIX_SPLITS_VALUES},
 };
 
 /* ---- the space ---- */
@@ -119,16 +115,17 @@ static bool keep_suits_direction(const struct problem *p, const struct context *
     return values[GROUPED_KEEP] || p->direction != DIRECTION_W;
 }
 
-/* Parts that keep sums short enough. */
+/* Of W's sums; those of others are short. */
+static double terms_of(const struct problem *p)
+{
+    return p->direction == DIRECTION_W
+               ? (double)p->n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W]
+               : 0;
+}
+
 static int least_splits(const struct problem *p)
 {
-    double terms = (double)p->n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
-    int splits = 1;
-
-    while (p->direction == DIRECTION_W && splits < SPLITS_MOST &&
-           terms > (double)splits * TERMS_MOST)
-        splits *= 2;
-    return splits;
+    return matrix_least_splits(terms_of(p));
 }
 
 static bool splits_suit_positions(const struct problem *p, const struct context *context,
@@ -186,11 +183,6 @@ static const struct space space = {GROUPED_PARAM_COUNT, params, G_N_ELEMENTS(con
 
 /* ---- what it serves ---- */
 
-static bool target_has_matrix_units(const struct target *t)
-{
-    return t->vendor == VENDOR_NVIDIA && atoi(t->arch + strlen("sm_")) >= 80;
-}
-
 static bool types_are_served(const struct problem *p, const char **reason)
 {
     *reason = "needs FP16 or BF16 tensors of one type";
@@ -218,9 +210,7 @@ static bool sizes_are_served(const struct problem *p, const char **reason)
             return false;
     }
     *reason = "needs fewer images, or smaller ones";
-    return least_splits(p) * (double)TERMS_MOST >= (double)p->n * (double)p->out[AXIS_H] *
-                                                       (double)p->out[AXIS_W] *
-                                                       (p->direction == DIRECTION_W) &&
+    return matrix_parts_are_short(terms_of(p), least_splits(p)) &&
            filter_elements(p) <= ELEMENTS_MOST &&
            grouped_tiles(p, smallest.values) * (double)p->groups <= BLOCKS_MOST &&
            grouped_columns(p) <= COLUMNS_MOST;
@@ -246,7 +236,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
                           const char **reason)
 {
     *reason = "needs matrix units that its kernel knows: NVIDIA's from sm_80 on";
-    return target_has_matrix_units(context->target) && conv_is_plain(p, reason) &&
+    return target_compute_capability(context->target) >= 80 && conv_is_plain(p, reason) &&
            types_are_served(p, reason) && matrix_transform_serves(p, GROUPED_CHUNK, reason) &&
            conv_counts_fit_32_bits(p, reason) && sizes_are_served(p, reason) &&
            any_config_fits(p, context, reason);
@@ -314,7 +304,7 @@ static void default_config(const struct problem *p, const struct context *contex
 
 static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
 {
-    int splits = SPLITS_MOST;
+    int splits = MATRIX_SPLITS_MOST;
 
     if (p->direction != DIRECTION_W)
         return matrix_transform_bytes(p, GROUPED_CHUNK);
@@ -350,9 +340,6 @@ static void add_axis_options(const struct problem *p, struct launch *launch)
 
 static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
 {
-    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
-                                             [DIRECTION_B] = "DIRECTION_B",
-                                             [DIRECTION_W] = "DIRECTION_W"};
     bool is_backward = p->direction == DIRECTION_B;
 
     if (p->direction == DIRECTION_W)
@@ -365,7 +352,7 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_option_int(launch, "ALL_GROUPS", p->groups);
     launch_option_int(launch, "GROUP_C", grouped_c(p));
     launch_option_int(launch, "GROUP_K", grouped_k(p));
-    launch_option_int(launch, directions[p->direction], 1);
+    conv_add_direction_option(p, launch);
     launch_option_int(launch, "PERIOD_W", is_backward ? conv_stride_period(p, AXIS_W) : 1);
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));

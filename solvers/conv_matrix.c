@@ -4,11 +4,11 @@
  * Dynamic. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in chunks of 16 bytes is moved first. Terms may be split (SPLITS) into parts,
  * whose sums then lie in the workspace.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
 #include "solvers/matrix_common.h"
+#include "solvers/matrix_sum.h"
 #include "solvers/solver_rows.h"
 
 enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
@@ -140,16 +140,11 @@ static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints
 
 /* ---- what it serves ---- */
 
-static bool target_has_matrix_units(const struct target *t)
-{
-    return t->vendor == VENDOR_NVIDIA && atoi(t->arch + strlen("sm_")) >= 80;
-}
-
 static bool conv_matrix_is_applicable(const struct problem *p, const struct context *context,
                                       const char **reason)
 {
     *reason = "needs matrix units that its kernel knows: NVIDIA's from sm_80 on";
-    return target_has_matrix_units(context->target) && matrix_serves(p, context, reason);
+    return target_compute_capability(context->target) >= 80 && matrix_serves(p, context, reason);
 }
 
 static void conv_matrix_default_config(const struct problem *p, const struct context *context,

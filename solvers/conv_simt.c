@@ -65,15 +65,11 @@ static double conv_simt_estimate(const struct problem *p, const struct context *
 
 static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
 {
-    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
-                                             [DIRECTION_B] = "DIRECTION_B",
-                                             [DIRECTION_W] = "DIRECTION_W"};
-
     const struct simt_block block = conv_simt_block(p, values);
 
     simt_add_options(&block, launch);
     launch_option_int(launch, "INNER_CHANNEL", simt_is_nhwc(p));
-    launch_option_int(launch, directions[p->direction], 1);
+    conv_add_direction_option(p, launch);
     launch_sort_options(launch);
 }
 

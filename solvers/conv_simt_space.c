@@ -1,6 +1,5 @@
 #include "solvers/conv_simt.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
@@ -183,8 +182,7 @@ static bool async_suits_target(const struct problem *p, const struct context *co
     if (!values[SIMT_ASYNC])
         return (values[SIMT_LOAD_A] == 4 || !a_by_term || !simt_a_has_quads(p)) &&
                (values[SIMT_LOAD_B] == 4 || !b_by_term || !simt_b_has_quads(p));
-    return context->target->vendor == VENDOR_NVIDIA &&
-           atoi(context->target->arch + strlen("sm_")) >= 80 &&
+    return target_compute_capability(context->target) >= 80 &&
            !(a_by_term && values[SIMT_LOAD_A] == 4 && b_by_term && values[SIMT_LOAD_B] == 4);
 }
 

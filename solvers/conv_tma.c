@@ -5,8 +5,6 @@
  * sm_90 alone. What is not NHWC with channels in chunks of 16 bytes is moved first. Terms may be split (SPLITS)
  * into parts, whose sums then lie in the workspace, before the maps of tensors that workgroups make.
  */
-#include <string.h>
-
 #include "solvers/conv_common.h"
 #include "solvers/matrix_common.h"
 #include "solvers/matrix_sum.h"
@@ -210,7 +208,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
     const struct context rest = beside_maps(context);
 
     *reason = "needs Hopper's copy engine (sm_90)";
-    if (strcmp(context->target->arch, "sm_90") != 0 && strcmp(context->target->arch, "sm_90a") != 0)
+    if (target_compute_capability(context->target) != 90)
         return false;
     *reason = "needs FP16 or BF16 tensors";
     if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)
@@ -261,15 +259,11 @@ static double estimate(const struct problem *p, const struct context *context)
 static void add_options(const struct problem *p, const struct context *context,
                         const int32_t *values, int splits, struct launch *launch)
 {
-    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
-                                             [DIRECTION_B] = "DIRECTION_B",
-                                             [DIRECTION_W] = "DIRECTION_W"};
-
     for (int i = 0; i < SPLITS; i++)
         launch_option_int(launch, params[i].name, values[i]);
     launch_option_int(launch, "STAGES", stages_of(context, values));
     launch_option_int(launch, "SPLIT", splits > 1);
-    launch_option_int(launch, directions[p->direction], 1);
+    conv_add_direction_option(p, launch);
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
     launch_sort_options(launch);

@@ -5,9 +5,8 @@
  * chunks of 16 bytes is moved first. Terms may be split
  * (SPLITS) into parts, whose sums then lie in the workspace.
  */
-#include <string.h>
-
 #include "solvers/matrix_common.h"
+#include "solvers/matrix_sum.h"
 #include "solvers/solver_rows.h"
 
 enum { BLOCK_M, BLOCK_N, STAGES, NEAR, SPLITS, PARAM_COUNT };
@@ -122,7 +121,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
                           const char **reason)
 {
     *reason = "needs Hopper's matrix units (sm_90)";
-    if (strcmp(context->target->arch, "sm_90") != 0 && strcmp(context->target->arch, "sm_90a") != 0)
+    if (target_compute_capability(context->target) != 90)
         return false;
     return matrix_serves(p, context, reason);
 }

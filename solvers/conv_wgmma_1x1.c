@@ -6,7 +6,6 @@
  * In F and B a workgroup computes CHAIN blocks of positions one after the other, while RESIDENT rows of the filter
  * stay in local memory. In W terms may be split (SPLITS) into parts, whose sums then lie in the workspace.
  */
-#include <math.h>
 #include <string.h>
 
 #include "solvers/conv_common.h"
@@ -27,8 +26,8 @@ enum { BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS, PARAM_COUNT };
 #define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
 #define BLOCKS_MOST       0x1p24
 #define POSITIONS_MOST    (0x1p30 - 0x1p12) /* twice as many and a block fit an int */
-/* Sums of so many terms keep within half of what their last places may be off: matrix units cut what they add. */
-#define TERMS_MOST        32768
+/* Of a workgroup, whose loads are pointers and constants. */
+#define START_CYCLES      1000
 /* A part has so many blocks of terms at the least, and a unit so many workgroups of parts at most. */
 #define STEPS_A_PART      4
 #define WORKGROUPS_A_UNIT 4
@@ -171,18 +170,9 @@ static bool resident_suits_chain(const struct problem *p, const struct context *
     return values[RESIDENT] == 0 || values[CHAIN] > 1;
 }
 
-static bool parts_are_short(const struct problem *p, int64_t splits)
-{
-    return product_of(p).terms <= splits * TERMS_MOST;
-}
-
 static int least_splits(const struct problem *p)
 {
-    int splits = 1;
-
-    while (splits < MATRIX_SPLITS_MOST && !parts_are_short(p, splits))
-        splits *= 2;
-    return splits;
+    return matrix_least_splits((double)product_of(p).terms);
 }
 
 static double parts_bytes(const struct problem *p, int splits)
@@ -284,7 +274,8 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
     if (p->direction == DIRECTION_W && p->k * (p->c / p->groups) % SUMS_AT_ONCE != 0)
         return false;
     *reason = "needs shorter sums, or a workspace for their parts";
-    return (least == 1 || p->direction == DIRECTION_W) && parts_are_short(p, least) &&
+    return (least == 1 || p->direction == DIRECTION_W) &&
+           matrix_parts_are_short((double)product_of(p).terms, least) &&
            parts_fit(p, context, least);
 }
 
@@ -292,7 +283,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
                           const char **reason)
 {
     *reason = "needs Hopper's matrix units (sm_90)";
-    if (strcmp(context->target->arch, "sm_90") != 0 && strcmp(context->target->arch, "sm_90a") != 0)
+    if (target_compute_capability(context->target) != 90)
         return false;
     return conv_is_plain(p, reason) && tensors_are_served(p, reason) &&
            filter_is_served(p, reason) && sizes_are_served(p, context, reason);
@@ -300,17 +291,16 @@ static bool is_applicable(const struct problem *p, const struct context *context
 
 /* ---- choosing without measuring ---- */
 
-/* Cycles that the slowest unit of an H100 takes, roughly: matrix_common.c has the figures. */
 static double cycles_of(const struct problem *p, const struct context *context,
                         const int32_t *values)
 {
-    double m = values[BLOCK_M], n = values[BLOCK_N], units = context->target->compute_units;
-    double step = fmax(2 * m * n * BLOCK_K / 4096, (m + n) * BLOCK_K * ELEMENT_BYTES / 28);
-    double waves = ceil(workgroups_of(p, values) / units);
-    double parts = 2 * parts_bytes(p, values[SPLITS]) / (units * 14) + 3000;
+    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS]};
+    const struct matrix_effort effort = {.workgroups = workgroups_of(p, values),
+                                         .steps = (double)steps_of(p, values),
+                                         .start = START_CYCLES,
+                                         .parts_bytes = parts_bytes(p, values[SPLITS])};
 
-    return waves * ((double)steps_of(p, values) * step + 1000 + m * n / 8) +
-           (values[SPLITS] > 1 ? parts : 0);
+    return matrix_cycles(context, &blocks, &effort);
 }
 
 /* The candidate with the splits that take least. */
@@ -395,13 +385,9 @@ static double estimate(const struct problem *p, const struct context *context)
 
 static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
 {
-    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
-                                             [DIRECTION_B] = "DIRECTION_B",
-                                             [DIRECTION_W] = "DIRECTION_W"};
-
     for (int i = 0; i < CHAIN; i++)
         launch_option_int(launch, params[i].name, values[i]);
-    launch_option_int(launch, directions[p->direction], 1);
+    conv_add_direction_option(p, launch);
     launch_option_int(launch, "FILTER_VECTOR", vector_of(p->c / p->groups));
     launch_option_int(launch, "GROUPS", p->groups);
     launch_option_int(launch, "IN_H", p->in[AXIS_H]);

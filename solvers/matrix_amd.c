@@ -313,16 +313,12 @@ double matrix_amd_used_part(const struct problem *p, const struct perf_config *c
 static void add_options(const struct problem *p, const struct matrix_amd_shape *shape,
                         const int32_t *values, struct launch *launch)
 {
-    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
-                                             [DIRECTION_B] = "DIRECTION_B",
-                                             [DIRECTION_W] = "DIRECTION_W"};
-
     for (int i = 0; i < SPLITS; i++)
         launch_option_int(launch, mfma_params[i].name, values[i]);
     launch_option_int(launch, "SPLIT", values[SPLITS] > 1);
     launch_option_int(launch, "UNIT_K", shape->unit.terms);
     launch_option_int(launch, "WMMA", shape->unit.wmma);
-    launch_option_int(launch, directions[p->direction], 1);
+    conv_add_direction_option(p, launch);
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
     launch_sort_options(launch);
 }

@@ -13,9 +13,8 @@
 #define BLOCKS_MOST       0x1p24
 /* Places that kernels reckon in int, with room for a block past the last one. */
 #define PLACES_MOST       (INT32_MAX - (1 << 20))
-/* Sums of so many terms keep within half of what their last places may be off: matrix units cut what they add,
- * so that errors all go one way. */
-#define TERMS_MOST        32768
+/* Of a workgroup. */
+#define START_CYCLES      2000
 /* A part has so many blocks of terms at the least. */
 #define STEPS_A_PART      4
 /* Workgroups that a unit gets at most where terms are split for the units' sake. */
@@ -138,6 +137,11 @@ double matrix_result_elements(const struct problem *p)
     return k * (double)matrix_c_of(p) * taps_of(p);
 }
 
+static int least_splits(const struct problem *p)
+{
+    return matrix_least_splits(matrix_product_of(p).terms);
+}
+
 static double split_bytes(const struct problem *p, int splits)
 {
     return splits > 1 ? splits * matrix_result_elements(p) * (double)sizeof(float) : 0;
@@ -146,22 +150,6 @@ static double split_bytes(const struct problem *p, int splits)
 static uint64_t transform_bytes(const struct problem *p)
 {
     return matrix_transform_bytes(p, chunk_of(p));
-}
-
-static bool parts_are_short(const struct matrix_product *product, int splits)
-{
-    return product->terms <= (double)splits * TERMS_MOST;
-}
-
-/* Parts that keep sums short enough. */
-static int least_splits(const struct problem *p)
-{
-    const struct matrix_product product = matrix_product_of(p);
-    int splits = 1;
-
-    while (splits < MATRIX_SPLITS_MOST && !parts_are_short(&product, splits))
-        splits *= 2;
-    return splits;
 }
 
 /* In the workspace as a solution lays it out. */
@@ -205,20 +193,31 @@ int matrix_default_splits(const struct problem *p, const struct context *context
 }
 
 /*
- * Cycles that the slowest unit of an H100 takes, roughly. A block of terms costs its operations, 4096 a cycle, or
- * its loads, of which second-level caches give a unit 28 bytes a cycle; a workgroup some for its start and its
- * stores; parts that they are written and read.
+ * A block of terms costs its operations, 4096 a cycle, or its loads, of which second-level caches give a unit 28
+ * bytes a cycle; a workgroup some for its start and its stores; parts that they are written and read.
  */
-static double cycles_of(const struct problem *p, const struct context *context,
-                        const struct matrix_blocks *blocks)
+double matrix_cycles(const struct context *context, const struct matrix_blocks *blocks,
+                     const struct matrix_effort *effort)
 {
     double m = blocks->m, n = blocks->n, k = blocks->k, units = context->target->compute_units;
     double step = fmax(2 * m * n * k / 4096, (m + n) * k * MATRIX_ELEMENT_BYTES / 28);
-    double waves = ceil(matrix_workgroups(p, blocks) * blocks->splits / units);
-    double parts = 2 * split_bytes(p, blocks->splits) / (units * 14) + 3000;
+    double waves = ceil(effort->workgroups / units);
+    double parts = 2 * effort->parts_bytes / (units * 14) + 3000;
 
-    return waves * (matrix_steps(p, blocks) * step + 2000 + m * n / 8) +
+    return waves * (effort->steps * step + effort->start + m * n / 8) +
            (blocks->splits > 1 ? parts : 0);
+}
+
+static double cycles_of(const struct problem *p, const struct context *context,
+                        const struct matrix_blocks *blocks)
+{
+    const struct matrix_effort effort = {.workgroups =
+                                             matrix_workgroups(p, blocks) * blocks->splits,
+                                         .steps = matrix_steps(p, blocks),
+                                         .start = START_CYCLES,
+                                         .parts_bytes = split_bytes(p, blocks->splits)};
+
+    return matrix_cycles(context, blocks, &effort);
 }
 
 bool matrix_choose(const struct problem *p, const struct context *context,
@@ -314,7 +313,7 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
         matrix_workgroups(p, &smallest) / product.layers > BLOCKS_MOST)
         return false;
     *reason = "needs shorter sums, or a workspace for their parts and for tensors that are moved";
-    return parts_are_short(&product, least) && parts_fit(p, context, least);
+    return matrix_parts_are_short(product.terms, least) && parts_fit(p, context, least);
 }
 
 bool matrix_serves(const struct problem *p, const struct context *context, const char **reason)
@@ -328,12 +327,8 @@ bool matrix_serves(const struct problem *p, const struct context *context, const
 
 static void add_options(const struct problem *p, int splits, struct launch *launch)
 {
-    static const char *const directions[] = {[DIRECTION_F] = "DIRECTION_F",
-                                             [DIRECTION_B] = "DIRECTION_B",
-                                             [DIRECTION_W] = "DIRECTION_W"};
-
     launch_option_int(launch, "SPLIT", splits > 1);
-    launch_option_int(launch, directions[p->direction], 1);
+    conv_add_direction_option(p, launch);
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
     launch_sort_options(launch);

@@ -40,16 +40,18 @@ double matrix_workgroups(const struct problem *p, const struct matrix_blocks *bl
 double matrix_steps(const struct problem *p, const struct matrix_blocks *blocks);
 
 /* Terms are split where there are too few workgroups for the units, and where sums of FP32 would be too long. */
-#define MATRIX_SPLITS_MOST 256
-#define MATRIX_SPLITS_VALUES                                                                       \
-    9, (const int32_t[])                                                                           \
-    {                                                                                              \
-        1, 2, 4, 8, 16, 32, 64, 128, MATRIX_SPLITS_MOST                                            \
-    }
 bool matrix_splits_suit(const struct problem *p, const struct context *context,
                         const struct matrix_blocks *blocks);
 int matrix_default_splits(const struct problem *p, const struct context *context,
                           const struct matrix_blocks *blocks);
+/* How a product goes over a target: workgroups of all parts, blocks of terms of each, cycles that one takes to begin
+ * and to end beside its stores, and the bytes of parts that are added up. */
+struct matrix_effort {
+    double workgroups, steps, start, parts_bytes;
+};
+/* Cycles that the slowest unit of an H100 takes, roughly. */
+double matrix_cycles(const struct context *context, const struct matrix_blocks *blocks,
+                     const struct matrix_effort *effort);
 /* The candidate with its best splits becomes *best where its blocks suit and it should take fewer cycles than
  * *least, which then says how many. Returns whether it did. */
 bool matrix_choose(const struct problem *p, const struct context *context,

@@ -9,6 +9,20 @@
 #define SUM_SHARES   8
 #define SUM_BYTES    4
 
+bool matrix_parts_are_short(double terms, int splits)
+{
+    return terms <= (double)splits * MATRIX_TERMS_MOST;
+}
+
+int matrix_least_splits(double terms)
+{
+    int splits = 1;
+
+    while (splits < MATRIX_SPLITS_MOST && !matrix_parts_are_short(terms, splits))
+        splits *= 2;
+    return splits;
+}
+
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution)
 {
     enum tensor_role role = problem_output_role(p);

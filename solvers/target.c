@@ -166,6 +166,13 @@ bool target_parse(const char *id, struct target *t, GError **error)
     return true;
 }
 
+int target_compute_capability(const struct target *t)
+{
+    if (t->vendor != VENDOR_NVIDIA)
+        return 0;
+    return (int)MIN(g_ascii_strtoull(t->arch + strlen("sm_"), NULL, 10), INT_MAX);
+}
+
 /* What any device stays below by far: a workgroup's memory, a register's bytes, items of a workgroup. */
 #define LOCAL_BYTES_MAX  (1ll << 40)
 #define VECTOR_BYTES_MAX 4096

@@ -61,6 +61,9 @@ int64_t target_dynamic_local_bytes(const struct target *t);
  * compute units, from gfx908 on accumulation registers count); 0 where that is not known. */
 int64_t target_register_bytes(const struct target *t);
 
+/* What CUDA calls compute capability, in tenths: 90 for sm_90 and sm_90a; 0 for other vendors' targets. */
+int target_compute_capability(const struct target *t);
+
 /* True for architectures of the table ("gfx90a", "sm_90"). Only their ids may hold a hexadecimal
  * count. */
 bool target_arch_known(const char *arch);

@@ -149,6 +149,20 @@ static void test_memory_of_a_unit_is_known(void)
     }
 }
 
+static void test_compute_capabilities_are_read(void)
+{
+    static const struct {
+        const char *id;
+        int capability;
+    } rows[] = {{"sm_90_132_80g", 90},           {"sm_90a_132_80g", 90}, {"sm_120_170_32g", 120},
+                {"sm_9999999999_1_1g", INT_MAX}, {"gfx90a68", 0},        {"cpu-znver4_2", 0}};
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct target t;
+        g_assert_true(target_parse(rows[i].id, &t, NULL));
+        g_assert_cmpint(target_compute_capability(&t), ==, rows[i].capability);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -159,5 +173,6 @@ int main(int argc, char **argv)
     g_test_add_func("/target/peaks_of_types_are_near_the_data_sheets",
                     test_peaks_of_types_are_near_the_data_sheets);
     g_test_add_func("/target/memory_of_a_unit_is_known", test_memory_of_a_unit_is_known);
+    g_test_add_func("/target/compute_capabilities_are_read", test_compute_capabilities_are_read);
     return g_test_run();
 }
