@@ -123,8 +123,8 @@ const char *driver_number_name(enum driver_number number)
 bool driver_values_set(struct driver_values *values, const struct driver_flag *flag,
                        const char *word, size_t length)
 {
-    char text[TEXT_SIZE];
-    g_strlcpy(text, word, MIN(sizeof text, length + 1));
+    char text[TEXT_SIZE] = "";
+    memcpy(text, word, MIN(sizeof text - 1, length));
     if (flag->kind == FLAG_TEXT) {
         memcpy(values->texts[flag->index], text, sizeof text);
         return true;

@@ -219,14 +219,16 @@ struct opening {
     int directions; /* from a function's name, 0 when none is there */
 };
 
-/* Skips a logger's prefix: everything in front of a driver, or a function's name with its colon. */
+/* Skips a logger's or a launcher's prefix ("srun -n 1"): everything in front of a driver, or a
+ * function's name with its colon. */
 static struct word skip_prefix(const char **at, struct opening *opening, bool *driver)
 {
     const char *scan = *at;
     struct word word = next_word(&scan), first = word;
+    bool prefixed = find_flag(first) == NULL && find_command(first) < 0 && !is_other(first);
     int directions = 0;
     *driver = false;
-    for (; word.length > 0 && find_flag(word) == NULL; word = next_word(&scan)) {
+    for (; prefixed && word.length > 0; word = next_word(&scan)) {
         directions |= function_directions(word);
         if (is_driver(word)) {
             *driver = true;
@@ -335,6 +337,31 @@ static bool read_flag(struct word name, const char **at, struct driver_values *v
     return true;
 }
 
+/* A shell's operator: what follows is said to the shell. */
+static bool ends_command(struct word word)
+{
+    size_t digits = strspn(word.text, "12") == 1 && word.length > 1;
+    return word.length > 0 && strchr(digits > 0 ? "><" : "|&><", word.text[digits]) != NULL;
+}
+
+/* All flags up to the line's end, or the shell's part of it. */
+static bool read_flags(const char *at, struct driver_values *values, struct driver_line *out)
+{
+    struct word word;
+    while ((word = next_word(&at)).length > 0 && !ends_command(word)) {
+        if (!is_separator(word) && !read_flag(word, &at, values, out)) {
+            return false;
+        }
+    }
+    while ((word = next_word(&at)).length > 0) {
+        if (is_driver(word)) {
+            give_up(out, DRIVER_LINE_BROKEN, "a second command follows, give each its own line");
+            return false;
+        }
+    }
+    return true;
+}
+
 void driver_line_parse(const char *line, struct driver_line *out)
 {
     g_autoptr(GError) error = NULL;
@@ -351,10 +378,8 @@ void driver_line_parse(const char *line, struct driver_line *out)
         return;
     }
     driver_values_init(&values);
-    for (struct word word = next_word(&at); word.length > 0; word = next_word(&at)) {
-        if (!is_separator(word) && !read_flag(word, &at, &values, out)) {
-            return;
-        }
+    if (!read_flags(at, &values, out)) {
+        return;
     }
     out->problem_count =
         driver_values_problems(&values, opening.type, opening.directions, out->problems, &error);
