@@ -7,8 +7,8 @@
 
 void import_lines_init(struct import_lines *lines, const struct import_source *source)
 {
-    *lines =
-        (struct import_lines){source->bytes, source->bytes + source->length, 0, g_string_new(NULL)};
+    *lines = (struct import_lines){
+        .at = source->bytes, .end = source->bytes + source->length, .line = g_string_new(NULL)};
 }
 
 void import_lines_clear(struct import_lines *lines)
@@ -16,26 +16,51 @@ void import_lines_clear(struct import_lines *lines)
     g_string_free(lines->line, TRUE);
 }
 
+static void append_line(struct import_lines *lines)
+{
+    size_t rest = (size_t)(lines->end - lines->at);
+    const char *stop = memchr(lines->at, '\n', rest);
+    size_t length = stop != NULL ? (size_t)(stop - lines->at) : rest;
+    size_t before = lines->line->len;
+    g_string_append_len(lines->line, lines->at, (gssize)length);
+    lines->at += stop != NULL ? length + 1 : length;
+    for (size_t i = before; i < lines->line->len; i++) {
+        if (lines->line->str[i] == '\0') {
+            lines->line->str[i] = ' ';
+        }
+    }
+    if (length > 0 && lines->line->str[lines->line->len - 1] == '\r') {
+        g_string_truncate(lines->line, lines->line->len - 1);
+    }
+}
+
+/* Ends in a backslash as a shell's command that the next line goes on with, and that begins with a
+ * flag: what does not is a command of its own. */
+static bool goes_on(const struct import_lines *lines)
+{
+    size_t length = lines->line->len;
+    const char *next = lines->at;
+    while (next < lines->end && (*next == ' ' || *next == '\t')) {
+        next++;
+    }
+    return length > 0 && lines->line->str[length - 1] == '\\' && next < lines->end &&
+           *next == '-' && !import_line_is_blank(lines->line->str);
+}
+
 const char *import_lines_next(struct import_lines *lines)
 {
     if (lines->at == lines->end) {
         return NULL;
     }
-    size_t rest = (size_t)(lines->end - lines->at);
-    const char *stop = memchr(lines->at, '\n', rest);
-    size_t length = stop != NULL ? (size_t)(stop - lines->at) : rest;
+    lines->number += 1 + lines->joined;
+    lines->joined = 0;
     g_string_truncate(lines->line, 0);
-    g_string_append_len(lines->line, lines->at, (gssize)length);
-    lines->at += stop != NULL ? length + 1 : length;
-    for (size_t i = 0; i < length; i++) {
-        if (lines->line->str[i] == '\0') {
-            lines->line->str[i] = ' ';
-        }
+    append_line(lines);
+    while (goes_on(lines)) {
+        lines->line->str[lines->line->len - 1] = ' ';
+        lines->joined++;
+        append_line(lines);
     }
-    if (length > 0 && lines->line->str[length - 1] == '\r') {
-        g_string_truncate(lines->line, length - 1);
-    }
-    lines->number++;
     return lines->line->str;
 }
 
@@ -58,7 +83,7 @@ static bool read_lines(Import *import, const struct import_source *source, line_
         g_autoptr(GError) error = NULL;
         struct problem problems[DIRECTION_COUNT];
         struct import_layer layer = {NULL, "", 1, problems, 1};
-        import->lines++;
+        import->lines += 1 + lines.joined;
         if (import_line_is_blank(line)) {
             continue;
         }

@@ -17,13 +17,14 @@ struct import_source {
 struct import_lines {
     const char *at, *end;
     int64_t number; /* of the line last returned, from 1 */
+    int64_t joined; /* lines that it goes on in: each but the last ends in a backslash */
     GString *line;
 };
 
 void import_lines_init(struct import_lines *lines, const struct import_source *source);
 void import_lines_clear(struct import_lines *lines);
 /* The next line without its line end; valid until the next call. NULL at the end. NUL bytes become
- * spaces. */
+ * spaces. A command that a backslash and flags in the next line continue is one line. */
 const char *import_lines_next(struct import_lines *lines);
 /* Nothing but white space, or a comment ('#'). */
 bool import_line_is_blank(const char *line);

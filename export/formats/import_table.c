@@ -420,7 +420,7 @@ bool import_table(Import *import, const struct import_source *source, GError **e
     for (const char *line; next_row(&lines, &line);) {
         import_row(import, &table, lines.number, line);
     }
-    import->lines += lines.number;
+    import->lines += lines.number + lines.joined;
     import_lines_clear(&lines);
     g_free(table.network);
     return true;

@@ -53,6 +53,21 @@ static void test_dirty_driver_lines(void)
     g_assert_nonnull(strstr(skip->reason, "'v'"));
 }
 
+static void test_continued_driver_lines(void)
+{
+    g_autoptr(Import) import =
+        read_text("MIOpenDriver conv -n 8 -c 256 -H 14 -W 14 \\\r\n"
+                  "  -k 512 -p 1 -q 1 \\\r\n -F 1\r\n"
+                  "conv -n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1 -F 1 \\\n" LINE
+                  "# a comment \\\n-n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1 -F 1\n"
+                  "conv -n 0 \\\n -F 1",
+                  &no_options);
+    check_totals(import, 9, 4, 1, 1, 1);
+    check_entry(import, 0, 4, KEY);
+    const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
+    g_assert_cmpint(skip->line, ==, 8);
+}
+
 static void test_kinds_of_text(void)
 {
     static const struct {
@@ -407,6 +422,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/import/dirty_driver_lines_are_counted", test_dirty_driver_lines);
+    g_test_add_func("/import/driver_lines_that_a_backslash_continues_are_one",
+                    test_continued_driver_lines);
     g_test_add_func("/import/kinds_of_text_are_told_apart", test_kinds_of_text);
     g_test_add_func("/import/long_comment_in_front_hides_no_format", test_long_comment_in_front);
     g_test_add_func("/import/keys_need_a_valid_problem", test_keys_need_a_valid_problem);
