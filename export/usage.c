@@ -25,6 +25,7 @@ struct usage {
     GStringChunk *names;
     GHashTable *problems; /* struct timed *, by problem */
     GPtrArray *networks;  /* struct network * */
+    GHashTable *by_name;  /* the same by their names */
 };
 
 static guint timed_hash(gconstpointer timed)
@@ -51,6 +52,7 @@ Usage *usage_new(void)
     usage->names = g_string_chunk_new(4096);
     usage->problems = g_hash_table_new_full(timed_hash, timed_equal, g_free, NULL);
     usage->networks = g_ptr_array_new_with_free_func(network_free);
+    usage->by_name = g_hash_table_new(g_str_hash, g_str_equal);
     return usage;
 }
 
@@ -59,6 +61,7 @@ void usage_free(Usage *usage)
     if (usage == NULL) {
         return;
     }
+    g_hash_table_unref(usage->by_name);
     g_ptr_array_unref(usage->networks);
     g_hash_table_unref(usage->problems);
     g_string_chunk_free(usage->names);
@@ -67,17 +70,16 @@ void usage_free(Usage *usage)
 
 static struct network *find_network(Usage *usage, const char *name)
 {
-    for (guint i = 0; i < usage->networks->len; i++) {
-        struct network *network = usage->networks->pdata[i];
-        if (strcmp(network->name, name) == 0) {
-            return network;
-        }
+    struct network *network = g_hash_table_lookup(usage->by_name, name);
+    if (network != NULL) {
+        return network;
     }
-    struct network *network = g_new0(struct network, 1);
+    network = g_new0(struct network, 1);
     network->name = g_string_chunk_insert_const(usage->names, name);
     network->uses = g_array_new(FALSE, FALSE, sizeof(struct layer_use));
     network->places = g_hash_table_new(NULL, NULL);
     g_ptr_array_add(usage->networks, network);
+    g_hash_table_insert(usage->by_name, (gpointer)network->name, network);
     return network;
 }
 

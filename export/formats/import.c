@@ -35,6 +35,7 @@ Import *import_new(const struct import_options *options)
     import->problems = problem_list_new();
     import->skipped = g_ptr_array_new_with_free_func(skip_free);
     import->networks = g_ptr_array_new_with_free_func(network_free);
+    import->by_name = g_hash_table_new(g_str_hash, g_str_equal);
     return import;
 }
 
@@ -45,6 +46,7 @@ void import_free(Import *import)
     }
     problem_list_free(import->problems);
     g_ptr_array_unref(import->skipped);
+    g_hash_table_unref(import->by_name);
     g_ptr_array_unref(import->networks);
     g_free(import);
 }
@@ -76,18 +78,17 @@ void import_skip(Import *import, const struct import_source *source, int64_t lin
 static struct import_network *find_network(Import *import, const char *given)
 {
     g_autofree char *name = g_utf8_make_valid(given, -1);
-    for (guint i = 0; i < import->networks->len; i++) {
-        struct import_network *network = g_ptr_array_index(import->networks, i);
-        if (strcmp(network->name, name) == 0) {
-            return network;
-        }
+    struct import_network *network = g_hash_table_lookup(import->by_name, name);
+    if (network != NULL) {
+        return network;
     }
-    struct import_network *network = g_new0(struct import_network, 1);
+    network = g_new0(struct import_network, 1);
     network->name = g_steal_pointer(&name);
     network->layers = g_array_new(FALSE, FALSE, sizeof(struct layer));
     g_array_set_clear_func(network->layers, layer_clear);
     network->unnamed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_ptr_array_add(import->networks, network);
+    g_hash_table_insert(import->by_name, network->name, network);
     return network;
 }
 

@@ -42,6 +42,7 @@ typedef struct import {
     int64_t convolutions; /* lines that are convolutions and usable */
     GPtrArray *skipped;   /* struct import_skip * */
     GPtrArray *networks;  /* struct import_network * */
+    GHashTable *by_name;  /* the same by their names, which they own */
 } Import;
 
 /* options' strings must outlive the import. */

@@ -362,10 +362,11 @@ static bool find_header(struct import_lines *lines, struct table *table)
     return false;
 }
 
-/* The names in column net, each once. */
+/* The names in column net, each once, in the file's order. */
 static GPtrArray *table_networks(const struct import_source *source)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
     struct table table = {.source = source};
     struct import_lines lines;
     import_lines_init(&lines, source);
@@ -373,9 +374,11 @@ static GPtrArray *table_networks(const struct import_source *source)
     for (const char *line; found && next_row(&lines, &line);) {
         g_auto(GStrv) cells = split(line);
         if ((int)g_strv_length(cells) == table.width) {
-            const char *name = cells[table.place[COLUMN_NET]];
-            if (!g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL)) {
-                g_ptr_array_add(names, g_strdup(name));
+            char *name = cells[table.place[COLUMN_NET]];
+            if (!g_hash_table_contains(known, name)) {
+                name = g_strdup(name);
+                g_ptr_array_add(names, name);
+                g_hash_table_add(known, name);
             }
         }
     }
