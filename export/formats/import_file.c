@@ -1,4 +1,5 @@
 #include "export/formats/import_reader.h"
+#include "export/formats/sqlite_file.h"
 
 #include <bzlib.h>
 #include <string.h>
@@ -108,11 +109,15 @@ static bool is_binary(const struct import_source *source)
            g_str_has_suffix(source->name, ".onnx");
 }
 
+static bool is_sqlite(const char *bytes, size_t length)
+{
+    static const char magic[] = "SQLite format 3";
+    return length >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
 static bool read_plain(Import *import, struct import_source *source, GError **error)
 {
-    static const char sqlite_magic[] = "SQLite format 3";
-    if (source->length >= sizeof sqlite_magic &&
-        memcmp(source->bytes, sqlite_magic, sizeof sqlite_magic) == 0) {
+    if (is_sqlite(source->bytes, source->length)) {
         return import_sqlite(import, source, error);
     }
     if (is_binary(source)) {
@@ -149,6 +154,9 @@ bool import_file(Import *import, const char *path, GError **error)
     if (!g_file_get_contents(path, &bytes, &length, &reading)) {
         return fail(path, EXPORT_ERROR_IO, error, "%s; check the path and its permissions",
                     reading->message);
+    }
+    if (is_sqlite(bytes, length) && !sqlite_file_is_finished(path, error)) {
+        return false;
     }
     return import_bytes(import, path, bytes, length, error);
 }

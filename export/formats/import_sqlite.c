@@ -1,6 +1,5 @@
 #include "export/formats/import_reader.h"
-
-#include "solvers/problem_key.h"
+#include "export/formats/perf_db.h"
 
 #include <sqlite3.h>
 #include <string.h>
@@ -48,37 +47,15 @@ static bool open_source(const struct import_source *source, Database **database,
     return true;
 }
 
-static char *query(void)
-{
-    GString *text = g_string_new("SELECT id");
-    for (int i = 0; i < PERF_ROW_INTS; i++) {
-        g_string_append_printf(text, ", %s", perf_row_columns[i]);
-    }
-    g_string_append(text, ", layout, data_type, direction FROM config ORDER BY id");
-    return g_string_free(text, FALSE);
-}
-
-static void copy_text(Statement *statement, int column, char *out, size_t size)
-{
-    const unsigned char *text = sqlite3_column_text(statement, column);
-    g_strlcpy(out, text != NULL ? (const char *)text : "", size);
-}
-
 static void read_row(Import *import, const struct import_source *source, Statement *statement)
 {
     g_autoptr(GError) error = NULL;
     struct perf_row row;
     struct problem p;
     struct import_layer layer = {NULL, "", 1, &p, 1};
-    int64_t id = sqlite3_column_int64(statement, 0);
-    for (int i = 0; i < PERF_ROW_INTS; i++) {
-        row.values[i] = sqlite3_column_int64(statement, 1 + i);
-    }
-    copy_text(statement, 1 + PERF_ROW_INTS, row.layout, sizeof row.layout);
-    copy_text(statement, 2 + PERF_ROW_INTS, row.data_type, sizeof row.data_type);
-    copy_text(statement, 3 + PERF_ROW_INTS, row.direction, sizeof row.direction);
+    int64_t id = sqlite3_column_int64(statement, PERF_ROW_INTS + PERF_TEXTS);
     import->lines++;
-    if (perf_row_to_problem(&row, &p, &error)) {
+    if (perf_row_read(statement, &row, &error) && perf_row_to_problem(&row, &p, &error)) {
         import_add(import, source, id, &layer);
     } else {
         import_skip(import, source, id, error->message);
@@ -89,7 +66,8 @@ bool import_sqlite(Import *import, const struct import_source *source, GError **
 {
     g_autoptr(Database) database = NULL;
     g_autoptr(Statement) statement = NULL;
-    g_autofree char *sql = query();
+    g_autofree char *columns = perf_column_list();
+    g_autofree char *sql = g_strdup_printf("SELECT %s,id FROM config ORDER BY id", columns);
     if (!open_source(source, &database, error)) {
         return false;
     }

@@ -220,7 +220,7 @@ static bool take_text(sqlite3_stmt *statement, int column, char *to, size_t size
     return true;
 }
 
-static bool take_row(sqlite3_stmt *statement, struct perf_row *row, GError **error)
+bool perf_row_read(sqlite3_stmt *statement, struct perf_row *row, GError **error)
 {
     for (int i = 0; i < PERF_ROW_INTS; i++) {
         if (!sqlite_column_number(statement, i, &row->values[i], error)) {
@@ -239,7 +239,7 @@ enum read_step perf_db_next_config(PerfDb *db, int64_t *id, struct perf_row *row
         return step;
     }
     *id = sqlite3_column_int64(db->configs, CONFIG_COLUMNS);
-    return take_row(db->configs, row, error) ? READ_ROW : READ_BAD;
+    return perf_row_read(db->configs, row, error) ? READ_ROW : READ_BAD;
 }
 
 enum read_step perf_db_next_entry(PerfDb *db, struct perf_entry *entry, GError **error)

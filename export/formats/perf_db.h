@@ -9,6 +9,8 @@
 #include "export/formats/line_reader.h"
 #include "solvers/problem_key.h"
 
+#include <sqlite3.h>
+
 /* Columns of the table config in struct perf_row's order, texts last; 24 names joined by ','. */
 #define PERF_TEXTS 3
 char *perf_column_list(void);
@@ -63,6 +65,9 @@ PerfDb *perf_db_open(const char *path, GError **error);
 void perf_db_close(PerfDb *db);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PerfDb, perf_db_close)
 
+/* A row of perf_column_list()'s columns. EXPORT_ERROR_SYNTAX where a value has another type than
+ * MIOpen's: SQLite would make a number of anything. */
+bool perf_row_read(sqlite3_stmt *statement, struct perf_row *row, GError **error);
 /* The next row of the table config, in the order of ids; *id is set for READ_BAD too. */
 enum read_step perf_db_next_config(PerfDb *db, int64_t *id, struct perf_row *row, GError **error);
 

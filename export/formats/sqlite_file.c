@@ -80,6 +80,35 @@ static sqlite3 *open_finished(const char *path, const char *shown, GError **erro
     return db;
 }
 
+/* Is there something beside the file that SQLite would take changes from? A journal that is done with
+ * has a zero in front, or nothing. */
+static bool has_changes(const char *path, const char *ending, char **beside)
+{
+    *beside = g_strconcat(path, ending, NULL);
+    FILE *file = fopen(*beside, "rbe");
+    int first = file != NULL ? fgetc(file) : EOF;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return first != EOF && first != '\0';
+}
+
+bool sqlite_file_is_finished(const char *path, GError **error)
+{
+    static const char *const endings[] = {"-wal", "-journal"};
+    for (size_t i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *beside = NULL;
+        if (has_changes(path, endings[i], &beside)) {
+            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO,
+                        "cannot read '%s': '%s' holds changes that are not in it yet; end the "
+                        "program that writes it, then open it once: sqlite3 '%s' .tables",
+                        path, beside, path);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool is_plain(const char *path)
 {
     char start[16] = "";
@@ -94,7 +123,7 @@ static bool is_plain(const char *path)
 sqlite3 *sqlite_file_open(const char *path, GError **error)
 {
     if (is_plain(path)) {
-        return open_finished(path, path, error);
+        return sqlite_file_is_finished(path, error) ? open_finished(path, path, error) : NULL;
     }
     g_autofree char *copy = unpack(path, error);
     if (copy == NULL) {

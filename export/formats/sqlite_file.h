@@ -13,10 +13,13 @@
 /* Bytes a compressed file may unfold to: five times MIOpen's largest kernel-db. */
 #define SQLITE_FILE_BYTES_MAX (UINT64_C(4) << 30)
 
-/* Opens to read. The file counts as finished: no locks, no journal. A bzip2 file is decompressed
+/* Opens to read, without locks. The file is to be finished, as below. A bzip2 file is decompressed
  * into a temporary one that is gone when the connection is. EXPORT_ERROR_DAMAGED when it is no
  * SQLite file. */
 sqlite3 *sqlite_file_open(const char *path, GError **error);
+/* False with EXPORT_ERROR_IO when a write-ahead log or a journal beside it holds changes, whose part
+ * in the file may be missing or half done: a program writes it, or was killed while it did. */
+bool sqlite_file_is_finished(const char *path, GError **error);
 
 /* Makes a new file (an old one of that name is lost) and runs `schema` in it, inside the
  * transaction that sqlite_file_finish() ends. */

@@ -280,6 +280,9 @@ static const char perf_db[] =
     " dilation_d INT, bias INT, group_count INT);"
     "INSERT INTO config VALUES(1,'NCHW','FP32','F',2,256,14,14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1);"
     "INSERT INTO config VALUES(9,'NCHW','FP32','F',2,256,-5,14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1)";
+static const char no_numbers[] =
+    "INSERT INTO config VALUES(5,'NCHW','FP32','F',2,256,14.5,14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1);"
+    "INSERT INTO config VALUES(6,'NCHW','FP32','F',2,256,'x',14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1)";
 
 static void test_sqlite(void)
 {
@@ -308,6 +311,55 @@ static void test_sqlite(void)
     g_unlink(logged);
     g_unlink(good);
     g_unlink(other);
+    g_rmdir(folder);
+}
+
+static void test_sqlite_numbers(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("skipjack-import-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "odd.db", NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Import) import = import_new(&no_options);
+    make_perf_db(path, perf_db);
+    make_perf_db(path, no_numbers);
+    g_assert_true(import_file(import, path, &error));
+    g_assert_no_error(error);
+    check_totals(import, 4, 1, 1, 1, 3);
+    const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
+    g_assert_cmpstr(skip->reason, ==, "in_h is a fraction instead of a number");
+    skip = g_ptr_array_index(import->skipped, 1);
+    g_assert_cmpstr(skip->reason, ==, "in_h is a text instead of a number");
+    g_unlink(path);
+    g_rmdir(folder);
+}
+
+/* What a program that still writes, or that was killed, leaves beside a database. */
+static void test_unfinished_sqlite(void)
+{
+    static const struct {
+        const char *ending, *bytes;
+        gssize length;
+        bool finished;
+    } rows[] = {{"-wal", "\x37\x7f\x06\x82", 4, false},
+                {"-wal", "", 0, true},
+                {"-journal", "\xd9\xd5\x05\xf9", 4, false},
+                {"-journal", "\0\0\0\0", 4, true}};
+    g_autofree char *folder = g_dir_make_tmp("skipjack-import-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "open.db", NULL);
+    make_perf_db(path, perf_db);
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Import) import = import_new(&no_options);
+        g_autofree char *beside = g_strconcat(path, rows[i].ending, NULL);
+        g_assert_true(g_file_set_contents(beside, rows[i].bytes, rows[i].length, NULL));
+        g_assert_cmpint(import_file(import, path, &error), ==, rows[i].finished);
+        g_unlink(beside);
+        if (!rows[i].finished) {
+            g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_IO);
+            g_assert_nonnull(strstr(error->message, beside));
+        }
+    }
+    g_unlink(path);
     g_rmdir(folder);
 }
 
@@ -436,6 +488,8 @@ int main(int argc, char **argv)
     g_test_add_func("/import/names_of_layers_and_networks_are_utf8", test_names_are_utf8);
     g_test_add_func("/import/bzip2_is_read_and_damage_named", test_bzip2);
     g_test_add_func("/import/sqlite_perf_db_is_read", test_sqlite);
+    g_test_add_func("/import/sqlite_makes_no_number_of_what_is_none", test_sqlite_numbers);
+    g_test_add_func("/import/a_database_that_is_being_written_is_refused", test_unfinished_sqlite);
     g_test_add_func("/import/unreadable_files_are_errors", test_unreadable_files);
     g_test_add_func("/import/totals_of_real_lists", test_real_lists);
     g_test_add_func("/import/every_real_list_is_read", test_all_real_lists);
