@@ -13,6 +13,7 @@ struct byte_source {
     FILE *file;
     char *path;
     bool compressed, in_stream;
+    uint64_t given, verified; /* bytes */
     bz_stream stream;
     char input[INPUT_BYTES];
 };
@@ -91,6 +92,8 @@ static bool read_plain(ByteSource *source, void *buffer, size_t size, size_t *le
     memcpy(buffer, source->stream.next_in, *length);
     source->stream.next_in += *length;
     source->stream.avail_in -= (unsigned)*length;
+    source->given += *length;
+    source->verified = source->given;
     return true;
 }
 
@@ -143,6 +146,16 @@ static bool decompress_some(ByteSource *source, GError **error)
     return true;
 }
 
+/* A block's checksum is compared behind its last byte: when more input is wanted, all blocks that
+ * were begun are verified. */
+static void count_given(ByteSource *source, size_t length)
+{
+    source->given += length;
+    if (source->stream.avail_out > 0 || !source->in_stream) {
+        source->verified = source->given;
+    }
+}
+
 bool byte_source_read(ByteSource *source, void *buffer, size_t size, size_t *length, GError **error)
 {
     size = MIN(size, G_MAXUINT32);
@@ -164,8 +177,14 @@ bool byte_source_read(ByteSource *source, void *buffer, size_t size, size_t *len
             return false;
         }
         *length = size - source->stream.avail_out;
+        count_given(source, *length);
     }
     return true;
+}
+
+uint64_t byte_source_verified(const ByteSource *source)
+{
+    return source->verified;
 }
 
 static bool write_all(int fd, const char *bytes, size_t length, GError **error)

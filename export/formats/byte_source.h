@@ -21,6 +21,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ByteSource, byte_source_close)
 bool byte_source_read(ByteSource *source, void *buffer, size_t size, size_t *length,
                       GError **error);
 
+/* How many of the bytes that were read are what was packed, as the checksums of a compressed file
+ * say; all of a plain one. After damage the rest are not to be used. */
+uint64_t byte_source_verified(const ByteSource *source);
+
 /* Writes all of it to the open file descriptor. EXPORT_ERROR_DAMAGED past limit bytes: a small
  * compressed file can claim to hold anything. */
 bool byte_source_copy(ByteSource *source, int fd, uint64_t limit, GError **error);

@@ -69,6 +69,7 @@ static bool read_bytes(struct find_table *table, const char *path, GError **erro
         }
         if (!byte_source_read(source, table->bytes + table->size, room - table->size, &length,
                               error)) {
+            table->size = (size_t)byte_source_verified(source);
             return false;
         }
         table->size += length;

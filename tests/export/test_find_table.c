@@ -71,17 +71,23 @@ static void a_line_without_end_is_left_out(void)
     g_assert_cmpstr(bad->str, ==, "2: the line is longer than 1 MiB\n");
 }
 
+/* Two blocks of bzip2, which hold 900 kB, and some. */
+static const char *write_packed(TempFolder *folder)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
+    for (int i = 0; i < 100000; i++) {
+        g_string_append_printf(text, "%06d=%u\n", i, g_rand_int(random));
+    }
+    return temp_folder_write_bzip2(folder, "a.fdb.txt.bz2", text->str, text->len);
+}
+
 static void what_lies_before_damage_is_kept(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GString) bad = g_string_new(NULL);
-    g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(GError) error = NULL;
-    g_autoptr(GRand) random = g_rand_new_with_seed(1);
-    for (int i = 0; i < 100000; i++) { /* bzip2's blocks hold 900 kB */
-        g_string_append_printf(text, "%06d=%u\n", i, g_rand_int(random));
-    }
-    const char *path = temp_folder_write_bzip2(folder, "a.fdb.txt.bz2", text->str, text->len);
+    const char *path = write_packed(folder);
     g_autoptr(GBytes) packed = temp_folder_read(path);
     temp_folder_write(folder, "a.fdb.txt.bz2", g_bytes_get_data(packed, NULL),
                       (gssize)g_bytes_get_size(packed) - 1000);
@@ -90,6 +96,29 @@ static void what_lies_before_damage_is_kept(void)
     g_assert_cmpuint(table->rows->len, >, 40000);
     g_assert_cmpuint(table->rows->len, <, 100000);
     g_assert_nonnull(strstr(bad->str, "the bzip2 data is cut off"));
+}
+
+/* A spoilt block unfolds to something, and only its end shows that it is spoilt. */
+static void nothing_of_a_spoilt_block_is_read(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GString) bad = g_string_new(NULL);
+    g_autoptr(GError) error = NULL;
+    const char *path = write_packed(folder);
+    g_autoptr(GBytes) packed = temp_folder_read(path);
+    gsize size = 0;
+    char *bytes = g_bytes_unref_to_data(g_steal_pointer(&packed), &size);
+    bytes[size * 3 / 4] ^= 0x55;
+    temp_folder_write(folder, "a.fdb.txt.bz2", bytes, (gssize)size);
+    g_free(bytes);
+    g_autoptr(FindTable) table = find_table_read(path, note_bad, bad, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(table->rows->len, >, 40000);
+    g_assert_cmpuint(table->rows->len, <, 60000);
+    g_autofree char *expected = g_strdup_printf(
+        "%u: cannot decompress '%s': the bzip2 data is damaged", table->rows->len + 1, path);
+    g_assert_true(g_str_has_prefix(bad->str, expected));
+    g_assert_null(strchr(strchr(bad->str, '\n') + 1, '\n'));
 }
 
 static void a_missing_file_is_an_error_that_names_it(void)
@@ -165,6 +194,8 @@ int main(int argc, char **argv)
                     bad_lines_are_told_with_their_numbers);
     g_test_add_func("/find_table/a_line_without_end_is_left_out", a_line_without_end_is_left_out);
     g_test_add_func("/find_table/what_lies_before_damage_is_kept", what_lies_before_damage_is_kept);
+    g_test_add_func("/find_table/nothing_of_a_spoilt_block_is_read",
+                    nothing_of_a_spoilt_block_is_read);
     g_test_add_func("/find_table/a_missing_file_is_an_error_that_names_it",
                     a_missing_file_is_an_error_that_names_it);
     g_test_add_func("/find_scan/times_are_those_of_strtod", times_are_those_of_strtod);
