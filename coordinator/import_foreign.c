@@ -142,6 +142,15 @@ static char *find_identity(const struct foreign_request *request, const struct t
 
 /* ---- the whole ---- */
 
+/* SQLite does not say of which file it speaks. */
+static void name_file(const char *path, GError *failure, GError **error)
+{
+    if (failure->domain == EXPORT_ERROR && strstr(failure->message, path) == NULL) {
+        g_prefix_error(&failure, "cannot read '%s': ", path);
+    }
+    g_propagate_error(error, failure);
+}
+
 static bool read_file(Store *store, const struct foreign_request *request, const char *path,
                       struct foreign_import *import, GError **error)
 {
@@ -155,8 +164,12 @@ static bool read_file(Store *store, const struct foreign_request *request, const
     foreign_rows_init(&reading.rows, store, import->campaign);
     reading.rows.file = &file;
     reading.rows.progress = request->progress;
+    GError *failure = NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(readers); i++) {
-        read = readers[i].kind == kind ? readers[i].read(&reading, error) : read;
+        read = readers[i].kind == kind ? readers[i].read(&reading, &failure) : read;
+    }
+    if (!read) {
+        name_file(path, failure, error);
     }
     foreign_rows_clear(&reading.rows);
     g_array_append_val(import->files, file);

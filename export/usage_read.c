@@ -110,6 +110,15 @@ static bool no_find_db(const char *path, GError **error)
     return false;
 }
 
+static bool no_times(const char *path, enum file_kind kind, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                "'%s' is a %s and has no times: they stand in files such as gfx90a68.HIP.fdb.txt "
+                "and gfx90a68.sjdb",
+                path, file_kind_name(kind));
+    return false;
+}
+
 static bool read_find_db(Usage *usage, const char *path, GError **error)
 {
     g_autoptr(FindDb) db = find_db_open(path, error);
@@ -189,9 +198,11 @@ static bool read_sjdb(Usage *usage, const char *path, GError **error)
 
 bool usage_read_db(Usage *usage, const char *path, GError **error)
 {
-    enum file_kind kind = FILE_FIND_DB;
-    bool is_sjdb = check_file_kind(path, &kind, NULL) && kind == FILE_SJDB;
-    return is_sjdb ? read_sjdb(usage, path, error) : read_find_db(usage, path, error);
+    enum file_kind kind;
+    if (!check_file_kind(path, &kind, NULL) || kind == FILE_FIND_DB) {
+        return read_find_db(usage, path, error);
+    }
+    return kind == FILE_SJDB ? read_sjdb(usage, path, error) : no_times(path, kind, error);
 }
 
 /* ---- campaigns ---- */

@@ -229,6 +229,27 @@ static void what_cannot_be_used_is_named_and_left_out(void)
     }
 }
 
+/* SQLite tells what is wrong, but not of which file. */
+static void a_perf_db_of_other_columns_is_named(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    struct foreign_import import;
+    const char *path = temp_folder_path(folder, "gfx90a68.db");
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(
+        sqlite3_exec(db, "CREATE TABLE config(id); CREATE TABLE perf_db(id)", NULL, NULL, NULL), ==,
+        SQLITE_OK);
+    sqlite3_close(db);
+    char *paths[] = {(char *)path, NULL};
+    g_assert_false(run(store, paths, NULL, &import, &error));
+    g_assert_nonnull(strstr(error->message, path));
+    g_assert_nonnull(strstr(error->message, "no such column"));
+    foreign_import_clear(&import);
+}
+
 static void files_that_end_early_store_nothing(void)
 {
     static const char junk[] = "no database\n";
@@ -408,6 +429,8 @@ int main(int argc, char **argv)
                     same_content_again_changes_nothing);
     g_test_add_func("/import_foreign/what_cannot_be_used_is_named_and_left_out",
                     what_cannot_be_used_is_named_and_left_out);
+    g_test_add_func("/import_foreign/a_perf_db_of_other_columns_is_named",
+                    a_perf_db_of_other_columns_is_named);
     g_test_add_func("/import_foreign/files_that_end_early_store_nothing",
                     files_that_end_early_store_nothing);
     g_test_add_func("/import_foreign/report_shows_who_is_fastest_and_no_more",

@@ -326,7 +326,8 @@ static void a_refused_merge_leaves_the_output_as_it_was(void)
     } cases[] = {
         {"dirt\n", "out.fdb.txt", "neither a find-db"},
         {K1 "=S:0,0" DIRECT "\n", "out.fdb.txt", "the time is 0"},
-        {K1 "=S:1,0" DIRECT "\n", "out.kdb", "nothing can be written as a kernel-db"},
+        {K1 "=S:1,0" DIRECT "\n", "out.kdb",
+         "in' is a find-db; nothing can be written as a kernel-db"},
         {K1 "=S:1,0" DIRECT "\n", "out.txt", "says no format"},
         {K1 "=S:1,0" DIRECT "\n", "out.fdb.txt.bz2", "without .bz2"},
     };

@@ -205,6 +205,8 @@ static void files_without_use_are_refused_by_name(void)
         {false, "empty.fdb.txt", "", "no line of"},
         {false, "x.db", "SQLite format 3", "no line of"},
         {false, "keys.txt", ONE "\n", "no line of"},
+        {false, "a.db.txt", "2x8x8x8x1x3x3x1x8x1x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF=A:1\n",
+         "is a perf-db text and has no times"},
         {true, "missing.txt", NULL, "missing.txt"},
         {true, "nothing.txt", "# nothing\nv -n 1\n", "there is no problem in"},
     };
