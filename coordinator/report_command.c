@@ -126,6 +126,10 @@ static int show_campaign(const struct report_arguments *a)
         return cli_fail("report", error);
     if (!a->rejected && !a->kernels)
         return show_report(store, id, a->as_json);
+    struct campaign *campaign = store_get_campaign(store, id, &error);
+    if (!campaign)
+        return cli_fail("report", error);
+    campaign_free(campaign);
     Table *table = a->kernels ? report_kernels(store, id, a->instructions, &error)
                               : list_rejections(store, id, &error);
     return list_finish("report", table, a->as_json, error);

@@ -207,6 +207,8 @@ for my $case (
     [qr/no problem has the tag 'nope'/, 'problems', '--tag', 'nope'],
     [qr/no campaign 99.*skipjack campaign list/, 'campaign', 'pause', '99'],
     [qr/no campaign 99.*skipjack campaign list/, 'report', '--campaign', '99'],
+    [qr/no campaign 99.*skipjack campaign list/, 'report', '--kernels', '--campaign', '99'],
+    [qr/no campaign 99.*skipjack campaign list/, 'report', '--rejected', '--campaign', '99'],
     [qr/no campaign 99.*skipjack campaign list/, 'report', '--dynamic', '--campaign', '99'],
     [qr/no network 'nope'.*skipjack networks/, 'report', '--dynamic', '--network', 'nope']) {
     my ($expected, @command) = @$case;
