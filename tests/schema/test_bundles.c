@@ -121,6 +121,29 @@ static void test_batches_go_round(void)
     farm_clear(&farm);
 }
 
+/* Each on its own is slow: a claim would stand still for a campaign of many. */
+static void test_spent_jobs_end_many_at_a_time(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = JOBS, .budget_seconds = 1});
+    g_assert_true(store_add_spent(farm.store, farm.campaign, 2, &error));
+    g_assert_true(store_do(farm.store, &error, "UPDATE bundles SET round_no = 1", ""));
+    g_assert_true(store_do(farm.store, &error, "SET track_functions = 'pl'", ""));
+    g_assert_true(store_do(farm.store, &error, "BEGIN", ""));
+    g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD));
+    g_assert_cmpint(count(&farm, "SELECT sum(calls) FROM pg_stat_xact_user_functions"
+                                 " WHERE funcname ~ '^end_'"),
+                    <, 10);
+    g_assert_true(store_do(farm.store, &error, "COMMIT", ""));
+    g_assert_no_error(error);
+    g_assert_cmpint(count(&farm, "SELECT count(*) FROM job_ends WHERE by_budget AND rounds = 1"),
+                    ==, JOBS);
+    expect_whole(&farm);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    farm_clear(&farm);
+}
+
 /* A bundle of two is claimed in halves, which then have fences of their own. */
 static void test_claim_takes_part_of_a_bundle(void)
 {
@@ -250,6 +273,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/bundles/batches_go_round", test_batches_go_round);
+    g_test_add_func("/bundles/spent_ones_end_many_at_a_time", test_spent_jobs_end_many_at_a_time);
     g_test_add_func("/bundles/claim_takes_part_of_one", test_claim_takes_part_of_a_bundle);
     g_test_add_func("/bundles/refused_one_keeps_nobody_back", test_refused_one_keeps_nobody_back);
     g_test_add_func("/bundles/lost_jobs_go_on_alone", test_lost_jobs_go_on_alone);

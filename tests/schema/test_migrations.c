@@ -244,7 +244,7 @@ static const struct planned {
     {"claimed_jobs", "bitmapscan hashjoin mergejoin seqscan"},
     {"drop_code", "seqscan"},
     {"drop_open_rounds", "bitmapscan seqscan"},
-    {"end_jobs", "bitmapscan seqscan"},
+    {"end_bundles", "bitmapscan hashjoin mergejoin seqscan"},
     {"foreign_page", "bitmapscan hashjoin mergejoin seqscan"},
     {"forget_kernels", "seqscan"},
     {"forget_outcomes", "bitmapscan seqscan"},
