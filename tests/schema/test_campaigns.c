@@ -260,6 +260,31 @@ static void test_second_campaign_takes_over_what_the_first_found(void)
     farm_clear(&farm);
 }
 
+/* A code object that was lost can only be built again by a job that is not taken over. */
+static void test_what_lost_its_code_is_measured_again(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    const struct order order = {.jobs = 1, .seed = 1, .configs_limit = 2};
+    char key[65], file[] = "a.cl";
+    struct kernel_row kernel = {.key = key, .file = file, .code = g_bytes_new("code", 4)};
+    int reused = -1;
+    farm_init(&farm, &order);
+    farm_work(&farm, 0, false, 1);
+    g_snprintf(key, sizeof key, "%064d", 0);
+    g_assert_true(store_put_kernel(farm.store, &kernel, &error));
+    g_bytes_unref(kernel.code);
+    farm_create(farm.store, &order, &reused);
+    g_assert_cmpint(reused, ==, 1);
+    g_assert_true(
+        store_do(farm.store, &error, "UPDATE kernels SET code = NULL, code_place = NULL", ""));
+    g_assert_no_error(error);
+    int64_t again = farm_create(farm.store, &order, &reused);
+    g_assert_cmpint(reused, ==, 0);
+    farm_expect_campaign(&farm, again, "active");
+    farm_clear(&farm);
+}
+
 static void test_whole_space_answers_for_every_seed(void)
 {
     struct farm farm;
@@ -415,6 +440,7 @@ static const struct {
     {"/campaigns/paused_one_gives_out_nothing", test_paused_campaign_gives_out_nothing},
     {"/campaigns/second_one_takes_over_what_the_first_found",
      test_second_campaign_takes_over_what_the_first_found},
+    {"/campaigns/what_lost_its_code_is_measured_again", test_what_lost_its_code_is_measured_again},
     {"/campaigns/whole_space_answers_for_every_seed", test_whole_space_answers_for_every_seed},
     {"/campaigns/own_search_answers_for_no_whole_space",
      test_own_search_answers_for_no_whole_space},

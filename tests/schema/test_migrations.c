@@ -238,10 +238,12 @@ static void test_functions_are_closed_to_public(void)
 static const struct planned {
     const char *function, *without;
 } planned[] = {
+    {"answers_of", "bitmapscan hashjoin mergejoin seqscan"},
     {"check_measured", "bitmapscan hashjoin mergejoin seqscan"},
     {"check_measurements", "bitmapscan hashjoin mergejoin seqscan"},
     {"claim_bundles", "bitmapscan seqscan sort"},
     {"claimed_jobs", "bitmapscan hashjoin mergejoin seqscan"},
+    {"copy_answers", "bitmapscan hashjoin mergejoin seqscan"},
     {"drop_code", "seqscan"},
     {"drop_open_rounds", "bitmapscan seqscan"},
     {"end_bundles", "bitmapscan hashjoin mergejoin seqscan"},
