@@ -161,26 +161,34 @@ static bool extend(Store *store, const struct request *request, struct entered *
     return entered->campaign != NULL;
 }
 
-static bool note_uncovered(Store *store, const struct entered *entered, GError **error)
+static void note_free(gpointer data)
 {
+    struct campaign_note *note = data;
+    g_free(note->detail);
+    g_free(note);
+}
+
+/* Takes the detail. */
+static void add_note(GPtrArray *notes, const char *kind, char *detail)
+{
+    struct campaign_note *note = g_new0(struct campaign_note, 1);
+    *note = (struct campaign_note){kind, detail};
+    g_ptr_array_add(notes, note);
+}
+
+/* What is left out begins with the count: enter_read_notes() takes it from there. */
+static GPtrArray *make_notes(const struct entered *entered)
+{
+    GPtrArray *notes = g_ptr_array_new_with_free_func(note_free);
     for (guint i = 0; i < entered->uncovered->len; i++) {
         const struct plan_problem *problem =
             &g_array_index(entered->uncovered, struct plan_problem, i);
         char key[PROBLEM_KEY_MAX];
-        if (!store_event(store, UNCOVERED_EVENT, entered->campaign->id, 0, 0,
-                         problem_key(&problem->problem, key), error))
-            return false;
+        add_note(notes, UNCOVERED_EVENT, g_strdup(problem_key(&problem->problem, key)));
     }
-    return true;
-}
-
-/* The text begins with the count: enter_read_notes() takes it from there. */
-static bool note_left_out(Store *store, const struct entered *entered, GError **error)
-{
-    if (entered->left_out == 0)
-        return true;
-    g_autofree char *detail = enter_left_out_text(entered->left_out);
-    return store_event(store, LEFT_OUT_EVENT, entered->campaign->id, 0, 0, detail, error);
+    if (entered->left_out > 0)
+        add_note(notes, LEFT_OUT_EVENT, enter_left_out_text(entered->left_out));
+    return notes;
 }
 
 bool enter_read_notes(Store *store, int64_t campaign, struct enter_notes *notes, GError **error)
@@ -244,12 +252,13 @@ static bool create(Store *store, const struct request *request, const struct mac
     if (strcmp(request->strategy, STRATEGY_PRIOR) == 0 &&
         !store_gather_winners(store, GATHER_SOON, NULL, error))
         return false;
+    g_autoptr(GPtrArray) notes = make_notes(entered);
     if (!store_put_target(store, &machine->target, error) ||
-        !store_create_campaign(store, &campaign, plan->jobs, plan->count, &entered->reused, error))
+        !store_create_noted_campaign(store, &campaign, plan->jobs, plan->count, notes,
+                                     &entered->reused, error))
         return false;
     entered->campaign = store_get_campaign(store, campaign.id, error);
-    return entered->campaign && note_uncovered(store, entered, error) &&
-           note_left_out(store, entered, error);
+    return entered->campaign != NULL;
 }
 
 /* A priority, share or pool that is asked for replaces the campaign's. An existing campaign goes on as it was planned: what it left out then is said, not what today's
@@ -296,14 +305,16 @@ bool enter_campaign(Store *store, const struct request *request, const struct ma
     entered->configs = plan->configs;
     entered->left_out = plan->left_out;
     entered->uncovered = g_array_ref(plan->uncovered);
-    bool ok = plan->count > 0;
-    if (ok)
-        ok = find_or_create(store, request, machine, plan, identity, entered, error);
-    else
+    bool ok = false;
+    if (plan->count == 0)
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
                     "no solver serves any of the %u problems on %s; skipjack solvers --problem KEY "
                     "--target %s says why",
                     problems->len, machine->target.id, machine->target.id);
+    else if (store_hold_identity(store, identity, error)) {
+        ok = find_or_create(store, request, machine, plan, identity, entered, error);
+        store_leave_identity(store, identity);
+    }
     plan_free(plan);
     return ok;
 }

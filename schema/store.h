@@ -127,6 +127,19 @@ struct job_plan {
  * answers for every strategy but "exhaustive". */
 bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
                            int count, int *reused, GError **error);
+/* What the farm's diary says of its making: written with it, or not at all. */
+struct campaign_note {
+    const char *kind;
+    char *detail;
+};
+/* store_create_campaign() with such notes, a GPtrArray of struct campaign_note *. */
+bool store_create_noted_campaign(Store *store, struct campaign *campaign,
+                                 const struct job_plan *jobs, int count, const GPtrArray *notes,
+                                 int *reused, GError **error);
+/* Whoever looks for a campaign to make it where there is none holds its identity meanwhile: others
+ * who ask for the same wait, and find it. */
+bool store_hold_identity(Store *store, const char *identity, GError **error);
+void store_leave_identity(Store *store, const char *identity);
 struct campaign *store_get_campaign(Store *store, int64_t id, GError **error);
 /* The newest not cancelled or dropped campaign with that identity, NULL without error when there is none. */
 struct campaign *store_find_campaign(Store *store, const char *identity, GError **error);

@@ -93,15 +93,26 @@ static bool add_jobs(Store *store, int64_t campaign, const GPtrArray *order, GEr
     return true;
 }
 
+static bool add_notes(Store *store, int64_t campaign, const GPtrArray *notes, GError **error)
+{
+    for (guint i = 0; notes != NULL && i < notes->len; i++) {
+        const struct campaign_note *note = notes->pdata[i];
+        if (!store_event(store, note->kind, campaign, 0, 0, note->detail, error))
+            return false;
+    }
+    return true;
+}
+
 static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArray *order,
-                          int *reused, GError **error)
+                          const GPtrArray *notes, int *reused, GError **error)
 {
     g_autoptr(StoreJson) plan = campaign_to_json(campaign);
     g_autoptr(StoreRows) begun = store_run(store, error, "SELECT begin_campaign($1)", "j", plan);
     if (begun == NULL)
         return false;
     campaign->id = strtoll(PQgetvalue(begun, 0, 0), NULL, 10);
-    if (!add_jobs(store, campaign->id, order, error))
+    if (!add_jobs(store, campaign->id, order, error) ||
+        !add_notes(store, campaign->id, notes, error))
         return false;
     g_autoptr(StoreRows) opened =
         store_run(store, error, "SELECT open_campaign($1)", "l", campaign->id);
@@ -112,19 +123,41 @@ static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArr
     return true;
 }
 
-bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
-                           int count, int *reused, GError **error)
+bool store_create_noted_campaign(Store *store, struct campaign *campaign,
+                                 const struct job_plan *jobs, int count, const GPtrArray *notes,
+                                 int *reused, GError **error)
 {
     g_autoptr(GPtrArray) order = plans_in_order(jobs, count);
     if (!store_ensure_target(store, campaign->target, error) ||
         !store_do(store, error, "BEGIN", ""))
         return false;
-    if (fill_campaign(store, campaign, order, reused, error) &&
+    if (fill_campaign(store, campaign, order, notes, reused, error) &&
         store_do(store, error, "COMMIT", ""))
         return true;
     /* Its own failure would only hide the first one. */
     store_do(store, NULL, "ROLLBACK", "");
     return false;
+}
+
+bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
+                           int count, int *reused, GError **error)
+{
+    return store_create_noted_campaign(store, campaign, jobs, count, NULL, reused, error);
+}
+
+/* Locks of two small numbers are none of those of one large number, which our others are. */
+#define HOLD_SQL  "SELECT pg_advisory_lock(1936485744, hashtext($1))"
+#define LEAVE_SQL "SELECT pg_advisory_unlock(1936485744, hashtext($1))"
+
+bool store_hold_identity(Store *store, const char *identity, GError **error)
+{
+    return store_do(store, error, HOLD_SQL, "s", identity);
+}
+
+void store_leave_identity(Store *store, const char *identity)
+{
+    /* The lock also goes with the connection. */
+    store_do(store, NULL, LEAVE_SQL, "s", identity);
 }
 
 #define SELECT_CAMPAIGN "SELECT to_jsonb(c) FROM campaign_rows c "

@@ -1,6 +1,7 @@
 /* Campaigns that a request finds again, and what is noted of those it makes. */
 #include "coordinator/enter.h"
 #include "coordinator/plan.h"
+#include "schema/store_private.h"
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>
@@ -71,16 +72,70 @@ static void the_same_request_finds_its_campaign_and_extends_it(struct fixture *f
     request_clear(&request);
 }
 
+#define ASKING 4
+
+struct asking {
+    struct fixture *fixture;
+    gint *waiting; /* those who are not ready to ask yet */
+    struct entered entered;
+};
+
+static gpointer ask(gpointer data)
+{
+    struct asking *asking = data;
+    struct fixture *f = asking->fixture;
+    struct request request;
+    struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
+    g_autoptr(GError) error = NULL;
+    Store *store = store_open(scratch_db_url(), &error);
+    request_init(&request, 0);
+    g_atomic_int_dec_and_test(asking->waiting);
+    while (g_atomic_int_get(asking->waiting) > 0)
+        g_thread_yield();
+    enter_campaign(store, &request, &machine, f->problems, &asking->entered, &error);
+    g_assert_no_error(error);
+    request_clear(&request);
+    machine_clear(&machine);
+    store_close(store);
+    return NULL;
+}
+
+static void all_who_ask_at_once_get_one_campaign(struct fixture *f, gconstpointer data)
+{
+    struct asking asking[ASKING];
+    GThread *threads[ASKING];
+    gint waiting = ASKING;
+    int made = 0;
+    (void)data;
+    for (int i = 0; i < ASKING; i++) {
+        asking[i] = (struct asking){.fixture = f, .waiting = &waiting};
+        threads[i] = g_thread_new("ask", ask, &asking[i]);
+    }
+    for (int i = 0; i < ASKING; i++) {
+        g_thread_join(threads[i]);
+        made += !asking[i].entered.existed;
+        g_assert_cmpint(asking[i].entered.campaign->id, ==, asking[0].entered.campaign->id);
+    }
+    g_assert_cmpint(made, ==, 1);
+    for (int i = 0; i < ASKING; i++)
+        entered_clear(&asking[i].entered);
+}
+
 /* 4 output channels: too few for some solver to be promising beside the others. */
+static void ask_for_narrow(struct fixture *f)
+{
+    struct problem narrow = g_array_index(f->problems, struct plan_problem, 0).problem;
+    narrow.k = 4;
+    g_array_set_size(f->problems, 0);
+    plan_add_problem(f->problems, &narrow, 1);
+}
+
 static void jobs_left_out_are_noted(struct fixture *f, gconstpointer data)
 {
     struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
     struct request request;
-    struct problem narrow = g_array_index(f->problems, struct plan_problem, 0).problem;
     (void)data;
-    narrow.k = 4;
-    g_array_set_size(f->problems, 0);
-    plan_add_problem(f->problems, &narrow, 1);
+    ask_for_narrow(f);
     request_init(&request, 0);
     for (int all = 0; all < 2; all++) {
         struct entered entered;
@@ -99,6 +154,35 @@ static void jobs_left_out_are_noted(struct fixture *f, gconstpointer data)
     request_clear(&request);
 }
 
+/* Who dies on the way must not leave a campaign that says nothing of what it lacks. */
+static void campaign_and_notes_come_together(struct fixture *f, gconstpointer data)
+{
+    static const char *const steps[] = {
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'the diary is full'; END $$",
+        "CREATE TRIGGER refuse BEFORE INSERT ON events EXECUTE FUNCTION refuse()",
+        "DROP FUNCTION refuse() CASCADE",
+    };
+    struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
+    struct request request;
+    struct entered entered;
+    struct enter_notes notes;
+    (void)data;
+    ask_for_narrow(f);
+    request_init(&request, 0);
+    g_assert_true(store_do(f->store, NULL, steps[0], "") && store_do(f->store, NULL, steps[1], ""));
+    g_assert_false(enter_campaign(f->store, &request, &machine, f->problems, &entered, NULL));
+    entered_clear(&entered);
+    g_assert_true(store_do(f->store, NULL, steps[2], ""));
+    g_assert_true(enter_campaign(f->store, &request, &machine, f->problems, &entered, NULL));
+    g_assert_true(enter_read_notes(f->store, entered.campaign->id, &notes, NULL));
+    g_assert_cmpint(notes.left_out, >, 0);
+    enter_notes_clear(&notes);
+    entered_clear(&entered);
+    machine_clear(&machine);
+    request_clear(&request);
+}
+
 #define ADD(path, function) g_test_add(path, struct fixture, NULL, set_up, function, tear_down)
 
 int main(int argc, char **argv)
@@ -108,6 +192,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     ADD("/enter/the_same_request_finds_its_campaign_and_extends_it",
         the_same_request_finds_its_campaign_and_extends_it);
+    ADD("/enter/all_who_ask_at_once_get_one_campaign", all_who_ask_at_once_get_one_campaign);
     ADD("/enter/jobs_left_out_are_noted", jobs_left_out_are_noted);
+    ADD("/enter/campaign_and_notes_come_together", campaign_and_notes_come_together);
     return g_test_run();
 }
