@@ -129,7 +129,8 @@ static bool read_side(struct comparison *comparison, enum golden_side side,
         }
         *count += results->len;
     }
-    return golden_spool_settle(&comparison->spool, side, error);
+    return source.still_there(&source, error) &&
+           golden_spool_settle(&comparison->spool, side, error);
 }
 
 /* ---- judging ---- */

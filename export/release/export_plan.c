@@ -169,7 +169,7 @@ static bool gate_all(struct planner *planner, int64_t *count, GError **error)
         }
         *count += results->len;
     }
-    return true;
+    return planner->source->still_there(planner->source, error);
 }
 
 /* ---- who has to give way to the params of a row ---- */
@@ -289,7 +289,7 @@ static bool give_way_all(struct planner *planner, const GPtrArray *losers, GErro
         const struct spool_loser *loser = losers->pdata[i];
         const GPtrArray *group = results_of_job(planner, loser->job);
         const struct result *result = group != NULL ? result_looked_at(planner, group) : NULL;
-        if (result == NULL) {
+        if (result == NULL || strcmp(result->kept.config_text, loser->own_params) != 0) {
             return changed(loser->job, error);
         }
         if (!give_way(planner, loser, result, group, error)) {

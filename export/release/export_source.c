@@ -49,12 +49,36 @@ static GPtrArray *list(const struct export_source *source, const struct result_p
     return results;
 }
 
+/* A golden version that is pruned meanwhile says so itself. */
+static bool still_there(const struct export_source *source, GError **error)
+{
+    const struct export_wish *wish = source->wish;
+    if (wish->golden_target != NULL) {
+        return true;
+    }
+    g_autoptr(GError) gone = NULL;
+    struct campaign *campaign = store_get_campaign(source->store, wish->campaign, &gone);
+    if (campaign != NULL) {
+        campaign_free(campaign);
+        return true;
+    }
+    if (g_error_matches(gone, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                    "campaign %" G_GINT64_FORMAT " was dropped while its results were read",
+                    (gint64)wish->campaign);
+    } else {
+        g_propagate_error(error, g_steal_pointer(&gone));
+    }
+    return false;
+}
+
 void export_source_init(struct export_source *source, Store *store, const struct export_wish *wish,
                         struct gate *gate)
 {
     *source = (struct export_source){
         .advance = gate->built_only ? advance_built : advance,
         .list = gate->built_only ? list_built : list,
+        .still_there = still_there,
         .store = store,
         .wish = wish,
         .stack = "",

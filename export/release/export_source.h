@@ -14,6 +14,8 @@ struct export_source {
     /* GPtrArray of struct result *, by problem, then median. */
     GPtrArray *(*list)(const struct export_source *source, const struct result_part *part,
                        GError **error);
+    /* Behind the last part: none of them was empty since the campaign was dropped meanwhile. */
+    bool (*still_there)(const struct export_source *source, GError **error);
     Store *store;
     const struct export_wish *wish;
     const char *stack; /* golden rows: wanted of rows that fit, "" for any */

@@ -185,6 +185,7 @@ bool export_spool_choose_params(struct export_spool *spool, GError **error)
 static void free_loser(void *data)
 {
     struct spool_loser *loser = data;
+    g_free(loser->own_params);
     g_free(loser->params);
     g_free(loser);
 }
@@ -194,14 +195,17 @@ GPtrArray *export_spool_list_losers(struct export_spool *spool, int64_t after_jo
 {
     g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(free_loser);
     sqlite3_stmt *query = sqlite_statement(
-        spool->db, "SELECT job, candidate, params FROM losers WHERE job > ? ORDER BY job LIMIT ?",
+        spool->db,
+        "SELECT l.job, l.candidate, k.params, l.params FROM losers l"
+        " JOIN candidates k ON k.id = l.candidate WHERE l.job > ? ORDER BY l.job LIMIT ?",
         error);
     enum read_step step =
         query != NULL ? sqlite_ask(query, error, "ll", after_job, (int64_t)most) : READ_FAILED;
     for (; step == READ_ROW; step = sqlite_step(query, error)) {
         struct spool_loser *loser = g_new0(struct spool_loser, 1);
-        *loser = (struct spool_loser){sqlite3_column_int64(query, 0),
-                                      sqlite3_column_int64(query, 1), g_strdup(text_at(query, 2))};
+        *loser =
+            (struct spool_loser){sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1),
+                                 g_strdup(text_at(query, 2)), g_strdup(text_at(query, 3))};
         g_ptr_array_add(list, loser);
     }
     sqlite3_finalize(query);

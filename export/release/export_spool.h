@@ -48,7 +48,7 @@ bool export_spool_choose_params(struct export_spool *spool, GError **error);
  * after that one, in order. */
 struct spool_loser {
     int64_t job, id;
-    char *params;
+    char *own_params, *params; /* those it was measured with, and the row's */
 };
 GPtrArray *export_spool_list_losers(struct export_spool *spool, int64_t after_job, int most,
                                     GError **error);

@@ -4,6 +4,7 @@
 #include "export/formats/find_db.h"
 #include "export/golden/golden.h"
 #include "export/golden/golden_release.h"
+#include "export/release/export_plan.h"
 #include "schema/store_private.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/temp_folder.h"
@@ -153,6 +154,44 @@ static void the_size_of_parts_changes_no_byte(void)
     export_farm_clear(&farm);
 }
 
+static GPtrArray *(*list_results)(const struct export_source *source,
+                                  const struct result_part *part, GError **error);
+
+static GPtrArray *list_and_drop(const struct export_source *source, const struct result_part *part,
+                                GError **error)
+{
+    GPtrArray *results = list_results(source, part, error);
+    store_change_campaign(source->store, source->wish->campaign, "drop", NULL);
+    return results;
+}
+
+/* The parts behind it would be empty, and the rest a release that lacks them. */
+static void campaign_that_is_dropped_meanwhile_is_not_exported(void)
+{
+    struct export_farm farm;
+    struct gate gate;
+    struct export_source source;
+    struct export_spool spool;
+    struct export_summary summary = {0};
+    int64_t results = 0;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    begin(&farm);
+    const struct export_wish wish = {.campaign = farm.campaign, .part_results = 1};
+    refusals_init(&summary.refused, temp_folder_path(folder, "refused"));
+    g_assert_true(gate_init(&gate, farm.store, EXPORT_FARM_TARGET, &error));
+    export_source_init(&source, farm.store, &wish, &gate);
+    list_results = source.list;
+    source.list = list_and_drop;
+    g_assert_true(export_spool_open(&spool, temp_folder_path(folder, "spool"), &error));
+    g_assert_false(export_plan_make(&source, &spool, &summary, &results, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK);
+    export_spool_close(&spool);
+    gate_clear(&gate);
+    export_summary_clear(&summary);
+    export_farm_clear(&farm);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -162,5 +201,7 @@ int main(int argc, char **argv)
     g_test_add_func("/export_parts/named_jobs_alone_are_in_a_part", named_jobs_alone_are_in_a_part);
     g_test_add_func("/export_parts/the_size_of_parts_changes_no_byte",
                     the_size_of_parts_changes_no_byte);
+    g_test_add_func("/export_parts/campaign_that_is_dropped_meanwhile_is_not_exported",
+                    campaign_that_is_dropped_meanwhile_is_not_exported);
     return g_test_run();
 }

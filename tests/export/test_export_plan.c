@@ -84,6 +84,42 @@ static void heavier_problem_gives_a_shared_row_its_params(void)
     export_scene_clear(&scene);
 }
 
+static GPtrArray *(*list_results)(const struct export_source *source,
+                                  const struct result_part *part, GError **error);
+
+/* Those that are read again have another best config by then. */
+static GPtrArray *list_and_change(const struct export_source *source,
+                                  const struct result_part *part, GError **error)
+{
+    GPtrArray *results = list_results(source, part, error);
+    for (guint i = 0; part->jobs != NULL && i < results->len; i++) {
+        struct result *result = results->pdata[i];
+        g_free(result->kept.config_text);
+        result->kept.config_text = g_strdup("2");
+    }
+    return results;
+}
+
+/* Its entry would state the time of params that its row does not hold. */
+static void who_changes_meanwhile_ends_the_export(void)
+{
+    struct export_scene scene;
+    g_autoptr(GError) error = NULL;
+    int64_t results = 0;
+    export_scene_init(&scene);
+    export_scene_add(&scene, 1, ODD, "ConvTuned", "2", 1)->multiplicity = 20;
+    export_scene_add(&scene, 1, ODD, "ConvTuned", "1", 2)->kept.is_default = true;
+    export_scene_add(&scene, 2, EVEN, "ConvTuned", "4", 1);
+    list_results = scene.source.list;
+    scene.source.list = list_and_change;
+    g_assert_true(export_spool_open(&scene.spool, temp_folder_path(scene.folder, "s"), &error));
+    g_assert_false(export_plan_make(&scene.source, &scene.spool, &scene.summary, &results, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK);
+    g_assert_true(error == NULL || strstr(error->message, "changed meanwhile") != NULL);
+    export_spool_close(&scene.spool);
+    export_scene_clear(&scene);
+}
+
 static void params_not_valid_for_the_other_problem_take_its_entry_away(void)
 {
     struct export_scene scene;
@@ -217,6 +253,8 @@ int main(int argc, char **argv)
                     only_the_best_config_of_a_job_is_exported);
     g_test_add_func("/export_plan/heavier_problem_gives_a_shared_row_its_params",
                     heavier_problem_gives_a_shared_row_its_params);
+    g_test_add_func("/export_plan/who_changes_meanwhile_ends_the_export",
+                    who_changes_meanwhile_ends_the_export);
     g_test_add_func("/export_plan/params_not_valid_for_the_other_problem_take_its_entry_away",
                     params_not_valid_for_the_other_problem_take_its_entry_away);
     g_test_add_func("/export_plan/entry_of_a_shared_row_states_the_workspace_of_its_params",

@@ -111,11 +111,21 @@ static GPtrArray *list_part(const struct export_source *source, const struct res
     return list;
 }
 
+static bool still_there(const struct export_source *source, GError **error)
+{
+    (void)source;
+    (void)error;
+    return true;
+}
+
 void export_scene_init(struct export_scene *scene)
 {
     memset(scene, 0, sizeof *scene);
-    scene->source = (struct export_source){
-        .advance = advance, .list = list_part, .wish = &scene->wish, .gate = &scene->gate};
+    scene->source = (struct export_source){.advance = advance,
+                                           .list = list_part,
+                                           .still_there = still_there,
+                                           .wish = &scene->wish,
+                                           .gate = &scene->gate};
     scene->wish.top = FIND_ENTRIES_MAX;
     scene->folder = temp_folder_new();
     g_assert_true(target_parse("gfx90a68", &scene->gate.target, NULL));
