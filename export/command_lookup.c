@@ -204,10 +204,7 @@ static int list_entries(const skipjackdb *db, const struct lookup *lookup, json_
             json_array_append_new(list, entry_object(db, &problem, &entries[i], is_best, &code));
         }
     }
-    if (code != SKIPJACKDB_OK) {
-        return code;
-    }
-    return json_array_size(list) > 0 ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
+    return code;
 }
 
 static void print_table(const json_t *list)
@@ -226,10 +223,15 @@ static void print_table(const json_t *list)
     }
 }
 
-static int print_entries(const skipjackdb *db, const struct lookup *lookup)
+/* *reason says why there is no answer where the code alone does not. */
+static int print_entries(const skipjackdb *db, const struct lookup *lookup, const char **reason)
 {
     json_t *list = json_array();
     int code = list_entries(db, lookup, list);
+    if (code == SKIPJACKDB_OK && json_array_size(list) == 0) {
+        code = SKIPJACKDB_NOT_FOUND;
+        *reason = "it holds the problem, but no entry within --workspace and --dynamic";
+    }
     if (code == SKIPJACKDB_OK && lookup->json) {
         json_t *object = json_pack("{s:s, s:O}", "key", lookup->words[1], "entries", list);
         print_json(object);
@@ -272,7 +274,7 @@ static int answer(const struct lookup *lookup)
     int code = skipjackdb_open(lookup->words[0], &db);
     const char *reason = code == SKIPJACKDB_IO ? g_strerror(errno) : NULL;
     if (code == SKIPJACKDB_OK) {
-        code = lookup->stats ? print_stats(db, lookup) : print_entries(db, lookup);
+        code = lookup->stats ? print_stats(db, lookup) : print_entries(db, lookup, &reason);
     }
     skipjackdb_close(db);
     if (code != SKIPJACKDB_OK) {

@@ -34,9 +34,14 @@ is $answer->{entries}[0]{dynamic}, undef, 'what is not known of a solver is null
 is_deeply [map { "$_->{solver} $_->{best}" } @{decode_json($text)->{entries}}], ['GemmB 1'], 'a limit of workspace';
 ($text, $status) = run('--workspace', 4095, $db, $key);
 is $status, 1, 'nothing within the limit';
-like $text, qr/does not hold it/, 'is said';
+like $text, qr/holds the problem, but no entry within/, 'is said';
 ($text, $status) = run('--dynamic', $db, $key);
 is $status, 1, 'no dynamic solver';
+like $text, qr/holds the problem, but no entry within/, 'is said';
+(my $absent = $key) =~ s/-F\b.*/-W/;
+($text, $status) = run($db, $absent);
+is $status, 1, 'a problem that is not there';
+like $text, qr/does not hold it/, 'is told apart';
 
 ($text, $status) = run('--stats', '--json', $db);
 my $stats = decode_json($text);
