@@ -78,18 +78,15 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
 
 /* ---- before the work ---- */
 
-/* What the campaign and its folder are called: the only network of the files, else the first
+/* What the campaign and its folder are called: the only network of the files, else as the first
  * file. */
 static char *work_name(const struct tune *tune)
 {
     if (tune->import->networks->len == 1)
         return g_strdup(
             ((struct import_network *)g_ptr_array_index(tune->import->networks, 0))->name);
-    g_autofree char *base = g_path_get_basename(tune->request.files[0]);
-    char *ending = strchr(base + 1, '.');
-    if (ending && tune->import->networks->len == 0)
-        *ending = '\0';
-    return g_strdup(base);
+    return tune->import->networks->len == 0 ? import_file_name(tune->request.files[0])
+                                            : g_path_get_basename(tune->request.files[0]);
 }
 
 static bool read_problems(struct tune *tune, GError **error)

@@ -38,25 +38,10 @@ static void say_skipped(const char *path, const Import *import)
     say_more(path, import->skipped->len, "skipjack import --dry-run --json");
 }
 
-/* The file's name without what says how it is written. */
-static char *list_name(const char *path)
-{
-    g_autofree char *base = g_path_get_basename(path);
-    char *name = g_utf8_make_valid(base, -1);
-    if (g_str_has_suffix(name, ".bz2")) {
-        name[strlen(name) - 4] = '\0';
-    }
-    char *dot = strrchr(name, '.');
-    if (dot != NULL && dot != name) {
-        *dot = '\0';
-    }
-    return name;
-}
-
 /* A layer table names its networks; any other list is one. */
 static void add_networks(Usage *usage, const char *path, const Import *import)
 {
-    g_autofree char *name = list_name(path);
+    g_autofree char *name = import_file_name(path);
     for (guint i = 0; i < import->networks->len; i++) {
         const struct import_network *network = import->networks->pdata[i];
         for (guint j = 0; j < network->layers->len; j++) {

@@ -59,6 +59,10 @@ bool import_file(Import *import, const char *path, GError **error);
 bool import_bytes(Import *import, const char *name, const char *bytes, size_t length,
                   GError **error);
 
+/* What a list is called after its file: "resnet50-v1.5" of "lists/resnet50-v1.5.txt.bz2". UTF-8; free
+ * with g_free(). */
+char *import_file_name(const char *path);
+
 /* "F", "B", "W", "FBW", ...: each letter at most once. 0 for anything else. */
 int import_parse_directions(const char *text);
 

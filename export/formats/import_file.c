@@ -143,6 +143,20 @@ bool import_bytes(Import *import, const char *name, const char *bytes, size_t le
     return read_plain(import, &source, error);
 }
 
+char *import_file_name(const char *path)
+{
+    g_autofree char *base = g_path_get_basename(path);
+    char *name = g_utf8_make_valid(base, -1);
+    if (g_str_has_suffix(name, ".bz2")) {
+        name[strlen(name) - 4] = '\0';
+    }
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && dot != name) {
+        *dot = '\0';
+    }
+    return name;
+}
+
 bool import_file(Import *import, const char *path, GError **error)
 {
     g_autoptr(GError) reading = NULL;

@@ -391,9 +391,7 @@ static bool choose_network(const Import *import, struct table *table, GError **e
 {
     const char *wanted = import->options.network;
     g_autoptr(GPtrArray) names = table_networks(table->source);
-    g_autofree char *base = g_path_get_basename(table->source->name);
-    base[strcspn(base, ".")] = '\0';
-    table->network = g_strdup(wanted != NULL ? wanted : base);
+    table->network = wanted != NULL ? g_strdup(wanted) : import_file_name(table->source->name);
     if (wanted == NULL || names->len <= 1) {
         return true;
     }

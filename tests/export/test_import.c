@@ -221,6 +221,26 @@ static void test_names_are_utf8(void)
     g_assert_true(g_utf8_validate(g_array_index(network->layers, struct layer, 0).name, -1, NULL));
 }
 
+/* Versions differ behind a dot. */
+static void test_tables_are_named_after_their_files(void)
+{
+    static const char table[] = "layer,c,h,w,k,y,x\na,8,9,9,8,3,3\n";
+    static const struct {
+        const char *path, *name;
+    } rows[] = {{"lists/net-v1.0.csv", "net-v1.0"},
+                {"net-v1.5.csv", "net-v1.5"},
+                {"net", "net"},
+                {".net", ".net"},
+                {"n\xfft.csv.bz2", "n\xef\xbf\xbdt"}};
+    g_autoptr(Import) import = import_new(&no_options);
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_assert_true(import_bytes(import, rows[i].path, table, strlen(table), NULL));
+        g_assert_cmpint(import->networks->len, ==, i + 1);
+        const struct import_network *network = g_ptr_array_index(import->networks, i);
+        g_assert_cmpstr(network->name, ==, rows[i].name);
+    }
+}
+
 static void test_network_of_a_list(void)
 {
     const struct import_options named = {"net", 0, 0};
@@ -486,6 +506,8 @@ int main(int argc, char **argv)
     g_test_add_func("/import/multiplicity_is_at_least_one", test_multiplicity_is_at_least_one);
     g_test_add_func("/import/network_of_many_layers_is_quick", test_network_of_many_layers);
     g_test_add_func("/import/names_of_layers_and_networks_are_utf8", test_names_are_utf8);
+    g_test_add_func("/import/tables_are_named_after_their_files",
+                    test_tables_are_named_after_their_files);
     g_test_add_func("/import/bzip2_is_read_and_damage_named", test_bzip2);
     g_test_add_func("/import/sqlite_perf_db_is_read", test_sqlite);
     g_test_add_func("/import/sqlite_makes_no_number_of_what_is_none", test_sqlite_numbers);
