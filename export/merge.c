@@ -131,6 +131,9 @@ static bool write_beside(struct merge *merge, const struct merge_format *format,
     if (merge->report->keys == 0) {
         return nothing_left(merge->report, error);
     }
+    if (!export_sync_file(temp, error)) {
+        return false;
+    }
     if (g_rename(temp, out) != 0) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot rename '%s' to '%s': %s", temp,
                     out, g_strerror(errno));

@@ -23,6 +23,9 @@ enum export_error {
 /* "cannot DOING 'PATH': " and why the last call to the system failed. Always false. */
 bool export_io_error(const char *doing, const char *path, GError **error);
 
+/* The content is on disk before its name is: a crash leaves the old file or the new one. */
+bool export_sync_file(const char *path, GError **error);
+
 /* What a reader's _next function came to. */
 enum read_step {
     READ_ROW, /* A row was read. */

@@ -11,23 +11,11 @@
 #define FOLDER_PREFIX ".export-"
 #define FOLDER_NAME   FOLDER_PREFIX "XXXXXX"
 
-/* The content is on disk before its name is: a crash leaves the old file or the new one. */
-static bool sync_file(const char *path, GError **error)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return export_io_error("open", path, error);
-    }
-    bool synced = fsync(fd) == 0 || export_io_error("write", path, error);
-    close(fd);
-    return synced;
-}
-
 static bool sync_all(const char *folder, const GPtrArray *names, GError **error)
 {
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *path = g_build_filename(folder, names->pdata[i], NULL);
-        if (!sync_file(path, error)) {
+        if (!export_sync_file(path, error)) {
             return false;
         }
     }
