@@ -22,7 +22,7 @@ struct measure_job {
     double sample_seconds; /* device time for the readings; at least three are taken */
     double best_ms;        /* 0 when none; slower by far than this is dropped early */
     bool keep;             /* never dropped early, measured to the end: the default config */
-    bool alone;            /* a kept one that cannot win is compared with nothing: few readings do */
+    bool alone; /* a kept one that cannot win is compared with nothing: few readings do */
 };
 
 struct measurement {
