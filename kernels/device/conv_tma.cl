@@ -6,7 +6,8 @@
  * are free ones, into the next tile too; groups of four warps multiply what has come, 64 rows each, and store.
  *
  * Options: DIRECTION_*, TYPE (FP16 or BF16), LANE, BLOCK_M (64 a group of four warps), BLOCK_N (64, 128, 192 or 256),
- * STAGES, RESIDENT (workgroups of a unit, for which registers are shared out), SPLIT.
+ * STAGES, RESIDENT (workgroups of a unit, for which registers are shared out), TEAM (of workgroups that add up their
+ * parts of a tile, tma_team.h), SPLIT.
  */
 #include "dialect.h"
 
@@ -22,6 +23,7 @@
 #include "wgmma.h"
 
 #include "tma_store.h"
+#include "tma_team.h"
 
 /* Local memory: the stages, what warps store through, the maps' images, the barriers of full and of free stages. */
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * LINE_BYTES)
@@ -73,32 +75,37 @@ DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, const struct shape
 
 #if defined(MATRIX_EMULATED)
 
-/* All items copy, then those that have rows multiply. */
+/* All items copy, then those that have rows multiply. A team's first workgroup has all of its parts. */
 DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const struct map *b,
                  GLOBAL RESULT *result, i64 part_elements, const struct shape *s, int item)
 {
     LANE sums[TILES_N][4];
     const struct stored_rows rows = find_stored_rows(s, item);
-    const int is_there = item < CONSUMERS;
+    const int is_there = item < CONSUMERS, members = MEMBER == 0 ? TEAM : 0;
     struct turn turn = {0, 0};
-    LOOP for (int number = GROUP_ID(0); number < s->tiles; number += s->workgroups)
+    LOOP for (int number = FIRST_TILE; number < s->tiles; number += TILES_STEP(s))
     {
-        struct tile tile = tile_at(number, s);
-        struct feed feed = open_feed(s, &tile);
+        struct tile tile = tile_at(number, 0, s);
         LOOP for (int j = 0; j < TILES_N; j++) LOOP for (int e = 0; e < 4; e++) sums[j][e] = 0;
-        LOOP for (int step = 0; step < tile.steps; step++)
+        LOOP for (int member = 0; member < members; member++)
         {
-            BARRIER();
-            load_step(memory, turn.stage * STAGE_BYTES, 0, a, b, s, &tile, &feed, item);
-            next_step(&feed, s, &tile);
-            BARRIER();
-            if (is_there)
-                multiply_block(memory, sums, turn.stage * STAGE_BYTES, item);
-            next_turn(&turn);
+            struct feed feed;
+            tile = tile_at(number, member, s);
+            feed = open_feed(s, &tile);
+            LOOP for (int step = 0; step < tile.steps; step++)
+            {
+                BARRIER();
+                load_step(memory, turn.stage * STAGE_BYTES, 0, a, b, s, &tile, &feed, item);
+                next_step(&feed, s, &tile);
+                BARRIER();
+                if (is_there)
+                    multiply_block(memory, sums, turn.stage * STAGE_BYTES, item);
+                next_turn(&turn);
+            }
         }
-        store_tile(result + tile.part * part_elements,
-                   memory + STAGED_AT + item / 32 * STAGED_BYTES, sums, &rows, s, &tile, is_there,
-                   item);
+        store_tile(result + tile.part / TEAM * part_elements,
+                   memory + STAGED_AT + item / 32 * STAGED_BYTES, sums, &rows, s, &tile,
+                   is_there && members > 0, item);
     }
 }
 
@@ -117,8 +124,8 @@ DEVICE void produce(unsigned tiles, const struct map *a, const struct map *b, co
     const int bytes = load_bytes(s);
     see_map(a);
     see_map(b);
-    for (int number = GROUP_ID(0); number < s->tiles; number += s->workgroups) {
-        struct tile tile = tile_at(number, s);
+    for (int number = FIRST_TILE; number < s->tiles; number += TILES_STEP(s)) {
+        struct tile tile = tile_at(number, MEMBER, s);
         struct feed feed = open_feed(s, &tile);
         for (int step = 0; step < tile.steps; step++) {
             await_phase(FREE(turn.stage), turn.parity);
@@ -145,8 +152,8 @@ DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, co
     LANE sums[TILES_N][4];
     const struct stored_rows rows = find_stored_rows(s, item);
     struct turn turn = {0, 0};
-    for (int number = GROUP_ID(0); number < s->tiles; number += s->workgroups) {
-        const int steps = tile_at(number, s).steps;
+    for (int number = FIRST_TILE; number < s->tiles; number += TILES_STEP(s)) {
+        const int steps = tile_at(number, MEMBER, s).steps;
         struct tile tile;
         unsigned before = 0;
         UNROLL for (int j = 0; j < TILES_N; j++) UNROLL for (int e = 0; e < 4; e++) sums[j][e] = 0;
@@ -165,10 +172,14 @@ DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, co
         settle(sums);
         if (steps > 0 && item % 32 == 0)
             arrive(before);
-        tile = tile_at(forgotten(number), s);
+        tile = tile_at(forgotten(number), MEMBER, s);
+#if TEAM > 1
+        store_share(result + tile.part / TEAM * part_elements, tiles, sums, &rows, s, &tile, item);
+#else
         store_tile(result + tile.part * part_elements,
                    local_memory + STAGED_AT + item / 32 * STAGED_BYTES, sums, &rows, s, &tile, 1,
                    item);
+#endif
     }
 }
 
@@ -209,7 +220,7 @@ DEVICE void work(const struct map *a, const struct map *b, GLOBAL RESULT *result
 #endif
 
 /* maps: two of each workgroup. */
-ENTRY(ITEMS, RESIDENT)
+ENTRY(ITEMS, RESIDENT, TEAM)
 conv_tma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
          GLOBAL RESULT *RESTRICT result, GLOBAL unsigned char *maps, SHAPE_PARAMETERS,
          i64 part_elements LOCAL_MEMORY_PARAMETER)

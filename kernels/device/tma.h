@@ -30,7 +30,7 @@ DEVICE struct map open_map(GLOBAL const half_bits *source, int channels, int w, 
 
 #if defined(MATRIX_EMULATED)
 
-#define ENTRY(items, resident) KERNEL(items, 1, 1)
+#define ENTRY(items, resident, team) KERNEL(items, 1, 1)
 
 /* The box that begins at those coordinates, whichever of its lines lie inside. */
 DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned barrier,
@@ -54,8 +54,10 @@ DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned 
 
 #else
 
-/* A workgroup's registers are those of `resident` workgroups a unit. */
-#define ENTRY(items, resident) extern "C" __global__ void __launch_bounds__((items), (resident))
+/* A workgroup's registers are those of `resident` workgroups a unit; `team` of them share a cluster. */
+#define ENTRY(items, resident, team)                                                               \
+    extern "C" __global__ void __cluster_dims__((team), 1, 1)                                      \
+        __launch_bounds__((items), (resident))
 
 #define REPLACE(field, type, constraint, value)                                                    \
     asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type                        \

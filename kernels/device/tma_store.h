@@ -1,6 +1,7 @@
 /*
  * Sums of tma_work.h's tiles on their way out. A warp has 16 rows of a tile and all of its columns, and stores them by
- * itself: rounded ones through local memory, 64 columns at a time, so that 16 bytes are stored at once; parts as they are.
+ * itself: rounded ones through local memory, 64 columns at a time, so that 16 bytes are stored at once; parts as they are,
+ * and what a team has added up by pairs.
  *
  * Before it is included: tma_work.h, SPLIT, TILES_N, LANE.
  */
@@ -9,8 +10,10 @@
 #else
 #define RESULT half_bits
 #endif
+/* As lanes have them, in pairs of neighbours. */
+#define BY_PAIRS     (SPLIT || TEAM > 1)
 /* What a warp stores through. */
-#define STAGED_BYTES (SPLIT ? 0 : 16 * LINE_BYTES)
+#define STAGED_BYTES (BY_PAIRS ? 0 : 16 * LINE_BYTES)
 
 #if defined(MATRIX_EMULATED)
 #define WARP_BARRIER() BARRIER()
@@ -18,13 +21,13 @@
 #define WARP_BARRIER() __syncwarp()
 #endif
 
-/* Rows that an item stores: of parts those of its sums, else every fourth one of its warp, its lane's eighth. */
-#define STORED_ROWS (SPLIT ? 2 : 4)
+/* Rows that an item stores: of pairs those of its sums, else every fourth one of its warp, its lane's eighth. */
+#define STORED_ROWS (BY_PAIRS ? 2 : 4)
 
 DEVICE int stored_row(int i, int item)
 {
     int first = item % 128 / 32 * 16, lane = item % 32;
-    return first + (SPLIT ? i * 8 + lane / 4 : i * 4 + lane / 8);
+    return first + (BY_PAIRS ? i * 8 + lane / 4 : i * 4 + lane / 8);
 }
 
 /* The rows of a box as places within it: w, h and image, 8 bits each. */
@@ -109,20 +112,57 @@ DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *ti
     return panel;
 }
 
-#if SPLIT
+#if BY_PAIRS
 
-DEVICE void store_panel(GLOBAL RESULT *to, LANE sums[TILES_N][4], int i, const int *rows,
-                        const struct panel *panel, const struct shape *s, int item)
+#if SPLIT
+#define STORE_PAIR(place, sums, at)                                                                \
+    do {                                                                                           \
+        (place)[0] = (sums)[at];                                                                   \
+        (place)[1] = (sums)[(at) + 1];                                                             \
+    } while (0)
+#else
+#define STORE_PAIR(place, sums, at)                                                                \
+    *(GLOBAL unsigned *)(GLOBAL void *)(place) = pair_of((sums)[at], (sums)[(at) + 1])
+#endif
+
+/* Eight columns, of which the tile's `number`-th lie in a panel. */
+DEVICE void store_columns(GLOBAL RESULT *to, LANE *sums, int number, const int *rows,
+                          const struct panel *panel, const struct shape *s, int item)
 {
-    UNROLL for (int row = 0; row < 2; row++) UNROLL for (int j = 0; j < 8; j++)
+    const int column = number % 8 * 8 + item % 4 * 2;
+    UNROLL for (int row = 0; row < 2; row++)
     {
-        int column = j * 8 + item % 4 * 2;
         if (rows[row] >= 0 && column < panel->count) {
-            GLOBAL LANE *place = to + rows[row] * row_elements(s) + panel->at + column;
-            place[0] = sums[i * 8 + j][row * 2];
-            place[1] = sums[i * 8 + j][row * 2 + 1];
+            GLOBAL RESULT *place = to + rows[row] * row_elements(s) + panel->at + column;
+            STORE_PAIR(place, sums, row * 2);
         }
     }
+}
+
+/* `count` times eight columns, from the `first` eight on. */
+DEVICE void store_sums(GLOBAL RESULT *to, LANE (*sums)[4], int first, int count,
+                       const struct stored_rows *rows, const struct shape *s,
+                       const struct tile *tile, int item)
+{
+    int numbers[STORED_ROWS];
+    struct panel panel;
+    find_rows(numbers, rows, s, tile, item);
+    UNROLL for (int j = 0; j < count; j++)
+    {
+        if (j == 0 || (first + j) % 8 == 0)
+            panel = panel_at((first + j) / 8, s, tile);
+        store_columns(to, sums[j], first + j, numbers, &panel, s, item);
+    }
+}
+
+/* By all items; `is_there`: it has sums. */
+DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
+                       LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
+                       const struct tile *tile, int is_there, int item)
+{
+    (void)staged;
+    if (is_there)
+        store_sums(to, sums, 0, TILES_N, rows, s, tile, item);
 }
 
 #else
@@ -160,8 +200,6 @@ DEVICE void store_panel(GLOBAL RESULT *to, LOCAL_POINTER const unsigned char *st
     }
 }
 
-#endif
-
 /* By all items of a warp; `is_there`: it has sums. */
 DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
                        LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
@@ -172,17 +210,13 @@ DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
     UNROLL for (int i = 0; i < PANELS; i++)
     {
         struct panel panel = panel_at(i, s, tile);
-#if SPLIT
-        (void)staged;
-        if (is_there)
-            store_panel(to, sums, i, numbers, &panel, s, item);
-#else
         if (is_there)
             stage_panel(staged, sums, i, item);
         WARP_BARRIER();
         if (is_there)
             store_panel(to, staged, numbers, &panel, s, item);
         WARP_BARRIER();
-#endif
     }
 }
+
+#endif

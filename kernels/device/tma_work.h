@@ -7,7 +7,9 @@
  * a phase; fewer where no such box suits. A filter position only moves the box in the other tensor. Columns of W come in
  * panels of 64 channels of one filter position.
  *
- * Before it is included: BLOCK_M, BLOCK_N, one of DIRECTION_F, DIRECTION_B and DIRECTION_W, tma.h.
+ * TEAM neighbouring workgroups have a tile in common, and a part of its terms each.
+ *
+ * Before it is included: BLOCK_M, BLOCK_N, TEAM, one of DIRECTION_F, DIRECTION_B and DIRECTION_W, tma.h.
  */
 #define GROUPS  (BLOCK_M / 64) /* of four warps */
 #define PANELS  (BLOCK_N / 64)
@@ -114,9 +116,14 @@ DEVICE int count_steps(const struct shape *s, const struct tile *tile)
 #endif
 }
 
+/* Tiles that a workgroup begins with, and that it then steps over. */
+#define FIRST_TILE    (GROUP_ID(0) / TEAM)
+#define TILES_STEP(s) ((s)->workgroups / TEAM)
+#define MEMBER        (GROUP_ID(0) % TEAM)
+
 /* Blocks of columns run fastest, so that those that read the same rows are under way together; then come blocks of
- * rows, phases, groups and, slowest, parts. */
-DEVICE struct tile tile_at(int number, const struct shape *s)
+ * rows, phases, groups and, slowest, parts, of which a team has TEAM. */
+DEVICE struct tile tile_at(int number, int member, const struct shape *s)
 {
     struct tile tile;
     int rest = quotient(number, s->by_columns), layer = quotient(rest, s->by_rows), all, share;
@@ -133,6 +140,7 @@ DEVICE struct tile tile_at(int number, const struct shape *s)
         tile.group = layer % s->groups;
         tile.part = layer / s->groups;
     }
+    tile.part = tile.part * TEAM + member;
     tile.w = find_taps(tile.phase_w, s->fil_w, s->pad_w, s->stride_w, s->dilation_w, s->period_w);
     tile.h = find_taps(tile.phase_h, s->fil_h, s->pad_h, s->stride_h, s->dilation_h, s->period_h);
     all = count_steps(s, &tile);

@@ -24,7 +24,8 @@ struct trial_case {
 };
 
 /* ConvMatrix: BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS; ConvWgmma: BLOCK_M, BLOCK_N, STAGES,
- * NEAR, SPLITS; ConvTma: BLOCK_M, BLOCK_N, RESIDENT, SPLITS. Blocks hang over the sizes, groups and strides come together, padding and dilation too. */
+ * NEAR, SPLITS; ConvTma: BLOCK_M, BLOCK_N, RESIDENT, TEAM,
+ * SPLITS. Blocks hang over the sizes, groups and strides come together, padding and dilation too. */
 static const struct trial_case cases[] = {
     {"ConvMatrix",
      DIRECTION_F,
@@ -78,7 +79,7 @@ static const struct trial_case cases[] = {
     {"ConvTma",
      DIRECTION_F,
      false,
-     {4, {128, 64, 1, 1}},
+     {5, {128, 64, 1, 1, 1}},
      {{2, 72, 136, 1, 8, 10, 3, 2, 1, 1, 1},
       {2, 128, 128, 2, 11, 9, 3, 2, 1, 2, 1},
       {3, 40, 72, 1, 9, 10, 1, 1, 0, 1, 1}},
@@ -87,7 +88,7 @@ static const struct trial_case cases[] = {
     {"ConvTma",
      DIRECTION_B,
      false,
-     {4, {64, 128, 1, 2}},
+     {5, {64, 128, 1, 1, 2}},
      {{1, 136, 72, 1, 5, 7, 3, 4, 1, 2, 1},
       {2, 128, 128, 2, 8, 9, 4, 2, 2, 3, 2},
       {1, 40, 24, 1, 9, 10, 1, 1, 0, 2, 1}},
@@ -96,7 +97,7 @@ static const struct trial_case cases[] = {
     {"ConvTma",
      DIRECTION_W,
      false,
-     {4, {64, 128, 2, 1}},
+     {5, {64, 128, 2, 4, 1}},
      {{2, 40, 72, 1, 9, 10, 3, 2, 1, 1, 1},
       {3, 128, 128, 2, 11, 9, 3, 2, 1, 2, 2},
       {3, 136, 24, 1, 9, 10, 1, 1, 0, 1, 1}},
