@@ -113,6 +113,13 @@ double progress_farm_eta(const struct farm_campaign *c)
                                            : NAN;
 }
 
+#define LOOKING_SHARE 20 /* one part of so many */
+
+int progress_pause_ms(double reading_seconds)
+{
+    return (int)CLAMP(reading_seconds * 1000 * LOOKING_SHARE, 1000, 60000);
+}
+
 char *progress_duration(double seconds)
 {
     if (!isfinite(seconds))

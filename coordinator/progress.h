@@ -37,6 +37,10 @@ double progress_eta(const struct progress *progress, const struct progress_goal 
  * as all, unless its budget ends it. NAN while it is paused or nothing was evaluated. */
 double progress_farm_eta(const struct farm_campaign *campaign);
 
+/* Milliseconds until the campaign is looked at again: a second, and more of one that takes the server long
+ * to count, which a million jobs do, so that looking is a small part of its work; a minute at the most. */
+int progress_pause_ms(double reading_seconds);
+
 /* "45 s", "3 min 20 s", "2 h 10 min". Free with g_free(). */
 char *progress_duration(double seconds);
 

@@ -32,12 +32,15 @@ static struct progress_goal count_configs(const GPtrArray *jobs, const struct ca
 
 static bool read_state(struct watch *watch, GError **error)
 {
+    gint64 start_us = g_get_monotonic_time();
     struct campaign *campaign = store_get_campaign(watch->store, watch->campaign, error);
     if (!campaign)
         return false;
     g_strlcpy(watch->state, campaign->state, sizeof watch->state);
     campaign_free(campaign);
-    return store_progress(watch->store, watch->campaign, &watch->progress, error);
+    bool read = store_progress(watch->store, watch->campaign, &watch->progress, error);
+    watch->reading_seconds = (double)(g_get_monotonic_time() - start_us) / G_USEC_PER_SEC;
+    return read;
 }
 
 bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **error)
@@ -162,7 +165,7 @@ int watch_campaign(const char *command, Store *store, int64_t campaign)
         if (!watch_tick(&watch, &error))
             return cli_fail(command, error);
         if (strcmp(watch.state, "active") == 0)
-            caught = process_wait_signal(1000);
+            caught = process_wait_signal(progress_pause_ms(watch.reading_seconds));
     }
     progress_line_end(&watch.line);
     if (strcmp(watch.state, "active") != 0)

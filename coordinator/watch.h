@@ -16,6 +16,7 @@ struct watch {
     struct progress_line line;
     struct progress progress; /* as last read */
     char state[16];           /* the campaign's, as last read */
+    double reading_seconds;   /* what that took */
 };
 
 /* Reads the campaign once; counts what its jobs evaluate at most. */

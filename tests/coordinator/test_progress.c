@@ -119,6 +119,16 @@ static void durations_are_readable(void)
     }
 }
 
+static void what_is_slow_to_read_is_looked_at_less_often(void)
+{
+    static const struct {
+        double reading_seconds;
+        int expected_ms;
+    } cases[] = {{0.001, 1000}, {0.1, 2000}, {1.5, 30000}, {15, 60000}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_assert_cmpint(progress_pause_ms(cases[i].reading_seconds), ==, cases[i].expected_ms);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -137,6 +147,8 @@ int main(int argc, char **argv)
                     a_spent_budget_says_that_it_is_finishing);
     g_test_add_func("/progress/what_is_only_built_is_done_when_it_is_built",
                     what_is_only_built_is_done_when_it_is_built);
+    g_test_add_func("/progress/what_is_slow_to_read_is_looked_at_less_often",
+                    what_is_slow_to_read_is_looked_at_less_often);
     g_test_add_func("/progress/durations_are_readable", durations_are_readable);
     return g_test_run();
 }
