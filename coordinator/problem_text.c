@@ -38,6 +38,17 @@ static void append_types(GString *text, const struct problem *p)
         g_string_append_printf(text, " %s", x);
 }
 
+/* " cast FP16/-/FP8": of x, w and y, where one has any. */
+static void append_casts(GString *text, const struct problem *p)
+{
+    bool any = false;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        any = any || p->cast[t] != TYPE_NONE;
+    for (int t = 0; any && t < TENSOR_COUNT; t++)
+        g_string_append_printf(text, "%s%s", t == 0 ? " cast " : "/",
+                               p->cast[t] != TYPE_NONE ? data_type_name(p->cast[t]) : "-");
+}
+
 static void append_layouts(GString *text, const struct problem *p)
 {
     enum layout usual = p->spatial_dim == 3 ? LAYOUT_NCDHW : LAYOUT_NCHW;
@@ -62,7 +73,10 @@ char *problem_text(const struct problem *p)
         g_string_append_printf(text, " g%" G_GINT64_FORMAT, p->groups);
     g_string_append_printf(text, " n%" G_GINT64_FORMAT, p->n);
     append_types(text, p);
+    append_casts(text, p);
     append_layouts(text, p);
+    if (p->bias)
+        g_string_append(text, " bias");
     if (p->epilogue[0])
         g_string_append_printf(text, " %s", p->epilogue);
     return g_string_free(text, FALSE);
