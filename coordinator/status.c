@@ -82,16 +82,30 @@ static bool is_shown(const struct status *status, const struct section *section)
     return section->make != farm_rates || status->farm->workers->len > 0;
 }
 
+/* Of the campaigns that can be forecast; the others may take longer. */
+static void print_eta(const struct farm_state *farm)
+{
+    double eta = farm_eta(farm);
+    guint unknown = 0;
+    g_autofree char *left = progress_duration(eta);
+    for (guint i = 0; i < farm->campaigns->len; i++)
+        unknown += isnan(progress_farm_eta(g_ptr_array_index(farm->campaigns, i)));
+    if (isnan(eta))
+        return;
+    if (unknown == 0)
+        printf("\nAbout %s left.\n", left);
+    else
+        printf("\nAt least %s left: %u of %u campaigns have no forecast yet.\n", left, unknown,
+               farm->campaigns->len);
+}
+
 static void status_print(const struct status *status)
 {
     const struct farm_state *farm = status->farm;
-    double eta = farm_eta(farm);
-    g_autofree char *left = progress_duration(eta);
     printf("Database: %s%s\n", status->database, status->embedded ? " (embedded)" : "");
     if (farm->campaigns->len == 0)
         printf("\nNo campaign is active.\n");
-    else if (!isnan(eta))
-        printf("\nAbout %s left.\n", left);
+    print_eta(farm);
     if (farm->workers->len == 0)
         printf("\nNo worker is running; skipjack worker starts one.\n");
     for (size_t i = 0; i < G_N_ELEMENTS(sections); i++) {

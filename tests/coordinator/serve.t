@@ -100,7 +100,7 @@ cmp_ok abs($rates{jobs} - 6 / 200 * 60), '<', 0.3, 'rates over the last minutes'
 cmp_ok $status->{health}{bytes}, '>', 1e6, 'the database has a size';
 is $status->{health}{upkeep_age_seconds}, undef, 'and had no upkeep yet';
 my $text = qx('$program' status);
-like $text, qr/^About .* left\.$/m, 'for people too';
+like $text, qr/^At least .* left: 1 of 2 campaigns have no forecast yet\.$/m, 'for people too';
 like $text, qr/^$_:$/m, "... $_" for 'Campaigns', 'Failures', 'Workers', 'Refused', 'Out of service', 'Database';
 
 # ---- serve
