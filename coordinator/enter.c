@@ -261,8 +261,8 @@ static bool create(Store *store, const struct request *request, const struct mac
     return entered->campaign != NULL;
 }
 
-/* A priority, share or pool that is asked for replaces the campaign's. An existing campaign goes on as it was planned: what it left out then is said, not what today's
- * plan leaves out. */
+/* A priority, share or pool that is asked for replaces the campaign's. An existing campaign goes on as it was
+ * planned: what it left out then is said, not what today's plan leaves out. */
 static bool go_on(Store *store, const struct request *request, struct entered *entered,
                   GError **error)
 {
@@ -270,10 +270,11 @@ static bool go_on(Store *store, const struct request *request, struct entered *e
     bool ok = enter_read_notes(store, entered->campaign->id, &notes, error);
     entered->left_out = notes.left_out;
     enter_notes_clear(&notes);
-    bool shared = request->pool || request->priority != 0 || request->share != 1;
-    if (ok && shared)
-        ok = store_share_campaign(store, entered->campaign->id, &request->priority, &request->share,
-                                  request->pool, error);
+    const int *priority = request->priority != 0 ? &request->priority : NULL;
+    const double *share = request->share != 1 ? &request->share : NULL;
+    if (ok && (priority || share || request->pool))
+        ok = store_share_campaign(store, entered->campaign->id, priority, share, request->pool,
+                                  error);
     return ok && extend(store, request, entered, error);
 }
 

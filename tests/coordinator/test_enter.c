@@ -72,6 +72,38 @@ static void the_same_request_finds_its_campaign_and_extends_it(struct fixture *f
     request_clear(&request);
 }
 
+static void what_is_not_asked_for_stays(struct fixture *f, gconstpointer data)
+{
+    static char night[] = "night";
+    static const struct {
+        int priority;
+        double share;
+        char *pool;
+        int expected_priority;
+        double expected_share;
+        const char *expected_pool;
+    } steps[] = {{3, 2, NULL, 3, 2, ""}, {0, 1, night, 3, 2, "night"}, {5, 1, NULL, 5, 2, "night"}};
+    struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
+    (void)data;
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
+        struct request request;
+        struct entered entered;
+        request_init(&request, 0);
+        request.priority = steps[i].priority;
+        request.share = steps[i].share;
+        request.pool = g_strdup(steps[i].pool);
+        g_assert_true(enter_campaign(f->store, &request, &machine, f->problems, &entered, NULL));
+        struct campaign *now = store_get_campaign(f->store, entered.campaign->id, NULL);
+        g_assert_cmpint(now->priority, ==, steps[i].expected_priority);
+        g_assert_cmpfloat(now->share, ==, steps[i].expected_share);
+        g_assert_cmpstr(now->pool, ==, steps[i].expected_pool);
+        campaign_free(now);
+        entered_clear(&entered);
+        request_clear(&request);
+    }
+    machine_clear(&machine);
+}
+
 #define ASKING 4
 
 struct asking {
@@ -192,6 +224,7 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     ADD("/enter/the_same_request_finds_its_campaign_and_extends_it",
         the_same_request_finds_its_campaign_and_extends_it);
+    ADD("/enter/what_is_not_asked_for_stays", what_is_not_asked_for_stays);
     ADD("/enter/all_who_ask_at_once_get_one_campaign", all_who_ask_at_once_get_one_campaign);
     ADD("/enter/jobs_left_out_are_noted", jobs_left_out_are_noted);
     ADD("/enter/campaign_and_notes_come_together", campaign_and_notes_come_together);
