@@ -13,7 +13,7 @@ void plan_add_problem(GArray *problems, const struct problem *problem, int multi
     for (guint i = 0; i < problems->len; i++) {
         struct plan_problem *known = &g_array_index(problems, struct plan_problem, i);
         if (problem_equal(&known->problem, problem)) {
-            known->multiplicity += multiplicity;
+            known->multiplicity = (int)MIN((int64_t)known->multiplicity + multiplicity, G_MAXINT);
             return;
         }
     }

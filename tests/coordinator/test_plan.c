@@ -56,6 +56,8 @@ static void equal_problems_add_up(struct fixture *f, gconstpointer data)
     plan_add_problem(f->problems, &again, 3);
     g_assert_cmpuint(f->problems->len, ==, 2);
     g_assert_cmpint(g_array_index(f->problems, struct plan_problem, 1).multiplicity, ==, 5);
+    plan_add_problem(f->problems, &again, G_MAXINT);
+    g_assert_cmpint(g_array_index(f->problems, struct plan_problem, 1).multiplicity, ==, G_MAXINT);
 }
 
 static void a_job_for_each_solver_that_applies(struct fixture *f, gconstpointer data)
