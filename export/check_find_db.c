@@ -9,8 +9,8 @@
 
 struct find_check {
     struct check_report *report;
-    GHashTable *keys;
-    GString *last; /* key */
+    GHashTable *keys, *solvers; /* solvers: of the line at hand */
+    GString *last;              /* key */
     GString *raw, *written;
     int64_t line; /* number of the line at hand */
 };
@@ -38,17 +38,6 @@ static void judge_problem(struct find_check *check, const struct problem *p)
     }
 }
 
-static bool solver_stands_before(const struct find_line *line, guint index)
-{
-    const struct find_entry *entries = (const struct find_entry *)(void *)line->entries->data;
-    for (guint i = 0; i < index; i++) {
-        if (strcmp(entries[i].solver, entries[index].solver) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void judge_entry(struct find_check *check, const struct find_line *line, guint index)
 {
     const struct find_entry *entry = &g_array_index(line->entries, struct find_entry, index);
@@ -57,7 +46,7 @@ static void judge_entry(struct find_check *check, const struct find_line *line, 
     } else if (entry->time_ms < 0) {
         found(check, FINDING_NEGATIVE_TIME);
     }
-    if (solver_stands_before(line, index)) {
+    if (!g_hash_table_add(check->solvers, (gpointer)entry->solver)) {
         found(check, FINDING_DUPLICATE_SOLVER);
     }
     if (solver_find(entry->solver) == NULL) {
@@ -73,6 +62,7 @@ static void judge_entries(struct find_check *check, const struct find_line *line
     const struct find_entry *entries = (const struct find_entry *)(void *)line->entries->data;
     bool sorted = true;
     double best = entries[0].time_ms;
+    g_hash_table_remove_all(check->solvers);
     for (guint i = 0; i < line->entries->len; i++) {
         judge_entry(check, line, i);
         sorted = sorted && (i == 0 || entries[i - 1].time_ms <= entries[i].time_ms);
@@ -161,6 +151,7 @@ void check_find_db(const char *path, struct check_report *report)
     }
     struct find_check check = {.report = report,
                                .keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                               .solvers = g_hash_table_new(g_str_hash, g_str_equal),
                                .raw = g_string_new(NULL),
                                .written = g_string_new(NULL)};
     struct find_line line;
@@ -168,6 +159,7 @@ void check_find_db(const char *path, struct check_report *report)
     check_lines(&check, lines, &line);
     find_line_clear(&line);
     g_hash_table_unref(check.keys);
+    g_hash_table_unref(check.solvers);
     if (check.last != NULL) {
         g_string_free(check.last, TRUE);
     }

@@ -228,7 +228,7 @@ void check_perf_db(const char *path, struct check_report *report)
 
 struct text_check {
     struct check_report *report;
-    GHashTable *keys;
+    GHashTable *keys, *solvers; /* solvers: of the line at hand */
     struct perf_row last;
     GString *raw, *written;
 };
@@ -248,16 +248,15 @@ static bool is_twice(struct text_check *check, const struct perf_text_line *line
 static void judge_text(struct text_check *check, const struct perf_text_line *line, int64_t number)
 {
     struct check_report *report = check->report;
+    g_hash_table_remove_all(check->solvers);
     for (guint i = 0; i < line->solvers->len; i++) {
         check_params(report, line->solvers->pdata[i], line->params->pdata[i],
                      "line %" G_GINT64_FORMAT, number);
         if (solver_find(line->solvers->pdata[i]) == NULL) {
             check_found(report, FINDING_UNKNOWN_SOLVER, "line %" G_GINT64_FORMAT, number);
         }
-        for (guint before = 0; before < i; before++) {
-            if (strcmp(line->solvers->pdata[before], line->solvers->pdata[i]) == 0) {
-                check_found(report, FINDING_DUPLICATE_SOLVER, "line %" G_GINT64_FORMAT, number);
-            }
+        if (!g_hash_table_add(check->solvers, line->solvers->pdata[i])) {
+            check_found(report, FINDING_DUPLICATE_SOLVER, "line %" G_GINT64_FORMAT, number);
         }
     }
     if (is_twice(check, line)) {
@@ -314,10 +313,12 @@ void check_perf_text(const char *path, struct check_report *report)
     }
     struct text_check check = {.report = report,
                                .keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                               .solvers = g_hash_table_new(g_str_hash, g_str_equal),
                                .raw = g_string_new(NULL),
                                .written = g_string_new(NULL)};
     check_text_lines(&check, lines);
     g_hash_table_unref(check.keys);
+    g_hash_table_unref(check.solvers);
     g_string_free(check.raw, TRUE);
     g_string_free(check.written, TRUE);
 }

@@ -121,6 +121,19 @@ static void perf_text_damages_are_named(void)
     }
 }
 
+static void each_repeated_solver_counts_once(void)
+{
+    static const char *const texts[] = {KEY "=A:1,0," ALGO "GEMM;B:1,0," ALGO "GEMM;A:2,0," ALGO
+                                            "GEMM;A:3,0," ALGO "GEMM\n",
+                                        ROW "=A:1;B:1;A:2;A:3\n"};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(CheckReport) report = check_file(temp_folder_write(folder, "x", texts[i], -1));
+        g_assert_cmpint(report->entries, ==, 4);
+        g_assert_cmpint(report->findings[FINDING_DUPLICATE_SOLVER], ==, 2);
+    }
+}
+
 /* What an older revision of a solver of ours wrote is named; what others' solvers wrote is theirs. */
 static void params_of_an_older_revision_are_stale(void)
 {
@@ -422,6 +435,7 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/check/find_db_damages_are_named", find_db_damages_are_named);
     g_test_add_func("/check/perf_text_damages_are_named", perf_text_damages_are_named);
+    g_test_add_func("/check/each_repeated_solver_counts_once", each_repeated_solver_counts_once);
     g_test_add_func("/check/perf_text/params_of_an_older_revision_are_stale",
                     params_of_an_older_revision_are_stale);
     g_test_add_func("/check/perf_db_damages_are_named", perf_db_damages_are_named);
