@@ -91,27 +91,19 @@ static void count_lost_parts(const struct merge *merge, const struct merge_forma
     losses[LOSS_SOLUTIONS] = format->solutions ? 0 : merge_solutions_count(merge);
 }
 
-/* Whose content OUT's format has no room for; NULL without one. */
-static const struct merge_input *other_kind(const struct merge_report *report)
-{
-    for (guint i = 0; i < report->inputs->len; i++) {
-        const struct merge_input *input = &g_array_index(report->inputs, struct merge_input, i);
-        if (input->kind != report->kind) {
-            return input;
-        }
-    }
-    return NULL;
-}
-
 static bool nothing_left(const struct merge_report *report, GError **error)
 {
-    const struct merge_input *other = other_kind(report);
-    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
-                "nothing can be written as a %s: of the inputs nothing is left",
-                file_kind_name(report->kind));
-    if (other != NULL) {
-        g_prefix_error(error, "'%s' is a %s; ", other->path, file_kind_name(other->kind));
+    g_autoptr(GString) why = g_string_new(NULL);
+    for (int i = 0; i < LOSS_COUNT; i++) {
+        if (report->losses[i] > 0) {
+            g_string_append_printf(why, "%s %" G_GINT64_FORMAT " %s",
+                                   why->len == 0 ? "; not expressible there:" : ",",
+                                   report->losses[i], merge_loss_name((enum merge_loss)i));
+        }
     }
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
+                "nothing can be written as a %s: of the inputs nothing is left%s",
+                file_kind_name(report->kind), why->str);
     if (report->places->len > 0) {
         const struct merge_place *place = &g_array_index(report->places, struct merge_place, 0);
         g_prefix_error(error, "%s %s %" G_GINT64_FORMAT ": %s; ",

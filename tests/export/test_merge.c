@@ -327,7 +327,7 @@ static void a_refused_merge_leaves_the_output_as_it_was(void)
         {"dirt\n", "out.fdb.txt", "neither a find-db"},
         {K1 "=S:0,0" DIRECT "\n", "out.fdb.txt", "the time is 0"},
         {K1 "=S:1,0" DIRECT "\n", "out.kdb",
-         "in' is a find-db; nothing can be written as a kernel-db"},
+         "nothing is left; not expressible there: 1 keys of find-dbs"},
         {K1 "=S:1,0" DIRECT "\n", "out.txt", "says no format"},
         {K1 "=S:1,0" DIRECT "\n", "out.fdb.txt.bz2", "without .bz2"},
     };
