@@ -91,7 +91,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
     kill -0 "$worker" 2>/dev/null || break
 done
 kill "$sampler" 2>/dev/null
-wait "$sampler"
+wait "$sampler" 2>/dev/null
 sampler=
 memory >>"$folder/samples"
 echo "# $laps campaigns; MiB in use every five seconds: $(tr '\n' ' ' <"$folder/samples")"
