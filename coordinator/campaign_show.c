@@ -111,25 +111,15 @@ static const struct table_column failure_columns[] = {
 
 static Table *list_failures(Store *store, int64_t campaign, GError **error)
 {
-    g_autoptr(GPtrArray) jobs = store_list_jobs(store, campaign, error);
-    if (!jobs)
+    g_autoptr(GPtrArray) rows = store_list_job_failures(store, campaign, error);
+    if (!rows)
         return NULL;
-    int counts[FAILURE_COUNT] = {0};
-    const char *details[FAILURE_COUNT] = {0};
-    for (guint i = 0; i < jobs->len; i++) {
-        const struct job_row *job = g_ptr_array_index(jobs, i);
-        if (g_strcmp0(job->state, "failed") != 0)
-            continue;
-        counts[job->failure]++;
-        details[job->failure] = job->detail;
-    }
     Table *table = table_new(failure_columns, G_N_ELEMENTS(failure_columns));
-    for (int i = 0; i < FAILURE_COUNT; i++) {
-        if (counts[i] == 0)
-            continue;
-        table_int(table, counts[i]);
-        table_text(table, failure_name((enum failure)i));
-        table_text(table, details[i]);
+    for (guint i = 0; i < rows->len; i++) {
+        const struct job_failures *row = g_ptr_array_index(rows, i);
+        table_int(table, row->jobs);
+        table_text(table, failure_name(row->failure));
+        table_text(table, row->detail);
     }
     return table;
 }

@@ -467,6 +467,15 @@ GPtrArray *store_list_outcomes(Store *store, int64_t campaign, GError **error);
 bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT],
                           GError **error);
 
+/* Jobs of a campaign that failed for one reason, and what was said of the last of them. */
+struct job_failures {
+    enum failure failure;
+    int jobs;
+    char *detail; /* NULL for none */
+};
+/* GPtrArray of struct job_failures *, by reason: the server counts, however many jobs there are. */
+GPtrArray *store_list_job_failures(Store *store, int64_t campaign, GError **error);
+
 struct progress {
     int jobs, done, failed, ready, building, built, evaluating;
     int64_t configs_done; /* evaluated in stored and partial rounds */

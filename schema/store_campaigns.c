@@ -311,3 +311,37 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
     read_progress(object, progress);
     return true;
 }
+
+static void job_failures_free(gpointer data)
+{
+    struct job_failures *row = data;
+    g_free(row->detail);
+    g_free(row);
+}
+
+static gpointer read_job_failures(const json_t *object, GError **error)
+{
+    int64_t number;
+    if (!json_int_within(json_object_get(object, "failure"), 0, FAILURE_COUNT - 1, &number)) {
+        store_damaged(error, "a failure has a number that is not known");
+        return NULL;
+    }
+    struct job_failures *row = g_new0(struct job_failures, 1);
+    row->failure = (enum failure)number;
+    row->jobs = (int)json_member_int(object, "jobs");
+    row->detail = json_member_text_or_null(object, "detail");
+    return row;
+}
+
+GPtrArray *store_list_job_failures(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('failure', n.failure, 'jobs', n.jobs, 'detail', e.detail)"
+        " FROM (SELECT failure, count(*) AS jobs, max(job_id) AS last FROM job_ends"
+        "       WHERE campaign_id = $1 AND state = 'failed' GROUP BY failure) AS n"
+        " JOIN job_ends e ON e.campaign_id = $1 AND e.job_id = n.last ORDER BY n.failure",
+        "l", campaign);
+    return rows == NULL ? NULL
+                        : store_list_checked(rows, read_job_failures, job_failures_free, error);
+}

@@ -34,6 +34,36 @@ static void test_job_without_a_verified_config_fails_with_the_commonest_failure(
     farm_clear(&farm);
 }
 
+static void test_failed_jobs_are_counted_by_reason(void)
+{
+    static const struct {
+        enum failure failure;
+        const char *detail;
+    } failed[] = {{FAILURE_COMPILE_ERROR, "first"},
+                  {FAILURE_WRONG_RESULT, NULL},
+                  {FAILURE_COMPILE_ERROR, "last"}};
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 4});
+    for (gsize i = 0; i < G_N_ELEMENTS(failed); i++) {
+        struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+        store_fail_job(farm.store, job, failed[i].failure, failed[i].detail, &error);
+        g_assert_no_error(error);
+        job_free(job);
+    }
+    g_autoptr(GPtrArray) rows = store_list_job_failures(farm.store, farm.campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(rows->len, ==, 2);
+    const struct job_failures *compile = rows->pdata[0], *wrong = rows->pdata[1];
+    g_assert_cmpint(compile->failure, ==, FAILURE_COMPILE_ERROR);
+    g_assert_cmpint(compile->jobs, ==, 2);
+    g_assert_cmpstr(compile->detail, ==, "last");
+    g_assert_cmpint(wrong->failure, ==, FAILURE_WRONG_RESULT);
+    g_assert_cmpint(wrong->jobs, ==, 1);
+    g_assert_cmpstr(wrong->detail, ==, NULL);
+    farm_clear(&farm);
+}
+
 static void test_spent_budget_gives_out_first_rounds_only(void)
 {
     struct farm farm;
@@ -429,6 +459,7 @@ static const struct {
      test_quarantined_config_comes_with_the_claim},
     {"/campaigns/end/job_without_a_verified_config_fails_with_the_commonest_failure",
      test_job_without_a_verified_config_fails_with_the_commonest_failure},
+    {"/campaigns/end/failed_jobs_are_counted_by_reason", test_failed_jobs_are_counted_by_reason},
     {"/campaigns/end/spent_budget_gives_out_first_rounds_only",
      test_spent_budget_gives_out_first_rounds_only},
     {"/campaigns/end/build_only_campaign_is_done_when_built",
