@@ -73,7 +73,7 @@ static const struct overreach {
     {"guest", "SELECT skipjack_work.register_worker('n', 'p', '', '', true, '[]', NULL)"},
     {"guest", "SELECT skipjack_work.add_event('x', 0, 0, 0, 'y')"},
     {"guest", "SELECT nextval('skipjack.fences')"},
-    {"guest", "SELECT skipjack.collect_kernels()"},
+    {"guest", "SELECT skipjack.drop_code('', now(), 1, true)"},
     {"guest", "BEGIN; LOCK TABLE skipjack.bundles IN EXCLUSIVE MODE"},
     /* A coordinator changes campaigns by functions, and nothing of the schema. */
     {"boss", "SELECT * FROM skipjack.worker_secrets"},
