@@ -25,6 +25,20 @@ static void compile_fails_with_a_log(void)
     code_object_clear(&object);
 }
 
+/* What is declared before a source moves none of its lines, and is the same whatever its options define. */
+static void lines_of_a_log_are_the_sources(void)
+{
+    static const char source[] = "\n\n__kernel void broken(__global int *x) { x[0] = nowhere; }";
+    static const char options[] = "-DTYPE=FP16 -DVECTOR=1 -DN=3 -DLOAD=2";
+    struct code_object object;
+
+    g_assert_false(toolchain->compile(source, options, "broken", &host, &object, NULL));
+    g_test_message("%s", object.log);
+    g_assert_nonnull(strstr(object.log, ".cl:3:48"));
+    g_assert_null(strstr(object.log, "warning"));
+    code_object_clear(&object);
+}
+
 static void compile_refuses_an_entry_that_is_not_there(void)
 {
     g_autoptr(GError) error = NULL;
@@ -283,6 +297,8 @@ int main(int argc, char **argv)
     toolchain = toolchain_find("opencl");
     g_test_add_func("/toolchain/opencl/version_names_pocl_and_llvm", version_names_pocl_and_llvm);
     g_test_add_func("/toolchain/opencl/compile_fails_with_a_log", compile_fails_with_a_log);
+    g_test_add_func("/toolchain/opencl/lines_of_a_log_are_the_sources",
+                    lines_of_a_log_are_the_sources);
     g_test_add_func("/toolchain/opencl/compile_refuses_an_entry_that_is_not_there",
                     compile_refuses_an_entry_that_is_not_there);
     g_test_add_func("/toolchain/opencl/compile_gives_no_half_of_a_binary",
