@@ -2,9 +2,10 @@
  * The kernels of every solver compile for AMD's and NVIDIA's architectures, at the default
  * configs of many shapes without spilled registers and scratch memory.
  * The table is walked as it is: a solver that is added is compiled here with the
- * others. Each architecture takes the first shape that a solver serves (of two that are
- * akin one does), and they take turns at the others; the long suite walks all layouts
- * and types so, makes no difference for kin and has no turns where kernels differ most.
+ * others. Each architecture takes the first shape that a solver serves (of those that are
+ * akin one does), and they take turns at the others; what kin have compiled is not compiled
+ * again. The long suite walks all layouts and types so, makes no difference for kin and has
+ * no turns where kernels differ most.
  */
 #include <string.h>
 
@@ -21,14 +22,20 @@
  * name, HIPRTC or NVRTC. */
 static const struct machine {
     const char *compiler, *target;
-    bool sanitized; /* serves under a sanitizer too */
-    bool kin;       /* plain kernels come to nearly the same as another machine's */
+    bool sanitized;  /* serves under a sanitizer too */
+    const char *kin; /* what plain kernels come to nearly the same for, NULL: for no other */
+    bool follows;    /* another one of the kin takes the first shapes */
 } machines[] = {
-    {"clang-15", "gfx900_64", false, false},  {"clang-15", "gfx906_60", false, true},
-    {"clang-15", "gfx90878", false, true},    {"clang-15", "gfx90a68", true, false},
-    {"clang-15", "gfx1030_36", false, false}, {"clang-19", "gfx942130", false, false},
-    {"clang-19", "gfx1100_48", false, true},  {"clang-19", "gfx1201_64", true, false},
-    {"nvrtc", "sm_90_132_80g", false, false}, {"hiprtc", "gfx90a68", false, true},
+    {"clang-15", "gfx900_64", false, "gfx9", false},
+    {"clang-15", "gfx906_60", false, "gfx9", true},
+    {"clang-15", "gfx90878", false, "gfx9", true},
+    {"clang-15", "gfx90a68", true, "gfx90a", false},
+    {"clang-15", "gfx1030_36", false, NULL, false},
+    {"clang-19", "gfx942130", false, "gfx90a", true},
+    {"clang-19", "gfx1100_48", false, "gfx11", true},
+    {"clang-19", "gfx1201_64", true, "gfx11", false},
+    {"nvrtc", "sm_90_132_80g", false, NULL, false},
+    {"hiprtc", "gfx90a68", false, "gfx90a", true},
 };
 
 /* The first ones are of a size that gets a large tile by default, the others get its other tiles. */
@@ -61,6 +68,8 @@ struct task {
     double seconds;
 };
 
+/* Under way. */
+static const struct machine *machine;
 static const struct toolchain *toolchain;
 
 static void task_free(gpointer data)
@@ -94,6 +103,20 @@ static void make_problem(const struct conv_cell *cell, const struct shape *shape
     problem_set_output(p);
 }
 
+/* Whether one of the machine's kin has compiled it, or else it does now. */
+static bool kin_have(const struct solver *solver, const char *identity)
+{
+    static GHashTable *compiled;
+    char *name;
+
+    if (!machine->kin || solver->native || test_is_long())
+        return false;
+    if (!compiled)
+        compiled = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    name = g_strjoin(" ", machine->kin, identity, NULL);
+    return !g_hash_table_add(compiled, name);
+}
+
 static void add_launches(GHashTable *tasks, const struct solver *solver, const struct problem *p,
                          const struct target *target, const struct solution *solution,
                          bool many_scalars)
@@ -104,7 +127,8 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
         g_autofree char *identity =
             g_strjoin(" ", launch->file, launch->entry, launch->options, NULL);
         if (g_hash_table_contains(tasks, identity) ||
-            (program_kind_of(launch->file) == PROGRAM_ASSEMBLY && !toolchain->assemble))
+            (program_kind_of(launch->file) == PROGRAM_ASSEMBLY && !toolchain->assemble) ||
+            kin_have(solver, identity))
             continue;
         struct task *task = g_new0(struct task, 1);
         task->launch = g_memdup2(launch, sizeof(*launch));
@@ -117,17 +141,17 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
 }
 
 static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
-                     const struct context *context, int machine, bool every_shape)
+                     const struct context *context, bool every_shape)
 {
     const int turns = (int)G_N_ELEMENTS(machines);
     struct conv_cell cell;
-    bool served = machines[machine].kin && !solver->native && !test_is_long();
+    bool served = machine->follows && !solver->native && !test_is_long();
     conv_cell_at(number, &cell);
     for (int i = 0; i < (int)G_N_ELEMENTS(shapes); i++) {
         struct perf_config config = {0};
         struct solution solution;
         struct problem p;
-        if (served && !every_shape && (i + number) % turns != machine)
+        if (served && !every_shape && (i + number) % turns != machine - machines)
             continue;
         make_problem(&cell, &shapes[i], &p);
         if (!problem_validate(&p, NULL) || !solver_applicable(solver, &p, context, NULL))
@@ -140,8 +164,8 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
 }
 
 /* Kernels differ between types and between channels first and last. Each machine compiles the first of
- * these, and one machine each of the others; machine -1 takes all. */
-static bool is_quick(const struct conv_cell *cell, int machine)
+ * these, and one machine each of the others; number -1 takes all. */
+static bool is_quick(const struct conv_cell *cell, int number)
 {
     static const struct {
         enum layout layout;
@@ -153,7 +177,7 @@ static bool is_quick(const struct conv_cell *cell, int machine)
         {LAYOUT_NHWC, TYPE_FP16, 8},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(quick); i++)
-        if ((machine < 0 || quick[i].machine < 0 || quick[i].machine == machine) &&
+        if ((number < 0 || quick[i].machine < 0 || quick[i].machine == number) &&
             cell->layout[TENSOR_X] == quick[i].layout &&
             cell->layout[TENSOR_W] == quick[i].layout &&
             cell->layout[TENSOR_Y] == quick[i].layout && cell->type[TENSOR_X] == quick[i].type &&
@@ -162,7 +186,7 @@ static bool is_quick(const struct conv_cell *cell, int machine)
     return false;
 }
 
-static GHashTable *all_kernels(const struct target *target, int machine)
+static GHashTable *all_kernels(const struct target *target)
 {
     GHashTable *tasks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, task_free);
     struct context context;
@@ -172,9 +196,9 @@ static GHashTable *all_kernels(const struct target *target, int machine)
             struct conv_cell cell;
             conv_cell_at(c, &cell);
             if (test_is_long())
-                add_cell(tasks, solver_table[s], c, &context, machine, is_quick(&cell, -1));
-            else if (is_quick(&cell, machine))
-                add_cell(tasks, solver_table[s], c, &context, machine, false);
+                add_cell(tasks, solver_table[s], c, &context, is_quick(&cell, -1));
+            else if (is_quick(&cell, (int)(machine - machines)))
+                add_cell(tasks, solver_table[s], c, &context, false);
         }
     }
     return tasks;
@@ -258,9 +282,9 @@ static void report(GHashTable *tasks)
 
 static void test_default_kernels_compile_without_spills(gconstpointer data)
 {
-    const struct machine *machine = data;
     g_autoptr(GError) error = NULL;
     struct target target;
+    machine = data;
     g_assert_true(target_parse(machine->target, &target, &error));
     g_assert_no_error(error);
     g_setenv("SKIPJACK_CLANG", machine->compiler, TRUE);
@@ -271,7 +295,7 @@ static void test_default_kernels_compile_without_spills(gconstpointer data)
         g_test_skip(error->message);
         return;
     }
-    g_autoptr(GHashTable) tasks = all_kernels(&target, (int)(machine - machines));
+    g_autoptr(GHashTable) tasks = all_kernels(&target);
     compile_all(tasks);
     report(tasks);
 }
