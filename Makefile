@@ -266,7 +266,7 @@ test-fuzz:
 	$(make_sanitized) fuzzers
 	$(call prove,$(call tests_of,fuzz))
 
-sanitized-tests: $(call programs_of,$(in_memory))
+sanitized-tests: $(sanitized_tests)
 fuzzers: $(call programs_of,fuzz)
 
 # ---- Checks.
