@@ -59,6 +59,22 @@ static const struct cli cli = {
     .most = -1,
 };
 
+/* An unset variable of a script, which would name nothing as nothing. */
+static bool check_names(GError **error)
+{
+    const struct {
+        const char *option, *given;
+    } names[] = {{"--tag", options.tag}, {"--network", options.network}, {"--name", options.name}};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (names[i].given != NULL && names[i].given[0] == '\0') {
+            g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                        "%s needs a name, not ''", names[i].option);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool check_foreign(GError **error)
 {
     bool lists = options.list || options.tag != NULL || options.network != NULL ||
@@ -241,7 +257,7 @@ int command_import(int argc, char **argv)
     if (!cli_parse(&cli, &argc, &argv)) {
         return CLI_USAGE;
     }
-    if (!check_foreign(&error) || !read_options(&given, &error)) {
+    if (!check_names(&error) || !check_foreign(&error) || !read_options(&given, &error)) {
         return cli_fail("import", error);
     }
     if (options.foreign) {

@@ -80,6 +80,10 @@ run "$scratch/list.txt" --dry-run --direction X
 check "an unknown direction is wrong usage" 2 $status
 run "$scratch/list.txt" --dry-run --batch 0
 check "batch 0 is wrong usage" 2 $status
+for option in --tag --network --name; do
+    run "$scratch/list.txt" --dry-run $option ""
+    check "$option without a name is wrong usage" 2 $status
+done
 run --help
 check "help has an example" 1 "$(grep -c '^Example:' "$scratch/out")"
 
