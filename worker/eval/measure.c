@@ -98,6 +98,11 @@ static int choose_batch(double reading_ms, double floor_ms)
     return (int)fmin(fmax(ceil(FLOOR_SHARE * floor_ms / run_ms), 1), BATCH_MAX);
 }
 
+static bool settled(double before, double now)
+{
+    return fabs(now - before) <= SETTLED * before;
+}
+
 static bool warm_up(struct session *s, GError **error)
 {
     double last = 0, now;
@@ -106,7 +111,7 @@ static bool warm_up(struct session *s, GError **error)
     for (int i = 0; i < WARM_UP_MAX && (i == 0 || s->spent_ms < limit_ms); i++) {
         if (!take_reading(s, &now, error))
             return false;
-        if (s->impossible || (i > 0 && fabs(now - last) <= SETTLED * last))
+        if (s->impossible || (i > 0 && settled(last, now)))
             return true;
         last = now;
     }
@@ -179,15 +184,20 @@ static bool first_look(struct session *s, struct measurement *m, GError **error)
 /* A yardstick of long runs: how much slower than the best it is, a third reading tells. */
 static bool is_yardstick(const struct session *s)
 {
-    return s->hopeless && s->job->alone && s->batch == 1;
+    return s->hopeless && s->job->alone && s->batch == 1 && !s->impossible;
 }
 
+/* Unless what made the first two slow passes: then nothing is summed up. */
 static bool third_look(struct session *s, struct measurement *m, GError **error)
 {
-    if (!take_reading(s, &s->readings[s->count], error))
+    double *third = &s->readings[s->count];
+
+    if (!take_reading(s, third, error))
         return false;
-    s->count++;
-    sum_up(s, m);
+    if (settled(third[-1], *third)) {
+        s->count++;
+        sum_up(s, m);
+    }
     return true;
 }
 
@@ -220,10 +230,10 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
 
     *measurement = (struct measurement){0};
     done = first_look(&s, measurement, error);
-    if (done && !measurement->slow && !s.impossible)
-        done = is_yardstick(&s)
-                   ? third_look(&s, measurement, error)
-                   : warm_up(&s, error) && (s.impossible || take_samples(&s, measurement, error));
+    if (done && !measurement->slow && is_yardstick(&s))
+        done = third_look(&s, measurement, error);
+    if (done && measurement->n == 0 && !s.impossible)
+        done = warm_up(&s, error) && (s.impossible || take_samples(&s, measurement, error));
     if (s.impossible)
         *measurement = (struct measurement){.n = 1};
     return done;

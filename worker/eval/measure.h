@@ -3,7 +3,7 @@
  * two events over as many runs as make the timer's own floor small in it.
  * Warming up goes on until readings settle; readings are then taken until the
  * median's 95 % interval is narrow or the time is spent. A config alone in its round that cannot win,
- * as the naive one, has three readings in all, where its runs are long.
+ * as the naive one, has three readings in all, where its runs are long and have settled by then.
  */
 #ifndef WORKER_MEASURE_H
 #define WORKER_MEASURE_H
