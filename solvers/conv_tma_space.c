@@ -181,21 +181,34 @@ static bool sums_fit_stages(const struct problem *p, const struct context *conte
            sums <= conv_tma_stages(context, values) * operands_bytes(values);
 }
 
-/* So a team has no other tile behind its first. */
+/* So a team has no other tile behind its first; tiles are those of one part. */
+static bool team_suits(const struct context *context, int64_t tiles, const int32_t *values)
+{
+    int places = places_of(context, values);
+
+    if (values[TMA_TEAM] > 2)
+        places -= places / UNITS_LEFT;
+    return values[TMA_TEAM] == 1 || tiles * values[TMA_TEAM] <= places;
+}
+
+static int64_t tiles_of(const struct problem *p, const struct tma_boxes *boxes,
+                        const int32_t *values)
+{
+    struct tma_grid grid;
+
+    tma_grid_init(&grid, p, boxes, values[TMA_BLOCK_M], values[TMA_BLOCK_N], 1, 1);
+    return grid.tiles;
+}
+
 static bool teams_suit_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    int places = places_of(context, values);
     struct tma_boxes boxes;
-    struct tma_grid grid;
 
     if (values[TMA_TEAM] == 1)
         return true;
-    if (values[TMA_TEAM] > 2)
-        places -= places / UNITS_LEFT;
     tma_boxes_init(&boxes, p);
-    tma_grid_init(&grid, p, &boxes, values[TMA_BLOCK_M], values[TMA_BLOCK_N], 1, 1);
-    return grid.tiles * values[TMA_TEAM] <= places;
+    return team_suits(context, tiles_of(p, &boxes, values), values);
 }
 
 /* What fills the units is no other number of parts than those that are named anyway. */
@@ -224,27 +237,32 @@ const struct space conv_tma_space = {TMA_PARAM_COUNT, params, G_N_ELEMENTS(const
 
 /* ---- the default ---- */
 
-/* Blocks of terms of the longest part. */
-static double steps_of(const struct problem *p, const struct tma_boxes *boxes, int splits)
+struct choice {
+    struct tma_boxes boxes;
+    double steps, sums;              /* blocks of terms of a tile, and sums of the result */
+    int64_t tiles;                   /* of one part, of the blocks that are tried */
+    double least;                    /* cycles */
+    int32_t values[TMA_PARAM_COUNT]; /* of those with the fewest */
+};
+
+/* Blocks of terms of a tile, in B of a usual phase. */
+static double steps_of(const struct problem *p, const struct tma_boxes *boxes)
 {
     double taps = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
-    double steps;
 
     if (p->direction == DIRECTION_W)
-        steps = (double)boxes->count;
-    else if (p->direction == DIRECTION_F)
-        steps = taps * ceil((double)matrix_c_of(p) / TMA_BLOCK_K);
-    else
-        steps = ceil(taps / (double)(p->stride[AXIS_H] * p->stride[AXIS_W])) *
-                ceil((double)matrix_k_of(p) / TMA_BLOCK_K);
-    return ceil(steps / splits);
+        return (double)boxes->count;
+    if (p->direction == DIRECTION_F)
+        return taps * ceil((double)matrix_c_of(p) / TMA_BLOCK_K);
+    return ceil(taps / (double)(p->stride[AXIS_H] * p->stride[AXIS_W])) *
+           ceil((double)matrix_k_of(p) / TMA_BLOCK_K);
 }
 
 /* What adding up the parts of a tile takes, or of all of them. */
-static double adding_cycles(const struct problem *p, const struct context *context,
+static double adding_cycles(const struct choice *choice, const struct context *context,
                             const int32_t *values, int splits)
 {
-    double parts_bytes = matrix_result_elements(p) * splits * (double)sizeof(float);
+    double parts_bytes = choice->sums * splits * (double)sizeof(float);
 
     if (values[TMA_TEAM] > 1)
         return CYCLES_TEAM + CYCLES_TEAM_SUM * values[TMA_BLOCK_M] * values[TMA_BLOCK_N];
@@ -254,35 +272,27 @@ static double adding_cycles(const struct problem *p, const struct context *conte
 }
 
 /* Of the slowest unit, the start that all configs have left out. */
-static double cycles_of(const struct problem *p, const struct context *context,
-                        const struct tma_boxes *boxes, const int32_t *values)
+static double cycles_of(const struct choice *choice, const struct context *context,
+                        const int32_t *values, int splits)
 {
     double m = values[TMA_BLOCK_M], n = values[TMA_BLOCK_N];
     double step = fmax(m * n * TMA_BLOCK_K / MACS_A_CYCLE, CYCLES_ROW * m + CYCLES_COLUMN * n);
-    int splits = conv_tma_blocks(p, context, values).splits;
-    struct tma_grid grid;
-
-    conv_tma_grid(p, context, values, boxes, &grid);
-    double workgroups = (double)grid.tiles * values[TMA_TEAM];
+    double workgroups = (double)choice->tiles * splits;
     double waves = ceil(workgroups / places_of(context, values));
     double beside = fmin(ceil(workgroups / context->target->compute_units), values[TMA_RESIDENT]);
-    return waves * beside * (steps_of(p, boxes, splits) * step + CYCLES_SUM * m * n) +
-           adding_cycles(p, context, values, splits);
-}
 
-struct choice {
-    struct tma_boxes boxes;
-    double least;
-    int32_t values[TMA_PARAM_COUNT]; /* of those with the fewest cycles */
-};
+    return waves * beside * (ceil(choice->steps / splits) * step + CYCLES_SUM * m * n) +
+           adding_cycles(choice, context, values, splits);
+}
 
 static void try_values(const struct problem *p, const struct context *context,
                        const int32_t *values, struct choice *choice)
 {
-    double cycles = cycles_of(p, context, &choice->boxes, values);
+    int splits = conv_tma_blocks(p, context, values).splits;
+    double cycles = cycles_of(choice, context, values, splits);
 
-    if (cycles >= choice->least || !sums_fit_stages(p, context, values) ||
-        !teams_suit_target(p, context, values) || !splits_suit_target(p, context, values))
+    if (cycles >= choice->least || !team_suits(context, choice->tiles, values) ||
+        !sums_fit_stages(p, context, values) || !splits_suit_target(p, context, values))
         return;
     choice->least = cycles;
     memcpy(choice->values, values, sizeof(choice->values));
@@ -297,6 +307,7 @@ static void try_parts(const struct problem *p, const struct context *context, in
     if (!block_suits_sizes(p, context, values) || !sums_fit_registers(p, context, values) ||
         !stages_fit_local_memory(p, context, values))
         return;
+    choice->tiles = tiles_of(p, &choice->boxes, values);
     values[TMA_TEAM] = 1;
     for (int i = 0; i < splits->count; i++) {
         values[TMA_SPLITS] = splits->values[i];
@@ -317,6 +328,8 @@ void conv_tma_default_config(const struct problem *p, const struct context *cont
     struct choice choice = {.least = G_MAXDOUBLE};
 
     tma_boxes_init(&choice.boxes, p);
+    choice.steps = steps_of(p, &choice.boxes);
+    choice.sums = matrix_result_elements(p);
     for (int i = 0; i < m->count * n->count * resident->count; i++) {
         int32_t values[TMA_PARAM_COUNT] = {
             [TMA_BLOCK_M] = m->values[i / (n->count * resident->count)],

@@ -45,34 +45,47 @@ static int64_t longest(const struct tma_boxes *boxes, const struct problem *p, e
     return MIN(MIN(places(boxes, p, axis), TMA_BOX_MOST), (SPAN_MOST - 1) / stride + 1);
 }
 
-static void try_box(struct tma_boxes *boxes, const struct problem *p, int64_t h, int64_t w)
+/* Boxes along each axis and along the images, by their length. */
+struct counts {
+    int64_t h[TMA_BOX_MOST + 1], w[TMA_BOX_MOST + 1], n[TMA_BOX_MOST + 1];
+};
+
+static void count_boxes(int64_t *counts, int64_t positions, int64_t most)
+{
+    for (int64_t length = 1; length <= most; length++)
+        counts[length] = conv_divide_up(positions, length);
+}
+
+static void try_box(struct tma_boxes *boxes, const struct counts *counts, int h, int w)
 {
     int64_t n = MIN(TMA_BOX_MOST / (h * w), boxes->n);
-    int64_t along_h = conv_divide_up(places(boxes, p, AXIS_H), h);
-    int64_t along_w = conv_divide_up(places(boxes, p, AXIS_W), w);
-    int64_t count = along_h * along_w * conv_divide_up(boxes->n, n);
+    int64_t count = counts->h[h] * counts->w[w] * counts->n[n];
 
     if (count >= boxes->count)
         return;
     boxes->box_n = n;
     boxes->box[AXIS_H] = h;
     boxes->box[AXIS_W] = w;
-    boxes->along[AXIS_H] = along_h;
-    boxes->along[AXIS_W] = along_w;
+    boxes->along[AXIS_H] = counts->h[h];
+    boxes->along[AXIS_W] = counts->w[w];
     boxes->count = count;
 }
 
 void tma_boxes_init(struct tma_boxes *boxes, const struct problem *p)
 {
-    int64_t most_h, most_w;
+    struct counts counts;
+    int most_h, most_w;
 
     *boxes = (struct tma_boxes){.count = INT64_MAX};
     set_sizes(boxes, p);
-    most_h = longest(boxes, p, AXIS_H);
-    most_w = longest(boxes, p, AXIS_W);
-    for (int64_t w = most_w; w > 0; w--) {
-        for (int64_t h = MIN(TMA_BOX_MOST / w, most_h); h > 0; h--)
-            try_box(boxes, p, h, w);
+    most_h = (int)longest(boxes, p, AXIS_H);
+    most_w = (int)longest(boxes, p, AXIS_W);
+    count_boxes(counts.h, places(boxes, p, AXIS_H), most_h);
+    count_boxes(counts.w, places(boxes, p, AXIS_W), most_w);
+    count_boxes(counts.n, boxes->n, MIN(TMA_BOX_MOST, boxes->n));
+    for (int w = most_w; w > 0; w--) {
+        for (int h = MIN(TMA_BOX_MOST / w, most_h); h > 0; h--)
+            try_box(boxes, &counts, h, w);
     }
 }
 
