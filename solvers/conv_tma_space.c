@@ -211,14 +211,17 @@ static bool teams_suit_target(const struct problem *p, const struct context *con
     return team_suits(context, tiles_of(p, &boxes, values), values);
 }
 
-/* What fills the units is no other number of parts than those that are named anyway. */
+/* What fills the units is no other number of parts than those that are named anyway. A team's parts lie in no
+ * workspace. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
     const struct matrix_blocks blocks = conv_tma_blocks(p, context, values);
-    const struct context rest = conv_tma_beside_maps(context);
+    struct context rest = conv_tma_beside_maps(context);
     bool is_another = values[TMA_SPLITS] != TO_FILL || (blocks.splits & (blocks.splits - 1)) != 0;
 
+    if (values[TMA_TEAM] > 1)
+        rest.workspace_limit = UINT64_MAX;
     return (values[TMA_TEAM] == 1 || values[TMA_SPLITS] == 1) && is_another &&
            matrix_splits_suit(p, &rest, &blocks);
 }
