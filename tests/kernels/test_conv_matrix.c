@@ -95,6 +95,15 @@ static const struct trial_case cases[] = {
      {{1, 70, 50, 1, 9, 10, 1, 1, 0, 1, 1}},
      LAYOUT_NCHW},
     {"ConvTma",
+     DIRECTION_B,
+     true,
+     {5, {64, 64, 2, 4, 1}},
+     {{1, 72, 1032, 1, 5, 7, 3, 4, 1, 2, 1},
+      {2, 128, 1024, 2, 8, 9, 4, 2, 2, 3, 2},
+      {1, 40, 1032, 1, 9, 13, 3, 4, 1, 4, 1}}, /* phases without terms */
+     {{1, 70, 1029, 1, 5, 7, 3, 3, 1, 1, 1}},
+     LAYOUT_NCHW},
+    {"ConvTma",
      DIRECTION_W,
      false,
      {5, {64, 128, 2, 4, 1}},
@@ -172,8 +181,10 @@ static void tensors_are_moved(gconstpointer data)
 
 static void add_test(const struct trial_case *row, const char *name, GTestDataFunc test)
 {
+    char config[CONFIG_TEXT_MAX];
     g_autofree char *path =
-        g_strdup_printf("/conv_matrix/%s/%s_%c", name, row->solver, "FBW"[row->direction]);
+        g_strdup_printf("/conv_matrix/%s/%s_%c_%s", name, row->solver, "FBW"[row->direction],
+                        perf_config_format(&row->config, config));
 
     g_test_add_data_func(path, row, test);
 }
