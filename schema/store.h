@@ -495,7 +495,8 @@ bool store_lift_quarantine(Store *store, const struct job *job, const struct per
                            GError **error);
 /* A job that ended by the faults of a device, which its worker found sick: it is ready again, for another one, where
  * it was not so before. One that the worker still evaluates stays with it, to be released, but ends as device fault
- * where it was noted so of another device; its release then changes nothing. Else nothing. */
+ * where it was noted so of another device, or of this one under an earlier claim of the worker; its release then
+ * changes nothing. Else nothing. */
 bool store_return_job(Store *store, const struct job *job, int64_t worker, const char *device,
                       GError **error);
 struct quarantine_row {

@@ -224,7 +224,8 @@ static void test_memory_that_is_taken_fails_few_jobs(void)
     g_assert_true(store_progress(store, campaign, &progress, &error));
     g_assert_cmpint(progress.done + progress.failed, ==, 0);
     g_autofree char *returned = gpu_farm_await_event(store, "job returned");
-    g_assert_nonnull(strstr(returned, "it failed on GPU-d0d1d2d3d4d5d600, which is sick"));
+    g_assert_nonnull(
+        strstr(returned, "it failed on GPU-d0d1d2d3d4d5d600, which is out of service"));
     gpu_farm_say("");
     g_assert_cmpint(work(), ==, 0);
     assert_all_good(store, campaign);

@@ -31,6 +31,8 @@ static const char *const patient[] = {"--eval",
                                       "--build",
                                       "1",
                                       NULL};
+static const char *const second[] = {
+    "--eval", "1", "--fault-limit", "2", "--sample-seconds", "0.01", "--build", "1", NULL};
 /* It builds nothing itself, and finds in the database what the device is proved with. */
 static const char *const hasty[] = {"--eval",
                                     "0",
@@ -61,6 +63,16 @@ static guint count_quarantine(Store *store)
     g_autoptr(GPtrArray) rows = store_list_quarantine(store, &error);
     g_assert_no_error(error);
     return rows->len;
+}
+
+static void assert_progress(Store *store, int64_t campaign, int done, int failed)
+{
+    g_autoptr(GError) error = NULL;
+    struct progress progress = {0};
+    g_assert_true(store_progress(store, campaign, &progress, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(progress.done, ==, done);
+    g_assert_cmpint(progress.failed, ==, failed);
 }
 
 /* Of one solver, which might as well have been to blame. */
@@ -147,10 +159,6 @@ static void test_others_go_on_beside_a_sick_device(void)
 /* Whatever it is asked to compute from then on: what comes next on the farm is the other GPU. */
 static void test_a_config_breaks_two_devices_at_most(void)
 {
-    static const char *const other[] = {
-        "--eval", "1", "--fault-limit", "2", "--sample-seconds", "0.01", "--build", "1", NULL};
-    g_autoptr(GError) error = NULL;
-    struct progress progress = {0};
     if (!gpu_farm_use(&gpu_hip))
         return;
     g_autoptr(Store) store = scratch_store();
@@ -158,13 +166,74 @@ static void test_a_config_breaks_two_devices_at_most(void)
     int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, ways);
     g_assert_cmpint(work(patient), ==, 1);
     g_assert_cmpuint(count_quarantine(store), ==, 0);
-    g_assert_cmpint(work(other), ==, 1);
+    g_assert_cmpint(work(second), ==, 1);
     g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
-    g_assert_true(store_progress(store, campaign, &progress, &error));
-    g_assert_cmpint(progress.failed, ==, 1);
+    assert_progress(store, campaign, 0, 1);
     g_autofree char *failed = gpu_farm_await_event(store, "job failed");
-    g_assert_nonnull(strstr(failed, "which is sick; before that it failed on "));
+    g_assert_nonnull(strstr(failed, "which is out of service; before that it failed on "));
     g_assert_cmpuint(count_quarantine(store), ==, 2);
+}
+
+/* One config takes each device off the bus that it runs on: the second that is lost by it is the last one. */
+static void test_a_config_takes_two_devices_off_at_most(void)
+{
+    if (!gpu_farm_use(&gpu_hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    gpu_farm_say("off@2");
+    int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, ways);
+    g_assert_cmpint(work(patient), ==, 1);
+    g_assert_cmpuint(count_quarantine(store), ==, 0);
+    g_assert_cmpint(work(second), ==, 1);
+    g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
+    assert_progress(store, campaign, 0, 1);
+    g_autofree char *failed = gpu_farm_await_event(store, "job failed");
+    g_assert_cmpstr(failed, ==,
+                    "it failed on GPU-d0d1d2d3d4d5d601, which is out of service; before that it "
+                    "failed on GPU-d0d1d2d3d4d5d600");
+    g_assert_cmpuint(count_quarantine(store), ==, 1);
+    gpu_farm_say("off@2");
+    campaign = live_campaign(gpu_farm_program(), PROBLEM, both_solvers);
+    g_assert_cmpint(work(patient), ==, 0);
+    assert_progress(store, campaign, JOBS, 0);
+    g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
+}
+
+/* The one device of a farm comes back by itself, as after a reset, and its job ends when that happens again. */
+static void test_a_device_that_comes_back_is_lost_once_more(void)
+{
+    if (!gpu_farm_use(&gpu_hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    gpu_farm_say("off@2");
+    int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, both_solvers);
+    pid_t agent = live_agent(gpu_farm_program(), patient);
+    g_free(gpu_farm_await_event(store, "device out of service"));
+    gpu_farm_await_release(store, campaign);
+    gpu_farm_say("off@2");
+    g_free(gpu_farm_await_event(store, "job failed"));
+    gpu_farm_say("off@2");
+    gpu_farm_await_end(store, campaign, JOBS);
+    kill(agent, SIGTERM);
+    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    assert_progress(store, campaign, JOBS - 1, 1);
+    g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
+    g_assert_cmpuint(count_quarantine(store), ==, 1);
+}
+
+/* Of what hung before, too, nothing is known but that the device is lost. */
+static void test_what_a_lost_device_condemned_is_free_again(void)
+{
+    if (!gpu_farm_use(&gpu_hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    gpu_farm_say("hang@2,off@2");
+    int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, ways);
+    g_assert_cmpint(work(patient), ==, 1);
+    g_assert_cmpuint(count_quarantine(store), ==, 0);
+    gpu_farm_say("");
+    g_assert_cmpint(work(patient), ==, 0);
+    g_assert_cmpint(live_assert_done(store, campaign, 1), ==, 1);
 }
 
 int main(int argc, char **argv)
@@ -185,6 +254,12 @@ int main(int argc, char **argv)
                     test_others_go_on_beside_a_sick_device);
     g_test_add_func("/gpu_sick/a_config_breaks_two_devices_at_most",
                     test_a_config_breaks_two_devices_at_most);
+    g_test_add_func("/gpu_sick/a_config_takes_two_devices_off_at_most",
+                    test_a_config_takes_two_devices_off_at_most);
+    g_test_add_func("/gpu_sick/a_device_that_comes_back_is_lost_once_more",
+                    test_a_device_that_comes_back_is_lost_once_more);
+    g_test_add_func("/gpu_sick/what_a_lost_device_condemned_is_free_again",
+                    test_what_a_lost_device_condemned_is_free_again);
     failed = g_test_run();
     gpu_farm_close();
     return failed;

@@ -63,7 +63,7 @@ static void test_it_is_ready_for_another_device(void)
         give_back(&farm, job, 0, "GPU-a");
         farm_expect_job(&farm, "ready", 0, FAILURE_NONE);
         farm_expect_campaign(&farm, farm.campaign, "active");
-        expect_event(&farm, "job returned", "it failed on GPU-a, which is sick");
+        expect_event(&farm, "job returned", "it failed on GPU-a, which is out of service");
         job_free(job);
         farm_work(&farm, 0, false, 1);
         farm_expect_job(&farm, "done", 0, FAILURE_NONE);
@@ -83,7 +83,7 @@ static void test_a_second_device_ends_it(void)
     give_back(&farm, job, 1, "GPU-b");
     farm_expect_job(&farm, "failed", 0, FAILURE_DEVICE_FAULT);
     expect_event(&farm, "job stays failed",
-                 "it failed on GPU-b, which is sick; before that it failed on GPU-a");
+                 "it failed on GPU-b, which is out of service; before that it failed on GPU-a");
     job_free(job);
     farm_clear(&farm);
 }
@@ -184,13 +184,31 @@ static void test_one_at_hand_ends_with_a_second_device(void)
     fault_at_hand(&farm, claim_built(&farm, 0), 0, "GPU-a");
     farm_expect_job(&farm, "built", 0, FAILURE_NONE);
     expect_quarantine(&farm, 0);
-    fault_at_hand(&farm, claim_again(&farm, 0), 0, "GPU-a"); /* the worker was started again */
+    fault_at_hand(&farm, claim_again(&farm, 1), 1, "GPU-a"); /* the worker was started again */
     farm_expect_job(&farm, "built", 0, FAILURE_NONE);
-    fault_at_hand(&farm, claim_again(&farm, 1), 1, "GPU-b");
+    fault_at_hand(&farm, claim_again(&farm, 0), 0, "GPU-b");
     farm_expect_job(&farm, "failed", 0, FAILURE_DEVICE_FAULT);
-    expect_detail(&farm, "it failed on GPU-b, which is sick; before that it failed on GPU-a");
+    expect_detail(&farm,
+                  "it failed on GPU-b, which is out of service; before that it failed on GPU-a");
     expect_quarantine(&farm, 1);
     farm_expect_campaign(&farm, farm.campaign, "done");
+    farm_clear(&farm);
+}
+
+/* The worker lives on, and so does its device; a call of which it heard nothing is made again. */
+static void test_a_device_that_comes_back_ends_it_too(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    struct job *job = claim_built(&farm, 0);
+    give_back(&farm, job, 0, "GPU-a");
+    fault_at_hand(&farm, job, 0, "GPU-a");
+    farm_expect_job(&farm, "built", 0, FAILURE_NONE);
+    fault_at_hand(&farm, claim_again(&farm, 0), 0, "GPU-a");
+    farm_expect_job(&farm, "failed", 0, FAILURE_DEVICE_FAULT);
+    expect_detail(&farm,
+                  "it failed on GPU-a, which is out of service; before that it failed on GPU-a");
+    expect_quarantine(&farm, 1);
     farm_clear(&farm);
 }
 
@@ -228,6 +246,8 @@ int main(int argc, char **argv)
     g_test_add_func("/returned_jobs/a_second_device_ends_it", test_a_second_device_ends_it);
     g_test_add_func("/returned_jobs/one_at_hand_ends_with_a_second_device",
                     test_one_at_hand_ends_with_a_second_device);
+    g_test_add_func("/returned_jobs/a_device_that_comes_back_ends_it_too",
+                    test_a_device_that_comes_back_ends_it_too);
     g_test_add_func("/returned_jobs/rounds_without_a_result_go_with_it",
                     test_rounds_without_a_result_go_with_it);
     g_test_add_func("/returned_jobs/what_was_verified_stays", test_what_was_verified_stays);

@@ -12,7 +12,8 @@
  * it was synchronised with), "dead" (with "#N" device N alone: it does not open).
  * The following hold for every launch, or with "@N" for launches of a kernel
  * whose variant is N, or with "#N" on device N: "launch" (refused), "fault", "glitch" (a fault, but once), "hang", "gone" (the device
- * is lost, and is not there for later processes while FILE.gone exists), "wrong" (its first result is), and
+ * is lost, and none is there for later processes while FILE.gone exists), "off" (it is lost, or hangs with "hang", and does not open while
+ * FILE.off0 exists, where its number is 0), "wrong" (its first result is), and
  * for times read after such a launch "elapsed" (backwards), "zero", "nan", "fast" (a millionth).
  */
 #include <elf.h>
@@ -169,19 +170,32 @@ int hipGetDeviceProperties(char *properties, int device)
     return OK;
 }
 
+/* Its name among the marks. */
+static const char *off_mark(void)
+{
+    static char name[16];
+
+    snprintf(name, sizeof(name), "off%d", double_device);
+    return name;
+}
+
+static bool opens(int device)
+{
+    double_device = device;
+    return device < 2 && !double_said_of("dead", NO_VARIANT) && !double_marked(off_mark());
+}
+
 int hipSetDevice(int device);
 int hipSetDevice(int device)
 {
-    double_device = device;
-    return device < 2 && !double_said_of("dead", NO_VARIANT) ? OK : 101;
+    return opens(device) ? OK : 101;
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
-    double_device = device;
     *context = (void *)(uintptr_t)(device + 1);
-    return double_said_of("dead", NO_VARIANT) ? 101 : OK;
+    return opens(device) ? OK : 101;
 }
 
 int cuCtxSetCurrent(void *context);
@@ -397,7 +411,10 @@ BOTH(hipModuleGetFunction, cuModuleGetFunction,
 static void launch(const struct double_kernel *kernel, void **arguments)
 {
     const char *name = kernel->name;
+    bool goes_off = double_said_of("off", last);
 
+    if (goes_off)
+        double_mark(off_mark());
     clock_ms += double_kernel_ms(kernel, last);
     if (strcmp(name, "fault") == 0 || double_said_of("fault", last) ||
         (double_said_of("glitch", last) && double_is_first("glitched"))) {
@@ -406,6 +423,8 @@ static void launch(const struct double_kernel *kernel, void **arguments)
         hung = true;
     } else if (double_said_of("gone", last)) {
         double_mark("gone");
+        sticky = LOST;
+    } else if (goes_off) {
         sticky = LOST;
     } else {
         kernel->run(arguments);

@@ -50,8 +50,10 @@ const char *gpu_farm_program(void)
 
 void gpu_farm_say(const char *words)
 {
-    g_remove(temp_folder_path(folder, "double.glitched"));
-    g_remove(temp_folder_path(folder, "double.gone"));
+    static const char *const marks[] = {"double.glitched", "double.gone", "double.off0",
+                                        "double.off1"};
+    for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
+        g_remove(temp_folder_path(folder, marks[i]));
     temp_folder_write(folder, "double", words, -1);
 }
 

@@ -18,7 +18,7 @@ void gpu_farm_close(void);
 bool gpu_farm_use(const struct gpu_maker *maker);
 /* The path of skipjack-faults. */
 const char *gpu_farm_program(void);
-/* What goes wrong from now on: gpu_double.c has the words. */
+/* What goes wrong from now on: gpu_double.c has the words. Devices that were lost are there again. */
 void gpu_farm_say(const char *words);
 
 /* Of all events. */

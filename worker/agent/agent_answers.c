@@ -308,17 +308,35 @@ static void evaluator_frame(Child *child, const struct frame *frame, void *data)
 
 /* ---- deaths ---- */
 
+/* At what it took its child with it, if at anything: the next device may be lost by that, too. */
+static void blame_for_loss(struct evaluator *evaluator, const char *why)
+{
+    struct eval_job *job = evaluator->current;
+    if (!job || evaluator->proof != PROOF_NONE || evaluator->target.vendor == VENDOR_CPU)
+        return;
+    int index = eval_job_suspect(job);
+    g_autofree char *device = evaluator_device_name(evaluator);
+    g_autofree char *detail = g_strdup_printf("%s was lost by it: %s", device, why);
+    if (index >= 0)
+        config_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
+    else if (job->barren > 0)
+        evaluator_failed(evaluator, -1, detail);
+}
+
 static void open_failed(struct evaluator *evaluator, const struct child_death *death)
 {
     bool is_starting = evaluator->agent->state == AGENT_STARTING;
     g_autofree char *became = g_steal_pointer(&evaluator->became);
-    g_autofree char *why =
-        became ? g_strdup(became) : g_strdup_printf("%s: %s", death->text, death->words);
+    g_autofree char *why = became
+                               ? g_strdup(became)
+                               : g_strdup_printf("%s: %.*s", death->text, DETAIL_MAX, death->words);
     if (!lacked_room(evaluator) && ++evaluator->failed_opens >= OPEN_ATTEMPTS) {
-        if (is_starting && evaluator->service == IN_SERVICE)
+        if (is_starting && evaluator->service == IN_SERVICE) {
             evaluator_give_up(evaluator, why);
-        else if (evaluator->service == IN_SERVICE)
+        } else if (evaluator->service == IN_SERVICE) {
+            blame_for_loss(evaluator, why);
             evaluator_retire(evaluator, true, why);
+        }
     }
     if (is_starting && evaluator->service == IN_SERVICE)
         evaluator_start(evaluator);
@@ -354,8 +372,8 @@ static void job_died(struct eval_job *job, const struct child_death *death, cons
         eval_job_fail(job, barren_failure(death), detail);
         return;
     }
-    job->ending = barren_failure(death);
-    job->ending_detail = g_strdup(detail);
+    job->verdict = barren_failure(death);
+    job->verdict_detail = g_strdup(detail);
 }
 
 /* Of GPUs it is told which one it was: another one may be right. */

@@ -43,7 +43,7 @@ static void eval_job_gone(struct agent *agent, void *data, const GError *error)
     work_clear(&job->work);
     g_free(job->deaths);
     g_array_unref(job->suspects);
-    g_free(job->ending_detail);
+    g_free(job->verdict_detail);
     g_free(job);
     agent_changed(agent);
 }

@@ -23,10 +23,9 @@ struct eval_job {
     int flushing;     /* flushes under way */
     bool lost;        /* the database gave the job to somebody else */
     bool leaving;
-    bool refused; /* the database refused what was handed in; it is failed instead */
-    enum failure
-        ending; /* it fails so unless its device is found sick, FAILURE_NONE: not for now */
-    char *ending_detail;
+    bool refused;         /* the database refused what was handed in; it is failed instead */
+    enum failure verdict; /* as which it fails once its device proved right, or FAILURE_NONE */
+    char *verdict_detail;
     gint64 began_us;
     double busy_seconds;    /* of the device, since then */
     double slowest_seconds; /* deadline of a config */
@@ -127,6 +126,8 @@ void evaluator_look(Evaluator *evaluator);
 
 /* Reads the code of the job's pending configs. */
 void eval_job_fetch(struct eval_job *job);
+/* The pending config that took a child with it, or -1. */
+int eval_job_suspect(const struct eval_job *job);
 /* Asks the child for what is pending; finishes the job where nothing can be asked. */
 void eval_job_ask(struct eval_job *job);
 void evaluator_forget_kernels(Evaluator *evaluator);

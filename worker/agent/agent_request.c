@@ -55,8 +55,7 @@ void eval_job_fetch(struct eval_job *job)
 
 /* ---- requests ---- */
 
-/* The config that already cost a child is tried alone: whatever happens then is its own doing. */
-static int suspect(const struct eval_job *job)
+int eval_job_suspect(const struct eval_job *job)
 {
     for (int i = 0; i < job->work.round->config_count; i++)
         if (eval_job_pending(job, i) && job->deaths[i] > 0)
@@ -163,10 +162,11 @@ static json_t *config_request(struct eval_job *job, int index)
     return json_pack("{s:i, s:o, s:o}", "index", index, "values", values, "kernels", keys);
 }
 
+/* The config that already cost a child is tried alone: whatever happens then is its own doing. */
 static json_t *request_configs(struct eval_job *job, int *default_index)
 {
     json_t *configs = json_array();
-    int alone = suspect(job), usual = work_default_index(&job->work);
+    int alone = eval_job_suspect(job), usual = work_default_index(&job->work);
     *default_index = -1;
     /* The default config first, or a twin would take its place. */
     for (int place = -1; place < job->work.round->config_count; place++) {

@@ -50,10 +50,16 @@ static void forget_faults(struct evaluator *evaluator)
     g_array_set_size(evaluator->condemned, 0);
 }
 
+static bool is_at_hand(const struct evaluator *evaluator, const struct condemned *condemned)
+{
+    const struct eval_job *job = evaluator->current;
+    return job && condemned->campaign == job->work.job->campaign &&
+           condemned->job == job->work.job->id;
+}
+
 /* Of what it broke since it was right last, the job at hand, or those that ended; each is named once. */
 static void return_jobs(struct evaluator *evaluator, bool at_hand)
 {
-    const struct job *current = evaluator->current->work.job;
     g_autofree char *device = evaluator_device_name(evaluator);
     int64_t campaign = 0, job = 0;
     for (guint i = 0; i < evaluator->condemned->len; i++) {
@@ -62,7 +68,7 @@ static void return_jobs(struct evaluator *evaluator, bool at_hand)
             continue;
         campaign = at->campaign;
         job = at->job;
-        if ((campaign == current->campaign && job == current->id) == at_hand)
+        if (is_at_hand(evaluator, at) == at_hand)
             call_return_job(evaluator->agent, at, device);
     }
 }
@@ -81,8 +87,8 @@ static void return_condemned(struct evaluator *evaluator)
     g_array_set_size(evaluator->condemned, 0);
 }
 
-/* The device was to blame: the configs are tried again, by others. */
-static void absolve(struct eval_job *job)
+/* Before the farm may end the job. */
+static void absolve_at_hand(struct eval_job *job)
 {
     for (guint i = 0; i < job->suspects->len; i++) {
         int index = g_array_index(job->suspects, int, i);
@@ -93,8 +99,15 @@ static void absolve(struct eval_job *job)
         job->dirty = true;
     }
     g_array_set_size(job->suspects, 0);
-    eval_job_flush(job); /* before the farm may end it */
-    return_condemned(job->evaluator);
+    eval_job_flush(job);
+}
+
+/* The device was to blame: the configs are tried again, by others. */
+static void absolve(struct evaluator *evaluator)
+{
+    if (evaluator->current)
+        absolve_at_hand(evaluator->current);
+    return_condemned(evaluator);
 }
 
 void evaluator_was_right(struct evaluator *evaluator)
@@ -178,8 +191,8 @@ static void go_on(struct evaluator *evaluator)
 {
     struct eval_job *job = evaluator->current;
     evaluator->proof = PROOF_NONE;
-    if (job->ending != FAILURE_NONE)
-        eval_job_fail(job, job->ending, job->ending_detail);
+    if (job->verdict != FAILURE_NONE)
+        eval_job_fail(job, job->verdict, job->verdict_detail);
 }
 
 static void tell_right(struct evaluator *evaluator)
@@ -263,9 +276,9 @@ static void end_without_devices(struct agent *agent, const char *why)
 void evaluator_retire(struct evaluator *evaluator, bool returns, const char *why)
 {
     struct eval_job *job;
-    /* It is not there to prove anything, or could not. */
-    if (evaluator->proof != PROOF_NONE)
-        absolve(evaluator->current);
+    /* It is not there to prove anything, or could not. Of a CPU the code is to blame in any case. */
+    if (evaluator->target.vendor != VENDOR_CPU)
+        absolve(evaluator);
     evaluator->proof = PROOF_NONE;
     evaluator->service = returns ? AWAY : SICK;
     evaluator->away_ticks = 0;
