@@ -62,6 +62,13 @@ static void add_product(struct sums *sums, int64_t x, int64_t w, int64_t y)
     sums->length[at[output]]++;
 }
 
+/* The filter's next position, the innermost axis first; after the last comes the first again. */
+static void next_tap(const struct sums *sums, int64_t w_at[AXES])
+{
+    for (int i = AXES - 1; i > 0 && ++w_at[i] == sums->sizes[TENSOR_W][i]; i--)
+        w_at[i] = 0;
+}
+
 static void add_filter(struct sums *sums, const int64_t y_at[AXES])
 {
     const struct problem *p = sums->p;
@@ -69,12 +76,9 @@ static void add_filter(struct sums *sums, const int64_t y_at[AXES])
     int64_t y = flat(sums->sizes[TENSOR_Y], y_at);
     int64_t taps = sums->sizes[TENSOR_W][1] * p->fil[0] * p->fil[1] * p->fil[2];
 
-    for (int64_t tap = 0; tap < taps; tap++) {
+    for (int64_t tap = 0; tap < taps; tap++, next_tap(sums, w_at)) {
         int64_t x_at[AXES] = {y_at[0]};
         bool inside = true;
-        unflat((const int64_t[AXES]){1, sums->sizes[TENSOR_W][1], p->fil[0], p->fil[1], p->fil[2]},
-               tap, w_at);
-        w_at[0] = y_at[1];
         x_at[1] = group * (p->c / p->groups) + w_at[1];
         for (int a = 0; a < AXIS_COUNT; a++) {
             x_at[2 + a] = y_at[2 + a] * p->stride[a] - p->pad[a] + w_at[2 + a] * p->dilation[a];
