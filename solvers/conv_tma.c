@@ -11,7 +11,6 @@
 #include "solvers/matrix_transform.h"
 #include "solvers/solver_rows.h"
 
-#define CHUNK_CHANNELS 8
 #define GROUP_CHANNELS 64
 #define STRIDE_MOST    8
 #define TENSOR_BYTES   0x1p40 /* a map's strides are shorter; that of one line is the whole tensor */
@@ -180,7 +179,7 @@ static bool solve(const struct problem *p, const struct context *context,
     if (parts > 1)
         matrix_add_sum(p, elements, parts, solution);
     solution->workspace_bytes = maps + (uint64_t)grid.workgroups * TMA_MAPS_BYTES;
-    matrix_transform_solution(p, CHUNK_CHANNELS, solution);
+    matrix_transform_solution(p, TMA_CHUNK_CHANNELS, solution);
     solution->flops = 2 * conv_exact_macs(p);
     conv_set_compulsory_bytes(p, solution);
     return true;

@@ -12,8 +12,9 @@
  * within itself, or into parts that lie in the workspace (TMA_SPLITS). */
 enum { TMA_BLOCK_M, TMA_BLOCK_N, TMA_RESIDENT, TMA_TEAM, TMA_SPLITS, TMA_PARAM_COUNT };
 
-#define TMA_BLOCK_K    64  /* a line of 128 bytes */
-#define TMA_MAPS_BYTES 256 /* of a workgroup, in the workspace */
+#define TMA_BLOCK_K        64  /* a line of 128 bytes */
+#define TMA_CHUNK_CHANNELS 8   /* 16 bytes */
+#define TMA_MAPS_BYTES     256 /* of a workgroup, in the workspace */
 
 extern const struct space conv_tma_space;
 

@@ -7,7 +7,6 @@
 #include "solvers/matrix_transform.h"
 
 #define LINE_BYTES       128
-#define CHUNK_CHANNELS   8
 #define ITEMS_A_GROUP    128
 #define ROWS_A_GROUP     64
 #define ITEMS_THAT_COPY  128
@@ -28,10 +27,9 @@
 
 /* Cycles, such that of the configs that were measured on an H200 (25 problems of ResNet-50 and MobileNetV2) nearly the
  * fastest have the fewest: 2 % slower than those. */
-#define MACS_A_CYCLE 2048
-#define CYCLES_ROW                                                                                 \
-    4.0 /* of a block of terms: a row's 64, and a column's, which neighbours load too */
-#define CYCLES_COLUMN    1.7
+#define MACS_A_CYCLE     2048
+#define CYCLES_ROW       4.0  /* of a block of terms: to load a row's 64 */
+#define CYCLES_COLUMN    1.7  /* and a column's, which neighbours load too */
 #define CYCLES_SUM       0.18 /* that is stored */
 #define CYCLES_TEAM      1000.0
 #define CYCLES_TEAM_SUM  0.4
@@ -69,7 +67,7 @@ uint64_t conv_tma_workspace_bytes(const struct problem *p, const struct context 
 {
     static const struct matrix_blocks largest = {256, 256, TMA_BLOCK_K, 1};
     const struct context rest = conv_tma_beside_maps(context);
-    uint64_t moved = matrix_transform_bytes(p, CHUNK_CHANNELS);
+    uint64_t moved = matrix_transform_bytes(p, TMA_CHUNK_CHANNELS);
     uint64_t parts = matrix_workspace_bytes(p, &rest, &largest) - moved;
 
     return MAX(MIN(moved + 2 * parts, rest.workspace_limit), moved + parts) +
@@ -307,7 +305,7 @@ static void try_parts(const struct problem *p, const struct context *context, in
 {
     const struct space_param *teams = &params[TMA_TEAM], *splits = &params[TMA_SPLITS];
 
-    if (!block_suits_sizes(p, context, values) || !sums_fit_registers(p, context, values) ||
+    if (!sums_fit_registers(p, context, values) || !block_suits_sizes(p, context, values) ||
         !stages_fit_local_memory(p, context, values))
         return;
     choice->tiles = tiles_of(p, &choice->boxes, values);
