@@ -125,11 +125,21 @@ GPtrArray *conditions_merge(GPtrArray *rows)
     return jobs;
 }
 
+GPtrArray *store_list_part_conditions(Store *store, int64_t campaign,
+                                      const struct problem_part *part, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT to_jsonb(c) FROM round_conditions c WHERE c.campaign_id = $1"
+                   " AND c.job_id IN (SELECT j.id FROM jobs j WHERE j.campaign_id = $1"
+                   "                  AND j.problem_id > $2 AND j.problem_id <= $3)"
+                   " ORDER BY job_id, number",
+                   "lll", campaign, part->after, part->last);
+    return rows == NULL ? NULL : conditions_merge(store_list(rows, read_conditions, g_free));
+}
+
 GPtrArray *store_list_conditions(Store *store, int64_t campaign, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(store, error,
-                                           "SELECT to_jsonb(c) FROM round_conditions c"
-                                           " WHERE c.campaign_id = $1 ORDER BY job_id, number",
-                                           "l", campaign);
-    return rows == NULL ? NULL : conditions_merge(store_list(rows, read_conditions, g_free));
+    const struct problem_part all = PROBLEM_PART_ALL;
+    return store_list_part_conditions(store, campaign, &all, error);
 }

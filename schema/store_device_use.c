@@ -20,13 +20,22 @@ static gpointer read_use(const json_t *object)
     return row;
 }
 
-GPtrArray *store_list_device_use(Store *store, int64_t campaign, GError **error)
+GPtrArray *store_list_part_device_use(Store *store, int64_t campaign,
+                                      const struct problem_part *part, GError **error)
 {
     g_autoptr(StoreRows) rows =
         store_read(store, error,
                    "SELECT to_jsonb(u) FROM (SELECT job_id, sum(seconds) AS seconds,"
                    " sum(busy_seconds) AS busy_seconds FROM device_use WHERE campaign_id = $1"
+                   " AND job_id IN (SELECT j.id FROM jobs j WHERE j.campaign_id = $1"
+                   "                AND j.problem_id > $2 AND j.problem_id <= $3)"
                    " GROUP BY job_id ORDER BY job_id) AS u",
-                   "l", campaign);
+                   "lll", campaign, part->after, part->last);
     return rows == NULL ? NULL : store_list(rows, read_use, g_free);
+}
+
+GPtrArray *store_list_device_use(Store *store, int64_t campaign, GError **error)
+{
+    const struct problem_part all = PROBLEM_PART_ALL;
+    return store_list_part_device_use(store, campaign, &all, error);
 }

@@ -7,6 +7,7 @@
 #ifndef SCHEMA_STORE_PRIVATE_H
 #define SCHEMA_STORE_PRIVATE_H
 
+#include "schema/problem_part.h"
 #include "schema/store.h"
 
 #include <jansson.h>
@@ -143,6 +144,19 @@ int store_compare_results(gconstpointer a, gconstpointer b);
 char *store_part_jobs(const struct result_part *part);
 #define PART_AFTER(part) ((part) != NULL ? (part)->after : INT64_MIN)
 #define PART_LAST(part)  ((part) != NULL ? (part)->last : INT64_MAX)
+/* The part's problems, by id: int64_t * -> struct problem *. Each is many jobs' and results', so those are read
+ * without it. NULL with an error where one is damaged. */
+GHashTable *store_part_problems(Store *store, int64_t campaign, const struct problem_part *part,
+                                GError **error);
+/* That of the object's problem_id, NULL and STORE_ERROR_DAMAGED where it is none of them. */
+const struct problem *store_problem_of(GHashTable *problems, const json_t *object, GError **error);
+/* store_list_checked() of what the statement reads of a campaign ($1) from $2 to $3, objects with a
+ * problem_id. */
+typedef gpointer (*store_read_of_problem)(const json_t *object, const struct problem *problem,
+                                          GError **error);
+GPtrArray *store_list_part(Store *store, int64_t campaign, const struct problem_part *part,
+                           const char *sql, store_read_of_problem read, GDestroyNotify destroy,
+                           GError **error);
 /* Moves to the part that ends where the row says, or to the last one where there is no row. */
 void store_part_move(struct result_part *part, const PGresult *rows);
 

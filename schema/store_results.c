@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const struct problem_part all_problems = PROBLEM_PART_ALL;
+
 void store_result_clear(struct result *result)
 {
     kept_clear(&result->kept);
@@ -30,7 +32,6 @@ static void read_plan(const json_t *object, struct result *result)
 {
     const json_t *kept = json_object_get(object, "result");
     result->job = json_member_int(kept, "job_id");
-    result->problem_id = json_member_int(json_object_get(object, "problem"), "id");
     result->solver = json_member_text(object, "solver");
     result->algorithm = json_member_text(object, "algorithm");
     result->revision = (int)json_member_int(object, "revision");
@@ -41,12 +42,13 @@ static void read_plan(const json_t *object, struct result *result)
     result->stack = json_member_text(kept, "stack");
 }
 
-static gpointer read_result(const json_t *object, GError **error)
+static gpointer read_result(const json_t *object, const struct problem *problem, GError **error)
 {
     struct result *result = g_new0(struct result, 1);
     read_plan(object, result);
-    if (problem_from_json(json_object_get(object, "problem"), &result->problem, error) &&
-        kept_from_json(json_object_get(object, "result"), &result->kept, error))
+    result->problem_id = json_member_int(object, "problem_id");
+    result->problem = *problem;
+    if (kept_from_json(json_object_get(object, "result"), &result->kept, error))
         return result;
     g_prefix_error(error, "job %" G_GINT64_FORMAT ": ", (gint64)result->job);
     result_free(result);
@@ -67,23 +69,27 @@ int store_compare_results(gconstpointer a, gconstpointer b)
     return order != 0 ? order : left->rank - right->rank;
 }
 
-GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error)
+GPtrArray *store_list_part_results(Store *store, int64_t campaign, const struct problem_part *part,
+                                   GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(
-        store, error,
-        "SELECT jsonb_build_object('problem', to_jsonb(p), 'result', to_jsonb(r), 'solver', s.name,"
-        " 'algorithm', s.algorithm, 'revision', s.revision, 'dynamic', s.dynamic,"
-        " 'tunable', s.tunable, 'multiplicity', j.multiplicity)"
-        " FROM jobs j JOIN results r ON r.campaign_id = $1 AND r.job_id = j.id"
-        " JOIN problems p ON p.id = j.problem_id"
-        " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1",
-        "l", campaign);
-    if (rows == NULL)
-        return NULL;
-    GPtrArray *list = store_list_checked(rows, read_result, free_result, error);
+    GPtrArray *list =
+        store_list_part(store, campaign, part,
+                        "SELECT jsonb_build_object('problem_id', j.problem_id,"
+                        " 'result', to_jsonb(r), 'solver', s.name, 'algorithm', s.algorithm,"
+                        " 'revision', s.revision, 'dynamic', s.dynamic, 'tunable', s.tunable,"
+                        " 'multiplicity', j.multiplicity)"
+                        " FROM jobs j JOIN results r ON r.campaign_id = $1 AND r.job_id = j.id"
+                        " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1"
+                        " AND j.problem_id > $2 AND j.problem_id <= $3",
+                        read_result, free_result, error);
     if (list != NULL)
         g_ptr_array_sort(list, store_compare_results);
     return list;
+}
+
+GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error)
+{
+    return store_list_part_results(store, campaign, &all_problems, error);
 }
 
 void store_read_judged(const json_t *object, struct result *result)
@@ -91,6 +97,7 @@ void store_read_judged(const json_t *object, struct result *result)
     const json_t *kept = json_object_get(object, "result");
     g_autoptr(GError) error = NULL;
     read_plan(object, result);
+    result->problem_id = json_member_int(json_object_get(object, "problem"), "id");
     result->verified = json_member_bool(object, "verified");
     problem_init(&result->problem);
     bool read = result->problem_id == 0 ||
@@ -199,12 +206,12 @@ static void job_row_free(gpointer data)
     g_free(row);
 }
 
-static gpointer read_job_row(const json_t *object, GError **error)
+static gpointer read_job_row(const json_t *object, const struct problem *problem, GError **error)
 {
     struct job_row *row = g_new0(struct job_row, 1);
     const json_t *job = json_object_get(object, "job");
     row->id = json_member_int(job, "id");
-    bool read = problem_from_json(json_object_get(object, "problem"), &row->problem, error);
+    row->problem = *problem;
     row->solver = json_member_text(object, "solver");
     row->revision = (int)json_member_int(object, "revision");
     row->state = json_member_text(job, "state");
@@ -213,22 +220,27 @@ static gpointer read_job_row(const json_t *object, GError **error)
     row->multiplicity = (int)json_member_int(job, "multiplicity");
     row->detail = json_member_text_or_null(job, "detail");
     row->reused = json_member_bool(job, "reused");
-    if (read && read_failure(job, &row->failure, error))
+    if (read_failure(job, &row->failure, error))
         return row;
     job_row_free(row);
     return NULL;
 }
 
+GPtrArray *store_list_part_jobs(Store *store, int64_t campaign, const struct problem_part *part,
+                                GError **error)
+{
+    return store_list_part(store, campaign, part,
+                           "SELECT jsonb_build_object('problem_id', j.problem_id,"
+                           " 'job', to_jsonb(j), 'solver', s.name, 'revision', s.revision)"
+                           " FROM job_rows j JOIN solvers s ON s.id = j.solver_id"
+                           " WHERE j.campaign_id = $1 AND j.problem_id > $2 AND j.problem_id <= $3"
+                           " ORDER BY j.id",
+                           read_job_row, job_row_free, error);
+}
+
 GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error)
 {
-    g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "SELECT jsonb_build_object('job', to_jsonb(j), 'problem', to_jsonb(p),"
-                   " 'solver', s.name, 'revision', s.revision)"
-                   " FROM job_rows j JOIN problems p ON p.id = j.problem_id"
-                   " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1 ORDER BY j.id",
-                   "l", campaign);
-    return rows == NULL ? NULL : store_list_checked(rows, read_job_row, job_row_free, error);
+    return store_list_part_jobs(store, campaign, &all_problems, error);
 }
 
 static void rejection_free(gpointer data)
@@ -272,13 +284,11 @@ static struct config_outcome *make_outcome(const json_t *object, const struct pr
 
 /* Adds the configs of a round with an outcome: all of them, or the rejected ones. *first is the
  * first config of the job whose rounds come one after the other. */
-static bool add_outcomes(GPtrArray *list, const json_t *object, bool all, struct perf_config *first,
-                         GError **error)
+static bool add_outcomes(GPtrArray *list, const json_t *object, const struct problem *problem,
+                         bool all, struct perf_config *first, GError **error)
 {
-    struct problem problem;
-    struct round *round = NULL;
-    if (!problem_from_json(json_object_get(object, "problem"), &problem, error) ||
-        (round = round_from_json(json_object_get(object, "round"), error)) == NULL)
+    struct round *round = round_from_json(json_object_get(object, "round"), error);
+    if (round == NULL)
         return false;
     if (round->number == 0 && round->config_count > 0)
         *first = round->configs[0];
@@ -286,7 +296,7 @@ static bool add_outcomes(GPtrArray *list, const json_t *object, bool all, struct
         if (all ? round->outcomes[i].failure == FAILURE_PENDING
                 : !is_rejected(round->outcomes[i].failure))
             continue;
-        struct config_outcome *outcome = make_outcome(object, &problem, round, i);
+        struct config_outcome *outcome = make_outcome(object, problem, round, i);
         outcome->baseline_ms = all ? time_in_round(round, first) : 0;
         g_ptr_array_add(list, outcome);
     }
@@ -294,42 +304,50 @@ static bool add_outcomes(GPtrArray *list, const json_t *object, bool all, struct
     return true;
 }
 
-static GPtrArray *list_outcomes(Store *store, int64_t campaign, bool all, GError **error)
+static GPtrArray *list_outcomes(Store *store, int64_t campaign, const struct problem_part *part,
+                                bool all, GError **error)
 {
-    g_autoptr(StoreRows) rows = store_read(
-        store, error,
-        "SELECT jsonb_build_object('problem', to_jsonb(p), 'solver', s.name,"
-        " 'revision', s.revision, 'round', to_jsonb(r))"
-        " FROM jobs j JOIN round_rows r ON r.campaign_id = $1 AND r.job_id = j.id"
-        " JOIN problems p ON p.id = j.problem_id"
-        " JOIN solvers s ON s.id = j.solver_id"
-        " WHERE j.campaign_id = $1"
-        "   AND ($2::integer <> 0"
-        "        OR EXISTS (SELECT 1 FROM unnest(r.failures) AS f WHERE f NOT IN (0, 15, 16)))"
-        " ORDER BY j.id, r.number",
-        "li", campaign, (int)all);
+    g_autoptr(GHashTable) problems = store_part_problems(store, campaign, part, error);
+    g_autoptr(StoreRows) rows =
+        problems == NULL
+            ? NULL
+            : store_read(store, error,
+                         "SELECT jsonb_build_object('problem_id', j.problem_id, 'solver', s.name,"
+                         " 'revision', s.revision, 'round', to_jsonb(r))"
+                         " FROM jobs j JOIN round_rows r ON r.campaign_id = $1 AND r.job_id = j.id"
+                         " JOIN solvers s ON s.id = j.solver_id"
+                         " WHERE j.campaign_id = $1 AND j.problem_id > $2 AND j.problem_id <= $3"
+                         "   AND ($4::integer <> 0 OR EXISTS (SELECT 1 FROM unnest(r.failures) AS f"
+                         "                                    WHERE f NOT IN (0, 15, 16)))"
+                         " ORDER BY j.id, r.number",
+                         "llli", campaign, part->after, part->last, (int)all);
     if (rows == NULL)
         return NULL;
-    GPtrArray *list = g_ptr_array_new_with_free_func(rejection_free);
+    g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(rejection_free);
     struct perf_config first = {0};
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
-        if (!add_outcomes(list, object, all, &first, error)) {
-            g_ptr_array_unref(list);
+        const struct problem *problem = store_problem_of(problems, object, error);
+        if (problem == NULL || !add_outcomes(list, object, problem, all, &first, error))
             return NULL;
-        }
     }
-    return list;
+    return g_steal_pointer(&list);
+}
+
+GPtrArray *store_list_part_rejections(Store *store, int64_t campaign,
+                                      const struct problem_part *part, GError **error)
+{
+    return list_outcomes(store, campaign, part, false, error);
 }
 
 GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error)
 {
-    return list_outcomes(store, campaign, false, error);
+    return list_outcomes(store, campaign, &all_problems, false, error);
 }
 
 GPtrArray *store_list_outcomes(Store *store, int64_t campaign, GError **error)
 {
-    return list_outcomes(store, campaign, true, error);
+    return list_outcomes(store, campaign, &all_problems, true, error);
 }
 
 bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT],
