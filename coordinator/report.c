@@ -1,4 +1,5 @@
 #include "coordinator/report.h"
+#include "schema/problem_part.h"
 #include "schema/store_foreign.h"
 
 #include "coordinator/cli.h"
@@ -12,6 +13,7 @@ static void clear_row(gpointer data)
     struct report_row *row = data;
     g_free(row->solver);
     g_free(row->config);
+    g_clear_pointer(&row->missing, g_ptr_array_unref);
 }
 
 /* ---- rows ---- */
@@ -205,6 +207,10 @@ struct report_totals report_sum(const GArray *rows)
         totals.layers += row->multiplicity;
         totals.without_winner += !row->won;
         totals.wide += row->won && row->spread > REPORT_WIDE_SPREAD;
+        totals.throttled += row->won && (row->conditions.throttle & THROTTLE_MARKED) != 0;
+        totals.use.seconds += row->use.seconds;
+        totals.use.busy_seconds += row->use.busy_seconds;
+        totals.used += row->use.seconds > 0;
         if (!row->won || !isfinite(row->untuned_ms) ||
             isfinite(row->naive_ms) != isfinite(totals.naive_ms))
             continue;
@@ -236,38 +242,64 @@ static void add_foreign_row(const struct problem *problem, const struct foreign_
 
 /* ---- the whole ---- */
 
-static bool read_rows(Store *store, struct report *report, GError **error)
+/* Jobs that are read at a time: with a few results and rejections each about forty MB. */
+#define PART_JOBS 10000
+
+/* What they hold is moved, too. */
+static void move_rows(GArray *rows, GArray *more)
+{
+    g_array_append_vals(rows, more->data, more->len);
+    g_array_set_clear_func(more, NULL);
+}
+
+static bool read_part(Store *store, struct report *report, const struct problem_part *part,
+                      GError **error)
 {
     int64_t id = report->campaign->id;
-    g_autoptr(GPtrArray) jobs = store_list_jobs(store, id, error);
-    g_autoptr(GPtrArray) results = jobs ? store_list_results(store, id, error) : NULL;
-    g_autoptr(GPtrArray) rejections = results ? store_list_rejections(store, id, error) : NULL;
-    g_autoptr(GPtrArray) uses = rejections ? store_list_device_use(store, id, error) : NULL;
-    report->conditions = uses ? store_list_conditions(store, id, error) : NULL;
-    if (!report->conditions)
+    const char *target = report->campaign->target;
+    g_autoptr(GPtrArray) jobs = store_list_part_jobs(store, id, part, error);
+    g_autoptr(GPtrArray) results = jobs ? store_list_part_results(store, id, part, error) : NULL;
+    g_autoptr(GPtrArray) rejections =
+        results ? store_list_part_rejections(store, id, part, error) : NULL;
+    g_autoptr(GPtrArray) uses =
+        rejections ? store_list_part_device_use(store, id, part, error) : NULL;
+    g_autoptr(GPtrArray) conditions =
+        uses ? store_list_part_conditions(store, id, part, error) : NULL;
+    if (!conditions)
         return false;
     for (guint i = 0; i < jobs->len; i++)
         report->reused += ((const struct job_row *)g_ptr_array_index(jobs, i))->reused;
-    report->rows = report_rows(jobs, results, report->campaign->target);
-    report->totals = report_sum(report->rows);
-    report->totals.throttled = report_take_conditions(report->rows, report->conditions);
-    report_take_use(report->rows, jobs, uses, &report->totals);
-    report->missing = report_missing(report->rows, jobs, rejections, report->campaign->target);
+    g_autoptr(GArray) rows = report_rows(jobs, results, target);
+    report_take_conditions(rows, conditions);
+    report_take_use(rows, jobs, uses);
+    report_explain(rows, jobs, rejections, target);
+    report_add_devices(report->devices, conditions);
+    move_rows(report->rows, rows);
+    return true;
+}
+
+static bool read_rows(Store *store, struct report *report, GError **error)
+{
+    struct problem_part part = PROBLEM_PART_BEGIN;
+    while (part.last != INT64_MAX) {
+        if (!store_next_problems(store, report->campaign->id, PART_JOBS, &part, error) ||
+            !read_part(store, report, &part, error))
+            return false;
+    }
     return true;
 }
 
 /* Of a foreign campaign all that is known are times, params and who is fastest. */
 static bool read_foreign_rows(Store *store, struct report *report, GError **error)
 {
-    const GPtrArray nothing = {0};
-    report->rows = new_rows();
-    report->conditions = g_ptr_array_new();
-    if (!store_each_foreign(store, report->campaign->id, add_foreign_row, report->rows, error))
-        return false;
+    return store_each_foreign(store, report->campaign->id, add_foreign_row, report->rows, error);
+}
+
+static void finish_rows(struct report *report)
+{
     g_array_sort(report->rows, compare_rows);
     report->totals = report_sum(report->rows);
-    report->missing = report_missing(report->rows, &nothing, &nothing, report->campaign->target);
-    return true;
+    report->missing = report_missing(report->rows);
 }
 
 static gint newer_first(gconstpointer a, gconstpointer b)
@@ -299,6 +331,8 @@ GPtrArray *report_campaigns(Store *store, GError **error)
 struct report *report_new(Store *store, int64_t campaign, GError **error)
 {
     struct report *report = g_new0(struct report, 1);
+    report->rows = new_rows();
+    report->devices = g_array_new(FALSE, TRUE, sizeof(struct job_conditions));
     report->campaign = store_get_campaign(store, campaign, error);
     bool foreign = report->campaign && campaign_is_foreign(report->campaign);
     bool built_only = report->campaign && report->campaign->build_only;
@@ -306,8 +340,10 @@ struct report *report_new(Store *store, int64_t campaign, GError **error)
         (!built_only || (report->built = report_built_new(store, campaign, error))) &&
         store_count_outcomes(store, campaign, report->outcomes, error) &&
         store_progress(store, campaign, &report->progress, error) &&
-        enter_read_notes(store, campaign, &report->notes, error))
+        enter_read_notes(store, campaign, &report->notes, error)) {
+        finish_rows(report);
         return report;
+    }
     report_free(report);
     return NULL;
 }
@@ -318,9 +354,8 @@ void report_free(struct report *report)
         return;
     if (report->campaign)
         campaign_free(report->campaign);
-    if (report->rows)
-        g_array_unref(report->rows);
-    g_clear_pointer(&report->conditions, g_ptr_array_unref);
+    g_array_unref(report->rows);
+    g_array_unref(report->devices);
     enter_notes_clear(&report->notes);
     table_free(report->missing);
     report_built_free(report->built);

@@ -40,8 +40,16 @@ struct report_row {
     int64_t job;           /* the winner's */
     struct device_use use; /* of GPUs, by all of the problem's jobs; zeros where none is known */
     struct conditions
-        conditions; /* of its device over that job's rounds; without samples where none
+        conditions;     /* of its device over that job's rounds; without samples where none
                                      are known */
+    GPtrArray *missing; /* struct missing_time *, as report_explain() found them; NULL before */
+};
+
+/* A time that a won row lacks: of which solver's default config, and why. */
+struct missing_time {
+    const char *solver;
+    char *config; /* NULL where it is not known here, or has no values */
+    char *reason;
 };
 
 struct report_totals {
@@ -69,14 +77,15 @@ struct report {
     struct enter_notes notes;
     Table *missing;             /* as report_missing() gives it */
     struct report_built *built; /* of a build-only campaign, else NULL */
-    GPtrArray *conditions;      /* struct job_conditions * */
+    GArray *devices;            /* as report_add_devices() gives it */
 };
 
 /* All campaigns (struct campaign *) but foreign ones, the newest first. COORDINATOR_ERROR_EMPTY where
  * there is none. */
 GPtrArray *report_campaigns(Store *store, GError **error);
 
-/* Reads a campaign's results. STORE_ERROR_NOT_FOUND when there is no such campaign. */
+/* Reads a campaign's results, by parts of its problems: what it takes of memory grows with the rows, not with
+ * the jobs and results behind them. STORE_ERROR_NOT_FOUND when there is no such campaign. */
 struct report *report_new(Store *store, int64_t campaign, GError **error);
 void report_free(struct report *report);
 
@@ -85,24 +94,25 @@ void report_free(struct report *report);
 GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char *target);
 struct report_totals report_sum(const GArray *rows);
 
-/* The naive and default times that won problems lack, a row each: problem, solver, its default
- * config, and why. rejections: struct config_outcome *. A solver that the campaign did not try
- * is none of it. Free with table_free(). */
-Table *report_missing(const GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
-                      const char *target);
+/* Says of the won rows which naive and default times they lack: solver, its default config, and why.
+ * rejections: struct config_outcome *. A solver that the campaign did not try is none of it. */
+void report_explain(GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
+                    const char *target);
+/* What that found, a line each. Free with table_free(). */
+Table *report_missing(const GArray *rows);
 
-/* Gives the won rows the conditions of their winners' jobs (struct job_conditions *), and counts those
- * that were measured while their device was throttled. */
-int report_take_conditions(GArray *rows, const GPtrArray *conditions);
+/* Gives the won rows the conditions of their winners' jobs (struct job_conditions *). */
+void report_take_conditions(GArray *rows, const GPtrArray *conditions);
+/* Adds jobs' conditions to those of their devices: struct job_conditions, in the order of the first job on each.
+ * Its locked_mhz stays where all was measured so. */
+void report_add_devices(GArray *devices, const GPtrArray *conditions);
 /* What each device did that tells it, and the winners that were measured while one was throttled. */
 void report_print_conditions(const struct report *report, FILE *out);
 /* An array with an object a device. A new reference. */
 json_t *report_conditions_json(const struct report *report);
 
-/* Adds what jobs (struct job_row *) used of GPUs (struct job_device_use *) to their problems' rows and to
- * the totals. */
-void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses,
-                     struct report_totals *totals);
+/* Adds what jobs (struct job_row *) used of GPUs (struct job_device_use *) to their problems' rows. */
+void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses);
 /* What a problem cost of the GPU, and the share of the evaluation in which it had work; nothing where that
  * is not known. */
 void report_print_use(const struct report *report, FILE *out);

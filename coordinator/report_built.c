@@ -3,7 +3,11 @@
 #include "coordinator/progress.h"
 #include "coordinator/report_kernels.h"
 
+#include "schema/problem_part.h"
+
 #include <string.h>
+
+#define PART_JOBS 1000 /* read at a time */
 
 static const struct table_column columns[] = {
     {"solver", "solver", TABLE_TEXT, 0},
@@ -40,7 +44,7 @@ static bool add_built(Store *store, int64_t campaign, GHashTable *sums, GError *
 {
     struct result_part part = RESULT_PART_BEGIN;
     while (part.last != INT64_MAX) {
-        if (!store_next_built(store, campaign, 1000, &part, error))
+        if (!store_next_built(store, campaign, PART_JOBS, &part, error))
             return false;
         g_autoptr(GPtrArray) results = store_list_built(store, campaign, NULL, NULL, &part, error);
         if (!results)
@@ -58,12 +62,19 @@ static bool add_built(Store *store, int64_t campaign, GHashTable *sums, GError *
 
 static bool add_refused(Store *store, int64_t campaign, GHashTable *sums, GError **error)
 {
-    g_autoptr(GPtrArray) refused = store_list_rejections(store, campaign, error);
-    for (guint i = 0; refused && i < refused->len; i++) {
-        const struct config_outcome *outcome = g_ptr_array_index(refused, i);
-        sum_of(sums, outcome->solver)->refused++;
+    struct problem_part part = PROBLEM_PART_BEGIN;
+    while (part.last != INT64_MAX) {
+        if (!store_next_problems(store, campaign, PART_JOBS, &part, error))
+            return false;
+        g_autoptr(GPtrArray) refused = store_list_part_rejections(store, campaign, &part, error);
+        if (!refused)
+            return false;
+        for (guint i = 0; i < refused->len; i++) {
+            const struct config_outcome *outcome = g_ptr_array_index(refused, i);
+            sum_of(sums, outcome->solver)->refused++;
+        }
     }
-    return refused != NULL;
+    return true;
 }
 
 static void fill_solvers(struct report_built *built, GHashTable *sums)

@@ -15,37 +15,44 @@ static GHashTable *by_job(const GPtrArray *conditions)
     return seen;
 }
 
-int report_take_conditions(GArray *rows, const GPtrArray *conditions)
+void report_take_conditions(GArray *rows, const GPtrArray *conditions)
 {
     g_autoptr(GHashTable) known = by_job(conditions);
-    int throttled = 0;
     for (guint i = 0; i < rows->len; i++) {
         struct report_row *row = &g_array_index(rows, struct report_row, i);
         const struct conditions *seen = row->won ? g_hash_table_lookup(known, &row->job) : NULL;
-        if (!seen)
-            continue;
-        row->conditions = *seen;
-        throttled += (seen->throttle & THROTTLE_MARKED) != 0;
+        if (seen)
+            row->conditions = *seen;
     }
-    return throttled;
 }
 
-/* A row a device; its locked_mhz stays where all was measured so. */
-static GArray *by_device(const GPtrArray *conditions)
+static gint earlier_first(gconstpointer a, gconstpointer b)
 {
-    GArray *devices = g_array_new(FALSE, TRUE, sizeof(struct conditions));
-    for (guint i = 0; i < conditions->len; i++) {
-        const struct conditions *seen =
-            &((const struct job_conditions *)g_ptr_array_index(conditions, i))->seen;
-        guint at = 0;
-        while (at < devices->len &&
-               strcmp(g_array_index(devices, struct conditions, at).device, seen->device) != 0)
-            at++;
-        if (at == devices->len)
-            g_array_set_size(devices, at + 1);
-        conditions_add(&g_array_index(devices, struct conditions, at), seen);
+    const struct job_conditions *one = a, *other = b;
+    return (one->job > other->job) - (one->job < other->job);
+}
+
+static void add_device(GArray *devices, const struct job_conditions *row)
+{
+    guint at = 0;
+    while (at < devices->len &&
+           strcmp(g_array_index(devices, struct job_conditions, at).seen.device,
+                  row->seen.device) != 0)
+        at++;
+    if (at == devices->len) {
+        const struct job_conditions device = {.job = row->job};
+        g_array_append_val(devices, device);
     }
-    return devices;
+    struct job_conditions *device = &g_array_index(devices, struct job_conditions, at);
+    device->job = MIN(device->job, row->job);
+    conditions_add(&device->seen, &row->seen);
+}
+
+void report_add_devices(GArray *devices, const GPtrArray *conditions)
+{
+    for (guint i = 0; i < conditions->len; i++)
+        add_device(devices, g_ptr_array_index(conditions, i));
+    g_array_sort(devices, earlier_first);
 }
 
 /* "1755-1980 MHz", "2619 MHz", "unknown". */
@@ -95,20 +102,19 @@ static void print_throttled(const struct report *report, FILE *out)
 
 void report_print_conditions(const struct report *report, FILE *out)
 {
-    g_autoptr(GArray) devices = by_device(report->conditions);
-    if (devices->len > 0)
+    if (report->devices->len > 0)
         fputs("\nDevices while they measured:\n", out);
-    for (guint i = 0; i < devices->len; i++)
-        print_device(&g_array_index(devices, struct conditions, i), out);
+    for (guint i = 0; i < report->devices->len; i++)
+        print_device(&g_array_index(report->devices, struct job_conditions, i).seen, out);
     print_throttled(report, out);
 }
 
 json_t *report_conditions_json(const struct report *report)
 {
-    g_autoptr(GArray) devices = by_device(report->conditions);
     json_t *list = json_array();
-    for (guint i = 0; i < devices->len; i++) {
-        const struct conditions *seen = &g_array_index(devices, struct conditions, i);
+    for (guint i = 0; i < report->devices->len; i++) {
+        const struct conditions *seen =
+            &g_array_index(report->devices, struct job_conditions, i).seen;
         g_autofree char *held = conditions_throttle_text(seen->throttle);
         json_t *object = conditions_to_json(seen);
         bool known = *held || !(seen->throttle & THROTTLE_UNTOLD);

@@ -107,49 +107,82 @@ static const char *default_text(const struct evidence *evidence, const struct so
     return perf_config_format(&config, text);
 }
 
-static void add_missing(Table *table, const struct evidence *evidence,
-                        const struct problem *problem, const char *name)
+static void missing_free(gpointer data)
 {
-    const struct job_row *job = find_name(evidence->jobs, problem, name, "");
+    struct missing_time *missing = data;
+    g_free(missing->config);
+    g_free(missing->reason);
+    g_free(missing);
+}
+
+static void explain(const struct evidence *evidence, struct report_row *row, const char *name)
+{
+    const struct job_row *job = find_name(evidence->jobs, &row->problem, name, "");
     const struct solver *solver = solver_find(name);
     if (!job || !solver)
         return;
-    char key[PROBLEM_KEY_MAX], buffer[CONFIG_TEXT_MAX];
-    const char *config_text = default_text(evidence, solver, job, buffer);
-    g_autofree char *text = problem_text(problem);
-    g_autofree char *reason =
-        config_text ? find_reason(evidence, job, config_text)
-                    : g_strdup_printf("measured at revision %d, this program has %d: tune it again",
-                                      job->revision, solver->revision);
-    table_text(table, text);
-    table_text(table, problem_key(problem, key));
-    table_text(table, name);
-    table_text(table, config_text && config_text[0] ? config_text : NULL);
-    table_text(table, reason);
+    char buffer[CONFIG_TEXT_MAX];
+    const char *config = default_text(evidence, solver, job, buffer);
+    struct missing_time *missing = g_new0(struct missing_time, 1);
+    missing->solver = solver->name;
+    missing->config = config && config[0] ? g_strdup(config) : NULL;
+    missing->reason =
+        config ? find_reason(evidence, job, config)
+               : g_strdup_printf("measured at revision %d, this program has %d: tune it again",
+                                 job->revision, solver->revision);
+    g_ptr_array_add(row->missing, missing);
 }
 
-Table *report_missing(const GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
-                      const char *target_id)
+static void explain_row(const struct evidence *evidence, struct report_row *row)
 {
-    Table *table = table_new(columns, G_N_ELEMENTS(columns));
+    if (!isfinite(row->naive_ms))
+        explain(evidence, row, PLAN_NAIVE_SOLVER);
+    if (!isfinite(row->default_ms) && strcmp(row->solver, PLAN_NAIVE_SOLVER) != 0)
+        explain(evidence, row, row->solver);
+    if (!isfinite(row->untuned_ms) && row->untuned_solver &&
+        strcmp(row->untuned_solver, row->solver) != 0 &&
+        strcmp(row->untuned_solver, PLAN_NAIVE_SOLVER) != 0)
+        explain(evidence, row, row->untuned_solver);
+}
+
+void report_explain(GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
+                    const char *target_id)
+{
     struct evidence evidence;
     struct target target;
     if (!target_parse(target_id, &target, NULL))
-        return table;
+        return;
     evidence_init(&evidence, jobs, rejections, &target);
     for (guint i = 0; i < rows->len; i++) {
-        const struct report_row *row = &g_array_index(rows, struct report_row, i);
-        if (!row->won)
-            continue;
-        if (!isfinite(row->naive_ms))
-            add_missing(table, &evidence, &row->problem, PLAN_NAIVE_SOLVER);
-        if (!isfinite(row->default_ms) && strcmp(row->solver, PLAN_NAIVE_SOLVER) != 0)
-            add_missing(table, &evidence, &row->problem, row->solver);
-        if (!isfinite(row->untuned_ms) && row->untuned_solver &&
-            strcmp(row->untuned_solver, row->solver) != 0 &&
-            strcmp(row->untuned_solver, PLAN_NAIVE_SOLVER) != 0)
-            add_missing(table, &evidence, &row->problem, row->untuned_solver);
+        struct report_row *row = &g_array_index(rows, struct report_row, i);
+        row->missing = g_ptr_array_new_with_free_func(missing_free);
+        if (row->won)
+            explain_row(&evidence, row);
     }
     evidence_clear(&evidence);
+}
+
+static void add_lines(Table *table, const struct report_row *row)
+{
+    g_autofree char *text = problem_text(&row->problem);
+    char key[PROBLEM_KEY_MAX];
+    for (guint i = 0; i < row->missing->len; i++) {
+        const struct missing_time *missing = g_ptr_array_index(row->missing, i);
+        table_text(table, text);
+        table_text(table, problem_key(&row->problem, key));
+        table_text(table, missing->solver);
+        table_text(table, missing->config);
+        table_text(table, missing->reason);
+    }
+}
+
+Table *report_missing(const GArray *rows)
+{
+    Table *table = table_new(columns, G_N_ELEMENTS(columns));
+    for (guint i = 0; i < rows->len; i++) {
+        const struct report_row *row = &g_array_index(rows, struct report_row, i);
+        if (row->missing)
+            add_lines(table, row);
+    }
     return table;
 }

@@ -29,8 +29,7 @@ static GHashTable *rows_by_problem(GArray *rows)
     return by_problem;
 }
 
-void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses,
-                     struct report_totals *totals)
+void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses)
 {
     g_autoptr(GHashTable) by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
     g_autoptr(GHashTable) by_problem = rows_by_problem(rows);
@@ -44,11 +43,6 @@ void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses,
         struct report_row *row = job ? g_hash_table_lookup(by_problem, &job->problem) : NULL;
         if (row)
             add_use(&row->use, &use->use);
-    }
-    for (guint i = 0; i < rows->len; i++) {
-        const struct report_row *row = &g_array_index(rows, struct report_row, i);
-        add_use(&totals->use, &row->use);
-        totals->used += row->use.seconds > 0;
     }
 }
 

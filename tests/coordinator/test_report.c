@@ -252,7 +252,8 @@ static void a_job_of_another_revision_is_named_as_stale(void)
     problem_init(&job.problem);
     g_array_append_val(rows, row);
     g_ptr_array_add(jobs, &job);
-    Table *table = report_missing(rows, jobs, rejections, "cpu-znver4_2");
+    report_explain(rows, jobs, rejections, "cpu-znver4_2");
+    Table *table = report_missing(rows);
     json_t *json = table_json(table);
     g_assert_cmpuint(json_array_size(json), ==, 1);
     const json_t *line = json_array_get(json, 0);
@@ -263,6 +264,7 @@ static void a_job_of_another_revision_is_named_as_stale(void)
     g_assert_true(json_is_null(json_object_get(line, "config")));
     json_decref(json);
     table_free(table);
+    g_ptr_array_unref(g_array_index(rows, struct report_row, 0).missing);
 }
 
 static void a_large_spread_is_told(struct fixture *f, gconstpointer data)
@@ -299,6 +301,7 @@ static void winners_of_a_throttled_device_are_named(struct fixture *f, gconstpoi
 {
     (void)data;
     finish_jobs(f, 2, FAILURE_NONE);
+    g_autoptr(GPtrArray) conditions = g_ptr_array_new_with_free_func(g_free);
     struct report *report = report_new(f->store, f->campaign, NULL);
     g_assert_nonnull(report);
     char *text = printed(report);
@@ -306,12 +309,13 @@ static void winners_of_a_throttled_device_are_named(struct fixture *f, gconstpoi
     free(text);
     const struct report_row *first = &g_array_index(report->rows, struct report_row, 0);
     const struct report_row *second = &g_array_index(report->rows, struct report_row, 1);
-    g_ptr_array_add(report->conditions,
-                    conditions_of(first->job, "GPU-a", 1410, THROTTLE_POWER_CAP));
-    g_ptr_array_add(report->conditions,
+    g_ptr_array_add(conditions, conditions_of(first->job, "GPU-a", 1410, THROTTLE_POWER_CAP));
+    g_ptr_array_add(conditions,
                     conditions_of(second->job, "GPU-a", 1700, THROTTLE_POWER_CAP | THROTTLE_HEAT));
-    g_ptr_array_add(report->conditions, conditions_of(0, "GPU-b", 0, THROTTLE_UNTOLD));
-    report->totals.throttled = report_take_conditions(report->rows, report->conditions);
+    g_ptr_array_add(conditions, conditions_of(0, "GPU-b", 0, THROTTLE_UNTOLD));
+    report_take_conditions(report->rows, conditions);
+    report_add_devices(report->devices, conditions);
+    report->totals = report_sum(report->rows);
     g_assert_cmpint(report->totals.throttled, ==, 1);
     char key[PROBLEM_KEY_MAX];
     g_autofree char *line =
@@ -445,7 +449,8 @@ static void what_jobs_used_of_a_gpu_adds_up(struct fixture *f, gconstpointer dat
     }
     json_t *none = report_use_json(report);
     g_assert_true(json_is_null(none));
-    report_take_use(report->rows, jobs, uses, &report->totals);
+    report_take_use(report->rows, jobs, uses);
+    report->totals = report_sum(report->rows);
     char *text = printed(report);
     g_assert_nonnull(strstr(text, "GPU: busy in 2.0 of 8.0 seconds of evaluation (25 %)"));
     free(text);
@@ -458,6 +463,35 @@ static void what_jobs_used_of_a_gpu_adds_up(struct fixture *f, gconstpointer dat
     json_decref(gpu);
     json_decref(none);
     report_free(report);
+}
+
+/* What is read at a time ends between two problems, never within one. */
+static void rows_of_several_parts_are_one_report(void)
+{
+    enum { PROBLEMS = 6000 };
+    struct fixture f;
+    set_up(&f, NULL);
+    g_array_set_size(f.problems, 0);
+    for (int i = 0; i < PROBLEMS; i++)
+        add_problem(&f, 100 + i, 1);
+    struct request request;
+    request_init(&request, 0);
+    request.name = g_strdup("large");
+    request.solvers = g_strdup(PLAN_NAIVE_SOLVER "," TUNED_SOLVER);
+    struct machine machine = {.target = f.target, .stack = g_strdup(""), .device = g_strdup("")};
+    struct entered entered;
+    g_assert_true(enter_campaign(f.store, &request, &machine, f.problems, &entered, NULL));
+    struct report *report = report_new(f.store, entered.campaign->id, NULL);
+    g_assert_nonnull(report);
+    g_assert_cmpint(report->progress.jobs, ==, 2 * PROBLEMS);
+    g_assert_cmpuint(report->rows->len, ==, PROBLEMS);
+    for (int i = 0; i < PROBLEMS; i++)
+        g_assert_cmpint(g_array_index(report->rows, struct report_row, i).problem.c, ==, 100 + i);
+    report_free(report);
+    entered_clear(&entered);
+    machine_clear(&machine);
+    request_clear(&request);
+    tear_down(&f, NULL);
 }
 
 #define ADD(path, function) g_test_add(path, struct fixture, NULL, set_up, function, tear_down)
@@ -485,5 +519,7 @@ int main(int argc, char **argv)
     ADD("/report/a_problem_whose_jobs_failed_has_no_winner_and_is_named",
         a_problem_whose_jobs_failed_has_no_winner_and_is_named);
     ADD("/report/no_line_is_wider_than_a_table", no_line_is_wider_than_a_table);
+    g_test_add_func("/report/rows_of_several_parts_are_one_report",
+                    rows_of_several_parts_are_one_report);
     return g_test_run();
 }

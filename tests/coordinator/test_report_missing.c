@@ -22,6 +22,19 @@ static void make_problem(struct problem *p, int number)
     problem_set_output(p);
 }
 
+static void clear_row(gpointer data)
+{
+    struct report_row *row = data;
+    g_clear_pointer(&row->missing, g_ptr_array_unref);
+}
+
+static GArray *new_rows(void)
+{
+    GArray *rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
+    g_array_set_clear_func(rows, clear_row);
+    return rows;
+}
+
 static void add_row(GArray *rows, GPtrArray *jobs, int number)
 {
     struct report_row row = {
@@ -50,7 +63,7 @@ static void add_rejection(GPtrArray *rejections, int number, char *solver, enum 
 /* To look through all rejections for each of them would be a thousand million comparisons. */
 static void test_each_of_many_finds_its_own_last_rejection(void)
 {
-    g_autoptr(GArray) rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
+    g_autoptr(GArray) rows = new_rows();
     g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GPtrArray) rejections = g_ptr_array_new_with_free_func(g_free);
     for (int i = 0; i < PROBLEMS; i++)
@@ -60,7 +73,8 @@ static void test_each_of_many_finds_its_own_last_rejection(void)
         enum failure failure = i % 3 == 0 ? FAILURE_WRONG_RESULT : FAILURE_UNSTABLE;
         add_rejection(rejections, i % PROBLEMS, naive, last ? failure : FAILURE_LOAD_ERROR);
     }
-    Table *table = report_missing(rows, jobs, rejections, TARGET);
+    report_explain(rows, jobs, rejections, TARGET);
+    Table *table = report_missing(rows);
     json_t *json = table_json(table);
     g_assert_cmpuint(json_array_size(json), ==, PROBLEMS);
     for (int i = 0; i < PROBLEMS; i++) {
@@ -75,13 +89,14 @@ static void test_each_of_many_finds_its_own_last_rejection(void)
 
 static void test_what_others_were_rejected_for_is_no_reason(void)
 {
-    g_autoptr(GArray) rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
+    g_autoptr(GArray) rows = new_rows();
     g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GPtrArray) rejections = g_ptr_array_new_with_free_func(g_free);
     add_row(rows, jobs, 0);
     add_rejection(rejections, 1, naive, FAILURE_WRONG_RESULT);
     add_rejection(rejections, 0, other, FAILURE_WRONG_RESULT);
-    Table *table = report_missing(rows, jobs, rejections, TARGET);
+    report_explain(rows, jobs, rejections, TARGET);
+    Table *table = report_missing(rows);
     json_t *json = table_json(table);
     g_assert_cmpuint(json_array_size(json), ==, 1);
     g_assert_cmpstr(json_string_value(json_object_get(json_array_get(json, 0), "reason")), ==,
