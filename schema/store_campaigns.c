@@ -151,7 +151,9 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
 
 bool store_hold_identity(Store *store, const char *identity, GError **error)
 {
-    return store_do(store, error, HOLD_SQL, "s", identity);
+    /* What a lost connection held is gone with it, and is held by the next one. */
+    g_autoptr(StoreRows) held = store_read(store, error, HOLD_SQL, "s", identity);
+    return held != NULL;
 }
 
 void store_leave_identity(Store *store, const char *identity)

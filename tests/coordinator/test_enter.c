@@ -153,6 +153,29 @@ static void all_who_ask_at_once_get_one_campaign(struct fixture *f, gconstpointe
         entered_clear(&asking[i].entered);
 }
 
+/* Planning takes long, and the server may have been started again meanwhile. */
+static void who_lost_the_connection_while_planning_asks_again(struct fixture *f, gconstpointer data)
+{
+    struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
+    struct request request;
+    struct entered entered;
+    g_autoptr(GError) error = NULL;
+    Store *other = store_open(scratch_db_url(), &error);
+    (void)data;
+    g_assert_true(store_do(other, &error,
+                           "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                           " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                           " AND backend_type = 'client backend'",
+                           ""));
+    store_close(other);
+    request_init(&request, 0);
+    g_assert_true(enter_campaign(f->store, &request, &machine, f->problems, &entered, &error));
+    g_assert_no_error(error);
+    entered_clear(&entered);
+    machine_clear(&machine);
+    request_clear(&request);
+}
+
 /* 4 output channels: too few for some solver to be promising beside the others. */
 static void ask_for_narrow(struct fixture *f)
 {
@@ -226,6 +249,8 @@ int main(int argc, char **argv)
         the_same_request_finds_its_campaign_and_extends_it);
     ADD("/enter/what_is_not_asked_for_stays", what_is_not_asked_for_stays);
     ADD("/enter/all_who_ask_at_once_get_one_campaign", all_who_ask_at_once_get_one_campaign);
+    ADD("/enter/who_lost_the_connection_while_planning_asks_again",
+        who_lost_the_connection_while_planning_asks_again);
     ADD("/enter/jobs_left_out_are_noted", jobs_left_out_are_noted);
     ADD("/enter/campaign_and_notes_come_together", campaign_and_notes_come_together);
     return g_test_run();
