@@ -154,7 +154,8 @@ enum supervise_end supervise_worker(struct watch *watch, const char *log_path, G
     enum supervise_end end = SUPERVISE_FAILED;
     bool over = false;
     while (!over) {
-        int caught = process_wait_signal(supervisor.worker > 0 ? 1000 : 50);
+        int pause_ms = supervisor.worker > 0 ? progress_pause_ms(watch->reading_seconds) : 50;
+        int caught = process_wait_signal(pause_ms);
         if (caught == SIGINT || caught == SIGTERM)
             forward(&supervisor, caught);
         over = tick(&supervisor, caught, &end, error);
