@@ -213,6 +213,14 @@ static const struct driver_flag *find_flag(struct word word)
     return driver_flag_find(word.text, flag_length(word));
 }
 
+/* Such a rest and its command, which nothing stands in front of. */
+static bool is_torn_opening(struct word word, const char *behind)
+{
+    struct word second = next_word(&behind);
+    return is_torn_driver(word) && !is_driver(word) &&
+           (find_command(second) >= 0 || is_other(second));
+}
+
 /* What stands in front of the flags. */
 struct opening {
     enum data_type type;
@@ -225,7 +233,8 @@ static struct word skip_prefix(const char **at, struct opening *opening, bool *d
 {
     const char *scan = *at;
     struct word word = next_word(&scan), first = word;
-    bool prefixed = find_flag(first) == NULL && find_command(first) < 0 && !is_other(first);
+    bool prefixed = find_flag(first) == NULL && find_command(first) < 0 && !is_other(first) &&
+                    !is_torn_opening(first, scan);
     int directions = 0;
     *driver = false;
     for (; prefixed && word.length > 0; word = next_word(&scan)) {
@@ -252,13 +261,8 @@ static bool read_opening(const char **at, struct opening *opening, struct driver
 {
     bool driver;
     struct word word = skip_prefix(at, opening, &driver);
-    if (!driver && is_torn_driver(word)) {
-        const char *scan = *at;
-        struct word second = next_word(&scan);
-        if (find_command(second) >= 0 || is_other(second)) {
-            word = second;
-            *at = scan;
-        }
+    if (!driver && is_torn_opening(word, *at)) {
+        word = next_word(at);
     }
     int command = find_command(word);
     if (word.length == 0) {

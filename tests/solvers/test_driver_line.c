@@ -195,6 +195,8 @@ static void test_other_lines(void)
         {"conv -n 1; MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN, "'MIOpenDriver' stands where*"},
         {"MIOpenDriver conv -n 1 && MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN,
          "a second command follows*"},
+        {"OpenDriver conv -n 1 && MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN,
+         "a second command follows*"},
         {"conv -n > log.txt", DRIVER_LINE_BROKEN, "flag -n needs a number, not '>'"},
         {"conv -n x", DRIVER_LINE_BROKEN, "flag -n needs a number, not 'x'"},
         {"conv -n 99999999999999999999", DRIVER_LINE_BROKEN, "batchsize is*at most*"},
