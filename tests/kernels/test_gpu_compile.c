@@ -30,10 +30,10 @@ static const struct machine {
     {"clang-15", "gfx906_60", false, "gfx9", true},
     {"clang-15", "gfx90878", false, "gfx9", true},
     {"clang-15", "gfx90a68", true, "gfx90a", false},
-    {"clang-15", "gfx1030_36", false, NULL, false},
+    {"clang-15", "gfx1030_36", false, "rdna", true},
     {"clang-19", "gfx942130", false, "gfx90a", true},
-    {"clang-19", "gfx1100_48", false, "gfx11", true},
-    {"clang-19", "gfx1201_64", true, "gfx11", false},
+    {"clang-19", "gfx1100_48", false, "rdna", true},
+    {"clang-19", "gfx1201_64", true, "rdna", false},
     {"nvrtc", "sm_90_132_80g", false, NULL, false},
     {"hiprtc", "gfx90a68", false, "gfx90a", true},
 };
