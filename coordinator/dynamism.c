@@ -36,16 +36,6 @@ void dynamism_count_forms(const struct dynamism_data *data, int counts[DYNAMISM_
 
 /* ---- a problem's candidates ---- */
 
-static guint hash_problem(gconstpointer problem)
-{
-    return problem_hash(problem);
-}
-
-static gboolean equal_problems(gconstpointer a, gconstpointer b)
-{
-    return problem_equal(a, b);
-}
-
 static double compile_seconds(const struct dynamism_data *data, const struct result *result)
 {
     g_auto(GStrv) keys = g_strsplit(result->kept.kernel_keys, ",", -1);
@@ -63,7 +53,7 @@ static struct dynamism_candidate *find_candidates(const struct dynamism_data *da
 {
     gsize count = (gsize)problems->len * DYNAMISM_FORMS;
     struct dynamism_candidate *all = g_new0(struct dynamism_candidate, count + 1);
-    g_autoptr(GHashTable) places = g_hash_table_new(hash_problem, equal_problems);
+    g_autoptr(GHashTable) places = problem_table_new(NULL);
     for (gsize i = 0; i < count; i++)
         all[i] = (struct dynamism_candidate){.time_ms = INFINITY, .compile_seconds = NAN};
     for (guint i = 0; i < problems->len; i++)

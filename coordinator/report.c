@@ -59,20 +59,10 @@ static void candidates_free(gpointer data)
     g_free(of);
 }
 
-static guint hash_problem(gconstpointer problem)
-{
-    return problem_hash(problem);
-}
-
-static gboolean equal_problems(gconstpointer a, gconstpointer b)
-{
-    return problem_equal(a, b);
-}
-
 /* struct candidates * by problem, from the jobs: a problem whose jobs all failed has some too. */
 static GHashTable *candidates_by_problem(const GPtrArray *jobs, const GPtrArray *results)
 {
-    GHashTable *all = g_hash_table_new_full(hash_problem, equal_problems, NULL, candidates_free);
+    GHashTable *all = problem_table_new(candidates_free);
     for (guint i = 0; i < jobs->len; i++) {
         struct job_row *job = g_ptr_array_index(jobs, i);
         struct candidates *of = g_hash_table_lookup(all, &job->problem);

@@ -8,20 +8,10 @@ static void add_use(struct device_use *all, const struct device_use *more)
     all->busy_seconds += more->busy_seconds;
 }
 
-static guint hash_problem(gconstpointer problem)
-{
-    return problem_hash(problem);
-}
-
-static gboolean equal_problems(gconstpointer a, gconstpointer b)
-{
-    return problem_equal(a, b);
-}
-
 /* struct report_row * by its problem; the rows must not move while it is used. */
 static GHashTable *rows_by_problem(GArray *rows)
 {
-    GHashTable *by_problem = g_hash_table_new(hash_problem, equal_problems);
+    GHashTable *by_problem = problem_table_new(NULL);
     for (guint i = 0; i < rows->len; i++) {
         struct report_row *row = &g_array_index(rows, struct report_row, i);
         g_hash_table_insert(by_problem, &row->problem, row);

@@ -173,6 +173,21 @@ guint problem_hash(const struct problem *p)
     return (guint)(hash ^ hash >> 32) ^ g_str_hash(p->epilogue);
 }
 
+static guint hash_key(gconstpointer problem)
+{
+    return problem_hash(problem);
+}
+
+static gboolean equal_keys(gconstpointer a, gconstpointer b)
+{
+    return problem_equal(a, b);
+}
+
+GHashTable *problem_table_new(GDestroyNotify free_value)
+{
+    return g_hash_table_new_full(hash_key, equal_keys, NULL, free_value);
+}
+
 double problem_macs(const struct problem *p)
 {
     double macs = (double)p->n * (double)p->k * (double)(p->c / p->groups);

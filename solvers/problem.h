@@ -108,6 +108,8 @@ bool problem_validate(const struct problem *p, GError **error);
 
 bool problem_equal(const struct problem *a, const struct problem *b);
 guint problem_hash(const struct problem *p);
+/* By struct problem *, which stay where they are while it is used; free_value may be NULL. */
+GHashTable *problem_table_new(GDestroyNotify free_value);
 /* A total order (field by field in declaration order), for sorted output. */
 int problem_compare(const struct problem *a, const struct problem *b);
 

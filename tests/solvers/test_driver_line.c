@@ -167,67 +167,67 @@ static void test_transposed(void)
     check_usable(rows, G_N_ELEMENTS(rows));
 }
 
+static const struct {
+    const char *line;
+    enum driver_line_kind kind;
+    const char *reason;
+} other_lines[] = {
+    {"", DRIVER_LINE_BLANK, ""},
+    {" \t\r\n", DRIVER_LINE_BLANK, ""},
+    {"# FIXME: -n 256", DRIVER_LINE_BLANK, ""},
+    {"./bin/MIOpenDriver pool -n 512 -c 192", DRIVER_LINE_OTHER, "'pool'*"},
+    {"./bin/MIOpenDriver bnormfp16 -n 512", DRIVER_LINE_OTHER, "'bnormfp16'*"},
+    {"./bin/MIOpenDriver CBAInfer -n 5", DRIVER_LINE_OTHER, "'CBAInfer'*"},
+    {"gemm -n 512", DRIVER_LINE_OTHER, "'gemm'*"},
+    {"./bin/MIOpenDriver convfp1 -n 1", DRIVER_LINE_BROKEN, "*unknown driver command 'convfp1'*"},
+    {"./bin/MIOpenDriver", DRIVER_LINE_BROKEN, "*nothing follows*"},
+    {"v -n 128 -c 3", DRIVER_LINE_BROKEN, "*begins with 'v'*cut off*"},
+    {"onv -n 128", DRIVER_LINE_BROKEN, "*begins with 'onv'*"},
+    {"128 -c 3", DRIVER_LINE_BROKEN, "*begins with '128'*"},
+    {"r -n 128", DRIVER_LINE_BROKEN, "*begins with 'r'*"},
+    {"conv -n 128 -k", DRIVER_LINE_BROKEN, "flag -k needs a value"},
+    {"conv -n -k 5", DRIVER_LINE_BROKEN, "flag -n needs a value"},
+    {"conv -n 128 --out_chan", DRIVER_LINE_BROKEN, "unknown flag '--out_chan'"},
+    {"conv -n 128 5", DRIVER_LINE_BROKEN, "'5' stands where a flag belongs"},
+    {"conv -n 1; MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN, "'MIOpenDriver' stands where*"},
+    {"MIOpenDriver conv -n 1 && MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN,
+     "a second command follows*"},
+    {"OpenDriver conv -n 1 && MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN,
+     "a second command follows*"},
+    {"conv -n > log.txt", DRIVER_LINE_BROKEN, "flag -n needs a number, not '>'"},
+    {"conv -n x", DRIVER_LINE_BROKEN, "flag -n needs a number, not 'x'"},
+    {"conv -n 99999999999999999999", DRIVER_LINE_BROKEN, "batchsize is*at most*"},
+    {"conv -n 0", DRIVER_LINE_BROKEN, "batchsize is 0*"},
+    {"conv -n=", DRIVER_LINE_BROKEN, "flag -n= needs a value"},
+    {"conv -z same -y -9223372036854775808", DRIVER_LINE_BROKEN, "fil_h is -2147483648*"},
+    {"conv -m trans -Y 9223372036854775807 -u 2", DRIVER_LINE_BROKEN, "trans_output_pad_h is*"},
+    {"-operation gemm -n 4", DRIVER_LINE_BROKEN, "operation is 'gemm'*"},
+    {"conv -I nhcw", DRIVER_LINE_BROKEN, "layout 'nhcw'*"},
+    {"conv -p -1", DRIVER_LINE_BROKEN, "pad_h is -1*"},
+    {"conv -u 0", DRIVER_LINE_BROKEN, "conv_stride_h is 0*"},
+    {"conv -g 5", DRIVER_LINE_BROKEN, "group_count is 5*"},
+    {"conv -F 8", DRIVER_LINE_BROKEN, "forw is 8*"},
+    {"convint8 -F 2", DRIVER_LINE_BROKEN, "*INT8*"},
+    {"conv -m group", DRIVER_LINE_BROKEN, "mode is 'group'*"},
+    {"conv -z half", DRIVER_LINE_BROKEN, "pad_mode is 'half'*"},
+    {"conv -_ 4", DRIVER_LINE_BROKEN, "spatial_dim is 4*"},
+    {"conv -I NHCW", DRIVER_LINE_BROKEN, "layout 'NHCW'*"},
+    {"conv -I NCDHW", DRIVER_LINE_BROKEN, "*layout is NCDHW*2D*"},
+    {"conv -Z 1 -L 3", DRIVER_LINE_BROKEN, "tensor_vect is 1 and vector_length 3*"},
+    {"conv -U fp3", DRIVER_LINE_BROKEN, "'fp3' is no cast type*"},
+    {"conv -c 4 -g 2 -I GNC01", DRIVER_LINE_BROKEN, "layout 'GNC01'*group*"},
+    {"conv -m trans -u 2 -Y 2", DRIVER_LINE_BROKEN, "trans_output_pad_h is 2*"},
+    {"\xff\xfe\x01", DRIVER_LINE_BROKEN, "*begins with*"},
+};
+
 static void test_other_lines(void)
 {
-    static const struct {
-        const char *line;
-        enum driver_line_kind kind;
-        const char *reason;
-    } rows[] = {
-        {"", DRIVER_LINE_BLANK, ""},
-        {" \t\r\n", DRIVER_LINE_BLANK, ""},
-        {"# FIXME: -n 256", DRIVER_LINE_BLANK, ""},
-        {"./bin/MIOpenDriver pool -n 512 -c 192", DRIVER_LINE_OTHER, "'pool'*"},
-        {"./bin/MIOpenDriver bnormfp16 -n 512", DRIVER_LINE_OTHER, "'bnormfp16'*"},
-        {"./bin/MIOpenDriver CBAInfer -n 5", DRIVER_LINE_OTHER, "'CBAInfer'*"},
-        {"gemm -n 512", DRIVER_LINE_OTHER, "'gemm'*"},
-        {"./bin/MIOpenDriver convfp1 -n 1", DRIVER_LINE_BROKEN,
-         "*unknown driver command 'convfp1'*"},
-        {"./bin/MIOpenDriver", DRIVER_LINE_BROKEN, "*nothing follows*"},
-        {"v -n 128 -c 3", DRIVER_LINE_BROKEN, "*begins with 'v'*cut off*"},
-        {"onv -n 128", DRIVER_LINE_BROKEN, "*begins with 'onv'*"},
-        {"128 -c 3", DRIVER_LINE_BROKEN, "*begins with '128'*"},
-        {"r -n 128", DRIVER_LINE_BROKEN, "*begins with 'r'*"},
-        {"conv -n 128 -k", DRIVER_LINE_BROKEN, "flag -k needs a value"},
-        {"conv -n -k 5", DRIVER_LINE_BROKEN, "flag -n needs a value"},
-        {"conv -n 128 --out_chan", DRIVER_LINE_BROKEN, "unknown flag '--out_chan'"},
-        {"conv -n 128 5", DRIVER_LINE_BROKEN, "'5' stands where a flag belongs"},
-        {"conv -n 1; MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN, "'MIOpenDriver' stands where*"},
-        {"MIOpenDriver conv -n 1 && MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN,
-         "a second command follows*"},
-        {"OpenDriver conv -n 1 && MIOpenDriver conv -n 2", DRIVER_LINE_BROKEN,
-         "a second command follows*"},
-        {"conv -n > log.txt", DRIVER_LINE_BROKEN, "flag -n needs a number, not '>'"},
-        {"conv -n x", DRIVER_LINE_BROKEN, "flag -n needs a number, not 'x'"},
-        {"conv -n 99999999999999999999", DRIVER_LINE_BROKEN, "batchsize is*at most*"},
-        {"conv -n 0", DRIVER_LINE_BROKEN, "batchsize is 0*"},
-        {"conv -n=", DRIVER_LINE_BROKEN, "flag -n= needs a value"},
-        {"conv -z same -y -9223372036854775808", DRIVER_LINE_BROKEN, "fil_h is -2147483648*"},
-        {"conv -m trans -Y 9223372036854775807 -u 2", DRIVER_LINE_BROKEN, "trans_output_pad_h is*"},
-        {"-operation gemm -n 4", DRIVER_LINE_BROKEN, "operation is 'gemm'*"},
-        {"conv -I nhcw", DRIVER_LINE_BROKEN, "layout 'nhcw'*"},
-        {"conv -p -1", DRIVER_LINE_BROKEN, "pad_h is -1*"},
-        {"conv -u 0", DRIVER_LINE_BROKEN, "conv_stride_h is 0*"},
-        {"conv -g 5", DRIVER_LINE_BROKEN, "group_count is 5*"},
-        {"conv -F 8", DRIVER_LINE_BROKEN, "forw is 8*"},
-        {"convint8 -F 2", DRIVER_LINE_BROKEN, "*INT8*"},
-        {"conv -m group", DRIVER_LINE_BROKEN, "mode is 'group'*"},
-        {"conv -z half", DRIVER_LINE_BROKEN, "pad_mode is 'half'*"},
-        {"conv -_ 4", DRIVER_LINE_BROKEN, "spatial_dim is 4*"},
-        {"conv -I NHCW", DRIVER_LINE_BROKEN, "layout 'NHCW'*"},
-        {"conv -I NCDHW", DRIVER_LINE_BROKEN, "*layout is NCDHW*2D*"},
-        {"conv -Z 1 -L 3", DRIVER_LINE_BROKEN, "tensor_vect is 1 and vector_length 3*"},
-        {"conv -U fp3", DRIVER_LINE_BROKEN, "'fp3' is no cast type*"},
-        {"conv -c 4 -g 2 -I GNC01", DRIVER_LINE_BROKEN, "layout 'GNC01'*group*"},
-        {"conv -m trans -u 2 -Y 2", DRIVER_LINE_BROKEN, "trans_output_pad_h is 2*"},
-        {"\xff\xfe\x01", DRIVER_LINE_BROKEN, "*begins with*"},
-    };
-    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(other_lines); i++) {
         struct driver_line parsed;
-        driver_line_parse(rows[i].line, &parsed);
-        g_assert_cmpint(parsed.kind, ==, rows[i].kind);
-        if (!g_pattern_match_simple(rows[i].reason, parsed.reason)) {
-            g_assert_cmpstr(parsed.reason, ==, rows[i].reason);
+        driver_line_parse(other_lines[i].line, &parsed);
+        g_assert_cmpint(parsed.kind, ==, other_lines[i].kind);
+        if (!g_pattern_match_simple(other_lines[i].reason, parsed.reason)) {
+            g_assert_cmpstr(parsed.reason, ==, other_lines[i].reason);
         }
         g_assert_cmpint(parsed.problem_count, ==, 0);
         g_assert_true(g_utf8_validate(parsed.reason, -1, NULL));
