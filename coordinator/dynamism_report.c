@@ -4,6 +4,7 @@
 #include "coordinator/cli.h"
 #include "coordinator/plan.h"
 #include "coordinator/report.h"
+#include "schema/store_kernels.h"
 #include "solvers/problem_key.h"
 
 #include <string.h>

@@ -7,6 +7,7 @@
 #define COORDINATOR_PROGRESS_H
 
 #include "schema/farm.h"
+#include "schema/store_results.h"
 
 /* What a config costs: taken from the newest campaign of the same target, else a documented
  * guess. */

@@ -22,7 +22,7 @@
 #include "coordinator/table.h"
 #include "schema/conditions.h"
 #include "schema/device_use.h"
-#include "schema/store.h"
+#include "schema/store_results.h"
 
 /* Times are NAN where they were not measured. */
 struct report_row {

@@ -4,6 +4,7 @@
 #include "coordinator/report_kernels.h"
 
 #include "schema/problem_part.h"
+#include "schema/store_kernels.h"
 
 #include <string.h>
 

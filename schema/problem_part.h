@@ -5,7 +5,7 @@
 #ifndef SCHEMA_PROBLEM_PART_H
 #define SCHEMA_PROBLEM_PART_H
 
-#include "schema/store.h"
+#include "schema/store_results.h"
 
 /* Problems by their ids: of those after `after` up to `last`. */
 struct problem_part {

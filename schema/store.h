@@ -1,8 +1,9 @@
 /*
  * Typed access to Skipjack's database: the only way the other rooms reach
- * PostgreSQL. A store is one connection. Calls block; a store may be used by
- * one thread at a time (the agent runs them on its loop's thread pool). Every
- * call happens whole or not at all; one that failed with
+ * PostgreSQL. Here: what is asked for, and the queue; store_kernels.h and
+ * store_results.h go on. A store is one connection. Calls block; a store may be
+ * used by one thread at a time (the agent runs them on its loop's thread pool).
+ * Every call happens whole or not at all; one that failed with
  * STORE_ERROR_CONNECTION may be repeated, since writes are idempotent under a
  * job's fence or by their key (but for store_create_campaign, which is looked
  * for by its identity first, store_add_spent and store_event). A lost
@@ -337,155 +338,7 @@ bool store_release_job(Store *store, const struct job *job, GError **error);
 /* Adds working time that belongs to no round yet (building). */
 bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **error);
 
-/* ---- kernels ---- */
-
-struct kernel_row {
-    char *key; /* kernel_key(): 64 hex digits */
-    char *file, *entry, *options, *arch, *toolchain, *toolchain_version;
-    enum failure failure; /* NONE, COMPILE_ERROR, COMPILE_TIMEOUT, COMPILER_CRASH */
-    char *log;
-    double seconds; /* compile time */
-    /* What its compiler says of it, -1 where it does not: of a work-item, registers, those that are
-     * kept elsewhere for want of room, and the memory for them and for arrays; a workgroup's. */
-    int registers, spills;
-    int64_t scratch_bytes, local_bytes;
-    /* Likewise: AMD's registers of matrix units, which registers counts in where both share a file, and a
-     * wave's scalar ones. */
-    int accumulation_registers, scalar_registers;
-    char *instructions; /* "ds_read_b128 8, total 412"; NULL where nobody counted them */
-    int64_t code_bytes; /* listed alone: of its code, 0 when it was collected */
-    GBytes *code;       /* NULL when it failed, or was collected */
-    char *code_sha256;  /* "" when it failed; made from the code when it is put */
-    int64_t built_by;   /* worker */
-};
-void kernel_row_free(struct kernel_row *kernel);
-/* The first writer of a key wins, except that code replaces a collected blob or a crash or timeout. Code
- * goes where blobs.h says, also STORE_ERROR_BLOBS. */
-bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **error);
-/* Which of the keys are known (built with code present, or failed for good: compile errors). GHashTable
- * key -> struct kernel_row * without code; free with g_hash_table_unref. */
-GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error);
-/* The same of all judges (judge.cl) for an architecture whose code is there. */
-GHashTable *store_judge_kernels(Store *store, const char *arch, GError **error);
-/* And of what proves that a device can compute: the plain convolution, forward, in whatever types. */
-GHashTable *store_proof_kernels(Store *store, const char *arch, GError **error);
-/* All that configs of the campaign were built from, without code and each once, by architecture, file,
- * entry and options. Those of configs that building refused are not among them. struct kernel_row *. */
-GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error);
-/* From wherever its code is, with its checksum verified: also STORE_ERROR_BLOBS and _DAMAGED. */
-struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error);
-/* What a kernel costs whoever has to compile and keep it. */
-struct kernel_cost {
-    char *key;
-    int64_t bytes;  /* of its code; 0 when it failed, or was collected */
-    double seconds; /* compile time */
-};
-/* Of those of the keys that are known, and that alone: no kernel counts as used. GHashTable key ->
- * struct kernel_cost *; free with g_hash_table_unref. */
-GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count, GError **error);
-/* Drops code objects that no kept result and no open job needs; returns how many. Also removes what
- * lies in stores of code objects without a kernel (store_sweep_blobs() of blobs.h). */
-bool store_collect_kernels(Store *store, int *dropped, GError **error);
-
-/* ---- what came out ---- */
-
-struct result {
-    int64_t job, problem_id;
-    struct problem problem;
-    char *solver, *algorithm;
-    int revision;
-    bool dynamic, tunable;
-    int multiplicity; /* as planned */
-    int rank;         /* 0: the job's best */
-    struct kept kept;
-    char *stack;
-    bool verified; /* judged: a stored round of the job has this config, verified, with these times,
-                      as many runs and these kernels */
-    char *damage;  /* judged: what is wrong with its row, and then incomplete; NULL for nothing */
-};
-void result_free(struct result *result);
-/* All kept results of a campaign, by problem, then median. */
-GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error);
-/* A part of many results, by whole jobs: of those after `after` up to `last`, and where jobs is not NULL of
- * these among them alone. */
-struct result_part {
-    int64_t after, last;
-    const int64_t *jobs;
-    int job_count;
-};
-#define RESULT_PART_BEGIN                                                                          \
-    {                                                                                              \
-        .after = INT64_MIN, .last = INT64_MIN                                                      \
-    }
-/* Moves from that, or from a part, to the next one, of as many results or a few more; the last one goes up to
- * INT64_MAX. It may hold none. */
-bool store_next_results(Store *store, int64_t campaign, int results, struct result_part *part,
-                        GError **error);
-/* The same for who has to tell good rows from bad ones: none is left out and none fails the call. One
- * whose job is not of the campaign, or has no problem or solver there, has no problem_id (and an empty
- * problem). network and tag, where they are not NULL: of problems of these alone. part NULL: all. */
-GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char *network,
-                                     const char *tag, const struct result_part *part,
-                                     GError **error);
-
-/* Parts of what a build-only campaign built, by so many jobs. */
-bool store_next_built(Store *store, int64_t campaign, int jobs, struct result_part *part,
-                      GError **error);
-/* The configs in it whose kernels are all built, as results without times, by job and as they were proposed;
- * damage, network and tag as above. */
-GPtrArray *store_list_built(Store *store, int64_t campaign, const char *network, const char *tag,
-                            const struct result_part *part, GError **error);
-
-struct job_row {
-    int64_t id;
-    struct problem problem;
-    char *solver, *state;
-    int revision, strikes, rounds, multiplicity;
-    enum failure failure;
-    char *detail;
-    bool reused;
-};
-GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error);
-
-/* What became of one config. */
-struct config_outcome {
-    struct problem problem;
-    char *solver, *config_text;
-    int revision;
-    struct perf_config config;
-    enum failure failure;
-    double median_ms;   /* 0 where it was not timed */
-    double baseline_ms; /* of the job's first config, the default, in the same round; likewise */
-    char *detail;
-};
-/* The configs that were rejected ("what was rejected and why"; without a baseline), or all that have
- * an outcome, in the order of jobs and rounds. A default config measured again in a later round
- * comes again. */
-GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error);
-GPtrArray *store_list_outcomes(Store *store, int64_t campaign, GError **error);
-/* counts[FAILURE_COUNT]: configs of the campaign by outcome. */
-bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT],
-                          GError **error);
-
-/* Jobs of a campaign that failed for one reason, and what was said of the last of them. */
-struct job_failures {
-    enum failure failure;
-    int jobs;
-    char *detail; /* NULL for none */
-};
-/* GPtrArray of struct job_failures *, by reason: the server counts, however many jobs there are. */
-GPtrArray *store_list_job_failures(Store *store, int64_t campaign, GError **error);
-
-struct progress {
-    int jobs, done, failed, ready, building, built, evaluating;
-    int64_t configs_done; /* evaluated in stored and partial rounds */
-    int64_t configs_open; /* in open rounds, not evaluated */
-    int64_t kernels_built;
-    double spent_seconds, budget_seconds;
-    double compile_seconds, eval_seconds; /* sums over what was done */
-    bool build_only;                      /* what is built is done, and stays among configs_open */
-};
-bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error);
+/* ---- what is taken out, and the diary ---- */
 
 /* Configs that crashed or hung: taken out for this solver revision, problem and target. */
 bool store_quarantine(Store *store, const struct job *job, const struct perf_config *config,

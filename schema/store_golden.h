@@ -12,7 +12,7 @@
 #ifndef SCHEMA_STORE_GOLDEN_H
 #define SCHEMA_STORE_GOLDEN_H
 
-#include "schema/store.h"
+#include "schema/store_results.h"
 
 struct golden_version {
     char *target, *kind; /* "propose", "rollback" */

@@ -1,4 +1,5 @@
 /* Code objects and what is known of those that have none. */
+#include "schema/store_kernels.h"
 #include "schema/blobs.h"
 #include "schema/store_private.h"
 

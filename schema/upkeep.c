@@ -1,6 +1,7 @@
 #include "schema/upkeep.h"
 
 #include "schema/blobs.h"
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "schema/store_winners.h"
 

@@ -2,6 +2,7 @@
 
 #include "export/formats/sqlite_file.h"
 #include "export/release/export_source.h"
+#include "schema/store_kernels.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 #include "export/release/gate.h"
+#include "schema/store_kernels.h"
 
 #include <float.h>
 #include <math.h>

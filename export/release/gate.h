@@ -13,7 +13,7 @@
 
 #include "export/formats/find_db.h"
 #include "export/release/export.h"
-#include "schema/store.h"
+#include "schema/store_results.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 

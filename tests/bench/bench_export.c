@@ -13,6 +13,7 @@
 #include "export/formats/find_db.h"
 #include "export/golden/golden.h"
 #include "export/release/export.h"
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"

@@ -4,6 +4,7 @@
 #include "export/commands.h"
 #include "export/formats/export_error.h"
 #include "schema/store_golden.h"
+#include "schema/store_kernels.h"
 #include "solvers/problem_key.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/real_data.h"

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchain.h"
+#include "schema/store_results.h"
 #include "tests/faults/solver_faults.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

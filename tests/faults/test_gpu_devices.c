@@ -8,6 +8,7 @@
 
 #include "kernels/toolchain.h"
 #include "schema/conditions.h"
+#include "schema/store_results.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"

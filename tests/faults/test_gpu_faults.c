@@ -9,6 +9,7 @@
 
 #include "schema/device_use.h"
 #include "schema/farm.h"
+#include "schema/store_results.h"
 #include "tests/faults/solver_ways.h"
 #include "tests/support/gpu_farm.h"
 #include "tests/support/live_farm.h"

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "schema/store_results.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"

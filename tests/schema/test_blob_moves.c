@@ -2,6 +2,7 @@
  * killed. */
 #include "schema/blobs.h"
 
+#include "schema/store_kernels.h"
 #include "tests/support/blob_codes.h"
 #include "tests/support/object_server.h"
 #include "tests/support/scratch_db.h"

@@ -3,6 +3,7 @@
 #include "schema/blobs.h"
 
 #include "schema/migrate.h"
+#include "schema/store_kernels.h"
 #include "tests/support/blob_codes.h"
 #include "tests/support/object_server.h"
 #include "tests/support/scratch_db.h"

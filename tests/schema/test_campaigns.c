@@ -1,4 +1,5 @@
 /* Campaigns against a real PostgreSQL: how they end, what they share, what stays. */
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "tests/support/queue_farm.h"
 

@@ -1,5 +1,6 @@
 /* What workers hand in and cannot be is refused by the database with an error of its own, and nothing of it
  * is stored: the same round, as it should be, is taken right after. */
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "tests/support/queue_farm.h"
 

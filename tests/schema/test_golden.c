@@ -3,6 +3,7 @@
 
 #include "schema/connection.h"
 #include "schema/roles.h"
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "schema/upkeep.h"
 #include "tests/support/role_farm.h"

@@ -1,3 +1,4 @@
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"

@@ -2,6 +2,7 @@
  * real HTTP server for code objects. */
 #include "schema/blobs.h"
 #include "schema/commands.h"
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "schema/upkeep.h"
 #include "tests/support/object_server.h"

@@ -1,5 +1,6 @@
 #include "schema/connection.h"
 #include "schema/migrate.h"
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "schema/upkeep.h"
 #include "tests/support/role_farm.h"

@@ -1,4 +1,5 @@
 /* The store against a real PostgreSQL: what goes in comes out. */
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "tests/support/scratch_db.h"
 

@@ -1,4 +1,5 @@
 /* Upkeep against a real PostgreSQL: what it drops, what stays, and that it stops nobody. */
+#include "schema/store_kernels.h"
 #include "schema/upkeep.h"
 
 #include "schema/store_private.h"

@@ -1,6 +1,7 @@
 #include "tests/support/bench_blobs.h"
 
 #include "schema/blobs.h"
+#include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "schema/upkeep.h"
 #include "tests/support/bench_server.h"

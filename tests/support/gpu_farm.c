@@ -5,6 +5,7 @@
 
 #include "kernels/toolchain.h"
 #include "schema/farm.h"
+#include "schema/store_results.h"
 #include "tests/support/temp_folder.h"
 
 #define PATIENCE_US (60 * G_USEC_PER_SEC)

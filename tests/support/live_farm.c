@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/store_results.h"
 #include "solvers/problem_key.h"
 #include "tests/support/scratch_db.h"
 
