@@ -3,6 +3,7 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/plan.h"
+#include "coordinator/problems_of.h"
 #include "coordinator/report.h"
 #include "schema/store_kernels.h"
 #include "solvers/problem_key.h"
@@ -65,10 +66,10 @@ static const struct campaign *first_measured(Store *store, const GPtrArray *camp
         const struct campaign *campaign = g_ptr_array_index(campaigns, i);
         if (campaign->build_only)
             continue;
-        g_autoptr(GPtrArray) results = store_list_results(store, campaign->id, error);
-        if (!results)
+        struct result_part first = RESULT_PART_BEGIN;
+        if (!store_next_results(store, campaign->id, 1, &first, error))
             return NULL;
-        if (results->len > 0)
+        if (first.last != INT64_MAX)
             return campaign;
     }
     return g_ptr_array_index(campaigns, 0);
@@ -235,22 +236,16 @@ static void add_network(struct dynamism_report *report, const char *name, const 
         return;
     }
     g_ptr_array_add(report->networks, network);
-    for (guint i = 0; i < problems->len; i++)
-        plan_add_problem(all, &g_array_index(problems, struct plan_problem, i).problem, 1);
+    g_array_append_vals(all, problems->data, problems->len);
 }
 
 static bool read_network(struct dynamism_report *report, Store *store, const char *name,
                          bool wanted, GArray *all, GError **error)
 {
-    g_autoptr(GPtrArray) layers = store_list_layers(store, name, error);
-    g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
-    for (guint i = 0; layers && i < layers->len; i++) {
-        const struct layer *layer = g_ptr_array_index(layers, i);
-        plan_add_problem(problems, &layer->problem, layer->multiplicity);
-    }
-    if (layers)
+    g_autoptr(GArray) problems = problems_of_network(store, name, error);
+    if (problems)
         add_network(report, name, problems, wanted, all);
-    return layers != NULL;
+    return problems != NULL;
 }
 
 static bool read_all_networks(struct dynamism_report *report, Store *store, GArray *all,
@@ -269,11 +264,10 @@ static bool read_all_networks(struct dynamism_report *report, Store *store, GArr
 static void add_plain_problems(struct dynamism_report *report, GArray *all)
 {
     g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GHashTable) seen = problem_table_new(NULL);
     for (guint i = 0; i < report->results->len; i++) {
-        const struct result *result = g_ptr_array_index(report->results, i);
-        char key[PROBLEM_KEY_MAX];
-        if (g_hash_table_add(seen, g_strdup(problem_key(&result->problem, key))))
+        struct result *result = g_ptr_array_index(report->results, i);
+        if (g_hash_table_add(seen, &result->problem))
             plan_add_problem(problems, &result->problem, result->multiplicity);
     }
     add_network(report, "all problems", problems, true, all);
@@ -291,6 +285,7 @@ static bool read_networks(struct dynamism_report *report, Store *store, char *co
         return false;
     if (report->networks->len == 0)
         add_plain_problems(report, all);
+    plan_merge_problems(all);
     report->cold = g_malloc0_n(report->networks->len, sizeof *report->cold);
     report->kinds = dynamism_kinds(all);
     report->parameters = dynamism_parameters(&report->data, all);

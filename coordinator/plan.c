@@ -10,15 +10,26 @@
 
 void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity)
 {
-    for (guint i = 0; i < problems->len; i++) {
-        struct plan_problem *known = &g_array_index(problems, struct plan_problem, i);
-        if (problem_equal(&known->problem, problem)) {
-            known->multiplicity = (int)MIN((int64_t)known->multiplicity + multiplicity, G_MAXINT);
-            return;
-        }
-    }
     struct plan_problem added = {*problem, multiplicity};
     g_array_append_val(problems, added);
+}
+
+void plan_merge_problems(GArray *problems)
+{
+    g_autoptr(GHashTable) kept = problem_table_new(NULL);
+    for (guint i = 0; i < problems->len; i++) {
+        const struct plan_problem *each = &g_array_index(problems, struct plan_problem, i);
+        struct plan_problem *first = g_hash_table_lookup(kept, &each->problem);
+        if (first) {
+            first->multiplicity =
+                (int)MIN((int64_t)first->multiplicity + each->multiplicity, G_MAXINT);
+            continue;
+        }
+        first = &g_array_index(problems, struct plan_problem, g_hash_table_size(kept));
+        *first = *each;
+        g_hash_table_insert(kept, &first->problem, first);
+    }
+    g_array_set_size(problems, g_hash_table_size(kept));
 }
 
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,

@@ -14,9 +14,10 @@ struct plan_problem {
     int multiplicity;
 };
 
-/* Adds a problem to problems (GArray of struct plan_problem), or raises the multiplicity of an
- * equal one. */
+/* Appends a problem to problems (GArray of struct plan_problem). */
 void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity);
+/* Of equal ones the first stays where it is, with all their multiplicities. */
+void plan_merge_problems(GArray *problems);
 
 /* What a campaign is asked to do; the pointers belong to the caller. */
 struct plan_request {

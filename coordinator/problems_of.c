@@ -43,8 +43,7 @@ GArray *problems_of_import(const Import *import)
     GArray *problems = problem_array();
     for (int i = 0; i < problem_list_count(import->problems); i++) {
         const struct problem_entry *entry = problem_list_get(import->problems, i);
-        struct plan_problem problem = {entry->problem, (int)MIN(entry->multiplicity, G_MAXINT)};
-        g_array_append_val(problems, problem);
+        plan_add_problem(problems, &entry->problem, (int)MIN(entry->multiplicity, G_MAXINT));
     }
     return problems;
 }
@@ -62,14 +61,12 @@ static GArray *from_tag(Store *store, const char *tag, GError **error)
     if (!stored)
         return NULL;
     GArray *problems = problem_array();
-    for (guint i = 0; i < stored->len; i++) {
-        struct plan_problem problem = {g_array_index(stored, struct stored_problem, i).problem, 1};
-        g_array_append_val(problems, problem);
-    }
+    for (guint i = 0; i < stored->len; i++)
+        plan_add_problem(problems, &g_array_index(stored, struct stored_problem, i).problem, 1);
     return problems;
 }
 
-static GArray *from_network(Store *store, const char *network, GError **error)
+GArray *problems_of_network(Store *store, const char *network, GError **error)
 {
     g_autoptr(GPtrArray) layers = store_list_layers(store, network, error);
     if (!layers)
@@ -79,6 +76,7 @@ static GArray *from_network(Store *store, const char *network, GError **error)
         const struct layer *layer = g_ptr_array_index(layers, i);
         plan_add_problem(problems, &layer->problem, layer->multiplicity);
     }
+    plan_merge_problems(problems);
     return problems;
 }
 
@@ -92,7 +90,7 @@ GArray *problems_of_request(Store *store, const struct request *request, GError 
     }
     GArray *problems = files          ? from_files(request->files, error)
                        : request->tag ? from_tag(store, request->tag, error)
-                                      : from_network(store, request->network, error);
+                                      : problems_of_network(store, request->network, error);
     if (problems && problems->len == 0) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
                     "there is no problem in %s '%s'",

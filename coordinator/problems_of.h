@@ -14,6 +14,9 @@ Import *problems_import(char *const *files, GError **error);
 /* The import's problems with their multiplicities: GArray of struct plan_problem. */
 GArray *problems_of_import(const Import *import);
 
+/* Those of a network's layers, likewise; none where the network is not known. */
+GArray *problems_of_network(Store *store, const char *network, GError **error);
+
 /* The problems of the request's one source. GArray of struct plan_problem; NULL and
  * COORDINATOR_ERROR_USAGE when the request names none or several sources,
  * COORDINATOR_ERROR_EMPTY when the source holds none. */

@@ -53,10 +53,19 @@ static void equal_problems_add_up(struct fixture *f, gconstpointer data)
 {
     (void)data;
     struct problem again = square_problem(64, 28, 3);
+    struct problem last = square_problem(32, 8, 1);
     plan_add_problem(f->problems, &again, 3);
-    g_assert_cmpuint(f->problems->len, ==, 2);
-    g_assert_cmpint(g_array_index(f->problems, struct plan_problem, 1).multiplicity, ==, 5);
+    plan_add_problem(f->problems, &last, 1);
+    plan_merge_problems(f->problems);
+    const struct plan_problem *merged = &g_array_index(f->problems, struct plan_problem, 0);
+    g_assert_cmpuint(f->problems->len, ==, 3);
+    g_assert_cmpint(merged[0].multiplicity, ==, 1);
+    g_assert_true(problem_equal(&merged[1].problem, &again));
+    g_assert_cmpint(merged[1].multiplicity, ==, 5);
+    g_assert_true(problem_equal(&merged[2].problem, &last));
     plan_add_problem(f->problems, &again, G_MAXINT);
+    plan_merge_problems(f->problems);
+    g_assert_cmpuint(f->problems->len, ==, 3);
     g_assert_cmpint(g_array_index(f->problems, struct plan_problem, 1).multiplicity, ==, G_MAXINT);
 }
 
