@@ -80,10 +80,12 @@ void kernel_key(const char *source_sha256, const struct launch *launch, const st
         toolchain->name,
         toolchain_version,
         toolchain->flags,
+        toolchain->prelude,
     };
+    gsize count = G_N_ELEMENTS(parts) - (toolchain->prelude ? 0 : 1);
 
     /* The terminating NUL goes in too: it keeps neighbouring parts apart. */
-    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+    for (gsize i = 0; i < count; i++)
         g_checksum_update(sum, (const guchar *)parts[i], (gssize)strlen(parts[i]) + 1);
     g_strlcpy(key, g_checksum_get_string(sum), KERNEL_KEY_LENGTH + 1);
 }

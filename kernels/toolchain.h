@@ -50,6 +50,8 @@ struct toolchain {
     const char *(*version)(const struct target *target, GError **error);
     /* What it adds to every launch's options; part of a kernel's identity. */
     const char *flags;
+    /* Text that it puts in front of every source, likewise; NULL for none. */
+    const char *prelude;
     bool (*can_compile)(const struct target *target, GError **error);
     /* Code objects of equal input are equal byte for byte. */
     bool reproducible;
@@ -72,7 +74,7 @@ const struct toolchain *toolchain_for_target(const struct target *target, GError
 
 #define KERNEL_KEY_LENGTH 64
 /* A kernel's identity: SHA-256 (hex) of its program's form, source with all it includes, options, entry, target arch
- * and features (for CPUs the CPU's name), toolchain, its version and flags. */
+ * and features (for CPUs the CPU's name), toolchain, its version, flags and prelude. */
 void kernel_key(const char *source_sha256, const struct launch *launch, const struct target *target,
                 const struct toolchain *toolchain, const char *toolchain_version,
                 char key[KERNEL_KEY_LENGTH + 1]);

@@ -215,7 +215,7 @@ static bool opencl_compile(const char *source, const char *options, const char *
     const struct opencl *cl = opencl_open(error);
     const struct host *host = cl ? host_open(error) : NULL;
     gint64 start = g_get_monotonic_time();
-    const char *texts[] = {declarations, source};
+    const char *texts[] = {toolchain_opencl.prelude, source};
     cl_int status = CL_SUCCESS;
     cl_program program;
     bool built;
@@ -242,6 +242,7 @@ const struct toolchain toolchain_opencl = {
     .vendor = VENDOR_CPU,
     .version = opencl_version,
     .flags = "-cl-std=CL1.2 " WITHOUT_HEADER,
+    .prelude = declarations,
     .can_compile = opencl_can_compile,
     .reproducible = false,
     .compile = opencl_compile,

@@ -235,7 +235,7 @@ static void key_changes_with_each_ingredient(void)
     struct launch launch = {.entry = "a", .options = "-DA=1"};
     struct toolchain other = *toolchain;
     struct target target = host;
-    char keys[10][KERNEL_KEY_LENGTH + 1];
+    char keys[12][KERNEL_KEY_LENGTH + 1];
 
     kernel_key("aa", &launch, &target, toolchain, "1", keys[0]);
     kernel_key("ab", &launch, &target, toolchain, "1", keys[1]);
@@ -259,7 +259,13 @@ static void key_changes_with_each_ingredient(void)
     target = host;
     launch.program_kind = PROGRAM_ASSEMBLY;
     kernel_key("aa", &launch, &target, toolchain, "1", keys[9]);
-    for (int i = 0; i < 10; i++) {
+    launch.program_kind = PROGRAM_SOURCE;
+    other = *toolchain;
+    other.prelude = "int f(void);\n";
+    kernel_key("aa", &launch, &target, &other, "1", keys[10]);
+    other.prelude = NULL;
+    kernel_key("aa", &launch, &target, &other, "1", keys[11]);
+    for (int i = 0; i < 12; i++) {
         g_assert_cmpuint(strlen(keys[i]), ==, KERNEL_KEY_LENGTH);
         for (int j = 0; j < i; j++)
             g_assert_cmpstr(keys[i], !=, keys[j]);
