@@ -16,6 +16,9 @@
 #define NO_INT    G_MININT
 #define NO_DOUBLE (-G_MAXDOUBLE)
 
+/* A week. A time like "inf" would overflow timers here, and in the database those of all workers. */
+#define SECONDS_MOST (7.0 * 24 * 60 * 60)
+
 struct arguments {
     int build, batch, fault_limit, lock_mhz;
     char *eval, *cold, *drain, *drain_at, *log, *log_level, *metrics;
@@ -124,7 +127,12 @@ static bool arguments_parse(int argc, char **argv, GError **error)
         "[{\"problem\": KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_set_prgname("skipjack worker");
-    return g_option_context_parse(context, &argc, &argv, error);
+    if (!g_option_context_parse(context, &argc, &argv, error))
+        return false;
+    if (argc > 1)
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
+                    "it takes options only, and '%s' is none", argv[1]);
+    return argc <= 1;
 }
 
 static void default_int(int *value, int standard)
@@ -183,6 +191,11 @@ static const char *meaningless_option(const struct arguments *a)
     return NULL;
 }
 
+static bool is_timeout(double seconds)
+{
+    return seconds > 0 && seconds <= SECONDS_MOST;
+}
+
 static const char *arguments_wrong(const struct arguments *a)
 {
     if (a->build < 0 || a->build > 1024)
@@ -193,10 +206,10 @@ static const char *arguments_wrong(const struct arguments *a)
         return "--fault-limit takes a number from 0 on";
     if (a->lock_mhz < 0 || a->lock_mhz > LOCK_CLOCKS_MOST)
         return "--lock-clocks takes MHz: 1410 locks them at 1.41 GHz";
-    if (!(a->lease_seconds >= 1))
-        return "--lease takes at least one second";
-    if (!(a->compile_timeout_seconds > 0) || !(a->run_timeout_seconds > 0))
-        return "a timeout takes more than 0 seconds";
+    if (!(a->lease_seconds >= 1 && a->lease_seconds <= SECONDS_MOST))
+        return "--lease takes from one second to a week, 604800";
+    if (!is_timeout(a->compile_timeout_seconds) || !is_timeout(a->run_timeout_seconds))
+        return "a timeout takes more than 0 seconds, and a week, 604800, at most";
     if (!(a->sample_seconds > 0 && a->sample_seconds <= 60))
         return "--sample-seconds takes more than 0 and at most 60 seconds";
     return NULL;

@@ -26,11 +26,16 @@ int device_list_child(void)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
+static bool is_number(const char *text, guint64 *number)
+{
+    return g_ascii_string_to_unsigned(text, 10, 0, DEVICE_NUMBER_MAX, number, NULL);
+}
+
 /* What drivers print besides is no line of ours: they print to standard output at times. */
 static bool is_device(const char *line)
 {
     return g_str_has_prefix(line, "GPU-") || g_str_has_prefix(line, "MIG-") ||
-           g_ascii_string_to_unsigned(line, 10, 0, DEVICE_NUMBER_MAX, NULL, NULL);
+           is_number(line, NULL);
 }
 
 static char **all_gpus(GError **error)
@@ -68,6 +73,15 @@ static bool fail(const char *device, const char *why, GError **error)
     return false;
 }
 
+static bool is_same(const char *device, const char *other)
+{
+    guint64 number, other_number;
+
+    if (is_number(device, &number) && is_number(other, &other_number))
+        return number == other_number;
+    return g_ascii_strcasecmp(device, other) == 0;
+}
+
 static bool check_devices(char **devices, GError **error)
 {
     for (char **device = devices; *device; device++) {
@@ -76,7 +90,7 @@ static bool check_devices(char **devices, GError **error)
         if (!is_device(*device))
             return fail(*device, "is neither", error);
         for (char **other = devices; other < device; other++)
-            if (g_ascii_strcasecmp(*other, *device) == 0)
+            if (is_same(*other, *device))
                 return fail(*device, "is there twice", error);
     }
     return devices[0] || fail("", "is nothing", error);

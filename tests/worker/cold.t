@@ -89,6 +89,11 @@ for my $case (
     [qr/--run-timeout means nothing beside --probe/, '--probe', '--run-timeout', 60],
     [qr/--cold means nothing beside --probe/, '--probe', '--cold', "$folder/cold.json"],
     [qr/--eval takes one number/, '--eval', '0,1'],
+    [qr/'00' is there twice/, '--probe', '--eval', '0,00'],
+    [qr/it takes options only, and '1' is none/, '--probe', '--eval', '0', '1'],
+    [qr/a timeout takes .* at most/, '--run-timeout', 'inf'],
+    [qr/a timeout takes .* at most/, '--compile-timeout', '1e300'],
+    [qr/a timeout takes more than 0/, '--run-timeout', 'nan'],
     [qr/--eval none leaves it none/, '--probe', '--eval', 'none']) {
     my ($expected, @options) = @$case;
     push @options, '--cold', "$folder/cold.json" if $options[0] ne '--probe';

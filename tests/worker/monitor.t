@@ -157,6 +157,11 @@ SKIP: {
 }
 like qx('$program' worker --log xml 2>&1), qr/text, json/, 'another form is none';
 is $? >> 8, 2, 'which is wrong usage';
+for my $lease (qw(inf nan 1e30 0.5)) {
+    like qx('$program' worker --embedded --lease $lease --until-empty --eval none 2>&1), qr/--lease takes/,
+        "a lease of $lease seconds is none";
+    is $? >> 8, 2, 'and that is wrong usage';
+}
 like qx('$program' worker --embedded --metrics nowhere --eval none --log text 2>&1), qr/cannot listen on 'nowhere'/,
     'a place that is none is named';
 is $? >> 8, 1, 'and nothing is done';
