@@ -96,7 +96,7 @@ static bool any_line_kind(const char *text, enum file_kind *kind)
 
 static bool text_kind(const char *path, const GString *head, enum file_kind *kind, GError **error)
 {
-    if (any_line_kind(head->str, kind)) {
+    if (any_line_kind(head->str + byte_order_mark_length(head->str, head->len), kind)) {
         return true;
     }
     /* Only an empty file, or lines of it that are all damaged, leave the word to the name. */
@@ -184,7 +184,7 @@ void check_bytes(struct check_report *report, const struct line *line)
     while (length > 0 && g_ascii_isprint(line->text[length - 1])) {
         length--;
     }
-    if (length > 0) {
+    if (length > 0 || line->marked) {
         check_found(report, FINDING_UNPRINTABLE_BYTE, "line %" G_GINT64_FORMAT, line->number);
     }
     if (!line->ended) {

@@ -102,8 +102,8 @@ G_GNUC_PRINTF(3, 4)
 void check_found(struct check_report *report, enum finding finding, const char *where_format, ...);
 G_GNUC_PRINTF(2, 3)
 void check_changed(struct check_report *report, const char *where_format, ...);
-/* Of a line's bytes: a carriage return at its end, other bytes that are not printable ASCII, no line
- * end: what damage and torn files show. */
+/* Of a line's bytes: a carriage return at its end, other bytes that are not printable ASCII (as a byte
+ * order mark in front), no line end: what damage and torn files show. */
 void check_bytes(struct check_report *report, const struct line *line);
 bool check_printable(const char *text);
 /* Params of a perf-db's entry: missing, or none that a solver of ours takes today. */

@@ -118,7 +118,9 @@ static void cut_lines(struct find_table *table, int64_t *number, find_bad_line *
     struct find_row last = {0};
     for (*number = 1; at < end; (*number)++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
-        struct span text = {at, (size_t)((stop != NULL ? stop : end) - at)};
+        size_t length = (size_t)((stop != NULL ? stop : end) - at);
+        size_t mark = *number == 1 ? byte_order_mark_length(at, length) : 0;
+        struct span text = {at + mark, length - mark};
         struct find_row row = {.number = *number};
         const char *wrong = take_row(text, &row);
         at = stop != NULL ? stop + 1 : end;

@@ -1,4 +1,5 @@
 #include "export/formats/import_reader.h"
+#include "export/formats/line_reader.h"
 #include "export/formats/sqlite_file.h"
 
 #include <bzlib.h>
@@ -78,11 +79,9 @@ static const struct {
 
 static bool read_text(Import *import, struct import_source *source, GError **error)
 {
-    static const char byte_order_mark[] = "\xef\xbb\xbf"; /* editors put it in front of a text */
-    if (strncmp(source->bytes, byte_order_mark, 3) == 0) {
-        source->bytes += 3;
-        source->length -= 3;
-    }
+    size_t mark = byte_order_mark_length(source->bytes, source->length);
+    source->bytes += mark;
+    source->length -= mark;
     struct import_lines lines;
     bool (*read)(Import *, const struct import_source *, GError **) = import_driver_lines;
     import_lines_init(&lines, source);

@@ -12,6 +12,13 @@ struct line_reader {
     char buffer[LINE_BYTES_MAX + 1]; /* one more for the line end or a NUL */
 };
 
+size_t byte_order_mark_length(const char *text, size_t length)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t mark_length = sizeof mark - 1;
+    return length >= mark_length && memcmp(text, mark, mark_length) == 0 ? mark_length : 0;
+}
+
 LineReader *line_reader_open(const char *path, GError **error)
 {
     ByteSource *source = byte_source_open(path, error);
@@ -79,11 +86,14 @@ static enum read_step too_long(LineReader *reader, GError **error)
 
 static enum read_step give(LineReader *reader, struct line *line, size_t length, GError **error)
 {
-    line->text = reader->buffer + reader->start;
-    line->length = length;
-    line->text[length] = '\0';
+    char *text = reader->buffer + reader->start;
+    size_t mark = line->number == 1 ? byte_order_mark_length(text, length) : 0;
+    text[length] = '\0';
+    line->text = text + mark;
+    line->length = length - mark;
+    line->marked = mark > 0;
     reader->start += length + (line->ended ? 1 : 0);
-    if (memchr(line->text, '\0', length) != NULL) {
+    if (memchr(line->text, '\0', line->length) != NULL) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "the line holds a NUL byte");
         return READ_BAD;
     }

@@ -72,6 +72,8 @@ static void find_db_damages_are_named(void)
          NULL},
         {"flipped bit in a name", KEY "=Conv\x41\xc1:1,0," ALGO "GEMM\n", 1, 1, 0, 0,
          FINDING_UNPRINTABLE_BYTE, NULL},
+        {"byte order mark", "\xef\xbb\xbf" KEY "=A:1,0," ALGO "GEMM\n", 1, 1, 0, 0,
+         FINDING_UNPRINTABLE_BYTE, NULL},
         {"ceil formula", "64-55-55-3x3-64-28-28-16-0x0-2x2-1x1-0-NCHW-FP32-F=A:1,0," ALGO "GEMM\n",
          1, 1, 0, 0, FINDING_OUTPUT_OFF_FORMULA, NULL},
         {"3D with pads of two",
@@ -108,6 +110,8 @@ static void perf_text_damages_are_named(void)
         {"duplicate behind one out of order", ROW "=A:1\n" ROW_BEFORE "=A:1\n" ROW "=A:1\n", 3, 3,
          0, 0, FINDING_DUPLICATE_KEY, NULL},
         {"control byte", ROW "=A:1\x01\n", 1, 1, 0, 0, FINDING_UNPRINTABLE_BYTE, NULL},
+        {"byte order mark", "\xef\xbb\xbf" ROW "=A:1\n", 1, 1, 0, 0, FINDING_UNPRINTABLE_BYTE,
+         NULL},
         {"torn off", ROW "=A:1", 1, 1, 0, 0, FINDING_NO_FINAL_NEWLINE, NULL},
         {"no entry", ROW "=\n", 0, 0, 1, 0, FINDING_COUNT, "entry 1"},
         {"short key", "2x3xNCHW=A:1\n", 0, 0, 1, 0, FINDING_COUNT, NULL},
@@ -335,6 +339,7 @@ static void content_decides_what_a_file_is(void)
         {"x.fdb.txt", ROW "=A:1\n", -1, "perf-db text"},
         {"x", "torn off line\n" KEY "=A:1,0," ALGO "GEMM\n", -1, "find-db"},
         {"x.HIP.fdb.txt", "", 0, "find-db"},
+        {"x", "\xef\xbb\xbf" KEY "=A:1,0," ALGO "GEMM\n", -1, "find-db"},
     };
     g_autoptr(TempFolder) folder = temp_folder_new();
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

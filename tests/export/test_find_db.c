@@ -141,6 +141,30 @@ static void bad_line_does_not_stop_the_next(void)
     g_assert_cmpstr(steps, ==, "RBBR");
 }
 
+#define MARK "\xef\xbb\xbf"
+
+static void byte_order_mark_is_no_part_of_the_first_line(void)
+{
+    static const char text[] = MARK "a=A:1,0,x\n" MARK "b=B:1,0,y\n";
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *const paths[] = {
+        temp_folder_write(folder, "f", text, -1),
+        temp_folder_write_bzip2(folder, "f.bz2", text, strlen(text)),
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+        static const char *const expected[] = {"a=A:1,0,x", MARK "b=B:1,0,y"};
+        struct line line;
+        g_autoptr(LineReader) lines = line_reader_open(paths[i], NULL);
+        for (size_t j = 0; j < G_N_ELEMENTS(expected); j++) {
+            g_assert_cmpint(line_reader_next(lines, &line, NULL), ==, READ_ROW);
+            g_assert_cmpstr(line.text, ==, expected[j]);
+            g_assert_cmpuint(line.length, ==, strlen(expected[j]));
+            g_assert_true(line.marked == (j == 0));
+        }
+        g_assert_cmpint(line_reader_next(lines, &line, NULL), ==, READ_END);
+    }
+}
+
 static void nul_byte_makes_a_line_bad(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -266,6 +290,8 @@ int main(int argc, char **argv)
     g_test_add_func("/find_db/positive_time_never_prints_as_zero",
                     positive_time_never_prints_as_zero);
     g_test_add_func("/find_db/bad_line_does_not_stop_the_next", bad_line_does_not_stop_the_next);
+    g_test_add_func("/find_db/byte_order_mark_is_no_part_of_the_first_line",
+                    byte_order_mark_is_no_part_of_the_first_line);
     g_test_add_func("/find_db/nul_byte_makes_a_line_bad", nul_byte_makes_a_line_bad);
     g_test_add_func("/find_db/huge_line_is_bad_and_skipped", huge_line_is_bad_and_skipped);
     g_test_add_func("/find_db/longest_allowed_line_is_read", longest_allowed_line_is_read);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define GEMM "miopenConvolutionFwdAlgoGEMM"
+#define MARK "\xef\xbb\xbf" /* a byte order mark */
 
 static struct span span_of(const char *text)
 {
@@ -55,6 +56,17 @@ static void bad_lines_are_told_with_their_numbers(void)
                     "6: the line holds a byte that is not printable ASCII\n"
                     "7: the line holds a byte that is not printable ASCII\n"
                     "8: the line holds a byte that is not printable ASCII\n");
+}
+
+static void a_byte_order_mark_is_no_part_of_the_first_key(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GString) bad = g_string_new(NULL);
+    g_autoptr(FindTable) table = read_text(folder, MARK "a=1\n" MARK "b=2\n", -1, bad);
+    g_assert_cmpuint(table->rows->len, ==, 1);
+    g_assert_true(
+        span_equal(find_row_key(&g_array_index(table->rows, struct find_row, 0)), span_of("a")));
+    g_assert_cmpstr(bad->str, ==, "2: the line holds a byte that is not printable ASCII\n");
 }
 
 static void a_line_without_end_is_left_out(void)
@@ -192,6 +204,8 @@ int main(int argc, char **argv)
                     rows_come_by_key_and_equal_ones_as_they_stand);
     g_test_add_func("/find_table/bad_lines_are_told_with_their_numbers",
                     bad_lines_are_told_with_their_numbers);
+    g_test_add_func("/find_table/a_byte_order_mark_is_no_part_of_the_first_key",
+                    a_byte_order_mark_is_no_part_of_the_first_key);
     g_test_add_func("/find_table/a_line_without_end_is_left_out", a_line_without_end_is_left_out);
     g_test_add_func("/find_table/what_lies_before_damage_is_kept", what_lies_before_damage_is_kept);
     g_test_add_func("/find_table/nothing_of_a_spoilt_block_is_read",
