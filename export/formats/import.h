@@ -22,7 +22,7 @@ struct import_options {
     int directions;      /* only these; 0: as given, F in layer tables */
 };
 
-/* A line that could not be used. */
+/* A line that could not be used, or the header of a table with columns that look mistyped. */
 struct import_skip {
     char *file;
     int64_t line; /* from 1; in SQLite files the row's id */

@@ -1,7 +1,8 @@
 /*
  * Layer tables: CSV with a header line, a layer a row, columns in any order.
- * Columns that are not known are ignored; oh and ow, where present, must agree
- * with the others and give a transposed layer's output padding.
+ * Columns that are not known are ignored, and named where they look like one
+ * that is; oh and ow, where present, must agree with the others and give a
+ * transposed layer's output padding.
  */
 #include "export/formats/import_reader.h"
 
@@ -38,8 +39,10 @@ enum column {
     COLUMN_LAYOUT,
     COLUMN_DIRECTION,
 };
-#define COLUMN_COUNT (COLUMN_DIRECTION + 1)
-#define COLUMNS_MAX  64
+#define COLUMN_COUNT  (COLUMN_DIRECTION + 1)
+#define COLUMNS_MAX   64
+/* Of shorter names, another one may be a column of somebody's own: "model" is no "mode". */
+#define ALIKE_LETTERS 5
 
 static const struct {
     const char *name;
@@ -149,6 +152,66 @@ static void read_header(struct table *table, char **cells)
                 table->place[columns[c].column] = i;
             }
         }
+    }
+}
+
+/* In lower case, without what joins words. */
+static char *bare_name(const char *name)
+{
+    GString *bare = g_string_new(NULL);
+    for (; *name != '\0'; name++) {
+        if (strchr("_- ", *name) == NULL) {
+            g_string_append_c(bare, g_ascii_tolower(*name));
+        }
+    }
+    return g_string_free(bare, FALSE);
+}
+
+/* The same but for one letter that is missing, too many or another, or two that changed places. */
+static bool is_alike(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    if (*a == '\0' || *b == '\0') {
+        return strlen(a) + strlen(b) <= 1;
+    }
+    return strcmp(a + 1, b) == 0 || strcmp(a, b + 1) == 0 || strcmp(a + 1, b + 1) == 0 ||
+           (a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0);
+}
+
+/* The column that the table lacks and this name may stand for; NULL for none. */
+static const char *meant_column(const struct table *table, const char *name)
+{
+    g_autofree char *bare = bare_name(name);
+    for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
+        const char *known = columns[c].name;
+        bool alike =
+            strlen(known) < ALIKE_LETTERS ? strcmp(bare, known) == 0 : is_alike(bare, known);
+        if (alike && table->place[columns[c].column] < 0) {
+            return known;
+        }
+    }
+    return NULL;
+}
+
+/* Tells of the header's columns that look mistyped. */
+static void judge_header(Import *import, const struct table *table, int64_t number,
+                         const char *line)
+{
+    g_auto(GStrv) cells = split(line);
+    g_autoptr(GString) reason = g_string_new(NULL);
+    for (int i = 0; cells[i] != NULL; i++) {
+        const char *meant = meant_column(table, cells[i]);
+        if (meant != NULL) {
+            g_string_append_printf(reason, "%s '%.40s' (is '%s' meant?)",
+                                   reason->len > 0 ? "," : "columns that are not read:", cells[i],
+                                   meant);
+        }
+    }
+    if (reason->len > 0) {
+        import_skip(import, table->source, number, reason->str);
     }
 }
 
@@ -418,6 +481,7 @@ bool import_table(Import *import, const struct import_source *source, GError **e
     import_lines_init(&lines, source);
     bool found = find_header(&lines, &table);
     g_assert(found); /* it is what tells a table from other files */
+    judge_header(import, &table, lines.number, lines.line->str);
     for (const char *line; next_row(&lines, &line);) {
         import_row(import, &table, lines.number, line);
     }

@@ -141,6 +141,32 @@ static void test_bad_rows_of_a_table(void)
     }
 }
 
+static void test_mistyped_columns(void)
+{
+    static const struct {
+        const char *columns, *reason; /* NULL: none looks mistyped */
+    } rows[] = {
+        {"G,gmac,model", "columns that are not read: 'G' (is 'g' meant?)"},
+        {"Batch_Size,layuot,modes", "columns that are not read: 'Batch_Size' (is 'batchsize' "
+                                    "meant?), 'layuot' (is 'layout' meant?)"},
+        {"dirction,OH,", "columns that are not read: 'dirction' (is 'direction' meant?), 'OH' (is "
+                         "'oh' meant?)"},
+        {"directionss,q,Q", NULL}, /* two letters; one that is there */
+        {"m,pad,x1", NULL},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *text =
+            g_strdup_printf("# a table\nc,h,w,k,y,x,%s\n8,9,9,8,3,3,,,\n", rows[i].columns);
+        g_autoptr(Import) import = read_text(text, &no_options);
+        check_totals(import, 3, 1, 1, 1, rows[i].reason != NULL);
+        if (import->skipped->len > 0) {
+            const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
+            g_assert_cmpint(skip->line, ==, 2);
+            g_assert_cmpstr(skip->reason, ==, rows[i].reason);
+        }
+    }
+}
+
 static void test_options_change_problems(void)
 {
     const struct import_options batch = {NULL, 8, 0}, forward = {NULL, 0, 1};
@@ -500,6 +526,7 @@ int main(int argc, char **argv)
     g_test_add_func("/import/long_comment_in_front_hides_no_format", test_long_comment_in_front);
     g_test_add_func("/import/keys_need_a_valid_problem", test_keys_need_a_valid_problem);
     g_test_add_func("/import/bad_rows_of_a_table_are_named", test_bad_rows_of_a_table);
+    g_test_add_func("/import/mistyped_columns_of_a_table_are_named", test_mistyped_columns);
     g_test_add_func("/import/options_change_problems", test_options_change_problems);
     g_test_add_func("/import/networks_of_a_table_are_kept_apart", test_networks_of_a_table);
     g_test_add_func("/import/list_becomes_a_network_by_name", test_network_of_a_list);
