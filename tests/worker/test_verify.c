@@ -19,7 +19,9 @@ enum fault {
     FAULT_BEFORE,
     FAULT_WORKSPACE, /* writes past the workspace */
     FAULT_INPUT,     /* writes before x */
+    FAULT_ALL_ROUND, /* writes before x, and past the output and the workspace */
     FAULT_SPOILS_X,  /* writes into x and gets the wrong result */
+    FAULT_LEAVES_X,  /* writes into x when it has the right one */
 };
 
 struct kernel {
@@ -71,6 +73,12 @@ static void spoil(struct kernel *kernel, void *const *memory)
     case FAULT_BEFORE: y[-3] = 1; return;
     case FAULT_WORKSPACE: workspace[100] = 1; return;
     case FAULT_INPUT: ((char *)memory[TENSOR_X])[-1] = 1; return;
+    case FAULT_ALL_ROUND:
+        ((char *)memory[TENSOR_X])[-1] = y[tensor_bytes(t)] = workspace[100] = 1;
+        return;
+    case FAULT_LEAVES_X:
+        memset(memory[TENSOR_X], 0, (size_t)tensor_bytes(&kernel->tensors[TENSOR_X]));
+        return;
     case FAULT_SPOILS_X:
         memset(memory[TENSOR_X], 0, (size_t)tensor_bytes(&kernel->tensors[TENSOR_X]));
         tensor_store(type, y, at, 1000);
@@ -149,7 +157,9 @@ static const struct {
     {FAULT_BEFORE, FAILURE_OUT_OF_BOUNDS, "outside of y, at byte -3"},
     {FAULT_WORKSPACE, FAILURE_OUT_OF_BOUNDS, "outside of the workspace, at byte 100 of its 100"},
     {FAULT_INPUT, FAILURE_OUT_OF_BOUNDS, "outside of x, at byte -1"},
+    {FAULT_ALL_ROUND, FAILURE_OUT_OF_BOUNDS, "outside of x, at byte -1"},
     {FAULT_SPOILS_X, FAILURE_WRONG_RESULT, "got 1000"},
+    {FAULT_LEAVES_X, FAILURE_NONE, ""},
 };
 
 /* Each fault, and after it the right kernel again: nobody pays for another's fault. */

@@ -376,17 +376,18 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
 
 /* ---- one verified run ---- */
 
+/* All zones are looked at, since what is not repaired would be the next config's fault. */
 static bool check_zones(struct guarded *guarded, const char *name, struct verdict *verdict,
                         GError **error)
 {
     bool damaged = false;
     int64_t offset = 0;
 
-    if (!guarded->whole || verdict->failure != FAILURE_NONE)
+    if (!guarded->whole)
         return true;
     if (!guarded_check(guarded, 0, &damaged, &offset, error))
         return false;
-    if (!damaged)
+    if (!damaged || verdict->failure != FAILURE_NONE)
         return true;
     verdict->failure = FAILURE_OUT_OF_BOUNDS;
     verdict->error = INFINITY;
@@ -447,11 +448,12 @@ static bool judge_output(struct workbench *bench, const char *algorithm, struct 
     return settled || judge_by_host(bench, &tolerance, verdict, error);
 }
 
+/* The runs of a config before, verified or timed, may have written into the inputs. */
 static bool run_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
 {
     struct workbench_run run = {bench, invocation};
 
-    if (!guarded_poison(&bench->memory[bench->out], 0, error) ||
+    if (!write_inputs(bench, error) || !guarded_poison(&bench->memory[bench->out], 0, error) ||
         (bench->workspace.whole && !guarded_poison(&bench->workspace, 0, error)))
         return false;
     return workbench_run(&run, 0, error) && bench->device->row->sync(bench->device, error);
@@ -474,8 +476,7 @@ bool workbench_verify(struct workbench *bench, struct invocation *invocation, co
         return false;
     if (zones.failure != FAILURE_NONE)
         *verdict = zones;
-    /* A kernel gone wrong may have written into its inputs: the next config shall not pay for
-     * it. */
+    /* Baselines are timed again without being verified. */
     return verdict->failure == FAILURE_NONE || write_inputs(bench, error);
 }
 

@@ -54,9 +54,9 @@ void workbench_close(struct workbench *bench);
 bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_memory **memory,
                          GError **error);
 
-/* Poisons output and workspace, runs once and judges. False for what the device refuses. The
- * inputs are as before afterwards, whatever the kernel did. algorithm: the solver's, for the
- * tolerance. */
+/* Writes the inputs, poisons output and workspace, runs once and judges. False for what the device
+ * refuses. Whatever this run did, nothing of it is left to the next one that is verified. algorithm: the
+ * solver's, for the tolerance. */
 bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
                       struct verdict *verdict, GError **error);
 
