@@ -6,6 +6,7 @@
 #include "solvers/solver.h"
 #include "tests/support/judge_device.h"
 #include "tests/support/pocl_leaks.h"
+#include "worker/frames.h"
 
 #define SEED 77
 #define KEY  "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F"
@@ -203,6 +204,27 @@ static void test_given_up(void)
     device->row->program_free(trial.naive);
 }
 
+/* Inputs, reference, its largest magnitude, comparison: none of them is believed that was not made. */
+static void test_dropped_at_first(void)
+{
+    const struct workbench_means means = {program, NULL, NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    row.launch = launch_dropping;
+    device->row = &row;
+    for (int dropped = 0; dropped < 5; dropped++) {
+        launches_left = dropped;
+        trial_open(&trial, &means);
+        g_assert_cmpint(launches_left, <, 0);
+        g_assert_null(trial.bench.judge);
+        g_assert_error(trial.bench.refusal, WORKER_ERROR, WORKER_ERROR_DOUBT);
+        trial_verify(&trial);
+        trial_close(&trial);
+    }
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
 static void add_tests(struct device *opened, struct device_program *loaded)
 {
     device = opened;
@@ -210,6 +232,7 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     program = loaded;
     g_test_add_func("/workbench/device_is_overruled_and_its_reference_kept", test_overruled);
     g_test_add_func("/workbench/comparison_that_is_dropped_is_a_fault", test_dropped);
+    g_test_add_func("/workbench/nothing_dropped_is_believed", test_dropped_at_first);
     g_test_add_func("/workbench/kept_references_give_way", test_crowded);
     g_test_add_func("/workbench/workspace_takes_its_memory", test_given_up);
 }

@@ -160,6 +160,12 @@ static void add_problem(struct arguments *arguments, const struct judge *judge)
     add_axes(arguments, p->dilation);
 }
 
+/* What launches before have found must not pass for what the next one finds: each of its numbers is refused. */
+static bool forget_found(struct judge *judge, GError **error)
+{
+    return judge->device->row->fill(judge->found, 0, FOUND_BYTES, 0xff, error);
+}
+
 static bool run_reference(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
                           GError **error)
 {
@@ -178,7 +184,8 @@ static bool run_reference(struct judge *judge, struct device_memory *const memor
     add_int64(&join, judge->count);
     add_int32(&join, judge->parts);
     add_int32(&join, groups_through(judge));
-    return launch(judge, ENTRY_REFERENCE, groups_for(judge->count * judge->parts), &sums, error) &&
+    return forget_found(judge, error) &&
+           launch(judge, ENTRY_REFERENCE, groups_for(judge->count * judge->parts), &sums, error) &&
            launch(judge, ENTRY_JOIN, groups_through(judge), &join, error);
 }
 
@@ -186,13 +193,19 @@ static bool read_largest(struct judge *judge, GError **error)
 {
     float largest[GROUPS_MAX];
     int64_t groups = groups_through(judge);
+    bool sound = true;
 
     judge->largest = 0;
     if (!judge->device->row->read(judge->found, 0, largest, groups * (int64_t)sizeof(float), error))
         return false;
-    for (int64_t i = 0; i < groups; i++)
+    for (int64_t i = 0; i < groups; i++) {
+        sound = sound && largest[i] >= 0 && isfinite(largest[i]);
         judge->largest = fmax(judge->largest, (double)largest[i]);
-    return true;
+    }
+    if (!sound)
+        g_set_error_literal(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
+                            "the device did not look for its reference's largest magnitude");
+    return sound;
 }
 
 /* ---- comparing ---- */
@@ -200,7 +213,6 @@ static bool read_largest(struct judge *judge, GError **error)
 static bool run_comparison(struct judge *judge, struct device_memory *output,
                            const struct tolerance *tolerance, GError **error)
 {
-    const struct device_row *row = judge->device->row;
     struct arguments arguments = {0};
 
     add_memory(&arguments, output);
@@ -216,8 +228,7 @@ static bool run_comparison(struct judge *judge, struct device_memory *output,
     add_float64(&arguments, tolerance->per_value);
     add_float64(&arguments, tolerance->smallest);
     add_tensor(&arguments, &judge->tensors[judge->out]);
-    /* What the comparison before has found must not pass for this one's. */
-    return row->fill(judge->found, 0, FOUND_BYTES, 0xff, error) &&
+    return forget_found(judge, error) &&
            launch(judge, ENTRY_COMPARE, groups_through(judge), &arguments, error);
 }
 
