@@ -239,34 +239,6 @@ static void a_default_without_a_time_is_named_with_its_reason(struct fixture *f,
     report_free(report);
 }
 
-/* Its default config is not this program's: nothing is looked up under that. */
-static void a_job_of_another_revision_is_named_as_stale(void)
-{
-    const struct solver *solver = solver_find(TUNED_SOLVER);
-    g_autoptr(GArray) rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
-    g_autoptr(GPtrArray) jobs = g_ptr_array_new(), rejections = g_ptr_array_new();
-    char name[] = TUNED_SOLVER, state[] = "done";
-    struct report_row row = {.won = true, .solver = name, .default_ms = NAN, .untuned_ms = 1};
-    struct job_row job = {.solver = name, .state = state, .revision = solver->revision + 1};
-    problem_init(&row.problem);
-    problem_init(&job.problem);
-    g_array_append_val(rows, row);
-    g_ptr_array_add(jobs, &job);
-    report_explain(rows, jobs, rejections, "cpu-znver4_2");
-    Table *table = report_missing(rows);
-    json_t *json = table_json(table);
-    g_assert_cmpuint(json_array_size(json), ==, 1);
-    const json_t *line = json_array_get(json, 0);
-    g_autofree char *expected =
-        g_strdup_printf("measured at revision %d, this program has %d: tune it again",
-                        solver->revision + 1, solver->revision);
-    g_assert_cmpstr(json_string_value(json_object_get(line, "reason")), ==, expected);
-    g_assert_true(json_is_null(json_object_get(line, "config")));
-    json_decref(json);
-    table_free(table);
-    g_ptr_array_unref(g_array_index(rows, struct report_row, 0).missing);
-}
-
 static void a_large_spread_is_told(struct fixture *f, gconstpointer data)
 {
     (void)data;
@@ -510,8 +482,6 @@ int main(int argc, char **argv)
     ADD("/report/a_large_spread_is_told", a_large_spread_is_told);
     ADD("/report/winners_of_a_throttled_device_are_named", winners_of_a_throttled_device_are_named);
     ADD("/report/what_jobs_used_of_a_gpu_adds_up", what_jobs_used_of_a_gpu_adds_up);
-    g_test_add_func("/report/a_job_of_another_revision_is_named_as_stale",
-                    a_job_of_another_revision_is_named_as_stale);
     g_test_add_func("/report/without_the_naive_solver_the_other_two_are_compared",
                     without_the_naive_solver_the_other_two_are_compared);
     g_test_add_func("/report/a_large_campaign_takes_no_longer_a_problem",

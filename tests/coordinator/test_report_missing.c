@@ -105,6 +105,33 @@ static void test_what_others_were_rejected_for_is_no_reason(void)
     table_free(table);
 }
 
+/* Its default config is not this program's: nothing is looked up under that. */
+static void test_a_job_of_another_revision_is_named_as_stale(void)
+{
+    g_autoptr(GArray) rows = new_rows();
+    g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) rejections = g_ptr_array_new();
+    add_row(rows, jobs, 0);
+    struct report_row *row = &g_array_index(rows, struct report_row, 0);
+    struct job_row *job = g_ptr_array_index(jobs, 0);
+    int known = solver_find(other)->revision;
+    row->naive_ms = 1;
+    row->default_ms = NAN;
+    job->solver = other;
+    job->revision = known + 1;
+    report_explain(rows, jobs, rejections, TARGET);
+    Table *table = report_missing(rows);
+    json_t *json = table_json(table);
+    g_assert_cmpuint(json_array_size(json), ==, 1);
+    const json_t *line = json_array_get(json, 0);
+    g_autofree char *expected = g_strdup_printf(
+        "measured at revision %d, this program has %d: tune it again", job->revision, known);
+    g_assert_cmpstr(json_string_value(json_object_get(line, "reason")), ==, expected);
+    g_assert_true(json_is_null(json_object_get(line, "config")));
+    json_decref(json);
+    table_free(table);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -113,5 +140,7 @@ int main(int argc, char **argv)
                     test_each_of_many_finds_its_own_last_rejection);
     g_test_add_func("/report_missing/what_others_were_rejected_for_is_no_reason",
                     test_what_others_were_rejected_for_is_no_reason);
+    g_test_add_func("/report_missing/a_job_of_another_revision_is_named_as_stale",
+                    test_a_job_of_another_revision_is_named_as_stale);
     return g_test_run();
 }
