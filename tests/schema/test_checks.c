@@ -304,6 +304,43 @@ static void a_young_campaign_is_read_by_keys(void)
     farm_clear(&farm);
 }
 
+static void put_kernels(Store *store, int first, int count, bool built)
+{
+    char key[65], text[] = "";
+    g_autoptr(GBytes) code = g_bytes_new("code", 4);
+    for (int i = first; i < first + count; i++) {
+        const struct kernel_row kernel = {.key = key,
+                                          .file = text,
+                                          .log = text,
+                                          .failure = built ? FAILURE_NONE : FAILURE_COMPILE_ERROR,
+                                          .code = built ? code : NULL};
+        g_snprintf(key, sizeof key, "%064d", 1000 + i);
+        g_assert_true(store_put_kernel(store, &kernel, NULL));
+    }
+}
+
+/* The planner knows of no kernel without code before many came. */
+static void what_others_answer_is_read_by_keys(void)
+{
+    struct farm farm;
+    const struct order order = {.jobs = YOUNG_JOBS};
+    int reused = 0;
+    farm_init(&farm, &order);
+    for (enum pool pool = POOL_BUILD; pool <= POOL_EVAL; pool++)
+        while (work_a_batch(&farm, pool))
+            continue;
+    put_kernels(farm.store, 0, 1000, true);
+    g_assert_true(store_do(farm.store, NULL, "ANALYZE kernels, results", ""));
+    put_kernels(farm.store, 1000, 100, false);
+    double before = rows_read(&farm);
+    farm_create(farm.store, &order, &reused);
+    double read = rows_read(&farm) - before;
+    g_assert_cmpint(reused, ==, YOUNG_JOBS);
+    g_test_message("%.1f rows a job", read / YOUNG_JOBS);
+    g_assert_cmpfloat(read, <, 25 * YOUNG_JOBS);
+    farm_clear(&farm);
+}
+
 /* A round of the only job, which keeps the first one's result. */
 static void work_a_round(struct farm *farm, const struct round *first, struct round *round)
 {
@@ -383,6 +420,8 @@ int main(int argc, char **argv)
                     one_of_many_is_refused_and_the_rest_is_stored);
     g_test_add_func("/checks/a_kernel_is_checked_too", a_kernel_is_checked_too);
     g_test_add_func("/checks/a_young_campaign_is_read_by_keys", a_young_campaign_is_read_by_keys);
+    g_test_add_func("/checks/what_others_answer_is_read_by_keys",
+                    what_others_answer_is_read_by_keys);
     g_test_add_func("/checks/a_young_job_of_many_rounds_is_read_by_keys",
                     a_young_job_of_many_rounds_is_read_by_keys);
     g_test_add_func("/checks/a_job_named_twice_is_refused", a_job_named_twice_is_refused);
