@@ -228,6 +228,37 @@ static void test_bad_config(void)
     farm_clear(&farm);
 }
 
+static bool pending; /* work that nobody has waited for */
+
+static bool fill_pending(struct device_memory *memory, int64_t offset, int64_t bytes, uint8_t value,
+                         GError **error)
+{
+    pending = true;
+    return fake_device_row.fill(memory, offset, bytes, value, error);
+}
+
+static bool sync_pending(struct device *device, GError **error)
+{
+    pending = false;
+    return fake_device_row.sync(device, error);
+}
+
+/* A GPU's busy seconds would else run on while there is nothing to do. */
+static void test_waits(void)
+{
+    struct device_row row = fake_device_row;
+    struct farm farm;
+    row.fill = fill_pending;
+    row.sync = sync_pending;
+    farm_init(&farm, (const double[CONFIGS]){1, 1, 1});
+    farm.fake.device.row = &row;
+    farm.fake.refuse_launch = true;
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[CONFIGS - 1].failure, ==, FAILURE_LAUNCH_ERROR);
+    g_assert_false(pending);
+    farm_clear(&farm);
+}
+
 static void test_too_large(void)
 {
     struct farm farm;
@@ -253,6 +284,7 @@ int main(int argc, char **argv)
     g_test_add_func("/eval_round/wrong_result_is_never_measured", test_wrong);
     g_test_add_func("/eval_round/stop_ends_it_between_configs", test_stop);
     g_test_add_func("/eval_round/bad_configs_fail_alone", test_bad_config);
+    g_test_add_func("/eval_round/device_is_waited_for_at_the_end", test_waits);
     g_test_add_func("/eval_round/tensors_that_do_not_fit_fail_it_all", test_too_large);
     return g_test_run();
 }

@@ -308,7 +308,8 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
     s.outcomes = g_new0(struct evaluation, request->configs->len + 1);
     for (guint i = 0; i < request->configs->len; i++)
         s.outcomes[i].failure = FAILURE_PENDING;
-    bool done = run_all(&s, end, error);
+    /* What the last config left under way is its round's time, too. */
+    bool done = run_all(&s, end, error) && round->device->row->sync(round->device, error);
     g_free(s.outcomes);
     tell_verifying(&s.bench, end);
     workbench_close(&s.bench);
