@@ -7,13 +7,13 @@
  * come first, since they know more of the older chips' hazards too; the version
  * of the code object is the one that all of AMD's runtimes of today load.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "kernels/amd_object.h"
+#include "kernels/clang_end.h"
 #include "kernels/compiler_run.h"
 #include "kernels/toolchain_rows.h"
 
@@ -23,13 +23,6 @@
     "-nostdinc++"
 #define CLANG_TRIPLE  "amdgcn-amd-amdhsa"
 #define ARGUMENTS_MAX 512 /* far more than the options of a launch can be */
-
-/* clang's driver says this of a compiler process that a signal ended, and itself exits with 254. */
-#define CRASH_WORDS         "unable to execute command: "
-#define EXIT_OF_CRASHED     254
-#define EXIT_INTERNAL_ERROR 70  /* LLVM gave up: "error in backend" */
-#define EXIT_SIGNAL         128 /* and the signal, where the driver compiles in its own process */
-#define EXIT_SIGNAL_BEHIND  160
 
 /* A clang of this machine, kept for the process's life. */
 struct clang {
@@ -41,64 +34,6 @@ struct clang {
 static GMutex lock; /* over what is known of the clangs */
 
 /* ---- running it ---- */
-
-static const char *exit_words(const struct compiler_run *run, char words[64])
-{
-    const char *said = strstr(run->output, CRASH_WORDS);
-    int status = WIFEXITED(run->status) ? WEXITSTATUS(run->status) : 0;
-
-    if (WIFSIGNALED(run->status))
-        return strsignal(WTERMSIG(run->status));
-    if (status == EXIT_INTERNAL_ERROR)
-        return "an internal error";
-    if (status > EXIT_SIGNAL && status < EXIT_SIGNAL_BEHIND)
-        return strsignal(status - EXIT_SIGNAL);
-    if (status != EXIT_OF_CRASHED && !said)
-        return NULL;
-    if (!said)
-        return "a signal";
-    said += strlen(CRASH_WORDS);
-    g_strlcpy(words, said, MIN(64, strcspn(said, "\n") + 1));
-    return words;
-}
-
-/* What the machine, and not the source, made the compiler fail of; NULL for nothing of that kind. */
-static const char *outside_words(const struct compiler_run *run, const char *exit)
-{
-    static const char *const said[] = {
-        "No space left on device",    "Disk quota exceeded",    "IO failure on output stream",
-        "unable to open output file", "Cannot allocate memory", "Resource temporarily unavailable",
-        "Too many open files"};
-
-    if (exit && (g_str_has_prefix(exit, sigdescr_np(SIGKILL)) ||
-                 g_str_has_prefix(exit, sigdescr_np(SIGTERM))))
-        return exit;
-    for (size_t i = 0; i < G_N_ELEMENTS(said); i++) {
-        if (strstr(run->output, said[i]))
-            return said[i];
-    }
-    return NULL;
-}
-
-static bool run_failed(const struct compiler_run *run, const struct clang *clang, const char *what,
-                       GError **error)
-{
-    char buffer[64];
-    const char *words = exit_words(run, buffer);
-    const char *outside = run->status == 0 ? NULL : outside_words(run, words);
-
-    if (outside)
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
-                    "this machine did not let clang %s finish %s: %s", clang->version, what,
-                    outside);
-    else if (words)
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_CRASH, "clang %s crashed over %s: %s",
-                    clang->version, what, words);
-    else
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE,
-                    "clang %s refused %s, its log says why", clang->version, what);
-    return false;
-}
 
 /* The words of a text, which points into them, appended to a command line. */
 static void add_words(const char **argv, int *argc, char **words)
@@ -318,7 +253,7 @@ static char *refusal(const struct compiler_run *run, const char *target)
 static char *try_target(const struct clang *clang, const char *target, GError **error)
 {
     g_auto(CompilerRun) run = {0};
-    char buffer[64];
+    char buffer[CLANG_WORDS_MAX];
     const char *words, *outside;
     char *reason;
 
@@ -328,8 +263,8 @@ static char *try_target(const struct clang *clang, const char *target, GError **
         return NULL;
     if (run.status == 0)
         return g_strdup("");
-    words = exit_words(&run, buffer);
-    outside = outside_words(&run, words);
+    words = clang_crash_words(&run, buffer);
+    outside = clang_outside_words(&run, words);
     reason = outside ? NULL : refusal(&run, target);
     if (!reason)
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
@@ -465,7 +400,7 @@ static bool take_object(const struct compiler_run *run, const struct clang *clan
 
     object->log = g_strdup(run->output);
     if (!code)
-        return run_failed(run, clang, entry, error);
+        return clang_failed(run, clang->version, entry, error);
     if (!amd_object_read(code, entry, &read, &why)) {
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE, "clang %s compiled it, but %s",
                     clang->version, why->message);
