@@ -1,10 +1,8 @@
-#include "export/formats/import.h"
-#include "solvers/problem_key.h"
+#include "tests/support/import_totals.h"
 #include "tests/support/real_data.h"
 
 #include <bzlib.h>
 #include <glib/gstdio.h>
-#include <sqlite3.h>
 #include <string.h>
 
 #define KEY  "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP32-F"
@@ -21,32 +19,14 @@ static Import *read_text(const char *text, const struct import_options *options)
     return import;
 }
 
-static void check_totals(const Import *import, int64_t lines, int64_t convolutions, int shapes,
-                         int problems, guint skipped)
-{
-    g_assert_cmpint(import->lines, ==, lines);
-    g_assert_cmpint(import->convolutions, ==, convolutions);
-    g_assert_cmpint(problem_list_shapes(import->problems), ==, shapes);
-    g_assert_cmpint(problem_list_count(import->problems), ==, problems);
-    g_assert_cmpint(import->skipped->len, ==, skipped);
-}
-
-static void check_entry(const Import *import, int index, int64_t multiplicity, const char *key)
-{
-    char buffer[PROBLEM_KEY_MAX];
-    const struct problem_entry *entry = problem_list_get(import->problems, index);
-    g_assert_cmpint(entry->multiplicity, ==, multiplicity);
-    g_assert_cmpstr(problem_key(&entry->problem, buffer), ==, key);
-}
-
 static void test_dirty_driver_lines(void)
 {
     g_autoptr(Import) import =
         read_text("# a list\n\n" LINE "./bin/MIOpenDriver pool -n 1\r\n" LINE "v -n 128 -c 3\n" LINE
                   "conv -n 8 -k\nconv -n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1",
                   &no_options);
-    check_totals(import, 9, 4, 1, 3, 3);
-    check_entry(import, 0, 4, KEY);
+    import_has_totals(import, 9, 4, 1, 3, 3);
+    import_has_entry(import, 0, 4, KEY);
     const struct import_skip *skip = g_ptr_array_index(import->skipped, 1);
     g_assert_cmpstr(skip->file, ==, "test.txt");
     g_assert_cmpint(skip->line, ==, 6);
@@ -62,8 +42,8 @@ static void test_continued_driver_lines(void)
                   "# a comment \\\n-n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1 -F 1\n"
                   "conv -n 0 \\\n -F 1",
                   &no_options);
-    check_totals(import, 9, 4, 1, 1, 1);
-    check_entry(import, 0, 4, KEY);
+    import_has_totals(import, 9, 4, 1, 1, 1);
+    import_has_entry(import, 0, 4, KEY);
     const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
     g_assert_cmpint(skip->line, ==, 8);
 }
@@ -90,8 +70,8 @@ static void test_kinds_of_text(void)
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(Import) import = read_text(rows[i].text, &no_options);
-        check_totals(import, rows[i].lines, rows[i].convolutions, 1, 1, rows[i].skipped);
-        check_entry(import, 0, rows[i].multiplicity, KEY);
+        import_has_totals(import, rows[i].lines, rows[i].convolutions, 1, 1, rows[i].skipped);
+        import_has_entry(import, 0, rows[i].multiplicity, KEY);
     }
 }
 
@@ -103,14 +83,14 @@ static void test_long_comment_in_front(void)
     }
     g_string_append(text, KEY "\n");
     g_autoptr(Import) import = read_text(text->str, &no_options);
-    check_totals(import, 141, 1, 1, 1, 0);
+    import_has_totals(import, 141, 1, 1, 1, 0);
 }
 
 static void test_keys_need_a_valid_problem(void)
 {
     g_autoptr(Import) import =
         read_text("256-14-14-3x3-512-15-14-8-1x1-1x1-1x1-0-NCHW-FP32-F=a:1,0,b\n", &no_options);
-    check_totals(import, 1, 0, 0, 0, 1);
+    import_has_totals(import, 1, 0, 0, 0, 1);
 }
 
 static void test_bad_rows_of_a_table(void)
@@ -128,9 +108,9 @@ static void test_bad_rows_of_a_table(void)
                                          "8,9,9,8,3,3,,,,,,3\n"
                                          "8,9,9,8,3,3,trans,,,,99,\n",
                                          &no_options);
-    check_totals(import, 12, 1, 1, 2, 10);
-    check_entry(import, 0, 1, "8-9-9-3x3-8-7-7-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F");
-    check_entry(import, 1, 1, "8-7-7-3x3-8-9-9-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-W");
+    import_has_totals(import, 12, 1, 1, 2, 10);
+    import_has_entry(import, 0, 1, "8-9-9-3x3-8-7-7-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F");
+    import_has_entry(import, 1, 1, "8-7-7-3x3-8-9-9-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-W");
     static const char *const reasons[] = {
         "cells",  "column w",  "column w", "column mode", "type",
         "layout", "direction", "oh is 8",  "group",       "trans_output_pad_h"};
@@ -158,7 +138,7 @@ static void test_mistyped_columns(void)
         g_autofree char *text =
             g_strdup_printf("# a table\nc,h,w,k,y,x,%s\n8,9,9,8,3,3,,,\n", rows[i].columns);
         g_autoptr(Import) import = read_text(text, &no_options);
-        check_totals(import, 3, 1, 1, 1, rows[i].reason != NULL);
+        import_has_totals(import, 3, 1, 1, 1, rows[i].reason != NULL);
         if (import->skipped->len > 0) {
             const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
             g_assert_cmpint(skip->line, ==, 2);
@@ -174,12 +154,12 @@ static void test_options_change_problems(void)
     static const char table[] = "c,h,w,k,y,x,p,q\n256,14,14,512,3,3,1,1\n";
     static const char line[] = "conv -n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1\n";
     g_autoptr(Import) batched = read_text(table, &batch);
-    check_entry(batched, 0, 1, KEY);
+    import_has_entry(batched, 0, 1, KEY);
     g_autoptr(Import) three = read_text(table, &all);
-    check_totals(three, 2, 1, 1, 3, 0);
+    import_has_totals(three, 2, 1, 1, 3, 0);
     g_autoptr(Import) one = read_text(line, &forward);
-    check_totals(one, 1, 1, 1, 1, 0);
-    check_entry(one, 0, 1, KEY);
+    import_has_totals(one, 1, 1, 1, 1, 0);
+    import_has_entry(one, 0, 1, KEY);
     g_assert_cmpint(import_parse_directions("FBW"), ==, DIRECTIONS_ALL);
     g_assert_cmpint(import_parse_directions("W"), ==, 4);
     g_assert_cmpint(import_parse_directions("FF"), ==, 0);
@@ -196,14 +176,14 @@ static void test_networks_of_a_table(void)
     const struct import_options one = {"large", 0, 0}, unknown = {"other", 0, 0};
     g_autoptr(GError) error = NULL;
     g_autoptr(Import) all = read_text(two_networks, &no_options);
-    check_totals(all, 4, 3, 2, 2, 0);
+    import_has_totals(all, 4, 3, 2, 2, 0);
     g_assert_cmpint(all->networks->len, ==, 2);
     const struct import_network *small = g_ptr_array_index(all->networks, 0);
     g_assert_cmpstr(small->name, ==, "small");
     g_assert_cmpint(small->layers->len, ==, 2);
     g_assert_cmpstr(g_array_index(small->layers, struct layer, 1).name, ==, "b");
     g_autoptr(Import) chosen = read_text(two_networks, &one);
-    check_totals(chosen, 4, 1, 1, 1, 0);
+    import_has_totals(chosen, 4, 1, 1, 1, 0);
     g_autoptr(Import) none = import_new(&unknown);
     g_assert_false(import_bytes(none, "t.csv", two_networks, sizeof two_networks - 1, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND);
@@ -213,7 +193,7 @@ static void test_networks_of_a_table(void)
 static void test_multiplicity_is_at_least_one(void)
 {
     g_autoptr(Import) import = read_text("c,h,w,k,y,x,mult\n8,9,9,8,3,3,0\n", &no_options);
-    check_totals(import, 2, 0, 0, 0, 1);
+    import_has_totals(import, 2, 0, 0, 0, 1);
     const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
     g_assert_nonnull(strstr(skip->reason, "column mult is 0"));
 }
@@ -299,7 +279,7 @@ static void test_bzip2(void)
     g_autoptr(Import) import = import_new(&no_options);
     g_assert_true(import_bytes(import, "x.bz2", (char *)twice->data, twice->len, &error));
     g_assert_no_error(error);
-    check_totals(import, 2, 2, 1, 1, 0);
+    import_has_totals(import, 2, 2, 1, 1, 0);
     g_assert_false(import_bytes(import, "x.bz2", (char *)twice->data, twice->len - 9, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED);
     g_assert_nonnull(strstr(error->message, "cut off"));
@@ -308,105 +288,6 @@ static void test_bzip2(void)
     g_assert_false(import_bytes(import, "x.bz2", (char *)twice->data, twice->len, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED);
     g_assert_nonnull(strstr(error->message, "damaged"));
-}
-
-static void make_perf_db(const char *path, const char *sql)
-{
-    sqlite3 *database = NULL;
-    g_assert_cmpint(sqlite3_open(path, &database), ==, SQLITE_OK);
-    g_assert_cmpint(sqlite3_exec(database, sql, NULL, NULL, NULL), ==, SQLITE_OK);
-    sqlite3_close(database);
-}
-
-static const char perf_db[] =
-    "CREATE TABLE config(id INTEGER PRIMARY KEY ASC, layout TEXT, data_type TEXT, direction TEXT,"
-    " spatial_dim INT, in_channels INT, in_h INT, in_w INT, in_d INT, fil_h INT, fil_w INT,"
-    " fil_d INT, out_channels INT, batchsize INT, pad_h INT, pad_w INT, pad_d INT,"
-    " conv_stride_h INT, conv_stride_w INT, conv_stride_d INT, dilation_h INT, dilation_w INT,"
-    " dilation_d INT, bias INT, group_count INT);"
-    "INSERT INTO config VALUES(1,'NCHW','FP32','F',2,256,14,14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1);"
-    "INSERT INTO config VALUES(9,'NCHW','FP32','F',2,256,-5,14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1)";
-static const char no_numbers[] =
-    "INSERT INTO config VALUES(5,'NCHW','FP32','F',2,256,14.5,14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1);"
-    "INSERT INTO config VALUES(6,'NCHW','FP32','F',2,256,'x',14,1,3,3,1,512,8,1,1,0,1,1,0,1,1,0,0,1)";
-
-static void test_sqlite(void)
-{
-    g_autofree char *folder = g_dir_make_tmp("skipjack-import-XXXXXX", NULL);
-    g_autofree char *good = g_build_filename(folder, "good.db", NULL);
-    g_autofree char *other = g_build_filename(folder, "other.db", NULL);
-    g_autofree char *logged = g_build_filename(folder, "logged.db", NULL);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(Import) import = import_new(&no_options);
-    make_perf_db(good, perf_db);
-    make_perf_db(other, "CREATE TABLE something(x)");
-    g_assert_true(import_file(import, good, &error));
-    g_assert_no_error(error);
-    check_totals(import, 2, 1, 1, 1, 1);
-    check_entry(import, 0, 1, KEY);
-    const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
-    g_assert_cmpint(skip->line, ==, 9);
-    make_perf_db(logged, "PRAGMA journal_mode=WAL");
-    make_perf_db(logged, perf_db);
-    g_assert_true(import_file(import, logged, &error));
-    g_assert_no_error(error);
-    check_totals(import, 4, 2, 1, 1, 2);
-    g_assert_false(import_file(import, other, &error));
-    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND);
-    g_assert_nonnull(strstr(error->message, "config"));
-    g_unlink(logged);
-    g_unlink(good);
-    g_unlink(other);
-    g_rmdir(folder);
-}
-
-static void test_sqlite_numbers(void)
-{
-    g_autofree char *folder = g_dir_make_tmp("skipjack-import-XXXXXX", NULL);
-    g_autofree char *path = g_build_filename(folder, "odd.db", NULL);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(Import) import = import_new(&no_options);
-    make_perf_db(path, perf_db);
-    make_perf_db(path, no_numbers);
-    g_assert_true(import_file(import, path, &error));
-    g_assert_no_error(error);
-    check_totals(import, 4, 1, 1, 1, 3);
-    const struct import_skip *skip = g_ptr_array_index(import->skipped, 0);
-    g_assert_cmpstr(skip->reason, ==, "in_h is a fraction instead of a number");
-    skip = g_ptr_array_index(import->skipped, 1);
-    g_assert_cmpstr(skip->reason, ==, "in_h is a text instead of a number");
-    g_unlink(path);
-    g_rmdir(folder);
-}
-
-/* What a program that still writes, or that was killed, leaves beside a database. */
-static void test_unfinished_sqlite(void)
-{
-    static const struct {
-        const char *ending, *bytes;
-        gssize length;
-        bool finished;
-    } rows[] = {{"-wal", "\x37\x7f\x06\x82", 4, false},
-                {"-wal", "", 0, true},
-                {"-journal", "\xd9\xd5\x05\xf9", 4, false},
-                {"-journal", "\0\0\0\0", 4, true}};
-    g_autofree char *folder = g_dir_make_tmp("skipjack-import-XXXXXX", NULL);
-    g_autofree char *path = g_build_filename(folder, "open.db", NULL);
-    make_perf_db(path, perf_db);
-    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autoptr(GError) error = NULL;
-        g_autoptr(Import) import = import_new(&no_options);
-        g_autofree char *beside = g_strconcat(path, rows[i].ending, NULL);
-        g_assert_true(g_file_set_contents(beside, rows[i].bytes, rows[i].length, NULL));
-        g_assert_cmpint(import_file(import, path, &error), ==, rows[i].finished);
-        g_unlink(beside);
-        if (!rows[i].finished) {
-            g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_IO);
-            g_assert_nonnull(strstr(error->message, beside));
-        }
-    }
-    g_unlink(path);
-    g_rmdir(folder);
 }
 
 static void test_unreadable_files(void)
@@ -438,7 +319,7 @@ static void test_unreadable_files(void)
         g_assert_false(read);
         g_assert_error(error, EXPORT_ERROR, rows[i].code);
         g_assert_nonnull(strstr(error->message, rows[i].message));
-        check_totals(import, 0, 0, 0, 0, 0);
+        import_has_totals(import, 0, 0, 0, 0, 0);
     }
     g_rmdir(folder);
 }
@@ -471,8 +352,8 @@ static void test_real_lists(void)
         g_autoptr(Import) import = import_new(&no_options);
         g_assert_true(import_file(import, path, &error));
         g_assert_no_error(error);
-        check_totals(import, rows[i].lines, rows[i].convolutions, rows[i].shapes, rows[i].problems,
-                     rows[i].skipped);
+        import_has_totals(import, rows[i].lines, rows[i].convolutions, rows[i].shapes,
+                          rows[i].problems, rows[i].skipped);
     }
 }
 
@@ -505,7 +386,7 @@ static void test_resnet50(void)
     double macs = 0;
     g_assert_true(import_file(import, path, &error));
     g_assert_no_error(error);
-    check_totals(import, 57, 53, 23, 23, 0);
+    import_has_totals(import, 57, 53, 23, 23, 0);
     const struct import_network *network = g_ptr_array_index(import->networks, 0);
     g_assert_cmpstr(network->name, ==, "resnet50-v1.5");
     g_assert_cmpint(network->layers->len, ==, 53);
@@ -536,9 +417,6 @@ int main(int argc, char **argv)
     g_test_add_func("/import/tables_are_named_after_their_files",
                     test_tables_are_named_after_their_files);
     g_test_add_func("/import/bzip2_is_read_and_damage_named", test_bzip2);
-    g_test_add_func("/import/sqlite_perf_db_is_read", test_sqlite);
-    g_test_add_func("/import/sqlite_makes_no_number_of_what_is_none", test_sqlite_numbers);
-    g_test_add_func("/import/a_database_that_is_being_written_is_refused", test_unfinished_sqlite);
     g_test_add_func("/import/unreadable_files_are_errors", test_unreadable_files);
     g_test_add_func("/import/totals_of_real_lists", test_real_lists);
     g_test_add_func("/import/every_real_list_is_read", test_all_real_lists);

@@ -1,0 +1,12 @@
+/* What an import came to, held against what it should. */
+#ifndef TESTS_SUPPORT_IMPORT_TOTALS_H
+#define TESTS_SUPPORT_IMPORT_TOTALS_H
+
+#include "export/formats/import.h"
+
+void import_has_totals(const Import *import, int64_t lines, int64_t convolutions, int shapes,
+                       int problems, guint skipped);
+/* The problem at that index of its list. */
+void import_has_entry(const Import *import, int index, int64_t multiplicity, const char *key);
+
+#endif
