@@ -9,8 +9,7 @@
 #include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;
-static struct target targets[CONTEXT_COUNT];
-static struct context contexts[CONTEXT_COUNT];
+static const struct context *contexts;
 static const struct solver *solver;
 
 /* Lanes run along another axis in each. */
@@ -277,7 +276,7 @@ static void problems_of_too_many_elements_are_refused(void)
     }
 }
 
-static void add_tests(void)
+static void add_tests(struct solution_runner *opened, const struct context *made)
 {
     static const struct {
         const char *name;
@@ -300,6 +299,9 @@ static void add_tests(void)
         {"problems_of_too_many_elements_are_refused", problems_of_too_many_elements_are_refused},
     };
 
+    runner = opened;
+    contexts = made;
+    solver = solver_find("ConvDepthwise");
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++) {
         g_autofree char *path = g_strconcat("/conv_depthwise/", tests[i].name, NULL);
         g_test_add_func(path, tests[i].test);
@@ -308,19 +310,5 @@ static void add_tests(void)
 
 int main(int argc, char **argv)
 {
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    int status;
-
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    runner = conv_contexts_init(folder, targets, contexts);
-    if (!runner) {
-        g_print("1..0 # SKIP no PoCL on this machine\n");
-        return 0;
-    }
-    solver = solver_find("ConvDepthwise");
-    add_tests();
-    status = g_test_run();
-    solution_runner_free(runner);
-    return status;
+    return conv_contexts_main(argc, argv, add_tests);
 }

@@ -8,10 +8,9 @@
 #include "tests/support/pocl_leaks.h"
 
 static struct solution_runner *runner;
-static struct target targets[CONTEXT_COUNT];
-static struct context contexts[CONTEXT_COUNT];
+static const struct context *contexts;
 static const struct solver *solver;
-static const struct context *context = &contexts[CONTEXT_NVIDIA];
+static const struct context *context;
 
 struct shape {
     int n, channels, in_h, in_w, fil_h, fil_w, pad, stride, dilation;
@@ -196,7 +195,7 @@ static void what_it_cannot_do_is_refused(void)
     }
 }
 
-static void add_tests(void)
+static void add_tests(struct solution_runner *opened, const struct context *made)
 {
     static const struct {
         const char *name;
@@ -211,6 +210,10 @@ static void add_tests(void)
         {"what_it_cannot_do_is_refused", what_it_cannot_do_is_refused},
     };
 
+    runner = opened;
+    contexts = made;
+    context = &contexts[CONTEXT_NVIDIA];
+    solver = solver_find("ConvDepthwiseNhwc");
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++) {
         g_autofree char *path = g_strconcat("/conv_depthwise_nhwc/", tests[i].name, NULL);
         g_test_add_func(path, tests[i].test);
@@ -219,19 +222,5 @@ static void add_tests(void)
 
 int main(int argc, char **argv)
 {
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    int status;
-
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    runner = conv_contexts_init(folder, targets, contexts);
-    if (!runner) {
-        g_print("1..0 # SKIP no PoCL on this machine\n");
-        return 0;
-    }
-    solver = solver_find("ConvDepthwiseNhwc");
-    add_tests();
-    status = g_test_run();
-    solution_runner_free(runner);
-    return status;
+    return conv_contexts_main(argc, argv, add_tests);
 }

@@ -9,8 +9,7 @@
 #include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;
-static struct target targets[CONTEXT_COUNT];
-static struct context contexts[CONTEXT_COUNT];
+static const struct context *contexts;
 static const struct solver *solver;
 
 static const enum layout layouts[] = {LAYOUT_NCHW, LAYOUT_NHWC};
@@ -152,7 +151,7 @@ static int64_t compiled_local_bytes(const struct launch *launch)
     int64_t bytes;
 
     toolchain_find("opencl")->compile(source->text, launch->options, launch->entry,
-                                      &targets[CONTEXT_HOST], &object, &error);
+                                      contexts[CONTEXT_HOST].target, &object, &error);
     g_assert_no_error(error);
     bytes = object.local_bytes;
     code_object_clear(&object);
@@ -229,7 +228,7 @@ static void what_is_too_large_is_refused(void)
     }
 }
 
-static void add_tests(void)
+static void add_tests(struct solution_runner *opened, const struct context *made)
 {
     static const struct {
         const char *name;
@@ -246,6 +245,9 @@ static void add_tests(void)
         {"what_is_too_large_is_refused", what_is_too_large_is_refused},
     };
 
+    runner = opened;
+    contexts = made;
+    solver = solver_find("ConvDirectTiled");
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++) {
         g_autofree char *path = g_strconcat("/conv_direct_tiled/", tests[i].name, NULL);
         g_test_add_func(path, tests[i].test);
@@ -254,19 +256,5 @@ static void add_tests(void)
 
 int main(int argc, char **argv)
 {
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    int status;
-
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    runner = conv_contexts_init(folder, targets, contexts);
-    if (!runner) {
-        g_print("1..0 # SKIP no PoCL on this machine\n");
-        return 0;
-    }
-    solver = solver_find("ConvDirectTiled");
-    add_tests();
-    status = g_test_run();
-    solution_runner_free(runner);
-    return status;
+    return conv_contexts_main(argc, argv, add_tests);
 }

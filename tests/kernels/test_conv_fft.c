@@ -7,8 +7,7 @@
 #include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
 
-static struct target targets[CONTEXT_COUNT];
-static struct context contexts[CONTEXT_COUNT];
+static const struct context *contexts;
 static struct solution_runner *runner;
 static const struct solver *solver;
 
@@ -244,19 +243,10 @@ static void large_filters_take_fewer_operations(void)
     }
 }
 
-int main(int argc, char **argv)
+static void add_tests(struct solution_runner *opened, const struct context *made)
 {
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    double seconds;
-    int status, kernels;
-
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    runner = conv_contexts_init(folder, targets, contexts);
-    if (!runner) {
-        g_print("1..0 # SKIP no PoCL on this machine\n");
-        return 0;
-    }
+    runner = opened;
+    contexts = made;
     solver = solver_find("ConvFft");
     g_test_add_data_func("/conv_fft/defaults_are_right/here", &contexts[CONTEXT_HOST],
                          defaults_are_right);
@@ -274,9 +264,9 @@ int main(int argc, char **argv)
                     what_transforms_do_not_pay_for_is_refused);
     g_test_add_func("/conv_fft/large_filters_take_fewer_operations",
                     large_filters_take_fewer_operations);
-    status = g_test_run();
-    seconds = solution_runner_compile_seconds(runner, &kernels);
-    g_print("# %d kernels compiled in %.0f s\n", kernels, seconds);
-    solution_runner_free(runner);
-    return status;
+}
+
+int main(int argc, char **argv)
+{
+    return conv_contexts_main(argc, argv, add_tests);
 }

@@ -10,8 +10,7 @@
 #include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;
-static struct target targets[CONTEXT_COUNT];
-static struct context contexts[CONTEXT_COUNT];
+static const struct context *contexts;
 
 struct trial_case {
     const char *solver;
@@ -189,8 +188,10 @@ static void add_test(const struct trial_case *row, const char *name, GTestDataFu
     g_test_add_data_func(path, row, test);
 }
 
-static void add_tests(void)
+static void add_tests(struct solution_runner *opened, const struct context *made)
 {
+    runner = opened;
+    contexts = made;
     for (gsize i = 0; i < G_N_ELEMENTS(whole_numbers); i++) {
         if (!whole_numbers[i].is_long || test_is_long())
             add_test(&whole_numbers[i], "whole_numbers_are_exact", whole_numbers_are_exact);
@@ -206,18 +207,5 @@ static void add_tests(void)
 
 int main(int argc, char **argv)
 {
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    int status;
-
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    runner = conv_contexts_init(folder, targets, contexts);
-    if (!runner) {
-        g_print("1..0 # SKIP no PoCL on this machine\n");
-        return 0;
-    }
-    add_tests();
-    status = g_test_run();
-    solution_runner_free(runner);
-    return status;
+    return conv_contexts_main(argc, argv, add_tests);
 }

@@ -2,12 +2,10 @@
  * ConvSimt's ways to load: past registers, several blocks ahead, four at once and one by one, with tiles and
  * parts that only some problems and NVIDIA's targets have. They are right on PoCL, which copies at once.
  */
-#include "solvers/problem_key.h"
-#include "tests/support/conv_trial.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/conv_shapes.h"
 
 static struct solution_runner *runner;
-static struct context context;
+static const struct context *context;
 
 static const struct way {
     const char *name, *key, *config;
@@ -40,42 +38,21 @@ static void way_is_right(gconstpointer data)
 {
     const struct way *way = data;
     const struct solver *solver = solver_find("ConvSimt");
-    g_autoptr(GRand) random = g_rand_new_with_seed(7);
-    g_autoptr(GError) error = NULL;
-    struct perf_config config;
-    struct conv_trial trial;
-    struct problem p;
 
-    g_assert_true(problem_key_parse(way->key, &p, &error));
-    g_assert_no_error(error);
-    g_assert_true(solver_config_parse(solver, &p, &context, way->config, &config, &error));
-    g_assert_no_error(error);
-    conv_trial_init(&trial, &p, TRIAL_PACKED, random);
-    g_assert_true(conv_trial_check(&trial, runner, solver, &context, &config));
-    conv_trial_clear(&trial);
+    g_assert_true(conv_trial_check_key(way->key, runner, solver, context, way->config));
 }
 
-int main(int argc, char **argv)
+static void add_tests(struct solution_runner *opened, const struct context *contexts)
 {
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    struct target target;
-    int status;
-
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
-    if (!runner) {
-        g_print("1..0 # SKIP no such OpenCL device on this machine\n");
-        return 0;
-    }
-    solution_runner_hurry(runner, true);
-    g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
-    context_init(&context, &target);
+    runner = opened;
+    context = &contexts[CONTEXT_NVIDIA];
     for (gsize i = 0; i < G_N_ELEMENTS(ways); i++) {
         g_autofree char *path = g_strdup_printf("/conv_simt/is_right_with/%s", ways[i].name);
         g_test_add_data_func(path, &ways[i], way_is_right);
     }
-    status = g_test_run();
-    solution_runner_free(runner);
-    return status;
+}
+
+int main(int argc, char **argv)
+{
+    return conv_contexts_main(argc, argv, add_tests);
 }

@@ -8,8 +8,7 @@
 #include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;
-static struct target targets[CONTEXT_COUNT];
-static struct context contexts[CONTEXT_COUNT];
+static const struct context *contexts;
 
 /* Configs: BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS. */
 static const struct trial_case {
@@ -120,8 +119,10 @@ static void product_is_right(gconstpointer data)
         check(data, TYPE_BF16);
 }
 
-static void add_tests(void)
+static void add_tests(struct solution_runner *opened, const struct context *made)
 {
+    runner = opened;
+    contexts = made;
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *path =
             g_strdup_printf("/conv_wgmma_1x1/%s_%c", cases[i].name, "FBW"[cases[i].direction]);
@@ -132,18 +133,5 @@ static void add_tests(void)
 
 int main(int argc, char **argv)
 {
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    int status;
-
-    g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions();
-    runner = conv_contexts_init(folder, targets, contexts);
-    if (!runner) {
-        g_print("1..0 # SKIP no PoCL on this machine\n");
-        return 0;
-    }
-    add_tests();
-    status = g_test_run();
-    solution_runner_free(runner);
-    return status;
+    return conv_contexts_main(argc, argv, add_tests);
 }

@@ -38,3 +38,29 @@ struct solution_runner *conv_contexts_init(TempFolder *folder, struct target tar
         context_init(&contexts[i], &targets[i]);
     return runner;
 }
+
+int conv_contexts_main(int argc, char **argv,
+                       void (*add_tests)(struct solution_runner *runner,
+                                         const struct context *contexts))
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct target targets[CONTEXT_COUNT];
+    struct context contexts[CONTEXT_COUNT];
+    struct solution_runner *runner;
+    double seconds;
+    int status, kernels;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    runner = conv_contexts_init(folder, targets, contexts);
+    if (!runner) {
+        g_print("1..0 # SKIP there is no such device on this machine\n");
+        return 0;
+    }
+    add_tests(runner, contexts);
+    status = g_test_run();
+    seconds = solution_runner_compile_seconds(runner, &kernels);
+    g_print("# %d kernels compiled in %.0f s\n", kernels, seconds);
+    solution_runner_free(runner);
+    return status;
+}

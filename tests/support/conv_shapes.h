@@ -25,4 +25,9 @@ enum { CONTEXT_HOST, CONTEXT_AMD, CONTEXT_NVIDIA, CONTEXT_COUNT };
 struct solution_runner *conv_contexts_init(TempFolder *folder, struct target targets[CONTEXT_COUNT],
                                            struct context contexts[CONTEXT_COUNT]);
 
+/* A program of tests that run in these contexts, which are gone after it; all are skipped where there is no device. */
+int conv_contexts_main(int argc, char **argv,
+                       void (*add_tests)(struct solution_runner *runner,
+                                         const struct context *contexts));
+
 #endif

@@ -338,6 +338,27 @@ bool conv_trial_check_one(const struct problem *p, struct solution_runner *runne
     return right;
 }
 
+bool conv_trial_check_key(const char *key, struct solution_runner *runner,
+                          const struct solver *solver, const struct context *context,
+                          const char *config_text)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    g_autoptr(GError) error = NULL;
+    struct perf_config config;
+    struct conv_trial trial;
+    struct problem p;
+    bool right;
+
+    g_assert_true(problem_key_parse(key, &p, &error));
+    g_assert_no_error(error);
+    g_assert_true(solver_config_parse(solver, &p, context, config_text, &config, &error));
+    g_assert_no_error(error);
+    conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+    right = conv_trial_check(&trial, runner, solver, context, &config);
+    conv_trial_clear(&trial);
+    return right;
+}
+
 double conv_trial_largest_error(const struct conv_trial *trial)
 {
     enum tensor_role role = problem_output_role(&trial->p);

@@ -61,6 +61,10 @@ bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
 bool conv_trial_check_one(const struct problem *p, struct solution_runner *runner,
                           const struct solver *solver, const struct context *context,
                           const struct perf_config *config);
+/* The same by the problem's key and the config's text, in packed tensors; both must be the solver's. */
+bool conv_trial_check_key(const char *key, struct solution_runner *runner,
+                          const struct solver *solver, const struct context *context,
+                          const char *config_text);
 
 /* The output's largest error in units of 2^-24 times the largest sum of magnitudes. */
 double conv_trial_largest_error(const struct conv_trial *trial);
