@@ -7,9 +7,12 @@
 #include "coordinator/report.h"
 #include "coordinator/report_kernels.h"
 #include "schema/database.h"
+#include "schema/problem_part.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>
+
+#define PART_JOBS 1000 /* read at a time */
 
 static const struct table_column rejection_columns[] = {
     {"reason", "reason", TABLE_TEXT, 0}, {"solver", "solver", TABLE_TEXT, 0},
@@ -17,24 +20,40 @@ static const struct table_column rejection_columns[] = {
     {"detail", "detail", TABLE_TEXT, 0}, {NULL, "key", TABLE_TEXT, 0},
 };
 
+static void add_rejection(Table *table, const struct config_outcome *rejection)
+{
+    char key[PROBLEM_KEY_MAX];
+    g_autofree char *text = problem_text(&rejection->problem);
+    table_text(table, failure_name(rejection->failure));
+    table_text(table, rejection->solver);
+    table_text(table, rejection->config_text);
+    table_text(table, text);
+    table_text(table, rejection->detail);
+    table_text(table, problem_key(&rejection->problem, key));
+}
+
+static bool add_rejections(Table *table, Store *store, int64_t campaign, GError **error)
+{
+    struct problem_part part = PROBLEM_PART_BEGIN;
+    while (part.last != INT64_MAX) {
+        if (!store_next_problems(store, campaign, PART_JOBS, &part, error))
+            return false;
+        g_autoptr(GPtrArray) rejections = store_list_part_rejections(store, campaign, &part, error);
+        if (!rejections)
+            return false;
+        for (guint i = 0; i < rejections->len; i++)
+            add_rejection(table, g_ptr_array_index(rejections, i));
+    }
+    return true;
+}
+
 static Table *list_rejections(Store *store, int64_t campaign, GError **error)
 {
-    g_autoptr(GPtrArray) rejections = store_list_rejections(store, campaign, error);
-    if (!rejections)
-        return NULL;
     Table *table = table_new(rejection_columns, G_N_ELEMENTS(rejection_columns));
-    for (guint i = 0; i < rejections->len; i++) {
-        const struct config_outcome *rejection = g_ptr_array_index(rejections, i);
-        char key[PROBLEM_KEY_MAX];
-        g_autofree char *text = problem_text(&rejection->problem);
-        table_text(table, failure_name(rejection->failure));
-        table_text(table, rejection->solver);
-        table_text(table, rejection->config_text);
-        table_text(table, text);
-        table_text(table, rejection->detail);
-        table_text(table, problem_key(&rejection->problem, key));
-    }
-    return table;
+    if (add_rejections(table, store, campaign, error))
+        return table;
+    table_free(table);
+    return NULL;
 }
 
 /* The newest campaign's id; 0 and a set error when there is none. */
