@@ -254,8 +254,8 @@ static bool create(Store *store, const struct request *request, const struct mac
         return false;
     g_autoptr(GPtrArray) notes = make_notes(entered);
     if (!store_put_target(store, &machine->target, error) ||
-        !store_create_noted_campaign(store, &campaign, plan->jobs, plan->count, notes,
-                                     &entered->reused, error))
+        !store_create_campaign(store, &campaign, plan->jobs, plan->count, notes, &entered->reused,
+                               error))
         return false;
     entered->campaign = store_get_campaign(store, campaign.id, error);
     return entered->campaign != NULL;

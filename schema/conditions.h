@@ -46,6 +46,7 @@ void conditions_from_json(const json_t *object, struct conditions *conditions);
 bool store_conditions(Store *store, const struct job *job, int round,
                       const struct conditions *conditions, GError **error);
 
+/* What store_list_part_conditions() of problem_part.h lists. */
 struct job_conditions {
     int64_t job;
     struct conditions seen; /* over all its rounds */
@@ -53,7 +54,5 @@ struct job_conditions {
 /* One row a job of rows (struct job_conditions *) that are ordered by job. Takes `rows`, and gives such an
  * array. */
 GPtrArray *conditions_merge(GPtrArray *rows);
-/* GPtrArray of struct job_conditions *, by job. */
-GPtrArray *store_list_conditions(Store *store, int64_t campaign, GError **error);
 
 #endif

@@ -17,11 +17,10 @@ struct device_use {
 bool store_device_use(Store *store, const struct job *job, const struct device_use *use,
                       GError **error);
 
+/* What store_list_part_device_use() of problem_part.h lists. */
 struct job_device_use {
     int64_t job;
     struct device_use use; /* over all its claims */
 };
-/* GPtrArray of struct job_device_use *, by job. */
-GPtrArray *store_list_device_use(Store *store, int64_t campaign, GError **error);
 
 #endif

@@ -25,13 +25,16 @@ struct problem_part {
 bool store_next_problems(Store *store, int64_t campaign, int jobs, struct problem_part *part,
                          GError **error);
 
-/* Of these problems, what store_list_jobs() and its kin list of all. */
+/* Of these problems, what store_list_jobs() and its kin list of all, and in their order. */
 GPtrArray *store_list_part_jobs(Store *store, int64_t campaign, const struct problem_part *part,
                                 GError **error);
 GPtrArray *store_list_part_results(Store *store, int64_t campaign, const struct problem_part *part,
                                    GError **error);
+/* Configs that were rejected ("what was rejected and why"): of store_list_outcomes() those, without a
+ * baseline. */
 GPtrArray *store_list_part_rejections(Store *store, int64_t campaign,
                                       const struct problem_part *part, GError **error);
+/* By job: struct job_device_use *, struct job_conditions *. */
 GPtrArray *store_list_part_device_use(Store *store, int64_t campaign,
                                       const struct problem_part *part, GError **error);
 GPtrArray *store_list_part_conditions(Store *store, int64_t campaign,

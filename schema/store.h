@@ -120,23 +120,19 @@ struct job_plan {
     double priority; /* higher first within a round number: expected weight */
     int multiplicity;
 };
-/* Inserts campaign and jobs in one transaction and sets campaign->id; jobs count in the order of their
- * priority, equal ones in the order given. A job whose problem, solver
- * revision, hash, target and stack have a finished job with the same strategy, seed and configs_limit
- * (or one that had nothing left to try, within this limit) takes over its rounds and results and
- * starts as done; *reused counts them. Where a solver's own search had nothing left to try, that
- * answers for every strategy but "exhaustive". */
-bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
-                           int count, int *reused, GError **error);
 /* What the farm's diary says of its making: written with it, or not at all. */
 struct campaign_note {
     const char *kind;
     char *detail;
 };
-/* store_create_campaign() with such notes, a GPtrArray of struct campaign_note *. */
-bool store_create_noted_campaign(Store *store, struct campaign *campaign,
-                                 const struct job_plan *jobs, int count, const GPtrArray *notes,
-                                 int *reused, GError **error);
+/* Inserts campaign, jobs and notes (struct campaign_note *; NULL for none) in one transaction and sets
+ * campaign->id; jobs count in the order of their priority, equal ones in the order given. A job whose
+ * problem, solver revision, hash, target and stack have a finished job with the same strategy, seed and
+ * configs_limit (or one that had nothing left to try, within this limit) takes over its rounds and
+ * results and starts as done; *reused counts them. Where a solver's own search had nothing left to try,
+ * that answers for every strategy but "exhaustive". */
+bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
+                           int count, const GPtrArray *notes, int *reused, GError **error);
 /* Whoever looks for a campaign to make it where there is none holds its identity meanwhile: others
  * who ask for the same wait, and find it. */
 bool store_hold_identity(Store *store, const char *identity, GError **error);

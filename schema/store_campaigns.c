@@ -123,9 +123,8 @@ static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArr
     return true;
 }
 
-bool store_create_noted_campaign(Store *store, struct campaign *campaign,
-                                 const struct job_plan *jobs, int count, const GPtrArray *notes,
-                                 int *reused, GError **error)
+bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
+                           int count, const GPtrArray *notes, int *reused, GError **error)
 {
     g_autoptr(GPtrArray) order = plans_in_order(jobs, count);
     if (!store_ensure_target(store, campaign->target, error) ||
@@ -137,12 +136,6 @@ bool store_create_noted_campaign(Store *store, struct campaign *campaign,
     /* Its own failure would only hide the first one. */
     store_do(store, NULL, "ROLLBACK", "");
     return false;
-}
-
-bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
-                           int count, int *reused, GError **error)
-{
-    return store_create_noted_campaign(store, campaign, jobs, count, NULL, reused, error);
 }
 
 /* Locks of two small numbers are none of those of one large number, which our others are. */

@@ -137,9 +137,3 @@ GPtrArray *store_list_part_conditions(Store *store, int64_t campaign,
                    "lll", campaign, part->after, part->last);
     return rows == NULL ? NULL : conditions_merge(store_list(rows, read_conditions, g_free));
 }
-
-GPtrArray *store_list_conditions(Store *store, int64_t campaign, GError **error)
-{
-    const struct problem_part all = PROBLEM_PART_ALL;
-    return store_list_part_conditions(store, campaign, &all, error);
-}

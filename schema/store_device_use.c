@@ -33,9 +33,3 @@ GPtrArray *store_list_part_device_use(Store *store, int64_t campaign,
                    "lll", campaign, part->after, part->last);
     return rows == NULL ? NULL : store_list(rows, read_use, g_free);
 }
-
-GPtrArray *store_list_device_use(Store *store, int64_t campaign, GError **error)
-{
-    const struct problem_part all = PROBLEM_PART_ALL;
-    return store_list_part_device_use(store, campaign, &all, error);
-}

@@ -340,11 +340,6 @@ GPtrArray *store_list_part_rejections(Store *store, int64_t campaign,
     return list_outcomes(store, campaign, part, false, error);
 }
 
-GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error)
-{
-    return list_outcomes(store, campaign, &all_problems, false, error);
-}
-
 GPtrArray *store_list_outcomes(Store *store, int64_t campaign, GError **error)
 {
     return list_outcomes(store, campaign, &all_problems, true, error);

@@ -76,10 +76,8 @@ struct config_outcome {
     double baseline_ms; /* of the job's first config, the default, in the same round; likewise */
     char *detail;
 };
-/* The configs that were rejected ("what was rejected and why"; without a baseline), or all that have
- * an outcome, in the order of jobs and rounds. A default config measured again in a later round
- * comes again. */
-GPtrArray *store_list_rejections(Store *store, int64_t campaign, GError **error);
+/* The configs that have an outcome, in the order of jobs and rounds. A default config measured again
+ * in a later round comes again. */
 GPtrArray *store_list_outcomes(Store *store, int64_t campaign, GError **error);
 /* counts[FAILURE_COUNT]: configs of the campaign by outcome. */
 bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE_COUNT],

@@ -204,7 +204,7 @@ static int64_t make_campaign(struct farm *farm, int results)
                                      .multiplicity = 1};
         make_problem(100000000, &plans[s].problem);
     }
-    store_create_campaign(farm->store, &campaign, plans, farm->solver_count, NULL, &error);
+    store_create_campaign(farm->store, &campaign, plans, farm->solver_count, NULL, NULL, &error);
     g_assert_no_error(error);
     return campaign.id;
 }

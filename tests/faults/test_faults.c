@@ -4,12 +4,15 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchain.h"
+#include "schema/problem_part.h"
 #include "schema/store_results.h"
 #include "tests/faults/solver_faults.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 
 #define PROBLEM "8-10-10-1x1-12-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
+
+static const struct problem_part all_problems = PROBLEM_PART_ALL;
 
 static const enum failure expected[FAULT_KINDS] = {
     [FAULT_NONE] = FAILURE_NONE,
@@ -49,7 +52,8 @@ static void assert_rejections(Store *store, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
     int named = 0;
-    g_autoptr(GPtrArray) rejections = store_list_rejections(store, campaign, &error);
+    g_autoptr(GPtrArray) rejections =
+        store_list_part_rejections(store, campaign, &all_problems, &error);
     g_assert_no_error(error);
     for (guint i = 0; i < rejections->len; i++) {
         const struct config_outcome *row = g_ptr_array_index(rejections, i);
@@ -143,7 +147,7 @@ static void test_what_is_built_without_a_device_is_judged_config_by_config(void)
     int64_t campaign = live_campaign(program(), PROBLEM, campaign_words);
     g_assert_cmpint(live_wait(live_worker(program(), worker_words), 120), ==, 0);
     g_unsetenv("SKIPJACK_TOOLCHAIN");
-    g_autoptr(GPtrArray) rows = store_list_rejections(store, campaign, &error);
+    g_autoptr(GPtrArray) rows = store_list_part_rejections(store, campaign, &all_problems, &error);
     g_assert_no_error(error);
     for (guint i = 0; i < rows->len; i++) {
         const struct config_outcome *row = g_ptr_array_index(rows, i);

@@ -8,6 +8,7 @@
 
 #include "kernels/toolchain.h"
 #include "schema/conditions.h"
+#include "schema/problem_part.h"
 #include "schema/store_results.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
@@ -18,6 +19,8 @@
 #define UUIDS   "GPU-d0d1d2d3d4d5d60" /* of both, but for their last digit */
 
 #define SEVERAL 8
+
+static const struct problem_part all_problems = PROBLEM_PART_ALL;
 
 static const char *const request[] = {"--configs", "2", "--solvers", "ConvDirectNaive", NULL};
 static const char *const quick[] = {"--sample-seconds", "0.01", "--build", "1",
@@ -125,7 +128,7 @@ static void test_a_throttled_device_is_reported(void)
     g_assert_cmpint(live_wait(worker, 30), ==, 0);
     g_assert_true(clocks_are("lock"));
     wait_for_clocks("reset");
-    g_autoptr(GPtrArray) rows = store_list_conditions(store, campaign, &error);
+    g_autoptr(GPtrArray) rows = store_list_part_conditions(store, campaign, &all_problems, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(rows->len, ==, 1);
     const struct conditions *seen = &((const struct job_conditions *)rows->pdata[0])->seen;

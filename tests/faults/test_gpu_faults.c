@@ -9,6 +9,7 @@
 
 #include "schema/device_use.h"
 #include "schema/farm.h"
+#include "schema/problem_part.h"
 #include "schema/store_results.h"
 #include "tests/faults/solver_ways.h"
 #include "tests/support/gpu_farm.h"
@@ -17,6 +18,8 @@
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
 #define JOBS    2 /* of a problem, by the solvers below */
+
+static const struct problem_part all_problems = PROBLEM_PART_ALL;
 
 static const char *const request[] = {
     "--configs", "6", "--seed", "3", "--solvers", "ConvWays,ConvDirectNaive", NULL};
@@ -77,7 +80,7 @@ static void assert_winner(Store *store, int64_t campaign, const char *config)
 static void assert_use(Store *store, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) uses = store_list_device_use(store, campaign, &error);
+    g_autoptr(GPtrArray) uses = store_list_part_device_use(store, campaign, &all_problems, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(uses->len, ==, JOBS);
     for (guint i = 0; i < uses->len; i++) {

@@ -72,7 +72,7 @@ static int64_t make_campaign(Store *store, struct campaign *campaign, GError **e
         plans[i] = plan;
         farm_problem(&plans[i].problem, 8 * (i + 1));
     }
-    return store_create_campaign(store, campaign, plans, 8, NULL, error) ? campaign->id : 0;
+    return store_create_campaign(store, campaign, plans, 8, NULL, NULL, error) ? campaign->id : 0;
 }
 
 static int64_t add(struct farm *farm, struct campaign campaign)

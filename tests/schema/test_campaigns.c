@@ -6,6 +6,8 @@
 #include <locale.h>
 #include <string.h>
 
+static const struct problem_part all_problems = PROBLEM_PART_ALL;
+
 /* ---- ends ---- */
 
 static void test_job_without_a_verified_config_fails_with_the_commonest_failure(void)
@@ -216,10 +218,10 @@ static void test_campaign_that_names_a_stack_gets_workers_that_have_it(void)
     farm_init(&farm, NULL);
     struct campaign campaign = {
         .name = name, .identity = name, .target = target, .stack = bad, .strategy = strategy};
-    g_assert_true(store_create_campaign(farm.store, &campaign, &plan, 1, NULL, &error));
+    g_assert_true(store_create_campaign(farm.store, &campaign, &plan, 1, NULL, NULL, &error));
     g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD));
     campaign.stack = good;
-    g_assert_true(store_create_campaign(farm.store, &campaign, &plan, 1, NULL, &error));
+    g_assert_true(store_create_campaign(farm.store, &campaign, &plan, 1, NULL, NULL, &error));
     g_assert_no_error(error);
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
     g_assert_nonnull(job);
@@ -246,7 +248,8 @@ static void expect_results(struct farm *farm, int64_t campaign)
     g_assert_cmpstr(result->stack, ==, "clang 15.0.6");
     g_assert_cmpstr(result->algorithm, ==, "Direct");
     g_assert_true(result->kept.is_default);
-    g_autoptr(GPtrArray) rejections = store_list_rejections(farm->store, campaign, &error);
+    g_autoptr(GPtrArray) rejections =
+        store_list_part_rejections(farm->store, campaign, &all_problems, &error);
     g_assert_cmpuint(rejections->len, ==, 2);
     const struct config_outcome *rejection = rejections->pdata[0];
     g_assert_cmpstr(rejection->config_text, ==, "0,1");

@@ -1,11 +1,14 @@
 /* What is known of devices while rounds were measured. */
 #include "schema/conditions.h"
+#include "schema/problem_part.h"
 
 #include <locale.h>
 #include <time.h>
 
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
+
+static const struct problem_part all_problems = PROBLEM_PART_ALL;
 
 static const struct conditions cool = {"GPU-a", 2, 1900, 1980, 2619, 2619, 60, 500, 0, 1980};
 static const struct conditions warm = {
@@ -107,12 +110,14 @@ static void test_a_job_keeps_what_its_device_did(void)
         farm_round(&farm, job, number, number == 0, 1);
         job_free(job);
     }
-    g_autoptr(GPtrArray) rows = store_list_conditions(farm.store, farm.campaign, &error);
+    g_autoptr(GPtrArray) rows =
+        store_list_part_conditions(farm.store, farm.campaign, &all_problems, &error);
     g_assert_no_error(error);
     expect_both(only_job(rows, id));
     int64_t second = farm_create(farm.store, &order, &reused);
     g_assert_cmpint(reused, ==, 1);
-    g_autoptr(GPtrArray) copied = store_list_conditions(farm.store, second, &error);
+    g_autoptr(GPtrArray) copied =
+        store_list_part_conditions(farm.store, second, &all_problems, &error);
     g_assert_cmpuint(copied->len, ==, 1);
     expect_both(&((const struct job_conditions *)g_ptr_array_index(copied, 0))->seen);
     farm_clear(&farm);
@@ -147,7 +152,8 @@ static void test_a_job_that_is_retried_forgets_its_device(void)
     job = farm_claim_one(&farm, 1, POOL_EVAL);
     g_assert_true(store_conditions(farm.store, job, 0, &cool, &error));
     g_assert_no_error(error);
-    g_autoptr(GPtrArray) rows = store_list_conditions(farm.store, farm.campaign, &error);
+    g_autoptr(GPtrArray) rows =
+        store_list_part_conditions(farm.store, farm.campaign, &all_problems, &error);
     const struct conditions *seen = only_job(rows, job->id);
     g_assert_cmpint(seen->samples, ==, cool.samples);
     g_assert_cmpint(seen->temperature_c, ==, cool.temperature_c);
@@ -169,7 +175,8 @@ static void test_a_round_that_the_budget_ends_has_none(void)
     g_assert_no_error(error);
     g_assert_null(farm_claim_one(&farm, 0, POOL_EVAL));
     farm_expect_job(&farm, "done", 0, FAILURE_NONE);
-    g_autoptr(GPtrArray) rows = store_list_conditions(farm.store, farm.campaign, &error);
+    g_autoptr(GPtrArray) rows =
+        store_list_part_conditions(farm.store, farm.campaign, &all_problems, &error);
     g_assert_cmpuint(rows->len, ==, 0);
     job_free(job);
     farm_clear(&farm);
@@ -188,7 +195,8 @@ static void test_who_lost_the_job_adds_nothing(void)
     g_assert_true(store_release_job(farm.store, lost, &error));
     job = farm_claim_one(&farm, 1, POOL_EVAL);
     g_assert_true(store_conditions(farm.store, lost, 0, &warm, &error));
-    g_autoptr(GPtrArray) rows = store_list_conditions(farm.store, farm.campaign, &error);
+    g_autoptr(GPtrArray) rows =
+        store_list_part_conditions(farm.store, farm.campaign, &all_problems, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(rows->len, ==, 0);
     job_free(lost);

@@ -1,11 +1,14 @@
 /* How long GPUs had work while jobs were evaluated. */
 #include "schema/device_use.h"
+#include "schema/problem_part.h"
 
 #include <locale.h>
 #include <math.h>
 
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
+
+static const struct problem_part all_problems = PROBLEM_PART_ALL;
 
 /* A job of the farm's campaign, claimed to be evaluated. */
 static struct job *claim(struct farm *farm)
@@ -21,7 +24,8 @@ static struct job *claim(struct farm *farm)
 static void expect_use(struct farm *farm, int64_t job, double seconds, double busy_seconds)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) rows = store_list_device_use(farm->store, farm->campaign, &error);
+    g_autoptr(GPtrArray) rows =
+        store_list_part_device_use(farm->store, farm->campaign, &all_problems, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(rows->len, ==, 1);
     const struct job_device_use *row = g_ptr_array_index(rows, 0);

@@ -148,7 +148,7 @@ int64_t bench_campaign(Store *store, int jobs)
         /* Others' problems would be answered by what they found. */
         farm_problem(&plans[i].problem, number * 10000000L + i / BENCH_SOLVERS);
     }
-    store_create_campaign(store, &campaign, plans, jobs, NULL, &error);
+    store_create_campaign(store, &campaign, plans, jobs, NULL, NULL, &error);
     g_assert_no_error(error);
     g_free(plans);
     return campaign.id;

@@ -61,7 +61,7 @@ void export_farm_init_with(struct export_farm *farm, const char *const *keys, in
     int reused = 0;
     g_assert_true(store_create_campaign(farm->store, &campaign,
                                         (const struct job_plan *)(void *)plans->data,
-                                        (int)plans->len, &reused, &error));
+                                        (int)plans->len, NULL, &reused, &error));
     struct worker_info info = {
         .node = "n", .process = "p", .target = EXPORT_FARM_TARGET, .stack = "test"};
     g_assert_true(store_register_worker(farm->store, &info, &farm->worker, &error));

@@ -45,7 +45,8 @@ int64_t farm_create(Store *store, const struct order *order, int *reused)
                                      .multiplicity = i + 1};
         farm_problem(&plans[i].problem, 8 * (i + 1));
     }
-    g_assert_true(store_create_campaign(store, &campaign, plans, order->jobs, reused, &error));
+    g_assert_true(
+        store_create_campaign(store, &campaign, plans, order->jobs, NULL, reused, &error));
     g_assert_no_error(error);
     g_free(plans);
     return campaign.id;

@@ -35,7 +35,7 @@ int64_t sim_campaign(Store *store, int jobs)
                                      .multiplicity = 1};
         farm_problem(&plans[i].problem, 1 + i / SOLVERS);
     }
-    if (!store_create_campaign(store, &campaign, plans, jobs, NULL, &error))
+    if (!store_create_campaign(store, &campaign, plans, jobs, NULL, NULL, &error))
         g_error("simulated campaign: %s", error->message);
     g_free(plans);
     return campaign.id;
