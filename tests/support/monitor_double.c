@@ -3,7 +3,7 @@
  * that gpu_double.c has, by UUID and PCI address. MONITOR_DOUBLE says what they tell, words joined by commas:
  * "hot", "brake", "slowdown", "capped" (why the clocks are held back), "instance" (NVML knows MIG instances
  * alone), "moved" (rocm_smi's struct of clocks as it is since ROCm 6), "old" (a function that newer drivers
- * have is as if it failed), "refused" (clocks cannot be locked). What was done to the clocks is added to
+ * have is as if it failed), "refused" (clocks cannot be locked), "talks" (to standard output). What was done to the clocks is added to
  * the file that MONITOR_DOUBLE_LOG names, a line "lock N MHZ" or "reset N" each.
  */
 #include <stdbool.h>
@@ -55,6 +55,9 @@ static int number_of(const void *handle)
 FUNCTION(nvmlInit_v2, (void))
 {
     started++;
+    if (says("talks"))
+        puts("a library says what it likes");
+    fflush(stdout);
     return OK;
 }
 

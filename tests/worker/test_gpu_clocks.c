@@ -39,7 +39,7 @@ static void test_what_is_locked_is_given_back(void)
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GError) error = NULL;
     struct gpu_clocks clocks;
-    const char *log = use_double(folder, "");
+    const char *log = use_double(folder, "talks");
     g_assert_true(gpu_clocks_lock(&clocks, VENDOR_NVIDIA, &card, 1410, -1, &error));
     g_assert_no_error(error);
     assert_log(log, "lock 1 1410\n");

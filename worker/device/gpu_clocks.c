@@ -44,10 +44,18 @@ static bool is_whole(const struct device_identity *identity, GError **error)
 
 enum { ARG_VENDOR, ARG_UUID, ARG_ADDRESS, ARG_MHZ, GUARD_ARGUMENTS };
 
-static void answer(const char *text)
+/* What the library prints is no answer. */
+static int take_stdout(void)
 {
-    printf("%s\n", text);
-    fflush(stdout); /* who asked may be gone already, which the leash tells */
+    int out = dup(STDOUT_FILENO);
+
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    return out;
+}
+
+static void answer(int out, const char *text)
+{
+    dprintf(out, "%s\n", text); /* who asked may be gone already, which the leash tells */
 }
 
 static void wait_for_end(void)
@@ -105,11 +113,13 @@ int gpu_clocks_guard(int argc, char **argv)
     struct device_identity identity = {0};
     g_autoptr(GError) error = NULL;
     GpuMonitor *monitor;
+    int out;
 
     if (argc != GUARD_ARGUMENTS)
         return 2;
     /* The driver's files of the one that measures would keep its work alive on the device. */
     close_range(HELD + 1, ~0U, 0);
+    out = take_stdout();
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
@@ -123,10 +133,10 @@ int gpu_clocks_guard(int argc, char **argv)
     if (!monitor) {
         if (marked)
             unlink(mark);
-        answer(error->message);
+        answer(out, error->message);
         return 1;
     }
-    answer(LOCKED);
+    answer(out, LOCKED);
     wait_for_end();
     return give_back(monitor, identity.uuid, mark);
 }
