@@ -1,5 +1,7 @@
 #include "coordinator/cli.h"
 
+#include "schema/database.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -95,19 +97,12 @@ static void append_setting(GString *line, const char *name, const char *value)
     g_string_append_c(line, ' ');
 }
 
-char *cli_hide_password(const char *url)
-{
-    g_autoptr(GRegex) regex = g_regex_new(
-        "(://[^:/@]*):[^@]*(?=@)|(password *= *)('([^'\\\\]|\\\\.)*'|[^ &]*)", 0, 0, NULL);
-    return g_regex_replace(regex, url, -1, 0, "\\1\\2***", 0, NULL);
-}
-
 char *cli_command(const char *const *words)
 {
     GString *line = g_string_new(NULL);
     const char *database = g_getenv("SKIPJACK_DB"), *home = g_getenv("SKIPJACK_HOME");
     if (database && database[0]) {
-        g_autofree char *shown = cli_hide_password(database);
+        g_autofree char *shown = database_without_password(database);
         if (strcmp(shown, database) == 0)
             append_setting(line, "SKIPJACK_DB", database);
     } else if (home && home[0])

@@ -44,9 +44,6 @@ void cli_set_program(const char *invoked);
  * with a password is left out. Free with g_free(). */
 char *cli_command(const char *const *words);
 
-/* A database's name as it may be shown, without its password. Free with g_free(). */
-char *cli_hide_password(const char *url);
-
 /* A subcommand of a command: "campaign show". argv[0] is the subcommand's name. */
 struct cli_verb {
     const char *name;

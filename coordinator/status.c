@@ -67,7 +67,8 @@ struct status {
 static bool status_read(Store *store, struct status *status, GError **error)
 {
     g_autofree char *url = database_url(&status->embedded, error);
-    status->database = url ? cli_hide_password(url) : NULL;
+    g_autofree char *shown = url ? database_without_password(url) : NULL;
+    status->database = shown ? g_utf8_make_valid(shown, -1) : NULL;
     return url && (status->farm = farm_read(store, error)) &&
            (status->events = list_events(store, 0, SHOWN_EVENTS, error));
 }

@@ -1,6 +1,7 @@
 /* The embedded PostgreSQL: created, started, stopped; and which database commands use. */
 #include "schema/database.h"
 
+#include "schema/connection.h"
 #include "schema/embedded.h"
 #include "schema/migrate.h"
 #include "schema/monitor/log.h"
@@ -400,6 +401,11 @@ char *database_url(bool *embedded, GError **error)
     if (!*embedded)
         return g_strdup(named);
     return embedded_init(&paths, error) ? embedded_url(&paths, "skipjack") : NULL;
+}
+
+char *database_without_password(const char *url)
+{
+    return connection_without_password(url);
 }
 
 Store *database_open(bool quiet, GError **error)

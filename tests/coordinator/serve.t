@@ -102,10 +102,16 @@ is $status->{health}{upkeep_age_seconds}, undef, 'and had no upkeep yet';
 my $text = qx('$program' status);
 like $text, qr/^At least .* left: 1 of 2 campaigns have no forecast yet\.$/m, 'for people too';
 like $text, qr/^$_:$/m, "... $_" for 'Campaigns', 'Failures', 'Workers', 'Refused', 'Out of service', 'Database';
+chomp($ENV{SKIPJACK_DB} = qx('$program' db url));
+{
+    local $ENV{SKIPJACK_DB} = "$ENV{SKIPJACK_DB}&application_name=caf\xe9&password=geheim";
+    like qx('$program' status), qr/^Database: (?!.*geheim).*caf%E9/, 'it says of which database, without the password';
+    local $ENV{SKIPJACK_DB} = $ENV{SKIPJACK_DB} =~ s/&password.*//r;
+    like qx('$program' status --json), qr/^ +"database": ".*caf\xef\xbf\xbd",$/m, 'whatever its name has';
+}
 
 # ---- serve
 
-chomp($ENV{SKIPJACK_DB} = qx('$program' db url));
 @serves = map { start_serve($_, '--upkeep', '600') } 1, 2;
 my @at = map { my $n = $_; wait_for(20, sub { read_file("$folder/serve-$n.log") =~ m{(http://127\.0\.0\.1:\d+)} && $1 }) } 1, 2;
 ok $at[0] && $at[1], 'they say where they listen' or BAIL_OUT read_file("$folder/serve-1.log");

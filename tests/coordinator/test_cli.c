@@ -8,10 +8,14 @@ static void command_lines_can_be_pasted(void)
         {"skipjack", NULL, NULL, "skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
         {"build/skipjack", "/tmp/home", NULL,
          "SKIPJACK_HOME=/tmp/home build/skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
-        {"./skipjack", "/tmp/home", "postgresql://db.example/x?a&b",
-         "SKIPJACK_DB='postgresql://db.example/x?a&b' ./skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
+        {"./skipjack", "/tmp/home", "postgresql://db.example/x?user=a&port=1",
+         "SKIPJACK_DB='postgresql://db.example/x?user=a&port=1' ./skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
         {"skipjack", NULL, "postgresql://me:secret@farm/x",
          "skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
+        {"skipjack", NULL, "host=farm password=a&b",
+         "skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
+        {"skipjack", NULL, "host=/run/caf\xe9",
+         "SKIPJACK_DB='host=/run/caf\xe9' skipjack check 'a folder' 'it'\\''s' -o x.txt ''"},
     };
     const char *const words[] = {"check", "a folder", "it's", "-o", "x.txt", "", NULL};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -32,29 +36,10 @@ static void command_lines_can_be_pasted(void)
     }
 }
 
-static void passwords_are_not_shown(void)
-{
-    static const struct {
-        const char *url, *shown;
-    } cases[] = {
-        {"postgresql://me:secret@farm/x", "postgresql://me***@farm/x"},
-        {"postgresql://me@farm/x", "postgresql://me@farm/x"},
-        {"postgresql://db.example/x?password=secret&a=b",
-         "postgresql://db.example/x?password=***&a=b"},
-        {"host=farm password=secret user=me", "host=farm password=*** user=me"},
-        {"host=farm password='a \\' b' user=me", "host=farm password=*** user=me"},
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_autofree char *shown = cli_hide_password(cases[i].url);
-        g_assert_cmpstr(shown, ==, cases[i].shown);
-    }
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/cli/command_lines_can_be_pasted", command_lines_can_be_pasted);
-    g_test_add_func("/cli/passwords_are_not_shown", passwords_are_not_shown);
     return g_test_run();
 }

@@ -152,6 +152,7 @@ static void test_what_is_printed_has_no_password(void)
         {"postgres:///x?password=geheim&host=/run/pg", "postgresql://?dbname=x&host=/run/pg"},
         {"host=h password = 'ge heim' dbname='a b'", "postgresql://?dbname=a%20b&host=h"},
         {"sslpassword=geheim user=u", "postgresql://?user=u"},
+        {"host=h password=geh&eim", "postgresql://?host=h"},
         {"postgresql://me:geheim%zz@db/x", "(unreadable)"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
