@@ -135,7 +135,7 @@ void store_known_clear(Store *store);
 /* The target is valid (target_validate()), else STORE_ERROR_DAMAGED. */
 bool target_from_row(const json_t *object, struct target *target, GError **error);
 
-/* A judged result (store.h) from its row, into a zeroed struct; to be cleared. The order is by problem,
+/* A judged result (store_results.h) from its row, into a zeroed struct; to be cleared. The order is by problem,
  * median, solver and rank; elements are struct result *, or begin with one. */
 void store_read_judged(const json_t *object, struct result *result);
 void store_result_clear(struct result *result);
