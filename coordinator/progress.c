@@ -33,19 +33,13 @@ void progress_rates_load(Store *store, const char *target, struct progress_rates
 {
     bool cpu = g_str_has_prefix(target, "cpu-");
     g_autoptr(GPtrArray) campaigns = store_list_campaigns(store, NULL);
-    int64_t newest = 0;
-    for (guint i = 0; campaigns && i < campaigns->len; i++) {
-        const struct campaign *campaign = g_ptr_array_index(campaigns, i);
-        struct progress_rates found = {0};
-        if (strcmp(campaign->target, target) != 0 || campaign->id <= newest ||
-            !rates_of_campaign(store, campaign->id, &found))
-            continue;
-        newest = campaign->id;
-        *rates = found;
+    for (guint i = campaigns ? campaigns->len : 0; i > 0; i--) {
+        const struct campaign *campaign = g_ptr_array_index(campaigns, i - 1);
+        if (strcmp(campaign->target, target) == 0 && rates_of_campaign(store, campaign->id, rates))
+            return;
     }
-    if (newest == 0)
-        *rates = (struct progress_rates){cpu ? CPU_COMPILE_SECONDS : GPU_COMPILE_SECONDS,
-                                         cpu ? CPU_EVAL_SECONDS : GPU_EVAL_SECONDS, false};
+    *rates = (struct progress_rates){cpu ? CPU_COMPILE_SECONDS : GPU_COMPILE_SECONDS,
+                                     cpu ? CPU_EVAL_SECONDS : GPU_EVAL_SECONDS, false};
 }
 
 static bool is_over(const struct progress *progress)

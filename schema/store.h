@@ -140,7 +140,7 @@ void store_leave_identity(Store *store, const char *identity);
 struct campaign *store_get_campaign(Store *store, int64_t id, GError **error);
 /* The newest not cancelled or dropped campaign with that identity, NULL without error when there is none. */
 struct campaign *store_find_campaign(Store *store, const char *identity, GError **error);
-GPtrArray *store_list_campaigns(Store *store, GError **error); /* struct campaign * */
+GPtrArray *store_list_campaigns(Store *store, GError **error); /* struct campaign *, by id */
 /* verb: "pause", "resume", "cancel", "retry" (failed jobs back to ready), "drop". STORE_ERROR_STATE when the state forbids it. */
 bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **error);
 /* Sets what is not NULL of priority, share (over 0) and pool. */

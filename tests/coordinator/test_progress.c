@@ -1,4 +1,5 @@
 #include "coordinator/progress.h"
+#include "tests/support/queue_farm.h"
 
 #include <math.h>
 
@@ -129,6 +130,24 @@ static void what_is_slow_to_read_is_looked_at_less_often(void)
         g_assert_cmpint(progress_pause_ms(cases[i].reading_seconds), ==, cases[i].expected_ms);
 }
 
+/* Each of the farm's configs takes 1.5 s to measure, and every other one is refused at once. */
+static void what_a_config_costs_is_known_from_the_newest_that_was_measured(void)
+{
+    struct farm farm;
+    struct progress_rates known;
+    farm_init(&farm, &(struct order){.jobs = 1, .seed = 1, .configs_limit = 2});
+    progress_rates_load(farm.store, "gfx90a68", &known);
+    g_assert_false(known.measured);
+    farm_work(&farm, 0, false, 1);
+    farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2, .configs_limit = 2}, NULL);
+    progress_rates_load(farm.store, "gfx90a68", &known);
+    g_assert_true(known.measured);
+    g_assert_cmpfloat(known.eval_seconds, ==, 0.75);
+    progress_rates_load(farm.store, "gfx1030_36", &known);
+    g_assert_false(known.measured);
+    farm_clear(&farm);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -149,6 +168,8 @@ int main(int argc, char **argv)
                     what_is_only_built_is_done_when_it_is_built);
     g_test_add_func("/progress/what_is_slow_to_read_is_looked_at_less_often",
                     what_is_slow_to_read_is_looked_at_less_often);
+    g_test_add_func("/progress/what_a_config_costs_is_known_from_the_newest_that_was_measured",
+                    what_a_config_costs_is_known_from_the_newest_that_was_measured);
     g_test_add_func("/progress/durations_are_readable", durations_are_readable);
     return g_test_run();
 }
