@@ -2,6 +2,7 @@
 #include "schema/store_foreign.h"
 
 #include "coordinator/cli.h"
+#include "coordinator/enter.h"
 #include "coordinator/import_foreign_rows.h"
 #include "export/formats/byte_source.h"
 #include "export/formats/file_name.h"
@@ -82,7 +83,7 @@ static bool find_target(const struct foreign_request *request, struct target *ta
                         GError **error)
 {
     if (request->target != NULL) {
-        return target_parse(request->target, target, error);
+        return machine_parse_target(request->target, target, error);
     }
     for (int i = 0; request->paths[i] != NULL; i++) {
         struct target other;

@@ -73,6 +73,8 @@ bool request_check(const struct request *request, GError **error)
                       request->strategy);
     if (request->name && !request->name[0])
         return refuse(error, "--name needs a name, not", "");
+    if (request->solvers && !request->solvers[0])
+        return refuse(error, "--solvers needs names, not", "");
     if (request->configs < 0 || request->seed < 0 || !(request->budget_seconds >= 0) ||
         !isfinite(request->budget_seconds)) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,

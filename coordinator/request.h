@@ -33,7 +33,7 @@ void request_clear(struct request *request);
  * --solvers --all-solvers --name. They point into request. Free with g_free(). */
 GOptionEntry *request_options(struct request *request);
 
-/* COORDINATOR_ERROR_USAGE for unknown strategies, negative numbers, an empty name. */
+/* COORDINATOR_ERROR_USAGE for unknown strategies, negative numbers, an empty name or list of solvers. */
 bool request_check(const struct request *request, GError **error);
 
 /* Reads a description over the defaults: an object with the options' names without dashes,

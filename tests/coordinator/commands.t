@@ -86,6 +86,7 @@ my @usage_errors = (
     [qr/cannot be negative/, 'tune', '--budget', '-1', 'x.txt'],
     [qr/unknown target 'bogus'/, 'tune', '--target', 'bogus', $layers],
     [qr/no solver .* 'Magic'/, 'tune', '--solvers', 'Magic', 'x.txt'],
+    [qr/--solvers needs names/, 'tune', '--solvers', '', 'x.txt'],
     [qr/name it with --problem/, 'solvers', '--target', 'gfx90a68'],
     [qr/'-3' is no id/, 'report', '--campaign', '-3'],
     [qr/'0' is no id/, 'problems', '--campaign', '0'],
@@ -97,6 +98,7 @@ my @usage_errors = (
     [qr/--foreign goes with/, 'import', '--foreign', '--list', $layers],
     [qr/belong to --foreign/, 'import', '--target', 'gfx90a68', $layers],
     [qr/--target ID/, 'import', '--foreign', '--dry-run', $layers],
+    [qr/unknown target 'bogus'/, 'import', '--foreign', '--dry-run', '--target', 'bogus', $layers],
     [qr{--db FILE..., --campaign ID or --golden}, 'usage', '--problems', $layers],
     [qr/cannot read 'x'/, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
 );
