@@ -136,6 +136,36 @@ static void test_dropped(void)
     device->row->program_free(trial.naive);
 }
 
+/* Who writes behind the output may have written into references, which nobody guards. */
+static void test_strayed(void)
+{
+    g_autoptr(GError) error = NULL;
+    const struct workbench_means means = {program, judge_cache_new(device), NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0}, other = {0};
+    struct verdict verdict;
+    row.read = read_watched;
+    finds_wrong = false;
+    device->row = &row;
+    trial_open(&trial, &means);
+    trial_open(&other, &means);
+    trial_close(&other);
+    samples = 0;
+    struct guarded *output = &trial.bench.memory[trial.bench.out];
+    g_assert_true(healthy->write(output->whole, GUARD_BYTES + output->bytes, "", 1, NULL));
+    workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_OUT_OF_BOUNDS);
+    g_assert_cmpint(samples, >, 0);                  /* its own is computed anew */
+    g_assert_false(judge_cache_clear(means.judges)); /* and those of others when they are needed */
+    trial_verify(&trial);
+    trial_close(&trial);
+    judge_cache_free(means.judges);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+    device->row->program_free(other.naive);
+}
+
 static int refusals; /* allocations that are refused from now on */
 
 static struct device_memory *alloc_crowded(struct device *of, int64_t bytes, GError **error)
@@ -233,6 +263,7 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     g_test_add_func("/workbench/device_is_overruled_and_its_reference_kept", test_overruled);
     g_test_add_func("/workbench/comparison_that_is_dropped_is_a_fault", test_dropped);
     g_test_add_func("/workbench/nothing_dropped_is_believed", test_dropped_at_first);
+    g_test_add_func("/workbench/references_beside_stray_writes_are_made_anew", test_strayed);
     g_test_add_func("/workbench/kept_references_give_way", test_crowded);
     g_test_add_func("/workbench/workspace_takes_its_memory", test_given_up);
 }

@@ -459,6 +459,14 @@ static bool run_poisoned(struct workbench *bench, struct invocation *invocation,
     return workbench_run(&run, 0, error) && bench->device->row->sync(bench->device, error);
 }
 
+/* A kernel that strayed out of a tensor may have strayed into references, which no zones guard. */
+static bool renew_references(struct workbench *bench, GError **error)
+{
+    if (bench->judges)
+        judge_cache_clear(bench->judges);
+    return !bench->judge || refresh_judge(bench, error);
+}
+
 bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
                       struct verdict *verdict, GError **error)
 {
@@ -474,8 +482,11 @@ bool workbench_verify(struct workbench *bench, struct invocation *invocation, co
     if (!check_zones(&bench->workspace, "the workspace", &zones, error) ||
         !judge_output(bench, algorithm, verdict, error))
         return false;
-    if (zones.failure != FAILURE_NONE)
+    if (zones.failure != FAILURE_NONE) {
         *verdict = zones;
+        if (!renew_references(bench, error))
+            return false;
+    }
     /* Baselines are timed again without being verified. */
     return verdict->failure == FAILURE_NONE || write_inputs(bench, error);
 }
