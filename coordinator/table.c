@@ -49,18 +49,28 @@ static void add_cell(Table *table, char *text, json_t *value)
     json_array_append_new(table->values, value);
 }
 
+/* What would move a terminal's cursor, or colour it, is blank. */
+static char *without_controls(const char *text)
+{
+    char *plain = g_strdup(text);
+    for (char *at = plain; *at; at = g_utf8_next_char(at))
+        if (g_unichar_iscntrl(g_utf8_get_char(at)))
+            memset(at, ' ', (size_t)(g_utf8_next_char(at) - at));
+    return plain;
+}
+
 void table_text(Table *table, const char *text)
 {
     next_column(table, TABLE_TEXT);
     g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
-    add_cell(table, g_strdelimit(g_strdup(valid ? valid : "-"), "\n\r\t", ' '),
+    add_cell(table, without_controls(valid ? valid : "-"),
              valid ? json_string(valid) : json_null());
 }
 
 void table_text_as(Table *table, const char *text, json_t *value)
 {
     next_column(table, TABLE_TEXT);
-    add_cell(table, g_strdup(text), value);
+    add_cell(table, without_controls(text), value);
 }
 
 void table_count(Table *table, int64_t value)

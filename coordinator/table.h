@@ -34,7 +34,8 @@ Table *table_new(const struct table_column *columns, int count);
 void table_free(Table *table);
 
 /* Cells are added from left to right; after the last column the next row begins. The kind must
- * be the column's own. NULL text, and a number that is NaN, are "-" and JSON's null. */
+ * be the column's own. NULL text, and a number that is NaN, are "-" and JSON's null; control characters
+ * are blank for people. */
 void table_text(Table *table, const char *text);
 /* A TABLE_TEXT that is something else than a string in JSON, whose reference it takes. */
 void table_text_as(Table *table, const char *text, json_t *value);

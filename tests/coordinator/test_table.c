@@ -52,6 +52,21 @@ static void columns_are_aligned(void)
     table_free(table);
 }
 
+static void no_text_moves_the_cursor(void)
+{
+    static const struct table_column one[] = {{"name", "name", TABLE_TEXT, 0}};
+    static const char raw[] = "a\n\033[2Jb\302\2331m\177 \303\251";
+    Table *table = table_new(one, G_N_ELEMENTS(one));
+    table_text(table, raw);
+    g_auto(GStrv) lines = printed(table);
+    g_assert_cmpstr(lines[1], ==, "a  [2Jb  1m  \303\251");
+    json_t *rows = table_json(table);
+    const json_t *name = json_object_get(json_array_get(rows, 0), "name");
+    g_assert_cmpstr(json_string_value(name), ==, raw);
+    json_decref(rows);
+    table_free(table);
+}
+
 static void json_has_all_columns_and_null(void)
 {
     Table *table = sample();
@@ -165,6 +180,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/table/columns_are_aligned", columns_are_aligned);
+    g_test_add_func("/table/no_text_moves_the_cursor", no_text_moves_the_cursor);
     g_test_add_func("/table/json_has_all_columns_and_null", json_has_all_columns_and_null);
     g_test_add_func("/table/a_long_last_column_goes_on_below_itself",
                     a_long_last_column_goes_on_below_itself);
