@@ -363,7 +363,8 @@ static json_t *tune_json(const struct tune *tune, const struct report *report)
 {
     json_t *json = report_json(report);
     const struct progress *after = &report->progress;
-    json_object_set_new(json, "folder", json_string(tune->folder));
+    g_autofree char *folder = g_utf8_make_valid(tune->folder, -1);
+    json_object_set_new(json, "folder", json_string(folder));
     json_object_set_new(
         json, "this_run",
         json_pack("{s:b, s:I, s:I, s:I}", "existed", tune->entered.existed, "kernels_built",
