@@ -163,6 +163,7 @@ static void test_yardstick_settles(void)
     g_assert_cmpfloat_with_epsilon(m.median_ms, 2, 0.05);
 }
 
+/* In the time that its deadline leaves it. */
 static void test_unstable(void)
 {
     struct script script = {.base_ms = 1, .factor = two_speeds};
@@ -170,6 +171,7 @@ static void test_unstable(void)
     struct measurement m;
     run_measure(&script, &job, &m);
     g_assert_true(m.unstable);
+    g_assert_cmpfloat(script.fake.clock_ms / 1000, <, measure_most_seconds(0.1));
 }
 
 static double disturbed_at_first(int64_t run)

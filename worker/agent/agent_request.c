@@ -6,6 +6,7 @@
 #include "solvers/problem_key.h"
 #include "worker/agent/own_code.h"
 #include "worker/agent/work_check.h"
+#include "worker/eval/measure.h"
 #include "worker/target_json.h"
 
 #define RUNS_AT_LEAST 8 /* of a config: warm-up, repeats, verification */
@@ -108,7 +109,7 @@ static void send_kernels(struct eval_job *job, json_t *keys)
 static double config_deadline(const struct eval_job *job, const struct solution *solution)
 {
     const struct agent_options *options = job->evaluator->agent->options;
-    return options->run_timeout_seconds + RUNS_AT_LEAST * options->sample_seconds +
+    return options->run_timeout_seconds + measure_most_seconds(options->sample_seconds) +
            RUNS_AT_LEAST * solution->flops / WORK_SLOWEST_FLOPS;
 }
 

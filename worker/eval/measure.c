@@ -239,6 +239,11 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
     return done;
 }
 
+double measure_most_seconds(double sample_seconds)
+{
+    return 2 * MEASURE_ATTEMPTS_MAX * sample_seconds; /* each ends a reading late */
+}
+
 double measure_possible_ms(const struct solution *solution, const struct target *target,
                            enum data_type type, bool cold_caches)
 {

@@ -51,6 +51,9 @@ bool measure_floor(struct device *device, double *floor_ms, GError **error);
 /* Ends at a reading that is zero, negative or no number: then n is 1 and the times are 0. */
 bool measure(const struct measure_job *job, struct measurement *measurement, GError **error);
 
+/* The time that all samples of a noisy config may take, of whose runs each has room for several. */
+double measure_most_seconds(double sample_seconds);
+
 /* The shortest time the target's peaks allow for the solution's own operations on the type, and with cold
  * caches for its compulsory bytes; 0 where no peak is known. */
 double measure_possible_ms(const struct solution *solution, const struct target *target,
