@@ -175,15 +175,16 @@ static Table *list_layers(Store *store, const char *network, GError **error)
     return table;
 }
 
-static double network_gmacs(Store *store, const char *network)
+static bool fill_gmacs(Store *store, struct network_row *network, GError **error)
 {
-    g_autoptr(GPtrArray) layers = store_list_layers(store, network, NULL);
-    double macs = 0;
+    if (network->problems == 0)
+        return true;
+    g_autoptr(GPtrArray) layers = store_list_layers(store, network->name, error);
     for (guint i = 0; layers && i < layers->len; i++) {
         const struct layer *layer = g_ptr_array_index(layers, i);
-        macs += problem_macs(&layer->problem) * layer->multiplicity;
+        network->gmacs += problem_macs(&layer->problem) * layer->multiplicity * 1e-9;
     }
-    return layers ? macs * 1e-9 : NAN;
+    return layers != NULL;
 }
 
 static const struct table_column network_columns[] = {
@@ -196,6 +197,9 @@ static const struct table_column network_columns[] = {
 static Table *list_networks(Store *store, GError **error)
 {
     g_autoptr(GPtrArray) networks = store_list_networks(store, error);
+    for (guint i = 0; networks && i < networks->len; i++)
+        if (!fill_gmacs(store, g_ptr_array_index(networks, i), error))
+            return NULL;
     if (!networks)
         return NULL;
     Table *table = table_new(network_columns, G_N_ELEMENTS(network_columns));
@@ -204,7 +208,7 @@ static Table *list_networks(Store *store, GError **error)
         table_text(table, network->name);
         table_int(table, network->layers);
         table_int(table, network->problems);
-        table_number(table, network_gmacs(store, network->name));
+        table_number(table, network->gmacs);
     }
     return table;
 }

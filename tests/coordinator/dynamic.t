@@ -173,4 +173,11 @@ sql("UPDATE solvers SET revision = revision + 100 WHERE name <> 'ConvElsewhere'"
 is $status, 1, 'where all is of other revisions there is nothing to report';
 like $errors, qr/not this program's: 2 results are of other revisions.*skipjack tune/, 'and why';
 
+# ---- a damaged problem
+
+sql("UPDATE problems SET direction = 'X'");
+(undef, $errors, $status) = run('networks');
+is $status, 1, 'networks whose layers cannot be read are no success';
+like $errors, qr/direction/, 'and it is said why';
+
 done_testing;
