@@ -206,28 +206,34 @@ export SKIPJACK_MONITOR_DOUBLE := $(CURDIR)/$(monitor_double)
 export SKIPJACK_FUZZERS := $(CURDIR)/$(sanitized_build)/tests/fuzz
 export SKIPJACK_DATA
 
-# The family's program runs once for each solver of the table, under the solver's name.
+# Programs that run once for each name that they list, under that name: the family's for each solver of the
+# table, and what compiles defaults for each kin of GPUs.
 family := $(BUILD)/tests/kernels/family
-$(family)/.made: $(BUILD)/tests/kernels/conv_family
-	$(call run,FAMILY) rm -rf $(@D)/* && for solver in $$($< --solvers); do \
-		ln -s ../conv_family $(@D)/$$solver; done && touch $@
+kin := $(BUILD)/tests/kernels/kin
+define by_name
+$($(1))/.made: $(BUILD)/tests/kernels/$(2)
+	$$(call run,NAMES) rm -rf $$(@D)/* && for name in $$$$($$< $(3)); do \
+		ln -s ../$(2) $$(@D)/$$$$name; done && touch $$@
+endef
+$(eval $(call by_name,family,conv_family,--solvers))
+$(eval $(call by_name,kin,gpu_compile,--kin))
 
-# One after the other, since some tests measure; only what does not and waits for no clock
-# (tests/rules.yml) runs side by side, and comes first: three on two cores, since some wait. One that
-# hangs is ended and counts as failed. PoCL leaves the source of the tests' kernels as it is and
+# One after the other, since some tests measure; only what does not (tests/rules.yml) runs side by side,
+# and comes first: four on two cores, since some wait. One that hangs is ended and counts as failed; a busy machine
+# needs several times what a quiet one does. PoCL leaves the source of the tests' kernels as it is and
 # optimizes what it makes of it alone, in half the time; the long suite, and tests that take the flags away,
-# compile as users do.
-TEST_SECONDS ?= 600
-PROVE_JOBS ?= 3
+# compile as users do. Called with files and, where that is wanted, how many at a time.
+TEST_SECONDS ?= 1800
+PROVE_JOBS ?= 4
 quick_pocl = $(if $(SKIPJACK_TEST_LONG),,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
-prove = @HARNESS_RULESFILE=tests/rules.yml $(quick_pocl) prove --timer -j$(PROVE_JOBS) -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
+prove = @HARNESS_RULESFILE=tests/rules.yml $(quick_pocl) prove --timer -j$(or $(2),$(PROVE_JOBS)) -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
 
 test:
 	$(DEPS) test
 	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults chaos) \
-		$(family)/.made
+		$(family)/.made $(kin)/.made
 	$(make_sanitized) sanitized-tests fuzzers
-	$(call prove,$(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests))
+	$(call prove,$(kin)/* $(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests))
 
 test-long: export SKIPJACK_TEST_LONG := 1
 test-long: TEST_SECONDS := 3600
@@ -235,9 +241,9 @@ test-long: test
 
 test-%: FORCE
 	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms))) $(call programs_of,$*) \
-		$(if $(filter kernels,$*),$(family)/.made) \
+		$(if $(filter kernels,$*),$(family)/.made $(kin)/.made) \
 		$(if $(filter worker coordinator deploy export,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
-	$(call prove,$(if $(filter kernels,$*),$(family)/*) $(call tests_of,$*))
+	$(call prove,$(if $(filter kernels,$*),$(kin)/* $(family)/*) $(call tests_of,$*))
 
 # A farm in chaos for minutes: make test-chaos SEED=7 KEEP=folder. make test has the short form.
 SEED ?= 1
@@ -257,10 +263,10 @@ gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/test_conv
 	$(BUILD)/tests/worker/test_workbench $(BUILD)/tests/faults/test_kills tests/worker/gpu.t
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu
 gpu-test: PROVE_JOBS := $(shell nproc)
-gpu-test: TEST_SECONDS := 1200
 gpu-test:
 	$(parallel) $(BUILD)/skipjack $(family)/.made $(filter $(BUILD)/%,$(gpu_tests))
-	$(call prove,$(family)/* $(filter-out %/conv_family,$(gpu_tests)))
+	$(call prove,$(family)/*)
+	$(call prove,$(filter-out %/conv_family,$(gpu_tests)),1)
 
 test-fuzz:
 	$(make_sanitized) fuzzers

@@ -5,7 +5,9 @@
  * others. Each architecture takes the first shape that a solver serves (of those that are
  * akin one does), and they take turns at the others; what kin have compiled is not compiled
  * again. The long suite walks all layouts and types so, makes no difference for kin and has
- * no turns where kernels differ most.
+ * no turns where kernels differ most. Those that are akin are run by one call:
+ *
+ *     gpu_compile rdna      (or under the name rdna; --kin lists them)
  */
 #include <string.h>
 
@@ -22,20 +24,14 @@
  * name, HIPRTC or NVRTC. */
 static const struct machine {
     const char *compiler, *target;
-    bool sanitized;  /* serves under a sanitizer too */
-    const char *kin; /* what plain kernels come to nearly the same for, NULL: for no other */
+    const char *kin; /* whom plain kernels come to nearly the same for */
     bool follows;    /* another one of the kin takes the first shapes */
 } machines[] = {
-    {"clang-15", "gfx900_64", false, "gfx9", false},
-    {"clang-15", "gfx906_60", false, "gfx9", true},
-    {"clang-15", "gfx90878", false, "gfx9", true},
-    {"clang-15", "gfx90a68", true, "gfx90a", false},
-    {"clang-15", "gfx1030_36", false, "rdna", true},
-    {"clang-19", "gfx942130", false, "gfx90a", true},
-    {"clang-19", "gfx1100_48", false, "rdna", true},
-    {"clang-19", "gfx1201_64", true, "rdna", false},
-    {"nvrtc", "sm_90_132_80g", false, NULL, false},
-    {"hiprtc", "gfx90a68", false, "gfx90a", true},
+    {"clang-15", "gfx900_64", "gfx9", false},    {"clang-15", "gfx906_60", "gfx9", true},
+    {"clang-15", "gfx90878", "gfx9", true},      {"clang-15", "gfx90a68", "gfx90a", false},
+    {"clang-15", "gfx1030_36", "rdna", true},    {"clang-19", "gfx942130", "gfx90a", true},
+    {"clang-19", "gfx1100_48", "rdna", true},    {"clang-19", "gfx1201_64", "rdna", false},
+    {"nvrtc", "sm_90_132_80g", "nvidia", false}, {"hiprtc", "gfx90a68", "gfx90a", true},
 };
 
 /* The first ones are of a size that gets a large tile by default, the others get its other tiles. */
@@ -107,14 +103,12 @@ static void make_problem(const struct conv_cell *cell, const struct shape *shape
 static bool kin_have(const struct solver *solver, const char *identity)
 {
     static GHashTable *compiled;
-    char *name;
 
-    if (!machine->kin || solver->native || test_is_long())
+    if (solver->native || test_is_long())
         return false;
     if (!compiled)
         compiled = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    name = g_strjoin(" ", machine->kin, identity, NULL);
-    return !g_hash_table_add(compiled, name);
+    return !g_hash_table_add(compiled, g_strdup(identity));
 }
 
 static void add_launches(GHashTable *tasks, const struct solver *solver, const struct problem *p,
@@ -300,17 +294,41 @@ static void test_default_kernels_compile_without_spills(gconstpointer data)
     report(tasks);
 }
 
+static int list_kin(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(machines); i++) {
+        size_t first = 0;
+        while (strcmp(machines[first].kin, machines[i].kin) != 0)
+            first++;
+        if (first == i)
+            g_print("%s\n", machines[i].kin);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    g_autofree char *name = g_path_get_basename(argv[0]);
+    const char *wanted = name;
+    int count = 0;
+
+    if (argc == 2 && strcmp(argv[1], "--kin") == 0)
+        return list_kin();
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    if (argc == 2)
+        wanted = argv[1];
     for (size_t i = 0; i < G_N_ELEMENTS(machines); i++) {
-        /* Under a sanitizer it is the toolchain that is looked at, with one architecture a clang. */
-        if (test_is_sanitized() && !machines[i].sanitized)
+        if (strcmp(machines[i].kin, wanted) != 0)
             continue;
         g_autofree char *path = g_strdup_printf("/gpu_compile/defaults_do_not_spill_%s_%s",
                                                 machines[i].compiler, machines[i].target);
         g_test_add_data_func(path, &machines[i], test_default_kernels_compile_without_spills);
+        count++;
+    }
+    if (count == 0) {
+        g_printerr("no machine is of the kin '%s': say one of --kin\n", wanted);
+        return 2;
     }
     return g_test_run();
 }
