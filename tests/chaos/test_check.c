@@ -1,6 +1,7 @@
 /* What chaos goes by finds what it looks for: a farm that nobody disturbed passes, and each damage to its
  * database is named. */
 #include "tests/support/chaos_check.h"
+#include "tests/support/patience.h"
 
 #include "schema/store_private.h"
 #include "tests/support/scratch_db.h"
@@ -30,7 +31,7 @@ static void work(const char *program, const char *log)
     g_autoptr(GError) error = NULL;
     const char *const argv[] = {program, scratch_db_url(), "node", "1", "0", "30", log, NULL};
     GPid worker;
-    gint64 limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     g_spawn_async(NULL, (char **)(gpointer)argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL,
                   &worker, &error);
     g_assert_no_error(error);

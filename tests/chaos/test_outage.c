@@ -7,6 +7,7 @@
 #include "tests/support/chaos_room.h"
 #include "tests/support/chaos_server.h"
 #include "tests/support/live_farm.h"
+#include "tests/support/patience.h"
 
 #include <locale.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HANG_SECONDS 120 /* a test that waits for ever fails by then */
+#define HANG_SECONDS 1200 /* a test that waits for ever fails by then */
 
 static struct {
     char *programs, *skipjack;
@@ -126,7 +127,7 @@ static pid_t start_agent(const char *url, const char *node, const char *log)
 static void end_agent(pid_t agent)
 {
     kill(agent, SIGTERM);
-    g_assert_cmpint(live_wait(agent, 60), ==, 0);
+    g_assert_cmpint(live_wait(agent), ==, 0);
 }
 
 static char *log_of(const char *node)
@@ -141,14 +142,9 @@ static bool log_has(const char *log, const char *words)
     return text != NULL && strstr(text, words) != NULL;
 }
 
-static gint64 limit_us(void)
-{
-    return g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
-}
-
 static void await_log(const char *log, const char *words)
 {
-    gint64 limit = limit_us();
+    gint64 limit = patience_end();
     while (!log_has(log, words)) {
         if (g_get_monotonic_time() > limit)
             g_error("the worker never said '%s'", words);
@@ -166,7 +162,7 @@ static int64_t ask(const char *sql, int64_t campaign)
 
 static void await(const char *sql, int64_t campaign)
 {
-    gint64 limit = limit_us();
+    gint64 limit = patience_end();
     while (ask(sql, campaign) == 0) {
         if (g_get_monotonic_time() > limit)
             g_error("never came true for campaign %" G_GINT64_FORMAT ": %s", (gint64)campaign, sql);
@@ -191,7 +187,7 @@ static pid_t child_of(pid_t agent, const char *node, const char *role)
     g_autofree char *registered =
         g_strdup_printf("SELECT count(*) FROM workers WHERE node = '%s' AND $1 = 0", node);
     await(registered, 0);
-    return live_child(agent, role, 30);
+    return live_child(agent, role);
 }
 
 /* The agent has claimed the job and read its code: from now on it can measure without its database.
@@ -200,7 +196,7 @@ static void await_loaded(int64_t campaign, gsize log_before)
 {
     g_autofree char *path = g_strdup_printf("%s/postgres.log", room_folder());
     await("SELECT count(*) FROM bundles WHERE campaign_id = $1 AND state = 'evaluating'", campaign);
-    for (gint64 limit = limit_us();; g_usleep(5000)) {
+    for (gint64 limit = patience_end();; g_usleep(5000)) {
         g_autofree char *text = NULL;
         g_file_get_contents(path, &text, NULL, NULL);
         if (text != NULL && strstr(text + log_before, "skipjack_work.kernel_code") != NULL)

@@ -105,7 +105,7 @@ if ($pid == 0) {
     exec $program, @worker;
     exit 127;
 }
-my $deadline = time + 60;
+my $deadline = time + 300;
 sleep 0.05 until stored() >= 2 || time > $deadline;
 kill 'KILL', $pid;
 waitpid $pid, 0;

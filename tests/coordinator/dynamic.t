@@ -120,7 +120,7 @@ sub stopped_at {
         exec $program, @arguments;
         exit 127;
     }
-    my ($deadline, $words, $ended) = (time + 100, '', 0);
+    my ($deadline, $words, $ended) = (time + 300, '', 0);
     until ($words =~ $pattern || time > $deadline) {
         open my $file, '<', "$folder/errors";
         $words = join '', <$file> if $file;

@@ -12,6 +12,7 @@ use Time::HiRes qw(sleep time);
 
 my $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
+my $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
 
 # Not in a folder that only root may enter: as root PostgreSQL runs as another user.
 my $folder = tempdir('skipjack-tune-XXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -49,8 +50,8 @@ sub start {
 
 # The exit status, or -1 when it was not over in time and had to be killed.
 sub finish {
-    my ($pid, $seconds) = @_;
-    my $deadline = time + $seconds;
+    my ($pid) = @_;
+    my $deadline = time + $patience;
     while (time < $deadline) {
         return $? & 127 ? 128 + ($? & 127) : $? >> 8 if waitpid($pid, WNOHANG) == $pid;
         sleep 0.05;
@@ -62,15 +63,15 @@ sub finish {
 
 sub run {
     my ($name, @arguments) = @_;
-    my $status = finish(start($name, @arguments), 300);
+    my $status = finish(start($name, @arguments));
     diag read_file("$folder/$name.err") if $status != 0;
     return $status;
 }
 
 # Waits until the file holds the pattern.
 sub wait_for {
-    my ($path, $pattern, $seconds) = @_;
-    my $deadline = time + $seconds;
+    my ($path, $pattern) = @_;
+    my $deadline = time + $patience;
     until (read_file($path) =~ $pattern) {
         return 0 if time > $deadline;
         sleep 0.05;
@@ -156,13 +157,13 @@ like read_file("$folder/full.err"), qr/kept in the database.*\n  .*skipjack tune
 write_file("$folder/more.txt", join '', map { "$head -c $_ -k 24\n" } 24, 32, 40);
 my @more = ('tune', "$folder/more.txt", '--configs', '4', @solvers, '-o', "$folder/more");
 my $pid = start('stopped', @more);
-ok wait_for("$folder/stopped.err", qr/worked/, 60), 'a longer tune shows progress';
+ok wait_for("$folder/stopped.err", qr/worked/), 'a longer tune shows progress';
 kill 'INT', $pid;
-is finish($pid, 60), 130, 'Ctrl-C ends it with 130';
+is finish($pid), 130, 'Ctrl-C ends it with 130';
 like read_file("$folder/stopped.err"), qr/To go on:\n  SKIPJACK_HOME=\S+ \S*skipjack tune /, 'it says how to go on';
 
 $pid = start('killed', @more);
-ok wait_for("$folder/killed.err", qr/goes on.*worked/s, 60), 'started again it goes on';
+ok wait_for("$folder/killed.err", qr/goes on.*worked/s), 'started again it goes on';
 kill 'KILL', $pid;
 waitpid $pid, 0;
 
@@ -172,10 +173,10 @@ like read_file("$folder/last.out"), qr/^  tuned +[\d.]+ ms/m, 'and reports';
 
 # A worker that dies is started again; the seed makes it another campaign.
 $pid = start('restart', @more, '--seed', '5');
-ok wait_for("$folder/restart.err", qr/worked/, 60), 'another tune has its worker';
+ok wait_for("$folder/restart.err", qr/worked/), 'another tune has its worker';
 my ($worker) = split ' ', read_file("/proc/$pid/task/$pid/children");
 kill 'KILL', $worker;
-is finish($pid, 300), 0, 'a tune whose worker was killed ends with 0';
+is finish($pid), 0, 'a tune whose worker was killed ends with 0';
 like read_file("$folder/restart.err"), qr/worker was killed by signal 9 .* \(1 of 5\)/,
     'it says why it started another';
 
@@ -184,10 +185,10 @@ is run('create', 'campaign', 'create', '--target', 'local', '--problems', "$fold
     '--configs', '2', '--seed', '9'), 0, 'campaign create ends with 0';
 my ($id) = read_file("$folder/create.out") =~ /^(\d+)$/;
 $pid = start('watch', 'campaign', 'watch', $id);
-ok wait_for("$folder/watch.err", qr/no worker is running.*about .* left: jobs \d+ of/s, 60),
+ok wait_for("$folder/watch.err", qr/no worker is running.*about .* left: jobs \d+ of/s),
     'watch says that no worker is running';
 kill 'INT', $pid;
-is finish($pid, 60), 130, 'Ctrl-C ends it with 130';
+is finish($pid), 130, 'Ctrl-C ends it with 130';
 like read_file("$folder/watch.err"), qr/goes on\..*\n  .*skipjack campaign watch $id$/m,
     'and it says how to watch again';
 
@@ -213,7 +214,7 @@ for my $case (
     [qr/no campaign 99.*skipjack campaign list/, 'report', '--dynamic', '--campaign', '99'],
     [qr/no network 'nope'.*skipjack networks/, 'report', '--dynamic', '--network', 'nope']) {
     my ($expected, @command) = @$case;
-    my $status = finish(start('absent', @command), 60);
+    my $status = finish(start('absent', @command));
     is $status, 1, "'@command' ends with 1";
     like read_file("$folder/absent.err"), $expected, "'@command' says what is missing";
 }

@@ -15,6 +15,7 @@ use Time::HiRes qw(sleep time);
 
 my $program = abs_path($ENV{SKIPJACK} // 'build/skipjack');
 my $deploy = abs_path('deploy');
+my $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
 my ($postgres) = sort { $b cmp $a } glob '/usr/lib/postgresql/*/bin';
 
 sub in_path {
@@ -64,8 +65,8 @@ sub read_file {
 
 # Polls until the code holds; false when the time is over.
 sub until_true {
-    my ($seconds, $code) = @_;
-    my $deadline = time + $seconds;
+    my ($code, $seconds) = @_;
+    my $deadline = time + ($seconds // $patience);
     until ($code->()) {
         return 0 if time > $deadline;
         sleep 0.1;
@@ -190,10 +191,10 @@ END
     start('munged', 'munged', '--foreground', '--force', "--key-file=$munge/key",
         "--socket=$munge/socket", "--pid-file=$munge/pid", "--log-file=$munge/log",
         "--seed-file=$munge/seed");
-    until_true(20, sub { -S "$munge/socket" }) or return 0;
+    until_true(sub { -S "$munge/socket" }, 60) or return 0;
     start('slurmctld', 'slurmctld', '-D');
     start('slurmd', 'slurmd', '-D', '-N', $host);
-    return until_true(60, sub { output("sinfo -h -o '%T' 2>/dev/null") =~ /^idle/ });
+    return until_true(sub { output("sinfo -h -o '%T' 2>/dev/null") =~ /^idle/ }, 120);
 }
 
 # A task's fields as Slurm has them.
@@ -204,8 +205,8 @@ sub task {
 }
 
 sub state_is {
-    my ($id, $pattern, $seconds) = @_;
-    return until_true($seconds, sub { (task($id)->{JobState} // '') =~ $pattern });
+    my ($id, $pattern) = @_;
+    return until_true(sub { (task($id)->{JobState} // '') =~ $pattern });
 }
 
 # ---- The run.
@@ -234,25 +235,25 @@ sub log_of {
     return read_file("$folder/skipjack-$campaign-$_[0]-$_[1]_$_[2].log");
 }
 
-ok until_true(60, sub { log_of('build', $build, 1) =~ /worker --build 1/ }), 'a build task starts';
+ok until_true(sub { log_of('build', $build, 1) =~ /worker --build 1/ }), 'a build task starts';
 system "scancel ${build}_2";
-ok state_is("${build}_2", qr/CANCELLED/, 60), 'the other is cancelled';
+ok state_is("${build}_2", qr/CANCELLED/), 'the other is cancelled';
 
-ok until_true(150, sub { log_of('eval', $eval, 1) =~ /round 0:/ }),
+ok until_true(sub { log_of('eval', $eval, 1) =~ /round 0:/ }),
     'the eval task measures';
 system "scontrol requeue ${eval}_1";
-ok until_true(90, sub { log_of('eval', $eval, 1) =~ /stopped, nothing is lost/ }),
+ok until_true(sub { log_of('eval', $eval, 1) =~ /stopped, nothing is lost/ }),
     'a task that is requeued finishes what it measures';
-ok until_true(90, sub { log_of('eval', $eval, 1) =~ /restart 1: worker/ }), 'and starts again';
+ok until_true(sub { log_of('eval', $eval, 1) =~ /restart 1: worker/ }), 'and starts again';
 
 # What Slurm sends ahead of the time limit, to the shell alone.
 system "scancel --batch --signal=USR1 ${build}_1";
-ok until_true(90, sub { (task("${build}_1")->{Restarts} // 0) == 1 }),
+ok until_true(sub { (task("${build}_1")->{Restarts} // 0) == 1 }),
     'a task near its time limit queues itself again';
 
-ok until_true(240, sub { sql("SELECT state FROM campaigns") eq 'done' }), 'the campaign comes to its end';
+ok until_true(sub { sql("SELECT state FROM campaigns") eq 'done' }), 'the campaign comes to its end';
 for my $id ("${build}_1", "${eval}_1") {
-    ok state_is($id, qr/COMPLETED/, 60), "task $id ends with it";
+    ok state_is($id, qr/COMPLETED/), "task $id ends with it";
     is task($id)->{ExitCode}, '0:0', 'and with 0';
 }
 # A job all of whose configs the machine's noise made restless ran whole all the same.

@@ -3,6 +3,7 @@
 
 #include "schema/store_private.h"
 #include "tests/support/export_farm.h"
+#include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"
 
 #include <stdlib.h>
@@ -273,7 +274,7 @@ static void of_two_who_approve_at_once_one_does(void)
     run(&farm, "BEGIN");
     g_assert_true(store_approve_golden(farm.store, EXPORT_FARM_TARGET, 2, "ann", &error));
     GThread *thread = g_thread_new("approve", approve_second, &approval);
-    gint64 deadline = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+    gint64 deadline = patience_end();
     while (ask(&farm, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0 &&
            g_get_monotonic_time() < deadline) {
         g_usleep(10000);

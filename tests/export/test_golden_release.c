@@ -6,6 +6,7 @@
 #include "schema/store_private.h"
 #include "schema/upkeep.h"
 #include "tests/support/export_farm.h"
+#include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
@@ -242,7 +243,7 @@ static void *take_turns(void *data)
 static void wait_for_a_turn(struct other *other)
 {
     int before = g_atomic_int_get(&other->turns);
-    gint64 deadline = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+    gint64 deadline = patience_end();
     while (g_atomic_int_get(&other->turns) == before && g_get_monotonic_time() < deadline) {
         g_usleep(100);
     }

@@ -4,6 +4,7 @@
 #include <bzlib.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <time.h>
 
 #define KEY  "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define LINE "./bin/MIOpenDriver conv -n 8 -c 256 -H 14 -W 14 -k 512 -p 1 -q 1 -F 1\n"
@@ -206,13 +207,13 @@ static void test_network_of_many_layers(void)
     for (int i = 0; i < 40000; i++) {
         g_string_append_printf(text, "conv -n %d -F 1\n", i % 20000 + 1);
     }
-    gint64 start = g_get_monotonic_time();
+    clock_t start = clock();
     g_autoptr(Import) import = read_text(text->str, &named);
     const struct import_network *network = g_ptr_array_index(import->networks, 0);
     g_assert_cmpint(network->layers->len, ==, 20000);
     g_assert_cmpint(g_array_index(network->layers, struct layer, 19999).multiplicity, ==, 2);
     /* A tenth of a second; compared one by one it were half a minute. */
-    g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
+    g_assert_cmpfloat((double)(clock() - start) / CLOCKS_PER_SEC, <, 10);
 }
 
 static void test_names_are_utf8(void)

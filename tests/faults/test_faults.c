@@ -44,7 +44,7 @@ static int64_t tune(const char *seed)
     const char *const arguments[] = {"--seed",    seed,         "--configs", configs,
                                      "--solvers", "ConvFaults", NULL};
     int64_t campaign = live_campaign(program(), PROBLEM, arguments);
-    g_assert_cmpint(live_wait(live_worker(program(), quick), 120), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
     return campaign;
 }
 
@@ -145,7 +145,7 @@ static void test_what_is_built_without_a_device_is_judged_config_by_config(void)
     g_autoptr(Store) store = scratch_store();
     g_setenv("SKIPJACK_TOOLCHAIN", "hiprtc", TRUE);
     int64_t campaign = live_campaign(program(), PROBLEM, campaign_words);
-    g_assert_cmpint(live_wait(live_worker(program(), worker_words), 120), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), worker_words)), ==, 0);
     g_unsetenv("SKIPJACK_TOOLCHAIN");
     g_autoptr(GPtrArray) rows = store_list_part_rejections(store, campaign, &all_problems, &error);
     g_assert_no_error(error);

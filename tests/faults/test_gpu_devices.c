@@ -125,7 +125,7 @@ static void test_a_throttled_device_is_reported(void)
     assert_says(status, "0000:3b:00.0  " UUIDS "0");
     assert_says(status, "0000:3c:00.0  " UUIDS "1");
     kill(worker, SIGTERM);
-    g_assert_cmpint(live_wait(worker, 30), ==, 0);
+    g_assert_cmpint(live_wait(worker), ==, 0);
     g_assert_true(clocks_are("lock"));
     wait_for_clocks("reset");
     g_autoptr(GPtrArray) rows = store_list_part_conditions(store, campaign, &all_problems, &error);
@@ -151,7 +151,7 @@ static void test_a_killed_worker_leaves_no_locked_clocks(void)
     wait_for_clocks("lock");
     g_assert_false(clocks_are("reset"));
     kill(worker, SIGKILL);
-    live_wait(worker, 30);
+    live_wait(worker);
     wait_for_clocks("reset");
 }
 
@@ -171,7 +171,7 @@ static void test_a_probe_tells_of_each(void)
 
 static void work(const char *const *arguments)
 {
-    int status = live_wait(live_worker(program(), arguments), 60);
+    int status = live_wait(live_worker(program(), arguments));
     g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 

@@ -29,7 +29,7 @@ static const char *const quick[] = {
 
 static int work(void)
 {
-    int status = live_wait(live_worker(gpu_farm_program(), quick), 60);
+    int status = live_wait(live_worker(gpu_farm_program(), quick));
     g_assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
@@ -161,7 +161,7 @@ static void test_a_device_that_vanishes_is_awaited(void)
     g_assert_false(gpu_farm_is_out(store, ""));
     gpu_farm_await_end(store, campaign, JOBS);
     kill(agent, SIGTERM);
-    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    g_assert_cmpint(live_wait(agent), ==, 0);
     assert_all_good(store, campaign);
 }
 
@@ -198,7 +198,7 @@ static void test_a_device_that_never_opened_keeps_nobody_waiting(void)
     g_free(gpu_farm_await_event(store, "device in service"));
     assert_devices(store, 0, 2);
     kill(agent, SIGTERM);
-    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    g_assert_cmpint(live_wait(agent), ==, 0);
 }
 
 static void test_a_worker_ends_where_no_device_opens(void)
@@ -208,7 +208,7 @@ static void test_a_worker_ends_where_no_device_opens(void)
         return;
     store_close(scratch_store());
     gpu_farm_say("dead");
-    int status = live_wait(live_agent(gpu_farm_program(), both), 30);
+    int status = live_wait(live_agent(gpu_farm_program(), both));
     g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
 }
 
@@ -223,7 +223,7 @@ static void test_memory_that_is_taken_fails_few_jobs(void)
     g_autoptr(Store) store = scratch_store();
     gpu_farm_say("crowded");
     int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, request);
-    int status = live_wait(live_worker(gpu_farm_program(), hasty), 60);
+    int status = live_wait(live_worker(gpu_farm_program(), hasty));
     g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
     g_assert_true(store_progress(store, campaign, &progress, &error));
     g_assert_cmpint(progress.done + progress.failed, ==, 0);
@@ -251,7 +251,7 @@ static void test_a_problem_too_large_for_what_is_left_fails_alone(void)
     g_autoptr(Store) store = scratch_store();
     gpu_farm_say("shared");
     int64_t campaign = live_campaign(gpu_farm_program(), problems, request);
-    int status = live_wait(live_worker(gpu_farm_program(), second), 60);
+    int status = live_wait(live_worker(gpu_farm_program(), second));
     g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 0);
     g_assert_cmpuint(gpu_farm_events(store, "eval child died"), ==, 3 * JOBS);

@@ -53,7 +53,7 @@ static const char *const builds[] = {"--eval", "none", "--build", "1", NULL};
 
 static int work(const char *const *arguments)
 {
-    int status = live_wait(live_worker(gpu_farm_program(), arguments), 60);
+    int status = live_wait(live_worker(gpu_farm_program(), arguments));
     g_assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
@@ -103,9 +103,9 @@ static void test_a_sick_device_is_taken_out_of_service(gconstpointer data)
     gpu_farm_await_release(store, campaign);
     g_assert_true(gpu_farm_is_out(store, sickness->why));
     g_assert_true(gpu_farm_is_out(store, "and the plain convolution fails on it"));
-    live_child_ends(agent, "child eval", 10); /* whoever resets the device finds it free */
+    live_child_ends(agent, "child eval"); /* whoever resets the device finds it free */
     kill(agent, SIGTERM);
-    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    g_assert_cmpint(live_wait(agent), ==, 0);
     g_assert_cmpuint(count_quarantine(store), ==, 0);
     gpu_farm_say("");
     g_assert_cmpint(work(patient), ==, 0);
@@ -212,7 +212,7 @@ static void test_a_device_that_comes_back_is_lost_once_more(void)
     gpu_farm_say("off@2");
     gpu_farm_await_end(store, campaign, JOBS);
     kill(agent, SIGTERM);
-    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    g_assert_cmpint(live_wait(agent), ==, 0);
     assert_progress(store, campaign, JOBS - 1, 1);
     g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
     g_assert_cmpuint(count_quarantine(store), ==, 1);

@@ -8,6 +8,7 @@
 
 #include "schema/store_results.h"
 #include "tests/support/live_farm.h"
+#include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 #include "worker/device/device.h"
@@ -56,7 +57,7 @@ static void farm_start(struct farm *farm)
 /* Polls until jobs are being evaluated and an outcome is stored, or jobs being built and a kernel. */
 static void await(const struct farm *farm, bool evaluating)
 {
-    gint64 limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     struct progress progress;
     while (g_get_monotonic_time() < limit) {
         if (store_progress(farm->store, farm->campaign, &progress, NULL) &&
@@ -71,7 +72,7 @@ static void await(const struct farm *farm, bool evaluating)
 static void assert_whole(struct farm *farm)
 {
     g_autoptr(GError) error = NULL;
-    int status = live_wait(farm->worker, 100);
+    int status = live_wait(farm->worker);
     g_assert_true(WIFEXITED(status));
     g_assert_cmpint(WEXITSTATUS(status), ==, 0);
     g_assert_true(database_start(&error));
@@ -93,7 +94,7 @@ static void test_nobody_is_killed(void)
 
 static void kill_child(pid_t worker, const char *words)
 {
-    g_assert_cmpint(kill(live_child(worker, words, 10), SIGKILL), ==, 0);
+    g_assert_cmpint(kill(live_child(worker, words), SIGKILL), ==, 0);
 }
 
 static void test_eval_child_is_killed(void)
@@ -141,7 +142,7 @@ static void test_agent_is_stopped_and_started_again(void)
     farm_start(&farm);
     await(&farm, true);
     kill(farm.worker, SIGTERM);
-    g_assert_cmpint(live_wait(farm.worker, 60), ==, 0);
+    g_assert_cmpint(live_wait(farm.worker), ==, 0);
     g_autoptr(GPtrArray) workers = store_list_workers(farm.store, NULL, NULL);
     for (guint i = 0; i < workers->len; i++)
         g_assert_cmpint(((const struct worker_row *)g_ptr_array_index(workers, i))->leases, ==, 0);
@@ -171,7 +172,7 @@ static void test_postgresql_is_killed(void)
 /* The campaign that a tune has made, waited for. */
 static int64_t made_campaign(Store *store)
 {
-    gint64 limit = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     while (g_get_monotonic_time() < limit) {
         g_autoptr(GPtrArray) list = store_list_campaigns(store, NULL);
         if (list && list->len == 1)
@@ -194,10 +195,10 @@ static void test_all_are_killed_during_tune(void)
         farm.campaign = made_campaign(farm.store);
         if (disturbed) {
             await(&farm, false);
-            kill_child(live_child(farm.worker, agent, 20), "child build");
+            kill_child(live_child(farm.worker, agent), "child build");
             await(&farm, true);
             kill_postgresql();
-            kill_child(live_child(farm.worker, agent, 20), "child eval");
+            kill_child(live_child(farm.worker, agent), "child eval");
             kill_child(farm.worker, agent);
         }
         assert_whole(&farm);

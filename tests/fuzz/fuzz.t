@@ -20,7 +20,7 @@ mkdir -p "$found"
 start() { # NAME
     mkdir -p "$scratch/$1"
     cp -r "$here/corpus/${1#fuzz_}/." "$scratch/$1/" 2>/dev/null
-    "$fuzzers/$1" -seed=1 -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 \
+    "$fuzzers/$1" -seed=1 -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 \
         -close_fd_mask=1 -artifact_prefix="$found/$1-" "$scratch/$1" >"$scratch/$1.log" 2>&1 &
     running="$running $!:$1"
 }

@@ -1,11 +1,10 @@
 /* Nothing of a cancelled campaign is worked on any more, whatever was under way. */
 #include "schema/store_private.h"
+#include "tests/support/patience.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>
-
-#define DEADLINE_SECONDS 30
 
 static Store *open_store(void)
 {
@@ -35,7 +34,7 @@ static gpointer cancel_in_thread(gpointer data)
 /* Until somebody waits for what the store's transaction holds. */
 static void await_waiter(const struct farm *farm, Store *holder)
 {
-    for (int tries = 0; tries < DEADLINE_SECONDS * 100; tries++) {
+    for (gint64 limit = patience_end(); g_get_monotonic_time() < limit; g_usleep(10000)) {
         g_autoptr(GError) error = NULL;
         g_autoptr(StoreRows) rows = store_read(
             farm->store, &error,
@@ -44,7 +43,6 @@ static void await_waiter(const struct farm *farm, Store *holder)
         g_assert_no_error(error);
         if (PQntuples(rows) > 0)
             return;
-        g_usleep(10000);
     }
     g_assert_not_reached();
 }

@@ -1,6 +1,7 @@
 /* The embedded PostgreSQL: real ones in scratch folders, really killed. */
 #include "schema/embedded.h"
 #include "tests/support/own_cluster.h"
+#include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"
 
 #include <fcntl.h>
@@ -22,7 +23,7 @@ static void kill_postmaster(void)
     struct database_status status = own_cluster_status();
     g_assert_cmpint(status.pid, >, 0);
     kill((pid_t)status.pid, SIGKILL);
-    gint64 deadline = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+    gint64 deadline = patience_end();
     while (server_is_alive((pid_t)status.pid) && g_get_monotonic_time() < deadline)
         g_usleep(5000);
     g_assert_false(server_is_alive((pid_t)status.pid));
@@ -121,7 +122,7 @@ static void test_client_does_not_hold_up_a_shutdown(void)
     g_assert_cmpint(PQstatus(connection), ==, CONNECTION_OK);
     struct database_status status = own_cluster_status();
     kill((pid_t)status.pid, SIGTERM);
-    gint64 deadline = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+    gint64 deadline = patience_end();
     while (PQping(url) == PQPING_OK && g_get_monotonic_time() < deadline)
         g_usleep(1000);
     database_status_clear(&status);

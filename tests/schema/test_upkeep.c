@@ -3,6 +3,7 @@
 #include "schema/upkeep.h"
 
 #include "schema/store_private.h"
+#include "tests/support/patience.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 
@@ -245,7 +246,7 @@ static gpointer collect_once_in_a_thread(gpointer data)
 
 static void wait_for(Store *store, const char *sql)
 {
-    gint64 limit = g_get_monotonic_time() + 30 * (gint64)G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     while (ask(store, sql) == 0 && g_get_monotonic_time() < limit)
         g_usleep(1000);
     g_assert_cmpint(ask(store, sql), >, 0);

@@ -4,6 +4,7 @@
 #include "tests/support/chaos_room.h"
 #include "tests/support/chaos_server.h"
 #include "tests/support/live_farm.h"
+#include "tests/support/patience.h"
 #include "tests/support/sim_solver.h"
 
 #include <errno.h>
@@ -293,7 +294,7 @@ bool chaos_finish(struct chaos *chaos, int seconds)
 
 static bool end_agent(pid_t agent)
 {
-    gint64 limit = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     int status;
     kill(agent, SIGTERM);
     while (g_get_monotonic_time() < limit) {

@@ -3,6 +3,7 @@
 #include "schema/database.h"
 #include "schema/embedded.h"
 #include "tests/support/chaos_room.h"
+#include "tests/support/patience.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,8 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_SECONDS 60
-#define STOP_SECONDS  20
+#define STOP_SECONDS 20
 
 static struct {
     bool own_disk;
@@ -104,7 +104,7 @@ static bool answers(void)
  * once, and is started again. */
 void server_start(void)
 {
-    gint64 limit = g_get_monotonic_time() + START_SECONDS * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     while (g_get_monotonic_time() < limit) {
         if (has_ended())
             start_process();

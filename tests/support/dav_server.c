@@ -1,4 +1,5 @@
 #include "tests/support/dav_server.h"
+#include "tests/support/patience.h"
 
 #include "tests/support/temp_folder.h"
 
@@ -13,10 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM       "/usr/sbin/apache2"
-#define MODULES       "/usr/lib/apache2/modules"
-#define OPENSSL       "/usr/bin/openssl"
-#define START_SECONDS 20
+#define PROGRAM "/usr/sbin/apache2"
+#define MODULES "/usr/lib/apache2/modules"
+#define OPENSSL "/usr/bin/openssl"
 
 struct dav_server {
     TempFolder *folder;
@@ -142,7 +142,7 @@ static void start(DavServer *server)
         execl(PROGRAM, PROGRAM, "-X", "-f", conf, NULL);
         _exit(127);
     }
-    gint64 deadline = g_get_monotonic_time() + START_SECONDS * G_USEC_PER_SEC;
+    gint64 deadline = patience_end();
     while (!answers(server->port)) {
         if (waitpid(server->process, NULL, WNOHANG) != 0 || g_get_monotonic_time() > deadline)
             g_error("Apache does not start with %s", conf);

@@ -1,4 +1,5 @@
 #include "tests/support/gpu_farm.h"
+#include "tests/support/patience.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -8,8 +9,7 @@
 #include "schema/store_results.h"
 #include "tests/support/temp_folder.h"
 
-#define PATIENCE_US (60 * G_USEC_PER_SEC)
-#define PAUSE_US    10000
+#define PAUSE_US 10000
 
 const struct gpu_maker gpu_cuda = {"SKIPJACK_CUDA", "SKIPJACK_HIP", "nvrtc", "sm_90_132_80g"};
 const struct gpu_maker gpu_hip = {"SKIPJACK_HIP", "SKIPJACK_CUDA", "clang", "gfx90a_xnack84"};
@@ -84,7 +84,7 @@ guint gpu_farm_events(Store *store, const char *kind)
 
 char *gpu_farm_await_event(Store *store, const char *kind)
 {
-    gint64 limit = g_get_monotonic_time() + PATIENCE_US;
+    gint64 limit = patience_end();
     char *detail = NULL;
     while (find_events(store, kind, &detail) == 0) {
         if (g_get_monotonic_time() > limit)
@@ -111,7 +111,7 @@ bool gpu_farm_is_out(Store *store, const char *words)
 
 void gpu_farm_await_release(Store *store, int64_t campaign)
 {
-    gint64 limit = g_get_monotonic_time() + PATIENCE_US;
+    gint64 limit = patience_end();
     struct progress progress = {0};
     do {
         if (g_get_monotonic_time() > limit)
@@ -123,7 +123,7 @@ void gpu_farm_await_release(Store *store, int64_t campaign)
 
 void gpu_farm_await_end(Store *store, int64_t campaign, int jobs)
 {
-    gint64 limit = g_get_monotonic_time() + PATIENCE_US;
+    gint64 limit = patience_end();
     struct progress progress = {0};
     do {
         if (g_get_monotonic_time() > limit)

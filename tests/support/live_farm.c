@@ -1,4 +1,5 @@
 #include "tests/support/live_farm.h"
+#include "tests/support/patience.h"
 
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -87,9 +88,9 @@ pid_t live_tune(const char *program, const char *problems, const char *folder,
     return pid;
 }
 
-int live_wait(pid_t worker, int seconds)
+int live_wait(pid_t worker)
 {
-    gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     int status;
     while (g_get_monotonic_time() < limit) {
         if (waitpid(worker, &status, WNOHANG) == worker)
@@ -97,7 +98,7 @@ int live_wait(pid_t worker, int seconds)
         g_usleep(POLL_US);
     }
     kill(worker, SIGTERM);
-    g_error("live farm: the worker did not end within %d seconds", seconds);
+    g_error("live farm: the worker did not end within %d seconds", PATIENCE_SECONDS);
 }
 
 static bool has_words(long pid, const char *words)
@@ -129,24 +130,24 @@ static pid_t find_child(pid_t parent, const char *words)
     return 0;
 }
 
-pid_t live_child(pid_t parent, const char *words, int seconds)
+pid_t live_child(pid_t parent, const char *words)
 {
-    gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     while (g_get_monotonic_time() < limit) {
         pid_t child = find_child(parent, words);
         if (child > 0)
             return child;
         g_usleep(POLL_US);
     }
-    g_error("live farm: no child '%s' within %d seconds", words, seconds);
+    g_error("live farm: no child '%s' within %d seconds", words, PATIENCE_SECONDS);
 }
 
-void live_child_ends(pid_t parent, const char *words, int seconds)
+void live_child_ends(pid_t parent, const char *words)
 {
-    gint64 limit = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     while (find_child(parent, words) > 0) {
         if (g_get_monotonic_time() > limit)
-            g_error("live farm: a child '%s' is there after %d seconds", words, seconds);
+            g_error("live farm: a child '%s' is there after %d seconds", words, PATIENCE_SECONDS);
         g_usleep(POLL_US);
     }
 }

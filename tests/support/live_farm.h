@@ -22,14 +22,14 @@ pid_t live_agent(const char *program, const char *const *arguments);
 /* Starts `tune` over problems (keys, one a line) with more arguments, writing into folder; likewise. */
 pid_t live_tune(const char *program, const char *problems, const char *folder,
                 const char *const *arguments);
-/* Waits for it to end, at most that long, then kills it and fails the test. Returns the wait status. */
-int live_wait(pid_t worker, int seconds);
+/* Waits for it to end, at most for as long as tests are patient, then kills it and fails the test. Returns the wait status. */
+int live_wait(pid_t worker);
 
 /* The process id of the parent's child whose command line holds the words ("child eval", "child build",
  * "worker --until-empty"), waited for. */
-pid_t live_child(pid_t parent, const char *words, int seconds);
+pid_t live_child(pid_t parent, const char *words);
 /* Waits until it has none. */
-void live_child_ends(pid_t parent, const char *words, int seconds);
+void live_child_ends(pid_t parent, const char *words);
 
 /* Checks that the campaign is done with so many jobs, each done too. A job all of whose configs the
  * machine's noise made restless passes as well: it ran whole. Returns how many are done. */

@@ -33,7 +33,7 @@ sub request {
 
 # Standard output, standard error, exit status.
 sub run {
-    my $output = `timeout 100 '$program' worker @_ 2>'$folder/errors'`;
+    my $output = `timeout 300 '$program' worker @_ 2>'$folder/errors'`;
     return ($output, read_file("$folder/errors"), $? >> 8);
 }
 
@@ -112,10 +112,10 @@ if ($pid == 0) {
     exec $program, 'worker', '--cold', $path;
     exit 127;
 }
-my $deadline = time + 60;
+my $deadline = time + 300;
 sleep 0.05 until read_file("$folder/stopped") =~ /compiled 1 of 1/ || time > $deadline;
 kill 'INT', $pid;
-$deadline = time + 30;
+$deadline = time + 300;
 my $ended = 0;
 sleep 0.05 until ($ended = waitpid $pid, WNOHANG) || time > $deadline;
 is $ended, $pid, 'Ctrl-C ends it' or kill 'KILL', $pid;

@@ -8,6 +8,7 @@
 
 #include "schema/store_private.h"
 #include "tests/support/live_farm.h"
+#include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 #include "worker/agent/agent.h"
@@ -27,7 +28,7 @@ static int64_t tune(const char *solvers, const char *configs, const char *seed)
     const char *const arguments[] = {"--solvers", solvers, "--configs", configs,
                                      "--seed",    seed,    NULL};
     int64_t campaign = live_campaign(program(), problems, arguments);
-    g_assert_cmpint(live_wait(live_worker(program(), quick), 120), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
     return campaign;
 }
 
@@ -78,7 +79,7 @@ static void test_kernels_are_compiled_once(void)
 static void test_an_empty_queue_ends_at_once(void)
 {
     g_autoptr(Store) store = scratch_store();
-    g_assert_cmpint(live_wait(live_worker(program(), quick), 30), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
     g_autoptr(GPtrArray) workers = store_list_workers(store, NULL, NULL);
     g_assert_cmpuint(workers->len, ==, 1);
     g_assert_true(((const struct worker_row *)g_ptr_array_index(workers, 0))->ended);
@@ -92,21 +93,21 @@ static bool has_begun(Store *store, int64_t campaign)
     return progress.ready < progress.jobs;
 }
 
-/* After nine seconds the pauses between an idle agent's claims last four seconds and more, so one that is at
- * work within a second was woken. */
+/* After forty seconds the pauses between an idle agent's claims last sixteen seconds and more, so one that is
+ * at work within eight was hardly by chance: it was woken. */
 static void test_an_idle_agent_is_woken(void)
 {
     static const char *const request[] = {"--solvers", "ConvDirectNaive", NULL};
     g_autoptr(Store) store = scratch_store();
     pid_t agent = live_agent(program(), quick);
-    g_usleep(9 * G_USEC_PER_SEC);
+    g_usleep(40 * G_USEC_PER_SEC);
     int64_t id = live_campaign(program(), problems, request);
-    gint64 limit = g_get_monotonic_time() + G_USEC_PER_SEC;
+    gint64 limit = g_get_monotonic_time() + 8 * (gint64)G_USEC_PER_SEC;
     while (!has_begun(store, id) && g_get_monotonic_time() < limit)
         g_usleep(20000);
     g_assert_true(has_begun(store, id));
     kill(agent, SIGTERM);
-    g_assert_cmpint(live_wait(agent, 60), ==, 0);
+    g_assert_cmpint(live_wait(agent), ==, 0);
 }
 
 /* Its words; it must end well. */
@@ -140,7 +141,7 @@ static void test_a_pool_admits_its_label(void)
 static struct worker_row *running(GPtrArray **workers, Store *store)
 {
     g_autoptr(GError) error = NULL;
-    gint64 limit = g_get_monotonic_time() + 30 * (gint64)G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     while (g_get_monotonic_time() < limit) {
         *workers = store_list_workers(store, NULL, &error);
         g_assert_no_error(error);
@@ -185,7 +186,7 @@ static void test_a_node_drains_when_it_is_asked(void)
     g_usleep(2 * G_USEC_PER_SEC);
     g_assert_cmpint(waitpid(agent, NULL, WNOHANG), ==, 0);
     g_assert_cmpint(ask_to_drain(row->node), ==, 0);
-    g_assert_cmpint(live_wait(agent, 30), ==, 0);
+    g_assert_cmpint(live_wait(agent), ==, 0);
     g_ptr_array_unref(workers);
     g_assert_true(running(&workers, store)->ended);
     g_ptr_array_unref(workers);
@@ -195,11 +196,11 @@ static void test_a_node_drains_at_its_time(void)
 {
     g_autoptr(Store) store = scratch_store();
     g_autoptr(GDateTime) now = g_date_time_new_now_local();
-    g_autoptr(GDateTime) soon = g_date_time_add_seconds(now, 6);
+    g_autoptr(GDateTime) soon = g_date_time_add_seconds(now, 20);
     g_autofree char *time = g_date_time_format(soon, "%H:%M:%S");
     const char *const window[] = {"--drain-at", time, NULL};
     pid_t agent = live_agent(program(), window);
-    g_assert_cmpint(live_wait(agent, 40), ==, 0);
+    g_assert_cmpint(live_wait(agent), ==, 0);
     g_assert_cmpint(g_get_real_time() / G_USEC_PER_SEC, >=, g_date_time_to_unix(soon));
 }
 
@@ -235,12 +236,12 @@ static void test_building_and_evaluating_may_be_two_nodes(void)
     struct progress progress;
     int64_t id = live_campaign(program(), problems, request);
     g_setenv("SKIPJACK_JUDGE", "device", TRUE);
-    g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), build)), ==, 0);
     g_assert_true(store_progress(store, id, &progress, &error));
     g_assert_cmpint(progress.built, ==, 2);
     g_assert_cmpint(progress.configs_done, ==, 0);
     g_autofree char *built = judge_used_at(store);
-    g_assert_cmpint(live_wait(live_worker(program(), eval), 60), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), eval)), ==, 0);
     g_unsetenv("SKIPJACK_JUDGE");
     assert_done(store, id, 2);
     g_autofree char *used = judge_used_at(store);
@@ -268,12 +269,12 @@ static void test_what_the_database_says_is_checked(void)
     g_autoptr(Store) store = scratch_store();
     int64_t bad = live_campaign(program(), problems, request);
     store_do(store, NULL, "UPDATE problems SET stride = '{1,0,1}' WHERE fil[2] = 3", "");
-    g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), build)), ==, 0);
     g_assert_cmpint(refused_by_check(store, bad), ==, 1);
     store_do(store, NULL, "UPDATE kernels SET options = options || ' -DN=1'", "");
     store_do(store, NULL, "DELETE FROM problem_tags", "");
     int64_t good = live_campaign(program(), problems, other);
-    g_assert_cmpint(live_wait(live_worker(program(), quick), 60), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
     g_assert_cmpint(refused_by_check(store, bad), ==, 2);
     assert_done(store, good, 2);
 }
@@ -294,11 +295,11 @@ static void test_kernels_of_a_gpu_are_built_without_one(void)
     g_autoptr(Store) store = scratch_store();
     int64_t id = live_campaign(program(), problems, request);
     g_setenv("SKIPJACK_CLANG", "clang-of-nobody", TRUE);
-    live_wait(live_worker(program(), build), 60);
+    live_wait(live_worker(program(), build));
     g_assert_true(store_progress(store, id, &progress, &error));
     g_assert_cmpint(progress.built + progress.failed, ==, 0);
     g_setenv("SKIPJACK_CLANG", "clang-15", TRUE);
-    g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), build)), ==, 0);
     g_unsetenv("SKIPJACK_CLANG");
     g_assert_true(store_progress(store, id, &progress, &error));
     g_assert_cmpint(progress.built, ==, 3);
@@ -330,7 +331,7 @@ static void test_a_compiler_that_died_is_asked_once_more(void)
     g_autoptr(Store) store = scratch_store();
     int64_t id = live_campaign(program(), problems, request);
     g_setenv("SKIPJACK_CLANG", path, TRUE);
-    g_assert_cmpint(live_wait(live_worker(program(), build), 60), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), build)), ==, 0);
     g_unsetenv("SKIPJACK_CLANG");
     g_assert_true(g_file_test(died, G_FILE_TEST_IS_DIR));
     g_assert_true(store_progress(store, id, &progress, &error));
@@ -358,7 +359,7 @@ static void test_a_campaign_that_is_not_there_is_said(void)
 {
     static const char *const unknown[] = {"--campaign", "99", NULL};
     g_autoptr(Store) store = scratch_store();
-    int status = live_wait(live_worker(program(), unknown), 30);
+    int status = live_wait(live_worker(program(), unknown));
     g_assert_true(WIFEXITED(status));
     g_assert_cmpint(WEXITSTATUS(status), ==, 1);
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/patience.h"
 #include "worker/protocol.h"
 
 /* ---- the children ---- */
@@ -190,10 +191,10 @@ static void start(struct record *record, const char *role, uint64_t memory_bytes
     child_start(record->child);
 }
 
-/* Turns the loop until *count reaches its value, or half a minute has passed. */
+/* Turns the loop until *count reaches its value, at most for as long as tests are patient. */
 static void run_until(struct record *record, const int *count, int value)
 {
-    gint64 limit = g_get_monotonic_time() + 30 * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     while (*count < value && g_get_monotonic_time() < limit) {
         uv_run(&record->loop, UV_RUN_NOWAIT);
         g_usleep(1000);
@@ -387,7 +388,7 @@ static pid_t start_family(struct family *family)
 
 static void check_gone(long pid)
 {
-    gint64 limit = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+    gint64 limit = patience_end();
     g_autofree char *path = g_strdup_printf("/proc/%ld/stat", pid);
     bool gone = false;
     while (!gone && g_get_monotonic_time() < limit) {

@@ -141,7 +141,7 @@ static void imported_winner_is_tried_after_the_default(void)
         g_autofree char *seed = g_strdup_printf("%d", (int)i);
         int64_t theirs = import(store, target, cases[i].near, cases[i].here);
         int64_t id = create(seed);
-        g_assert_cmpint(live_wait(live_worker(program(), quick), 120), ==, 0);
+        g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
         g_autofree char *first = round_configs(store, id, 0);
         g_assert_true(g_str_has_prefix(first, cases[i].expected));
         expect_shown(id, "\n1 jobs began with configs that won nearby\n");
@@ -215,7 +215,7 @@ static void job_replays_when_its_prior_is_gone(void)
     int64_t theirs = import(store, target, perf_config_format(&found[0], near),
                             perf_config_format(&found[1], here));
     int64_t id = create("0");
-    g_assert_cmpint(live_wait(live_worker(program(), quick), 120), ==, 0);
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
     g_assert_true(store_change_campaign(store, theirs, "drop", &error));
     g_assert_true(store_do(store, &error, "DELETE FROM winners", ""));
     /* The job goes on as if its limit had been larger, so that it can be claimed again. */
