@@ -14,7 +14,8 @@ Import *problems_import(char *const *files, GError **error);
 /* The import's problems with their multiplicities: GArray of struct plan_problem. */
 GArray *problems_of_import(const Import *import);
 
-/* Those of a network's layers, likewise; none where the network is not known. */
+/* Those of a network's layers, likewise; NULL and STORE_ERROR_NOT_FOUND where
+ * there is no such network, or it has no layers. */
 GArray *problems_of_network(Store *store, const char *network, GError **error);
 
 /* The problems of the request's one source. GArray of struct plan_problem; NULL and

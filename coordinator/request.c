@@ -94,7 +94,7 @@ bool request_check(const struct request *request, GError **error)
 
 bool request_takes_unpromising(const struct request *request)
 {
-    return request->all_solvers || (request->solvers && request->solvers[0]);
+    return request->all_solvers || request->solvers;
 }
 
 int request_round_configs(const struct request *request)

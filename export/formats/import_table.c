@@ -189,6 +189,8 @@ static const char *meant_column(const struct table *table, const char *name)
         const char *known = columns[c].name;
         bool alike =
             strlen(known) < ALIKE_LETTERS ? strcmp(bare, known) == 0 : is_alike(bare, known);
+        /* P and Q of an output are no padding. */
+        alike = alike && strlen(name) > 1;
         if (alike && table->place[columns[c].column] < 0) {
             return known;
         }

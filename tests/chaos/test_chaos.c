@@ -13,6 +13,7 @@
 #include "tests/support/chaos_faults.h"
 #include "tests/support/chaos_room.h"
 #include "tests/support/chaos_server.h"
+#include "tests/support/patience.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -166,7 +167,7 @@ static int run(const struct options *options, const char *argv0)
     tell_time(start_us, "chaos begins");
     wreak(&chaos, tallies);
     tell_time(start_us, "chaos is over, the rest of the work is done");
-    bool done = chaos_finish(&chaos, options->is_long ? 600 : 120);
+    bool done = chaos_finish(&chaos, options->is_long ? 1200 : PATIENCE_SECONDS);
     tell(&tests, done, "all_campaigns_are_done");
     tell(&tests, chaos_dismiss(&chaos), "agents_end_in_good_order");
     tell_time(start_us, "what came of it is looked at");

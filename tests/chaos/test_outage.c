@@ -105,14 +105,14 @@ static void test_a_slow_answer_is_waited_for(void)
 
 /* ---- agents ---- */
 
-/* With one more option. */
-static pid_t start_agent_with(const char *option, const char *value, const char *url,
-                              const char *node, const char *log)
+/* With one more option. lease: in seconds. */
+static pid_t start_agent_with(const char *option, const char *value, const char *lease,
+                              const char *url, const char *node, const char *log)
 {
     g_autofree char *database = g_strconcat("SKIPJACK_DB=", url, NULL);
     g_autofree char *name = g_strconcat("SKIPJACK_NODE=", node, NULL);
     g_autofree char *scratch = g_strconcat("TMPDIR=", room_folder(), NULL);
-    const char *const argv[] = {farm.skipjack,      "worker", "--build", "1",   "--lease", "2",
+    const char *const argv[] = {farm.skipjack,      "worker", "--build", "1",   "--lease", lease,
                                 "--sample-seconds", "0.02",   option,    value, NULL};
     const char *const environment[] = {database, name, scratch, NULL};
     return room_start(
@@ -121,7 +121,7 @@ static pid_t start_agent_with(const char *option, const char *value, const char 
 
 static pid_t start_agent(const char *url, const char *node, const char *log)
 {
-    return start_agent_with(NULL, NULL, url, node, log);
+    return start_agent_with(NULL, NULL, "2", url, node, log);
 }
 
 static void end_agent(pid_t agent)
@@ -303,7 +303,7 @@ static bool was_lost(int64_t campaign)
 static void test_a_stopped_eval_child_is_ended_by_its_deadline(void)
 {
     g_autofree char *log = log_of("patient");
-    pid_t agent = start_agent_with("--run-timeout", "1", farm.url, "patient", log);
+    pid_t agent = start_agent_with("--run-timeout", "5", "60", farm.url, "patient", log);
     kill(child_of(agent, "patient", "child eval"), SIGSTOP);
     int64_t campaign = make_campaign("ConvDirectNaive", 6);
     await(is_done, campaign);
@@ -316,7 +316,7 @@ static void test_a_stopped_eval_child_is_ended_by_its_deadline(void)
 static void test_a_stopped_build_child_is_ended_by_its_deadline(void)
 {
     g_autofree char *log = log_of("builder");
-    pid_t agent = start_agent_with("--compile-timeout", "3", farm.url, "builder", log);
+    pid_t agent = start_agent_with("--compile-timeout", "20", "60", farm.url, "builder", log);
     await(is_done, make_campaign("ConvDirectNaive", 7));
     kill(child_of(agent, "builder", "child build"), SIGSTOP);
     int64_t campaign = make_campaign("ConvCpuDirect", 8);
@@ -332,7 +332,7 @@ static void test_a_stopped_build_child_is_ended_by_its_deadline(void)
 static void test_what_is_built_already_is_evaluated_first(void)
 {
     g_autofree char *building_log = log_of("ahead");
-    pid_t building = start_agent_with("--eval", "none", farm.url, "ahead", building_log);
+    pid_t building = start_agent_with("--eval", "none", "2", farm.url, "ahead", building_log);
     int64_t campaign = make_campaign("ConvDirectNaive", 9);
     await("SELECT count(*) FROM bundles WHERE campaign_id = $1 AND state = 'built'", campaign);
     end_agent(building);

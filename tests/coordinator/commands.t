@@ -168,11 +168,14 @@ like $named, qr/no problem in .*empty\.txt/, 'with the reason';
 ($text) = run('solvers', '--table');
 is scalar(grep { /^\| Conv/ } split /\n/, $text), scalar(@$solvers), 'solvers --table has a row a solver';
 
-open my $description, '>', "$folder/campaign.json" or die $!;
-print $description '{"target": "gfx90a68", "problms": "x.txt"}';
-close $description;
-my (undef, $errors, $code) = run('run', "$folder/campaign.json");
-is $code, 2, 'run refuses a description with an unknown field';
-like $errors, qr/'problms'/, 'run names the field';
+for my $case (['"problms": "x.txt"', qr/'problms'/], ['"solvers": []', qr/--solvers needs names/]) {
+    my ($field, $expected) = @$case;
+    open my $description, '>', "$folder/campaign.json" or die $!;
+    print $description qq({"target": "gfx90a68", $field});
+    close $description;
+    my (undef, $errors, $code) = run('run', "$folder/campaign.json");
+    is $code, 2, "run refuses a description with $field";
+    like $errors, $expected, 'and says why';
+}
 
 done_testing;

@@ -161,7 +161,7 @@ SKIP: {
 
     $ENV{SKIPJACK_DB} = url_of('boss', $password{boss});
     write_file("$folder/others.txt", $layer =~ s/^64-/32-/r);
-    ($status, $text) = run('tune', "$folder/others.txt", '-o', "$folder/tuned", '--budget', '1', '--solvers', 'ConvDirectNaive',
+    ($status, $text) = run('tune', "$folder/others.txt", '-o', "$folder/tuned", '--budget', '60', '--solvers', 'ConvDirectNaive',
         '--configs', '1');
     is $status, 0, 'the coordinator tunes' or diag $text;
     ok -s "$folder/tuned/tune.log", 'with a worker of its own';

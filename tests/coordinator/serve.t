@@ -113,10 +113,10 @@ chomp($ENV{SKIPJACK_DB} = qx('$program' db url));
 # ---- serve
 
 @serves = map { start_serve($_, '--upkeep', '600') } 1, 2;
-my @at = map { my $n = $_; wait_for(20, sub { read_file("$folder/serve-$n.log") =~ m{(http://127\.0\.0\.1:\d+)} && $1 }) } 1, 2;
+my @at = map { my $n = $_; wait_for(sub { read_file("$folder/serve-$n.log") =~ m{(http://127\.0\.0\.1:\d+)} && $1 }) } 1, 2;
 ok $at[0] && $at[1], 'they say where they listen' or BAIL_OUT read_file("$folder/serve-1.log");
 for my $at (@at) {
-    is wait_for(20, sub { ((get($at, '/health'))[0] // 0) == 200 }), 1, 'it is well when the database has answered';
+    is wait_for(sub { ((get($at, '/health'))[0] // 0) == 200 }), 1, 'it is well when the database has answered';
 }
 (my $code, $text) = get($at[0], '/metrics');
 is $code, 200, 'metrics are served';
@@ -136,7 +136,7 @@ my %expected = (
 is_deeply {map { $_ => $now->{$_} } keys %expected}, \%expected, 'and say what is';
 cmp_ok $now->{'skipjack_workers_refused{campaign="2"}'}, '==', 2, 'who runs and is not admitted is counted';
 
-my $once = wait_for(20, sub {
+my $once = wait_for(sub {
     my @runs = map { samples((get($_, '/metrics'))[1] // '')->{skipjack_upkeep_runs_total} // 0 } @at;
     my $last = samples((get($at[0], '/metrics'))[1])->{skipjack_upkeep_last_seconds};
     defined $last && "@runs";
@@ -150,12 +150,12 @@ is_deeply told($text), documented('The coordinator'), 'deploy/metrics.md lists j
 
 my $url = delete $ENV{SKIPJACK_DB};
 system "'$program' db stop >/dev/null 2>&1";
-my $answer = wait_for(30, sub { my @answer = get($at[0], '/health'); ($answer[0] // 0) == 503 && $answer[1] });
+my $answer = wait_for(sub { my @answer = get($at[0], '/health'); ($answer[0] // 0) == 503 && $answer[1] });
 like $answer, qr/\A.*database.*\n\z/, 'it is not well without it, and says why in one line';
 my $stale = samples((get($at[0], '/metrics'))[1]);
 is "$stale->{skipjack_database_up} " . $stale->{'skipjack_workers{state="lost"}'}, '0 1', 'and tells what it knew last';
 system "'$program' db start >/dev/null 2>&1";
-ok wait_for(30, sub { ((get($at[0], '/health'))[0] // 0) == 200 }), 'it is well again with it';
+ok wait_for(sub { ((get($at[0], '/health'))[0] // 0) == 200 }), 'it is well again with it';
 kill 'TERM', @serves;
 for my $pid (splice @serves) {
     waitpid $pid, 0;

@@ -1,4 +1,5 @@
 #include "coordinator/progress.h"
+#include "schema/store_private.h"
 #include "tests/support/queue_farm.h"
 
 #include <math.h>
@@ -145,6 +146,17 @@ static void what_a_config_costs_is_known_from_the_newest_that_was_measured(void)
     g_assert_cmpfloat(known.eval_seconds, ==, 0.75);
     progress_rates_load(farm.store, "gfx1030_36", &known);
     g_assert_false(known.measured);
+    int64_t first = farm.campaign;
+    farm.campaign = farm_create(farm.store, &(struct order){.jobs = 1, .seed = 3}, NULL);
+    g_assert_true(store_do(farm.store, NULL,
+                           "UPDATE outcomes SET eval_seconds = '{9,9}', total_eval_seconds = 18"
+                           " WHERE campaign_id = $1",
+                           "l", first));
+    progress_rates_load(farm.store, "gfx90a68", &known);
+    g_assert_cmpfloat(known.eval_seconds, ==, 9);
+    farm_work(&farm, 0, false, 1);
+    progress_rates_load(farm.store, "gfx90a68", &known);
+    g_assert_cmpfloat(known.eval_seconds, ==, 0.75);
     farm_clear(&farm);
 }
 

@@ -34,7 +34,7 @@ static const char *program(void)
 }
 
 static const char *const quick[] = {
-    "--run-timeout", "2", "--sample-seconds", "0.05", "--compile-timeout", "90", NULL};
+    "--run-timeout", "8", "--sample-seconds", "0.05", "--compile-timeout", "90", NULL};
 
 /* The whole space, drawn by a seed. The limit is just reached, so that the next campaign does not take
  * the results over but draws anew. */

@@ -5,6 +5,7 @@
 
 #include "kernels/instructions.h"
 #include "kernels/toolchain.h"
+#include "tests/support/patience.h"
 
 /* How often the text has the instruction. */
 static int count_of(const char *counts, const char *name)
@@ -156,7 +157,7 @@ static void expect_rows_of(const char *library)
 {
     g_autofree char *before = g_strdup(g_getenv("SKIPJACK_LLVM"));
     g_setenv("SKIPJACK_LLVM", library, TRUE);
-    g_test_trap_subprocess(NULL, 60 * G_USEC_PER_SEC, 0);
+    g_test_trap_subprocess(NULL, PATIENCE_SECONDS * (guint64)G_USEC_PER_SEC, 0);
     g_test_trap_assert_passed();
     if (before)
         g_setenv("SKIPJACK_LLVM", before, TRUE);

@@ -9,7 +9,7 @@
 
 #define NAME "ab/abcdef-0123"
 
-static const struct blob_patience patience = {.attempts = 4, .pause_ms = 5, .stall_seconds = 1};
+static const struct blob_patience patience = {.attempts = 4, .pause_ms = 5, .stall_seconds = 3};
 
 static BlobStore *open_url(const char *url)
 {

@@ -25,8 +25,8 @@ sub get {
 
 # Polls until the code is true; its value, or false after so many seconds.
 sub wait_for {
-    my ($seconds, $code) = @_;
-    for (my $end = time + $seconds; time < $end; sleep 0.05) {
+    my ($code) = @_;
+    for (my $end = time + 300; time < $end; sleep 0.05) {
         my $value = $code->();
         return $value if $value;
     }

@@ -21,7 +21,7 @@ END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
 
 # Standard output, standard error, exit status.
 sub run {
-    my $output = `timeout 120 '$program' @_ 2>'$folder/errors'`;
+    my $output = `timeout 600 '$program' @_ 2>'$folder/errors'`;
     my $status = $? >> 8;
     open my $file, '<', "$folder/errors" or die $!;
     local $/;

@@ -115,9 +115,8 @@ void server_start(void)
     must(false, "start it");
 }
 
-static bool await_end(void)
+static bool await_end(gint64 limit)
 {
-    gint64 limit = g_get_monotonic_time() + STOP_SECONDS * G_USEC_PER_SEC;
     while (!has_ended()) {
         if (g_get_monotonic_time() > limit)
             return false;
@@ -130,10 +129,10 @@ void server_stop(enum server_end end)
 {
     static const int signals[] = {SIGINT, SIGQUIT, SIGKILL};
     kill(server.pid, signals[end]);
-    if (!await_end()) {
+    if (!await_end(g_get_monotonic_time() + STOP_SECONDS * G_USEC_PER_SEC)) {
         printf("# PostgreSQL does not stop within %d seconds: it is killed\n", STOP_SECONDS);
         kill(server.pid, SIGKILL);
-        must(await_end(), "kill it");
+        must(await_end(patience_end()), "kill it");
     }
     server.pid = 0;
 }

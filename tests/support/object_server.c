@@ -231,7 +231,7 @@ static enum MHD_Result finish(ObjectServer *server, struct MHD_Connection *conne
     if (request->fault == FAULT_WORDLESS)
         return answer(connection, 404, "", 0, NULL);
     if (request->fault == FAULT_SILENCE)
-        g_usleep(3 * G_USEC_PER_SEC);
+        g_usleep(8 * (gulong)G_USEC_PER_SEC);
     const char *code = check(server, connection, request, method);
     if (code != NULL)
         return refuse(connection, 403, code);

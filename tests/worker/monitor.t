@@ -52,9 +52,9 @@ chomp(my $url = qx('$program' db url));
 $ENV{SKIPJACK_DB} = $url;
 my $log = "$folder/worker.log";
 $worker = start_worker($log, qw(--metrics 0 --lease 1 --sample-seconds 0.05));
-my $at = wait_for(30, sub { read_file($log) =~ m{(http://127\.0\.0\.1:\d+)} && $1 });
+my $at = wait_for(sub { read_file($log) =~ m{(http://127\.0\.0\.1:\d+)} && $1 });
 ok $at, 'it says where it listens: on this host alone' or BAIL_OUT read_file($log);
-is wait_for(60, sub { (get($at, '/health'))[0] == 200 }), 1, 'it is well when it is registered';
+is wait_for(sub { (get($at, '/health'))[0] == 200 }), 1, 'it is well when it is registered';
 
 # ---- Metrics.
 
@@ -62,7 +62,7 @@ my ($status, $text) = get($at, '/metrics');
 is $status, 200, 'metrics are served';
 is join('; ', faults($text)), '', 'in the format, line by line';
 my (%faults, %last);
-my $done = wait_for(60, sub {
+my $done = wait_for(sub {
     my (undef, $more) = get($at, '/metrics');
     $faults{$_}++ for faults($more);
     my $now = samples($more, 1);
@@ -94,17 +94,17 @@ my $beats = samples((get($at, '/metrics'))[1])->{skipjack_worker_heartbeats_tota
 my @half = map { IO::Socket::INET->new(PeerAddr => $at =~ s{http://}{}r, Timeout => 1) } 1 .. 100;
 syswrite $_, "GET /metrics HTTP/1.1\r\nHost" for grep { $_ } @half;
 is scalar(@half), 100, 'a hundred connections that never finish their request';
-ok wait_for(40, sub { (get($at, '/health'))[0] // 0 }), 'whoever comes after them is served in the end';
+ok wait_for(sub { (get($at, '/health'))[0] // 0 }), 'whoever comes after them is served in the end';
 close $_ for grep { $_ } @half;
 $SIG{PIPE} = 'IGNORE';
 @half = grep { $_ } map { IO::Socket::INET->new(PeerAddr => $at =~ s{http://}{}r, Timeout => 1) } 1 .. 64;
 syswrite $_, "GET /metrics HTTP/1.1\r\nHost: " for @half;
 my $late = fork // die $!;
 if (!$late) { # whoever comes after them
-    my $served = wait_for(40, sub { (get($at, '/health'))[0] // 0 });
+    my $served = wait_for(sub { (get($at, '/health'))[0] // 0 });
     POSIX::_exit($served ? 0 : 1);
 }
-my $ended = wait_for(45, sub {
+my $ended = wait_for(sub {
     syswrite $_, 'x' for @half;
     return waitpid($late, 1) == $late; # WNOHANG
 });
@@ -116,11 +116,11 @@ close $_ for grep { $_ } @half;
 
 delete $ENV{SKIPJACK_DB};
 system "'$program' db stop >/dev/null 2>&1";
-my @well = wait_for(30, sub { my @answer = get($at, '/health'); $answer[0] == 503 && \@answer });
+my @well = wait_for(sub { my @answer = get($at, '/health'); $answer[0] == 503 && \@answer });
 like $well[0][1], qr/^the database has been away for \d+ s$/m, 'without its database it is not well, and says why';
 is samples((get($at, '/metrics'))[1])->{skipjack_worker_database_up}, 0, 'the metrics say so too';
 system "'$program' db start >/dev/null 2>&1";
-ok wait_for(30, sub { (get($at, '/health'))[0] == 200 }), 'it is well again with it';
+ok wait_for(sub { (get($at, '/health'))[0] == 200 }), 'it is well again with it';
 kill 'TERM', $worker;
 waitpid $worker, 0;
 is $?, 0, 'it ends in order';

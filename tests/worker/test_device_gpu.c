@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "tests/support/patience.h"
 #include "tests/support/temp_folder.h"
 
 #define CODE "kernel copy fault"
@@ -23,7 +24,7 @@ static bool in_process(const struct maker *vendor, const char *wrong)
         g_setenv("GPU_DOUBLE", wrong, TRUE);
         return true;
     }
-    g_test_trap_subprocess(NULL, 10 * G_USEC_PER_SEC, 0);
+    g_test_trap_subprocess(NULL, PATIENCE_SECONDS * (guint64)G_USEC_PER_SEC, 0);
     g_test_trap_assert_passed();
     return false;
 }

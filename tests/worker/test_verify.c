@@ -22,6 +22,7 @@ enum fault {
     FAULT_ALL_ROUND, /* writes before x, and past the output and the workspace */
     FAULT_SPOILS_X,  /* writes into x and gets the wrong result */
     FAULT_LEAVES_X,  /* writes into x when it has the right one */
+    FAULT_LATE,      /* writes past the output where that was written before */
 };
 
 struct kernel {
@@ -29,6 +30,7 @@ struct kernel {
     struct problem problem;
     struct tensor tensors[TENSOR_COUNT];
     enum fault fault;
+    int runs; /* with it */
 };
 
 static int64_t output_offset(const struct tensor *y, int64_t flat)
@@ -76,6 +78,10 @@ static void spoil(struct kernel *kernel, void *const *memory)
     case FAULT_ALL_ROUND:
         ((char *)memory[TENSOR_X])[-1] = y[tensor_bytes(t)] = workspace[100] = 1;
         return;
+    case FAULT_LATE:
+        if (kernel->runs > 1)
+            y[tensor_bytes(t)] = 1;
+        return;
     case FAULT_LEAVES_X:
         memset(memory[TENSOR_X], 0, (size_t)tensor_bytes(&kernel->tensors[TENSOR_X]));
         return;
@@ -92,6 +98,7 @@ static void run_kernel(struct fake_device *fake, const struct device_launch *lau
 {
     struct kernel *kernel = (struct kernel *)fake;
     (void)launch;
+    kernel->runs++;
     compute(kernel, memory);
     spoil(kernel, memory);
 }
@@ -139,6 +146,7 @@ static void judge(struct kernel *kernel, struct workbench *bench, struct invocat
 {
     g_autoptr(GError) error = NULL;
     kernel->fault = fault;
+    kernel->runs = 0;
     g_assert_true(workbench_verify(bench, invocation, "Direct", verdict, &error));
     g_assert_no_error(error);
 }
@@ -181,6 +189,32 @@ static void judge_all(struct kernel *kernel)
         g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
         g_assert_cmpfloat(verdict.error, <=, 1);
     }
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
+/* What a kernel does in timed runs alone is its own fault, too, and the next one's no more. */
+static void test_strays_when_timed(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct kernel kernel;
+    struct workbench bench;
+    struct invocation invocation;
+    struct workbench_run run = {&bench, &invocation};
+    struct verdict verdict;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    prepare(&kernel, &bench, &invocation);
+    judge(&kernel, &bench, &invocation, FAULT_LATE, &verdict);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    g_assert_true(workbench_strayed(&bench, &verdict, &error));
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    g_assert_true(workbench_run(&run, 0, &error));
+    g_assert_true(workbench_strayed(&bench, &verdict, &error));
+    g_assert_cmpint(verdict.failure, ==, FAILURE_OUT_OF_BOUNDS);
+    g_assert_nonnull(strstr(verdict.detail, "outside of y"));
+    judge(&kernel, &bench, &invocation, FAULT_NONE, &verdict);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    g_assert_no_error(error);
     invocation_clear(&invocation);
     workbench_close(&bench);
 }
@@ -431,5 +465,6 @@ int main(int argc, char **argv)
     g_test_add_func("/verify/refused_launch_is_an_error", test_refused_launch);
     g_test_add_func("/verify/inputs_follow_from_the_seed", test_random);
     g_test_add_func("/verify/tolerance_follows_its_formula", test_tolerance);
+    g_test_add_func("/verify/strays_when_timed_are_found", test_strays_when_timed);
     return g_test_run();
 }

@@ -141,8 +141,11 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool ver
     if (done && verdict.failure != FAILURE_NONE) {
         outcome_fail(outcome, verdict.failure, verdict.detail);
     } else if (done) {
-        done = time_config(s, &invocation, keep, outcome, error);
-        if (done)
+        done = time_config(s, &invocation, keep, outcome, error) &&
+               workbench_strayed(&s->bench, &verdict, error);
+        if (done && verdict.failure != FAILURE_NONE)
+            outcome_fail(outcome, verdict.failure, verdict.detail);
+        else if (done)
             judge_times(s, &solution, outcome);
     }
     invocation_clear(&invocation);

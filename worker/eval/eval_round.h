@@ -53,8 +53,9 @@ struct eval_end {
 /*
  * Failures of configs are outcomes. False with WORKER_ERROR_INVALID where the problem cannot be
  * evaluated on this device at all, DEVICE_ERROR_SIZE where its tensors do not fit,
- * DEVICE_ERROR_FAULT after the outcome of a config that broke the device (end the process), or with
- * the callbacks' own error.
+ * DEVICE_ERROR_FAULT after the outcome of a config that broke the device (end the process), a
+ * DEVICE_ERROR after all outcomes where the device is found broken at the end, or with the callbacks'
+ * own error.
  */
 bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error);
 

@@ -166,6 +166,15 @@ static bool forget_found(struct judge *judge, GError **error)
     return judge->device->row->fill(judge->found, 0, FOUND_BYTES, 0xff, error);
 }
 
+/* The same of sums before: they may be another problem's, or damaged. */
+static bool forget_sums(struct judge *judge, GError **error)
+{
+    int64_t sums = judge->count * judge->parts;
+    const struct device_row *row = judge->device->row;
+    return row->fill(judge->value, 0, sums * 8, 0xff, error) &&
+           row->fill(judge->magnitude, 0, sums * 4, 0xff, error);
+}
+
 static bool run_reference(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
                           GError **error)
 {
@@ -184,7 +193,7 @@ static bool run_reference(struct judge *judge, struct device_memory *const memor
     add_int64(&join, judge->count);
     add_int32(&join, judge->parts);
     add_int32(&join, groups_through(judge));
-    return forget_found(judge, error) &&
+    return forget_found(judge, error) && forget_sums(judge, error) &&
            launch(judge, ENTRY_REFERENCE, groups_for(judge->count * judge->parts), &sums, error) &&
            launch(judge, ENTRY_JOIN, groups_through(judge), &join, error);
 }

@@ -467,26 +467,24 @@ static bool renew_references(struct workbench *bench, GError **error)
     return !bench->judge || refresh_judge(bench, error);
 }
 
+bool workbench_strayed(struct workbench *bench, struct verdict *verdict, GError **error)
+{
+    *verdict = (struct verdict){0};
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (!check_zones(&bench->memory[t], role_names[t], verdict, error))
+            return false;
+    }
+    return check_zones(&bench->workspace, "the workspace", verdict, error) &&
+           (verdict->failure == FAILURE_NONE || renew_references(bench, error));
+}
+
 bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
                       struct verdict *verdict, GError **error)
 {
-    struct verdict zones = {0};
-
     *verdict = (struct verdict){0};
-    if (!run_poisoned(bench, invocation, error))
+    if (!run_poisoned(bench, invocation, error) || !workbench_strayed(bench, verdict, error) ||
+        (verdict->failure == FAILURE_NONE && !judge_output(bench, algorithm, verdict, error)))
         return false;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (!check_zones(&bench->memory[t], role_names[t], &zones, error))
-            return false;
-    }
-    if (!check_zones(&bench->workspace, "the workspace", &zones, error) ||
-        !judge_output(bench, algorithm, verdict, error))
-        return false;
-    if (zones.failure != FAILURE_NONE) {
-        *verdict = zones;
-        if (!renew_references(bench, error))
-            return false;
-    }
     /* Baselines are timed again without being verified. */
     return verdict->failure == FAILURE_NONE || write_inputs(bench, error);
 }

@@ -60,6 +60,10 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
 bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
                       struct verdict *verdict, GError **error);
 
+/* Whether runs since then wrote outside of the tensors' first copies or of the workspace: FAILURE_OUT_OF_BOUNDS,
+ * and references, which they may have reached, are made anew. Else FAILURE_NONE. */
+bool workbench_strayed(struct workbench *bench, struct verdict *verdict, GError **error);
+
 /* A measure_job's run: data is a struct workbench_run. */
 struct workbench_run {
     struct workbench *bench;
