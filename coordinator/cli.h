@@ -41,7 +41,7 @@ void cli_set_program(const char *invoked);
 
 /* A command line of this program (words end with NULL) that works when it is pasted where the user
  * stands: called as it was called now, after the settings that name its database. A SKIPJACK_DB
- * with a password is left out. Free with g_free(). */
+ * with a password, or one that cannot be read, is left out. Free with g_free(). */
 char *cli_command(const char *const *words);
 
 /* A subcommand of a command: "campaign show". argv[0] is the subcommand's name. */

@@ -35,8 +35,8 @@ enum connection_tls connection_tls(const char *host, const char *hostaddr, const
  * Close with PQfinish(). */
 PGconn *connection_open(const char *url, const char *application, GError **error);
 
-/* The string without its passwords, as it is where it has none: for what is printed. It is usable where
- * they come from elsewhere. Free with g_free(). */
+/* The string without its passwords, as it is where it has none, "(unreadable)" where libpq cannot read it: for
+ * what is printed. It is usable where they come from elsewhere. Free with g_free(). */
 char *connection_without_password(const char *url);
 /* For the command line of another program, which everybody sees: without passwords, with TLS by our rule.
  * *password gets the one that the string had, or NULL. Free both with g_free(). */

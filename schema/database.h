@@ -19,8 +19,8 @@ void database_status_clear(struct database_status *status);
 /* The URL commands use: SKIPJACK_DB, else the embedded database's. *embedded tells which. Free with
  * g_free(). Starts nothing. */
 char *database_url(bool *embedded, GError **error);
-/* A URL or connection string without its passwords, as it is where it has none: for what is printed.
- * Free with g_free(). */
+/* A URL or connection string without its passwords, as it is where it has none, "(unreadable)" where libpq
+ * cannot read it: for what is printed. Free with g_free(). */
 char *database_without_password(const char *url);
 /* Creates and starts the embedded cluster where needed (two processes at once: one starts, the other
  * waits), waits until it answers, and applies migrations. Nothing to do when it runs already. */

@@ -23,7 +23,7 @@ sub get {
     return $answer =~ m{^HTTP/1\.1 (\d+) .*?\r\n\r\n(.*)$}s ? ($1, $2) : ();
 }
 
-# Polls until the code is true; its value, or false after so many seconds.
+# Polls until the code is true; its value, or false after five minutes.
 sub wait_for {
     my ($code) = @_;
     for (my $end = time + 300; time < $end; sleep 0.05) {
