@@ -1,13 +1,15 @@
 # Builds, tests and installs Skipjack. Everything made lies under build/.
 #
 #   make             the program, build/skipjack
-#   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's
+#   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's;
+#                    TEST_CPU=haswell TEST_THREADS=64: as on a machine with such a CPU (tests/README.md)
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
 #   make gpu-test    the solvers, its own verifying, the kill tests and minutes of tuning on a GPU
 #   make gpu-bench   networks tuned on it beside cuDNN in PyTorch; GPU_BENCH='--sets retinanet-heads-fp16-nhwc'
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
+#   make layer-columns  the columns of layer tables, into export/formats/LAYER_TABLES.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make reader      libskipjackdb, which reads .sjdb files in other programs
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
@@ -19,7 +21,7 @@
 
 PREFIX ?= /usr/local
 DEPS ?= deploy/install-deps
-DEMO_ARGS ?= --budget 420
+DEMO_ARGS ?= --budget 420 --allow-drift
 SKIPJACK_DATA ?= $(realpath ../shared/data)
 
 ifeq ($(origin CC),default)
@@ -33,7 +35,7 @@ packages := glib-2.0 libuv libpq jansson sqlite3 libcurl libmicrohttpd
 CFLAGS := -std=c17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes \
 	-Wstrict-prototypes -Wvla -Wformat=2 -Wwrite-strings -I. -I$(BUILD)/gen \
 	$(shell pkg-config --cflags $(packages) 2>/dev/null) $(EXTRA_CFLAGS)
-LIBS := $(shell pkg-config --libs $(packages) 2>/dev/null) -lbz2 -lzstd -ldl -lm -lpthread
+LIBS := $(shell pkg-config --libs $(packages) 2>/dev/null) -lbz2 -lz -lzstd -ldl -lm -lpthread
 ifneq ($(SANITIZE),)
 sanitize := -fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined -fno-omit-frame-pointer \
 	-Wno-maybe-uninitialized $(if $(findstring clang,$(CC)),-Wno-unknown-warning-option)
@@ -50,7 +52,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint bench bench-release bench-deps solvers-table demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint bench bench-release bench-deps solvers-table layer-columns demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -72,7 +74,8 @@ chaos_sees := $(rooms)
 bench_sees := $(rooms)
 fuzz_sees := $(rooms)
 
-sources_of = $(filter-out coordinator/main.c kernels/tools/% tests/support/gpu_double% tests/support/monitor_double.c,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
+sources_of = $(filter-out coordinator/main.c kernels/tools/% tests/support/gpu_double% \
+	tests/support/monitor_double.c tests/support/cpu_mask.c,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
@@ -182,8 +185,24 @@ $(gpu_double): $(wildcard tests/support/gpu_double*.c) tests/support/gpu_double.
 monitor_double := $(BUILD)/tests/monitor_double.so
 $(monitor_double): tests/support/monitor_double.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
-$(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/worker/test_gpu_monitor $(BUILD)/tests/worker/test_gpu_clocks \
+$(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/worker/test_gpu_monitor $(BUILD)/tests/worker/test_gpu_clocks $(BUILD)/tests/worker/test_agent_row \
 	$(BUILD)/tests/faults/test_gpu_faults $(BUILD)/tests/faults/test_gpu_devices: | $(gpu_double) $(monitor_double)
+
+# PoCL as it is on an older CPU (TEST_CPU), and with another number of threads (TEST_THREADS). Tests are run only
+# if PoCL's device then is the one that was asked for.
+cpu_mask := $(BUILD)/tests/cpu_mask.so
+$(cpu_mask): tests/support/cpu_mask.c $(BUILD)/list/CFLAGS
+	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
+$(BUILD)/tests/kernels/test_opencl: | $(cpu_mask)
+ifneq ($(TEST_CPU),)
+export OCL_ICD_VENDORS := $(CURDIR)/$(cpu_mask)
+export SKIPJACK_TEST_CPU := $(TEST_CPU)
+endif
+ifneq ($(TEST_THREADS),)
+export POCL_MAX_PTHREAD_COUNT := $(TEST_THREADS)
+endif
+machine_test := $(if $(TEST_CPU)$(TEST_THREADS),$(BUILD)/tests/kernels/test_opencl)
+check_machine = $(if $(machine_test),@$(machine_test) --tap -p /opencl/device_is_the_one_asked_for)
 
 # Assembly is among the fault tests' device code alone.
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)
@@ -222,25 +241,30 @@ $(eval $(call by_name,kin,gpu_compile,--kin))
 # and comes first: four on two cores, since some wait. One that hangs is ended and counts as failed; a busy machine
 # needs several times what a quiet one does. PoCL leaves the source of the tests' kernels as it is and
 # optimizes what it makes of it alone, in half the time; the long suite, and tests that take the flags away,
-# compile as users do. Called with files and, where that is wanted, how many at a time.
+# compile as users do. Called with files and, where that is wanted, how many at a time. TESTS names some alone:
+# make test TESTS='tests/coordinator/tune.t build/tests/chaos/*'.
 TEST_SECONDS ?= 1800
 PROVE_JOBS ?= 4
 quick_pocl = $(if $(SKIPJACK_TEST_LONG),,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
-prove = @HARNESS_RULESFILE=tests/rules.yml $(quick_pocl) prove --timer -j$(or $(2),$(PROVE_JOBS)) -e 'timeout $(TEST_SECONDS)' $(1) :: --tap
+define prove
+	$(check_machine)
+	@HARNESS_RULESFILE=tests/rules.yml $(quick_pocl) prove --timer -j$(or $(2),$(PROVE_JOBS)) -e 'tests/one $(TEST_SECONDS)' $(1) :: --tap
+endef
 
 test:
 	$(DEPS) test
 	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults chaos) \
-		$(family)/.made $(kin)/.made
-	$(make_sanitized) sanitized-tests fuzzers
-	$(call prove,$(kin)/* $(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests))
+		$(family)/.made $(kin)/.made $(machine_test)
+	$(if $(TESTS),,$(make_sanitized) sanitized-tests fuzzers)
+	$(call prove,$(or $(TESTS),$(kin)/* $(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests)))
 
 test-long: export SKIPJACK_TEST_LONG := 1
 test-long: TEST_SECONDS := 3600
 test-long: test
 
 test-%: FORCE
-	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms))) $(call programs_of,$*) \
+	$(DEPS) test
+	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms))) $(call programs_of,$*) $(machine_test) \
 		$(if $(filter kernels,$*),$(family)/.made $(kin)/.made) \
 		$(if $(filter worker coordinator deploy export,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(if $(filter kernels,$*),$(kin)/* $(family)/*) $(call tests_of,$*))
@@ -249,7 +273,8 @@ test-%: FORCE
 SEED ?= 1
 test-chaos:
 	$(DEPS) test
-	$(parallel) $(BUILD)/skipjack $(call programs_of,chaos)
+	$(parallel) $(BUILD)/skipjack $(call programs_of,chaos) $(machine_test)
+	$(check_machine)
 	$(BUILD)/tests/chaos/test_chaos --long --seed $(SEED) $(if $(KEEP),--keep $(KEEP))
 
 # Programs of the tests against a GPU: with no GPU they are skipped, and say so. First the solvers' family, side
@@ -332,15 +357,24 @@ solvers-table: $(BUILD)/skipjack
 	@sed -i -e '/^<!-- solvers-table:/,/^<!-- end of solvers-table/{//!d}' \
 		-e '/^<!-- solvers-table:/r $(BUILD)/solvers-table.md' solvers/README.md
 
+# The part of the page on layer tables that lists the columns is asked of their table.
+layer-columns: $(BUILD)/skipjack
+	@$(BUILD)/skipjack import --columns >$(BUILD)/layer-columns.md
+	@sed -i -e '/^<!-- layer-columns:/,/^<!-- end of layer-columns/{//!d}' \
+		-e '/^<!-- layer-columns:/r $(BUILD)/layer-columns.md' export/formats/LAYER_TABLES.md
+
 demo:
 	$(DEPS) build
-	$(parallel) all
+	$(parallel) all $(machine_test)
+	$(check_machine)
 	$(BUILD)/skipjack tune coordinator/networks/resnet50-v1.5.csv -o build/demo $(DEMO_ARGS)
 
 # ---- Installing.
 
 to := $(DESTDIR)$(PREFIX)
 networks := $(wildcard coordinator/networks/*.csv)
+# Every page, and the sources that pages link to: their links work where they are installed, too.
+pages := README.md LICENSE $(sort $(wildcard */*.md */*/*.md export/reader/*.h export/reader/examples/*.c))
 scripts := slurm/submit slurm/worker.sbatch systemd/publish
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 
@@ -362,7 +396,7 @@ uninstall-reader:
 
 install: all install-reader
 	install -D -m 755 $(BUILD)/skipjack $(to)/bin/skipjack
-	install -D -m 644 -t $(to)/share/doc/skipjack README.md LICENSE
+	for page in $(pages); do install -D -m 644 $$page $(to)/share/doc/skipjack/$$page; done
 	$(if $(networks),install -D -m 644 -t $(to)/share/skipjack/networks $(networks))
 	for script in $(scripts); do install -D -m 755 deploy/$$script $(to)/share/skipjack/$$script; done
 	install -d $(to)/lib/systemd/system
@@ -370,11 +404,10 @@ install: all install-reader
 		sed 's|/usr/local/|$(PREFIX)/|' deploy/systemd/$$unit >$(to)/lib/systemd/system/$$unit; done
 
 uninstall: uninstall-reader
-	rm -f $(to)/bin/skipjack $(addprefix $(to)/share/,doc/skipjack/README.md doc/skipjack/LICENSE \
+	rm -f $(to)/bin/skipjack $(addprefix $(to)/share/doc/skipjack/,$(pages)) $(addprefix $(to)/share/,\
 		$(networks:coordinator/%=skipjack/%) $(scripts:%=skipjack/%)) \
 		$(units:%=$(to)/lib/systemd/system/%)
-	-rmdir $(wildcard $(addprefix $(to)/,share/doc/skipjack share/skipjack/networks share/skipjack/slurm \
-		share/skipjack/systemd share/skipjack))
+	-find $(wildcard $(addprefix $(to)/share/,doc/skipjack skipjack)) -depth -type d -empty -delete
 
 # Its libraries lie beside it, and those that they need in turn.
 $(BUILD)/bundle/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms))

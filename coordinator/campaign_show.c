@@ -3,10 +3,12 @@
 #include "coordinator/cli.h"
 #include "coordinator/enter.h"
 #include "coordinator/lists.h"
+#include "coordinator/origins.h"
 #include "coordinator/progress.h"
 #include "schema/database.h"
 #include "schema/store_foreign.h"
 #include "schema/store_winners.h"
+#include "schema/when.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +26,8 @@ static const struct table_column campaign_columns[] = {
     {"open", "jobs_open", TABLE_INT, 0},
     {"worked s", "spent_seconds", TABLE_NUMBER, 0},
     {"budget s", "budget_seconds", TABLE_NUMBER, 0},
+    {"deadline", "deadline", TABLE_TEXT, 0},
+    {NULL, "deadline_unix", TABLE_INT, 0},
     {"strategy", "strategy", TABLE_TEXT, 0},
     {"configs", "configs_limit", TABLE_INT, 0},
     {"priority", "priority", TABLE_INT, 0},
@@ -32,6 +36,8 @@ static const struct table_column campaign_columns[] = {
     {NULL, "seed", TABLE_INT, 0},
     {NULL, "build_only", TABLE_YES, 0},
     {NULL, "stack", TABLE_TEXT, 0},
+    {NULL, "solvers", TABLE_TEXT, 0},
+    {NULL, "limits", TABLE_TEXT, 0},
     {NULL, "created_unix", TABLE_INT, 0},
     {NULL, "foreign", TABLE_YES, 0},
 };
@@ -54,6 +60,10 @@ static Table *list_campaigns(Store *store, GError **error)
         table_int(table, campaign->jobs_open);
         table_number(table, campaign->spent_seconds);
         table_number(table, campaign->budget_seconds);
+        g_autofree char *deadline =
+            campaign->deadline_unix ? when_format(campaign->deadline_unix) : NULL;
+        table_text(table, deadline);
+        table_int(table, campaign->deadline_unix);
         table_text(table, campaign->strategy);
         table_int(table, campaign->configs_limit);
         table_int(table, campaign->priority);
@@ -61,7 +71,10 @@ static Table *list_campaigns(Store *store, GError **error)
         table_text(table, campaign->pool);
         table_int(table, campaign->seed);
         table_yes(table, campaign->build_only);
+        g_autofree char *limits = context_limits_text(&campaign->limits);
         table_text(table, campaign->stack);
+        table_text(table, campaign->solvers);
+        table_text(table, limits);
         table_int(table, campaign->created_unix);
         table_yes(table, campaign_is_foreign(campaign));
     }
@@ -131,29 +144,40 @@ struct shown {
     struct enter_notes notes;
     struct foreign_counts foreign; /* of a foreign campaign */
     int64_t priors;                /* jobs that began with what won elsewhere */
+    char **networks;               /* the versions that the campaign was made for */
+    struct job_origins origins;
+    bool has_origins;
     Table *failures, *events;
+    Table *jobs; /* NULL where they were not asked for */
 };
 
 static void shown_clear(struct shown *shown)
 {
     if (shown->campaign)
         campaign_free(shown->campaign);
+    g_strfreev(shown->networks);
     enter_notes_clear(&shown->notes);
     table_free(shown->failures);
     table_free(shown->events);
+    table_free(shown->jobs);
 }
 
-static bool shown_read(struct shown *shown, Store *store, int64_t id, GError **error)
+static bool shown_read(struct shown *shown, Store *store, int64_t id, bool with_jobs,
+                       GError **error)
 {
     shown->campaign = store_get_campaign(store, id, error);
     if (!shown->campaign || !store_count_foreign(store, id, &shown->foreign, error) ||
         !store_progress(store, id, &shown->progress, error) ||
         !store_count_priors(store, id, &shown->priors, error) ||
+        !store_count_origins(store, id, &shown->origins, &shown->has_origins, error) ||
+        !(shown->networks = store_campaign_networks(store, id, error)) ||
         !enter_read_notes(store, id, &shown->notes, error))
         return false;
     shown->failures = list_failures(store, id, error);
     shown->events = shown->failures ? list_events(store, id, SHOWN_EVENTS, error) : NULL;
-    return shown->events != NULL;
+    if (shown->events && with_jobs && !campaign_is_foreign(shown->campaign))
+        shown->jobs = origins_list_jobs(store, id, error);
+    return shown->events && (shown->jobs || !with_jobs || campaign_is_foreign(shown->campaign));
 }
 
 static void print_foreign(const struct shown *shown)
@@ -178,6 +202,23 @@ static void print_head(const struct shown *shown)
     printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all), stack %s\n%s\n",
            campaign->strategy, campaign->seed, campaign->configs_limit,
            campaign->stack[0] ? campaign->stack : "any", text);
+    g_autofree char *networks = g_strjoinv(", ", shown->networks);
+    if (networks[0])
+        printf("made for %s\n", networks);
+    g_autofree char *deadline = when_format(campaign->deadline_unix);
+    if (campaign->deadline_unix)
+        printf("deadline %s\n", deadline);
+    g_autofree char *limits = context_limits_text(&campaign->limits);
+    printf("solvers: %s\n", campaign->solvers[0] ? campaign->solvers : "all");
+    if (limits)
+        printf("limits: %s\n", limits);
+    g_autofree char *trusted = g_strjoinv(", ", campaign->trusted);
+    if (trusted[0])
+        printf("trusted to build code for CPUs: %s\n", trusted);
+    g_autofree char *origins = origins_text(&shown->origins);
+    if (shown->has_origins)
+        printf("finished before: %d jobs; to tune: %s; %" G_GINT64_FORMAT " configs taken over\n",
+               shown->origins.jobs[JOB_REASON_ANSWERED], origins, shown->origins.configs);
     if (shown->priors > 0)
         printf("%" G_GINT64_FORMAT " jobs began with configs that won nearby\n", shown->priors);
     g_autofree char *left_out = enter_left_out_text(shown->notes.left_out);
@@ -198,6 +239,30 @@ static json_t *shown_json(const struct shown *shown, Table *states)
         shown->notes.left_out, "jobs", table_json(states), "failures", table_json(shown->failures),
         "events", table_json(shown->events), "foreign", campaign_is_foreign(campaign), "priors",
         (json_int_t)shown->priors);
+    json_t *networks = json_array();
+    for (char **network = shown->networks; *network; network++)
+        json_array_append_new(networks, json_string(*network));
+    json_object_set_new(json, "networks", networks);
+    json_t *trusted = json_array();
+    for (char **login = campaign->trusted; *login; login++)
+        json_array_append_new(trusted, json_string(*login));
+    json_object_set_new(json, "trusted", trusted);
+    if (shown->has_origins) {
+        json_object_set_new(json, "reasons", origins_json(&shown->origins));
+        json_object_set_new(json, "configs_taken", json_integer(shown->origins.configs));
+    }
+    if (shown->jobs)
+        json_object_set_new(json, "job_list", table_json(shown->jobs));
+    if (campaign->deadline_unix)
+        json_object_set_new(json, "deadline_unix", json_integer(campaign->deadline_unix));
+    const struct context_limits *limits = &campaign->limits;
+    json_object_update_new(
+        json,
+        json_pack("{s:s, s:o, s:b, s:b, s:b}", "solvers", campaign->solvers, "workspace_limit",
+                  limits->limits_workspace ? json_integer((json_int_t)limits->workspace_bytes)
+                                           : json_null(),
+                  "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
+                  "tunable_only", limits->tunable_only));
     if (campaign_is_foreign(campaign)) {
         json_object_set_new(json, "times", json_integer(shown->foreign.times));
         json_object_set_new(json, "problems", json_integer(shown->foreign.problems));
@@ -216,18 +281,20 @@ static void show_all(const struct shown *shown, bool as_json)
     } else {
         print_head(shown);
         table_print(states, stdout);
+        if (shown->jobs)
+            list_section("its jobs", shown->jobs);
         list_section("failures", shown->failures);
         list_section("latest events", shown->events);
     }
     table_free(states);
 }
 
-static int show(int64_t id, bool as_json)
+static int show(int64_t id, bool with_jobs, bool as_json)
 {
     GError *error = NULL;
     struct shown shown = {0};
     g_autoptr(Store) store = database_open(as_json, &error);
-    bool ok = store && shown_read(&shown, store, id, &error);
+    bool ok = store && shown_read(&shown, store, id, with_jobs, &error);
     if (ok)
         show_all(&shown, as_json);
     shown_clear(&shown);
@@ -236,8 +303,13 @@ static int show(int64_t id, bool as_json)
 
 int campaign_verb_show(int argc, char **argv)
 {
-    gboolean as_json = FALSE;
-    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
+    gboolean as_json = FALSE, with_jobs = FALSE;
+    const GOptionEntry options[] = {
+        {"jobs", 0, 0, G_OPTION_ARG_NONE, &with_jobs,
+         "each job too: why it is tuned, and how many configs it took over", NULL},
+        LIST_JSON_OPTION(&as_json),
+        {0},
+    };
     const struct cli cli = {
         .command = "campaign show",
         .arguments = "ID",
@@ -251,6 +323,6 @@ int campaign_verb_show(int argc, char **argv)
     GError *error = NULL;
     if (!cli_parse(&cli, &argc, &argv))
         return CLI_USAGE;
-    return cli_parse_id(argv[1], &id, &error) ? show(id, as_json)
+    return cli_parse_id(argv[1], &id, &error) ? show(id, with_jobs, as_json)
                                               : cli_fail("campaign show", error);
 }

@@ -23,15 +23,35 @@ struct cli {
     const char *command;         /* "campaign show" */
     const char *arguments;       /* "ID", "FILE..." or NULL */
     const char *summary;         /* a sentence or a few */
+    const char *notes;           /* printed in front of the example; or NULL */
     const char *example;         /* one command line, or several lines */
     const GOptionEntry *options; /* of the command itself; may be NULL */
     const GOptionEntry *shared;  /* a second list, or NULL */
+    const GOptionEntry *lists;   /* a third one, of import_words_entries(), or NULL */
     int least, most;             /* how many arguments; most -1 for no limit */
 };
 
 /* Parses argv and leaves the arguments that are no options in it, after argv[0]. --help prints
  * and ends the program. False after a message on stderr: the command then returns CLI_USAGE. */
 bool cli_parse(const struct cli *cli, int *argc, char ***argv);
+
+/* Prints a notice on standard error: what was found or is done now. -q leaves notices out. */
+G_GNUC_PRINTF(1, 2)
+void cli_note(const char *format, ...);
+
+/* For commands by which something is lost: --yes and --dry-run. */
+struct cli_loss {
+    gboolean yes, dry_run;
+};
+#define CLI_LOSS_OPTIONS(loss)                                                                     \
+    {"yes", 'y', 0, G_OPTION_ARG_NONE, &(loss)->yes, "do not ask on a terminal", NULL},            \
+    {                                                                                              \
+        "dry-run", 0, 0, G_OPTION_ARG_NONE, &(loss)->dry_run, "only say what would go", NULL       \
+    }
+/* Says what would go and asks, as the options tell. False where nothing is to be changed: *status is then
+ * the command's exit status. */
+G_GNUC_PRINTF(3, 4)
+bool cli_may_lose(const struct cli_loss *loss, int *status, const char *format, ...);
 
 /* Prints "skipjack COMMAND: message", frees the error, and returns the exit status that fits it. */
 int cli_fail(const char *command, GError *error);

@@ -1,38 +1,38 @@
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/import_foreign_command.h"
+#include "coordinator/import_store.h"
+#include "coordinator/problems_of.h"
 #include "coordinator/table.h"
+#include "coordinator/unserved.h"
+#include "export/formats/byte_source.h"
 #include "export/formats/import.h"
-#include "schema/database.h"
+#include "export/formats/layer_columns.h"
 #include "solvers/problem_key.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define NO_BATCH    G_MININT64
 #define SKIPS_SHOWN 20 /* a file; JSON has them all */
 
 static struct {
-    gboolean dry_run, list, strict, json, foreign;
-    gint64 batch; /* NO_BATCH where not given */
-    char *tag, *network, *direction, *target, *name;
-} options = {.batch = NO_BATCH};
+    gboolean dry_run, list_problems, strict, json, foreign, columns;
+    struct import_words list;
+    char *tag, *direction, *target, *name;
+} options;
 
 static const GOptionEntry entries[] = {
     {"dry-run", 'n', 0, G_OPTION_ARG_NONE, &options.dry_run, "Store nothing; needs no database",
      NULL},
-    {"list", 'l', 0, G_OPTION_ARG_NONE, &options.list,
+    {"list", 'l', 0, G_OPTION_ARG_NONE, &options.list_problems,
      "Print a line a problem: multiplicity, tab, key", NULL},
-    {"strict", 0, 0, G_OPTION_ARG_NONE, &options.strict,
-     "Fail when a line cannot be used or a column looks mistyped", NULL},
+    {"strict", 0, 0, G_OPTION_ARG_NONE, &options.strict, "Fail when a line cannot be used", NULL},
     {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "Print the totals as JSON", NULL},
     {"tag", 't', 0, G_OPTION_ARG_STRING, &options.tag, "Mark the problems with this tag", "TAG"},
-    {"network", 0, 0, G_OPTION_ARG_STRING, &options.network,
-     "Store them as this network's layers; of a table with several networks, read this one",
-     "NAME"},
-    {"batch", 'b', 0, G_OPTION_ARG_INT64, &options.batch, "Replace the batch size", "N"},
     {"direction", 'd', 0, G_OPTION_ARG_STRING, &options.direction,
      "Only these directions, such as F or FBW (layer tables: F when not given)", "F|B|W|FBW"},
+    {"columns", 0, 0, G_OPTION_ARG_NONE, &options.columns,
+     "Print the columns of layer tables, as Markdown", NULL},
     {"foreign", 0, 0, G_OPTION_ARG_NONE, &options.foreign,
      "Store what find-dbs and perf-dbs say of solvers, as a foreign campaign", NULL},
     {"target", 0, 0, G_OPTION_ARG_STRING, &options.target,
@@ -42,13 +42,16 @@ static const GOptionEntry entries[] = {
     G_OPTION_ENTRY_NULL,
 };
 
-static const struct cli cli = {
+static struct cli cli = {
     .command = "import",
     .arguments = "FILE...",
     .summary =
         "Reads problems from driver command lines, layer tables (CSV), find-dbs and perf-dbs "
-        "(text or SQLite) and lists of keys, each also compressed with bzip2. Every line "
-        "that cannot be used is named on stderr. With --foreign the times and perf configs of "
+        "(text or SQLite) and lists of keys, each also compressed with " PACKINGS_READ
+        "; '-' is standard "
+        "input. Every line "
+        "that cannot be used is named on stderr; a layer table of which a column is not understood is "
+        "refused as a whole (the columns stand below). With --foreign the times and perf configs of "
         "find-dbs and perf-dbs of one target become a campaign that somebody else measured: to "
         "look at, to compare with and for searches to begin from, never verified, worked on or "
         "exported.",
@@ -56,16 +59,22 @@ static const struct cli cli = {
                "  skipjack import problems.txt --dry-run --list\n"
                "  skipjack import --foreign gfx942130.HIP.fdb.txt.bz2 gfx942130.db.bz2",
     .options = entries,
-    .least = 1,
+    .least = 0,
     .most = -1,
 };
+
+/* The help on layer tables begins with this; the columns follow. */
+#define TABLES                                                                                     \
+    "Layer tables begin with a header that names their columns and have a layer a row;\n"          \
+    "cells stand between commas, semicolons or tabs. Names are read in any case, with or\n"        \
+    "without spaces, '-' and '_'. Columns that say the same must agree. Columns:\n"
 
 /* An unset variable of a script, which would name nothing as nothing. */
 static bool check_names(GError **error)
 {
     const struct {
         const char *option, *given;
-    } names[] = {{"--tag", options.tag}, {"--network", options.network}, {"--name", options.name}};
+    } names[] = {{"--tag", options.tag}, {"--name", options.name}};
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         if (names[i].given != NULL && names[i].given[0] == '\0') {
             g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
@@ -78,8 +87,8 @@ static bool check_names(GError **error)
 
 static bool check_foreign(GError **error)
 {
-    bool lists = options.list || options.tag != NULL || options.network != NULL ||
-                 options.direction != NULL || options.batch != NO_BATCH;
+    bool lists = options.list_problems || options.tag != NULL || options.direction != NULL ||
+                 import_words_any(&options.list);
     bool campaigns = options.target != NULL || options.name != NULL;
     if (options.foreign ? !lists : !campaigns) {
         return true;
@@ -93,7 +102,9 @@ static bool check_foreign(GError **error)
 
 static bool read_options(struct import_options *given, GError **error)
 {
-    *given = (struct import_options){.network = options.network};
+    if (!list_options(&options.list, given, error)) {
+        return false;
+    }
     if (options.direction != NULL) {
         given->directions = import_parse_directions(options.direction);
         if (given->directions == 0) {
@@ -103,15 +114,6 @@ static bool read_options(struct import_options *given, GError **error)
             return false;
         }
     }
-    if (options.batch == NO_BATCH) {
-        return true;
-    }
-    if (options.batch < 1 || options.batch > INT32_MAX) {
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                    "--batch must be from 1 to %d", INT32_MAX);
-        return false;
-    }
-    given->batch = options.batch;
     return true;
 }
 
@@ -137,7 +139,12 @@ static bool read_files(Import *import, char **paths)
     for (; *paths != NULL; paths++) {
         g_autoptr(GError) error = NULL;
         guint first = import->skipped->len;
-        if (!import_file(import, *paths, &error)) {
+        bool read = import_file(import, *paths, &error);
+        import_end_progress();
+        if (import_stopped()) {
+            return false;
+        }
+        if (!read) {
             fprintf(stderr, "skipjack import: %s\n", error->message);
             all = false;
         }
@@ -182,60 +189,43 @@ static json_t *networks_json(const Import *import)
     return array;
 }
 
-static void show_json(const Import *import)
+static Unserved *find_unserved(const Import *import)
 {
-    json_t *json = json_pack("{s:I, s:I, s:i, s:i, s:o, s:o}", "lines", (json_int_t)import->lines,
-                             "convolutions", (json_int_t)import->convolutions, "shapes",
-                             problem_list_shapes(import->problems), "problems",
-                             problem_list_count(import->problems), "networks",
-                             networks_json(import), "skipped", skips_json(import));
-    if (options.list) {
+    Unserved *unserved = unserved_new();
+    for (int i = 0; i < problem_list_count(import->problems); i++) {
+        unserved_ask(unserved, &problem_list_get(import->problems, i)->problem, NULL);
+    }
+    return unserved;
+}
+
+static void show_json(const Import *import, const Unserved *unserved)
+{
+    json_t *json = json_pack(
+        "{s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "lines", (json_int_t)import->lines, "convolutions",
+        (json_int_t)import->convolutions, "replaced", (json_int_t)import->replaced, "shapes",
+        problem_list_shapes(import->problems), "problems", problem_list_count(import->problems),
+        "networks", networks_json(import), "skipped", skips_json(import));
+    if (options.list_problems) {
         json_object_set_new(json, "list", list_json(import));
     }
+    json_object_set_new(json, "unserved", unserved_json(unserved));
     table_show_json(json);
 }
 
 static void show_text(const Import *import)
 {
-    for (int i = 0; options.list && i < problem_list_count(import->problems); i++) {
+    for (int i = 0; options.list_problems && i < problem_list_count(import->problems); i++) {
         const struct problem_entry *entry = problem_list_get(import->problems, i);
         char key[PROBLEM_KEY_MAX];
         printf("%" G_GINT64_FORMAT "\t%s\n", entry->multiplicity,
                problem_key(&entry->problem, key));
     }
     /* With --list, standard output is the list alone, so that another import can read it. */
-    fprintf(options.list ? stderr : stdout,
+    fprintf(options.list_problems ? stderr : stdout,
             "%" G_GINT64_FORMAT " lines: %" G_GINT64_FORMAT
             " convolutions, %d shapes, %d problems; %u cannot be used\n",
             import->lines, import->convolutions, problem_list_shapes(import->problems),
             problem_list_count(import->problems), import->skipped->len);
-}
-
-static bool store_problems(Store *store, const Import *import, GError **error)
-{
-    int count = problem_list_count(import->problems);
-    g_autofree struct problem *problems = g_new(struct problem, (gsize)count);
-    g_autofree int64_t *ids = g_new(int64_t, (gsize)count);
-    for (int i = 0; i < count; i++) {
-        problems[i] = problem_list_get(import->problems, i)->problem;
-    }
-    return store_put_problems(store, problems, count, options.tag, ids, error);
-}
-
-static bool store_import(const Import *import, GError **error)
-{
-    g_autoptr(Store) store = database_open(false, error);
-    if (store == NULL || !store_problems(store, import, error)) {
-        return false;
-    }
-    for (guint i = 0; i < import->networks->len; i++) {
-        const struct import_network *network = g_ptr_array_index(import->networks, i);
-        if (!store_put_network(store, network->name, (struct layer *)network->layers->data,
-                               (int)network->layers->len, error)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static int run_foreign(char **paths)
@@ -255,8 +245,22 @@ int command_import(int argc, char **argv)
     g_autoptr(Import) import = NULL;
     struct import_options given;
     GError *error = NULL;
+    g_autofree GOptionEntry *lists = import_words_entries(&options.list, 0, 'b');
+    g_autofree char *columns = layer_columns_help();
+    g_autofree char *notes = g_strconcat(TABLES, columns, NULL);
+    cli.lists = lists;
+    cli.notes = notes;
     if (!cli_parse(&cli, &argc, &argv)) {
         return CLI_USAGE;
+    }
+    if (options.columns) {
+        g_autofree char *table = layer_columns_markdown();
+        fputs(table, stdout);
+        return CLI_DONE;
+    }
+    if (argc < 2) {
+        return cli_fail("import", g_error_new(COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                                              "needs FILE..., see skipjack import --help"));
     }
     if (!check_names(&error) || !check_foreign(&error) || !read_options(&given, &error)) {
         return cli_fail("import", error);
@@ -264,14 +268,25 @@ int command_import(int argc, char **argv)
     if (options.foreign) {
         return run_foreign(argv + 1);
     }
+    import_catch_signals();
+    given.goes_on = import_goes_on;
     import = import_new(&given);
     bool all_read = read_files(import, argv + 1);
-    if (!options.dry_run && problem_list_count(import->problems) > 0 &&
-        !store_import(import, &error)) {
+    problems_say_replaced(import);
+    bool stores = !options.dry_run && problem_list_count(import->problems) > 0;
+    if (!import_stopped() && stores && !import_store(import, options.tag, &error) &&
+        !import_stopped()) {
         return cli_fail("import", error);
     }
+    if (import_stopped()) {
+        g_clear_error(&error);
+        fprintf(stderr, "stopped: nothing was stored; the same command begins again\n");
+        return CLI_INTERRUPTED;
+    }
+    g_autoptr(Unserved) unserved = find_unserved(import);
+    unserved_say(unserved);
     if (options.json) {
-        show_json(import);
+        show_json(import, unserved);
     } else {
         show_text(import);
     }

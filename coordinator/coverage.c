@@ -48,6 +48,7 @@ static struct coverage_problem ask(const struct coverage_request *request, int i
     struct coverage_problem asked = {.index = index};
     struct context context;
     context_init(&context, request->target);
+    context_set_limits(&context, &request->limits);
     for (int i = 0; i < request->solver_count; i++) {
         if (!solver_applicable(request->solvers[i], p, &context, NULL))
             continue;
@@ -168,6 +169,7 @@ static void count_spaces(const struct coverage *coverage, struct coverage_solver
     int step = sample_step(summary->problems), seen = 0;
     struct context context;
     context_init(&context, request->target);
+    context_set_limits(&context, &request->limits);
     for (guint i = 0; i < coverage->problems->len; i++) {
         const struct coverage_problem *asked =
             &g_array_index(coverage->problems, struct coverage_problem, i);

@@ -42,6 +42,7 @@
 struct coverage_request {
     const struct target *target;
     const ProblemList *problems;
+    struct context_limits limits;
     const struct solver *const *solvers;
     int solver_count; /* at most COVERAGE_SOLVERS_MAX */
     /* Called between spaces that are counted; may be NULL. */

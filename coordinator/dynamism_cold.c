@@ -21,10 +21,11 @@ static json_t *request_json(const struct dynamism_network *network, int policy)
             &g_array_index(network->measured, struct plan_problem, i);
         const struct result *result = g_ptr_array_index(network->policies[policy].choices, i);
         char key[PROBLEM_KEY_MAX];
-        json_array_append_new(layers, json_pack("{s:s, s:s, s:s, s:i}", "problem",
+        json_array_append_new(layers, json_pack("{s:s, s:s, s:s, s:i, s:I}", "problem",
                                                 problem_key(&problem->problem, key), "solver",
                                                 result->solver, "config", result->kept.config_text,
-                                                "runs", problem->multiplicity));
+                                                "runs", problem->multiplicity, "workspace_bytes",
+                                                (json_int_t)result->kept.workspace_bytes));
     }
     return json_pack("{s:o}", "layers", layers);
 }

@@ -251,7 +251,7 @@ static bool read_network(struct dynamism_report *report, Store *store, const cha
 static bool read_all_networks(struct dynamism_report *report, Store *store, GArray *all,
                               GError **error)
 {
-    g_autoptr(GPtrArray) rows = store_list_networks(store, error);
+    g_autoptr(GPtrArray) rows = store_list_networks(store, false, error);
     for (guint i = 0; rows && i < rows->len; i++) {
         const struct network_row *row = g_ptr_array_index(rows, i);
         if (row->problems > 0 && !read_network(report, store, row->name, false, all, error))

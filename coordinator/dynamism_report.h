@@ -80,7 +80,7 @@ void dynamism_report_free(struct dynamism_report *report);
  * not the report's target. */
 bool dynamism_report_cold(struct dynamism_report *report, GError **error);
 
-/* For people; fits TABLE_WIDTH. */
+/* For people; fits table_width(). */
 void dynamism_report_print(const struct dynamism_report *report, FILE *out);
 /* A new reference. */
 json_t *dynamism_report_json(const struct dynamism_report *report);

@@ -6,6 +6,7 @@
 #define COORDINATOR_ENTER_H
 
 #include "coordinator/request.h"
+#include "schema/job_reason.h"
 
 /* What a campaign is made for. */
 struct machine {
@@ -25,10 +26,12 @@ bool machine_find(Store *store, const char *name, struct machine *machine, GErro
 
 struct entered {
     struct campaign *campaign;
-    bool existed;      /* the same request was made before: its campaign goes on */
-    bool extended;     /* ... and was given more working time */
-    int reused;        /* jobs that took over finished results */
-    int64_t configs;   /* what its jobs evaluate at most */
+    bool existed;               /* the same request was made before: its campaign goes on */
+    bool extended;              /* ... and was given more working time */
+    bool moved;                 /* ... or another deadline, or none any more */
+    int reused;                 /* jobs that took over finished results */
+    struct job_origins origins; /* of a campaign that is new */
+    int64_t configs;            /* what its jobs evaluate at most */
     int left_out;      /* jobs that were not planned because their solvers are not promising */
     GArray *uncovered; /* struct plan_problem that no solver serves */
 };

@@ -26,6 +26,8 @@ static const struct table_column campaign_columns[] = {
     {"worked s", "spent_seconds", TABLE_NUMBER, 0},
     {"budget s", "budget_seconds", TABLE_NUMBER, 0},
     {"left", "left", TABLE_TEXT, 0},
+    {"deadline in", "deadline_in", TABLE_TEXT, 0},
+    {NULL, "deadline_seconds", TABLE_NUMBER, 0},
     {NULL, "eta_seconds", TABLE_NUMBER, 0},
     {NULL, "age_seconds", TABLE_NUMBER, 0},
 };
@@ -48,6 +50,12 @@ Table *farm_campaigns(const struct farm_state *farm)
         table_number(table, campaign->spent_seconds);
         table_number(table, campaign->budget_seconds);
         cell_duration(table, eta);
+        double until = campaign->has_deadline ? campaign->deadline_seconds : NAN;
+        if (until <= 0)
+            table_text(table, "passed");
+        else
+            cell_duration(table, until);
+        table_number(table, until);
         table_number(table, eta);
         table_number(table, campaign->age_seconds);
     }
@@ -117,10 +125,15 @@ Table *farm_failures(const struct farm_state *farm)
 /* ---- workers ---- */
 
 static const struct table_column worker_columns[] = {
-    {"worker", "id", TABLE_INT, 0},     {"node", "node", TABLE_TEXT, 0},
-    {"state", "state", TABLE_TEXT, 0},  {"device", "target", TABLE_TEXT, 0},
-    {"pools", "labels", TABLE_TEXT, 0}, {"campaigns", "campaigns", TABLE_TEXT, 0},
-    {"jobs", "leases", TABLE_INT, 0},   {"last beat s", "beat_age_seconds", TABLE_NUMBER, 0},
+    {"worker", "id", TABLE_INT, 0},
+    {"node", "node", TABLE_TEXT, 0},
+    {"login", "login", TABLE_TEXT, 0},
+    {"state", "state", TABLE_TEXT, 0},
+    {"device", "target", TABLE_TEXT, 0},
+    {"pools", "labels", TABLE_TEXT, 0},
+    {"campaigns", "campaigns", TABLE_TEXT, 0},
+    {"jobs", "leases", TABLE_INT, 0},
+    {"last beat s", "beat_age_seconds", TABLE_NUMBER, 0},
 };
 
 Table *farm_workers(const struct farm_state *farm)
@@ -130,6 +143,7 @@ Table *farm_workers(const struct farm_state *farm)
         const struct farm_worker *worker = g_ptr_array_index(farm->workers, i);
         table_int(table, worker->id);
         table_text(table, worker->node);
+        table_text(table, *worker->login ? worker->login : NULL);
         table_text(table, worker->state);
         table_text(table, *worker->target ? worker->target : "builds only");
         table_text(table, *worker->labels ? worker->labels : NULL);
@@ -145,6 +159,7 @@ static const struct table_column device_columns[] = {
     {"device", "device", TABLE_TEXT, 0},  {"target", "target", TABLE_TEXT, 0},
     {"PCI", "address", TABLE_TEXT, 0},    {"UUID", "uuid", TABLE_TEXT, 0},
     {"part", "partition", TABLE_TEXT, 0}, {"name", "name", TABLE_TEXT, 0},
+    {"software", "stack", TABLE_TEXT, 0},
 };
 
 Table *farm_devices(const struct farm_state *farm)
@@ -153,7 +168,7 @@ Table *farm_devices(const struct farm_state *farm)
     for (guint i = 0; i < farm->devices->len; i++) {
         const struct farm_device *device = g_ptr_array_index(farm->devices, i);
         const char *texts[] = {device->node, device->device,    device->target, device->address,
-                               device->uuid, device->partition, device->name};
+                               device->uuid, device->partition, device->name,   device->stack};
         table_int(table, device->worker);
         for (size_t t = 0; t < G_N_ELEMENTS(texts); t++)
             table_text(table, *texts[t] ? texts[t] : NULL);
@@ -242,6 +257,10 @@ Table *farm_out_of_service(const struct farm_state *farm)
         add_trouble(table, "quarantined configs", row->name, row->count, row->age_seconds,
                     "they crashed or hung; skipjack quarantine list");
     }
+    for (guint i = 0; i < farm->no_toolchain->len; i++) {
+        const struct farm_trouble *row = g_ptr_array_index(farm->no_toolchain, i);
+        add_trouble(table, "no toolchain", row->name, row->count, row->age_seconds, row->detail);
+    }
     for (guint i = 0; i < farm->failed_workers->len; i++) {
         const struct farm_trouble *row = g_ptr_array_index(farm->failed_workers, i);
         add_trouble(table, "worker failed", row->name, row->count, row->age_seconds, row->detail);
@@ -251,6 +270,39 @@ Table *farm_out_of_service(const struct farm_state *farm)
         if (strcmp(row->state, "lost") == 0)
             add_trouble(table, "worker lost", row->node, 1, row->beat_age_seconds,
                         "it does not beat: its node, its network or the worker is gone");
+    }
+    return table;
+}
+
+static const struct table_column blocker_columns[] = {
+    {"login", "login", TABLE_TEXT, 0},
+    {"node", "nodes", TABLE_TEXT, 0},
+    {"since", "since", TABLE_TEXT, 0},
+    {NULL, "age_seconds", TABLE_NUMBER, 0},
+    {"waiting", "waiting", TABLE_INT, 0},
+    {NULL, "waited_seconds", TABLE_NUMBER, 0},
+    {NULL, "pid", TABLE_INT, 0},
+    {"ended by", "remedy", TABLE_TEXT, 0},
+    {"what it does", "what", TABLE_TEXT, 0},
+};
+
+Table *farm_blockers(const struct farm_state *farm)
+{
+    Table *table = table_new(blocker_columns, G_N_ELEMENTS(blocker_columns));
+    for (guint i = 0; i < farm->blockers->len; i++) {
+        const struct blocker *blocker = g_ptr_array_index(farm->blockers, i);
+        double seconds = blocker->seconds < 0 ? NAN : blocker->seconds;
+        g_autofree char *what = blocker_describe(blocker);
+        g_autofree char *remedy = blocker_remedy(blocker);
+        table_text(table, blocker->login);
+        table_text(table, *blocker->nodes ? blocker->nodes : NULL);
+        cell_duration(table, seconds);
+        table_number(table, seconds);
+        table_int(table, blocker->waiting);
+        table_number(table, blocker->waited_seconds);
+        table_int(table, blocker->pid);
+        table_text(table, remedy);
+        table_text(table, *what ? what : NULL);
     }
     return table;
 }

@@ -16,6 +16,8 @@ Table *farm_refusals(const struct farm_state *farm);
 Table *farm_rates(const struct farm_state *farm);
 /* Quarantined configs, workers that failed or are lost, trouble with stores of code. */
 Table *farm_out_of_service(const struct farm_state *farm);
+/* Sessions of the database that others wait for, and what ends them. */
+Table *farm_blockers(const struct farm_state *farm);
 Table *farm_database(const struct farm_state *farm);
 
 /* The longest of the campaigns' forecasts; NAN where there is none. */

@@ -5,6 +5,7 @@
 #include "coordinator/import_foreign.h"
 #include "coordinator/table.h"
 #include "schema/database.h"
+#include "schema/terminal.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -17,7 +18,9 @@ static bool said_progress;
 static void say_progress(const char *path, int64_t entries)
 {
     said_progress = true;
-    fprintf(stderr, "\r%s: %" G_GINT64_FORMAT " entries", path, entries);
+    terminal_restart_line();
+    fprintf(stderr, "%s: %" G_GINT64_FORMAT " entries", path, entries);
+    fflush(stderr);
 }
 
 static void end_progress(void)

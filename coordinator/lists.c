@@ -148,98 +148,13 @@ int command_problems(int argc, char **argv)
     return list_finish("problems", table, as_json, error);
 }
 
-/* ---- networks ---- */
-
-static const struct table_column layer_columns[] = {
-    {"x", "multiplicity", TABLE_INT, 0},   {"layer", "layer", TABLE_TEXT, 0},
-    {"problem", "problem", TABLE_TEXT, 0}, {"GMAC", "gmacs", TABLE_NUMBER, 3},
-    {NULL, "key", TABLE_TEXT, 0},
-};
-
-static Table *list_layers(Store *store, const char *network, GError **error)
-{
-    g_autoptr(GPtrArray) layers = store_list_layers(store, network, error);
-    if (!layers)
-        return NULL;
-    Table *table = table_new(layer_columns, G_N_ELEMENTS(layer_columns));
-    for (guint i = 0; i < layers->len; i++) {
-        const struct layer *layer = g_ptr_array_index(layers, i);
-        char key[PROBLEM_KEY_MAX];
-        g_autofree char *text = problem_text(&layer->problem);
-        table_int(table, layer->multiplicity);
-        table_text(table, layer->name[0] ? layer->name : NULL);
-        table_text(table, text);
-        table_number(table, problem_macs(&layer->problem) * layer->multiplicity * 1e-9);
-        table_text(table, problem_key(&layer->problem, key));
-    }
-    return table;
-}
-
-static bool fill_gmacs(Store *store, struct network_row *network, GError **error)
-{
-    if (network->problems == 0)
-        return true;
-    g_autoptr(GPtrArray) layers = store_list_layers(store, network->name, error);
-    for (guint i = 0; layers && i < layers->len; i++) {
-        const struct layer *layer = g_ptr_array_index(layers, i);
-        network->gmacs += problem_macs(&layer->problem) * layer->multiplicity * 1e-9;
-    }
-    return layers != NULL;
-}
-
-static const struct table_column network_columns[] = {
-    {"network", "network", TABLE_TEXT, 0},
-    {"layers", "layers", TABLE_INT, 0},
-    {"problems", "problems", TABLE_INT, 0},
-    {"GMAC", "gmacs", TABLE_NUMBER, 3},
-};
-
-static Table *list_networks(Store *store, GError **error)
-{
-    g_autoptr(GPtrArray) networks = store_list_networks(store, error);
-    for (guint i = 0; networks && i < networks->len; i++)
-        if (!fill_gmacs(store, g_ptr_array_index(networks, i), error))
-            return NULL;
-    if (!networks)
-        return NULL;
-    Table *table = table_new(network_columns, G_N_ELEMENTS(network_columns));
-    for (guint i = 0; i < networks->len; i++) {
-        const struct network_row *network = g_ptr_array_index(networks, i);
-        table_text(table, network->name);
-        table_int(table, network->layers);
-        table_int(table, network->problems);
-        table_number(table, network->gmacs);
-    }
-    return table;
-}
-
-int command_networks(int argc, char **argv)
-{
-    gboolean as_json = FALSE;
-    const GOptionEntry options[] = {LIST_JSON_OPTION(&as_json), {0}};
-    const struct cli cli = {
-        .command = "networks",
-        .arguments = "[NAME]",
-        .summary = "Lists the networks, or the layers of one.",
-        .example = "skipjack networks resnet50-v1.5",
-        .options = options,
-        .most = 1,
-    };
-    if (!cli_parse(&cli, &argc, &argv))
-        return CLI_USAGE;
-    GError *error = NULL;
-    g_autoptr(Store) store = database_open(as_json, &error);
-    Table *table = !store     ? NULL
-                   : argc > 1 ? list_layers(store, argv[1], &error)
-                              : list_networks(store, &error);
-    return list_finish("networks", table, as_json, error);
-}
-
 /* ---- targets ---- */
 
 static const struct table_column target_columns[] = {
     {"target", "target", TABLE_TEXT, 0},
     {"arch", "arch", TABLE_TEXT, 0},
+    {"features", "features", TABLE_TEXT, 0},
+    {"part of a card", "partition", TABLE_TEXT, 0},
     {"units", "compute_units", TABLE_INT, 0},
     {"wave", "wave_size", TABLE_INT, 0},
     {"local kB", "local_kib", TABLE_INT, 0},
@@ -258,6 +173,8 @@ static Table *list_targets(Store *store, GError **error)
         const struct target *target = g_ptr_array_index(targets, i);
         table_text(table, target->id);
         table_text(table, target->arch);
+        table_text(table, *target->features ? target->features + 1 : NULL);
+        table_text(table, *target->partition ? target->partition + 1 : NULL);
         table_int(table, target->compute_units);
         table_int(table, target->wave_size);
         table_int(table, target->local_bytes / 1024);

@@ -4,9 +4,13 @@
  */
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
+#include "coordinator/safe_output.h"
 #include "export/commands.h"
 #include "schema/commands.h"
+#include "schema/monitor/log.h"
+#include "schema/monitor/signals.h"
 #include "schema/monitor/version.h"
+#include "schema/terminal.h"
 #include "worker/commands.h"
 
 #include <errno.h>
@@ -14,7 +18,6 @@
 #include <glib.h>
 #include <locale.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +65,47 @@ static const struct command commands[] = {
 static const char *const groups[] = {"The main job", "Problems", "Campaigns", "The farm",
                                      "Results"};
 
+/* Other words for a command, and the words that they stand for. */
+static const struct {
+    const char *name, *command, *verb;
+} aliases[] = {
+    {"campaigns", "campaign", "list"},
+};
+
+/* What the program reads of its environment. Names that it sets itself for its child processes are not
+ * among them. */
+static const struct {
+    const char *name, *meaning;
+} variables[] = {
+    {"SKIPJACK_DB", "PostgreSQL to use: postgresql://USER@HOST/DATABASE"},
+    {"SKIPJACK_DB_INSECURE", "1: a server on the network may be spoken to without TLS"},
+    {"SKIPJACK_DB_SETTINGS", "settings of the embedded PostgreSQL: 'shared_buffers=1GB'"},
+    {"SKIPJACK_HOME", "folder of the embedded PostgreSQL"},
+    {"SKIPJACK_PG_BIN", "folder of PostgreSQL's programs"},
+    {"SKIPJACK_NODE", "this node's name, else the host's"},
+    {"SKIPJACK_LOG", "text or json: the form of a worker's log"},
+    {"SKIPJACK_LOG_LEVEL", "debug, info, warning or error"},
+    {"SKIPJACK_TOOLCHAIN", "the only toolchain to use for its vendor's targets"},
+    {"SKIPJACK_CLANG", "clangs for AMD's targets, by name or path, joined by commas"},
+    {"SKIPJACK_HIPRTC", "the HIPRTC library, by name or path"},
+    {"SKIPJACK_NVRTC", "the NVRTC library"},
+    {"SKIPJACK_LLVM", "the LLVM library that disassembles AMD's kernels"},
+    {"SKIPJACK_CUDA", "NVIDIA's driver library"},
+    {"SKIPJACK_HIP", "AMD's runtime library"},
+    {"SKIPJACK_NVML", "the library that watches NVIDIA's GPUs"},
+    {"SKIPJACK_ROCM_SMI", "the library that watches AMD's GPUs"},
+    {"SKIPJACK_JUDGE", "host: results of a GPU are verified on the host alone"},
+    {"SKIPJACK_OBJECTS", "folder with ready code objects"},
+    {"SKIPJACK_LOCKS", "folder of the locks that let one process at a time use a GPU"},
+    {"SKIPJACK_PCI", "where the PCI devices' files are, else /sys/bus/pci/devices"},
+    {"SKIPJACK_WEBDAV_USER", "login at a WebDAV store of code objects"},
+    {"SKIPJACK_WEBDAV_PASSWORD", "its password; else ~/.netrc (NETRC)"},
+    {"AWS_ACCESS_KEY_ID", "with AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN: login at an S3 store"},
+    {"AWS_PROFILE", "part of ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE) instead"},
+    {"CURL_CA_BUNDLE", "certificates to trust at stores of code objects"},
+    {"COLUMNS", "width of tables; without it the terminal's, and no limit in a pipe"},
+};
+
 static void print_help(FILE *out)
 {
     fputs("skipjack: a distributed tuning farm for GPU convolution kernels\n\n"
@@ -74,51 +118,31 @@ static void print_help(FILE *out)
                 fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
         }
     }
-    fputs("\n'skipjack COMMAND --help' explains one, with an example.\n"
+    fputs("\nGeneral options\n"
+          "  -q, --quiet    no progress and no notices, only results and errors\n"
+          "  -v, --version  the program's version\n"
+          "  -h, --help     this page; 'skipjack help COMMAND' is 'skipjack COMMAND --help'\n"
+          "\nEnvironment\n",
+          out);
+    for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
+        fprintf(out, "  %-25s %s\n", variables[i].name, variables[i].meaning);
+    fputs("\n'skipjack COMMAND --help' explains a command, with an example.\n"
           "SKIPJACK_DB names a PostgreSQL to share; else a private one is under SKIPJACK_HOME.\n"
-          "Exit status: 0 done, 1 failed or findings, 2 wrong usage.\n"
+          "Exit status: 0 done, 1 failed or findings, 2 wrong usage, 130 stopped by Ctrl-C.\n"
           "\nExample:\n  skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 600\n",
           out);
 }
 
-/* Levenshtein's distance, over names of at most 31 characters. */
-static int name_distance(const char *a, const char *b)
-{
-    int row[32];
-    int columns = (int)MIN(strlen(b), G_N_ELEMENTS(row) - 1);
-    for (int j = 0; j <= columns; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= columns; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = MIN(change, MIN(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[columns];
-}
-
-static const char *nearest_command(const char *name)
-{
-    const char *nearest = NULL;
-    int least = 0;
-    for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
-        int distance = name_distance(name, commands[i].name);
-        if (commands[i].group && (!nearest || distance < least)) {
-            nearest = commands[i].name;
-            least = distance;
-        }
-    }
-    return nearest;
-}
-
 static int unknown_command(const char *name)
 {
-    fprintf(stderr,
-            "skipjack: there is no command '%s'; the nearest is '%s', see skipjack --help\n", name,
-            nearest_command(name));
+    const char *names[G_N_ELEMENTS(commands) + 1] = {NULL};
+    int count = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(commands); i++)
+        if (commands[i].group)
+            names[count++] = commands[i].name;
+    const char *nearest = nearest_word(name, names);
+    fprintf(stderr, "skipjack: there is no command '%s'%s%s%s See skipjack --help\n", name,
+            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : ".");
     return CLI_USAGE;
 }
 
@@ -127,12 +151,11 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-/* A reader that goes away (`skipjack status | head`) shows as a failed write, not as a killed
- * process. Numbers keep the C locale's form: files and keys are made from them. */
+/* Numbers keep the C locale's form: files and keys are made from them. */
 static void set_up_process(void)
 {
+    signals_begin();
     setlocale(LC_CTYPE, "");
-    signal(SIGPIPE, SIG_IGN);
 }
 
 /* A standard descriptor that is closed would be the next file's or socket's, and words for the user
@@ -164,25 +187,83 @@ static int finish_output(int status)
     return status == CLI_DONE ? CLI_FAILED : status;
 }
 
-static int run_command(int argc, char **argv)
+static const struct command *find_command(const char *name)
 {
-    if (argc < 2) {
+    for (gsize i = 0; i < G_N_ELEMENTS(commands); i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+/* The words of a call, changed as a call by hand would be: owned, but for the strings. */
+static GPtrArray *words_of(int argc, char **argv)
+{
+    GPtrArray *words = g_ptr_array_new();
+    for (int i = 0; i < argc; i++)
+        g_ptr_array_add(words, argv[i]);
+    return words;
+}
+
+static void expand_alias(GPtrArray *words)
+{
+    for (gsize i = 0; words->len > 0 && i < G_N_ELEMENTS(aliases); i++) {
+        if (strcmp(words->pdata[0], aliases[i].name) == 0) {
+            words->pdata[0] = (gpointer)aliases[i].command;
+            g_ptr_array_insert(words, 1, (gpointer)aliases[i].verb);
+            return;
+        }
+    }
+}
+
+/* "help campaign create" is "campaign create --help". */
+static void turn_help(GPtrArray *words)
+{
+    if (words->len > 1 && strcmp(words->pdata[0], "help") == 0) {
+        g_ptr_array_remove_index(words, 0);
+        g_ptr_array_add(words, (gpointer) "--help");
+    }
+}
+
+/* -q counts in front of the command and behind it; what follows "db psql" is psql's. */
+static void take_quiet(GPtrArray *words)
+{
+    for (guint i = 0; i < words->len && strcmp(words->pdata[i], "--") != 0;) {
+        if (i > 0 && strcmp(words->pdata[i], "psql") == 0)
+            return;
+        bool quiet = strcmp(words->pdata[i], "-q") == 0 || strcmp(words->pdata[i], "--quiet") == 0;
+        if (quiet) {
+            log_set_quiet();
+            g_ptr_array_remove_index(words, i);
+        } else
+            i++;
+    }
+}
+
+/* words: the command and what follows it. */
+static int run_command(GPtrArray *words)
+{
+    take_quiet(words);
+    turn_help(words);
+    expand_alias(words);
+    if (words->len == 0) {
         print_help(stderr);
         return CLI_USAGE;
     }
-    if (is_one_of(argv[1], "--help", "-h", "help")) {
+    const char *name = words->pdata[0];
+    if (is_one_of(name, "--help", "-h", "help")) {
         print_help(stdout);
         return CLI_DONE;
     }
-    if (is_one_of(argv[1], "--version", "-V", "version")) {
+    if (is_one_of(name, "--version", "-v", "version") || strcmp(name, "-V") == 0) {
         puts("skipjack " SKIPJACK_VERSION);
         return CLI_DONE;
     }
-    for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    }
-    return unknown_command(argv[1]);
+    const struct command *command = find_command(name);
+    if (!command)
+        return unknown_command(name);
+    int count = (int)words->len;
+    g_ptr_array_add(words, NULL);
+    return command->run(count, (char **)words->pdata);
 }
 
 int main(int argc, char **argv)
@@ -191,5 +272,9 @@ int main(int argc, char **argv)
     set_up_process();
     if (argc > 0)
         cli_set_program(argv[0]);
-    return finish_output(run_command(argc, argv));
+    /* A child speaks to its agent over its standard descriptors. */
+    if (argc < 2 || strcmp(argv[1], "child") != 0)
+        safe_output_begin();
+    g_autoptr(GPtrArray) words = words_of(MAX(argc - 1, 0), argv + 1);
+    return finish_output(run_command(words));
 }

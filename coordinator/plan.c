@@ -33,15 +33,12 @@ void plan_merge_problems(GArray *problems)
 }
 
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
-                         const struct target *target, int limit)
+                         const struct context *context, int limit)
 {
-    struct context context;
-    context_init(&context, target);
-    const struct space *space = solver_space(solver, problem, &context);
+    const struct space *space = solver_space(solver, problem, context);
     if (!space)
         return 1;
-    return MAX(space_count_up_to(space, problem, &context, limit > 0 ? limit : PLAN_COUNTED_MAX),
-               1);
+    return MAX(space_count_up_to(space, problem, context, limit > 0 ? limit : PLAN_COUNTED_MAX), 1);
 }
 
 int64_t plan_evaluations(int64_t configs, int round_configs)
@@ -105,6 +102,7 @@ static void plan_problem_jobs(const struct plan_request *request,
 {
     struct context context;
     context_init(&context, request->target);
+    context_set_limits(&context, &request->limits);
     double best = best_estimate(request, &problem->problem, &context);
     for (int s = 0; s < request->solver_count; s++) {
         const struct solver *solver = request->solvers[s];
@@ -118,7 +116,7 @@ static void plan_problem_jobs(const struct plan_request *request,
         struct job_plan job = make_job(solver, problem, share);
         g_array_append_val(jobs, job);
         plan->configs +=
-            plan_job_configs(solver, &problem->problem, request->target, request->configs_limit);
+            plan_job_configs(solver, &problem->problem, &context, request->configs_limit);
     }
 }
 
@@ -196,6 +194,17 @@ static void hash_solvers(GChecksum *checksum, const struct plan_request *request
     hash_lines(checksum, lines);
 }
 
+/* A request without limits has the identity that it had before there were any. */
+static void hash_limits(GChecksum *checksum, const struct context_limits *limits)
+{
+    g_autofree char *text =
+        g_strdup_printf("limits %d %" G_GUINT64_FORMAT " %d %d %d\n", limits->limits_workspace,
+                        limits->limits_workspace ? limits->workspace_bytes : 0,
+                        limits->dynamic_only, limits->deterministic, limits->tunable_only);
+    if (!context_limits_equal(limits, &(struct context_limits){0}))
+        g_checksum_update(checksum, (const guchar *)text, -1);
+}
+
 char *plan_identity(const struct plan_request *request, const struct plan *plan)
 {
     GChecksum *checksum = g_checksum_new(G_CHECKSUM_SHA256);
@@ -208,6 +217,7 @@ char *plan_identity(const struct plan_request *request, const struct plan *plan)
                         request->target->id, request->stack, request->strategy, request->seed,
                         request->configs_limit, request->round_configs, request->build_only);
     g_checksum_update(checksum, (const guchar *)rest, -1);
+    hash_limits(checksum, &request->limits);
     char *identity = g_strdup(g_checksum_get_string(checksum));
     g_checksum_free(checksum);
     return identity;

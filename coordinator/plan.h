@@ -28,7 +28,8 @@ struct plan_request {
     int configs_limit; /* 0 for none */
     int round_configs;
     bool build_only;
-    const GArray *problems; /* struct plan_problem */
+    struct context_limits limits; /* under which solvers are asked, here and by workers */
+    const GArray *problems;       /* struct plan_problem */
     const struct solver *const *solvers;
     int solver_count;
     bool unpromising_too; /* plan them whatever their estimates */
@@ -58,10 +59,10 @@ void plan_free(struct plan *plan);
 /* A space is walked no further than this only to say how large it is. */
 #define PLAN_COUNTED_MAX 100000
 
-/* Configs that a job of this solver tries at most, also with a search of its own: its space, capped
- * by limit, or PLAN_COUNTED_MAX where that is 0; 1 for solvers that cannot be tuned. */
+/* Configs that a job of this solver tries at most, also with a search of its own: its space in the context,
+ * capped by limit, or PLAN_COUNTED_MAX where that is 0; 1 for solvers that cannot be tuned. */
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
-                         const struct target *target, int limit);
+                         const struct context *context, int limit);
 
 /* How often a job of so many configs evaluates one: every round after the first measures the
  * default config again, to see how the machine drifts. */

@@ -21,15 +21,36 @@ static void say_skipped(const Import *import)
                 import->skipped->len - NAMED_SKIPS);
 }
 
-Import *problems_import(char *const *files, GError **error)
+bool list_options(const struct import_words *words, struct import_options *options, GError **error)
 {
-    const struct import_options options = {0};
+    g_autoptr(GError) wrong = NULL;
+    if (import_words_parse(words, options, &wrong))
+        return true;
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, wrong->message);
+    return false;
+}
+
+void problems_say_replaced(const Import *import)
+{
+    if (import->replaced > 0)
+        fprintf(stderr,
+                "in %" G_GINT64_FORMAT
+                " lines --batch, --dtype or --layout replaced what the line says itself\n",
+                import->replaced);
+}
+
+Import *problems_import(char *const *files, const struct import_words *words, GError **error)
+{
+    struct import_options options;
+    if (!list_options(words, &options, error))
+        return NULL;
     g_autoptr(Import) import = import_new(&options);
     for (int i = 0; files[i]; i++) {
         if (!import_file(import, files[i], error))
             return NULL;
     }
     say_skipped(import);
+    problems_say_replaced(import);
     return g_steal_pointer(&import);
 }
 
@@ -48,9 +69,9 @@ GArray *problems_of_import(const Import *import)
     return problems;
 }
 
-static GArray *from_files(char *const *files, GError **error)
+static GArray *from_files(const struct request *request, GError **error)
 {
-    g_autoptr(Import) import = problems_import(files, error);
+    g_autoptr(Import) import = problems_import(request->files, &request->list, error);
     return import ? problems_of_import(import) : NULL;
 }
 
@@ -80,17 +101,30 @@ GArray *problems_of_network(Store *store, const char *network, GError **error)
     return problems;
 }
 
-GArray *problems_of_request(Store *store, const struct request *request, GError **error)
+/* The version is read by its own name: an import meanwhile changes what the network's name means. */
+static GArray *from_network(Store *store, struct request *request, GError **error)
 {
+    g_autofree char *version = store_network_version(store, request->list.network, error);
+    if (!version)
+        return NULL;
+    g_strfreev(request->networks);
+    request->networks = g_new0(char *, 2);
+    request->networks[0] = g_strdup(version);
+    return problems_of_network(store, version, error);
+}
+
+GArray *problems_of_request(Store *store, struct request *request, GError **error)
+{
+    const char *network = request->list.network;
     bool files = request->files && request->files[0];
-    if (files + (request->tag != NULL) + (request->network != NULL) != 1) {
+    if (files + (request->tag != NULL) + (network != NULL && !files) != 1) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
                     "name one source of problems: --problems FILE, --tag T or --network N");
         return NULL;
     }
-    GArray *problems = files          ? from_files(request->files, error)
+    GArray *problems = files          ? from_files(request, error)
                        : request->tag ? from_tag(store, request->tag, error)
-                                      : problems_of_network(store, request->network, error);
+                                      : from_network(store, request, error);
     if (problems && problems->len == 0) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
                     "there is no problem in %s '%s'",
@@ -99,7 +133,7 @@ GArray *problems_of_request(Store *store, const struct request *request, GError 
                                    : "network",
                     files          ? request->files[0]
                     : request->tag ? request->tag
-                                   : request->network);
+                                   : network);
         g_array_unref(problems);
         return NULL;
     }

@@ -7,9 +7,15 @@
 #include "coordinator/request.h"
 #include "export/formats/import.h"
 
+/* Reads a command's words on its lists; COORDINATOR_ERROR_USAGE names the one that is wrong. */
+bool list_options(const struct import_words *words, struct import_options *options, GError **error);
+
 /* Reads files (NULL-terminated) through the importers. What cannot be used is named on stderr.
  * NULL when a file as a whole cannot be read. */
-Import *problems_import(char *const *files, GError **error);
+Import *problems_import(char *const *files, const struct import_words *words, GError **error);
+
+/* Says on stderr in how many lines the options replaced what the line says itself, where any did. */
+void problems_say_replaced(const Import *import);
 
 /* The import's problems with their multiplicities: GArray of struct plan_problem. */
 GArray *problems_of_import(const Import *import);
@@ -18,9 +24,10 @@ GArray *problems_of_import(const Import *import);
  * there is no such network, or it has no layers. */
 GArray *problems_of_network(Store *store, const char *network, GError **error);
 
-/* The problems of the request's one source. GArray of struct plan_problem; NULL and
+/* The problems of the request's one source; of a network the request remembers which version was read.
+ * GArray of struct plan_problem; NULL and
  * COORDINATOR_ERROR_USAGE when the request names none or several sources,
  * COORDINATOR_ERROR_EMPTY when the source holds none. */
-GArray *problems_of_request(Store *store, const struct request *request, GError **error);
+GArray *problems_of_request(Store *store, struct request *request, GError **error);
 
 #endif

@@ -1,6 +1,7 @@
 #include "coordinator/process.h"
 
 #include "coordinator/cli.h"
+#include "schema/monitor/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +16,8 @@ static sigset_t handled_signals(void)
 {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
+    for (const int *number = signals_ending(); *number; number++)
+        sigaddset(&set, *number);
     sigaddset(&set, SIGCHLD);
     return set;
 }
@@ -185,7 +186,7 @@ bool process_run_stoppable(const char *const *args, char **output, int *caught, 
     while (!process_ended(pid, &status)) {
         int number = process_wait_signal(1000);
         read_on(fd, text);
-        if (number != SIGINT && number != SIGTERM)
+        if (!signals_is_ending(number) || (*caught && number == SIGHUP))
             continue;
         kill(*caught ? -pid : pid, *caught ? SIGKILL : number);
         *caught = number;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Signals that some commands take one by one with process_wait_signal(): INT, TERM and CHLD. */
+/* Signals that some commands take one by one with process_wait_signal(): those of signals_ending(), and CHLD. */
 void process_block_signals(void);
 /* Back to the default: a signal that came meanwhile takes effect now. */
 void process_unblock_signals(void);
@@ -37,8 +37,8 @@ char *process_status_text(int status);
  * and the command with it. */
 bool process_run(const char *const *args, const char *log_path, char **output, GError **error);
 
-/* The same with signals blocked (process_block_signals()): the first SIGINT or SIGTERM is passed on to
- * the command, a second one kills it; *caught is the last, 0 for none. */
+/* The same with signals blocked (process_block_signals()): the first signal that asks to end is passed on
+ * to the command, a second one kills it, but SIGHUP, which comes twice when a terminal closes; *caught is the last, 0 for none. */
 bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error);
 
 /* Runs `skipjack worker --probe --eval local` and parses what it prints. A new reference, or NULL. */

@@ -1,5 +1,8 @@
 #include "coordinator/progress.h"
 
+#include "schema/monitor/log.h"
+#include "schema/terminal.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +27,8 @@ static bool rates_of_campaign(Store *store, int64_t campaign, struct progress_ra
         return false;
     rates->compile_seconds = done.compile_seconds / (double)done.configs_done;
     rates->eval_seconds = done.eval_seconds / (double)done.configs_done;
+    int64_t own = done.configs_done - done.configs_taken;
+    rates->working_seconds = own > 0 ? done.spent_seconds / (double)own : 0;
     rates->measured = rates->eval_seconds > 0;
     return rates->measured;
 }
@@ -38,8 +43,17 @@ void progress_rates_load(Store *store, const char *target, struct progress_rates
         if (strcmp(campaign->target, target) == 0 && rates_of_campaign(store, campaign->id, rates))
             return;
     }
-    *rates = (struct progress_rates){cpu ? CPU_COMPILE_SECONDS : GPU_COMPILE_SECONDS,
-                                     cpu ? CPU_EVAL_SECONDS : GPU_EVAL_SECONDS, false};
+    *rates = (struct progress_rates){
+        .compile_seconds = cpu ? CPU_COMPILE_SECONDS : GPU_COMPILE_SECONDS,
+        .eval_seconds = cpu ? CPU_EVAL_SECONDS : GPU_EVAL_SECONDS,
+    };
+}
+
+double progress_config_seconds(const struct progress_rates *rates, int children)
+{
+    return rates->working_seconds > 0
+               ? rates->working_seconds
+               : rates->compile_seconds / MAX(children, 1) + rates->eval_seconds;
 }
 
 static bool is_over(const struct progress *progress)
@@ -60,17 +74,19 @@ static double time_left(const struct progress *progress, const struct progress_g
 {
     double done = configs_over(progress);
     double all = MAX((double)goal->configs - done, 0) * config_seconds;
-    double first = MAX((double)goal->first_configs - done, 0) * config_seconds;
-    if (progress->budget_seconds <= 0)
-        return all;
-    return MIN(all, MAX(progress->budget_seconds - progress->spent_seconds, first));
+    double first =
+        MAX((double)(goal->first_configs + goal->counted_done) - done, 0) * config_seconds;
+    double left = progress->budget_seconds <= 0
+                      ? all
+                      : MIN(all, MAX(progress->budget_seconds - progress->spent_seconds, first));
+    return progress->has_deadline ? MIN(left, MAX(progress->deadline_seconds, 0)) : left;
 }
 
 double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
                          const struct progress_rates *rates, int children)
 {
-    double eval_seconds = progress->build_only ? 0 : rates->eval_seconds;
-    double config = rates->compile_seconds / MAX(children, 1) + eval_seconds;
+    double config = progress->build_only ? rates->compile_seconds / MAX(children, 1)
+                                         : progress_config_seconds(rates, children);
     return is_over(progress) ? 0 : time_left(progress, goal, config);
 }
 
@@ -82,7 +98,8 @@ double progress_eta(const struct progress *progress, const struct progress_goal 
     if ((progress->build_only ? done : (double)progress->configs_done) <= 0 ||
         progress->spent_seconds <= 0)
         return NAN;
-    return time_left(progress, goal, progress->spent_seconds / done);
+    double own = done - (double)progress->configs_taken;
+    return own > 0 ? time_left(progress, goal, progress->spent_seconds / own) : NAN;
 }
 
 double progress_farm_eta(const struct farm_campaign *c)
@@ -109,9 +126,12 @@ double progress_farm_eta(const struct farm_campaign *c)
 
 #define LOOKING_SHARE 20 /* one part of so many */
 
-int progress_pause_ms(double reading_seconds)
+int progress_pause_ms(const struct progress *progress, double reading_seconds)
 {
-    return (int)CLAMP(reading_seconds * 1000 * LOOKING_SHARE, 1000, 60000);
+    double ms = CLAMP(reading_seconds * 1000 * LOOKING_SHARE, 1000, 60000);
+    if (progress->has_deadline && progress->deadline_seconds > 0)
+        ms = MIN(ms, progress->deadline_seconds * 1000 + 10);
+    return (int)ms;
 }
 
 char *progress_duration(double seconds)
@@ -166,6 +186,13 @@ char *progress_text(const struct progress *progress, int64_t configs_total, doub
         g_autofree char *budget = progress_duration(progress->budget_seconds);
         g_string_append_printf(text, " of %s", budget);
     }
+    if (progress->has_deadline && !is_over(progress)) {
+        g_autofree char *until = progress_duration(progress->deadline_seconds);
+        if (progress->deadline_seconds > 0)
+            g_string_append_printf(text, ", deadline in %s", until);
+        else
+            g_string_append(text, ", deadline passed");
+    }
     return g_string_free(text, FALSE);
 }
 
@@ -175,7 +202,7 @@ void progress_line_init(struct progress_line *line)
 }
 
 /* A line that wraps could not be written over. 0 columns where the terminal does not say. */
-static int terminal_columns(void)
+static int error_columns(void)
 {
     struct winsize size = {0};
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -184,9 +211,12 @@ static int terminal_columns(void)
 void progress_line_show(struct progress_line *line, const char *text)
 {
     int64_t now = g_get_monotonic_time();
+    if (log_is_quiet())
+        return;
     if (line->terminal) {
-        int columns = terminal_columns();
-        fprintf(stderr, "\r\033[K%.*s", columns > 1 ? columns - 1 : (int)strlen(text), text);
+        int columns = error_columns();
+        terminal_restart_line();
+        fprintf(stderr, "%.*s", columns > 1 ? columns - 1 : (int)strlen(text), text);
         fflush(stderr);
     } else if (!line->shown || now - line->last_us >= PLAIN_LINE_SECONDS * G_USEC_PER_SEC) {
         fprintf(stderr, "%s\n", text);

@@ -14,19 +14,25 @@
 struct progress_rates {
     double compile_seconds; /* of a config's kernels, in one build child */
     double eval_seconds;    /* verifying and timing a config */
+    double working_seconds; /* of a budget, that a config took in all; 0 where it is not known */
     bool measured;          /* false: the guess */
 };
 void progress_rates_load(Store *store, const char *target, struct progress_rates *rates);
+/* Working time of a config, with so many build processes at a time where it has to be made up. */
+double progress_config_seconds(const struct progress_rates *rates, int children);
 
 /* What a campaign has to do at most. Rounds are claimed lowest first, so first rounds come
  * first. */
 struct progress_goal {
-    int64_t configs;       /* of all jobs, with what is measured again */
-    int64_t first_configs; /* of them, in the jobs' first rounds: measured whatever the budget */
+    int64_t configs; /* of all jobs, with what is measured again */
+    int64_t
+        first_configs; /* of them, in first rounds that are still to come: measured whatever the budget */
+    int64_t counted_done; /* configs that were done when these were counted */
 };
 
 /* Seconds that what is left takes: all of it, or the budget's rest where that is less, but
- * never less than the first rounds. children: build processes at a time. */
+ * never less than the first rounds; and no longer than until the deadline. children: build processes at a
+ * time. */
 double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
                          const struct progress_rates *rates, int children);
 
@@ -39,8 +45,9 @@ double progress_eta(const struct progress *progress, const struct progress_goal 
 double progress_farm_eta(const struct farm_campaign *campaign);
 
 /* Milliseconds until the campaign is looked at again: a second, and more of one that takes the server long
- * to count, which a million jobs do, so that looking is a small part of its work; a minute at the most. */
-int progress_pause_ms(double reading_seconds);
+ * to count, which a million jobs do, so that looking is a small part of its work; a minute at the most, and
+ * not past its deadline. */
+int progress_pause_ms(const struct progress *progress, double reading_seconds);
 
 /* "45 s", "3 min 20 s", "2 h 10 min". Free with g_free(). */
 char *progress_duration(double seconds);

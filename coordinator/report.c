@@ -1,4 +1,5 @@
 #include "coordinator/report.h"
+#include "schema/drift.h"
 #include "schema/problem_part.h"
 #include "schema/store_foreign.h"
 
@@ -27,8 +28,8 @@ static struct report_row empty_row(const struct problem *problem, int multiplici
         .config = g_strdup(""),
         .time_ms = NAN,
         .spread = NAN,
+        .own_default_ms = NAN,
         .default_ms = NAN,
-        .untuned_ms = NAN,
         .naive_ms = NAN,
         .gflops = NAN,
     };
@@ -97,6 +98,7 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->gflops = gflops(&row->problem, outcome->median_ms);
     row->tuned = !result->kept.is_default;
     row->job = result->job;
+    row->drift = result->drift;
 }
 
 /* Of a solver's default config, as it was measured for the problem whose results these are; NAN when
@@ -122,7 +124,7 @@ static bool has_job(const GPtrArray *jobs, const char *solver)
 
 /* What one would run without tuning of a problem that has these jobs; estimates come from this
  * program's solver table. NULL when it carries none of the problem's solvers. */
-static const char *untuned_choice(const GPtrArray *jobs, const struct problem *problem,
+static const char *default_choice(const GPtrArray *jobs, const struct problem *problem,
                                   const struct context *context)
 {
     double best = -1;
@@ -156,26 +158,31 @@ static struct report_row make_row(const struct candidates *of, const struct cont
 {
     const struct job_row *first = g_ptr_array_index(of->jobs, 0);
     struct report_row row = empty_row(&first->problem, first->multiplicity);
-    for (guint i = 0; i < of->results->len; i++)
-        take_winner(&row, g_ptr_array_index(of->results, i));
+    for (guint i = 0; i < of->results->len; i++) {
+        const struct result *result = g_ptr_array_index(of->results, i);
+        take_winner(&row, result);
+        row.drifted_results += drift_is_large(result->drift);
+    }
     row.naive_ms = default_time(of->results, PLAN_NAIVE_SOLVER);
-    row.default_ms = default_time(of->results, row.solver);
-    row.untuned_solver = context ? untuned_choice(of->jobs, &row.problem, context) : NULL;
-    if (row.untuned_solver)
-        row.untuned_ms = default_time(of->results, row.untuned_solver);
+    row.own_default_ms = default_time(of->results, row.solver);
+    row.default_solver = context ? default_choice(of->jobs, &row.problem, context) : NULL;
+    if (row.default_solver)
+        row.default_ms = default_time(of->results, row.default_solver);
     return row;
 }
 
-GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char *target_id)
+GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results,
+                    const struct campaign *campaign)
 {
     g_autoptr(GHashTable) problems = candidates_by_problem(jobs, results);
     struct target target = {0};
     struct context context;
-    bool known = target_parse(target_id, &target, NULL);
+    bool known = target_parse(campaign->target, &target, NULL);
     GArray *rows = new_rows();
     GHashTableIter each;
     gpointer of;
     context_init(&context, &target);
+    context_set_limits(&context, &campaign->limits);
     g_hash_table_iter_init(&each, problems);
     while (g_hash_table_iter_next(&each, NULL, &of)) {
         struct report_row row = make_row(of, known ? &context : NULL);
@@ -198,15 +205,17 @@ struct report_totals report_sum(const GArray *rows)
         totals.without_winner += !row->won;
         totals.wide += row->won && row->spread > REPORT_WIDE_SPREAD;
         totals.throttled += row->won && (row->conditions.throttle & THROTTLE_MARKED) != 0;
+        totals.drifted += row->won && drift_is_large(row->drift);
+        totals.drifted_results += row->drifted_results;
         totals.use.seconds += row->use.seconds;
         totals.use.busy_seconds += row->use.busy_seconds;
         totals.used += row->use.seconds > 0;
-        if (!row->won || !isfinite(row->untuned_ms) ||
+        if (!row->won || !isfinite(row->default_ms) ||
             isfinite(row->naive_ms) != isfinite(totals.naive_ms))
             continue;
         totals.compared++;
         totals.naive_ms += row->multiplicity * row->naive_ms;
-        totals.untuned_ms += row->multiplicity * row->untuned_ms;
+        totals.default_ms += row->multiplicity * row->default_ms;
         totals.tuned_ms += row->multiplicity * row->time_ms;
     }
     return totals;
@@ -246,7 +255,6 @@ static bool read_part(Store *store, struct report *report, const struct problem_
                       GError **error)
 {
     int64_t id = report->campaign->id;
-    const char *target = report->campaign->target;
     g_autoptr(GPtrArray) jobs = store_list_part_jobs(store, id, part, error);
     g_autoptr(GPtrArray) results = jobs ? store_list_part_results(store, id, part, error) : NULL;
     g_autoptr(GPtrArray) rejections =
@@ -259,10 +267,10 @@ static bool read_part(Store *store, struct report *report, const struct problem_
         return false;
     for (guint i = 0; i < jobs->len; i++)
         report->reused += ((const struct job_row *)g_ptr_array_index(jobs, i))->reused;
-    g_autoptr(GArray) rows = report_rows(jobs, results, target);
+    g_autoptr(GArray) rows = report_rows(jobs, results, report->campaign);
     report_take_conditions(rows, conditions);
     report_take_use(rows, jobs, uses);
-    report_explain(rows, jobs, rejections, target);
+    report_explain(rows, jobs, rejections, report->campaign);
     report_add_devices(report->devices, conditions);
     move_rows(report->rows, rows);
     return true;
@@ -324,12 +332,14 @@ struct report *report_new(Store *store, int64_t campaign, GError **error)
     report->rows = new_rows();
     report->devices = g_array_new(FALSE, TRUE, sizeof(struct job_conditions));
     report->campaign = store_get_campaign(store, campaign, error);
+    bool known;
     bool foreign = report->campaign && campaign_is_foreign(report->campaign);
     bool built_only = report->campaign && report->campaign->build_only;
     if (report->campaign && (foreign ? read_foreign_rows : read_rows)(store, report, error) &&
         (!built_only || (report->built = report_built_new(store, campaign, error))) &&
         store_count_outcomes(store, campaign, report->outcomes, error) &&
         store_progress(store, campaign, &report->progress, error) &&
+        store_count_origins(store, campaign, &report->origins, &known, error) &&
         enter_read_notes(store, campaign, &report->notes, error)) {
         finish_rows(report);
         return report;

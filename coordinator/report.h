@@ -7,8 +7,9 @@
  *              estimate() of those that the campaign tried, with its default
  *              config; unknown where that config was rejected;
  *   tuned      the fastest verified config of any solver.
- * A row's own default is the winning solver's default config: the speed-up of
- * a row is what tuning gained over it. Totals are weighted by multiplicity and
+ * The speed-up of a row and of the totals is that of tuned over default. A row
+ * also has the time of the winning solver's own default config, which may be
+ * another solver's than the default: the JSON calls it own_default_ms. Totals are weighted by multiplicity and
  * run over the problems that have all three times, so that they compare; where
  * the campaign has no naive time at all, over those that have the other two.
  * A time that is not there is never replaced by another one: it is named, with
@@ -31,13 +32,15 @@ struct report_row {
     bool won;              /* false: no config of any solver was verified */
     char *solver, *config; /* the winner's; "" without one */
     double time_ms, spread;
-    double default_ms;          /* the winning solver's default config */
-    double untuned_ms;          /* the best choice without tuning ... */
-    const char *untuned_solver; /* ... by that solver; NULL when this program carries none */
+    double own_default_ms;      /* the winning solver's default config */
+    double default_ms;          /* the best choice without tuning ... */
+    const char *default_solver; /* ... by that solver; NULL when this program carries none */
     double naive_ms;
     double gflops;         /* the problem's own operations over the winner's time */
     bool tuned;            /* the winner is not its solver's default config */
     int64_t job;           /* the winner's */
+    double drift;          /* of the round that measured the winner (schema/drift.h) */
+    int drifted_results;   /* kept results of any solver whose round drifted */
     struct device_use use; /* of GPUs, by all of the problem's jobs; zeros where none is known */
     struct conditions
         conditions;     /* of its device over that job's rounds; without samples where none
@@ -56,10 +59,12 @@ struct report_totals {
     int problems, layers; /* distinct, and with multiplicity */
     int without_winner;
     int compared;                          /* problems that have all the times */
-    double naive_ms, untuned_ms, tuned_ms; /* over those, weighted by multiplicity; naive may be
+    double naive_ms, default_ms, tuned_ms; /* over those, weighted by multiplicity; naive may be
                                               NAN */
     int wide;                              /* winners whose spread exceeds REPORT_WIDE_SPREAD */
     int throttled;                         /* winners with one of THROTTLE_MARKED */
+    int drifted;                           /* winners whose round drifted ... */
+    int drifted_results;                   /* ... and kept results of any solver */
     struct device_use use;                 /* of GPUs, by all jobs ... */
     int used;                              /* ... of so many problems */
 };
@@ -73,7 +78,8 @@ struct report {
     struct report_totals totals;
     int64_t outcomes[FAILURE_COUNT];
     struct progress progress;
-    int reused; /* jobs whose results are an earlier campaign's */
+    int reused;                 /* jobs whose results are an earlier campaign's */
+    struct job_origins origins; /* what its jobs took over */
     struct enter_notes notes;
     Table *missing;             /* as report_missing() gives it */
     struct report_built *built; /* of a build-only campaign, else NULL */
@@ -90,14 +96,16 @@ struct report *report_new(Store *store, int64_t campaign, GError **error);
 void report_free(struct report *report);
 
 /* The rows from jobs (struct job_row *) and results (struct result *) alone: what report_new()
- * does with what it read. GArray of struct report_row. */
-GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results, const char *target);
+ * does with what it read. The campaign's target and limits say which solver is chosen untuned. GArray of
+ * struct report_row. */
+GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results,
+                    const struct campaign *campaign);
 struct report_totals report_sum(const GArray *rows);
 
 /* Says of the won rows which naive and default times they lack: solver, its default config, and why.
  * rejections: struct config_outcome *. A solver that the campaign did not try is none of it. */
 void report_explain(GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
-                    const char *target);
+                    const struct campaign *campaign);
 /* What that found, a line each. Free with table_free(). */
 Table *report_missing(const GArray *rows);
 
@@ -119,7 +127,7 @@ void report_print_use(const struct report *report, FILE *out);
 /* The same, or null. A new reference. */
 json_t *report_use_json(const struct report *report);
 
-/* All of it, for people; fits TABLE_WIDTH. */
+/* All of it, for people; fits table_width(). */
 void report_print(const struct report *report, FILE *out);
 /* The same as an object: campaign, problems, totals, outcomes, work. A new reference. */
 json_t *report_json(const struct report *report);

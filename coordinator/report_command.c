@@ -56,6 +56,42 @@ static Table *list_rejections(Store *store, int64_t campaign, GError **error)
     return NULL;
 }
 
+static const struct table_column measured_columns[] = {
+    {"login", "login", TABLE_TEXT, 0},     {"node", "node", TABLE_TEXT, 0},
+    {"worker", "worker", TABLE_INT, 0},    {"job", "job", TABLE_INT, 0},
+    {"rounds", "rounds", TABLE_INT, 0},    {"last", "last_at", TABLE_TEXT, 0},
+    {"solver", "solver", TABLE_TEXT, 0},   {"config", "config", TABLE_TEXT, 0},
+    {"ms", "median_ms", TABLE_NUMBER, -4}, {"error", "error", TABLE_NUMBER, -3},
+    {"problem", "problem", TABLE_TEXT, 0}, {NULL, "key", TABLE_TEXT, 0},
+};
+
+static Table *list_measured(Store *store, int64_t campaign, const char *login, GError **error)
+{
+    g_autoptr(GPtrArray) rows = store_list_measured(store, campaign, login, error);
+    if (!rows)
+        return NULL;
+    Table *table = table_new(measured_columns, G_N_ELEMENTS(measured_columns));
+    for (guint i = 0; i < rows->len; i++) {
+        const struct measured *row = g_ptr_array_index(rows, i);
+        char key[PROBLEM_KEY_MAX];
+        g_autofree char *last = list_time_text(row->last_at);
+        g_autofree char *text = problem_text(&row->problem);
+        table_text(table, row->login[0] ? row->login : NULL);
+        table_text(table, row->node[0] ? row->node : NULL);
+        table_int(table, row->worker);
+        table_int(table, row->job);
+        table_int(table, row->rounds);
+        table_text(table, last);
+        table_text(table, row->solver);
+        table_text(table, row->config_text[0] ? row->config_text : NULL);
+        table_number(table, row->median_ms);
+        table_number(table, row->error);
+        table_text(table, text);
+        table_text(table, problem_key(&row->problem, key));
+    }
+    return table;
+}
+
 /* The newest campaign's id; 0 and a set error when there is none. */
 static int64_t newest_campaign(Store *store, GError **error)
 {
@@ -85,7 +121,8 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
 
 struct report_arguments {
     char **campaigns, **networks;
-    gboolean rejected, kernels, instructions, dynamic, cold, as_json;
+    char *login;
+    gboolean measured_by, rejected, kernels, instructions, dynamic, cold, as_json;
     double within_percent, compile_share;
 };
 
@@ -103,8 +140,11 @@ static double or_default(double value, double standard)
 static bool arguments_check(struct report_arguments *a, GError **error)
 {
     bool limits = !(a->within_percent <= NOT_GIVEN && a->compile_share <= NOT_GIVEN);
-    if (a->dynamic + a->rejected + a->kernels > 1)
-        return fail_usage("--dynamic, --rejected and --kernels are reports of their own", error);
+    if (a->dynamic + a->rejected + a->kernels + a->measured_by > 1)
+        return fail_usage(
+            "--dynamic, --rejected, --kernels and --measured-by are reports of their own", error);
+    if (a->login && !a->measured_by)
+        return fail_usage("--login belongs to --measured-by", error);
     if (a->instructions && !a->kernels)
         return fail_usage("--instructions belongs to --kernels", error);
     if (!a->dynamic && (a->networks || a->cold || limits))
@@ -143,14 +183,15 @@ static int show_campaign(const struct report_arguments *a)
         id = newest_campaign(store, &error);
     if (!store || id == 0)
         return cli_fail("report", error);
-    if (!a->rejected && !a->kernels)
+    if (!a->rejected && !a->kernels && !a->measured_by)
         return show_report(store, id, a->as_json);
     struct campaign *campaign = store_get_campaign(store, id, &error);
     if (!campaign)
         return cli_fail("report", error);
     campaign_free(campaign);
-    Table *table = a->kernels ? report_kernels(store, id, a->instructions, &error)
-                              : list_rejections(store, id, &error);
+    Table *table = a->kernels       ? report_kernels(store, id, a->instructions, &error)
+                   : a->measured_by ? list_measured(store, id, a->login, &error)
+                                    : list_rejections(store, id, &error);
     return list_finish("report", table, a->as_json, error);
 }
 
@@ -163,6 +204,10 @@ int command_report(int argc, char **argv)
          "ID"},
         {"rejected", 'r', 0, G_OPTION_ARG_NONE, &a.rejected, "each rejected config with its reason",
          NULL},
+        {"measured-by", 0, 0, G_OPTION_ARG_NONE, &a.measured_by,
+         "each job's best config with the login, node and worker that measured it", NULL},
+        {"login", 0, 0, G_OPTION_ARG_STRING, &a.login,
+         "--measured-by: only what this login measured", "NAME"},
         {"kernels", 'k', 0, G_OPTION_ARG_NONE, &a.kernels,
          "each kernel with what its compiler says of it", NULL},
         {"instructions", 0, 0, G_OPTION_ARG_NONE, &a.instructions,
@@ -197,5 +242,6 @@ int command_report(int argc, char **argv)
     }
     g_strfreev(a.campaigns);
     g_strfreev(a.networks);
+    g_free(a.login);
     return status;
 }

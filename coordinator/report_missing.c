@@ -56,7 +56,8 @@ static const void *find_name(GHashTable *table, const struct problem *problem, c
 
 /* Of a config's rejections the last one: a default config is measured again in every round. */
 static void evidence_init(struct evidence *evidence, const GPtrArray *jobs,
-                          const GPtrArray *rejections, const struct target *target)
+                          const GPtrArray *rejections, const struct target *target,
+                          const struct context_limits *limits)
 {
     evidence->jobs = g_hash_table_new_full(name_hash, name_equal, g_free, NULL);
     evidence->rejections = g_hash_table_new_full(name_hash, name_equal, g_free, NULL);
@@ -69,6 +70,7 @@ static void evidence_init(struct evidence *evidence, const GPtrArray *jobs,
         add_name(evidence->rejections, &row->problem, row->solver, row->config_text, row);
     }
     context_init(&evidence->context, target);
+    context_set_limits(&evidence->context, limits);
 }
 
 static void evidence_clear(struct evidence *evidence)
@@ -137,22 +139,22 @@ static void explain_row(const struct evidence *evidence, struct report_row *row)
 {
     if (!isfinite(row->naive_ms))
         explain(evidence, row, PLAN_NAIVE_SOLVER);
-    if (!isfinite(row->default_ms) && strcmp(row->solver, PLAN_NAIVE_SOLVER) != 0)
+    if (!isfinite(row->own_default_ms) && strcmp(row->solver, PLAN_NAIVE_SOLVER) != 0)
         explain(evidence, row, row->solver);
-    if (!isfinite(row->untuned_ms) && row->untuned_solver &&
-        strcmp(row->untuned_solver, row->solver) != 0 &&
-        strcmp(row->untuned_solver, PLAN_NAIVE_SOLVER) != 0)
-        explain(evidence, row, row->untuned_solver);
+    if (!isfinite(row->default_ms) && row->default_solver &&
+        strcmp(row->default_solver, row->solver) != 0 &&
+        strcmp(row->default_solver, PLAN_NAIVE_SOLVER) != 0)
+        explain(evidence, row, row->default_solver);
 }
 
 void report_explain(GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
-                    const char *target_id)
+                    const struct campaign *campaign)
 {
     struct evidence evidence;
     struct target target;
-    if (!target_parse(target_id, &target, NULL))
+    if (!target_parse(campaign->target, &target, NULL))
         return;
-    evidence_init(&evidence, jobs, rejections, &target);
+    evidence_init(&evidence, jobs, rejections, &target, &campaign->limits);
     for (guint i = 0; i < rows->len; i++) {
         struct report_row *row = &g_array_index(rows, struct report_row, i);
         row->missing = g_ptr_array_new_with_free_func(missing_free);

@@ -2,10 +2,13 @@
 #include "coordinator/problem_text.h"
 #include "coordinator/progress.h"
 #include "coordinator/report.h"
+#include "schema/drift.h"
 #include "schema/store_foreign.h"
+#include "schema/when.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct table_column columns[] = {
     {"x", "multiplicity", TABLE_INT, 0},
@@ -16,9 +19,10 @@ static const struct table_column columns[] = {
     {"+-%", "spread_percent", TABLE_NUMBER, 1},
     {"default", "default_ms", TABLE_NUMBER, -4},
     {"gain", "speedup", TABLE_NUMBER, 2},
-    {NULL, "untuned_ms", TABLE_NUMBER, -4},
+    {NULL, "own_default_ms", TABLE_NUMBER, -4},
     {NULL, "naive_ms", TABLE_NUMBER, -4},
     {"GFLOP/s", "gflops", TABLE_NUMBER, -4},
+    {NULL, "drift", TABLE_NUMBER, 3},
     {NULL, "throttled", TABLE_TEXT, 0},
     {NULL, "sm_mhz_min", TABLE_NUMBER, 0},
     {NULL, "sm_mhz_max", TABLE_NUMBER, 0},
@@ -65,9 +69,10 @@ static Table *row_table(const struct report *report)
         table_number(table, row->spread * 100);
         table_number(table, row->default_ms);
         table_number(table, row->default_ms / row->time_ms);
-        table_number(table, row->untuned_ms);
+        table_number(table, row->own_default_ms);
         table_number(table, row->naive_ms);
         table_number(table, row->gflops);
+        cell_known(table, row->drift);
         cells_conditions(table, row);
         table_text(table, row->won ? row->config : NULL);
     }
@@ -84,18 +89,18 @@ static void print_totals(const struct report_totals *totals, FILE *out)
     }
     bool has_naive = isfinite(totals->naive_ms);
     g_autofree char *naive = table_significant(totals->naive_ms, 4);
-    g_autofree char *untuned = table_significant(totals->untuned_ms, 4);
+    g_autofree char *untuned = table_significant(totals->default_ms, 4);
     g_autofree char *tuned = table_significant(totals->tuned_ms, 4);
     if (has_naive)
         fprintf(out, "  naive    %9s ms\n", naive);
     fprintf(out, "  default  %9s ms", untuned);
     if (has_naive)
-        fprintf(out, "  %7.2fx", totals->naive_ms / totals->untuned_ms);
+        fprintf(out, "  %7.2fx", totals->naive_ms / totals->default_ms);
     fputs("   the solver estimated best, its default config\n", out);
     fprintf(out, "  tuned    %9s ms", tuned);
     if (has_naive)
         fprintf(out, "  %7.2fx", totals->naive_ms / totals->tuned_ms);
-    fprintf(out, "   %.2fx over the default\n", totals->untuned_ms / totals->tuned_ms);
+    fprintf(out, "   %.2fx over the default\n", totals->default_ms / totals->tuned_ms);
     if (totals->compared < totals->problems)
         fprintf(out, "  over the problems that have all %s times: %d of %d\n",
                 has_naive ? "three" : "two", totals->compared, totals->problems);
@@ -156,6 +161,11 @@ static void print_work(const struct report *report, FILE *out)
         "%" G_GINT64_FORMAT " kernels compiled, %s\n",
         progress->jobs, progress->done, progress->failed, report->reused, progress->kernels_built,
         spent);
+    if (report->origins.configs > 0)
+        fprintf(out,
+                "%" G_GINT64_FORMAT
+                " configs of other jobs were measured by earlier campaigns, and taken over\n",
+                report->origins.configs);
     g_autofree char *left_out = enter_left_out_text(report->notes.left_out);
     if (report->notes.left_out > 0)
         fprintf(out, "Not planned: %s\n", left_out);
@@ -185,8 +195,30 @@ static void print_built(const struct report *report, FILE *out)
                 (const char *)g_ptr_array_index(report->notes.uncovered, i));
 }
 
+/* Above the totals, so that nobody trusts them first. */
+static void print_drifted(const struct report *report, FILE *out)
+{
+    const struct report_totals *totals = &report->totals;
+    if (totals->drifted_results == 0)
+        return;
+    fprintf(
+        out,
+        "\nThe device drifted while %d of %d winners were measured, and %d kept results in all:\n"
+        "their times are unsure, and no export takes them without --allow-drift. To measure "
+        "them\nagain: skipjack campaign remeasure %" G_GINT64_FORMAT " --what unstable\n",
+        totals->drifted, totals->problems, totals->drifted_results, report->campaign->id);
+    for (guint i = 0; i < report->rows->len; i++) {
+        const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
+        char key[PROBLEM_KEY_MAX];
+        if (row->won && drift_is_large(row->drift))
+            fprintf(out, "  %s, %s: the default config took %.2f times as long at the end\n",
+                    problem_key(&row->problem, key), row->solver, row->drift);
+    }
+}
+
 static void print_measured(const struct report *report, FILE *out)
 {
+    print_drifted(report, out);
     print_totals(&report->totals, out);
     print_missing(report, out);
     print_without_winner(report, out);
@@ -194,15 +226,25 @@ static void print_measured(const struct report *report, FILE *out)
     print_work(report, out);
     report_print_use(report, out);
     report_print_conditions(report, out);
-    fputs("\nms: median time of the winner; +-%: its interquartile range; default: the winning\n"
-          "solver's default config; gain: default over ms. Every time is of a verified config.\n",
-          out);
+    fputs(
+        "\nms: median time of the winner; +-%: its interquartile range; default: the solver\n"
+        "estimated best, with its default config; gain: default over ms. Every time is of a verified config.\n",
+        out);
     if (report->totals.wide > 0)
         fprintf(
             out,
             "%d of %d winners spread by more than %.0f %%: other work ran beside them, so their "
             "times and gains are unsure.\n",
             report->totals.wide, report->totals.problems, REPORT_WIDE_SPREAD * 100);
+}
+
+static void print_overdue(const struct report *report, FILE *out)
+{
+    const struct progress *progress = &report->progress;
+    g_autofree char *deadline = when_format(report->campaign->deadline_unix);
+    if (strcmp(report->campaign->state, CAMPAIGN_OVERDUE) == 0)
+        fprintf(out, "Its deadline, %s, passed when %d of its %d jobs were not done.\n\n", deadline,
+                progress->jobs - progress->done - progress->failed, progress->jobs);
 }
 
 void report_print(const struct report *report, FILE *out)
@@ -213,6 +255,7 @@ void report_print(const struct report *report, FILE *out)
             campaign->name[0] ? " " : "", campaign->name, campaign->target,
             foreign ? FOREIGN_STRATEGY : campaign->state,
             report->built ? ": built, not measured" : "");
+    print_overdue(report, out);
     if (report->built) {
         print_built(report, out);
         return;
@@ -225,12 +268,13 @@ void report_print(const struct report *report, FILE *out)
 
 static json_t *totals_json(const struct report_totals *totals)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f}", "problems", totals->problems,
-                     "layers", totals->layers, "without_winner", totals->without_winner,
-                     "wide_spread", totals->wide, "throttled", totals->throttled, "compared",
-                     totals->compared, "naive_ms",
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f}", "problems",
+                     totals->problems, "layers", totals->layers, "without_winner",
+                     totals->without_winner, "wide_spread", totals->wide, "throttled",
+                     totals->throttled, "drifted", totals->drifted, "drifted_results",
+                     totals->drifted_results, "compared", totals->compared, "naive_ms",
                      isfinite(totals->naive_ms) ? json_real(totals->naive_ms) : json_null(),
-                     "untuned_ms", totals->untuned_ms, "tuned_ms", totals->tuned_ms);
+                     "default_ms", totals->default_ms, "tuned_ms", totals->tuned_ms);
 }
 
 static json_t *outcomes_json(const struct report *report)
@@ -247,9 +291,10 @@ static json_t *outcomes_json(const struct report *report)
 static json_t *work_json(const struct report *report)
 {
     const struct progress *progress = &report->progress;
-    return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:f}", "jobs", progress->jobs, "done",
+    return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f}", "jobs", progress->jobs, "done",
                      progress->done, "failed", progress->failed, "reused", report->reused,
-                     "kernels_built", (json_int_t)progress->kernels_built, "configs_done",
+                     "configs_taken", (json_int_t)report->origins.configs, "kernels_built",
+                     (json_int_t)progress->kernels_built, "configs_done",
                      (json_int_t)progress->configs_done, "spent_seconds", progress->spent_seconds);
 }
 

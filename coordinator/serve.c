@@ -78,6 +78,8 @@ static void too_long(uv_timer_t *timer)
 static void signalled(uv_signal_t *handle, int number)
 {
     struct serve *serve = handle->data;
+    if (serve->ending && number == SIGHUP)
+        return; /* a terminal that closes sends it twice */
     if (serve->ending)
         _exit(128 + number);
     log_write(LEVEL_INFO, "stopping", NULL, "stopping");
@@ -87,22 +89,13 @@ static void signalled(uv_signal_t *handle, int number)
     /* What it waits for now is the threads alone. */
     uv_timer_start(&serve->look, too_long, ENDING_MS, 0);
     uv_unref((uv_handle_t *)&serve->look);
-    uv_unref((uv_handle_t *)&serve->interrupt);
-    uv_unref((uv_handle_t *)&serve->terminate);
-}
-
-static void catch_signal(struct serve *serve, uv_signal_t *handle, int number)
-{
-    uv_signal_init(&serve->loop, handle);
-    handle->data = serve;
-    uv_signal_start(handle, signalled, number);
+    signal_watch_unref(&serve->signals);
 }
 
 static void close_rest(struct serve *serve)
 {
     uv_close((uv_handle_t *)&serve->look, NULL);
-    uv_close((uv_handle_t *)&serve->interrupt, NULL);
-    uv_close((uv_handle_t *)&serve->terminate, NULL);
+    signal_watch_close(&serve->signals);
     uv_run(&serve->loop, UV_RUN_DEFAULT);
     uv_loop_close(&serve->loop);
     upkeeper_clear(&serve->upkeeper);
@@ -129,8 +122,7 @@ static int run(struct serve *serve, const struct arguments *arguments)
     uv_loop_init(&serve->loop);
     serve->asking.data = serve->look.data = serve;
     uv_timer_init(&serve->loop, &serve->look);
-    catch_signal(serve, &serve->interrupt, SIGINT);
-    catch_signal(serve, &serve->terminate, SIGTERM);
+    signal_watch_start(&serve->signals, &serve->loop, signalled, serve);
     serve->monitor = monitor_open(&serve->loop, arguments->listen, &callbacks, serve, &error);
     if (serve->monitor) {
         log_write(LEVEL_INFO, "metrics", NULL, "metrics and health under %s",

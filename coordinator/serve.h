@@ -10,6 +10,7 @@
 
 #include "schema/farm.h"
 #include "schema/monitor/monitor.h"
+#include "schema/monitor/signals.h"
 
 /* Upkeep on a thread of the loop's pool, with a store of its own. */
 struct upkeeper {
@@ -29,7 +30,7 @@ struct upkeeper {
 
 struct serve {
     uv_loop_t loop;
-    uv_signal_t interrupt, terminate;
+    struct signal_watch signals;
     uv_timer_t look;
     uv_work_t asking;
     bool is_asking, ending;

@@ -25,7 +25,12 @@
 
 struct solvers_options {
     char *problem, *target;
+    char **problems; /* lists */
     gboolean coverage, table, json;
+    char *workspace_limit;
+    gboolean dynamic_only, deterministic, tunable_only;
+    struct context_limits limits; /* the four above, read */
+    struct import_words list;
 };
 
 struct coverage_progress {
@@ -100,10 +105,12 @@ static const struct table_column applicable_columns[] = {
     {"why not", "reason", TABLE_TEXT, 0},
 };
 
-static Table *list_applicable(const struct problem *problem, const struct target *target)
+static Table *list_applicable(const struct problem *problem, const struct target *target,
+                              const struct context_limits *limits)
 {
     struct context context;
     context_init(&context, target);
+    context_set_limits(&context, limits);
     Table *table = table_new(applicable_columns, G_N_ELEMENTS(applicable_columns));
     for (int i = 0; i < solver_table_count; i++) {
         const struct solver *solver = solver_table[i];
@@ -112,7 +119,7 @@ static Table *list_applicable(const struct problem *problem, const struct target
         table_text(table, solver->name);
         table_yes(table, applies);
         table_number(table, applies ? solver->estimate(problem, &context) : NAN);
-        table_int(table, applies ? plan_job_configs(solver, problem, target, 0) : 0);
+        table_int(table, applies ? plan_job_configs(solver, problem, &context, 0) : 0);
         table_int(table, applies ? (int64_t)solver_workspace_bytes(solver, problem, &context) : 0);
         add_properties(table, solver);
         table_text(table, applies ? NULL : reason);
@@ -132,14 +139,15 @@ static bool find_target(const char *name, struct target *target, GError **error)
     return ok;
 }
 
-static Table *list_for_problem(const char *key, const char *target_name, GError **error)
+static Table *list_for_problem(const char *key, const char *target_name,
+                               const struct context_limits *limits, GError **error)
 {
     struct problem problem;
     struct target target;
     if (!problem_key_parse(key, &problem, error) || !problem_validate(&problem, error) ||
         !find_target(target_name, &target, error))
         return NULL;
-    return list_applicable(&problem, &target);
+    return list_applicable(&problem, &target, limits);
 }
 
 static void print_claims(void)
@@ -165,7 +173,7 @@ static int cover(const struct solvers_options *options, char *const *files)
     struct target target;
     if (!find_target(options->target, &target, &error))
         return cli_fail("solvers", error);
-    g_autoptr(Import) import = problems_import(files, &error);
+    g_autoptr(Import) import = problems_import(files, &options->list, &error);
     if (!import)
         return cli_fail("solvers", error);
     if (problem_list_count(import->problems) == 0) {
@@ -177,7 +185,14 @@ static int cover(const struct solvers_options *options, char *const *files)
     struct coverage_progress progress = {.start_us = g_get_monotonic_time()};
     progress_line_init(&progress.line);
     const struct coverage_request request = {
-        &target, import->problems, solver_table, solver_table_count, show_progress, &progress};
+        .target = &target,
+        .problems = import->problems,
+        .limits = options->limits,
+        .solvers = solver_table,
+        .solver_count = solver_table_count,
+        .progress = show_progress,
+        .data = &progress,
+    };
     struct coverage *coverage = coverage_new(&request);
     progress_line_end(&progress.line);
     if (options->json)
@@ -194,8 +209,11 @@ static const char *misuse(const struct solvers_options *options, int files)
     if ((options->problem != NULL) + options->coverage + options->table > 1)
         return "--problem, --coverage and --table ask for different things: name one of them";
     if (options->coverage && files == 0)
-        return "--coverage needs files with problems: skipjack solvers --coverage FILE... --target "
+        return "--coverage needs files with problems: skipjack solvers --problems LIST --target "
                "T";
+    if (!options->coverage && import_words_any(&options->list))
+        return "--network, --batch, --dtype, --layout and --allow-clamped say what the files of "
+               "--coverage leave out: add it, or leave them out";
     if (!options->coverage && files > 0)
         return "files with problems are read by --coverage alone: add it, or leave them out";
     if (options->target && !options->problem && !options->coverage)
@@ -203,13 +221,18 @@ static const char *misuse(const struct solvers_options *options, int files)
                "with --coverage FILE...";
     if (options->table && options->json)
         return "--table prints Markdown; without it --json prints the solvers";
+    if (!options->problem && !options->coverage &&
+        !context_limits_equal(&options->limits, &(struct context_limits){0}))
+        return "limits say which solvers serve a problem: name it with --problem KEY, or many with "
+               "--coverage FILE...";
     return NULL;
 }
 
 static int list(const struct solvers_options *options)
 {
     GError *error = NULL;
-    Table *table = options->problem ? list_for_problem(options->problem, options->target, &error)
+    Table *table = options->problem ? list_for_problem(options->problem, options->target,
+                                                       &options->limits, &error)
                                     : list_table();
     if (error && error->domain == SOLVERS_ERROR) {
         error->domain = COORDINATOR_ERROR;
@@ -239,31 +262,55 @@ int command_solvers(int argc, char **argv)
     const GOptionEntry entries[] = {
         {"problem", 'p', 0, G_OPTION_ARG_STRING, &options.problem, "which apply to this problem",
          "KEY"},
-        {"coverage", 'c', 0, G_OPTION_ARG_NONE, &options.coverage,
-         "how many solvers serve each problem of FILE..., and how much each can be tuned", NULL},
+        {"problems", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.problems,
+         "how many solvers serve each problem of this list and of FILE..., and how much each can be "
+         "tuned",
+         "LIST"},
+        {"coverage", 'c', 0, G_OPTION_ARG_NONE, &options.coverage, "the same of FILE... alone",
+         NULL},
         {"target", 't', 0, G_OPTION_ARG_STRING, &options.target, "on this target (local)", "T"},
+        REQUEST_LIMIT_OPTIONS(&options.workspace_limit, &options),
         {"table", 0, 0, G_OPTION_ARG_NONE, &options.table,
          "what each solver claims to serve, as Markdown", NULL},
         LIST_JSON_OPTION(&options.json),
         {0},
     };
+    g_autofree GOptionEntry *lists = import_words_entries(&options.list, 0, 0);
     const struct cli cli = {
         .command = "solvers",
         .arguments = "[FILE...]",
         .summary = "The solver table; with --problem, which of them apply, and for the others why "
-                   "not; with --coverage, how many serve each problem of the files (all that "
+                   "not; with --problems, how many serve each problem of the lists (all that "
                    "import reads), and which problems are poorest. There a space is counted up "
                    "to " COUNTED_CONFIGS " configs, and spaces of at most " COUNTED_PROBLEMS
                    " problems a solver.",
         .example = "skipjack solvers --target gfx90a68 \\\n"
                    "      --problem 64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F\n"
-                   "  skipjack solvers --coverage problems.txt --target sm_90_132_80g --json",
+                   "  skipjack solvers --problems list.txt --target sm_90_132_80g --json",
         .options = entries,
+        .lists = lists,
         .most = -1,
     };
+    GError *error = NULL;
     bool parsed = cli_parse(&cli, &argc, &argv);
-    int status = parsed ? run(&options, argc - 1, argv + 1) : CLI_USAGE;
+    g_autoptr(GPtrArray) files = g_ptr_array_new();
+    for (char **list = options.problems; list && *list; list++)
+        g_ptr_array_add(files, *list);
+    for (int i = 1; i < argc; i++)
+        g_ptr_array_add(files, argv[i]);
+    g_ptr_array_add(files, NULL);
+    options.coverage = options.coverage || options.problems;
+    options.limits = (struct context_limits){.dynamic_only = options.dynamic_only,
+                                             .deterministic = options.deterministic,
+                                             .tunable_only = options.tunable_only};
+    int status = !parsed ? CLI_USAGE
+                 : !request_read_limits(options.workspace_limit, &options.limits, &error)
+                     ? cli_fail("solvers", error)
+                     : run(&options, (int)files->len - 1, (char *const *)files->pdata);
     g_free(options.problem);
+    g_free(options.workspace_limit);
     g_free(options.target);
+    g_strfreev(options.problems);
+    import_words_clear(&options.list);
     return status;
 }

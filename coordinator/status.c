@@ -54,6 +54,7 @@ static const struct section {
     {"rates", "Over the last five minutes", farm_rates},
     {"refused", "Refused", farm_refusals},
     {"out_of_service", "Out of service", farm_out_of_service},
+    {"blocking", "Sessions that keep others waiting", farm_blockers},
     {"health", "Database", farm_database},
 };
 
@@ -80,6 +81,8 @@ static bool is_shown(const struct status *status, const struct section *section)
         return status->farm->campaigns->len > 0;
     if (section->make == farm_devices)
         return status->farm->devices->len > 0;
+    if (section->make == farm_blockers)
+        return status->farm->blockers->len > 0;
     return section->make != farm_rates || status->farm->workers->len > 0;
 }
 

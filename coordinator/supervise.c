@@ -2,6 +2,7 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/process.h"
+#include "schema/monitor/signals.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct supervisor {
     pid_t worker;        /* 0 between two workers */
     int64_t start_at_us; /* the next one's start */
     int restarts, interrupts;
+    bool is_told;               /* the running worker has its SIGTERM of the deadline */
     int idle_starts, idle_jobs; /* since when nothing ended: starts, and jobs that had ended */
 };
 
@@ -30,12 +32,16 @@ static bool start_worker(struct supervisor *supervisor, GError **error)
     const char *form = g_getenv("SKIPJACK_LOG") ? NULL : "--log";
     const char *const args[] = {"worker", "--until-empty", "--campaign", id, "--embedded",
                                 form,     "text",          NULL};
+    supervisor->is_told = false;
     supervisor->worker = process_start(args, supervisor->log_path, -1, error);
     return supervisor->worker > 0;
 }
 
 static void forward(struct supervisor *supervisor, int signal_number)
 {
+    /* A terminal that closes sends SIGHUP twice: the kernel does, and the shell. */
+    if (signal_number == SIGHUP && supervisor->interrupts > 0)
+        return;
     supervisor->interrupts++;
     progress_line_end(&supervisor->watch->line);
     if (supervisor->interrupts == 1) {
@@ -112,6 +118,10 @@ static bool handle_end(struct supervisor *supervisor, int status, enum supervise
         *end = SUPERVISE_INTERRUPTED;
         return true;
     }
+    if (strcmp(watch->state, CAMPAIGN_OVERDUE) == 0) {
+        *end = SUPERVISE_OVERDUE;
+        return true;
+    }
     if (strcmp(watch->state, "active") != 0) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
                     "campaign %" G_GINT64_FORMAT
@@ -132,6 +142,17 @@ static bool start_due(struct supervisor *supervisor, enum supervise_end *end, GE
     return g_get_monotonic_time() >= supervisor->start_at_us && !start_worker(supervisor, error);
 }
 
+static void stop_at_deadline(struct supervisor *supervisor)
+{
+    if (supervisor->is_told || strcmp(supervisor->watch->state, CAMPAIGN_OVERDUE) != 0)
+        return;
+    supervisor->is_told = true;
+    progress_line_end(&supervisor->watch->line);
+    fputs("the deadline has passed: what is being measured is finished, nothing more is begun\n",
+          stderr);
+    kill(supervisor->worker, SIGTERM);
+}
+
 static bool tick(struct supervisor *supervisor, int caught, enum supervise_end *end, GError **error)
 {
     int status = 0;
@@ -141,8 +162,12 @@ static bool tick(struct supervisor *supervisor, int caught, enum supervise_end *
         supervisor->worker = 0;
         return handle_end(supervisor, status, end, error);
     }
-    if (caught != 0 || watch_tick(supervisor->watch, error))
+    if (caught != 0)
         return false;
+    if (watch_tick(supervisor->watch, error)) {
+        stop_at_deadline(supervisor);
+        return false;
+    }
     kill(supervisor->worker, SIGTERM);
     waitpid(supervisor->worker, &status, 0);
     return true;
@@ -154,9 +179,11 @@ enum supervise_end supervise_worker(struct watch *watch, const char *log_path, G
     enum supervise_end end = SUPERVISE_FAILED;
     bool over = false;
     while (!over) {
-        int pause_ms = supervisor.worker > 0 ? progress_pause_ms(watch->reading_seconds) : 50;
+        int pause_ms = supervisor.worker > 0
+                           ? progress_pause_ms(&watch->progress, watch->reading_seconds)
+                           : 50;
         int caught = process_wait_signal(pause_ms);
-        if (caught == SIGINT || caught == SIGTERM)
+        if (signals_is_ending(caught))
             forward(&supervisor, caught);
         over = tick(&supervisor, caught, &end, error);
     }

@@ -12,14 +12,16 @@
 
 enum supervise_end {
     SUPERVISE_DONE,        /* the campaign is done */
+    SUPERVISE_OVERDUE,     /* its deadline has passed; what was measured is stored */
     SUPERVISE_INTERRUPTED, /* the user stopped it; what was measured is stored */
     SUPERVISE_FAILED,      /* error says why */
 };
 
 /*
- * Runs `skipjack worker --until-empty --campaign ID --embedded` until the campaign is done.
- * Its words go to log_path. SIGINT and SIGTERM are forwarded once and the worker is waited
- * for; a second one kills it. Signals must be blocked (process_block_signals()).
+ * Runs `skipjack worker --until-empty --campaign ID --embedded` until the campaign is done, or its deadline has
+ * passed: then the worker finishes what it measures and releases the rest.
+ * Its words go to log_path. SIGINT, SIGTERM and SIGHUP are forwarded once and the worker is waited
+ * for; a second SIGINT or SIGTERM kills it. Signals must be blocked (process_block_signals()).
  */
 enum supervise_end supervise_worker(struct watch *watch, const char *log_path, GError **error);
 

@@ -1,8 +1,11 @@
 #include "coordinator/table.h"
 
+#include "schema/terminal.h"
+
 #include <glib.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A text of many words, such as a compiler's, shows its beginning. */
 #define LAST_COLUMN_LINES  4
@@ -138,12 +141,19 @@ static int last_shown(const Table *table)
     return last;
 }
 
-/* Cuts what exceeds TABLE_WIDTH and the blanks at the end. */
+int table_width(void)
+{
+    int columns = terminal_columns();
+    return columns > 0 ? columns : isatty(STDOUT_FILENO) ? TABLE_WIDTH : G_MAXINT;
+}
+
+/* Cuts what exceeds the width and the blanks at the end. */
 static void print_line(GString *line, FILE *out)
 {
+    int width = MAX(table_width(), LAST_COLUMN_LEAST);
     g_strchomp(line->str);
-    if (g_utf8_strlen(line->str, -1) > TABLE_WIDTH) {
-        const char *cut = g_utf8_offset_to_pointer(line->str, TABLE_WIDTH - 3);
+    if (g_utf8_strlen(line->str, -1) > width) {
+        const char *cut = g_utf8_offset_to_pointer(line->str, width - 3);
         g_string_truncate(line, (gsize)(cut - line->str));
         g_string_append(line, "...");
     }
@@ -170,19 +180,20 @@ static glong piece_length(const char *text, glong room)
 static void print_last(GString *line, const char *text, FILE *out)
 {
     int indent = (int)g_utf8_strlen(line->str, -1);
-    if (indent > 0 && TABLE_WIDTH - indent < MIN(g_utf8_strlen(text, -1), LAST_COLUMN_LEAST)) {
+    int width = MAX(table_width(), LAST_COLUMN_LEAST);
+    if (indent > 0 && width - indent < MIN(g_utf8_strlen(text, -1), LAST_COLUMN_LEAST)) {
         print_line(line, out);
         indent = LAST_COLUMN_INDENT;
         g_string_printf(line, "%*s", indent, "");
     }
     for (int lines = 1;; lines++) {
-        bool more = g_utf8_strlen(text, -1) > TABLE_WIDTH - indent;
+        bool more = g_utf8_strlen(text, -1) > width - indent;
         if (!more || lines == LAST_COLUMN_LINES) {
             g_string_append(line, text);
             print_line(line, out);
             return;
         }
-        const char *rest = g_utf8_offset_to_pointer(text, piece_length(text, TABLE_WIDTH - indent));
+        const char *rest = g_utf8_offset_to_pointer(text, piece_length(text, width - indent));
         g_string_append_len(line, text, rest - text);
         print_line(line, out);
         text = rest + strspn(rest, " ");

@@ -10,8 +10,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The widest line that a table for people takes. */
+/* The widest line that a table takes on a terminal that does not say how wide it is. */
 #define TABLE_WIDTH 120
+/* The widest line that a table takes: COLUMNS where that is set, else the terminal's, and no limit where
+ * the output is no terminal, since a program may read it. */
+int table_width(void);
 
 enum table_kind {
     TABLE_TEXT,   /* left-aligned */
@@ -51,7 +54,7 @@ char *table_significant(double value, int digits);
 
 int table_rows(const Table *table);
 
-/* The titles, then a line a row. Where a line would exceed TABLE_WIDTH the last column goes on
+/* The titles, then a line a row. Where a line would exceed table_width() the last column goes on
  * below, for four lines at most, and is then cut, which "..." shows. An empty table prints its
  * titles alone. */
 void table_print(const Table *table, FILE *out);

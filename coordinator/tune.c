@@ -2,12 +2,18 @@
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/enter.h"
+#include "coordinator/first_rounds.h"
+#include "coordinator/networks_command.h"
+#include "coordinator/origins.h"
 #include "coordinator/problems_of.h"
 #include "coordinator/process.h"
 #include "coordinator/report.h"
 #include "coordinator/supervise.h"
+#include "export/formats/release_folder.h"
 #include "schema/database.h"
+#include "schema/store_remeasure.h"
 #include "schema/upkeep.h"
+#include "schema/when.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +26,9 @@ struct tune {
     struct request request;
     char *folder; /* where the results go */
     gboolean as_json;
-    bool named; /* the user gave the name */
+    gboolean allow_drift; /* exports also what was measured while the device drifted */
+    gboolean replace;     /* the export replaces another release in the folder */
+    bool named;           /* the user gave the name */
     Import *import;
     GArray *problems; /* struct plan_problem */
     struct machine machine;
@@ -58,6 +66,7 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
     g_ptr_array_add(words, g_strdup("tune"));
     for (int i = 0; request->files[i]; i++)
         g_ptr_array_add(words, g_strdup(request->files[i]));
+    import_words_append(&request->list, words);
     if (configs != REQUEST_DEFAULT_CONFIGS)
         add_option(words, "--configs", g_strdup_printf("%d", configs));
     if (strcmp(request->strategy, REQUEST_DEFAULT_STRATEGY) != 0)
@@ -68,9 +77,16 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
         add_option(words, "--solvers", g_strdup(request->solvers));
     if (request->all_solvers)
         g_ptr_array_add(words, g_strdup("--all-solvers"));
+    request_add_limits(request, words);
     if (tune->named)
         add_option(words, "--name", g_strdup(request->name));
+    if (tune->allow_drift)
+        g_ptr_array_add(words, g_strdup("--allow-drift"));
+    if (tune->replace)
+        g_ptr_array_add(words, g_strdup("--replace"));
     add_option(words, "--budget", g_strdup_printf("%.10g", budget_seconds));
+    if (request->deadline_unix > g_get_real_time() / G_USEC_PER_SEC)
+        add_option(words, "--deadline", when_format(request->deadline_unix));
     add_option(words, "-o", g_strdup(tune->folder));
     g_ptr_array_add(words, NULL);
     return cli_command((const char *const *)words->pdata);
@@ -91,7 +107,7 @@ static char *work_name(const struct tune *tune)
 
 static bool read_problems(struct tune *tune, GError **error)
 {
-    tune->import = problems_import(tune->request.files, error);
+    tune->import = problems_import(tune->request.files, &tune->request.list, error);
     if (!tune->import)
         return false;
     tune->problems = problems_of_import(tune->import);
@@ -109,8 +125,23 @@ static bool read_problems(struct tune *tune, GError **error)
     int64_t layers = 0;
     for (guint i = 0; i < tune->problems->len; i++)
         layers += g_array_index(tune->problems, struct plan_problem, i).multiplicity;
-    fprintf(stderr, "%u problems in %" G_GINT64_FORMAT " layers, called %s\n", tune->problems->len,
-            layers, tune->request.name);
+    cli_note("%u problems in %" G_GINT64_FORMAT " layers, called %s\n", tune->problems->len, layers,
+             tune->request.name);
+    return true;
+}
+
+/* The campaign is made for this version, whatever is imported under the name later. */
+static bool put_network(struct tune *tune, const char *name, const struct layer *layers, int count,
+                        GError **error)
+{
+    struct network_change change;
+    if (!store_put_network(tune->store, name, layers, count, &change, error))
+        return false;
+    network_say_change(name, &change);
+    guint known = tune->request.networks ? g_strv_length(tune->request.networks) : 0;
+    tune->request.networks = g_renew(char *, tune->request.networks, known + 2);
+    tune->request.networks[known] = g_strdup_printf("%s@%d", name, change.number);
+    tune->request.networks[known + 1] = NULL;
     return true;
 }
 
@@ -123,8 +154,7 @@ static bool store_plain_network(struct tune *tune, GError **error)
         const struct plan_problem *problem = &g_array_index(tune->problems, struct plan_problem, i);
         layers[i] = (struct layer){no_name, problem->multiplicity, problem->problem};
     }
-    return store_put_network(tune->store, tune->request.name, layers, (int)tune->problems->len,
-                             error);
+    return put_network(tune, tune->request.name, layers, (int)tune->problems->len, error);
 }
 
 static bool store_networks(struct tune *tune, GError **error)
@@ -134,9 +164,9 @@ static bool store_networks(struct tune *tune, GError **error)
         return store_plain_network(tune, error);
     for (guint i = 0; i < networks->len; i++) {
         const struct import_network *network = g_ptr_array_index(networks, i);
-        if (!store_put_network(tune->store, network->name,
-                               (const struct layer *)(const void *)network->layers->data,
-                               (int)network->layers->len, error))
+        if (!put_network(tune, network->name,
+                         (const struct layer *)(const void *)network->layers->data,
+                         (int)network->layers->len, error))
             return false;
     }
     return true;
@@ -159,8 +189,19 @@ static bool probe_machine(struct tune *tune, GError **error)
             id, wanted, wanted);
         return false;
     }
-    fprintf(stderr, "tuning on %s (%s, %s)\n", tune->machine.device, id, tune->machine.stack);
+    cli_note("tuning on %s (%s, %s)\n", tune->machine.device, id, tune->machine.stack);
     return true;
+}
+
+/* The export at the end would refuse the folder: better before hours of work than behind them. */
+static bool admit_folder(void *data, const char *campaign, GError **error)
+{
+    const struct tune *tune = data;
+    const struct release_name release = {.target = tune->machine.target.id, .campaign = campaign};
+    struct release_folder folder;
+    bool admitted = release_folder_read(&folder, tune->folder, &release, tune->replace, error);
+    release_folder_clear(&folder);
+    return admitted;
 }
 
 static bool prepare(struct tune *tune, GError **error)
@@ -173,6 +214,8 @@ static bool prepare(struct tune *tune, GError **error)
                     g_strerror(errno));
         return false;
     }
+    tune->request.admits = admit_folder;
+    tune->request.admits_data = tune;
     tune->store = database_open(false, error);
     return tune->store && store_networks(tune, error) &&
            enter_campaign(tune->store, &tune->request, &tune->machine, tune->problems,
@@ -186,20 +229,23 @@ static void say_campaign(const struct tune *tune)
 {
     const struct entered *entered = &tune->entered;
     const struct campaign *campaign = entered->campaign;
-    if (!entered->existed)
-        fprintf(stderr,
-                "campaign %" G_GINT64_FORMAT ": %d jobs, %d of them with results of earlier "
-                "campaigns\n",
-                campaign->id, campaign->jobs, entered->reused);
-    else if (strcmp(campaign->state, "done") == 0)
-        fprintf(stderr, "campaign %" G_GINT64_FORMAT " is done already\n", campaign->id);
-    else if (entered->extended) {
+    if (!entered->existed) {
+        cli_note("campaign %" G_GINT64_FORMAT ": %d jobs, %d of them with results of earlier "
+                 "campaigns\n",
+                 campaign->id, campaign->jobs, entered->reused);
+        origins_say(&entered->origins);
+    } else if (strcmp(campaign->state, "done") == 0)
+        cli_note("campaign %" G_GINT64_FORMAT " is done already\n", campaign->id);
+    else if (entered->extended || entered->moved) {
         g_autofree char *budget = progress_duration(campaign->budget_seconds);
-        fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on with %s\n", campaign->id,
-                campaign->budget_seconds > 0 ? budget : "no limit of time");
+        g_autofree char *deadline = when_format(campaign->deadline_unix);
+        cli_note("campaign %" G_GINT64_FORMAT " goes on with %s%s%s\n", campaign->id,
+                 campaign->budget_seconds > 0 ? budget : "no limit of time",
+                 campaign->deadline_unix ? ", until " : "",
+                 campaign->deadline_unix ? deadline : "");
     } else
-        fprintf(stderr, "campaign %" G_GINT64_FORMAT " goes on: %d of %d jobs are done\n",
-                campaign->id, campaign->jobs_done + campaign->jobs_failed, campaign->jobs);
+        cli_note("campaign %" G_GINT64_FORMAT " goes on: %d of %d jobs are done\n", campaign->id,
+                 campaign->jobs_done + campaign->jobs_failed, campaign->jobs);
     entered_say_missing(entered);
 }
 
@@ -214,10 +260,6 @@ static void say_estimate(const struct watch *watch)
             "compile, %.2f s to measure, %s)\n",
             MAX(watch->goal.configs - progress->configs_done, 0), duration, rates->compile_seconds,
             rates->eval_seconds, rates->measured ? "as measured here before" : "a guess");
-    if (progress->budget_seconds > 0 &&
-        seconds > progress->budget_seconds - progress->spent_seconds + 1)
-        fputs("that is more than the budget: every job's first round is measured in any case\n",
-              stderr);
 }
 
 static bool wake_campaign(struct tune *tune, GError **error)
@@ -225,25 +267,65 @@ static bool wake_campaign(struct tune *tune, GError **error)
     int64_t id = tune->entered.campaign->id;
     if (strcmp(tune->entered.campaign->state, "paused") != 0)
         return true;
-    fprintf(stderr, "campaign %" G_GINT64_FORMAT " was paused and is resumed\n", id);
+    cli_note("campaign %" G_GINT64_FORMAT " was paused and is resumed\n", id);
     return store_change_campaign(tune->store, id, "resume", error);
 }
 
-static enum supervise_end work(struct tune *tune, GError **error)
+static void say_overdue(const struct progress *progress)
+{
+    fprintf(stderr,
+            "the deadline has passed and %d of %d jobs are not done: what is there is exported\n",
+            progress->jobs - progress->done - progress->failed, progress->jobs);
+}
+
+static enum supervise_end run_worker(struct tune *tune, bool estimates, GError **error)
 {
     struct watch watch;
-    if (strcmp(tune->entered.campaign->state, "done") == 0)
-        return SUPERVISE_DONE;
-    if (!wake_campaign(tune, error) ||
-        !watch_init(&watch, tune->store, tune->entered.campaign->id, error))
+    if (!watch_init(&watch, tune->store, tune->entered.campaign->id, error))
         return SUPERVISE_FAILED;
-    say_estimate(&watch);
+    if (estimates) {
+        say_estimate(&watch);
+        first_rounds_say(tune->store, tune->entered.campaign);
+    }
     g_autofree char *log = g_build_filename(tune->folder, "tune.log", NULL);
     process_block_signals();
     enum supervise_end end = supervise_worker(&watch, log, error);
     if (end != SUPERVISE_INTERRUPTED)
         process_unblock_signals();
+    if (end == SUPERVISE_OVERDUE)
+        say_overdue(&watch.progress);
     return end;
+}
+
+/* Times of rounds whose device drifted, and unstable ones, are measured once more: an export leaves them out. */
+static enum supervise_end work_again(struct tune *tune, GError **error)
+{
+    struct remeasure_counts counts;
+    g_auto(GStrv) solvers = solver_pins();
+    const struct remeasure_wish wish = {.what = REMEASURE_UNSTABLE,
+                                        .solvers = (const char *const *)solvers};
+    if (tune->allow_drift)
+        return SUPERVISE_DONE;
+    if (!store_remeasure(tune->store, tune->entered.campaign->id, &wish, &counts, error))
+        return SUPERVISE_FAILED;
+    if (counts.jobs == 0)
+        return SUPERVISE_DONE;
+    fprintf(stderr,
+            "%" G_GINT64_FORMAT " configs in %" G_GINT64_FORMAT
+            " jobs are measured once more: their times were unstable, or the device drifted\n",
+            counts.unstable, counts.jobs);
+    return run_worker(tune, false, error);
+}
+
+/* A campaign that is done already costs nothing. */
+static enum supervise_end work(struct tune *tune, GError **error)
+{
+    if (strcmp(tune->entered.campaign->state, "done") == 0)
+        return SUPERVISE_DONE;
+    if (!wake_campaign(tune, error))
+        return SUPERVISE_FAILED;
+    enum supervise_end end = run_worker(tune, true, error);
+    return end == SUPERVISE_DONE ? work_again(tune, error) : end;
 }
 
 /* ---- after the work ---- */
@@ -252,7 +334,12 @@ static enum supervise_end work(struct tune *tune, GError **error)
 static bool export_results(const struct tune *tune)
 {
     g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, tune->entered.campaign->id);
-    const char *const args[] = {"export", "--campaign", id, "-o", tune->folder, NULL};
+    const char *args[8] = {"export", "--campaign", id, "-o", tune->folder};
+    int count = 5;
+    if (tune->allow_drift)
+        args[count++] = "--allow-drift";
+    if (tune->replace)
+        args[count++] = "--replace";
     g_autofree char *output = NULL;
     g_autoptr(GError) error = NULL;
     bool ok = process_run(args, NULL, &output, &error);
@@ -306,12 +393,16 @@ static void print_this_run(const struct tune *tune, const struct progress *after
     print_freed(&tune->freed, out);
 }
 
-/* More of the same: longer where the budget ended the search, else with more configs. NULL where
+/* More of the same: on after the deadline, longer where the budget ended the search, else with more configs. NULL where
  * all configs were tried. Free with g_free(). */
 static char *search_further(const struct tune *tune, const struct report *report)
 {
     const struct campaign *campaign = tune->entered.campaign;
     int configs = tune->request.configs;
+    if (strcmp(report->campaign->state, CAMPAIGN_OVERDUE) == 0) {
+        g_autofree char *again = command_with(tune, configs, tune->request.budget_seconds);
+        return g_strdup_printf("%s   # go on where the deadline ended it", again);
+    }
     bool tried_all =
         campaign->budget_seconds <= 0 || report->progress.spent_seconds < campaign->budget_seconds;
     if (tried_all && configs == 0)
@@ -371,6 +462,9 @@ static json_t *tune_json(const struct tune *tune, const struct report *report)
                   (json_int_t)(after->kernels_built - tune->before.kernels_built), "configs_done",
                   (json_int_t)(after->configs_done - tune->before.configs_done), "freed_bytes",
                   (json_int_t)tune->freed.parts[UPKEEP_CODE].bytes));
+    json_t *this_run = json_object_get(json, "this_run");
+    json_object_set_new(this_run, "configs_taken", json_integer(tune->entered.origins.configs));
+    json_object_set_new(this_run, "reasons", origins_json(&tune->entered.origins));
     return json;
 }
 
@@ -431,6 +525,11 @@ static int tune_run(struct tune *tune)
     say_campaign(tune);
     switch (work(tune, &error)) {
     case SUPERVISE_DONE: return finish(tune);
+    case SUPERVISE_OVERDUE: {
+        int status = finish(tune);
+        say_how_to_go_on(tune);
+        return status;
+    }
     case SUPERVISE_INTERRUPTED: say_how_to_go_on(tune); return CLI_INTERRUPTED;
     case SUPERVISE_FAILED: break;
     }
@@ -444,9 +543,14 @@ int command_tune(int argc, char **argv)
     struct tune tune = {0};
     request_init(&tune.request, DEFAULT_BUDGET_SECONDS);
     g_autofree GOptionEntry *shared = request_options(&tune.request);
+    g_autofree GOptionEntry *lists = import_words_entries(&tune.request.list, 0, 0);
     const GOptionEntry options[] = {
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &tune.folder,
          "where the results go (skipjack-out/NAME)", "DIR"},
+        {"allow-drift", 0, 0, G_OPTION_ARG_NONE, &tune.allow_drift,
+         "export also what was measured while the device drifted, and measure it once", NULL},
+        {"replace", 0, 0, G_OPTION_ARG_NONE, &tune.replace,
+         "remove another campaign's or golden version's files from that folder", NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &tune.as_json, "print the report as an object", NULL},
         {0},
     };
@@ -457,10 +561,11 @@ int command_tune(int argc, char **argv)
             "Imports the files' problems, tunes them on this machine, exports the results and "
             "reports the gain. May be stopped and started again at any time: it goes on where "
             "it was. The budget is 600 s where none is given; every job's first round is "
-            "measured in any case.",
+            "measured in any case. At a deadline it ends with what is there.",
         .example = "skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 900 -o tuned",
         .options = options,
         .shared = shared,
+        .lists = lists,
         .least = 1,
         .most = -1,
     };

@@ -1,12 +1,13 @@
 #include "coordinator/watch.h"
 
 #include "coordinator/cli.h"
+#include "coordinator/first_rounds.h"
 #include "coordinator/plan.h"
 #include "coordinator/process.h"
 #include "schema/database.h"
+#include "schema/monitor/signals.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,17 +17,22 @@ static struct progress_goal count_configs(const GPtrArray *jobs, const struct ca
                                           const struct target *target)
 {
     struct progress_goal goal = {0};
+    struct context context;
+    context_init(&context, target);
+    context_set_limits(&context, &campaign->limits);
     for (guint i = 0; i < jobs->len; i++) {
         const struct job_row *job = g_ptr_array_index(jobs, i);
         const struct solver *solver = solver_find(job->solver);
         bool is_same = solver && solver->revision == job->revision;
-        int64_t configs = is_same && target->id[0] ? plan_job_configs(solver, &job->problem, target,
-                                                                      campaign->configs_limit)
-                                                   : 1;
+        int64_t configs =
+            is_same && target->id[0]
+                ? plan_job_configs(solver, &job->problem, &context, campaign->configs_limit)
+                : 1;
         goal.configs += plan_evaluations(configs, solver ? plan_round_configs(solver, campaign)
                                                          : campaign->round_configs);
-        goal.first_configs += MIN(configs, campaign->round_configs);
     }
+    g_autoptr(GArray) first = first_rounds_list(jobs, campaign, target);
+    goal.first_configs = first_rounds_configs(first);
     return goal;
 }
 
@@ -60,7 +66,10 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
         progress_rates_load(store, row->target, &watch->rates);
         campaign_free(row);
     }
-    return jobs && read_state(watch, error);
+    if (!jobs || !read_state(watch, error))
+        return false;
+    watch->goal.counted_done = watch->progress.configs_done;
+    return true;
 }
 
 /* The embedded database is started again; another one is for others to bring back. */
@@ -131,10 +140,17 @@ static int say_end(const struct watch *watch)
         say_next(watch, "is done. What it brought", report);
         return CLI_DONE;
     }
-    if (strcmp(watch->state, "paused") == 0)
+    const char *const later[] = {"campaign", "set", id, "--deadline", "none", NULL};
+    if (strcmp(watch->state, CAMPAIGN_OVERDUE) == 0) {
+        const struct progress *progress = &watch->progress;
+        fprintf(stderr, "its deadline has passed, and %d of %d jobs are not done\n",
+                progress->jobs - progress->done - progress->failed, progress->jobs);
+        say_next(watch, "is overdue. What it brought", report);
+        say_next(watch, "goes on without a deadline, or with a later one, after", later);
+    } else if (strcmp(watch->state, "paused") == 0)
         say_next(watch, "is paused. To let it go on", resume);
     else
-        fprintf(stderr, "campaign %" G_GINT64_FORMAT " is %s\n", watch->campaign, watch->state);
+        cli_note("campaign %" G_GINT64_FORMAT " is %s\n", watch->campaign, watch->state);
     return CLI_FAILED;
 }
 
@@ -161,11 +177,11 @@ int watch_campaign(const char *command, Store *store, int64_t campaign)
         say_no_worker(store);
     process_block_signals();
     int caught = 0;
-    while (strcmp(watch.state, "active") == 0 && caught != SIGINT && caught != SIGTERM) {
+    while (strcmp(watch.state, "active") == 0 && !signals_is_ending(caught)) {
         if (!watch_tick(&watch, &error))
             return cli_fail(command, error);
         if (strcmp(watch.state, "active") == 0)
-            caught = process_wait_signal(progress_pause_ms(watch.reading_seconds));
+            caught = process_wait_signal(progress_pause_ms(&watch.progress, watch.reading_seconds));
     }
     progress_line_end(&watch.line);
     if (strcmp(watch.state, "active") != 0)

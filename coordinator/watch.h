@@ -29,7 +29,7 @@ double watch_time_left(const struct watch *watch);
  * otherwise waited for: both is no failure. False for every other error. */
 bool watch_tick(struct watch *watch, GError **error);
 
-/* Follows until the campaign is no longer active; CLI_DONE when it is done. Ctrl-C ends the
+/* Follows until the campaign is no longer active; CLI_DONE when it is done, CLI_FAILED when it is overdue, too. Ctrl-C ends the
  * watching, not the campaign (CLI_INTERRUPTED). */
 int watch_campaign(const char *command, Store *store, int64_t campaign);
 

@@ -2,6 +2,7 @@
 
 #include "export/formats/byte_source.h"
 #include "export/formats/file_name.h"
+#include "export/formats/manifest.h"
 #include "export/formats/sqlite_file.h"
 #include "export/reader/layout.h"
 #include "solvers/solver.h"
@@ -16,6 +17,12 @@ static void (*const checks[FILE_KIND_COUNT])(const char *path, struct check_repo
     [FILE_PERF_TEXT] = check_perf_text, [FILE_KERNEL_DB] = check_kernel_db,
     [FILE_SJDB] = check_sjdb,
 };
+
+static bool is_manifest(const char *path)
+{
+    g_autofree char *name = g_path_get_basename(path);
+    return manifest_is_name(name);
+}
 
 static void unreadable_free(void *place)
 {
@@ -127,14 +134,28 @@ bool check_file_kind(const char *path, enum file_kind *kind, GError **error)
     return text_kind(path, head, kind, error);
 }
 
-struct check_report *check_file(const char *path)
+struct check_report *check_report_new(const char *path)
 {
     struct check_report *report = g_new0(struct check_report, 1);
-    enum file_kind kind = FILE_FIND_DB;
-    GError *error = NULL;
     report->file = g_strdup(path);
+    report->named = file_name_target(path);
+    target_bounds_init(&report->bounds,
+                       report->named.known == TARGET_WHOLE ? &report->named.target : NULL);
     report->unreadable = g_ptr_array_new_with_free_func(unreadable_free);
     report->changed_at = g_ptr_array_new_with_free_func(g_free);
+    return report;
+}
+
+struct check_report *check_file(const char *path)
+{
+    struct check_report *report = check_report_new(path);
+    enum file_kind kind = FILE_FIND_DB;
+    GError *error = NULL;
+    if (is_manifest(path)) {
+        report->format = "manifest";
+        check_manifest(path, report);
+        return report;
+    }
     if (!check_file_kind(path, &kind, &error)) {
         check_unreadable(report, error, "file");
         return report;
@@ -147,6 +168,27 @@ struct check_report *check_file(const char *path)
         checks[kind](path, report);
     }
     return report;
+}
+
+void check_content_target(struct check_report *report, const struct file_target *target)
+{
+    report->content = *target;
+    if (report->bounds.target == NULL && target->known == TARGET_WHOLE) {
+        target_bounds_init(&report->bounds, &report->content.target);
+    }
+}
+
+void check_target_solver(struct check_report *report, const struct problem *problem,
+                         const char *solver, const char *where_format, ...)
+{
+    g_autofree char *why = target_other_solver(&report->bounds, problem, solver, strlen(solver));
+    if (why != NULL) {
+        va_list arguments;
+        va_start(arguments, where_format);
+        g_autofree char *where = g_strdup_vprintf(where_format, arguments);
+        va_end(arguments);
+        check_found(report, FINDING_OTHER_SOLVER, "%s (%s)", where, why);
+    }
 }
 
 bool check_printable(const char *text)
@@ -200,7 +242,8 @@ static int compare_names(const void *a, const void *b)
 static void list_entry(const char *path, const char *name, GPtrArray *files)
 {
     enum file_kind kind;
-    if (g_file_test(path, G_FILE_TEST_IS_REGULAR) && file_name_kind(name, &kind)) {
+    if (g_file_test(path, G_FILE_TEST_IS_REGULAR) &&
+        (file_name_kind(name, &kind) || manifest_is_name(name))) {
         g_ptr_array_add(files, g_strdup(path));
     }
 }

@@ -12,7 +12,8 @@ struct find_check {
     GHashTable *keys, *solvers; /* solvers: of the line at hand */
     GString *last;              /* key */
     GString *raw, *written;
-    int64_t line; /* number of the line at hand */
+    int64_t line;    /* number of the line at hand */
+    double least_ms; /* that its problem takes on the target, 0 where that is not known */
 };
 
 static void found(struct find_check *check, enum finding finding)
@@ -38,7 +39,8 @@ static void judge_problem(struct find_check *check, const struct problem *p)
     }
 }
 
-static void judge_entry(struct find_check *check, const struct find_line *line, guint index)
+static void judge_entry(struct find_check *check, const struct problem *problem,
+                        const struct find_line *line, guint index)
 {
     const struct find_entry *entry = &g_array_index(line->entries, struct find_entry, index);
     if (entry->time_ms == 0) {
@@ -55,16 +57,26 @@ static void judge_entry(struct find_check *check, const struct find_line *line, 
     if (!find_algorithm_known((struct span){entry->algorithm, strlen(entry->algorithm)})) {
         found(check, FINDING_UNKNOWN_ALGORITHM);
     }
+    if (entry->time_ms > 0 && entry->time_ms < check->least_ms &&
+        algorithm_does_all(entry->algorithm, strlen(entry->algorithm))) {
+        check_found(check->report, FINDING_IMPOSSIBLE_TIME,
+                    "line %" G_GINT64_FORMAT " (%s: %g ms, the target needs %.3g)", check->line,
+                    entry->solver, entry->time_ms, check->least_ms);
+    }
+    check_target_solver(check->report, problem, entry->solver, "line %" G_GINT64_FORMAT,
+                        check->line);
 }
 
-static void judge_entries(struct find_check *check, const struct find_line *line)
+static void judge_entries(struct find_check *check, const struct problem *problem,
+                          const struct find_line *line)
 {
     const struct find_entry *entries = (const struct find_entry *)(void *)line->entries->data;
     bool sorted = true;
     double best = entries[0].time_ms;
+    check->least_ms = target_least_problem_ms(&check->report->bounds, problem);
     g_hash_table_remove_all(check->solvers);
     for (guint i = 0; i < line->entries->len; i++) {
-        judge_entry(check, line, i);
+        judge_entry(check, problem, line, i);
         sorted = sorted && (i == 0 || entries[i - 1].time_ms <= entries[i].time_ms);
         best = MIN(best, entries[i].time_ms);
     }
@@ -103,7 +115,7 @@ static void check_line(struct find_check *check, struct find_line *line)
         found(check, FINDING_DUPLICATE_KEY);
     }
     judge_problem(check, &problem);
-    judge_entries(check, line);
+    judge_entries(check, &problem, line);
 }
 
 static void check_text(struct find_check *check, const struct line *at, struct find_line *line)

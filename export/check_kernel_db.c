@@ -1,5 +1,6 @@
 #include "export/check.h"
 
+#include "export/formats/code_target.h"
 #include "export/formats/kernel_db.h"
 
 #include <string.h>
@@ -13,13 +14,39 @@ void check_kernel_name(struct check_report *report, const char *name, const char
     }
 }
 
+void check_kernel_target(struct check_report *report, const char *args, const void *code,
+                         size_t length, const char *noun, int64_t number)
+{
+    const struct file_target *named = &report->named;
+    struct file_target said = kernel_args_target(args);
+    if (report->content.known == TARGET_UNKNOWN) {
+        check_content_target(report, &said);
+    }
+    const struct file_target *wanted = named->known != TARGET_UNKNOWN ? named : &report->content;
+    if (!file_targets_fit(wanted, &said)) {
+        check_found(report, FINDING_OTHER_TARGET,
+                    "%s %" G_GINT64_FORMAT " (compiled for %s, not %s)", noun, number,
+                    said.target.id, wanted->target.id);
+        return;
+    }
+    if (wanted->known != TARGET_UNKNOWN) {
+        g_autofree char *other = code_other_target(code, length, &wanted->target);
+        if (other != NULL) {
+            check_found(report, FINDING_OTHER_TARGET,
+                        "%s %" G_GINT64_FORMAT " (its code object is for %s, not %s)", noun, number,
+                        other, wanted->target.id);
+        }
+    }
+}
+
 static void check_kernel(struct check_report *report, GHashTable *keys, GString **last,
                          const struct kernel_entry *entry)
 {
     char md5[33];
+    g_autoptr(GByteArray) head = g_byte_array_new();
     g_autofree char *key = g_strconcat(entry->name, "\n", entry->args, NULL);
     GError *error = NULL;
-    if (!kernel_entry_digest(entry, md5, NULL, &error)) {
+    if (!kernel_entry_digest_head(entry, md5, NULL, head, &error)) {
         check_unreadable(report, error, "kern_db %" G_GINT64_FORMAT, entry->id);
         return;
     }
@@ -32,6 +59,7 @@ static void check_kernel(struct check_report *report, GHashTable *keys, GString 
         check_found(report, FINDING_DUPLICATE_KEY, "kern_db %" G_GINT64_FORMAT, entry->id);
     }
     check_kernel_name(report, entry->name, entry->args, "kern_db", entry->id);
+    check_kernel_target(report, entry->args, head->data, head->len, "kern_db", entry->id);
 }
 
 static void check_kernels(struct check_report *report, KernelDb *db)

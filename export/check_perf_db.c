@@ -20,6 +20,16 @@ struct perf_check {
     char *solver;
 };
 
+/* Problems of a row differ in the output's size alone, which no solver's target depends on. */
+static void check_row_solver(struct check_report *report, const struct perf_row *row,
+                             const char *solver, const char *noun, int64_t number)
+{
+    struct problem problem;
+    if (report->bounds.target != NULL && perf_row_to_problem(row, &problem, NULL)) {
+        check_target_solver(report, &problem, solver, "%s %" G_GINT64_FORMAT, noun, number);
+    }
+}
+
 static bool row_round_trips(const struct perf_row *row, GError **error, bool *same)
 {
     struct problem problem;
@@ -125,10 +135,15 @@ static void note_entry(struct perf_check *check, const struct perf_entry *entry)
     }
 }
 
-static void check_entry(struct perf_check *check, const struct perf_entry *entry)
+static void check_entry(struct perf_check *check, PerfDb *db, const struct perf_entry *entry)
 {
     struct check_report *report = check->report;
+    struct perf_row row;
     report->entries++;
+    if (report->bounds.target != NULL &&
+        perf_db_config_at(db, entry->config, &row, NULL) == READ_ROW) {
+        check_row_solver(report, &row, entry->solver, "perf_db", entry->id);
+    }
     if (report->by_order) {
         note_entry_in_order(check, entry);
     } else {
@@ -154,7 +169,7 @@ static void check_entries(struct perf_check *check, PerfDb *db)
             return;
         }
         if (step == READ_ROW) {
-            check_entry(check, &entry);
+            check_entry(check, db, &entry);
         } else {
             check_unreadable(check->report, error, "perf_db %s%" G_GINT64_FORMAT,
                              step == READ_BAD ? "" : "after ", entry.id);
@@ -252,6 +267,7 @@ static void judge_text(struct text_check *check, const struct perf_text_line *li
     for (guint i = 0; i < line->solvers->len; i++) {
         check_params(report, line->solvers->pdata[i], line->params->pdata[i],
                      "line %" G_GINT64_FORMAT, number);
+        check_row_solver(report, &line->row, line->solvers->pdata[i], "line", number);
         if (solver_find(line->solvers->pdata[i]) == NULL) {
             check_found(report, FINDING_UNKNOWN_SOLVER, "line %" G_GINT64_FORMAT, number);
         }

@@ -7,31 +7,47 @@
 
 static const struct {
     const char *name;
-    bool unfit;
+    bool unfit, in_ours; /* in_ours: unfit where the file is ours */
+    bool listed;         /* all places are kept */
 } kinds[FINDING_COUNT] = {
-    [FINDING_ZERO_TIME_WINS] = {"zero time wins", true},
-    [FINDING_ZERO_TIME] = {"zero time", true},
-    [FINDING_NEGATIVE_TIME] = {"negative time", true},
-    [FINDING_DUPLICATE_KEY] = {"duplicate key", true},
-    [FINDING_DUPLICATE_SOLVER] = {"duplicate solver", true},
-    [FINDING_PARAMS_MISSING] = {"params missing", true},
-    [FINDING_STALE_PARAMS] = {"stale params", true},
-    [FINDING_CONFIG_MISSING] = {"config missing", true},
-    [FINDING_MD5_MISMATCH] = {"md5 mismatch", true},
-    [FINDING_WORKSPACE_MISMATCH] = {"workspace mismatch", true},
-    [FINDING_INDEX_MISSING] = {"index missing", true},
-    [FINDING_MALFORMED_3D_KEY] = {"malformed 3D key", true},
-    [FINDING_OUTPUT_OFF_FORMULA] = {"output size off formula", false},
-    [FINDING_INVALID_PROBLEM] = {"invalid problem", false},
-    [FINDING_UNSORTED_ENTRIES] = {"unsorted entries", false},
-    [FINDING_TOO_MANY_ENTRIES] = {"more than 4 entries", false},
-    [FINDING_UNKNOWN_SOLVER] = {"unknown solver", false},
-    [FINDING_UNKNOWN_ALGORITHM] = {"unknown algorithm", true},
-    [FINDING_UNUSED_CONFIG] = {"unused config", false},
-    [FINDING_UNEXPECTED_NAME] = {"unexpected name", false},
-    [FINDING_CARRIAGE_RETURN] = {"carriage return", false},
-    [FINDING_UNPRINTABLE_BYTE] = {"unprintable byte", true},
-    [FINDING_NO_FINAL_NEWLINE] = {"no final newline", true},
+    [FINDING_ZERO_TIME_WINS] = {"zero time wins", true, false, false},
+    [FINDING_ZERO_TIME] = {"zero time", true, false, false},
+    [FINDING_NEGATIVE_TIME] = {"negative time", true, false, false},
+    [FINDING_DUPLICATE_KEY] = {"duplicate key", true, false, false},
+    [FINDING_DUPLICATE_SOLVER] = {"duplicate solver", true, false, false},
+    [FINDING_PARAMS_MISSING] = {"params missing", true, false, false},
+    [FINDING_STALE_PARAMS] = {"stale params", true, false, false},
+    [FINDING_CONFIG_MISSING] = {"config missing", true, false, false},
+    [FINDING_MD5_MISMATCH] = {"md5 mismatch", true, false, false},
+    [FINDING_WORKSPACE_MISMATCH] = {"workspace mismatch", true, false, false},
+    [FINDING_OTHER_TARGET] = {"other target", true, false, false},
+    [FINDING_OTHER_SOLVER] = {"solver of another target", true, false, false},
+    [FINDING_IMPOSSIBLE_TIME] = {"impossible time", true, false, false},
+    [FINDING_INDEX_MISSING] = {"index missing", true, false, false},
+    [FINDING_MALFORMED_3D_KEY] = {"malformed 3D key", true, false, false},
+    [FINDING_OUTPUT_OFF_FORMULA] = {"output size off formula", false, false, false},
+    [FINDING_INVALID_PROBLEM] = {"invalid problem", false, false, false},
+    [FINDING_UNSORTED_ENTRIES] = {"unsorted entries", false, false, false},
+    [FINDING_TOO_MANY_ENTRIES] = {"more than 4 entries", false, false, false},
+    [FINDING_UNKNOWN_SOLVER] = {"unknown solver", false, true, false},
+    [FINDING_UNKNOWN_ALGORITHM] = {"unknown algorithm", true, false, false},
+    [FINDING_UNUSED_CONFIG] = {"unused config", false, false, false},
+    [FINDING_UNEXPECTED_NAME] = {"unexpected name", false, false, false},
+    [FINDING_CARRIAGE_RETURN] = {"carriage return", false, false, false},
+    [FINDING_UNPRINTABLE_BYTE] = {"unprintable byte", true, false, false},
+    [FINDING_NO_FINAL_NEWLINE] = {"no final newline", true, false, false},
+    [FINDING_FILE_MISSING] = {"listed file missing", true, false, true},
+    [FINDING_FILE_DIFFERS] = {"file differs from the manifest", true, false, true},
+    [FINDING_FILE_UNLISTED] = {"file not in the manifest", true, false, true},
+    [FINDING_INCOMPLETE] = {"incomplete campaign", false, false, false},
+    [FINDING_WINNER_UNTUNED] = {"winner without perf-db row", true, false, true},
+    [FINDING_ENTRY_UNTUNED] = {"entry without perf-db row", false, true, true},
+    [FINDING_WINNER_NO_CODE] = {"winner without its kernel", true, false, true},
+    [FINDING_ENTRY_NO_CODE] = {"entry without its kernel", false, true, true},
+    [FINDING_SHARED_NO_CODE] = {"kernel of a shared row missing", false, false, true},
+    [FINDING_WINNER_NOT_IN_SJDB] = {"winner not in the .sjdb", true, false, true},
+    [FINDING_PARAMS_INVALID] = {"params not valid for the problem", false, true, true},
+    [FINDING_CODE_UNSURE] = {"kernel unsure without the device's limits", false, false, true},
 };
 
 const char *finding_name(enum finding finding)
@@ -44,15 +60,24 @@ bool finding_unfit(enum finding finding)
     return kinds[finding].unfit;
 }
 
+static bool is_unfit(const struct check_report *report, int finding)
+{
+    return kinds[finding].unfit || (report->ours && kinds[finding].in_ours);
+}
+
 void check_begin_anew(struct check_report *report)
 {
     for (int i = 0; i < FINDING_COUNT; i++) {
         g_clear_pointer(&report->first[i], g_free);
+        g_clear_pointer(&report->places[i], g_ptr_array_unref);
         report->findings[i] = 0;
     }
     g_ptr_array_set_size(report->unreadable, 0);
     g_ptr_array_set_size(report->changed_at, 0);
     report->keys = report->entries = report->unreadable_count = report->changed = 0;
+    report->content = (struct file_target){.known = TARGET_UNKNOWN};
+    target_bounds_init(&report->bounds,
+                       report->named.known == TARGET_WHOLE ? &report->named.target : NULL);
     report->by_order = report->out_of_order = false;
 }
 
@@ -109,10 +134,21 @@ void check_unreadable(struct check_report *report, GError *error, const char *wh
 void check_found(struct check_report *report, enum finding finding, const char *where_format, ...)
 {
     va_list arguments;
-    if (report->findings[finding]++ == 0) {
-        va_start(arguments, where_format);
-        report->first[finding] = g_strdup_vprintf(where_format, arguments);
-        va_end(arguments);
+    bool first = report->findings[finding]++ == 0;
+    if (!first && !kinds[finding].listed) {
+        return;
+    }
+    va_start(arguments, where_format);
+    g_autofree char *place = g_strdup_vprintf(where_format, arguments);
+    va_end(arguments);
+    if (first) {
+        report->first[finding] = g_strdup(place);
+    }
+    if (kinds[finding].listed) {
+        if (report->places[finding] == NULL) {
+            report->places[finding] = g_ptr_array_new_with_free_func(g_free);
+        }
+        g_ptr_array_add(report->places[finding], g_steal_pointer(&place));
     }
 }
 
@@ -129,7 +165,7 @@ void check_changed(struct check_report *report, const char *where_format, ...)
 bool check_report_clean(const struct check_report *report)
 {
     for (int i = 0; i < FINDING_COUNT; i++) {
-        if (kinds[i].unfit && report->findings[i] > 0) {
+        if (is_unfit(report, i) && report->findings[i] > 0) {
             return false;
         }
     }
@@ -158,16 +194,42 @@ static void print_places(const struct check_report *report, FILE *out)
     }
 }
 
+/* A finding whose places are listed: the first of them, one a line. */
+static void print_finding(const struct check_report *report, int finding, FILE *out)
+{
+    const GPtrArray *places = report->places[finding];
+    const char *unfit = is_unfit(report, finding) ? " (unfit to ship)" : "";
+    if (places == NULL) {
+        fprintf(out, "  %s: %" G_GINT64_FORMAT ", first in %s%s\n", kinds[finding].name,
+                report->findings[finding], report->first[finding], unfit);
+        return;
+    }
+    fprintf(out, "  %s: %" G_GINT64_FORMAT "%s\n", kinds[finding].name, report->findings[finding],
+            unfit);
+    for (guint i = 0; i < MIN(places->len, PRINTED_MAX); i++) {
+        fprintf(out, "    %s\n", (const char *)places->pdata[i]);
+    }
+    if (places->len > PRINTED_MAX) {
+        fprintf(out, "    and %u more, see --json\n", places->len - PRINTED_MAX);
+    }
+}
+
+/* The target that the report states: the name's, else that of the content. */
+static const struct file_target *target_said(const struct check_report *report)
+{
+    return report->named.known != TARGET_UNKNOWN ? &report->named : &report->content;
+}
+
 void check_report_print(const struct check_report *report, FILE *out)
 {
-    fprintf(out, "%s: %s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries, %s\n",
-            report->file, report->format != NULL ? report->format : "unknown", report->keys,
-            report->entries, check_report_clean(report) ? "clean" : "NOT clean");
+    const struct file_target *target = target_said(report);
+    fprintf(out, "%s: %s, target %s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries, %s\n",
+            report->file, report->format != NULL ? report->format : "unknown",
+            file_target_text(target), report->keys, report->entries,
+            check_report_clean(report) ? "clean" : "NOT clean");
     for (int i = 0; i < FINDING_COUNT; i++) {
         if (report->findings[i] > 0) {
-            fprintf(out, "  %s: %" G_GINT64_FORMAT ", first in %s%s\n", kinds[i].name,
-                    report->findings[i], report->first[i],
-                    kinds[i].unfit ? " (unfit to ship)" : "");
+            print_finding(report, i, out);
         }
     }
     print_places(report, out);
@@ -184,11 +246,17 @@ static json_t *json_places(const struct check_report *report)
     return list;
 }
 
-static json_t *json_changed(const struct check_report *report)
+static json_t *json_text(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    return json_string(valid);
+}
+
+static json_t *json_texts(const GPtrArray *texts)
 {
     json_t *list = json_array();
-    for (guint i = 0; i < report->changed_at->len; i++) {
-        json_array_append_new(list, json_string(report->changed_at->pdata[i]));
+    for (guint i = 0; i < texts->len; i++) {
+        json_array_append_new(list, json_text(texts->pdata[i]));
     }
     return list;
 }
@@ -198,9 +266,13 @@ static json_t *json_findings(const struct check_report *report)
     json_t *list = json_array();
     for (int i = 0; i < FINDING_COUNT; i++) {
         if (report->findings[i] > 0) {
-            json_array_append_new(list, json_pack("{s:s, s:I, s:s, s:b}", "kind", kinds[i].name,
-                                                  "count", (json_int_t)report->findings[i], "first",
-                                                  report->first[i], "unfit", kinds[i].unfit));
+            json_t *finding = json_pack("{s:s, s:I, s:o, s:b}", "kind", kinds[i].name, "count",
+                                        (json_int_t)report->findings[i], "first",
+                                        json_text(report->first[i]), "unfit", is_unfit(report, i));
+            if (report->places[i] != NULL) {
+                json_object_set_new(finding, "places", json_texts(report->places[i]));
+            }
+            json_array_append_new(list, finding);
         }
     }
     return list;
@@ -209,12 +281,19 @@ static json_t *json_findings(const struct check_report *report)
 void check_report_print_json(const struct check_report *report, FILE *out)
 {
     g_autofree char *file = g_utf8_make_valid(report->file, -1);
+    const struct file_target *target = target_said(report);
+    bool known = target->known != TARGET_UNKNOWN;
     json_t *object = json_pack(
-        "{s:s, s:s?, s:I, s:I, s:o, s:I, s:I, s:o, s:o, s:b}", "file", file, "format",
-        report->format, "keys", (json_int_t)report->keys, "entries", (json_int_t)report->entries,
-        "unreadable", json_places(report), "unreadable_count", (json_int_t)report->unreadable_count,
-        "changed", (json_int_t)report->changed, "changed_at", json_changed(report), "findings",
-        json_findings(report), "clean", check_report_clean(report));
+        "{s:s, s:s?, s:s?, s:s?, s:b, s:I, s:I, s:o, s:I, s:I, s:o, s:o, s:b}", "file", file,
+        "format", report->format, "target", known ? file_target_text(target) : NULL, "target_by",
+        !known                       ? NULL
+        : target == &report->content ? "content"
+                                     : "name",
+        "ours", report->ours, "keys", (json_int_t)report->keys, "entries",
+        (json_int_t)report->entries, "unreadable", json_places(report), "unreadable_count",
+        (json_int_t)report->unreadable_count, "changed", (json_int_t)report->changed, "changed_at",
+        json_texts(report->changed_at), "findings", json_findings(report), "clean",
+        check_report_clean(report));
     char *dumped = json_dumps(object, JSON_COMPACT);
     fprintf(out, "%s\n", dumped);
     free(dumped);

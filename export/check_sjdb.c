@@ -1,8 +1,9 @@
 #include "export/check.h"
 
 #include "export/formats/find_scan.h"
-#include "export/reader/skipjackdb.h"
-#include "solvers/solver.h"
+#include "export/formats/kernel_db.h"
+#include "export/formats/sjdb_meta.h"
+#include "solvers/problem_key.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,8 +17,27 @@ static void cannot_read(struct check_report *report, int code)
                      "file");
 }
 
+/* A problem whose entries are judged, and the time that it takes on the target at the least. */
+struct judged_problem {
+    bool known;
+    struct problem problem;
+    double least_ms;
+};
+
+static void judge_by(struct check_report *report, const struct skipjackdb_problem *read,
+                     struct judged_problem *judged)
+{
+    char key[SKIPJACKDB_KEY_MAX];
+    judged->known = report->bounds.target != NULL &&
+                    skipjackdb_problem_key(read, key, sizeof key) == SKIPJACKDB_OK &&
+                    problem_key_parse(key, &judged->problem, NULL);
+    judged->least_ms =
+        judged->known ? target_least_problem_ms(&report->bounds, &judged->problem) : 0;
+}
+
 static void check_entry(struct check_report *report, uint64_t number,
-                        const struct skipjackdb_entry *entries, size_t index)
+                        const struct judged_problem *judged, const struct skipjackdb_entry *entries,
+                        size_t index)
 {
     const struct skipjackdb_entry *entry = &entries[index];
     const struct span algorithm = {entry->algorithm, strlen(entry->algorithm)};
@@ -30,11 +50,18 @@ static void check_entry(struct check_report *report, uint64_t number,
         {solver_find(entry->solver) == NULL, FINDING_UNKNOWN_SOLVER},
         {!find_algorithm_known(algorithm), FINDING_UNKNOWN_ALGORITHM},
         {index > 0 && entries[index - 1].time_ms > entry->time_ms, FINDING_UNSORTED_ENTRIES},
+        {entry->time_ms > 0 && entry->time_ms < judged->least_ms &&
+             algorithm_does_all(entry->algorithm, algorithm.length),
+         FINDING_IMPOSSIBLE_TIME},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(findings); i++) {
         if (findings[i].found) {
             check_found(report, findings[i].finding, "problem %" G_GUINT64_FORMAT, number);
         }
+    }
+    if (judged->known) {
+        check_target_solver(report, &judged->problem, entry->solver, "problem %" G_GUINT64_FORMAT,
+                            number);
     }
 }
 
@@ -58,13 +85,15 @@ static int check_problems(struct check_report *report, const skipjackdb *db)
     uint64_t problems = skipjackdb_problem_count(db);
     for (uint64_t number = 0; code == SKIPJACKDB_OK && number < problems; number++) {
         struct skipjackdb_problem problem = {.size = sizeof problem};
+        struct judged_problem judged = {0};
         size_t count = 0;
         code = skipjackdb_problem_at(db, number, &problem);
         if (code == SKIPJACKDB_OK) {
+            judge_by(report, &problem, &judged);
             code = skipjackdb_entries(db, number, entries, sizeof *entries, ENTRIES_MAX, &count);
         }
         for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
-            check_entry(report, number, entries, i);
+            check_entry(report, number, &judged, entries, i);
             check_workspace(report, db, number, &problem, &entries[i]);
         }
         report->keys += code == SKIPJACKDB_OK;
@@ -118,23 +147,49 @@ static int check_solutions(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
-/* Code objects were compared with their checksums already. */
+/* The code object was compared with its checksum already. */
+static int check_kernel(struct check_report *report, const skipjackdb *db, uint64_t number)
+{
+    struct skipjackdb_kernel kernel = {.size = sizeof kernel};
+    int code = skipjackdb_kernel_at(db, number, &kernel);
+    if (code != SKIPJACKDB_OK || kernel.code_bytes > (uint64_t)KERNEL_BYTES_MAX) {
+        return code != SKIPJACKDB_OK ? code : SKIPJACKDB_DAMAGED;
+    }
+    g_autofree char *text = g_malloc0(kernel.text_bytes + 2);
+    g_autofree char *bytes = g_malloc(kernel.code_bytes + 1); /* an empty one is there too */
+    code = skipjackdb_kernel_read(db, number, text, kernel.text_bytes, bytes, kernel.code_bytes);
+    if (code == SKIPJACKDB_OK) {
+        const char *args = text + strlen(text) + 1;
+        check_kernel_name(report, text, args, "kernel", (int64_t)number);
+        check_kernel_target(report, args, bytes, kernel.code_bytes, "kernel", (int64_t)number);
+    }
+    return code;
+}
+
 static int check_kernels(struct check_report *report, const skipjackdb *db)
 {
     int code = SKIPJACKDB_OK;
     uint64_t kernels = skipjackdb_kernel_count(db);
     for (uint64_t number = 0; code == SKIPJACKDB_OK && number < kernels; number++) {
-        struct skipjackdb_kernel kernel = {.size = sizeof kernel};
-        code = skipjackdb_kernel_at(db, number, &kernel);
-        g_autofree char *text = code == SKIPJACKDB_OK ? g_malloc0(kernel.text_bytes + 2) : NULL;
-        if (text != NULL) {
-            code = skipjackdb_kernel_read(db, number, text, kernel.text_bytes, NULL, 0);
-            check_kernel_name(report, text, text + strlen(text) + 1, "kernel", (int64_t)number);
-        }
+        code = check_kernel(report, db, number);
     }
     report->keys += (int64_t)kernels;
     report->entries += (int64_t)kernels;
     return code;
+}
+
+/* The file's own word on its target. */
+static void check_meta(struct check_report *report, const skipjackdb *db)
+{
+    struct sjdb_meta meta;
+    sjdb_meta_read(db, &meta);
+    check_content_target(report, &meta.target);
+    report->says_ours = meta.campaign != NULL || meta.golden_version > 0;
+    sjdb_meta_clear(&meta);
+    if (!file_targets_fit(&report->named, &report->content)) {
+        check_found(report, FINDING_OTHER_TARGET, "file (it says that it is of %s, not %s)",
+                    file_target_text(&report->content), file_target_text(&report->named));
+    }
 }
 
 void check_sjdb(const char *path, struct check_report *report)
@@ -145,6 +200,7 @@ void check_sjdb(const char *path, struct check_report *report)
         code = skipjackdb_verify(db);
     }
     if (code == SKIPJACKDB_OK) {
+        check_meta(report, db);
         code = check_problems(report, db);
     }
     if (code == SKIPJACKDB_OK) {

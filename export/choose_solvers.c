@@ -33,11 +33,20 @@ void choose_solvers_free(ChooseSolvers *solvers)
     }
 }
 
+/* An entry's params may be those that a campaign's limit of the workspace made the default: they read back under
+ * the workspace that the entry states. */
 static bool params_fit(const ChooseSolvers *solvers, const struct solver *solver,
-                       const char *params)
+                       const struct skipjackdb_candidate *candidate)
 {
     struct perf_config config;
-    return solver_config_parse(solver, solvers->problem, &solvers->context, params, &config, NULL);
+    struct context context = solvers->context;
+    if (solver_config_parse(solver, solvers->problem, &context, candidate->params, &config, NULL)) {
+        return true;
+    }
+    context.workspace_limit = MIN(context.workspace_limit, candidate->workspace_bytes);
+    return solver_applicable(solver, solvers->problem, &context, NULL) &&
+           solver_config_parse(solver, solvers->problem, &context, candidate->params, &config,
+                               NULL);
 }
 
 /* A database may name solvers of other libraries: of these nothing is said. */
@@ -54,6 +63,9 @@ static int is_applicable(void *user, const struct skipjackdb_problem *problem,
     if (!solver_applicable(solver, solvers->problem, &solvers->context, NULL)) {
         return SKIPJACKDB_NO;
     }
+    if (candidate->params != NULL && !params_fit(solvers, solver, candidate)) {
+        candidate->params = NULL;
+    }
     if (candidate->workspace_bytes == SKIPJACKDB_UNKNOWN) {
         candidate->workspace_bytes =
             solver_workspace_bytes(solver, solvers->problem, &solvers->context);
@@ -61,9 +73,6 @@ static int is_applicable(void *user, const struct skipjackdb_problem *problem,
     if (candidate->algorithm[0] == '\0') {
         candidate->algorithm =
             solver_algorithm(solver, solvers->problem->direction, solvers->algorithms[index]);
-    }
-    if (candidate->params != NULL && !params_fit(solvers, solver, candidate->params)) {
-        candidate->params = NULL;
     }
     candidate->revision = (uint32_t)solver->revision;
     candidate->flags = SKIPJACKDB_FLAGS_KNOWN | (solver->dynamic ? SKIPJACKDB_DYNAMIC : 0) |

@@ -1,12 +1,18 @@
 #include "export/commands.h"
 
 #include "export/diff.h"
+#include "export/formats/file_name.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #define SUMMARY                                                                                    \
     "Compares two find-dbs (either form), two perf-dbs (SQLite or text) or two\n"                  \
     "kernel-dbs, plain or .bz2, or .sjdb with any of them, by what they say: keys\n"               \
     "gained and lost, winners changed, and what that does to the time, over all keys\n"            \
-    "and over networks: each list of problems is one (a layer table names its own)."
+    "and over networks: each list of problems is one (a layer table names its own).\n"             \
+    "Of two folders files of one name are compared, and those with equal bytes only\n"             \
+    "counted. Times that differ by no more than --noise count as equal."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 when both say the same; 1 when they differ or cannot be read; 2 for\n"         \
     "wrong usage. Lines that cannot be read are named and not compared; check says more.\n\n"      \
@@ -15,8 +21,11 @@
 
 struct diff_options {
     gboolean json;
+    double noise_percent;
     char **files; /* A and B, then lists that stand behind the first */
     char **lists;
+    struct import_words words; /* what lists leave out */
+    struct import_options list;
 };
 
 static bool wrong(const char *message, GError **error)
@@ -30,7 +39,15 @@ static bool check_options(const struct diff_options *options, GError **error)
 {
     guint files = options->files != NULL ? g_strv_length(options->files) : 0;
     if (files < 2) {
-        return wrong("name two files", error);
+        return wrong("name two files, or two folders", error);
+    }
+    if (!(options->noise_percent >= 0 && options->noise_percent <= 1000)) {
+        return wrong("--noise takes a percentage, 0 or more", error);
+    }
+    if (options->lists == NULL && import_words_any(&options->words)) {
+        return wrong(
+            "--network, --batch, --dtype, --layout and --allow-clamped belong to --problems",
+            error);
     }
     return files == 2 || options->lists != NULL ||
            wrong("it compares two files; lists stand behind --problems", error);
@@ -41,17 +58,22 @@ static bool parse(int argc, char **argv, struct diff_options *options, GError **
     const GOptionEntry entries[] = {
         {"problems", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->lists,
          "Lists of problems, networks by which time is weighted", "LIST..."},
+        {"noise", 0, 0, G_OPTION_ARG_DOUBLE, &options->noise_percent,
+         "Times that differ by at most this are equal (2)", "PERCENT"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "One JSON object, with all differences",
          NULL},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->files, NULL, "A B"},
         {0},
     };
+    g_autofree GOptionEntry *list = import_words_entries(&options->words, 0, 0);
     g_set_prgname("skipjack diff");
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
     g_option_context_set_summary(context, SUMMARY);
     g_option_context_set_description(context, DESCRIPTION);
     g_option_context_add_main_entries(context, entries, NULL);
-    return g_option_context_parse(context, &argc, &argv, error) && check_options(options, error);
+    g_option_context_add_main_entries(context, list, NULL);
+    return g_option_context_parse(context, &argc, &argv, error) && check_options(options, error) &&
+           import_words_parse(&options->words, &options->list, error);
 }
 
 /* A shell's pattern behind --problems leaves all but its first list among the files. Borrowed;
@@ -72,12 +94,14 @@ static char **all_lists(const struct diff_options *options)
     return (char **)g_ptr_array_free(lists, FALSE);
 }
 
-static int run(const struct diff_options *options)
+/* 0: equal; 1: they differ, or cannot be compared. */
+static int compare_files(const struct diff_options *options, const char *first, const char *second)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char **lists = all_lists(options);
-    g_autoptr(DiffReport) report =
-        diff_files(options->files[0], options->files[1], lists, options->json, &error);
+    g_autofree char **paths = all_lists(options);
+    const struct diff_lists lists = {paths, options->list};
+    g_autoptr(DiffReport) report = diff_files(first, second, paths != NULL ? &lists : NULL,
+                                              options->noise_percent / 100, options->json, &error);
     if (report == NULL) {
         g_printerr("skipjack diff: %s\n", error->message);
         return 1;
@@ -90,9 +114,90 @@ static int run(const struct diff_options *options)
     return diff_report_equal(report) ? 0 : 1;
 }
 
+/* ---- folders ---- */
+
+static int compare_names(const char *const *a, const char *const *b)
+{
+    return strcmp(*a, *b);
+}
+
+/* The names of a folder's files that can be compared, ordered; NULL with an error. */
+static GPtrArray *names_of(const char *folder, GError **error)
+{
+    enum file_kind kind;
+    const char *name;
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, error);
+    if (dir == NULL) {
+        return NULL;
+    }
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    while ((name = g_dir_read_name(dir)) != NULL) {
+        if (file_name_kind(name, &kind)) {
+            g_ptr_array_add(names, g_strdup(name));
+        }
+    }
+    g_ptr_array_sort(names, (GCompareFunc)compare_names);
+    return names;
+}
+
+static bool same_bytes(const char *first, const char *second)
+{
+    g_autoptr(GMappedFile) left = g_mapped_file_new(first, FALSE, NULL);
+    g_autoptr(GMappedFile) right = g_mapped_file_new(second, FALSE, NULL);
+    gsize length = left != NULL ? g_mapped_file_get_length(left) : 0;
+    return left != NULL && right != NULL && length == g_mapped_file_get_length(right) &&
+           (length == 0 || memcmp(g_mapped_file_get_contents(left),
+                                  g_mapped_file_get_contents(right), length) == 0);
+}
+
+/* Files of one name are compared; equal ones are counted and else left out. */
+static int compare_folders(const struct diff_options *options, const char *first,
+                           const char *second)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) left = names_of(first, &error);
+    g_autoptr(GPtrArray) right = left != NULL ? names_of(second, &error) : NULL;
+    int status = 0, equal = 0, compared = 0;
+    if (right == NULL) {
+        g_printerr("skipjack diff: %s\n", error->message);
+        return 1;
+    }
+    for (guint i = 0, j = 0; i < left->len || j < right->len;) {
+        int order = i == left->len    ? 1
+                    : j == right->len ? -1
+                                      : strcmp(left->pdata[i], right->pdata[j]);
+        if (order != 0) {
+            fprintf(options->json ? stderr : stdout, "only in %s: %s\n", order < 0 ? first : second,
+                    (char *)(order < 0 ? left->pdata[i++] : right->pdata[j++]));
+            status = 1;
+            continue;
+        }
+        g_autofree char *a = g_build_filename(first, left->pdata[i++], NULL);
+        g_autofree char *b = g_build_filename(second, right->pdata[j++], NULL);
+        compared++;
+        if (same_bytes(a, b)) {
+            equal++;
+        } else {
+            status |= compare_files(options, a, b);
+        }
+    }
+    fprintf(options->json ? stderr : stdout, "%d of %d files in both folders have equal bytes\n",
+            equal, compared);
+    return compared > 0 ? status : 1;
+}
+
+static int run(const struct diff_options *options)
+{
+    const char *first = options->files[0], *second = options->files[1];
+    bool folders =
+        g_file_test(first, G_FILE_TEST_IS_DIR) && g_file_test(second, G_FILE_TEST_IS_DIR);
+    return folders ? compare_folders(options, first, second)
+                   : compare_files(options, first, second);
+}
+
 int command_diff(int argc, char **argv)
 {
-    struct diff_options options = {0};
+    struct diff_options options = {.noise_percent = DIFF_NOISE_PERCENT};
     g_autoptr(GError) error = NULL;
     int status = 2;
     if (parse(argc, argv, &options, &error)) {
@@ -102,5 +207,6 @@ int command_diff(int argc, char **argv)
     }
     g_strfreev(options.files);
     g_strfreev(options.lists);
+    import_words_clear(&options.words);
     return status;
 }

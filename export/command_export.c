@@ -2,7 +2,7 @@
 
 #include "export/formats/find_db.h"
 #include "export/golden/golden_release.h"
-#include "export/release/export.h"
+#include "export/release/export_manifest.h"
 #include "schema/database.h"
 
 #include <jansson.h>
@@ -18,8 +18,10 @@
 #define SUMMARY                                                                                    \
     "Writes a campaign's results, or a golden version, as MIOpen's files, named after\n"           \
     "the target: find-db (.HIP.fdb.txt), perf-db (.db and .db.txt) and kernel-db (.kdb),\n"        \
-    "and as our own (.sjdb), all of them when none is named; with a golden version also\n"         \
-    "its manifest (.golden.json). Results that the gate refuses are left out and named."
+    "and as our own (.sjdb), all of them when none is named, with a manifest of them\n"            \
+    "(.export.json, of a golden version .golden.json). Results that the gate refuses are\n"        \
+    "left out and named. A folder that holds another release of the target is refused;\n"          \
+    "files of other targets may lie beside."
 #define DESCRIPTION                                                                                                   \
     "Exit status: 0 when all was exported; 1 when something was refused (it is counted\n"                             \
     "by reason; the first are named, --json names all) or nothing could be written; 2 for wrong usage.\n\nExample:\n" \
@@ -28,7 +30,8 @@
 struct export_options {
     struct export_wish wish;
     gint64 campaign, workspace_bytes;
-    gboolean perf, find, kernels, compact, json, dynamic_only;
+    gboolean perf, find, kernels, compact, json, dynamic_only, allow_drift, require_complete,
+        replace;
     char *dir, *network, *tag, *golden, *target;
 };
 
@@ -53,6 +56,12 @@ static bool is_possible(const struct export_options *options, int words, GError 
     }
     if (options->target != NULL && options->golden == NULL) {
         return usage("--target goes with --golden: a campaign has its own", error);
+    }
+    if (options->require_complete && options->golden != NULL) {
+        return usage(
+            "--require-complete goes with --campaign: of a golden version's campaign it was "
+            "asked when it was proposed",
+            error);
     }
     if (options->wish.top < 1 || options->wish.top > TOP_MOST) {
         return usage("--top is from 1 to 64", error);
@@ -88,9 +97,15 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
          "Nothing that needs more workspace", "BYTES"},
         {"dynamic-only", 0, 0, G_OPTION_ARG_NONE, &options->dynamic_only,
          "Nothing whose kernels are compiled for one shape", NULL},
+        {"allow-drift", 0, 0, G_OPTION_ARG_NONE, &options->allow_drift,
+         "Also what was measured while the device drifted, which is refused else", NULL},
         {"network", 0, 0, G_OPTION_ARG_STRING, &options->network,
          "Problems of this network alone (see `skipjack networks`)", "NAME"},
         {"tag", 0, 0, G_OPTION_ARG_STRING, &options->tag, "Problems with this tag alone", "TAG"},
+        {"require-complete", 0, 0, G_OPTION_ARG_NONE, &options->require_complete,
+         "Nothing of a campaign with jobs that have not ended or problems without a winner", NULL},
+        {"replace", 0, 0, G_OPTION_ARG_NONE, &options->replace,
+         "Remove the files of another release of the target from the folder", NULL},
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->dir, "Where to, made when missing",
          "DIR"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "What was done as one JSON object", NULL},
@@ -117,17 +132,28 @@ static void complete_wish(struct export_options *options)
     wish->limits_workspace = options->workspace_bytes >= 0;
     wish->workspace_bytes = (uint64_t)MAX(options->workspace_bytes, 0);
     wish->dynamic_only = options->dynamic_only;
+    wish->allow_drift = options->allow_drift;
+    wish->require_complete = options->require_complete;
+    wish->replace = options->replace;
     wish->network = options->network;
     wish->tag = options->tag;
+}
+
+static void print_files(const struct export_summary *summary)
+{
+    for (guint i = 0; i < summary->removed->len; i++) {
+        printf("removed %s\n", (const char *)summary->removed->pdata[i]);
+    }
+    for (guint i = 0; i < summary->files->len; i++) {
+        printf("wrote %s\n", (const char *)summary->files->pdata[i]);
+    }
 }
 
 static void print_built(const struct export_summary *summary)
 {
     printf("built, not measured: %d configs\nkernel-db: %d kernels\n", summary->built_configs,
            summary->kernels);
-    for (guint i = 0; i < summary->files->len; i++) {
-        printf("wrote %s\n", (const char *)summary->files->pdata[i]);
-    }
+    print_files(summary);
 }
 
 static void print(const struct export_summary *summary)
@@ -150,8 +176,14 @@ static void print(const struct export_summary *summary)
         printf("not expressible in MIOpen's keys: %d problems, for the .sjdb alone\n",
                summary->inexpressible);
     }
-    for (guint i = 0; i < summary->files->len; i++) {
-        printf("wrote %s\n", (const char *)summary->files->pdata[i]);
+    print_files(summary);
+}
+
+static void print_incomplete(const struct completeness *completeness, gint64 campaign)
+{
+    if (!completeness_is_whole(completeness)) {
+        g_autofree char *text = completeness_text(completeness, campaign);
+        g_printerr("%s\n", text);
     }
 }
 
@@ -204,21 +236,32 @@ static json_t *json_refused_by(const struct refusals *refused)
     return counts;
 }
 
+static json_t *json_texts(const GPtrArray *texts)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < texts->len; i++) {
+        g_autofree char *text = g_utf8_make_valid(texts->pdata[i], -1);
+        json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
 /* What was refused may be long: it is printed as it is read. */
 static bool print_json(const struct export_summary *summary, GError **error)
 {
     bool any = false;
-    json_t *files = json_array();
-    for (guint i = 0; i < summary->files->len; i++) {
-        json_array_append_new(files, json_string(summary->files->pdata[i]));
-    }
+    const struct completeness *completeness = &summary->completeness;
     json_t *object =
-        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "built_configs",
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "built_configs",
                   summary->built_configs, "find_keys", summary->find_keys, "find_entries",
                   summary->find_entries, "perf_configs", summary->perf_configs, "perf_records",
                   summary->perf_records, "kernels", summary->kernels, "merged", summary->merged,
                   "beyond_limits", summary->beyond_limits, "inexpressible", summary->inexpressible,
-                  "refused_by", json_refused_by(&summary->refused), "files", files);
+                  "refused_by", json_refused_by(&summary->refused), "files",
+                  json_texts(summary->files), "removed", json_texts(summary->removed));
+    if (completeness->problems != NULL) {
+        export_add_completeness(object, completeness, true);
+    }
     char *text = json_dumps(object, JSON_COMPACT);
     printf("%.*s,\"refused\":[", (int)strlen(text) - 1, text);
     free(text);
@@ -240,6 +283,7 @@ static bool run(const struct export_options *options, GError **error)
                                      options->dir, &summary, error)
                     : export_campaign(store, &options->wish, options->dir, &summary, error);
     if (done) {
+        print_incomplete(&summary.completeness, options->wish.campaign);
         print_refused(&summary.refused);
         if (options->json) {
             done = print_json(&summary, error);

@@ -4,6 +4,7 @@
 #include "export/golden/golden_print.h"
 #include "export/golden/golden_release.h"
 #include "schema/database.h"
+#include "schema/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ struct options {
     int base;
     double noise, gain_percent;
     char *by, *note, *target, *two_persons;
-    gboolean json;
+    gboolean json, allow_drift, allow_incomplete, allow_unconfirmed, remeasure, yes, dry_run;
     char **words; /* that are no options */
     guint word_count;
 };
@@ -25,6 +26,7 @@ struct options {
 #define TAKES_NOTE    4u
 #define TAKES_PROPOSE 8u
 #define TAKES_POLICY  16u
+#define TAKES_PRUNE   32u
 
 struct verb {
     const char *name, *words, *does, *example;
@@ -74,6 +76,24 @@ static bool find_open(const struct options *options, Store *store, const char *t
     return wrong(error, "%d proposals of %s wait for an approval: name the version", open, target);
 }
 
+/* False with an error where entries were left out that no worker measures again. */
+static bool is_complete(const struct golden_summary *summary, GError **error)
+{
+    int64_t under_way = summary->remeasure.asked + summary->remeasure.under_way;
+    if (summary->refused.count > 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                    "%" G_GINT64_FORMAT " results were refused and left out",
+                    summary->refused.count);
+    } else if (under_way < summary->disputes) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                    "%" G_GINT64_FORMAT " entries have to be measured again and were left out",
+                    summary->disputes - under_way);
+    } else {
+        return true;
+    }
+    return false;
+}
+
 static bool run_propose(const struct options *options, Store *store, GError **error)
 {
     struct golden_summary summary;
@@ -84,21 +104,24 @@ static bool run_propose(const struct options *options, Store *store, GError **er
         .note = options->note,
         .noise = options->noise,
         .gain = options->gain_percent / 100,
+        .allow_drift = options->allow_drift,
+        .allow_incomplete = options->allow_incomplete,
+        .allow_unconfirmed = options->allow_unconfirmed,
+        .remeasure = options->remeasure,
     };
     g_autoptr(GPtrArray) rows = NULL;
     bool done = golden_propose(store, &wish, &summary, error);
+    if (done && !completeness_is_whole(&summary.completeness)) {
+        g_autofree char *text = completeness_text(&summary.completeness, options->campaign);
+        g_printerr("%s\n", text);
+    }
     if (done && summary.version != 0 && options->json) {
         rows = store_diff_golden(store, summary.target, summary.base, summary.version, error);
         done = rows != NULL;
     }
     if (done) {
-        done = golden_print_summary(&summary, rows, options->json, error);
-        if (done && summary.refused.count > 0) {
-            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
-                        "%" G_GINT64_FORMAT " results were refused and left out",
-                        summary.refused.count);
-            done = false;
-        }
+        done = golden_print_summary(&summary, rows, options->json, error) &&
+               is_complete(&summary, error);
     }
     golden_summary_clear(&summary);
     return done;
@@ -169,13 +192,39 @@ static bool run_rollback(const struct options *options, Store *store, GError **e
     return true;
 }
 
+/* What goes is seen by pruning in a transaction that is undone. */
+static bool count_pruned(Store *store, const char *target, int before, const char *by,
+                         struct golden_pruned *pruned, GError **error)
+{
+    if (!store_begin(store, error)) {
+        return false;
+    }
+    bool done = store_prune_golden(store, target, before, by, pruned, error);
+    return store_end(store, false, done ? error : NULL) && done;
+}
+
 static bool run_prune(const struct options *options, Store *store, GError **error)
 {
     int before = 0;
     struct golden_pruned pruned;
     g_autofree char *target = golden_find_target(store, options->target, error);
     if (target == NULL || !golden_find_version(store, target, options->words[0], &before, error) ||
-        !store_prune_golden(store, target, before, options->by, &pruned, error)) {
+        !count_pruned(store, target, before, options->by, &pruned, error)) {
+        return false;
+    }
+    g_autofree char *question =
+        g_strdup_printf("%s: %" G_GINT64_FORMAT " versions before %d with %" G_GINT64_FORMAT
+                        " configs that no later version has: shall they go?",
+                        target, (gint64)pruned.versions, before, (gint64)pruned.configs);
+    if (options->dry_run) {
+        fputs(options->json ? "" : "would go: ", stdout);
+        golden_print_pruned(target, before, &pruned, options->json);
+        return true;
+    }
+    if (!terminal_confirm(question, options->yes)) {
+        return wrong(error, "nothing was pruned%s", "");
+    }
+    if (!store_prune_golden(store, target, before, options->by, &pruned, error)) {
         return false;
     }
     golden_print_pruned(target, before, &pruned, options->json);
@@ -213,7 +262,7 @@ static const struct verb verbs[] = {
      "skipjack golden rollback 1 --note 'version 2 was tuned hot'",
      TAKES_TARGET | TAKES_BY | TAKES_NOTE, 1, 1, run_rollback},
     {"prune", "VERSION", "give up what only versions before this one hold",
-     "skipjack golden prune 12", TAKES_TARGET | TAKES_BY, 1, 1, run_prune},
+     "skipjack golden prune 12 --dry-run", TAKES_TARGET | TAKES_BY | TAKES_PRUNE, 1, 1, run_prune},
     {"policy", "", "whether somebody else must approve; without --target the farm's",
      "skipjack golden policy --two-persons yes", TAKES_TARGET | TAKES_BY | TAKES_POLICY, 0, 0,
      run_policy},
@@ -240,8 +289,33 @@ static GArray *entries_of(const struct verb *verb, struct options *options)
         {TAKES_PROPOSE,
          {"gain", 0, 0, G_OPTION_ARG_DOUBLE, &options->gain_percent,
           "and by this much of the old one at the least (1)", "PERCENT"}},
+        {TAKES_PROPOSE,
+         {"require-complete", 0, G_OPTION_FLAG_REVERSE, G_OPTION_ARG_NONE,
+          &options->allow_incomplete,
+          "Nothing of a campaign with jobs that have not ended or problems without a winner (the "
+          "default)",
+          NULL}},
+        {TAKES_PROPOSE,
+         {"allow-incomplete", 0, 0, G_OPTION_ARG_NONE, &options->allow_incomplete,
+          "What there is of a campaign that is not complete", NULL}},
+        {TAKES_PROPOSE,
+         {"allow-drift", 0, 0, G_OPTION_ARG_NONE, &options->allow_drift,
+          "Also what was measured while the device drifted, which is refused else", NULL}},
+        {TAKES_PROPOSE,
+         {"remeasure", 0, 0, G_OPTION_ARG_NONE, &options->remeasure,
+          "Have workers measure both sides again where the campaign and the version disagree beyond "
+          "the noise; propose again when they are done",
+          NULL}},
+        {TAKES_PROPOSE,
+         {"allow-unconfirmed", 0, 0, G_OPTION_ARG_NONE, &options->allow_unconfirmed,
+          "Take what is better without measuring it again, and leave what is worse: lucky times stay",
+          NULL}},
         {TAKES_TARGET,
          {"target", 't', 0, G_OPTION_ARG_STRING, &options->target, "Of this target", "T"}},
+        {TAKES_PRUNE,
+         {"yes", 'y', 0, G_OPTION_ARG_NONE, &options->yes, "Do not ask on a terminal", NULL}},
+        {TAKES_PRUNE,
+         {"dry-run", 0, 0, G_OPTION_ARG_NONE, &options->dry_run, "Only say what would go", NULL}},
         {TAKES_POLICY,
          {"two-persons", 0, 0, G_OPTION_ARG_STRING, &options->two_persons,
           "Whether who proposes a version may not approve it", "yes|no"}},
@@ -267,6 +341,9 @@ static bool check(const struct verb *verb, const struct options *options, GError
     }
     if ((verb->takes & TAKES_PROPOSE) != 0 && options->campaign <= 0) {
         return wrong(error, "name a campaign: --campaign ID");
+    }
+    if (options->remeasure && options->allow_unconfirmed) {
+        return wrong(error, "--remeasure and --allow-unconfirmed exclude each other");
     }
     return (options->noise >= 0 && options->gain_percent >= 0) ||
            wrong(error, "--noise and --gain are numbers that are not negative");
@@ -338,7 +415,14 @@ int command_golden(int argc, char **argv)
     }
     bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
     if (argc > 1 && !asked) {
-        g_printerr("skipjack golden: there is no '%s' here, see skipjack golden --help\n", name);
+        const char *names[G_N_ELEMENTS(verbs) + 1] = {NULL};
+        for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++) {
+            names[i] = verbs[i].name;
+        }
+        const char *nearest = nearest_word(name, names);
+        g_printerr("skipjack golden: there is no '%s' here%s%s%s See skipjack golden --help\n",
+                   name, nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? "'?" : ".");
     } else {
         print_help(asked ? stdout : stderr);
     }

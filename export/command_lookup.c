@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "export/formats/import.h"
 #include "export/lookup_choose.h"
 #include "export/lookup_solution.h"
 #include "export/lookup_stats.h"
@@ -23,7 +24,8 @@
     "has no entry within the limits, or cannot be read; 2 for wrong usage.\n\nExample:\n"          \
     "  skipjack lookup gfx90a68.sjdb 64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F\n"         \
     "  skipjack lookup gfx90a68.sjdb --stats\n"                                                    \
-    "  skipjack lookup --choose --target gfx90a68 --mode hybrid released/ KEY"
+    "  skipjack lookup --choose --target gfx90a68 --mode hybrid released/ KEY\n"                   \
+    "  skipjack lookup --choose gfx90a68.sjdb --problems coordinator/networks/resnet50-v1.5.csv"
 
 #define ENTRIES_MAX 1024 /* of a problem, that the format holds */
 
@@ -32,6 +34,7 @@ struct lookup {
     gint64 workspace_bytes; /* -1: any */
     char *mode, *target;    /* of --choose; may be NULL */
     char **words;           /* DB, KEY */
+    char **lists;           /* of problems, of --choose; NULL for a key */
 };
 
 /* By enum skipjackdb_mode. */
@@ -60,8 +63,8 @@ static bool check_choose(const struct lookup *lookup, guint count, GError **erro
     struct target target;
     struct problem problem;
     if (!lookup->choose) {
-        return (lookup->mode == NULL && lookup->target == NULL) ||
-               complain("--mode and --target say how --choose chooses", error);
+        return (lookup->mode == NULL && lookup->target == NULL && lookup->lists == NULL) ||
+               complain("--mode, --target and --problems belong to --choose", error);
     }
     if (lookup->stats || lookup->dynamic) {
         return complain("--choose goes without --stats, and for --dynamic it has --mode fast",
@@ -69,6 +72,11 @@ static bool check_choose(const struct lookup *lookup, guint count, GError **erro
     }
     if (mode_of(lookup) < 0) {
         return complain("--mode is normal, fast or hybrid", error);
+    }
+    if (lookup->lists != NULL) {
+        return (count >= 1 ||
+                complain("name one .sjdb file or several, or a folder of them", error)) &&
+               (lookup->target == NULL || target_parse(lookup->target, &target, error));
     }
     if (count < 2) {
         return complain("name one .sjdb file or several, or a folder of them, and a problem's key",
@@ -110,6 +118,8 @@ static bool parse(int argc, char **argv, struct lookup *lookup, GError **error)
          "An answer for any problem, and how it was found", NULL},
         {"mode", 0, 0, G_OPTION_ARG_STRING, &lookup->mode,
          "normal, fast (dynamic solvers alone) or hybrid", "MODE"},
+        {"problems", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &lookup->lists,
+         "--choose for each problem of a list, as import reads it; may be repeated", "LIST"},
         {"target", 0, 0, G_OPTION_ARG_STRING, &lookup->target,
          "Whose answer it is: nearer files come first", "TARGET"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &lookup->json, "One JSON object", NULL},
@@ -243,13 +253,42 @@ static int print_entries(const skipjackdb *db, const struct lookup *lookup, cons
     return code;
 }
 
+/* Lines that cannot be used are named; NULL where a list as a whole cannot be read, or holds nothing. */
+static Import *read_lists(char **lists, GError **error)
+{
+    const struct import_options options = {0};
+    g_autoptr(Import) import = import_new(&options);
+    for (; *lists != NULL; lists++) {
+        if (!import_file(import, *lists, error)) {
+            return NULL;
+        }
+    }
+    for (guint i = 0; i < import->skipped->len; i++) {
+        const struct import_skip *skip = import->skipped->pdata[i];
+        g_printerr("%s:%" G_GINT64_FORMAT ": not used: %s\n", skip->file, (gint64)skip->line,
+                   skip->reason);
+    }
+    if (problem_list_count(import->problems) == 0) {
+        complain("the lists hold no problem", error);
+        return NULL;
+    }
+    return g_steal_pointer(&import);
+}
+
 static int choose(const struct lookup *lookup)
 {
-    guint last = g_strv_length(lookup->words) - 1;
+    g_autoptr(GError) failure = NULL;
+    g_autoptr(Import) import = lookup->lists != NULL ? read_lists(lookup->lists, &failure) : NULL;
+    if (failure != NULL) {
+        g_printerr("skipjack lookup: %s\n", failure->message);
+        return 1;
+    }
+    guint words = g_strv_length(lookup->words), last = import != NULL ? words : words - 1;
     const struct lookup_question question = {
         .paths = lookup->words,
         .path_count = last,
-        .key = lookup->words[last],
+        .key = import != NULL ? NULL : lookup->words[last],
+        .problems = import != NULL ? import->problems : NULL,
         .target = lookup->target,
         .workspace_bytes =
             lookup->workspace_bytes < 0 ? UINT64_MAX : (uint64_t)lookup->workspace_bytes,
@@ -260,7 +299,7 @@ static int choose(const struct lookup *lookup)
     bool found = false, whole = true;
     if (!lookup_choose(&question, &found, &whole, &error)) {
         g_printerr("skipjack lookup: %s\n", error->message);
-    } else if (!found) {
+    } else if (!found && question.key != NULL) {
         g_printerr("skipjack lookup: no answer for '%s': nothing near to it is held, and no solver "
                    "of ours is applicable\n",
                    question.key);
@@ -299,6 +338,7 @@ int command_lookup(int argc, char **argv)
         g_printerr("skipjack lookup: %s\n", error->message);
     }
     g_strfreev(lookup.words);
+    g_strfreev(lookup.lists);
     g_free(lookup.mode);
     g_free(lookup.target);
     return status;

@@ -15,9 +15,13 @@
     "  trust    in perf-dbs params that our solvers take today before those they refuse;\n"        \
     "           else as first\n"                                                                   \
     "  first    the input's that is named first\n\n"                                               \
-    "What is unreadable or has a time of 0 is left out and named. Exit status: 0 when\n"           \
-    "all was merged, also with conflicts; 1 when something was left out or nothing\n"              \
-    "could be written; 2 for wrong usage.\n\nExample:\n"                                           \
+    "What is unreadable or has a time of 0 is left out and named.\n\n"                             \
+    "Names of files begin with the target (gfx90a68.HIP.fdb.txt); other names are of an\n"         \
+    "unknown target. Files of different targets are refused, also where their content\n"           \
+    "contradicts the name: code objects and solvers for another target, a .sjdb that\n"            \
+    "says another one, times that no such device reaches.\n\n"                                     \
+    "Exit status: 0 when all was merged, also with conflicts; 1 when something was left\n"         \
+    "out or nothing could be written; 2 for wrong usage.\n\nExample:\n"                            \
     "  skipjack merge --prefer fastest old.fdb.txt new.fdb.txt -o gfx90a68.HIP.fdb.txt"
 
 static const char *const prefers[] = {[MERGE_NEWEST] = "newest",
@@ -31,7 +35,7 @@ static const char *const forms[] = {"newer", "older"};
 struct words {
     char *prefer, *others, *zero, *form, *out;
     char **inputs;
-    gboolean json;
+    gboolean json, mixed;
 };
 
 static bool usage(const char *message, GError **error)
@@ -73,6 +77,7 @@ static bool choose_all(const struct words *words, struct merge_options *options,
     options->keep_zero = zero == 1;
     options->older_form = form == 1;
     options->all_conflicts = words->json;
+    options->mixed_targets = words->mixed;
     return true;
 }
 
@@ -89,6 +94,8 @@ static bool parse(int argc, char **argv, struct words *words, struct merge_optio
          "Times of 0: drop them (the default) or keep them, never winning", "WHAT"},
         {"form", 0, 0, G_OPTION_ARG_STRING, &words->form,
          "A find-db's: newer (the default) or older", "FORM"},
+        {"mixed-targets", 0, 0, G_OPTION_ARG_NONE, &words->mixed,
+         "Inputs and output may be of several targets: compare none", NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &words->json, "What was done as one JSON object", NULL},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &words->inputs, NULL, "IN..."},
         {0},

@@ -22,8 +22,10 @@ struct usage_options {
     gboolean json;
     gint64 campaign;
     char **databases, **lists;
-    char *golden; /* as given, later the target alone */
-    int version;  /* 0: the newest */
+    char *golden;              /* as given, later the target alone */
+    int version;               /* 0: the newest */
+    struct import_words words; /* what lists leave out */
+    struct import_options list;
 };
 
 /* The words with "--db A B" spelled out as "--db A --db B", so that a shell's pattern may stand
@@ -79,6 +81,11 @@ static bool check_options(const struct usage_options *options, GError **error)
         return wrong("name what holds the times: --db FILE..., --campaign ID or --golden TARGET",
                      error);
     }
+    if (options->lists == NULL && import_words_any(&options->words)) {
+        return wrong(
+            "--network, --batch, --dtype, --layout and --allow-clamped belong to --problems",
+            error);
+    }
     return options->lists != NULL || options->databases == NULL ||
            wrong("name the networks: --problems LIST...", error);
 }
@@ -96,6 +103,7 @@ static bool parse(int argc, char **argv, struct usage_options *options, GError *
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "Print one JSON object", NULL},
         {0},
     };
+    g_autofree GOptionEntry *list = import_words_entries(&options->words, 0, 0);
     g_autofree char **words = spell_out(argc, argv);
     char **left = words;
     int count = (int)g_strv_length(words);
@@ -104,23 +112,26 @@ static bool parse(int argc, char **argv, struct usage_options *options, GError *
     g_option_context_set_summary(context, SUMMARY);
     g_option_context_set_description(context, DESCRIPTION);
     g_option_context_add_main_entries(context, entries, NULL);
+    g_option_context_add_main_entries(context, list, NULL);
     if (!g_option_context_parse(context, &count, &left, error)) {
         return false;
     }
     if (count > 1) {
         return wrong("it takes options only", error);
     }
-    return take_version(options, error) && check_options(options, error);
+    return take_version(options, error) && check_options(options, error) &&
+           import_words_parse(&options->words, &options->list, error);
 }
 
-/* What can be read counts, whatever the others are. */
-static bool read_each(Usage *usage, char **paths,
-                      bool (*read)(Usage *usage, const char *path, GError **error))
+/* A file that cannot be read is named, and the others still count. list: how lists are read, NULL for
+ * databases. */
+static bool read_each(Usage *usage, char **paths, const struct import_options *list)
 {
     bool all = true;
     for (; paths != NULL && *paths != NULL; paths++) {
         g_autoptr(GError) error = NULL;
-        if (!read(usage, *paths, &error)) {
+        if (list != NULL ? !usage_read_list(usage, *paths, list, &error)
+                         : !usage_read_db(usage, *paths, &error)) {
             g_printerr("skipjack usage: %s\n", error->message);
             all = false;
         }
@@ -173,8 +184,8 @@ static int run(const struct usage_options *options)
     g_autoptr(Usage) usage = usage_new();
     struct usage_summary summary;
     warn_of_targets(options->databases);
-    bool read = read_each(usage, options->lists, usage_read_list);
-    read = read_each(usage, options->databases, usage_read_db) && read;
+    bool read = read_each(usage, options->lists, &options->list);
+    read = read_each(usage, options->databases, NULL) && read;
     if (options->databases == NULL && !read_store(usage, options)) {
         return 1;
     }
@@ -201,5 +212,6 @@ int command_usage(int argc, char **argv)
     g_strfreev(options.databases);
     g_strfreev(options.lists);
     g_free(options.golden);
+    import_words_clear(&options.words);
     return status;
 }

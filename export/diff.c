@@ -32,15 +32,22 @@ static void add_place(struct diff *diff, enum diff_what what, const char *key, c
     }
 }
 
-static void add_times(struct diff_times *times, const double ms[2], int64_t multiplicity)
+static bool within_noise(double a, double b, double noise)
+{
+    return fmax(a, b) <= fmin(a, b) * (1 + noise);
+}
+
+static void add_times(struct diff_times *times, const double ms[2], int64_t multiplicity,
+                      double noise)
 {
     times->problems++;
     if (ms[0] > 0 && ms[1] > 0) {
         times->both++;
         times->first_ms += ms[0] * (double)multiplicity;
         times->second_ms += ms[1] * (double)multiplicity;
-        times->faster += ms[1] < ms[0];
-        times->slower += ms[1] > ms[0];
+        bool differs = !within_noise(ms[0], ms[1], noise);
+        times->faster += differs && ms[1] < ms[0];
+        times->slower += differs && ms[1] > ms[0];
     } else {
         times->only_first += ms[0] > 0;
         times->only_second += ms[1] > 0;
@@ -121,7 +128,9 @@ static guint drop_repeated(GPtrArray *choices, guint first)
     return kept;
 }
 
-static bool same_entries(const GArray *choices)
+/* The same solvers with the same workspaces and algorithms, and times that differ by no more than the
+ * noise. */
+static bool same_entries(const GArray *choices, double noise)
 {
     g_autoptr(GPtrArray) order = g_ptr_array_new();
     for (guint i = 0; i < choices->len; i++) {
@@ -134,7 +143,12 @@ static bool same_entries(const GArray *choices)
     }
     for (guint i = 0; i < half; i++) {
         const struct find_choice *first = order->pdata[i], *second = order->pdata[half + i];
-        if (first->input == second->input || compare_choices(first, second) != 0) {
+        bool equal = compare_choices(first, second) == 0 ||
+                     (span_equal(first->part.solver, second->part.solver) &&
+                      first->part.workspace_bytes == second->part.workspace_bytes &&
+                      span_equal(first->part.algorithm, second->part.algorithm) &&
+                      within_noise(first->part.time_ms, second->part.time_ms, noise));
+        if (first->input == second->input || !equal) {
             return false;
         }
     }
@@ -164,10 +178,17 @@ static void place_key(struct diff *diff, const char *key, const GArray *choices,
     enum diff_what what = DIFF_CHANGED;
     if (has[0] != has[1]) {
         what = has[0] ? DIFF_LOST : DIFF_GAINED;
+    } else if (same_entries(choices, 0)) {
+        return;
+    } else if (winners[0] != NULL && winners[1] != NULL && !same_winner(winners[0], winners[1])) {
+        bool noise =
+            diff->report->noise > 0 &&
+            within_noise(winners[0]->part.time_ms, winners[1]->part.time_ms, diff->report->noise);
+        what = noise ? DIFF_NOISE : DIFF_WINNER;
     } else if (!same_winner(winners[0], winners[1])) {
         what = DIFF_WINNER;
-    } else if (same_entries(choices)) {
-        return;
+    } else if (same_entries(choices, diff->report->noise)) {
+        what = DIFF_NOISE;
     }
     g_autofree char *first = winner_text(winners[0]);
     g_autofree char *second = winner_text(winners[1]);
@@ -189,7 +210,7 @@ static void compare_finds(struct diff *diff)
         if (timed != NULL) {
             memcpy(timed->ms, ms, sizeof ms);
         }
-        add_times(&diff->report->times, ms, 1);
+        add_times(&diff->report->times, ms, 1, diff->report->noise);
         mean_add(&mean, ms, 1);
         place_key(diff, key, choices, winners);
     }
@@ -263,10 +284,12 @@ static void compare_kernels(struct diff *diff)
 /* ---- networks ---- */
 
 /* All problems of the lists are among those that nobody measured: no time is put in. */
-static bool read_lists(Usage *usage, char *const *lists, struct usage_summary *uses, GError **error)
+static bool read_lists(Usage *usage, const struct diff_lists *lists, struct usage_summary *uses,
+                       GError **error)
 {
-    for (char *const *list = lists; list != NULL && *list != NULL; list++) {
-        if (!usage_read_list(usage, *list, error)) {
+    for (char *const *list = lists != NULL ? lists->paths : NULL; list != NULL && *list != NULL;
+         list++) {
+        if (!usage_read_list(usage, *list, &lists->options, error)) {
             return false;
         }
     }
@@ -296,8 +319,9 @@ static void sum_network(struct diff *diff, const struct usage_summary *uses, con
         if (strcmp(use->network, name) == 0) {
             problem_key(&use->problem, key);
             const struct timed *timed = g_hash_table_lookup(diff->timed, key);
-            add_times(&times, timed->ms, use->multiplicity);
-            add_times(&diff->report->all_networks, timed->ms, use->multiplicity);
+            add_times(&times, timed->ms, use->multiplicity, diff->report->noise);
+            add_times(&diff->report->all_networks, timed->ms, use->multiplicity,
+                      diff->report->noise);
             mean_add(&mean, timed->ms, use->multiplicity);
             mean_add(all, timed->ms, use->multiplicity);
         }
@@ -343,7 +367,7 @@ static bool comparable(const struct diff_report *report, bool *timed)
     return any;
 }
 
-static bool read_files(struct diff *diff, char *const *lists, GError **error)
+static bool read_files(struct diff *diff, const struct diff_lists *lists, GError **error)
 {
     struct diff_report *report = diff->report;
     bool timed = false;
@@ -379,11 +403,12 @@ static void compare(struct diff *diff)
     for (guint i = 0; i < 2; i++) {
         diff->report->keys[i] = merge_input(&diff->merge, i)->keys;
         diff->report->entries[i] = merge_input(&diff->merge, i)->entries;
+        diff->report->targets[i] = merge_input_target(merge_input(&diff->merge, i));
     }
     merge_report_finish(diff->merge.report);
 }
 
-static bool diff_all(struct diff *diff, char *const *lists, GError **error)
+static bool diff_all(struct diff *diff, const struct diff_lists *lists, GError **error)
 {
     struct usage_summary uses = {0};
     g_autoptr(Usage) usage = usage_new();
@@ -427,11 +452,13 @@ void diff_report_free(struct diff_report *report)
     }
 }
 
-struct diff_report *diff_files(const char *first, const char *second, char *const *lists, bool all,
+struct diff_report *diff_files(const char *first, const char *second,
+                               const struct diff_lists *lists, double noise, bool all,
                                GError **error)
 {
     const struct merge_options options = {.keep_zero = true};
     g_autoptr(DiffReport) report = report_new(first, second);
+    report->noise = noise;
     struct diff diff = {.report = report, .all = all};
     merge_init(&diff.merge, &options, first);
     diff.timed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

@@ -9,6 +9,7 @@
 #ifndef EXPORT_DIFF_H
 #define EXPORT_DIFF_H
 
+#include "export/formats/import.h"
 #include "export/merge.h"
 
 enum diff_what {
@@ -17,9 +18,11 @@ enum diff_what {
     DIFF_WINNER, /* of a find-db's key another solver is the fastest */
     DIFF_CHANGED, /* other entries of a find-db's key, with the same winner; a solver's params; a code
                    * object */
+    DIFF_NOISE, /* of a find-db's key times alone differ, or the winner, by no more than the noise: this is
+                 * counted and is no difference */
     DIFF_COUNT,
 };
-/* "gained", "lost", "winner", "changed". */
+/* "gained", "lost", "winner", "changed", "noise". */
 const char *diff_what_name(enum diff_what what);
 
 struct diff_place {
@@ -41,9 +44,11 @@ struct diff_report {
     char *files[2];
     enum file_kind kinds[2];
     int64_t keys[2], entries[2]; /* that are good */
+    struct file_target targets[2];
     int64_t counts[DIFF_COUNT];
-    GArray *places;          /* struct diff_place, by key */
-    bool timed;              /* find-dbs alone have times */
+    GArray *places; /* struct diff_place, by key */
+    bool timed;     /* find-dbs alone have times */
+    double noise;   /* times that differ by no more than this part of the smaller count as equal */
     struct diff_times times; /* of the keys that both have */
     GArray *networks;        /* struct diff_times, in the order of lists; empty without lists */
     struct diff_times all_networks;
@@ -51,19 +56,31 @@ struct diff_report {
     GStringChunk *texts;
 };
 
-/* lists: files with problems, each a network (a layer table names its own), or NULL; only find-dbs
- * are weighted by them. all: keep every place, not the first MERGE_NAMED_MAX of each sort.
+/* Lists of problems, networks by which the times of find-dbs are weighted: files (a layer table names its
+ * own networks), and the options that say what these leave out. */
+struct diff_lists {
+    char *const *paths;
+    struct import_options options;
+};
+
+/* Two runs on one device differ by about so much: diff leaves it out unless --noise says otherwise. */
+#define DIFF_NOISE_PERCENT 2.0
+
+/* lists: NULL for none. noise: a part, 0.02 for 2 %. all: keep every place, not the first MERGE_NAMED_MAX of each sort.
  * EXPORT_ERROR_KIND when the files are of different sorts. NULL on failure. */
-struct diff_report *diff_files(const char *first, const char *second, char *const *lists, bool all,
+struct diff_report *diff_files(const char *first, const char *second,
+                               const struct diff_lists *lists, double noise, bool all,
                                GError **error);
 void diff_report_free(struct diff_report *report);
 typedef struct diff_report DiffReport;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DiffReport, diff_report_free)
 
 bool diff_report_equal(const struct diff_report *report);
+/* The files are of two targets: differences are what is to be expected. */
+bool diff_report_two_targets(const struct diff_report *report);
 void diff_report_print(const struct diff_report *report, FILE *out);
-/* One JSON object on one line: files [{file, format, keys, entries}], counts {gained, lost, winner,
- * changed}, differences [{what, key, solver?, first, second}], times and networks [{network,
+/* One JSON object on one line: files [{file, format, target, keys, entries}], two_targets, counts {gained, lost, winner,
+ * changed, noise}, differences [{what, key, solver?, first, second}], times and networks [{network,
  * problems, both, only_first, only_second, faster, slower, first_ms, second_ms, ratio}],
  * all_networks, left_out [{file, where, reason}], equal. */
 void diff_report_print_json(const struct diff_report *report, FILE *out);

@@ -9,6 +9,7 @@ static const struct {
     [DIFF_GAINED] = {"gained", "keys gained"},
     [DIFF_LOST] = {"lost", "keys lost"},
     [DIFF_WINNER] = {"winner", "winners changed"},
+    [DIFF_NOISE] = {"noise", "within the noise, not counted as differences"},
     [DIFF_CHANGED] = {"changed", "otherwise changed"},
 };
 
@@ -20,11 +21,16 @@ const char *diff_what_name(enum diff_what what)
 bool diff_report_equal(const struct diff_report *report)
 {
     for (int i = 0; i < DIFF_COUNT; i++) {
-        if (report->counts[i] > 0) {
+        if (i != DIFF_NOISE && report->counts[i] > 0) {
             return false;
         }
     }
     return true;
+}
+
+bool diff_report_two_targets(const struct diff_report *report)
+{
+    return !file_targets_fit(&report->targets[0], &report->targets[1]);
 }
 
 /* ---- for people ---- */
@@ -106,9 +112,14 @@ static void print_left_out(const struct diff_report *report, FILE *out)
 void diff_report_print(const struct diff_report *report, FILE *out)
 {
     for (int i = 0; i < 2; i++) {
-        fprintf(out, "%s: %s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries\n",
-                report->files[i], file_kind_name(report->kinds[i]), report->keys[i],
-                report->entries[i]);
+        fprintf(out, "%s: %s, target %s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries\n",
+                report->files[i], file_kind_name(report->kinds[i]),
+                file_target_text(&report->targets[i]), report->keys[i], report->entries[i]);
+    }
+    if (diff_report_two_targets(report)) {
+        fprintf(out,
+                "  they are of two targets, %s and %s: other winners and times are no changes\n",
+                file_target_text(&report->targets[0]), file_target_text(&report->targets[1]));
     }
     if (diff_report_equal(report)) {
         fputs("  they say the same\n", out);
@@ -148,10 +159,14 @@ static json_t *json_files(const struct diff_report *report)
 {
     json_t *list = json_array();
     for (int i = 0; i < 2; i++) {
-        json_array_append_new(
-            list, json_pack("{s:o, s:s, s:I, s:I}", "file", json_text(report->files[i]), "format",
-                            file_kind_name(report->kinds[i]), "keys", (json_int_t)report->keys[i],
-                            "entries", (json_int_t)report->entries[i]));
+        json_array_append_new(list, json_pack("{s:o, s:s, s:s?, s:I, s:I}", "file",
+                                              json_text(report->files[i]), "format",
+                                              file_kind_name(report->kinds[i]), "target",
+                                              report->targets[i].known == TARGET_UNKNOWN
+                                                  ? NULL
+                                                  : file_target_text(&report->targets[i]),
+                                              "keys", (json_int_t)report->keys[i], "entries",
+                                              (json_int_t)report->entries[i]));
     }
     return list;
 }
@@ -209,10 +224,10 @@ static json_t *json_left_out(const struct diff_report *report)
 void diff_report_print_json(const struct diff_report *report, FILE *out)
 {
     json_t *object =
-        json_pack("{s:o, s:o, s:o, s:o, s:I, s:b}", "files", json_files(report), "counts",
-                  json_counts(report), "differences", json_places(report), "left_out",
-                  json_left_out(report), "left_out_count", (json_int_t)report->read->place_count,
-                  "equal", diff_report_equal(report));
+        json_pack("{s:o, s:b, s:o, s:o, s:o, s:I, s:b}", "files", json_files(report), "two_targets",
+                  diff_report_two_targets(report), "counts", json_counts(report), "differences",
+                  json_places(report), "left_out", json_left_out(report), "left_out_count",
+                  (json_int_t)report->read->place_count, "equal", diff_report_equal(report));
     if (report->timed) {
         json_object_set_new(object, "times", json_times(&report->times));
     }

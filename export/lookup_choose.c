@@ -315,11 +315,10 @@ static bool find_target(const struct lookup_question *question, struct target *t
     return target_parse(name, target, NULL);
 }
 
-/* False where what they come from is damaged. */
-static bool print_choices(const struct lookup_question *question, const struct shelf *shelf,
-                          const struct skipjackdb_problem *problem,
-                          const struct skipjackdb_choice *choice,
-                          const struct skipjackdb_choice *later)
+/* What to run, and what to compile for later calls; NULL where what they come from is damaged. */
+static json_t *choices_json(const struct shelf *shelf, const struct skipjackdb_problem *problem,
+                            const struct skipjackdb_choice *choice,
+                            const struct skipjackdb_choice *later)
 {
     json_t *answers = json_array();
     json_t *now = answer_object(shelf, problem, choice, "run");
@@ -331,15 +330,16 @@ static bool print_choices(const struct lookup_question *question, const struct s
     if (!json_is_null(then)) {
         json_array_append_new(answers, then);
     }
-    if (whole) {
-        print_answers(question, answers);
+    if (!whole) {
+        json_decref(answers);
+        return NULL;
     }
-    json_decref(answers);
-    return whole;
+    return answers;
 }
 
-static bool ask(const struct lookup_question *question, const struct shelf *shelf, bool *found,
-                GError **error)
+/* The answers for a problem, a new reference; an empty array where there is none. */
+static json_t *ask(const struct lookup_question *question, const struct shelf *shelf,
+                   const char *key, GError **error)
 {
     struct target target;
     struct problem problem;
@@ -350,22 +350,104 @@ static bool ask(const struct lookup_question *question, const struct shelf *shel
                                      .mode = question->mode,
                                      .near = shelf->near};
     g_autoptr(ChooseSolvers) solvers = NULL;
-    if (!problem_key_parse(question->key, &problem, error)) {
-        return false;
+    if (!problem_key_parse(key, &problem, error)) {
+        return NULL;
     }
     if (find_target(question, &target)) {
         solvers = choose_solvers_new(&target, &problem, question->workspace_bytes);
         choose_solvers_answer(solvers, &rules);
     }
-    skipjackdb_problem_parse(question->key, &asked);
+    skipjackdb_problem_parse(key, &asked);
     int code = skipjackdb_choose((skipjackdb *const *)shelf->dbs->pdata, shelf->dbs->len, &asked,
                                  &rules, &choice, &later);
-    *found = code == SKIPJACKDB_OK;
-    if (code == SKIPJACKDB_DAMAGED ||
-        (*found && !print_choices(question, shelf, &asked, &choice, &later))) {
-        return cannot_read(shelf->names->pdata[choice.db], SKIPJACKDB_DAMAGED, error);
+    json_t *answers = code == SKIPJACKDB_OK        ? choices_json(shelf, &asked, &choice, &later)
+                      : code == SKIPJACKDB_DAMAGED ? NULL
+                                                   : json_array();
+    if (answers == NULL) {
+        cannot_read(shelf->names->pdata[choice.db], SKIPJACKDB_DAMAGED, error);
     }
-    return true;
+    return answers;
+}
+
+static bool ask_one(const struct lookup_question *question, const struct shelf *shelf, bool *found,
+                    GError **error)
+{
+    json_t *answers = ask(question, shelf, question->key, error);
+    *found = json_array_size(answers) > 0;
+    if (*found) {
+        print_answers(question, answers);
+    }
+    json_decref(answers);
+    return answers != NULL;
+}
+
+/* ---- lists ---- */
+
+/* Counts the answer's way, "none" where there is no answer. */
+static void count_way(json_t *ways, const json_t *answers)
+{
+    const char *how = text_of(json_array_get(answers, 0), "how");
+    const char *way = how[0] != '\0' ? how : "none";
+    json_t *count = json_object_get(ways, way);
+    json_object_set_new(ways, way, json_integer(json_integer_value(count) + 1));
+}
+
+static void print_line(int64_t multiplicity, const char *key, const json_t *answers)
+{
+    const json_t *answer = json_array_get(answers, 0);
+    const json_t *params = json_object_get(answer, "params");
+    double time_ms = json_real_value(json_object_get(answer, "time_ms"));
+    g_autofree char *time = time_ms > 0 ? g_strdup_printf("%g", time_ms) : g_strdup("-");
+    printf("%5" G_GINT64_FORMAT "  %-64s  %-24s  %-20s  %12s  %s\n", multiplicity, key,
+           answer != NULL ? text_of(answer, "solver") : "no answer", text_of(answer, "how"), time,
+           json_is_string(params) ? json_string_value(params) : "");
+}
+
+static void print_ways(const json_t *ways)
+{
+    const char *way;
+    json_t *count;
+    json_object_foreach ((json_t *)ways, way, count) {
+        printf("%lld %s\n", json_integer_value(count),
+               strcmp(way, "none") == 0 ? "without an answer" : way);
+    }
+}
+
+static bool ask_list(const struct lookup_question *question, const struct shelf *shelf, bool *found,
+                     GError **error)
+{
+    json_t *list = json_array(), *ways = json_object();
+    bool asked = true;
+    for (int i = 0; asked && i < problem_list_count(question->problems); i++) {
+        const struct problem_entry *entry = problem_list_get(question->problems, i);
+        char key[PROBLEM_KEY_MAX];
+        json_t *answers = ask(question, shelf, problem_key(&entry->problem, key), error);
+        asked = answers != NULL;
+        if (!asked) {
+            break;
+        }
+        count_way(ways, answers);
+        if (question->json) {
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:I, s:O}", "key", key, "multiplicity",
+                                            (json_int_t)entry->multiplicity, "answers", answers));
+        } else {
+            print_line(entry->multiplicity, key, answers);
+        }
+        json_decref(answers);
+    }
+    *found = json_object_get(ways, "none") == NULL;
+    if (asked && question->json) {
+        json_t *object = json_pack("{s:O, s:O}", "problems", list, "found", ways);
+        g_autofree char *text = json_dumps(object, JSON_COMPACT);
+        puts(text);
+        json_decref(object);
+    } else if (asked) {
+        print_ways(ways);
+    }
+    json_decref(list);
+    json_decref(ways);
+    return asked;
 }
 
 bool lookup_choose(const struct lookup_question *question, bool *found, bool *whole, GError **error)
@@ -374,7 +456,9 @@ bool lookup_choose(const struct lookup_question *question, bool *found, bool *wh
     *found = false;
     *whole = true;
     shelf_init(&shelf);
-    bool done = open_shelf(&shelf, question, whole, error) && ask(question, &shelf, found, error);
+    bool done = open_shelf(&shelf, question, whole, error) &&
+                (question->key != NULL ? ask_one(question, &shelf, found, error)
+                                       : ask_list(question, &shelf, found, error));
     shelf_clear(&shelf);
     return done;
 }

@@ -1,3 +1,4 @@
+#include "export/formats/byte_source.h"
 #include "export/merge_parts.h"
 
 #include "export/check.h"
@@ -44,7 +45,7 @@ struct merge_input *merge_input(const struct merge *merge, guint input)
 bool merge_read(struct merge *merge, const char *path, GError **error)
 {
     guint input = merge->report->inputs->len;
-    struct merge_input added = {.path = g_strdup(path)};
+    struct merge_input added = {.path = g_strdup(path), .named = file_name_target(path)};
     g_array_append_val(merge->report->inputs, added);
     GError *failure = NULL;
     const struct merge_format *format =
@@ -67,9 +68,11 @@ static const struct merge_format *out_format(const char *out, GError **error)
 {
     enum file_kind kind;
     g_autofree char *name = g_path_get_basename(out);
-    if (g_str_has_suffix(name, ".bz2")) {
+    const char *packing = name + packed_name_length(name);
+    if (*packing != '\0') {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
-                    "'%s' would be compressed: name it without .bz2 and run bzip2 on it", out);
+                    "'%s' would be compressed: name it without %s and compress it afterwards", out,
+                    packing);
         return NULL;
     }
     if (!file_name_kind(name, &kind)) {
@@ -117,7 +120,7 @@ static bool write_beside(struct merge *merge, const struct merge_format *format,
                          GError **error)
 {
     const char *out = merge->report->out;
-    if (!format->write(merge, temp, error)) {
+    if (!format->write(merge, temp, error) || !merge_targets_judge(merge, error)) {
         return false;
     }
     if (merge->report->keys == 0) {
@@ -159,23 +162,29 @@ static bool merge_all(struct merge *merge, char *const *paths, const char *out, 
         return false;
     }
     merge->report->kind = format->kind;
+    if (!merge_targets_begin(merge, paths, error)) {
+        return false;
+    }
     for (char *const *path = paths; *path != NULL; path++) {
         if (!merge_read(merge, *path, error)) {
             return false;
         }
     }
-    return write_out(merge, format, error);
+    return merge_targets_settle(merge, error) && write_out(merge, format, error);
 }
 
 void merge_init(struct merge *merge, const struct merge_options *options, const char *out)
 {
-    *merge = (struct merge){options,
-                            merge_report_new(out),
-                            merge_finds_new(),
-                            merge_perfs_new(),
-                            merge_kernels_new(),
-                            merge_solutions_new(),
-                            g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
+    *merge = (struct merge){
+        .options = options,
+        .report = merge_report_new(out),
+        .finds = merge_finds_new(),
+        .perfs = merge_perfs_new(),
+        .kernels = merge_kernels_new(),
+        .solutions = merge_solutions_new(),
+        .solvers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
+        .judged_by = {.known = TARGET_UNKNOWN},
+    };
 }
 
 void merge_clear(struct merge *merge)

@@ -29,6 +29,7 @@ struct merge_options {
     bool replace_others;
     bool keep_zero;     /* times of 0.0 stay, behind all others, and never win */
     bool older_form;    /* find-dbs are written in their older form, else in the newer one */
+    bool mixed_targets; /* inputs and output may be of several targets: none are compared */
     bool all_conflicts; /* keep them all for the report, not the first MERGE_NAMED_MAX */
 };
 
@@ -72,15 +73,24 @@ struct merge_conflict {
 struct merge_input {
     char *path;
     enum file_kind kind;
-    int64_t keys, entries; /* that are good */
+    int64_t keys, entries;             /* that are good */
+    struct file_target named, content; /* what its name says of its target, and what is in it */
+    int64_t others;                    /* parts of it that are for another target than that */
+    char *other;                       /* the first of them, as a text */
+    int64_t doubts;                    /* entries left out that cannot be of the target */
+    char *doubt;                       /* the first of them */
 };
+/* The target that an input is of, by its name or else by its content. */
+struct file_target merge_input_target(const struct merge_input *input);
 
 struct merge_report {
     char *out;
     enum file_kind kind;
-    int64_t keys, entries; /* written */
-    GArray *inputs;        /* struct merge_input */
-    GArray *places;        /* struct merge_place, left out, by input and number */
+    int64_t keys, entries;     /* written */
+    struct file_target target; /* of the inputs and the output; unknown where they are mixed */
+    bool mixed;                /* targets were not compared */
+    GArray *inputs;            /* struct merge_input */
+    GArray *places;            /* struct merge_place, left out, by input and number */
     int64_t place_count;
     GArray *conflicts; /* struct merge_conflict, by key */
     GStringChunk *texts;
@@ -88,10 +98,11 @@ struct merge_report {
     int64_t losses[LOSS_COUNT];
 };
 
-/* Merges the files into out, which is replaced whole or stays as it is. False when nothing was
- * written: an input is none of the formats (EXPORT_ERROR_KIND) or unreadable, nothing is left
- * (EXPORT_ERROR_EMPTY), or the output cannot be written or does not read back. The report is then
- * NULL. Free it with merge_report_free(). */
+/* Merges the files into out, which is replaced whole or stays as it is. NULL when nothing was
+ * written: an input is none of the formats (EXPORT_ERROR_KIND) or unreadable, inputs or the output are of
+ * different targets (EXPORT_ERROR_TARGET, unless mixed targets are asked for), nothing is left
+ * (EXPORT_ERROR_EMPTY), or the output cannot be written or does not read back.
+ * Free it with merge_report_free(). */
 struct merge_report *merge_files(char *const *paths, const char *out,
                                  const struct merge_options *options, GError **error);
 void merge_report_free(struct merge_report *report);
@@ -101,7 +112,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(MergeReport, merge_report_free)
 /* Nothing was left out as unreadable or impossible. */
 bool merge_report_clean(const struct merge_report *report);
 void merge_report_print(const struct merge_report *report, FILE *out);
-/* One JSON object on one line: out, format, keys, entries, inputs [{file, format, keys, entries}],
+/* One JSON object on one line: out, format, target (null where it is unknown), mixed_targets, keys,
+ * entries, inputs [{file, format, target, keys, entries}],
  * left_out [{file, where, reason}], left_out_count, conflicts [{key, solver, kept, kept_at, dropped,
  * dropped_at}], conflict_count, not_expressible [{what, count}], clean. */
 void merge_report_print_json(const struct merge_report *report, FILE *out);

@@ -21,6 +21,10 @@ struct merge_finds {
     GArray *choices; /* struct find_choice: their entries */
     GPtrArray *order, *chosen;
     bool whole; /* none of their entries was left out */
+    /* The problem of the key at hand, and the time that it takes on the target at the least, 0 where that
+     * is not known. */
+    struct problem problem;
+    double least_ms;
 };
 
 static void source_clear(void *source)
@@ -138,12 +142,13 @@ static bool take_rows(struct merge_finds *finds, struct span *key)
 static bool check_key(struct merge *merge, struct span key)
 {
     char text[PROBLEM_KEY_MAX] = "";
-    struct problem problem;
+    struct merge_finds *finds = merge->finds;
     g_autoptr(GError) error = NULL;
     if (key.length < sizeof text) {
         memcpy(text, key.at, key.length);
         text[key.length] = '\0';
-        if (problem_key_parse(text, &problem, &error)) {
+        if (problem_key_parse(text, &finds->problem, &error)) {
+            finds->least_ms = target_least_problem_ms(&merge->bounds, &finds->problem);
             return true;
         }
     }
@@ -163,6 +168,20 @@ static const char *judge_time(const struct merge *merge, const struct find_part 
         return "the time is negative";
     }
     return part->time_ms == 0 && !merge->options->keep_zero ? "the time is 0" : NULL;
+}
+
+/* Why the entry cannot be of the target; NULL where it can be. Free with g_free(). */
+static char *judge_target(struct merge *merge, const struct find_part *part)
+{
+    const struct merge_finds *finds = merge->finds;
+    if (part->time_ms > 0 && part->time_ms < finds->least_ms &&
+        algorithm_does_all(part->algorithm.at, part->algorithm.length)) {
+        return g_strdup_printf("%.*s took %g ms, and %s needs %.3g at the least",
+                               (int)part->solver.length, part->solver.at, part->time_ms,
+                               merge->bounds.target->id, finds->least_ms);
+    }
+    return target_other_solver(&merge->bounds, &finds->problem, part->solver.at,
+                               part->solver.length);
 }
 
 /* Adds the row's entries; an impossible one is left out, and so is a line that is not read to its
@@ -186,7 +205,11 @@ static void take_entries(struct merge *merge, const struct source_row *from, gui
             return;
         }
         wrong = judge_time(merge, &choice.part);
-        if (wrong != NULL) {
+        g_autofree char *doubt = wrong == NULL ? judge_target(merge, &choice.part) : NULL;
+        if (doubt != NULL) {
+            merge_doubt(merge, from->input, "line", from->row->number, doubt);
+            merge->finds->whole = false;
+        } else if (wrong != NULL) {
             merge_left_out(merge, from->input, "line", from->row->number, "entry %u (%.*s): %s",
                            count, (int)choice.part.solver.length, choice.part.solver.at, wrong);
             merge->finds->whole = false;

@@ -3,6 +3,7 @@
  * objects stay where they are until they are written: an architecture's file
  * has hundreds of megabytes.
  */
+#include "export/formats/code_target.h"
 #include "export/merge_parts.h"
 
 #include <string.h>
@@ -54,11 +55,30 @@ int64_t merge_kernels_count(const struct merge *merge)
     return merge->kernels->items->len;
 }
 
+static void note_target(struct merge *merge, const struct kernel_item *item, const void *code,
+                        size_t length)
+{
+    const struct merge_input *input = merge_input(merge, item->input);
+    const char *noun = item->from_sjdb ? "kernel" : "kern_db";
+    struct file_target said = kernel_args_target(item->args);
+    if (!merge_content_target(merge, item->input, &said, noun, item->id)) {
+        return;
+    }
+    const struct file_target *wanted =
+        input->named.known != TARGET_UNKNOWN ? &input->named : &input->content;
+    g_autofree char *other =
+        wanted->known != TARGET_UNKNOWN ? code_other_target(code, length, &wanted->target) : NULL;
+    if (other != NULL) {
+        merge_other_target(merge, item->input, noun, item->id, other);
+    }
+}
+
 static void add_item(struct merge *merge, guint input, const struct kernel_entry *entry)
 {
     char md5[33];
     g_autoptr(GError) error = NULL;
-    if (!kernel_entry_digest(entry, md5, NULL, &error)) {
+    g_autoptr(GByteArray) head = g_byte_array_new();
+    if (!kernel_entry_digest_head(entry, md5, NULL, head, &error)) {
         merge_left_out(merge, input, "kern_db", entry->id, "%s", error->message);
         return;
     }
@@ -76,6 +96,7 @@ static void add_item(struct merge *merge, guint input, const struct kernel_entry
     g_array_append_val(merge->kernels->items, item);
     merge_input(merge, input)->keys++;
     merge_input(merge, input)->entries++;
+    note_target(merge, &item, head->data, head->len);
 }
 
 bool merge_kernels_read(struct merge *merge, guint input, GError **error)
@@ -101,8 +122,9 @@ bool merge_kernels_read(struct merge *merge, guint input, GError **error)
 
 /* text: name and args, each with its NUL. */
 static void add_sjdb_item(struct merge *merge, guint input, const char *text, uint64_t number,
-                          char *md5)
+                          const char *code, size_t length)
 {
+    char *md5 = g_compute_checksum_for_data(G_CHECKSUM_MD5, (const guchar *)code, length);
     const struct kernel_item item = {.name = g_strdup(text),
                                      .args = g_strdup(text + strlen(text) + 1),
                                      .hash = md5,
@@ -113,6 +135,7 @@ static void add_sjdb_item(struct merge *merge, guint input, const char *text, ui
     g_array_append_val(merge->kernels->items, item);
     merge_input(merge, input)->keys++;
     merge_input(merge, input)->entries++;
+    note_target(merge, &item, code, length);
 }
 
 /* *code, and *text where that is not NULL: g_free() both. */
@@ -144,9 +167,7 @@ int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db)
         g_autofree char *code = NULL;
         status = read_sjdb_kernel(db, number, &text, &code, &length);
         if (status == SKIPJACKDB_OK) {
-            add_sjdb_item(
-                merge, input, text, number,
-                g_compute_checksum_for_data(G_CHECKSUM_MD5, (const guchar *)code, length));
+            add_sjdb_item(merge, input, text, number, code, length);
         }
     }
     return status;

@@ -14,6 +14,7 @@
 #include "export/formats/sjdb_write.h"
 #include "export/merge.h"
 #include "export/reader/skipjackdb.h"
+#include "export/target_doubt.h"
 
 struct merge {
     const struct merge_options *options;
@@ -22,7 +23,9 @@ struct merge {
     struct merge_perfs *perfs;
     struct merge_kernels *kernels;
     struct merge_solutions *solutions;
-    GHashTable *solvers; /* by name, what .sjdb files know of them */
+    GHashTable *solvers;          /* by name, what .sjdb files know of them */
+    struct file_target judged_by; /* the target that entries have to be possible on */
+    struct target_bounds bounds;  /* of that */
 };
 
 /* options must outlive the merge. */
@@ -51,6 +54,25 @@ struct merge_side {
 };
 void merge_conflict(struct merge *merge, struct span key, struct span solver,
                     const struct merge_side *kept, const struct merge_side *dropped);
+
+/* ---- targets ---- */
+
+/* Compares what the names of inputs and output say. EXPORT_ERROR_TARGET where they contradict. */
+bool merge_targets_begin(struct merge *merge, char *const *paths, GError **error);
+/* The same once all inputs are read, with what their content says. */
+bool merge_targets_settle(struct merge *merge, GError **error);
+/* Once all entries were looked at: none of the inputs is another target's by what was left out of it. */
+bool merge_targets_judge(const struct merge *merge, GError **error);
+/* Takes up the target that a part of an input names. False where that contradicts its name or what was said before:
+ * that is noted. */
+bool merge_content_target(struct merge *merge, guint input, const struct file_target *said,
+                          const char *noun, int64_t number);
+/* A part of an input is made for something else: `what`. */
+void merge_other_target(struct merge *merge, guint input, const char *noun, int64_t number,
+                        const char *what);
+/* Leaves out an entry that cannot be of it. */
+void merge_doubt(struct merge *merge, guint input, const char *noun, int64_t number,
+                 const char *reason);
 
 /* ---- find entries ---- */
 
@@ -155,7 +177,8 @@ int64_t merge_solutions_keep(struct merge *merge, SjdbWriter *writer,
                              const struct merged_find *merged, const struct problem *problem);
 /* Those of solvers that have no entry, of the input that the policy prefers; after all keys. */
 int64_t merge_solutions_keep_rest(struct merge *merge, SjdbWriter *writer);
-/* The text on where the data comes from, NULL unless all inputs have one, the same. */
+/* The text on where the data comes from, NULL unless all inputs have one, the same; inputs of other formats
+ * have none. */
 const char *merge_solutions_meta(const struct merge *merge);
 
 /* ---- .sjdb: all of them ---- */

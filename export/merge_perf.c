@@ -48,12 +48,26 @@ static const char *judge_texts(const char *solver, const char *params)
                : "the solver or the params hold a byte that is not printable ASCII";
 }
 
+/* Problems of a row differ in the output's size alone, which no solver's target depends on. */
+static char *judge_target(struct merge *merge, const struct perf_row *row, const char *solver)
+{
+    struct problem problem;
+    return merge->bounds.target != NULL && perf_row_to_problem(row, &problem, NULL)
+               ? target_other_solver(&merge->bounds, &problem, solver, strlen(solver))
+               : NULL;
+}
+
 void merge_perfs_add(struct merge *merge, struct perf_item *item, const struct perf_row *row,
                      const char *solver, const char *params)
 {
     const char *wrong = judge_texts(solver, params);
     if (wrong != NULL) {
         merge_left_out(merge, item->input, item->noun, item->number, "%s", wrong);
+        return;
+    }
+    g_autofree char *doubt = judge_target(merge, row, solver);
+    if (doubt != NULL) {
+        merge_doubt(merge, item->input, item->noun, item->number, doubt);
         return;
     }
     const struct solver *known = solver_find(solver);

@@ -27,7 +27,10 @@ const char *merge_loss_name(enum merge_loss loss)
 
 static void input_clear(void *input)
 {
-    g_free(((struct merge_input *)input)->path);
+    struct merge_input *at = input;
+    g_free(at->path);
+    g_free(at->other);
+    g_free(at->doubt);
 }
 
 static void place_clear(void *place)
@@ -166,12 +169,17 @@ static void print_conflicts(const struct merge_report *report, FILE *out)
 
 void merge_report_print(const struct merge_report *report, FILE *out)
 {
-    fprintf(out, "%s: %s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries, from\n",
-            report->out, file_kind_name(report->kind), report->keys, report->entries);
+    fprintf(out, "%s: %s, %s%s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries, from\n",
+            report->out, file_kind_name(report->kind), report->mixed ? "" : "target ",
+            report->mixed ? "targets not compared" : file_target_text(&report->target),
+            report->keys, report->entries);
     for (guint i = 0; i < report->inputs->len; i++) {
         const struct merge_input *input = &g_array_index(report->inputs, struct merge_input, i);
-        fprintf(out, "  %s: %s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries\n",
-                input->path, file_kind_name(input->kind), input->keys, input->entries);
+        struct file_target target = merge_input_target(input);
+        fprintf(out,
+                "  %s: %s, target %s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries\n",
+                input->path, file_kind_name(input->kind), file_target_text(&target), input->keys,
+                input->entries);
     }
     for (int i = 0; i < LOSS_COUNT; i++) {
         if (report->losses[i] > 0) {
@@ -192,11 +200,18 @@ static void print_element(json_t *element, bool first, FILE *out)
     json_decref(element);
 }
 
+static json_t *json_target(const struct file_target *target)
+{
+    return target->known == TARGET_UNKNOWN ? json_null() : json_string(file_target_text(target));
+}
+
 static json_t *json_input(const struct merge_input *input)
 {
     g_autofree char *file = g_utf8_make_valid(input->path, -1);
-    return json_pack("{s:s, s:s, s:I, s:I}", "file", file, "format", file_kind_name(input->kind),
-                     "keys", (json_int_t)input->keys, "entries", (json_int_t)input->entries);
+    struct file_target target = merge_input_target(input);
+    return json_pack("{s:s, s:s, s:o, s:I, s:I}", "file", file, "format",
+                     file_kind_name(input->kind), "target", json_target(&target), "keys",
+                     (json_int_t)input->keys, "entries", (json_int_t)input->entries);
 }
 
 static json_t *json_place(const struct merge_report *report, const struct merge_place *place)
@@ -266,8 +281,9 @@ void merge_report_print_json(const struct merge_report *report, FILE *out)
 {
     g_autofree char *file = g_utf8_make_valid(report->out, -1);
     json_t *head =
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:b}", "out", file, "format",
-                  file_kind_name(report->kind), "keys", (json_int_t)report->keys, "entries",
+        json_pack("{s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:o, s:b}", "out", file, "format",
+                  file_kind_name(report->kind), "target", json_target(&report->target),
+                  "mixed_targets", report->mixed, "keys", (json_int_t)report->keys, "entries",
                   (json_int_t)report->entries, "left_out_count", (json_int_t)report->place_count,
                   "conflict_count", (json_int_t)report->conflict_count, "not_expressible",
                   json_losses(report), "clean", merge_report_clean(report));

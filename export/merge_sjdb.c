@@ -6,6 +6,7 @@
  */
 #include "export/merge_parts.h"
 
+#include "export/formats/sjdb_meta.h"
 #include "export/formats/sjdb_write.h"
 #include "export/reader/skipjackdb.h"
 
@@ -203,6 +204,20 @@ static int read_all(struct sjdb_reading *reading)
     return code;
 }
 
+static void note_meta(const struct sjdb_reading *reading)
+{
+    struct sjdb_meta meta;
+    struct merge_input *input = merge_input(reading->merge, reading->input);
+    sjdb_meta_read(reading->db, &meta);
+    input->content = meta.target;
+    if (!file_targets_fit(&input->named, &meta.target) && input->others++ == 0) {
+        input->other =
+            g_strdup_printf("it says that it is of %s, not %s", file_target_text(&meta.target),
+                            file_target_text(&input->named));
+    }
+    sjdb_meta_clear(&meta);
+}
+
 bool merge_sjdb_read(struct merge *merge, guint input, GError **error)
 {
     const char *path = merge_input(merge, input)->path;
@@ -211,6 +226,7 @@ bool merge_sjdb_read(struct merge *merge, guint input, GError **error)
     reading->input = input;
     int code = skipjackdb_open(path, &reading->db);
     if (code == SKIPJACKDB_OK) {
+        note_meta(reading);
         code = read_all(reading);
     }
     bool done = code == SKIPJACKDB_OK || failed(path, code, error);
@@ -318,6 +334,18 @@ static void set_solvers(const struct sjdb_writing *writing)
     }
 }
 
+/* Where the inputs' texts are not one, the target is all that is known. */
+static void set_meta(const struct merge *merge, SjdbWriter *writer)
+{
+    const char *meta = merge_solutions_meta(merge);
+    const struct file_target *target = &merge->report->target;
+    g_autofree char *made =
+        target->known == TARGET_WHOLE ? sjdb_meta_of_target(target->target.id) : NULL;
+    if (meta != NULL || made != NULL) {
+        sjdb_writer_set_meta(writer, meta != NULL ? meta : made);
+    }
+}
+
 /* Solutions of all problems. */
 static int count_solutions(const skipjackdb *db, int64_t *all)
 {
@@ -376,9 +404,7 @@ bool merge_sjdb_write(struct merge *merge, const char *path, GError **error)
     writing.solutions += merge_solutions_keep_rest(merge, writer);
     write_configs(&writing);
     set_solvers(&writing);
-    if (merge_solutions_meta(merge) != NULL) {
-        sjdb_writer_set_meta(writer, merge_solutions_meta(merge));
-    }
+    set_meta(merge, writer);
     return write_kernels(&writing, error) && sjdb_writer_finish(writer, error) &&
            read_back(&writing, path, error);
 }

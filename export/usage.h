@@ -8,6 +8,7 @@
 #ifndef EXPORT_USAGE_H
 #define EXPORT_USAGE_H
 
+#include "export/formats/import.h"
 #include "schema/store.h"
 #include "solvers/problem.h"
 
@@ -29,9 +30,10 @@ void usage_add_problem(Usage *usage, const char *network, const struct problem *
 void usage_add_time(Usage *usage, const struct problem *problem, const char *solver,
                     double time_ms);
 
-/* What could not be used of a file is said on stderr, with its line. False when the file as a whole
- * cannot be read. */
-bool usage_read_list(Usage *usage, const char *path, GError **error);
+/* Problems of a list; options say what it leaves out. What could not be used of a file is said on
+ * stderr, with its line. False when the file as a whole cannot be read. */
+bool usage_read_list(Usage *usage, const char *path, const struct import_options *options,
+                     GError **error);
 /* A find-db or a .sjdb, by its content. */
 bool usage_read_db(Usage *usage, const char *path, GError **error);
 /* The campaign's kept results; as_network: its jobs' problems are a network too, by its name. */

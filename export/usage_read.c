@@ -55,10 +55,10 @@ static void add_networks(Usage *usage, const char *path, const Import *import)
     }
 }
 
-bool usage_read_list(Usage *usage, const char *path, GError **error)
+bool usage_read_list(Usage *usage, const char *path, const struct import_options *options,
+                     GError **error)
 {
-    const struct import_options options = {0};
-    g_autoptr(Import) import = import_new(&options);
+    g_autoptr(Import) import = import_new(options);
     if (!import_file(import, path, error)) {
         return false;
     }
@@ -294,7 +294,10 @@ bool usage_read_golden(Usage *usage, Store *store, const char *target, int versi
         if (as_network) {
             add_once(usage, known, network, &result->problem, result->multiplicity);
         }
-        usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);
+        /* An entry's others are kept for exports with limits, and may have been lucky. */
+        if (result->rank == 0) {
+            usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);
+        }
     }
     return rows != NULL;
 }

@@ -34,9 +34,9 @@ const char *clang_crash_words(const struct compiler_run *run, char words[CLANG_W
 const char *clang_outside_words(const struct compiler_run *run, const char *crash)
 {
     static const char *const said[] = {
-        "No space left on device",    "Disk quota exceeded",    "IO failure on output stream",
-        "unable to open output file", "Cannot allocate memory", "Resource temporarily unavailable",
-        "Too many open files"};
+        "No space left on device",          "Disk quota exceeded",        "File too large",
+        "IO failure on output stream",      "unable to open output file", "Cannot allocate memory",
+        "Resource temporarily unavailable", "Too many open files"};
 
     if (crash && (g_str_has_prefix(crash, sigdescr_np(SIGKILL)) ||
                   g_str_has_prefix(crash, sigdescr_np(SIGTERM))))

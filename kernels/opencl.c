@@ -1,8 +1,11 @@
 #include "kernels/opencl.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define PLATFORMS_MAX 16
 #define DEVICES_MAX   64
@@ -16,11 +19,39 @@ static const struct {
 #undef OPENCL_ROW
 };
 
-void opencl_environment(const char *cache_dir)
+/* PoCL loads and runs the code that it finds in its folder, whoever put it there. */
+static bool check_private(const char *folder, GError **error)
 {
-    g_mkdir_with_parents(cache_dir, 0700);
+    struct stat status;
+    const char *why = NULL;
+
+    if (lstat(folder, &status) != 0)
+        why = g_strerror(errno);
+    else if (!S_ISDIR(status.st_mode))
+        why = "it is no folder";
+    else if (status.st_uid != geteuid())
+        why = "it belongs to another user";
+    else if (status.st_mode & (S_IWGRP | S_IWOTH))
+        why = "others may write to it";
+    if (why)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "PoCL cannot keep code in '%s': %s; remove it, or name another folder", folder,
+                    why);
+    return !why;
+}
+
+bool opencl_environment(const char *cache_dir, GError **error)
+{
+    if (g_mkdir_with_parents(cache_dir, 0700) != 0) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "cannot make the folder '%s' for PoCL: %s", cache_dir, g_strerror(errno));
+        return false;
+    }
+    if (!check_private(cache_dir, error))
+        return false;
     g_setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", TRUE);
     g_setenv("POCL_CACHE_DIR", cache_dir, TRUE);
+    return true;
 }
 
 static bool load_functions(struct opencl *cl, GError **error)

@@ -56,10 +56,11 @@ struct opencl {
 };
 
 /* Sets what PoCL reads when it is loaded; call first in a process that will use OpenCL. cache_dir
- * is PoCL's own folder for intermediate files, one a process that compiles (it is created). With
- * these settings a program's binary holds the finished code of kernels whose workgroup size is an
- * attribute, so that another process does not compile at its first launch. */
-void opencl_environment(const char *cache_dir);
+ * is PoCL's own folder for intermediate files, one a process that compiles. It is created; one that is
+ * there already must belong to this user, and nobody else may write to it: else false, and
+ * KERNELS_ERROR_UNAVAILABLE. With these settings a program's binary holds the finished code of kernels whose
+ * workgroup size is an attribute, so that another process does not compile at its first launch. */
+bool opencl_environment(const char *cache_dir, GError **error);
 
 /* The functions, kept for the process's life. NULL and KERNELS_ERROR_UNAVAILABLE without OpenCL. */
 const struct opencl *opencl_open(GError **error);

@@ -43,21 +43,97 @@ static void wish_unknown(const char *wish, GError **error)
                 "SKIPJACK_TOOLCHAIN is '%s', and the toolchains are %s", wish, names->str);
 }
 
-const struct toolchain *toolchain_for_target(const struct target *target, GError **error)
+static bool serves(const struct toolchain *toolchain, const struct target *target, GError **error)
 {
-    static const struct toolchain *const usual[] = {
-        [VENDOR_AMD] = &toolchain_clang,
-        [VENDOR_NVIDIA] = &toolchain_nvrtc,
-        [VENDOR_CPU] = &toolchain_opencl,
-    };
+    return toolchain->version(target, error) && toolchain->can_compile(target, error);
+}
+
+static bool is_candidate(const struct toolchain *toolchain, const struct toolchain *wished,
+                         const char *const *names, const struct target *target)
+{
+    bool wish_is_of_vendor = wished && wished->vendor == target->vendor;
+
+    return toolchain->vendor == target->vendor && (!wish_is_of_vendor || wished == toolchain) &&
+           (!names || g_strv_contains(names, toolchain->name));
+}
+
+const struct toolchain *toolchain_for_target(const struct target *target, const char *const *names,
+                                             GError **error)
+{
     const char *wish = g_getenv("SKIPJACK_TOOLCHAIN");
     const struct toolchain *wished = wish && *wish ? toolchain_find(wish) : NULL;
+    g_autoptr(GString) reasons = g_string_new(NULL);
+    int code = KERNELS_ERROR_TARGET;
 
     if (wish && *wish && !wished) {
         wish_unknown(wish, error);
         return NULL;
     }
-    return wished && wished->vendor == target->vendor ? wished : usual[target->vendor];
+    for (int i = 0; i < toolchain_table_count; i++) {
+        const struct toolchain *toolchain = toolchain_table[i];
+        g_autoptr(GError) reason = NULL;
+        if (!is_candidate(toolchain, wished, names, target))
+            continue;
+        if (serves(toolchain, target, &reason))
+            return toolchain;
+        g_string_append_printf(reasons, "%s%s: %s", reasons->len ? "; " : "", toolchain->name,
+                               reason->message);
+        if (!g_error_matches(reason, KERNELS_ERROR, KERNELS_ERROR_TARGET))
+            code = KERNELS_ERROR_UNAVAILABLE;
+    }
+    g_set_error(error, KERNELS_ERROR, code, "%s",
+                reasons->len ? reasons->str
+                             : "none of the toolchains asked for is for such targets");
+    return NULL;
+}
+
+/* A constraint is a name, and behind it a blank or a comparison. */
+static bool begins_with_name(const char *item, const char *name)
+{
+    gsize length = strlen(name);
+
+    item += strspn(item, " \t\n");
+    return g_ascii_strncasecmp(item, name, length) == 0 && strchr(" \t\n<>=", item[length]);
+}
+
+char **toolchain_names_in(const char *stack, const struct target *target)
+{
+    g_auto(GStrv) items = g_strsplit(stack, ";", -1);
+    g_autoptr(GStrvBuilder) names = g_strv_builder_new();
+    char **found;
+
+    for (int i = 0; i < toolchain_table_count; i++) {
+        for (char **item = items; *item; item++) {
+            if (toolchain_table[i]->vendor == target->vendor &&
+                begins_with_name(*item, toolchain_table[i]->name)) {
+                g_strv_builder_add(names, toolchain_table[i]->name);
+                break;
+            }
+        }
+    }
+    found = g_strv_builder_end(names);
+    if (found[0])
+        return found;
+    g_strfreev(found);
+    return NULL;
+}
+
+bool toolchain_stack_only_compiles(const char *stack)
+{
+    const struct target amd = {.vendor = VENDOR_AMD};
+    const char *wish = g_getenv("SKIPJACK_TOOLCHAIN");
+    const struct toolchain *wished = wish ? toolchain_find(wish) : NULL;
+    g_auto(GStrv) names = toolchain_names_in(stack, &amd);
+    bool compiles = false, assembles = false;
+
+    for (char **name = names; name && *name; name++) {
+        const struct toolchain *toolchain = toolchain_find(*name);
+        if (!is_candidate(toolchain, wished, NULL, &amd))
+            continue;
+        compiles = true;
+        assembles = assembles || toolchain->assemble;
+    }
+    return compiles && !assembles;
 }
 
 void kernel_key(const char *source_sha256, const struct launch *launch, const struct target *target,

@@ -68,9 +68,19 @@ struct toolchain {
 extern const struct toolchain *const toolchain_table[];
 extern const int toolchain_table_count;
 const struct toolchain *toolchain_find(const char *name);
-/* The toolchain that serves a target: the one that SKIPJACK_TOOLCHAIN names where it compiles for that
- * vendor, else the vendor's usual one. KERNELS_ERROR_UNAVAILABLE when the name is none. */
-const struct toolchain *toolchain_for_target(const struct target *target, GError **error);
+/* The toolchain that serves a target: the first in the table's order that is on this machine and compiles
+ * for the target. SKIPJACK_TOOLCHAIN leaves only the one that it names, for targets of that one's vendor;
+ * names (NULL-terminated, NULL for any) leaves only those. Compilers are tried, so this may take a second
+ * the first time. NULL with KERNELS_ERROR_UNAVAILABLE, or _TARGET where all of them are here and none compiles for
+ * the target; the message has each one's reason. */
+const struct toolchain *toolchain_for_target(const struct target *target, const char *const *names,
+                                             GError **error);
+/* The toolchains of the target's vendor that a campaign's constraints on the software stack ask for: "clang" of
+ * "clang >= 15; driver >= 535". NULL where they ask for none of them; free with g_strfreev(). */
+char **toolchain_names_in(const char *stack, const struct target *target);
+/* Whether a node that describes its software so, "hiprtc HIPRTC 9.0; opencl PoCL 3.1", compiles for AMD's GPUs but
+ * assembles nothing for them: kernels that are assembly are for other nodes. */
+bool toolchain_stack_only_compiles(const char *stack);
 
 #define KERNEL_KEY_LENGTH 64
 /* A kernel's identity: SHA-256 (hex) of its program's form, source with all it includes, options, entry, target arch

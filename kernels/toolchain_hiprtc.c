@@ -77,6 +77,8 @@ static struct hiprtc library;
 /* Of its C library, which knows no thread that another one began until its tables of characters are set up
  * there. */
 static void (*library_thread_init)(void);
+/* Of its C library too: where that finds the environment. This process's setenv() moves it. */
+static char ***library_environ;
 static char *library_path;
 static const char *library_version; /* interned; NULL until it is open */
 static GHashTable *verdicts;        /* a target's name -> struct verdict * */
@@ -157,6 +159,7 @@ static bool library_open(GError **error)
         return false;
     }
     *(void **)&library_thread_init = dlsym(handle, "__ctype_init");
+    library_environ = dlsym(handle, "environ");
     library_path = path_of(handle, name);
     version = version_text();
     library_version = g_intern_string(version);
@@ -205,6 +208,8 @@ static hiprtcResult run(const char *source, const char *options, const char *tar
 
     if (library_thread_init)
         library_thread_init();
+    if (library_environ)
+        *library_environ = environ;
     status = library.CreateProgram(&program, source, "kernel.cl", 0, NULL, NULL);
     *code = NULL;
     *log = NULL;

@@ -13,6 +13,8 @@
  * here, with the same attributes. */
 #define WITHOUT_HEADER "-D_OPENCL_H_"
 static const char declarations[] =
+    /* Vectors that are wider than the CPU's registers are passed among functions of one program alone. */
+    "#pragma clang diagnostic ignored \"-Wpsabi\"\n"
     "#define OPENCL_OVER __attribute__((overloadable))\n"
     "#define OPENCL_CONST OPENCL_OVER __attribute__((const))\n"
     "#define OPENCL_LOAD(SPACE, TYPE, N) \\\n"

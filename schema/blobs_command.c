@@ -3,9 +3,10 @@
 
 #include "schema/blobs.h"
 #include "schema/database.h"
+#include "schema/monitor/signals.h"
+#include "schema/terminal.h"
 
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,9 +116,12 @@ static void print_progress(int64_t total, gint64 since, bool terminal)
     double seconds = (double)(g_get_monotonic_time() - since) / G_USEC_PER_SEC;
     int done = g_atomic_int_get(&moved);
     double rest = done > 0 ? seconds / done * (double)(total - done) : 0;
-    fprintf(stderr, "%s%d of %" G_GINT64_FORMAT " code objects %s, %.1f MB, about %.0f s left%s",
-            terminal ? "\r" : "", done, (gint64)total, done_word,
-            g_atomic_int_get(&kilobytes) / 1e3, MAX(rest, 0), terminal ? "\033[K" : "\n");
+    if (terminal)
+        terminal_restart_line();
+    fprintf(stderr, "%d of %" G_GINT64_FORMAT " code objects %s, %.1f MB, about %.0f s left%s",
+            done, (gint64)total, done_word, g_atomic_int_get(&kilobytes) / 1e3, MAX(rest, 0),
+            terminal ? "" : "\n");
+    fflush(stderr);
 }
 
 static void watch(int64_t total)
@@ -243,8 +247,7 @@ static int move_all(Store *store, const struct request *request, const char *url
     int64_t total = 0;
     int damaged = 0;
     done_word = request->check ? "read" : "moved";
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    signals_catch(on_signal);
     if ((!request->check && !store_use_blob_place(store, request->to, &error)) ||
         !count_objects(store, request->check, &total, &error))
         return fail(error);

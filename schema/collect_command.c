@@ -3,11 +3,11 @@
 
 #include "schema/database.h"
 #include "schema/db_options.h"
+#include "schema/monitor/signals.h"
 #include "schema/upkeep.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,8 +121,7 @@ int command_db_collect(int argc, char **argv)
     g_autoptr(Store) store = database_open(false, &error);
     if (store == NULL)
         return fail(error, EXIT_FAILED);
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    signals_catch(on_signal);
     bool done = upkeep_run(store, &request.options, &report, &error);
     request.json ? print_json(&report, request.dry_run) : print_report(&report, request.dry_run);
     if (!done)

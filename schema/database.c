@@ -14,18 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Others may be making the cluster (seconds) or recovering it after a crash. */
-#define LOCK_SECONDS   120
-#define START_SECONDS  90
+#define START_SECONDS  90 /* it may have to recover after a crash */
 #define STOP_SECONDS   60
+/* How long a server that holds the home may be silent: it is going down, or its container is. */
+#define SILENT_SECONDS 5
 /* The server may be killed or stopped under our hands: then it is started once more. */
 #define START_ATTEMPTS 5
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Embedded, embedded_clear)
+typedef struct home_holder HomeHolder;
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(HomeHolder, home_holder_clear)
 
 /* For a laptop: small buffers, few files. What makes a commit last through a power cut (fsync,
  * synchronous_commit) is PostgreSQL's default and not touched. */
@@ -51,28 +52,6 @@ static const char *const server_settings[] = {
     "log_line_prefix=%m [%p] ",
     "cluster_name=skipjack",
 };
-
-/* ---- one at a time ---- */
-
-static int take_lock(const struct embedded *embedded, GError **error)
-{
-    g_autofree char *path = g_build_filename(embedded->home, "database.lock", NULL);
-    gint64 deadline = g_get_monotonic_time() + LOCK_SECONDS * G_USEC_PER_SEC;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if ((errno == EWOULDBLOCK || errno == EINTR) && g_get_monotonic_time() < deadline) {
-            g_usleep(20000);
-            continue;
-        }
-        close(fd);
-        fd = -1;
-    }
-    if (fd < 0)
-        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                    "cannot lock '%s' (%s): is another skipjack starting or stopping the database?",
-                    path, g_strerror(errno));
-    return fd;
-}
 
 /* ---- creating ---- */
 
@@ -103,16 +82,39 @@ static bool sync_folder(const char *path)
     return done;
 }
 
+/* initdb wants a name for its user, though it uses it nowhere here; the server does not. Containers that run
+ * with any user's number have none. */
+static bool run_initdb(const struct embedded *embedded, const char *const *argv, int turn,
+                       GError **error)
+{
+    const struct server_user *user = &embedded->user;
+    if (*user->name != '\0')
+        return server_run(embedded, argv, NULL, turn, error);
+    g_autofree char *names = g_build_filename(embedded->folder, "passwd", NULL);
+    g_autofree char *line = g_strdup_printf("skipjack:x:%u:%u::/:/bin/false\n", (unsigned)user->uid,
+                                            (unsigned)user->gid);
+    if (!g_file_set_contents(names, line, -1, error))
+        return false;
+    bool done = server_run(embedded, argv, names, turn, error);
+    unlink(names);
+    if (!done)
+        g_prefix_error(error,
+                       "user %u has no entry in /etc/passwd, which initdb wants: add one, install "
+                       "libnss-wrapper, or name a server in SKIPJACK_DB; ",
+                       (unsigned)user->uid);
+    return done;
+}
+
 /* A cluster appears by rename, so what an interrupted initdb left is never taken for one. An initdb
- * whose starter was killed goes on, and would clear away what another makes: it holds the lock. */
-static bool create_cluster(const struct embedded *embedded, const char *programs, int lock,
+ * whose starter was killed goes on, and would clear away what another makes: it holds the turn. */
+static bool create_cluster(const struct embedded *embedded, const char *programs, int turn,
                            GError **error)
 {
     g_autofree char *initdb = g_build_filename(programs, "initdb", NULL);
     const char *argv[] = {initdb,       "--username=skipjack", "--auth=trust", "--encoding=UTF8",
                           "--locale=C", "--data-checksums",    "-D",           embedded->data_new,
                           NULL};
-    if (!remove_tree(embedded->data_new, error) || !server_run(embedded, argv, lock, error))
+    if (!remove_tree(embedded->data_new, error) || !run_initdb(embedded, argv, turn, error))
         return false;
     if (rename(embedded->data_new, embedded->data) == 0 && sync_folder(embedded->folder))
         return true;
@@ -189,7 +191,8 @@ static void add_setting(GPtrArray *argv, const char *setting)
     g_ptr_array_add(argv, (gpointer)(uintptr_t)setting);
 }
 
-static pid_t start_server(const struct embedded *embedded, const char *programs, GError **error)
+static pid_t start_server(const struct embedded *embedded, const char *programs, int home_fd,
+                          GError **error)
 {
     g_auto(GStrv) own = own_settings(error);
     if (own == NULL)
@@ -206,7 +209,7 @@ static pid_t start_server(const struct embedded *embedded, const char *programs,
         if (**setting != '\0')
             add_setting(argv, *setting);
     g_ptr_array_add(argv, NULL);
-    return server_spawn(embedded, (const char *const *)argv->pdata, error);
+    return server_spawn(embedded, (const char *const *)argv->pdata, home_fd, error);
 }
 
 static bool is_lost(const GError *failure)
@@ -214,48 +217,160 @@ static bool is_lost(const GError *failure)
     return g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION);
 }
 
+/* A command that was killed leaves its CREATE DATABASE to the server, which finishes it. */
+static bool is_being_created(const PGresult *result)
+{
+    static const char *const states[] = {
+        "42P04", /* duplicate_database */
+        "23505", /* unique_violation: the other one was faster by a moment */
+        "55006", /* object_in_use: the other one copies template1 */
+    };
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    for (gsize i = 0; state != NULL && i < G_N_ELEMENTS(states); i++)
+        if (strcmp(state, states[i]) == 0)
+            return true;
+    return false;
+}
+
+/* *again: another backend creates it, so look once more. */
+static bool try_create(PGconn *connection, bool *again, GError **error)
+{
+    g_autoptr(StoreRows) found =
+        PQexec(connection, "SELECT datconnlimit FROM pg_database WHERE datname = 'skipjack'");
+    *again = false;
+    if (PQresultStatus(found) != PGRES_TUPLES_OK) {
+        store_set_error(connection, found, error);
+        return false;
+    }
+    /* -2 is PostgreSQL's mark of a database whose removal was interrupted: nobody can connect to it. */
+    bool is_invalid = PQntuples(found) == 1 && atoi(PQgetvalue(found, 0, 0)) == -2;
+    if (PQntuples(found) == 1 && !is_invalid)
+        return true;
+    if (is_invalid)
+        PQclear(PQexec(connection, "DROP DATABASE skipjack"));
+    g_autoptr(StoreRows) made = PQexec(connection, "CREATE DATABASE skipjack");
+    if (PQresultStatus(made) == PGRES_COMMAND_OK)
+        return true;
+    *again = is_being_created(made);
+    store_set_error(connection, made, error);
+    return false;
+}
+
 static bool create_database(const struct embedded *embedded, GError **error)
 {
     g_autofree char *url = embedded_url(embedded, "postgres");
+    gint64 deadline = g_get_monotonic_time() + START_SECONDS * G_USEC_PER_SEC;
     PGconn *connection = PQconnectdb(url);
-    g_autoptr(StoreRows) found =
-        PQexec(connection, "SELECT 1 FROM pg_database WHERE datname = 'skipjack'");
-    bool done = PQresultStatus(found) == PGRES_TUPLES_OK && PQntuples(found) == 1;
-    if (PQresultStatus(found) == PGRES_TUPLES_OK && !done) {
-        g_autoptr(StoreRows) made = PQexec(connection, "CREATE DATABASE skipjack");
-        done = PQresultStatus(made) == PGRES_COMMAND_OK;
-        if (!done)
-            store_set_error(connection, made, error);
-    } else if (!done) {
-        store_set_error(connection, found, error);
+    g_autoptr(GError) failure = NULL;
+    bool again = false;
+    bool done = try_create(connection, &again, &failure);
+    while (!done && again && g_get_monotonic_time() < deadline) {
+        g_usleep(20000);
+        g_clear_error(&failure);
+        done = try_create(connection, &again, &failure);
     }
+    if (!done)
+        g_propagate_error(error, g_steal_pointer(&failure));
     PQfinish(connection);
     return done;
 }
 
-/* The server's pid: of the one that runs, else of one that is started now; -1 when that fails. */
-static pid_t find_or_start(const struct embedded *embedded, int lock, GError **error)
+static bool refuse_holder(const struct embedded *embedded, const HomeHolder *holder, GError **error)
 {
-    pid_t pid = server_pid(embedded);
-    if (pid != 0)
-        return pid;
-    g_autofree char *programs = postgres_find_programs(cluster_major(embedded), error);
-    if (programs == NULL || !embedded_make_folders(embedded, error) ||
-        (!embedded_exists(embedded) && !create_cluster(embedded, programs, lock, error)) ||
-        !server_clear_remains(embedded, error))
-        return -1;
-    return start_server(embedded, programs, error);
+    g_autofree char *url = embedded_url(embedded, "postgres");
+    PGconn *connection = PQconnectdb(url);
+    const char *words = PQerrorMessage(connection);
+    g_autofree char *why = g_strndup(words, strcspn(words, "\n"));
+    PQfinish(connection);
+    g_set_error(
+        error, STORE_ERROR, STORE_ERROR_CONNECTION,
+        "the database under '%s' is in use %s, and its socket does not answer here (%s); run "
+        "this command there, stop that server with 'skipjack db stop' there, name a server "
+        "that both reach in SKIPJACK_DB, or another folder in SKIPJACK_HOME",
+        embedded->home, holder->text, why);
+    return false;
 }
 
-static bool start_locked(const struct embedded *embedded, int lock, GError **error)
+/* What find_or_start() found. */
+struct server {
+    pid_t pid;   /* 0 where it runs in another PID namespace or on another host, and answers here */
+    int home_fd; /* the home, taken for a server that is to be started; else -1 */
+    bool answers; /* where pid is 0 */
+};
+
+/* A server holds the home, and /proc does not show its postmaster. Either it is out of sight, and is used
+ * where it answers; or it was killed, and what is left of it ends within moments. */
+static bool look_at_holder(const struct embedded *embedded, gint64 since_us, struct server *server,
+                           GError **error)
+{
+    g_auto(HomeHolder) holder = {0};
+    PGPing answer = ping(embedded);
+    gint64 waited_us = g_get_monotonic_time() - since_us;
+    server->answers = answer == PQPING_OK;
+    if (server->answers || !home_lock_holder(embedded, &holder))
+        return true;
+    int patience_seconds = answer == PQPING_REJECT ? START_SECONDS : SILENT_SECONDS;
+    if (waited_us < patience_seconds * G_USEC_PER_SEC) {
+        g_usleep(20000);
+        return true;
+    }
+    /* The lock outlives its processes by no more than a moment. */
+    bool killed = waited_us >= (patience_seconds + SILENT_SECONDS) * G_USEC_PER_SEC;
+    if (!holder.is_here || killed)
+        return refuse_holder(embedded, &holder, error);
+    return server_kill_remains(embedded, error);
+}
+
+static bool find_server(const struct embedded *embedded, struct server *server, GError **error)
+{
+    gint64 since_us = g_get_monotonic_time();
+    *server = (struct server){.home_fd = -1};
+    for (;;) {
+        server->pid = server_pid(embedded);
+        if (server->pid != 0 || server->answers)
+            return true;
+        if (!home_lock_take(embedded, &server->home_fd, error))
+            return false;
+        if (server->home_fd >= 0)
+            return true;
+        if (!look_at_holder(embedded, since_us, server, error))
+            return false;
+    }
+}
+
+static pid_t start_in_home(const struct embedded *embedded, int turn, int home_fd, GError **error)
+{
+    g_autofree char *programs = postgres_find_programs(cluster_major(embedded), error);
+    if (programs == NULL || !embedded_make_folders(embedded, error) ||
+        (!embedded_exists(embedded) && !create_cluster(embedded, programs, turn, error)) ||
+        !server_clear_remains(embedded, error))
+        return -1;
+    return start_server(embedded, programs, home_fd, error);
+}
+
+/* The pid of the server that runs, or of one that is started now; 0 for one that runs elsewhere and answers
+ * here; -1 and an error otherwise. */
+static pid_t find_or_start(const struct embedded *embedded, int turn, GError **error)
+{
+    struct server server;
+    if (!find_server(embedded, &server, error))
+        return -1;
+    if (server.home_fd < 0)
+        return server.pid;
+    pid_t pid = start_in_home(embedded, turn, server.home_fd, error);
+    close(server.home_fd);
+    return pid;
+}
+
+static bool start_locked(const struct embedded *embedded, int turn, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
         g_clear_error(&failure);
-        pid_t pid = find_or_start(embedded, lock, error);
+        pid_t pid = find_or_start(embedded, turn, error);
         if (pid < 0)
             return false;
-        enum answer answer = wait_for_answer(embedded, pid);
+        enum answer answer = pid == 0 ? ANSWER_READY : wait_for_answer(embedded, pid);
         if (answer == ANSWER_LATE)
             return fail_start(embedded, "does not answer yet, try again when it has recovered",
                               error);
@@ -285,18 +400,18 @@ static bool start_embedded(const struct embedded *embedded, GError **error)
                     embedded->home, g_strerror(errno));
         return false;
     }
-    int lock = take_lock(embedded, error);
-    if (lock < 0)
+    int turn = home_turn_take(embedded, error);
+    if (turn < 0)
         return false;
-    bool done = start_locked(embedded, lock, error);
-    close(lock);
+    bool done = start_locked(embedded, turn, error);
+    close(turn);
     return done;
 }
 
 bool database_start(GError **error)
 {
     g_auto(Embedded) embedded;
-    if (!embedded_init(&embedded, error))
+    if (!embedded_init(&embedded, error) || !embedded_check_socket(&embedded, error))
         return false;
     g_autofree char *url = embedded_url(&embedded, "skipjack");
     for (int attempt = 1;; attempt++) {
@@ -319,6 +434,13 @@ static bool stop_locked(const struct embedded *embedded, GError **error)
 {
     gint64 deadline = g_get_monotonic_time() + STOP_SECONDS * G_USEC_PER_SEC;
     pid_t pid = server_pid(embedded);
+    g_auto(HomeHolder) holder = {0};
+    if (pid == 0 && home_lock_holder(embedded, &holder) && !holder.is_here) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                    "the database under '%s' is in use %s: stop it there", embedded->home,
+                    holder.text);
+        return false;
+    }
     if (pid == 0)
         return true;
     /* SIGINT is PostgreSQL's fast shutdown: transactions are rolled back, files are in order. */
@@ -343,11 +465,11 @@ bool database_stop(GError **error)
         return false;
     if (!g_file_test(embedded.home, G_FILE_TEST_IS_DIR))
         return true;
-    int lock = take_lock(&embedded, error);
-    if (lock < 0)
+    int turn = home_turn_take(&embedded, error);
+    if (turn < 0)
         return false;
     bool done = stop_locked(&embedded, error);
-    close(lock);
+    close(turn);
     return done;
 }
 
@@ -356,6 +478,7 @@ bool database_stop(GError **error)
 void database_status_clear(struct database_status *status)
 {
     g_free(status->home);
+    g_free(status->elsewhere);
     g_free(status->socket_dir);
     g_free(status->url);
     g_free(status->version);
@@ -385,7 +508,10 @@ bool database_status(struct database_status *status, GError **error)
         return false;
     status->exists = embedded_exists(&embedded);
     status->pid = server_pid(&embedded);
-    status->running = status->pid != 0;
+    g_auto(HomeHolder) holder = {0};
+    if (status->pid == 0 && home_lock_holder(&embedded, &holder) && !holder.is_here)
+        status->elsewhere = g_steal_pointer(&holder.text);
+    status->running = status->pid != 0 || status->elsewhere != NULL;
     status->home = g_strdup(embedded.home);
     status->socket_dir = g_strdup(embedded.socket_dir);
     status->url = embedded_url(&embedded, "skipjack");
@@ -412,9 +538,13 @@ Store *database_open(bool quiet, GError **error)
 {
     bool embedded;
     g_autofree char *url = database_url(&embedded, error);
-    if (url == NULL || (embedded && !database_start(error)))
+    if (url == NULL)
         return NULL;
-    if (embedded && !quiet) {
+    bool runs = embedded && !quiet && answers(url);
+    if (embedded && !database_start(error))
+        return NULL;
+    /* Said when it is started: the commands after that use the same one. */
+    if (embedded && !quiet && !runs) {
         struct database_status status;
         if (database_status(&status, NULL))
             log_write(LEVEL_INFO, "embedded_database", NULL, "using the embedded database under %s",

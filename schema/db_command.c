@@ -7,6 +7,7 @@
 #include "schema/database.h"
 #include "schema/embedded.h"
 #include "schema/roles_command.h"
+#include "schema/terminal.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -48,7 +49,11 @@ static int db_start(bool json, int argc, char **argv)
         return EXIT_FAILED;
     if (!database_start(&error) || !database_status(&status, &error))
         return fail("start", error);
-    printf("the embedded database runs as process %ld under %s\n", status.pid, status.home);
+    if (status.elsewhere != NULL)
+        printf("the embedded database under %s runs %s, and answers here\n", status.home,
+               status.elsewhere);
+    else
+        printf("the embedded database runs as process %ld under %s\n", status.pid, status.home);
     database_status_clear(&status);
     return EXIT_DONE;
 }
@@ -73,7 +78,9 @@ static void print_status(const struct database_status *status)
     printf("state    %s\n", status->running  ? "running"
                             : status->exists ? "stopped"
                                              : "not created");
-    if (status->running)
+    if (status->elsewhere != NULL)
+        printf("running  %s\n", status->elsewhere);
+    else if (status->running)
         printf("process  %ld\n", status->pid);
     if (*status->version != '\0')
         printf("version  PostgreSQL %s\n", status->version);
@@ -90,10 +97,10 @@ static int db_status(bool json, int argc, char **argv)
     if (!database_status(&status, &error))
         return fail("status", error);
     if (json) {
-        json_t *object =
-            json_pack("{sb sb ss ss ss ss sI}", "exists", status.exists, "running", status.running,
-                      "home", status.home, "socket_dir", status.socket_dir, "url", status.url,
-                      "version", status.version, "pid", (json_int_t)status.pid);
+        json_t *object = json_pack("{sb sb ss ss ss ss sI ss?}", "exists", status.exists, "running",
+                                   status.running, "home", status.home, "socket_dir",
+                                   status.socket_dir, "url", status.url, "version", status.version,
+                                   "pid", (json_int_t)status.pid, "elsewhere", status.elsewhere);
         json_dumpf(object, stdout, JSON_INDENT(2));
         putchar('\n');
         json_decref(object);
@@ -274,6 +281,14 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
         }
         json = true;
     }
+    /* psql's own help needs no database, so none is made for it. */
+    for (int i = 0; verb->run == db_psql && i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-?") == 0) {
+            print_help(stdout);
+            printf("\nWhat follows 'db psql' is given to psql; 'psql --help' lists its options.\n");
+            return EXIT_DONE;
+        }
+    }
     return verb->run(json, argc, argv);
 }
 
@@ -291,6 +306,12 @@ int command_db(int argc, char **argv)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return run_verb(&verbs[i], argc - 2, argv + 2);
     }
-    fprintf(stderr, "skipjack db: unknown verb '%s', see: skipjack db --help\n", argv[1]);
+    const char *names[G_N_ELEMENTS(verbs) + 1] = {NULL};
+    for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
+        names[i] = verbs[i].name;
+    const char *nearest = nearest_word(argv[1], names);
+    fprintf(stderr, "skipjack db: there is no '%s' here%s%s%s See skipjack db --help\n", argv[1],
+            nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
+            nearest != NULL ? "'?" : ".");
     return EXIT_USAGE;
 }

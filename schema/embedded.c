@@ -21,13 +21,25 @@ static bool fail_errno(GError **error, const char *what, const char *path)
     return false;
 }
 
-static char *find_home(void)
+static bool is_set(const char *variable)
 {
-    const char *named = g_getenv("SKIPJACK_HOME");
-    if (named != NULL && *named != '\0')
-        return g_canonicalize_filename(named, NULL);
+    const char *value = g_getenv(variable);
+    return value != NULL && *value != '\0';
+}
+
+static char *find_home(GError **error)
+{
+    if (is_set("SKIPJACK_HOME"))
+        return g_canonicalize_filename(g_getenv("SKIPJACK_HOME"), NULL);
     if (geteuid() == 0)
         return g_strdup("/var/lib/skipjack");
+    if (!is_set("XDG_DATA_HOME") && !is_set("HOME") && getpwuid(geteuid()) == NULL) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                    "user %u has no home: there is no entry for it in /etc/passwd, and HOME is not "
+                    "set; name a folder for the embedded database in SKIPJACK_HOME",
+                    (unsigned)geteuid());
+        return NULL;
+    }
     return g_build_filename(g_get_user_data_dir(), "skipjack", NULL);
 }
 
@@ -41,20 +53,28 @@ static bool set_user(struct server_user *user, const struct passwd *entry)
     return true;
 }
 
+/* A user need not have a name: containers run with any number. */
+static void set_owner(struct server_user *user, uid_t uid, gid_t gid)
+{
+    const struct passwd *entry = getpwuid(uid);
+    user->uid = uid;
+    user->gid = gid;
+    g_strlcpy(user->name, entry != NULL ? entry->pw_name : "", sizeof user->name);
+}
+
 /* A cluster that exists keeps its user: files of another owner are refused by the server. */
 static bool find_user(struct embedded *embedded, GError **error)
 {
     struct stat status;
     if (geteuid() != 0) {
-        const struct passwd *entry = getpwuid(geteuid());
-        embedded->user.uid = geteuid();
-        embedded->user.gid = getegid();
-        g_strlcpy(embedded->user.name, entry != NULL ? entry->pw_name : "",
-                  sizeof embedded->user.name);
+        set_owner(&embedded->user, geteuid(), getegid());
         return true;
     }
-    if (stat(embedded->data, &status) == 0 && set_user(&embedded->user, getpwuid(status.st_uid)))
+    if (stat(embedded->data, &status) == 0 && status.st_uid != 0) {
+        const struct passwd *entry = getpwuid(status.st_uid);
+        set_owner(&embedded->user, status.st_uid, entry != NULL ? entry->pw_gid : status.st_gid);
         return true;
+    }
     if (set_user(&embedded->user, getpwnam("postgres")) ||
         set_user(&embedded->user, getpwnam("nobody")))
         return true;
@@ -65,13 +85,14 @@ static bool find_user(struct embedded *embedded, GError **error)
     return false;
 }
 
-/* Where a socket's path would be too long: a folder named by a hash of the home, so that all processes
- * find it, whatever their environment. */
+/* Where a socket's path would be too long, or has a comma, at which libpq and PostgreSQL end it: a folder
+ * named by a hash of the home, so that all processes find it, whatever their environment. */
 static char *find_socket_dir(const struct embedded *embedded)
 {
     g_autofree char *normal = g_build_filename(embedded->folder, "socket", NULL);
     const char *socket_name = "/.s.PGSQL.5432";
-    if (strlen(normal) + strlen(socket_name) < sizeof((struct sockaddr_un *)NULL)->sun_path)
+    if (strlen(normal) + strlen(socket_name) < sizeof((struct sockaddr_un *)NULL)->sun_path &&
+        strchr(normal, ',') == NULL)
         return g_steal_pointer(&normal);
     g_autofree char *hash = g_compute_checksum_for_string(G_CHECKSUM_SHA256, embedded->home, -1);
     g_autofree char *runtime = g_strdup_printf("/run/user/%u", (unsigned)embedded->user.uid);
@@ -84,7 +105,9 @@ static char *find_socket_dir(const struct embedded *embedded)
 bool embedded_init(struct embedded *embedded, GError **error)
 {
     memset(embedded, 0, sizeof *embedded);
-    embedded->home = find_home();
+    embedded->home = find_home(error);
+    if (embedded->home == NULL)
+        return false;
     embedded->folder = g_build_filename(embedded->home, "postgres", NULL);
     embedded->data = g_build_filename(embedded->folder, "data", NULL);
     embedded->data_new = g_build_filename(embedded->folder, "data.new", NULL);
@@ -120,29 +143,60 @@ char *embedded_url(const struct embedded *embedded, const char *database)
                            database, host, *user != '\0' ? "&requirepeer=" : "", user);
 }
 
-/* Only a real folder of the server's user that nobody else can enter will do: in /tmp somebody may
- * have put something else in its place. */
-static bool make_private(const struct embedded *embedded, const char *path, GError **error)
+static bool is_ours(const struct embedded *embedded, const struct stat *status)
+{
+    return S_ISDIR(status->st_mode) &&
+           (status->st_uid == embedded->user.uid || status->st_uid == geteuid());
+}
+
+static bool refuse_folder(const char *path, GError **error)
+{
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "'%s' belongs to another user or is no folder: remove it, run as its owner, or "
+                "name another folder in SKIPJACK_HOME",
+                path);
+    return false;
+}
+
+/* The folder stays the one that was looked at, whatever its name leads to later. */
+static bool make_fd_private(const struct embedded *embedded, int fd, const char *path,
+                            GError **error)
 {
     struct stat status;
-    if (g_mkdir(path, 0700) != 0 && errno != EEXIST)
-        return fail_errno(error, "create the folder", path);
-    if (lstat(path, &status) != 0)
+    if (fstat(fd, &status) != 0)
         return fail_errno(error, "look at", path);
-    if (!S_ISDIR(status.st_mode) ||
-        (status.st_uid != embedded->user.uid && status.st_uid != geteuid())) {
-        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                    "'%s' belongs to another user or is no folder: remove it, run as its owner, or "
-                    "name another folder in SKIPJACK_HOME",
-                    path);
-        return false;
-    }
+    if (!is_ours(embedded, &status))
+        return refuse_folder(path, error);
     if (status.st_uid != embedded->user.uid &&
-        lchown(path, embedded->user.uid, embedded->user.gid) != 0)
+        fchown(fd, embedded->user.uid, embedded->user.gid) != 0)
         return fail_errno(error, "change the owner of", path);
-    if ((status.st_mode & 07777) != 0700 && g_chmod(path, 0700) != 0)
+    if ((status.st_mode & 07777) != 0700 && fchmod(fd, 0700) != 0)
         return fail_errno(error, "change the mode of", path);
     return true;
+}
+
+/* Only a real folder of the server's user that nobody else can enter will do: in /tmp another user may have
+ * put something else in its place. */
+static bool make_private(const struct embedded *embedded, const char *path, GError **error)
+{
+    if (g_mkdir(path, 0700) != 0 && errno != EEXIST)
+        return fail_errno(error, "create the folder", path);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EACCES))
+        return refuse_folder(path, error);
+    if (fd < 0)
+        return fail_errno(error, "open", path);
+    bool done = make_fd_private(embedded, fd, path, error);
+    close(fd);
+    return done;
+}
+
+bool embedded_check_socket(const struct embedded *embedded, GError **error)
+{
+    struct stat status;
+    if (lstat(embedded->socket_dir, &status) != 0)
+        return errno == ENOENT || fail_errno(error, "look at", embedded->socket_dir);
+    return is_ours(embedded, &status) || refuse_folder(embedded->socket_dir, error);
 }
 
 /* Another user's server has no groups but its own; ourselves the system may be asked about. */

@@ -50,6 +50,8 @@ static gpointer read_campaign(const json_t *object)
     row->spent_seconds = json_member_double(object, "spent");
     row->budget_seconds = json_member_double(object, "budget_seconds");
     row->age_seconds = json_member_double(object, "age");
+    row->has_deadline = json_is_number(json_object_get(object, "deadline_seconds"));
+    row->deadline_seconds = json_member_double(object, "deadline_seconds");
     return row;
 }
 
@@ -57,6 +59,7 @@ static void worker_row_free(gpointer data)
 {
     struct farm_worker *row = data;
     g_free(row->node);
+    g_free(row->login);
     g_free(row->target);
     g_free(row->state);
     g_free(row->labels);
@@ -69,6 +72,7 @@ static gpointer read_worker(const json_t *object)
     struct farm_worker *row = g_new0(struct farm_worker, 1);
     row->id = json_member_int(object, "id");
     row->node = json_member_text(object, "node");
+    row->login = json_member_text(object, "login");
     row->target = json_member_text(object, "target");
     row->state = json_member_text(object, "state");
     row->labels = json_member_text(object, "labels");
@@ -82,8 +86,8 @@ static gpointer read_worker(const json_t *object)
 static void device_row_free(gpointer data)
 {
     struct farm_device *row = data;
-    char *texts[] = {row->node, row->device,  row->name,     row->target,
-                     row->uuid, row->address, row->partition};
+    char *texts[] = {row->node, row->device,  row->name,      row->target,
+                     row->uuid, row->address, row->partition, row->stack};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
     g_free(row);
@@ -100,6 +104,7 @@ static gpointer read_device(const json_t *object)
     row->uuid = json_member_text(object, "uuid");
     row->address = json_member_text(object, "address");
     row->partition = json_member_text(object, "partition");
+    row->stack = json_member_text(object, "stack");
     return row;
 }
 
@@ -124,7 +129,10 @@ static gpointer read_trouble(const json_t *object)
 /* ---- questions ---- */
 
 static const char campaigns_sql[] =
-    "SELECT to_jsonb(b) || jsonb_build_object('id', c.id, 'name', c.name, 'state', c.state,"
+    "SELECT to_jsonb(b) || jsonb_build_object('id', c.id, 'name', c.name,"
+    " 'state', CASE WHEN c.state = 'active' AND c.deadline <= clock_timestamp()"
+    "  THEN '" CAMPAIGN_OVERDUE "' ELSE c.state::text END,"
+    " 'deadline_seconds', extract(epoch FROM c.deadline - clock_timestamp()),"
     " 'target', c.target, 'configs_limit', c.configs_limit, 'round_configs', c.round_configs,"
     " 'budget_seconds', c.budget_seconds, 'spent', spent_seconds(c.id), 'ends', e.ends,"
     " 'age', extract(epoch FROM now() - c.created_at))"
@@ -146,7 +154,7 @@ static const char campaigns_sql[] =
 /* Idle workers beat each fifteen seconds, so a minute's silence is none of theirs. One that was silent for a
  * day and holds nothing will not come back, and nobody has to look for it. */
 static const char workers_sql[] =
-    "SELECT jsonb_build_object('id', w.id, 'node', w.node, 'target', w.target,"
+    "SELECT jsonb_build_object('id', w.id, 'node', w.node, 'login', w.login, 'target', w.target,"
     " 'labels', array_to_string(w.labels, ','), 'campaigns', b.campaigns,"
     " 'jobs', coalesce(b.jobs, 0), 'failures', coalesce(w.counts->'failures', '{}'),"
     " 'age', a.age, 'state', CASE WHEN a.age > greatest(60, b.lease) THEN 'lost'"
@@ -187,6 +195,17 @@ static const char failed_workers_sql[] =
     " FROM (SELECT * FROM events ORDER BY id DESC LIMIT 5000) AS e"
     " LEFT JOIN workers w ON w.id = e.worker_id"
     " WHERE e.kind = 'worker failed' AND e.at > now() - interval '1 day' ORDER BY e.id DESC";
+
+/* Within a day, until another worker starts on the node: it may have the toolchain. */
+static const char no_toolchain_sql[] =
+    "SELECT jsonb_build_object('name', l.node, 'detail', l.detail, 'count', 1,"
+    " 'age', extract(epoch FROM now() - l.at))"
+    " FROM (SELECT DISTINCT ON (w.node, e.detail) w.node, e.detail, e.at"
+    "       FROM (SELECT * FROM events ORDER BY id DESC LIMIT 5000) AS e"
+    "       JOIN workers w ON w.id = e.worker_id"
+    "       WHERE e.kind = '" FARM_NO_TOOLCHAIN "' AND e.at > now() - interval '1 day'"
+    "       AND NOT EXISTS (SELECT FROM workers n WHERE n.node = w.node AND n.id > w.id)"
+    "       ORDER BY w.node, e.detail, e.id DESC) AS l ORDER BY l.node, l.detail";
 
 static const char database_sql[] =
     "SELECT jsonb_build_object('bytes', pg_database_size(current_database()),"
@@ -261,7 +280,9 @@ struct farm_state *farm_read(Store *store, GError **error)
         (farm->quarantine = ask(store, quarantine_sql, read_trouble, trouble_free, error)) &&
         (farm->failed_workers =
              ask(store, failed_workers_sql, read_trouble, trouble_free, error)) &&
+        (farm->no_toolchain = ask(store, no_toolchain_sql, read_trouble, trouble_free, error)) &&
         (farm->refusals = store_list_refusals(store, 0, 0, error)) &&
+        (farm->blockers = blockers_list(store, error)) &&
         read_database(store, &farm->database, error))
         return farm;
     farm_free(farm);
@@ -278,7 +299,9 @@ void farm_free(struct farm_state *farm)
     g_clear_pointer(&farm->devices_out, g_ptr_array_unref);
     g_clear_pointer(&farm->quarantine, g_ptr_array_unref);
     g_clear_pointer(&farm->failed_workers, g_ptr_array_unref);
+    g_clear_pointer(&farm->no_toolchain, g_ptr_array_unref);
     g_clear_pointer(&farm->refusals, g_ptr_array_unref);
+    g_clear_pointer(&farm->blockers, g_ptr_array_unref);
     g_free(farm->database.blob_place);
     g_free(farm);
 }

@@ -7,25 +7,28 @@
 #ifndef SCHEMA_FARM_H
 #define SCHEMA_FARM_H
 
+#include "schema/blockers.h"
 #include "schema/store.h"
 
 /* An active or paused campaign. */
 struct farm_campaign {
     int64_t id;
-    char *name, *state, *target;
+    char *name, *state, *target; /* state as in struct campaign */
     int64_t jobs, ready, building, built, evaluating, done, failed;
     int64_t failures[FAILURE_COUNT];           /* of failed jobs */
     int64_t rounds_behind;                     /* summed over the open jobs */
     int highest_round;                         /* of an open job, from 0 */
     int configs_limit, round_configs, workers; /* workers: that hold jobs of it */
     double spent_seconds, budget_seconds, age_seconds;
+    bool has_deadline;
+    double deadline_seconds; /* until the deadline, negative once it has passed */
 };
 
 /* A worker that has not ended, and was heard of within a day or holds jobs. */
 struct farm_worker {
     int64_t id;
-    char *node, *target, *state; /* "working", "idle", "draining", "lost" */
-    char *labels, *campaigns;    /* "night,big", "3,7": that it works on */
+    char *node, *login, *target, *state; /* "working", "idle", "draining", "lost" */
+    char *labels, *campaigns;            /* "night,big", "3,7": that it works on */
     int jobs;
     double beat_age_seconds;
     int64_t failures[FAILURE_COUNT]; /* configs by outcome since it began */
@@ -35,6 +38,7 @@ struct farm_worker {
 struct farm_device {
     int64_t worker;
     char *node, *device, *name, *target, *uuid, *address, *partition;
+    char *stack; /* its runtime and driver */
 };
 
 /* What counts something by a name: solvers of quarantined configs, failed workers by node, a device. */
@@ -61,14 +65,20 @@ struct farm_state {
     GPtrArray *devices;        /* struct farm_device *, by node and worker */
     GPtrArray *devices_out;    /* struct farm_trouble *, of running workers, the newest first */
     GPtrArray *quarantine;     /* struct farm_trouble *, by solver */
+    GPtrArray *blockers;       /* struct blocker *, as blockers_list() has them */
     GPtrArray *failed_workers; /* struct farm_trouble *, within a day, the newest first */
-    GPtrArray *refusals;       /* struct refusal_row *, as store_list_refusals() has them */
+    GPtrArray *
+        no_toolchain; /* struct farm_trouble *: the targets that each node's newest worker cannot build for */
+    GPtrArray *refusals; /* struct refusal_row *, as store_list_refusals() has them */
     struct farm_database database;
 };
 
 /* All of it; farm_free(). */
 struct farm_state *farm_read(Store *store, GError **error);
 void farm_free(struct farm_state *farm);
+
+/* The kind of the event by which a worker says that no toolchain of its node serves a target. */
+#define FARM_NO_TOOLCHAIN "no toolchain"
 
 /* What a worker has done since it began, for the farm's rates: with a beat now and then. */
 struct farm_counts {

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "skipjack" as a number: the key of the advisory lock. */
-#define LOCK_SQL   "SELECT pg_advisory_lock(7453010313431182187)"
-#define UNLOCK_SQL "SELECT pg_advisory_unlock(7453010313431182187)"
+/* A migration waits so long for sessions that use a table. Others wait behind it meanwhile, so it lets them go on
+ * then, and tries again. */
+#define LOCK_SECONDS     "5"
+#define PATIENCE_SECONDS 600
+#define PAUSE_US         (G_USEC_PER_SEC / 2)
 
 static const char ledger_sql[] =
     "SET client_min_messages = warning;"
@@ -196,23 +198,80 @@ static const char privileges_sql[] =
     "DO $$ BEGIN IF to_regproc('skipjack.set_privileges') IS NOT NULL"
     " THEN PERFORM skipjack.set_privileges(); END IF; END $$";
 
-static bool apply_one(PGconn *connection, const struct migration *migration, GError **error)
+/* One program migrates at a time: the ledger is its own until the transaction ends. Others may read it. */
+static const char begin_sql[] = "BEGIN; SET LOCAL search_path = skipjack, pg_temp;"
+                                "SET LOCAL lock_timeout = '" LOCK_SECONDS "s';"
+                                "LOCK TABLE skipjack.schema_migrations IN SHARE ROW EXCLUSIVE MODE";
+
+/* *is_new: it was not applied by another program meanwhile. */
+static bool begin_one(PGconn *connection, const struct migration *migration, bool *is_new,
+                      GError **error)
 {
-    if (execute_all(connection, "BEGIN; SET LOCAL search_path = skipjack, pg_temp", error) &&
-        execute_all(connection, migration->sql, error) &&
-        execute_all(connection, privileges_sql, error) && record(connection, migration, error) &&
-        execute_all(connection, "COMMIT", error))
+    if (!execute_all(connection, begin_sql, error))
+        return false;
+    g_autoptr(StoreRows) ledger = execute(connection, select_ledger, error);
+    *is_new = !is_applied(ledger, migration->number);
+    return ledger != NULL;
+}
+
+static bool try_one(PGconn *connection, const struct migration *migration, int *applied,
+                    GError **error)
+{
+    bool is_new = true;
+    if (begin_one(connection, migration, &is_new, error) &&
+        (!is_new || (execute_all(connection, migration->sql, error) &&
+                     execute_all(connection, privileges_sql, error) &&
+                     record(connection, migration, error))) &&
+        execute_all(connection, "COMMIT", error)) {
+        *applied += is_new;
         return true;
+    }
     g_prefix_error(error, "migration %s: ", migration->name);
     /* Its own failure would only hide the first one. */
     execute_all(connection, "ROLLBACK", NULL);
     return false;
 }
 
+/* Tables are in use while workers work. Sessions of workers that keep a transaction open are ended. */
+static bool apply_one(PGconn *connection, const struct migration *migration, int *applied,
+                      GError **error)
+{
+    gint64 end_us = g_get_monotonic_time() + (gint64)PATIENCE_SECONDS * G_USEC_PER_SEC;
+    for (;;) {
+        g_autoptr(GError) failure = NULL;
+        if (try_one(connection, migration, applied, &failure))
+            return true;
+        bool is_locked = g_error_matches(failure, STORE_ERROR, STORE_ERROR_LOCKED);
+        if (!is_locked || g_get_monotonic_time() > end_us) {
+            g_propagate_prefixed_error(
+                error, g_steal_pointer(&failure), "%s",
+                is_locked ? "another session holds a table, skipjack status says which: " : "");
+            return false;
+        }
+        blockers_end(connection, STORE_OPEN_SECONDS);
+        g_usleep(PAUSE_US);
+    }
+}
+
+/* Two that found the same new database both make the ledger: the second one finds what the first one made. */
+static bool make_ledger(PGconn *connection, GError **error)
+{
+    for (int tries = 0;; tries++) {
+        g_autoptr(GError) failure = NULL;
+        if (execute_all(connection, ledger_sql, &failure))
+            return true;
+        if (tries == 5 || !g_error_matches(failure, STORE_ERROR, STORE_ERROR_QUERY)) {
+            g_propagate_error(error, g_steal_pointer(&failure));
+            return false;
+        }
+        g_usleep(PAUSE_US);
+    }
+}
+
 static bool apply_missing(PGconn *connection, const struct migration *list, size_t count,
                           int *applied, GError **error)
 {
-    if (!execute_all(connection, ledger_sql, error))
+    if (!make_ledger(connection, error))
         return false;
     g_autoptr(StoreRows) ledger = execute(connection, select_ledger, error);
     if (ledger == NULL || !check_ledger(ledger, list, count, error))
@@ -220,9 +279,8 @@ static bool apply_missing(PGconn *connection, const struct migration *list, size
     for (size_t i = 0; i < count; i++) {
         if (is_applied(ledger, list[i].number))
             continue;
-        if (!apply_one(connection, &list[i], error))
+        if (!apply_one(connection, &list[i], applied, error))
             return false;
-        (*applied)++;
     }
     return true;
 }
@@ -231,12 +289,7 @@ bool migrations_apply(PGconn *connection, const struct migration *list, size_t c
                       GError **error)
 {
     *applied = 0;
-    if (!execute_all(connection, LOCK_SQL, error))
-        return false;
-    bool done = apply_missing(connection, list, count, applied, error);
-    /* The lock also goes with the connection. */
-    execute_all(connection, UNLOCK_SQL, NULL);
-    return done;
+    return apply_missing(connection, list, count, applied, error);
 }
 
 bool database_migrate(const char *url, int *applied, GError **error)

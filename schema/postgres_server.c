@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,13 +21,14 @@
 /* ---- starting ---- */
 
 /* The server's environment is its own: PGPORT, PGDATA and the like would change its settings. */
-static const char *const server_environment[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", NULL};
+#define SERVER_ENVIRONMENT "PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"
 
 /* Who runs, where, and what stays open: the log, and kept_fd where it is not -1. */
 struct program {
     const struct embedded *embedded;
     const char *const *argv;
     const char *folder;
+    const char *const *environment;
     int log_fd, kept_fd;
 };
 
@@ -35,12 +37,18 @@ static _Noreturn void become(const struct program *program)
 {
     const struct server_user *user = &program->embedded->user;
     int null_fd = open("/dev/null", O_RDONLY);
+    struct rlimit files;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
     umask(077);
+    /* The server outlives the command: a limit of the command's files (ulimit -S -f) is not the server's. */
+    if (getrlimit(RLIMIT_FSIZE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_FSIZE, &files);
+    }
     bool ready = null_fd >= 0 && dup2(null_fd, 0) == 0 && dup2(program->log_fd, 1) == 1 &&
                  dup2(program->log_fd, 2) == 2 && chdir(program->folder) == 0;
     if (ready && geteuid() == 0)
@@ -49,7 +57,7 @@ static _Noreturn void become(const struct program *program)
     if (ready && close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0 &&
         (program->kept_fd < 0 || fcntl(program->kept_fd, F_SETFD, 0) == 0))
         execve(program->argv[0], (char *const *)(uintptr_t)program->argv,
-               (char *const *)(uintptr_t)server_environment);
+               (char *const *)(uintptr_t)program->environment);
     static const char words[] = "cannot change to the server's user or run its program\n";
     ssize_t written = write(2, words, sizeof words - 1);
     (void)written; /* there is nowhere else to say it */
@@ -75,13 +83,22 @@ static int wait_for(pid_t pid)
     return status;
 }
 
-bool server_run(const struct embedded *embedded, const char *const *argv, int kept_fd,
-                GError **error)
+bool server_run(const struct embedded *embedded, const char *const *argv, const char *names,
+                int kept_fd, GError **error)
 {
     int log_fd = open_log(embedded, error);
     if (log_fd < 0)
         return false;
-    const struct program program = {embedded, argv, "/", log_fd, kept_fd};
+    g_autofree char *users = g_strdup_printf("NSS_WRAPPER_PASSWD=%s", names != NULL ? names : "");
+    const char *const plain[] = {SERVER_ENVIRONMENT, NULL};
+    const char *const named[] = {SERVER_ENVIRONMENT, "LD_PRELOAD=libnss_wrapper.so", users,
+                                 "NSS_WRAPPER_GROUP=/dev/null", NULL};
+    const struct program program = {.embedded = embedded,
+                                    .argv = argv,
+                                    .folder = "/",
+                                    .environment = names != NULL ? named : plain,
+                                    .log_fd = log_fd,
+                                    .kept_fd = kept_fd};
     pid_t pid = fork();
     if (pid == 0)
         become(&program);
@@ -95,7 +112,8 @@ bool server_run(const struct embedded *embedded, const char *const *argv, int ke
 }
 
 /* Two forks: the daemon is nobody's child here, so it leaves no zombie that looks alive. */
-pid_t server_spawn(const struct embedded *embedded, const char *const *argv, GError **error)
+pid_t server_spawn(const struct embedded *embedded, const char *const *argv, int kept_fd,
+                   GError **error)
 {
     int pipe_fds[2];
     pid_t server = -1;
@@ -109,7 +127,13 @@ pid_t server_spawn(const struct embedded *embedded, const char *const *argv, GEr
         return -1;
     }
     /* It works in its cluster's folder from its first moment: is_of_cluster() tells it by that. */
-    const struct program program = {embedded, argv, embedded->data, log_fd, -1};
+    static const char *const environment[] = {SERVER_ENVIRONMENT, NULL};
+    const struct program program = {.embedded = embedded,
+                                    .argv = argv,
+                                    .folder = embedded->data,
+                                    .environment = environment,
+                                    .log_fd = log_fd,
+                                    .kept_fd = kept_fd};
     pid_t middle = fork();
     if (middle == 0) {
         setsid();
@@ -231,18 +255,21 @@ static bool wait_until_none(const struct embedded *embedded, double seconds)
     return true;
 }
 
-bool server_clear_remains(const struct embedded *embedded, GError **error)
+bool server_kill_remains(const struct embedded *embedded, GError **error)
 {
-    if (!wait_until_none(embedded, REMAINS_SECONDS)) {
-        count_processes(embedded, SIGKILL);
-        if (!wait_until_none(embedded, REMAINS_KILLED_SECONDS)) {
-            g_set_error(
-                error, STORE_ERROR, STORE_ERROR_CONNECTION,
+    count_processes(embedded, SIGKILL);
+    if (wait_until_none(embedded, REMAINS_KILLED_SECONDS))
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
                 "processes of an earlier server in '%s' do not end; end them, then try again",
                 embedded->data);
-            return false;
-        }
-    }
+    return false;
+}
+
+bool server_clear_remains(const struct embedded *embedded, GError **error)
+{
+    if (!wait_until_none(embedded, REMAINS_SECONDS) && !server_kill_remains(embedded, error))
+        return false;
     /* With none left, a pid file only misleads: its number may belong to somebody else by now, or to a
      * zombie that nobody collects. */
     g_autofree char *pid_file = g_build_filename(embedded->data, "postmaster.pid", NULL);

@@ -4,6 +4,7 @@
 #include "schema/store_private.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct role roles[] = {
@@ -79,9 +80,10 @@ static bool create_missing(PGconn *connection, const struct role *role, GError *
 }
 
 /* The same lock as migrations have, since both change the same rows of the catalogue. */
-static const char give_sql[] = "BEGIN; SELECT pg_advisory_xact_lock(7453010313431182187);"
-                               "SET LOCAL client_min_messages = warning;"
-                               "SELECT skipjack.set_privileges(); COMMIT";
+static const char give_sql[] =
+    "BEGIN; LOCK TABLE skipjack.schema_migrations IN SHARE ROW EXCLUSIVE MODE;"
+    "SET LOCAL client_min_messages = warning;"
+    "SELECT skipjack.set_privileges(); COMMIT";
 
 static bool give_privileges(PGconn *connection, GError **error)
 {
@@ -93,6 +95,29 @@ static bool give_privileges(PGconn *connection, GError **error)
     return false;
 }
 
+/* A large object belongs to whoever makes it, without a limit, and nothing of ours is one. These functions are the
+ * server's own, so that only a superuser can close them. */
+#define CLOSE_LARGE_OBJECTS                                                                        \
+    "REVOKE EXECUTE ON FUNCTION pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid),"          \
+    " pg_catalog.lo_from_bytea(oid, bytea) FROM PUBLIC"
+
+static bool close_large_objects(PGconn *connection, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        ask(connection,
+            "SELECT rolsuper, has_function_privilege('public', 'pg_catalog.lo_create(oid)',"
+            " 'EXECUTE') FROM pg_roles WHERE rolname = current_user",
+            NULL, error);
+    if (rows == NULL)
+        return false;
+    bool may = PQgetvalue(rows, 0, 0)[0] == 't', open = PQgetvalue(rows, 0, 1)[0] == 't';
+    if (open && !may)
+        printf("\nEvery login can still fill the disk with large objects; a superuser ends that in "
+               "this\ndatabase by: %s\n",
+               CLOSE_LARGE_OBJECTS);
+    return !open || !may || tell(connection, CLOSE_LARGE_OBJECTS, error);
+}
+
 bool roles_create(PGconn *connection, GError **error)
 {
     if (!migrations_check(connection, error))
@@ -100,7 +125,7 @@ bool roles_create(PGconn *connection, GError **error)
     for (gsize i = 0; i < G_N_ELEMENTS(roles); i++)
         if (!create_missing(connection, &roles[i], error))
             return false;
-    if (!give_privileges(connection, error))
+    if (!give_privileges(connection, error) || !close_large_objects(connection, error))
         return false;
     printf("\nIn database %s each may now do its part:\n", PQdb(connection));
     for (gsize i = 0; i < G_N_ELEMENTS(roles); i++)
@@ -127,18 +152,78 @@ static bool set_password(PGconn *connection, const char *login, const char *pass
     return tell(connection, sql, error);
 }
 
-bool roles_login(PGconn *connection, const char *login, const struct role *role,
-                 const char *password, GError **error)
+/* One login must not take all connections of the server: readers and coordinators need theirs. */
+static bool limit_connections(PGconn *connection, const struct role_login *login, bool is_new,
+                              GError **error)
+{
+    bool is_worker = login->role == role_find("skipjack_worker");
+    int limit = login->connections;
+    if (limit == 0 && (!is_worker || !is_new))
+        return true;
+    if (limit == 0) {
+        g_autoptr(StoreRows) rows = ask(connection, "SHOW max_connections", NULL, error);
+        if (rows == NULL)
+            return false;
+        limit = MAX(atoi(PQgetvalue(rows, 0, 0)) / 2, 1);
+    }
+    g_autofree char *alter = with_names(connection, "ALTER ROLE %", login->name, "");
+    g_autofree char *sql = g_strdup_printf("%s CONNECTION LIMIT %d", alter, limit);
+    if (!tell(connection, sql, error))
+        return false;
+    printf("at most %d connections at once\n", limit);
+    return true;
+}
+
+/* The owner of our functions ends sessions of workers that block others (watch_sessions()), which takes a member of
+ * their logins. Where whoever runs this may not make it one, that is said and no failure. */
+static bool let_owner_end(PGconn *connection, const char *name, GError **error)
+{
+    static const char owner_sql[] =
+        "SELECT o.rolname, o.rolsuper OR pg_has_role(o.oid, $1::name, 'USAGE')"
+        "  OR pg_has_role(o.oid, 'pg_signal_backend', 'USAGE')"
+        " FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner WHERE n.nspname = 'skipjack'";
+    g_autoptr(StoreRows) rows = ask(connection, owner_sql, name, error);
+    if (rows == NULL)
+        return false;
+    g_autoptr(GError) refused = NULL;
+    const char *owner = PQgetvalue(rows, 0, 0);
+    g_autofree char *grant = with_names(connection, "GRANT % TO %", name, owner);
+    if (PQgetvalue(rows, 0, 1)[0] == 'f' && !tell(connection, grant, &refused))
+        printf("its sessions that block others will not be ended: a superuser lets the owner do so "
+               "by: %s\n",
+               grant);
+    return true;
+}
+
+/* Only defaults: a session may set them as it likes. They end what was left open by mistake, by psql for instance; our
+ * programs set their own. Where whoever runs this may not alter the login, it keeps what it has. */
+static void set_timeouts(PGconn *connection, const char *name)
+{
+    static const char *const settings[] = {
+        "ALTER ROLE % SET idle_in_transaction_session_timeout = '15s'",
+        "ALTER ROLE % SET statement_timeout = '10min'"};
+    for (gsize i = 0; i < G_N_ELEMENTS(settings); i++) {
+        g_autofree char *sql = with_names(connection, settings[i], name, "");
+        tell(connection, sql, NULL);
+    }
+}
+
+bool roles_login(PGconn *connection, const struct role_login *login, GError **error)
 {
     bool exists;
-    if (!role_exists(connection, login, &exists, error))
+    const char *name = login->name, *role = login->role->name;
+    if (!role_exists(connection, name, &exists, error))
         return false;
     g_autofree char *enter =
         with_names(connection, exists ? "GRANT % TO %" : "CREATE ROLE % LOGIN IN ROLE %",
-                   exists ? role->name : login, exists ? login : role->name);
-    if (!tell(connection, enter, error) || !set_password(connection, login, password, error))
+                   exists ? role : name, exists ? name : role);
+    if (!tell(connection, enter, error) || !set_password(connection, name, login->password, error))
         return false;
-    printf("\nlogin %s: %s in %s%s\n", login, exists ? "was there, now" : "created", role->name,
-           password == NULL ? exists ? "" : ", without a password" : ", password set");
-    return true;
+    printf("\nlogin %s: %s in %s%s\n", name, exists ? "was there, now" : "created", role,
+           login->password == NULL ? exists ? "" : ", without a password" : ", password set");
+    bool is_worker = login->role == role_find("skipjack_worker");
+    if (is_worker)
+        set_timeouts(connection, name);
+    return limit_connections(connection, login, !exists, error) &&
+           (!is_worker || let_owner_end(connection, name, error));
 }

@@ -24,9 +24,13 @@ const struct role *role_find(const char *name);
  * stdout what it did. May be repeated. STORE_ERROR_ACCESS where the login may not: the message says who
  * may. */
 bool roles_create(PGconn *connection, GError **error);
-/* Creates a login in a role, or puts one that there is into it. password NULL leaves it as it is; it
- * reaches the server as its verifier alone. */
-bool roles_login(PGconn *connection, const char *login, const struct role *role,
-                 const char *password, GError **error);
+struct role_login {
+    const char *name;
+    const struct role *role;
+    const char *password; /* NULL leaves it as it is; it reaches the server as its verifier alone */
+    int connections; /* it may have at once; 0: half of the server's for a new worker, else as it is */
+};
+/* Creates a login in a role, or puts one that there is into it. */
+bool roles_login(PGconn *connection, const struct role_login *login, GError **error);
 
 #endif

@@ -5,6 +5,7 @@
 #include "schema/database.h"
 #include "schema/db_options.h"
 #include "schema/roles.h"
+#include "schema/small_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct request {
     char *login, *role, *password_file;
+    int connections; /* 0 where it is not given */
 };
 
 static int fail(GError *error, int status)
@@ -27,6 +29,8 @@ static int fail(GError *error, int status)
 }
 
 /* ---- passwords, from files and terminals only ---- */
+
+#define PASSWORD_FILE_BYTES_MAX 65536
 
 static char *refuse_file(const char *path, const char *why, GError **error)
 {
@@ -40,12 +44,11 @@ static char *password_of_file(const char *path, GError **error)
 {
     struct stat status;
     g_autofree char *text = NULL;
-    gsize length;
     if (stat(path, &status) != 0)
         return refuse_file(path, g_strerror(errno), error);
     if (S_ISREG(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         return refuse_file(path, "others may read it; chmod 600 it first", error);
-    if (!g_file_get_contents(path, &text, &length, error))
+    if ((text = small_file_read(path, PASSWORD_FILE_BYTES_MAX, NULL, error)) == NULL)
         return NULL;
     text[strcspn(text, "\r\n")] = '\0';
     return *text != '\0' ? g_steal_pointer(&text)
@@ -62,6 +65,7 @@ static char *ask_terminal(const char *prompt)
     hidden = shown;
     hidden.c_lflag &= ~(tcflag_t)ECHO;
     fputs(prompt, stderr);
+    fflush(stderr);
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
     bool read_line = fgets(line, sizeof line, stdin) != NULL;
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
@@ -98,6 +102,10 @@ static bool parse(int argc, char **argv, struct request *request, GError **error
          "its role: reader, worker or coordinator", "ROLE"},
         {"password-file", 0, 0, G_OPTION_ARG_FILENAME, &request->password_file,
          "its password is the first line of FILE (else the terminal is asked)", "FILE"},
+        {"connections", 0, 0, G_OPTION_ARG_INT, &request->connections,
+         "how many it may have at once; a worker holds two (default for a new worker's login: half "
+         "of the server's)",
+         "N"},
         {0}};
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
     g_option_context_set_summary(
@@ -115,8 +123,10 @@ static const char *what_is_wrong(const struct request *request)
 {
     if ((request->login == NULL) != (request->role == NULL))
         return "--login and --role go together";
-    if (request->login == NULL && request->password_file != NULL)
-        return "--password-file goes with --login";
+    if (request->login == NULL && (request->password_file != NULL || request->connections != 0))
+        return "--password-file and --connections go with --login";
+    if (request->connections < 0 || request->connections > 100000)
+        return "--connections takes a number from 1 on";
     if (request->role != NULL && role_find(request->role) == NULL)
         return "--role takes reader, worker or coordinator";
     if (request->login != NULL && role_find(request->login) != NULL)
@@ -152,9 +162,12 @@ static int create(const struct request *request)
     if (error != NULL)
         return fail(error, EXIT_FAILED);
     PGconn *connection = connection_open(url, "skipjack roles", &error);
+    const struct role_login login = {.name = request->login,
+                                     .role = request->role ? role_find(request->role) : NULL,
+                                     .password = password,
+                                     .connections = request->connections};
     bool done = connection != NULL && roles_create(connection, &error) &&
-                (request->login == NULL || roles_login(connection, request->login,
-                                                       role_find(request->role), password, &error));
+                (request->login == NULL || roles_login(connection, &login, &error));
     if (done)
         print_next(request, connection);
     PQfinish(connection);

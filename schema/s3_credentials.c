@@ -1,4 +1,5 @@
 #include "schema/s3_credentials.h"
+#include "schema/small_file.h"
 
 static const char *environment(const char *name)
 {
@@ -18,6 +19,8 @@ static bool from_environment(struct s3_credentials *credentials)
     return true;
 }
 
+#define CREDENTIALS_BYTES_MAX (1 << 20)
+
 /* Values are taken as they stand: a secret may hold what looks like an escape. */
 static char *value_of(GKeyFile *file, const char *profile, const char *name)
 {
@@ -30,7 +33,9 @@ static bool from_file(struct s3_credentials *credentials, const char *path, cons
 {
     g_autoptr(GError) bad = NULL;
     g_autoptr(GKeyFile) file = g_key_file_new();
-    if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, &bad)) {
+    gsize length = 0;
+    g_autofree char *text = small_file_read(path, CREDENTIALS_BYTES_MAX, &length, &bad);
+    if (!text || !g_key_file_load_from_data(file, text, length, G_KEY_FILE_NONE, &bad)) {
         /* What GLib says of a line may quote it. */
         bool missing = g_error_matches(bad, G_FILE_ERROR, G_FILE_ERROR_NOENT);
         g_set_error(error, STORE_ERROR, STORE_ERROR_BLOBS,

@@ -21,6 +21,7 @@ G_DEFINE_QUARK(skipjack - store - error - quark, store_error)
 static const char session_setup[] = "SET search_path = skipjack, pg_temp;"
                                     "SET statement_timeout = '10min';"
                                     "SET client_connection_check_interval = '5s';"
+                                    "SET lock_timeout = '10s';"
                                     "SET idle_in_transaction_session_timeout = '5min';"
                                     "SET client_min_messages = warning";
 
@@ -108,6 +109,7 @@ static enum store_error error_of_state(PGconn *connection, const char *state)
         {"42P01", STORE_ERROR_SCHEMA},  /* undefined table */
         {"42883", STORE_ERROR_SCHEMA},  /* undefined function */
         {"42501", STORE_ERROR_ACCESS},  /* no privilege */
+        {"55P03", STORE_ERROR_LOCKED},  /* lock timeout */
     };
     if (state == NULL || is_lost(connection, state))
         return STORE_ERROR_CONNECTION;
@@ -228,15 +230,43 @@ static PGresult *run_once(Store *store, const char *sql, const struct parameters
     return rows;
 }
 
+/* A statement that waited for a lock in vain changed nothing, so it is tried again as long as the store is patient.
+ * Inside a transaction it fails: the transaction is gone with it. */
+static PGresult *run_unlocked(Store *store, const char *sql, const struct parameters *parameters,
+                              int result_format, GError **error)
+{
+    gint64 end_us = g_get_monotonic_time() + (gint64)(store->patience_seconds * G_USEC_PER_SEC);
+    for (;;) {
+        g_autoptr(GError) failure = NULL;
+        PGresult *rows = run_once(store, sql, parameters, result_format, &failure);
+        if (rows != NULL)
+            return rows;
+        bool is_locked = g_error_matches(failure, STORE_ERROR, STORE_ERROR_LOCKED);
+        if (is_locked && PQtransactionStatus(store->connection) == PQTRANS_IDLE &&
+            g_get_monotonic_time() < end_us) {
+            blockers_end(store->connection, store->patience_seconds);
+            continue;
+        }
+        if (is_locked) {
+            failure->code = STORE_ERROR_CONNECTION;
+            g_autofree char *words = g_steal_pointer(&failure->message);
+            failure->message =
+                g_strdup_printf("%s: another session holds it; skipjack status says which", words);
+        }
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return NULL;
+    }
+}
+
 static PGresult *run(Store *store, GError **error, bool repeat, int result_format, const char *sql,
                      const char *types, va_list *arguments)
 {
     struct parameters parameters;
     g_autoptr(GError) first = NULL;
     parameters_init(&parameters, types, arguments);
-    PGresult *rows = run_once(store, sql, &parameters, result_format, &first);
+    PGresult *rows = run_unlocked(store, sql, &parameters, result_format, &first);
     if (rows == NULL && repeat && g_error_matches(first, STORE_ERROR, STORE_ERROR_CONNECTION))
-        rows = run_once(store, sql, &parameters, result_format, error);
+        rows = run_unlocked(store, sql, &parameters, result_format, error);
     else if (rows == NULL)
         g_propagate_error(error, g_steal_pointer(&first));
     parameters_clear(&parameters);

@@ -35,6 +35,8 @@ enum store_error {
     STORE_ERROR_BLOBS, /* The store of code objects refuses: its operator has to mend something. */
     STORE_ERROR_DAMAGED, /* A code object is not there, or its bytes are not those that were put; or a
                             row is one that no importer, planner or worker makes. */
+    STORE_ERROR_LOCKED, /* Somebody else's transaction holds what is needed. A store's calls try again and end
+                           as STORE_ERROR_CONNECTION. */
     STORE_ERROR_ACCESS, /* The login's role, or how it connects, does not allow this: see README.md. */
 };
 
@@ -67,17 +69,62 @@ struct problem_filter {
 };
 GArray *store_list_problems(Store *store, const struct problem_filter *filter, GError **error);
 
-/* Replaces the network's layers. */
+/* A transaction over several calls: what was done between the two is kept as a whole, or undone as a whole.
+ * Undoing tells what a change would do. */
+bool store_begin(Store *store, GError **error);
+bool store_end(Store *store, bool keep, GError **error);
+
+/* ---- networks ----
+ * A network has versions, numbered from 1: importing other layers under its name makes a new one,
+ * importing layers that it had before makes that version the current one again. Wherever a network is
+ * named, NAME means its current version and NAME@NUMBER any of them. */
+
+/* The outcome of storing a network. */
+struct network_change {
+    int number;   /* of the version that is current now */
+    int previous; /* of the one that was current before, 0 for a new network */
+    bool is_new;  /* no earlier version had these layers */
+};
+/* Stores the layers as the network's current version. change may be NULL. STORE_ERROR_STATE for a name
+ * that ends in @ and digits. */
 bool store_put_network(Store *store, const char *name, const struct layer *layers, int count,
+                       struct network_change *change, GError **error);
+
+/* The same in pieces, for networks of any size: between store_begin() and store_end(),
+ * which is one transaction, a version is begun, gets its layers in their order, and is ended. store_end()
+ * with `keep` commits all that was put between the two calls, and without it undoes all of that. */
+struct stored_layer {
+    const char *name;
+    int multiplicity;
+    int64_t problem; /* as store_put_problems() gave it */
+};
+bool store_begin_network(Store *store, const char *name, int64_t *version, GError **error);
+bool store_add_layers(Store *store, int64_t version, int first_position,
+                      const struct stored_layer *layers, int count, GError **error);
+bool store_end_network(Store *store, int64_t version, struct network_change *change,
                        GError **error);
+
 struct network_row {
     char *name;
+    int version; /* of the current version */
+    bool current;
     int layers, problems; /* sum of multiplicities; distinct problems */
+    int campaigns;        /* that were made for this version */
+    int64_t created;      /* when the version was first imported, Unix seconds */
     double gmacs;         /* of one run; filled by the caller from layers where it matters */
 };
-GPtrArray *store_list_networks(Store *store, GError **error); /* struct network_row * */
-GPtrArray *store_list_layers(Store *store, const char *network,
-                             GError **error); /* struct layer * */
+/* The current versions, or with `all` every version, by name and number. struct network_row * */
+GPtrArray *store_list_networks(Store *store, bool all, GError **error);
+/* struct layer *. STORE_ERROR_NOT_FOUND for a name that is not there. */
+GPtrArray *store_list_layers(Store *store, const char *network, GError **error);
+/* "NAME@NUMBER" of the version that the name means, free with g_free(). STORE_ERROR_NOT_FOUND. */
+char *store_network_version(Store *store, const char *network, GError **error);
+/* The versions that a campaign was made for, as a NULL-terminated array of "NAME@NUMBER"; free with
+ * g_strfreev(). */
+char **store_campaign_networks(Store *store, int64_t campaign, GError **error);
+/* Removes a network with all its versions, or one version; its problems stay. *versions is how many
+ * went. STORE_ERROR_NOT_FOUND, or STORE_ERROR_STATE where campaigns were made for one of them. */
+bool store_remove_network(Store *store, const char *network, int *versions, GError **error);
 
 /* Inserts, or updates limits and peaks with what a device really said. */
 bool store_put_target(Store *store, const struct target *target, GError **error);
@@ -86,23 +133,33 @@ GPtrArray *store_list_targets(Store *store, GError **error); /* struct target * 
 
 /* ---- campaigns ---- */
 
+#define CAMPAIGN_OVERDUE "overdue"
 struct campaign {
     int64_t id;
     char *name;
     char *identity; /* hash of what was asked for: the same request finds the same campaign */
     char *target;   /* target id */
     char *stack;    /* toolchain and its version that results must come from, "" for any */
-    char *state;    /* "active", "paused", "done", "cancelled" */
+    char *state;    /* "active", "paused", "done", "cancelled"; CAMPAIGN_OVERDUE: it would be
+                       active, but its deadline has passed */
     char *strategy; /* "exhaustive", "random", "local", or STRATEGY_PRIOR of store_winners.h */
     int64_t seed;
     int configs_limit;                    /* configs a job may evaluate; 0 no limit */
     int round_configs;                    /* configs in a round */
     double budget_seconds, spent_seconds; /* working time, all rounds; budget 0 for none */
     bool build_only;
-    char *pool;   /* only workers with this label work on it, "" for any */
-    int priority; /* higher ones are claimed first */
-    double share; /* of the working time among campaigns of one priority; 0 counts as 1 */
+    char *pool;            /* only workers with this label work on it, "" for any */
+    int priority;          /* higher ones are claimed first */
+    double share;          /* of the working time among campaigns of one priority; 0 counts as 1 */
+    int64_t deadline_unix; /* from then on no job is claimed; 0 for none */
+    struct context_limits limits; /* under which its jobs were planned and are worked on */
+    char *solvers;                /* names and families that were asked for, "" for all */
+    char **
+        trusted; /* logins whose code its workers may run on CPUs beside their own's; NULL when it is made for none */
     int64_t created_unix;
+    /* Versions of networks that it is made for ("NAME@NUMBER"), NULL-terminated or NULL; only read when
+     * it is made. */
+    char **networks;
     /* Filled by list and get: jobs by state. */
     int jobs, jobs_done, jobs_failed, jobs_open;
 };
@@ -143,15 +200,22 @@ struct campaign *store_find_campaign(Store *store, const char *identity, GError 
 GPtrArray *store_list_campaigns(Store *store, GError **error); /* struct campaign *, by id */
 /* verb: "pause", "resume", "cancel", "retry" (failed jobs back to ready), "drop". STORE_ERROR_STATE when the state forbids it. */
 bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **error);
-/* Sets what is not NULL of priority, share (over 0) and pool. */
-bool store_share_campaign(Store *store, int64_t id, const int *priority, const double *share,
-                          const char *pool, GError **error);
+/* What store_set_campaign() sets; NULL leaves a value. */
+struct campaign_changes {
+    const char *name, *pool;
+    const int *priority;
+    const double *share;          /* over 0 */
+    const double *budget_seconds; /* the whole budget, 0 for none */
+    const int64_t *deadline_unix; /* 0 for none */
+    char **trusted;               /* NULL-terminated, all of them */
+};
+/* All of it or nothing. A larger budget makes the jobs ready again that the old one ended, and a later deadline
+ * lets an overdue campaign go on; either makes no cancelled campaign active (STORE_ERROR_STATE). */
+bool store_set_campaign(Store *store, int64_t id, const struct campaign_changes *changes,
+                        GError **error);
 /* Removes what dropped campaigns left: "drop" does so itself, but leaves to a later call what somebody
  * still reads. */
 bool store_drop_partitions(Store *store, GError **error);
-/* Sets the campaign's whole budget, 0 for none (a second tune with a larger one): jobs that the old one
- * ended are ready again, and the campaign is active. */
-bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GError **error);
 
 /* ---- the queue ---- */
 
@@ -159,6 +223,7 @@ struct worker_device {
     const char *device; /* as the worker was told to open it */
     const char *name, *target;
     const char *uuid, *address, *partition; /* "" where they are not known */
+    const char *stack;                      /* its runtime and driver */
 };
 struct worker_info {
     const char *node;    /* stable name of the node */
@@ -185,6 +250,7 @@ struct worker_row {
     int leases;
     double beat_age_seconds;
     bool ended;
+    bool ours; /* this login may say that it is dead: store_worker_lost() */
 };
 GPtrArray *store_list_workers(Store *store, const char *node,
                               GError **error); /* node NULL: all; not ended ones first */
@@ -243,6 +309,10 @@ struct round {
     char **details;           /* a config: the failure's last words, or NULL */
     char *stack;              /* toolchain and runtime really used */
     double drift;             /* default config after over before, 0 where not measured */
+    bool
+        beyond_limit; /* taken over from another search: its configs do not count for the job's limit */
+    bool
+        remeasures; /* of its configs the outcomes here replace those of earlier rounds, also failures */
 };
 #define ROUND_CONFIGS_MAX 100000 /* more of them are no round */
 struct round *round_new(int config_count);
@@ -255,10 +325,13 @@ struct job {
     char *solver;
     int revision;
     char *target; /* target id of the campaign */
+    char *stack;  /* the campaign's constraints on the software */
     char *strategy;
     int64_t seed;
+    int64_t deadline_unix; /* the campaign's, 0 for none */
     int configs_limit, round_configs;
     bool build_only;
+    struct context_limits limits; /* of the campaign: configs and solutions are made under them */
     int strikes;
     double
         best_ms; /* eval claims: best verified median of this problem in this campaign, any solver;
@@ -266,6 +339,9 @@ struct job {
     GPtrArray *rounds;   /* struct round *: all stored ones, the open one last for eval claims */
     GArray *quarantined; /* struct perf_config: taken out for this solver, problem and target */
     char **prior;        /* build claims: see store_winners.h; NULL for none */
+    GArray *wish; /* struct perf_config: what the round at hand measures again (store_remeasure.h);
+                            NULL where it is another round */
+    bool wish_keeps_all; /* all of these become kept results */
     char *
         damage; /* what is wrong with the rows it is made of, and then incomplete; NULL for nothing */
 };
@@ -284,7 +360,8 @@ struct claim {
 };
 /* Claims up to batch jobs, lowest round first, then by priority. A campaign whose budget is spent gives
  * out first rounds only; its other ready jobs become done. GPtrArray of struct job *, empty when nothing
- * is claimable. A job whose rows are damaged is there too, with its `damage`: to be failed. */
+ * is claimable. A job whose rows are damaged is there too, with its `damage`: to be failed. A campaign whose
+ * jobs the server cannot give out is left out, and store_list_refusals() has the reason. */
 GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error);
 
 /* building -> built (or done for a build-only campaign): stores the open round. */
@@ -327,7 +404,8 @@ bool store_round_many(Store *store, const struct handed *items, int count, GErro
 /* building/evaluating -> failed. */
 bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,
                     GError **error);
-/* building -> done: nothing left to propose. */
+/* building -> done, or failed where no config was ever verified: nothing left to propose. STORE_ERROR_REFUSED
+ * before the first round was evaluated. */
 bool store_finish_job(Store *store, const struct job *job, GError **error);
 /* building -> ready, evaluating -> built, without a strike. */
 bool store_release_job(Store *store, const struct job *job, GError **error);
@@ -336,10 +414,12 @@ bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **er
 
 /* ---- what is taken out, and the diary ---- */
 
-/* Configs that crashed or hung: taken out for this solver revision, problem and target. */
+/* Configs that crashed or hung: taken out for this solver revision, problem and target. The config is of a stored
+ * round of the job, and a job has up to 100 of them, else STORE_ERROR_REFUSED. */
 bool store_quarantine(Store *store, const struct job *job, const struct perf_config *config,
                       enum failure failure, const char *detail, GError **error);
-/* Takes that back: the config was not to blame. Not of a job that stays failed on a second device. */
+/* Takes that back: the config was not to blame. Under a worker's login only what that worker took out. Not of a
+ * job that stays failed on a second device. */
 bool store_lift_quarantine(Store *store, const struct job *job, const struct perf_config *config,
                            GError **error);
 /* A job that ended by the faults of a device, which its worker found sick: it is ready again, for another one, where
@@ -355,10 +435,14 @@ struct quarantine_row {
     char *target, *config_text, *detail;
     enum failure failure;
     int64_t since_unix;
+    /* The worker that took it out, and in which job: 0 and "" where that is not known any more. */
+    int64_t campaign, job, worker;
+    char *node, *login;
 };
 GPtrArray *store_list_quarantine(Store *store, GError **error);
-bool store_clear_quarantine(Store *store, const char *target, int *cleared,
-                            GError **error); /* target NULL: all */
+/* target NULL: of all targets; login NULL: of all logins. */
+bool store_clear_quarantine(Store *store, const char *target, const char *login, int *cleared,
+                            GError **error);
 
 /* A line in the farm's diary: kind is a short word ("eval child died"). campaign, job, worker may be 0. */
 bool store_event(Store *store, const char *kind, int64_t campaign, int64_t job, int64_t worker,

@@ -91,8 +91,7 @@ GPtrArray *store_list_built(Store *store, int64_t campaign, const char *network,
         " FROM jobs j JOIN round_rows r ON r.campaign_id = $1 AND r.job_id = j.id"
         " JOIN problems p ON p.id = j.problem_id JOIN solvers s ON s.id = j.solver_id"
         " WHERE j.campaign_id = $1 AND j.id > $4 AND j.id <= $5"
-        " AND ($2::text IS NULL OR j.problem_id IN (SELECT l.problem_id FROM network_layers l"
-        "                                           WHERE l.network = $2))"
+        " AND ($2::text IS NULL OR j.problem_id IN (SELECT problems_of_network($1, $2)))"
         " AND ($3::text IS NULL OR j.problem_id IN (SELECT t.problem_id FROM problem_tags t"
         "                                           WHERE t.tag = $3))"
         " ORDER BY j.id, r.number",

@@ -1,4 +1,5 @@
 /* Campaigns as a whole: made, found, changed, and how far they are. */
+#include "schema/drift.h"
 #include "schema/store_private.h"
 
 #include <stdlib.h>
@@ -15,6 +16,8 @@ void campaign_free(struct campaign *campaign)
     g_free(campaign->state);
     g_free(campaign->strategy);
     g_free(campaign->pool);
+    g_free(campaign->solvers);
+    g_strfreev(campaign->trusted);
     g_free(campaign);
 }
 
@@ -29,7 +32,27 @@ static json_t *campaign_to_json(const struct campaign *c)
         json_from_text(c->pool ? c->pool : ""), "priority", c->priority, "share",
         json_from_double(c->share > 0 ? c->share : 1));
     g_assert(object != NULL);
+    const struct context_limits *limits = &c->limits;
+    json_object_update_new(
+        object,
+        json_pack("{so sb sb sb so}", "workspace_limit",
+                  limits->limits_workspace
+                      ? json_integer((json_int_t)MIN(limits->workspace_bytes, (uint64_t)INT64_MAX))
+                      : json_null(),
+                  "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
+                  "tunable_only", limits->tunable_only, "solvers_asked",
+                  json_from_text(c->solvers ? c->solvers : "")));
     return object;
+}
+
+/* Columns of the campaigns' table. */
+static void read_limits(const json_t *object, struct context_limits *limits)
+{
+    limits->limits_workspace = json_is_integer(json_object_get(object, "workspace_limit"));
+    limits->workspace_bytes = (uint64_t)json_member_int(object, "workspace_limit");
+    limits->dynamic_only = json_member_bool(object, "dynamic_only");
+    limits->deterministic = json_member_bool(object, "deterministic");
+    limits->tunable_only = json_member_bool(object, "tunable_only");
 }
 
 static json_t *plan_to_json(const struct job_plan *plan)
@@ -103,6 +126,19 @@ static bool add_notes(Store *store, int64_t campaign, const GPtrArray *notes, GE
     return true;
 }
 
+static bool set_trusted(Store *store, const struct campaign *campaign, GError **error)
+{
+    const struct campaign_changes changes = {.trusted = campaign->trusted};
+    return campaign->trusted == NULL || *campaign->trusted == NULL ||
+           store_set_campaign(store, campaign->id, &changes, error);
+}
+
+static bool set_deadline(Store *store, const struct campaign *campaign, GError **error)
+{
+    const struct campaign_changes changes = {.deadline_unix = &campaign->deadline_unix};
+    return campaign->deadline_unix == 0 || store_set_campaign(store, campaign->id, &changes, error);
+}
+
 static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArray *order,
                           const GPtrArray *notes, int *reused, GError **error)
 {
@@ -111,11 +147,15 @@ static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArr
     if (begun == NULL)
         return false;
     campaign->id = strtoll(PQgetvalue(begun, 0, 0), NULL, 10);
-    if (!add_jobs(store, campaign->id, order, error) ||
+    for (char **network = campaign->networks; network != NULL && *network != NULL; network++)
+        if (!store_do(store, error, "SELECT keep_network($1, $2)", "ls", campaign->id, *network))
+            return false;
+    if (!set_deadline(store, campaign, error) || !set_trusted(store, campaign, error) ||
+        !add_jobs(store, campaign->id, order, error) ||
         !add_notes(store, campaign->id, notes, error))
         return false;
     g_autoptr(StoreRows) opened =
-        store_run(store, error, "SELECT open_campaign($1)", "l", campaign->id);
+        store_run(store, error, "SELECT open_campaign($1, $2)", "ld", campaign->id, DRIFT_MAX);
     if (opened == NULL)
         return false;
     if (reused != NULL)
@@ -127,8 +167,7 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
                            int count, const GPtrArray *notes, int *reused, GError **error)
 {
     g_autoptr(GPtrArray) order = plans_in_order(jobs, count);
-    if (!store_ensure_target(store, campaign->target, error) ||
-        !store_do(store, error, "BEGIN", ""))
+    if (!store_ensure_target(store, campaign->target, error) || !store_begin(store, error))
         return false;
     if (fill_campaign(store, campaign, order, notes, reused, error) &&
         store_do(store, error, "COMMIT", ""))
@@ -138,24 +177,59 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
     return false;
 }
 
-/* Locks of two small numbers are none of those of one large number, which our others are. */
-#define HOLD_SQL  "SELECT pg_advisory_lock(1936485744, hashtext($1))"
-#define LEAVE_SQL "SELECT pg_advisory_unlock(1936485744, hashtext($1))"
+/* Between two looks whether another session has given the identity back. */
+#define HOLD_US (G_USEC_PER_SEC / 5)
 
 bool store_hold_identity(Store *store, const char *identity, GError **error)
 {
-    /* What a lost connection held is gone with it, and is held by the next one. */
-    g_autoptr(StoreRows) held = store_read(store, error, HOLD_SQL, "s", identity);
-    return held != NULL;
+    g_autofree char *name = g_strconcat("identity ", identity, NULL);
+    gint64 end_us = g_get_monotonic_time() + (gint64)(store->patience_seconds * G_USEC_PER_SEC);
+    bool held = false;
+    while (!held) {
+        g_autoptr(StoreRows) taken = store_read(store, error, "SELECT take_turn($1)", "s", name);
+        if (taken == NULL)
+            return false;
+        held = PQgetvalue(taken, 0, 0)[0] == 't';
+        if (!held && g_get_monotonic_time() > end_us) {
+            g_set_error(error, STORE_ERROR, STORE_ERROR_STATE,
+                        "another command has been making the same campaign for %.0f s; try again "
+                        "when it has ended",
+                        store->patience_seconds);
+            return false;
+        }
+        if (!held)
+            g_usleep(HOLD_US);
+    }
+    return true;
 }
 
 void store_leave_identity(Store *store, const char *identity)
 {
-    /* The lock also goes with the connection. */
-    store_do(store, NULL, LEAVE_SQL, "s", identity);
+    g_autofree char *name = g_strconcat("identity ", identity, NULL);
+    /* The turn also goes with the connection. */
+    store_do(store, NULL, "SELECT end_turn($1)", "s", name);
 }
 
 #define SELECT_CAMPAIGN "SELECT to_jsonb(c) FROM campaign_rows c "
+
+/* A timestamp as PostgreSQL writes it into JSON; 0 for none. */
+static int64_t deadline_of(const json_t *object)
+{
+    const char *text = json_string_value(json_object_get(object, "deadline"));
+    g_autoptr(GDateTime) when = text ? g_date_time_new_from_iso8601(text, NULL) : NULL;
+    return when ? g_date_time_to_unix(when) : 0;
+}
+
+static char **read_texts(const json_t *list)
+{
+    GPtrArray *texts = g_ptr_array_new();
+    size_t i;
+    json_t *text;
+    json_array_foreach (list, i, text)
+        g_ptr_array_add(texts, g_strdup(json_string_value(text)));
+    g_ptr_array_add(texts, NULL);
+    return (char **)g_ptr_array_free(texts, FALSE);
+}
 
 gpointer store_read_campaign(const json_t *object)
 {
@@ -165,7 +239,8 @@ gpointer store_read_campaign(const json_t *object)
     c->identity = json_member_text(object, "identity");
     c->target = json_member_text(object, "target");
     c->stack = json_member_text(object, "stack");
-    c->state = json_member_text(object, "state");
+    c->state = json_is_true(json_object_get(object, "overdue")) ? g_strdup(CAMPAIGN_OVERDUE)
+                                                                : json_member_text(object, "state");
     c->strategy = json_member_text(object, "strategy");
     c->seed = json_member_int(object, "seed");
     c->configs_limit = (int)json_member_int(object, "configs_limit");
@@ -173,9 +248,13 @@ gpointer store_read_campaign(const json_t *object)
     c->budget_seconds = json_member_double(object, "budget_seconds");
     c->spent_seconds = json_member_double(object, "spent_seconds");
     c->build_only = json_member_bool(object, "build_only");
+    read_limits(object, &c->limits);
+    c->solvers = json_member_text(object, "solvers_asked");
     c->pool = json_member_text(object, "pool");
     c->priority = (int)json_member_int(object, "priority");
     c->share = json_member_double(object, "share");
+    c->deadline_unix = deadline_of(object);
+    c->trusted = read_texts(json_object_get(object, "trusted"));
     c->created_unix = json_member_int(object, "created");
     c->jobs = (int)json_member_int(object, "jobs");
     c->jobs_done = (int)json_member_int(object, "done");
@@ -231,18 +310,31 @@ bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **
            (!g_str_equal(verb, "drop") || store_drop_partitions(store, error));
 }
 
-bool store_share_campaign(Store *store, int64_t id, const int *priority, const double *share,
-                          const char *pool, GError **error)
+bool store_set_campaign(Store *store, int64_t id, const struct campaign_changes *changes,
+                        GError **error)
 {
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
-    g_autofree char *number = priority ? g_strdup_printf("%d", *priority) : NULL;
-    return store_do(store, error, "SELECT set_campaign_share($1, $2, $3, $4)", "lsss", id, number,
-                    share ? g_ascii_dtostr(digits, sizeof digits, *share) : NULL, pool);
-}
-
-bool store_extend_campaign(Store *store, int64_t id, double budget_seconds, GError **error)
-{
-    return store_do(store, error, "SELECT extend_campaign($1, $2)", "ld", id, budget_seconds);
+    g_autoptr(StoreJson) object = json_object();
+    if (changes->name != NULL)
+        json_object_set_new(object, "name", json_from_text(changes->name));
+    if (changes->pool != NULL)
+        json_object_set_new(object, "pool", json_from_text(changes->pool));
+    if (changes->priority != NULL)
+        json_object_set_new(object, "priority", json_integer(*changes->priority));
+    if (changes->share != NULL)
+        json_object_set_new(object, "share", json_from_double(*changes->share));
+    if (changes->budget_seconds != NULL)
+        json_object_set_new(object, "budget_seconds", json_from_double(*changes->budget_seconds));
+    if (changes->deadline_unix != NULL)
+        json_object_set_new(object, "deadline",
+                            *changes->deadline_unix == 0 ? json_null()
+                                                         : json_integer(*changes->deadline_unix));
+    if (changes->trusted == NULL)
+        return store_do(store, error, "SELECT set_campaign($1, $2)", "lj", id, object);
+    g_autoptr(StoreJson) logins = json_array();
+    for (char **login = changes->trusted; *login != NULL; login++)
+        json_array_append_new(logins, json_from_text(*login));
+    return store_do(store, error, "SELECT trust_logins($1, $3), set_campaign($1, $2)", "ljj", id,
+                    object, logins);
 }
 
 bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **error)
@@ -263,12 +355,15 @@ static void read_progress(const json_t *object, struct progress *progress)
         .evaluating = (int)json_member_int(object, "evaluating"),
         .configs_done = json_member_int(object, "evaluated"),
         .configs_open = json_member_int(object, "pending"),
+        .configs_taken = json_member_int(object, "taken"),
         .kernels_built = json_member_int(object, "kernels"),
         .spent_seconds = json_member_double(object, "spent_seconds"),
         .budget_seconds = json_member_double(object, "budget_seconds"),
         .compile_seconds = json_member_double(object, "compile_seconds"),
         .eval_seconds = json_member_double(object, "eval_seconds"),
         .build_only = json_member_bool(object, "build_only"),
+        .has_deadline = json_is_number(json_object_get(object, "deadline_seconds")),
+        .deadline_seconds = json_member_double(object, "deadline_seconds"),
     };
 }
 
@@ -278,7 +373,8 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
         store_read(store, error,
                    "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
                    " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds,"
-                   " 'build_only', c.build_only)"
+                   " 'build_only', c.build_only, 'deadline_seconds',"
+                   " extract(epoch FROM c.deadline - clock_timestamp()))"
                    " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
                    "  count(*) FILTER (WHERE state = 'done') AS done,"
                    "  count(*) FILTER (WHERE state = 'failed') AS failed,"
@@ -289,6 +385,7 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
                    "  FROM job_rows WHERE campaign_id = c.id) AS j"
                    " CROSS JOIN LATERAL (SELECT coalesce(sum(evaluated), 0) AS evaluated,"
                    "  coalesce(sum(pending) FILTER (WHERE is_open), 0) AS pending,"
+                   "  coalesce(sum(evaluated) FILTER (WHERE fence <= 0), 0) AS taken,"
                    "  coalesce(sum(round_rows.kernels), 0) AS kernels,"
                    "  coalesce(sum(total_build_seconds), 0) AS compile_seconds,"
                    "  coalesce(sum(total_eval_seconds), 0) AS eval_seconds"
@@ -304,6 +401,32 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
     }
     g_autoptr(StoreJson) object = store_row_json(rows, 0);
     read_progress(object, progress);
+    return true;
+}
+
+bool store_count_origins(Store *store, int64_t campaign, struct job_origins *origins, bool *known,
+                         GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('reason', coalesce(i.reason, 0), 'jobs', count(*),"
+        " 'configs', coalesce(sum(i.configs), 0), 'drifted', coalesce(sum(i.drifted), 0))"
+        " FROM campaigns c JOIN jobs j ON j.campaign_id = c.id"
+        " LEFT JOIN job_origins i ON i.campaign_id = $1 AND i.job_id = j.id"
+        " WHERE c.id = $1 AND j.campaign_id = $1 AND c.has_origins GROUP BY i.reason",
+        "l", campaign);
+    *origins = (struct job_origins){0};
+    if (rows == NULL)
+        return false;
+    *known = PQntuples(rows) > 0;
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        int64_t reason = json_member_int(object, "reason");
+        if (reason >= 0 && reason < JOB_REASON_COUNT)
+            origins->jobs[reason] += (int)json_member_int(object, "jobs");
+        origins->configs += json_member_int(object, "configs");
+        origins->drifted += json_member_int(object, "drifted");
+    }
     return true;
 }
 

@@ -31,8 +31,8 @@ static bool begin(Store *store, const struct campaign *campaign, int64_t *id, GE
 
 bool store_begin_foreign(Store *store, const struct campaign *campaign, int64_t *id, GError **error)
 {
-    return store_ensure_target(store, campaign->target, error) &&
-           store_do(store, error, "BEGIN", "") && begin(store, campaign, id, error);
+    return store_ensure_target(store, campaign->target, error) && store_begin(store, error) &&
+           begin(store, campaign, id, error);
 }
 
 bool store_end_foreign(Store *store, bool keep, GError **error)

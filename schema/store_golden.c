@@ -137,6 +137,8 @@ static gpointer read_change(const json_t *object, GError **error)
     change->reason = json_member_text(object, "reason");
     change->old_ms = json_member_double(object, "old_ms");
     change->new_ms = json_member_double(object, "new_ms");
+    change->old_drift = json_member_double(object, "old_drift");
+    change->new_drift = json_member_double(object, "new_drift");
     change->old_revision = (int)json_member_int(object, "old_revision");
     change->new_revision = (int)json_member_int(object, "new_revision");
     change->old_config = json_member_text(object, "old_config");
@@ -168,15 +170,16 @@ GPtrArray *store_diff_golden(Store *store, const char *target, int a, int b, GEr
 static json_t *takes_to_json(const struct golden_take *takes, int count)
 {
     json_t *jobs = json_array(), *ranks = json_array();
-    json_t *medians = json_array(), *reasons = json_array();
+    json_t *medians = json_array(), *reasons = json_array(), *as_ranks = json_array();
     for (int i = 0; i < count; i++) {
         json_array_append_new(jobs, json_integer(takes[i].job));
         json_array_append_new(ranks, json_integer(takes[i].rank));
         json_array_append_new(medians, json_from_double(takes[i].median_ms));
         json_array_append_new(reasons, json_from_text(takes[i].reason));
+        json_array_append_new(as_ranks, json_integer(takes[i].as_rank));
     }
-    return json_pack("{so so so so}", "jobs", jobs, "ranks", ranks, "medians", medians, "reasons",
-                     reasons);
+    return json_pack("{so so so so so}", "jobs", jobs, "ranks", ranks, "medians", medians,
+                     "reasons", reasons, "as_ranks", as_ranks);
 }
 
 bool store_ask_golden(Store *store, const struct golden_take *takes, int count, int64_t *asked,
@@ -203,6 +206,95 @@ bool store_propose_golden(Store *store, const struct golden_proposal *proposal, 
     *is_new = PQgetvalue(rows, 0, 1)[0] == 't';
     return true;
 }
+
+/* ---- measuring again ---- */
+
+static json_t *disputes_to_json(const struct golden_dispute *disputes, int count)
+{
+    json_t *items = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(items, json_pack("{sI ss ss}", "problem_id",
+                                               (json_int_t)disputes[i].problem_id, "solver",
+                                               disputes[i].solver, "rival", disputes[i].rival));
+    return items;
+}
+
+bool store_remeasure_golden(Store *store, const char *target, int64_t campaign,
+                            const struct golden_dispute *disputes, int count,
+                            const char *const *solvers, struct golden_remeasure *counts,
+                            GError **error)
+{
+    g_autoptr(StoreJson) items = disputes_to_json(disputes, count);
+    g_autoptr(StoreJson) carried = json_array();
+    for (const char *const *solver = solvers; *solver != NULL; solver++)
+        json_array_append_new(carried, json_string(*solver));
+    g_autoptr(StoreRows) rows =
+        store_run(store, error, "SELECT remeasure_for_golden($1, $2, $3, $4)", "sljj", target,
+                  campaign, items, carried);
+    if (rows == NULL)
+        return false;
+    g_autoptr(StoreJson) object = store_row_json(rows, 0);
+    counts->asked += json_member_int(object, "asked");
+    counts->under_way += json_member_int(object, "under_way");
+    counts->at_work += json_member_int(object, "at_work");
+    counts->impossible += json_member_int(object, "impossible");
+    return true;
+}
+
+static void clear_confirmed(gpointer data)
+{
+    struct golden_confirmed_config *config = data;
+    g_free(config->config);
+}
+
+static void free_confirmation(gpointer data)
+{
+    struct golden_confirmation *confirmation = data;
+    g_free(confirmation->solver);
+    g_free(confirmation->base_config);
+    g_array_unref(confirmation->configs);
+    g_free(confirmation);
+}
+
+static gpointer read_confirmation(const json_t *object, GError **error)
+{
+    size_t index;
+    json_t *value;
+    struct golden_confirmation *confirmation = g_new0(struct golden_confirmation, 1);
+    confirmation->problem_id = json_member_int(object, "problem_id");
+    confirmation->solver = json_member_text(object, "solver");
+    confirmation->base_config = json_member_text_or_null(object, "base_config");
+    confirmation->drift = json_member_double(object, "drift");
+    confirmation->configs = g_array_new(FALSE, TRUE, sizeof(struct golden_confirmed_config));
+    g_array_set_clear_func(confirmation->configs, clear_confirmed);
+    json_array_foreach (json_object_get(object, "configs"), index, value) {
+        int64_t failure;
+        if (!json_int_within(json_object_get(value, "failure"), 0, FAILURE_COUNT - 1, &failure)) {
+            store_damaged(error, "a config was measured again with a failure that is not known");
+            free_confirmation(confirmation);
+            return NULL;
+        }
+        struct golden_confirmed_config config = {
+            .config = json_member_text(value, "config"),
+            .failure = (enum failure)failure,
+            .median_ms = json_member_double(value, "median_ms"),
+            .spread = json_member_double(value, "spread"),
+        };
+        g_array_append_val(confirmation->configs, config);
+    }
+    return confirmation;
+}
+
+GPtrArray *store_list_golden_confirmations(Store *store, const char *target, int64_t campaign,
+                                           GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT golden_confirmations($1, $2)", "sl", target, campaign);
+    return rows == NULL ? NULL
+                        : store_list_checked(rows, read_confirmation, free_confirmation, error);
+}
+
+/* ---- approving ---- */
 
 bool store_approve_golden(Store *store, const char *target, int version, const char *by,
                           GError **error)

@@ -56,7 +56,8 @@ GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query
 /* A kept result to be taken, as it was read. reason: why, in a few words. */
 struct golden_take {
     int64_t job;
-    int rank;
+    int rank;    /* in the campaign ... */
+    int as_rank; /* ... and in the version */
     double median_ms;
     const char *reason;
 };
@@ -78,6 +79,44 @@ struct golden_proposal {
  * has no code. */
 bool store_propose_golden(Store *store, const struct golden_proposal *proposal, int *version,
                           bool *is_new, GError **error);
+/* ---- measuring again where a campaign and the newest version disagree (store_remeasure.h) ---- */
+
+struct golden_dispute {
+    int64_t problem_id;
+    const char *solver; /* of the entry that is measured again: what both sides hold of it */
+    const char *
+        rival; /* the solver of the golden entry that it is measured beside: its own, or the winner */
+};
+struct golden_remeasure {
+    int64_t asked, under_way; /* entries: asked for; asked for before, and not done yet */
+    int64_t at_work;          /* whose job is open otherwise */
+    int64_t impossible;       /* of solvers that are not named, or whose job lost its workers */
+};
+/* Has the campaign measure them in two rounds, adding jobs for golden entries that it never tried. solvers:
+ * "name:revision:hash", NULL-terminated. *counts is added to. */
+bool store_remeasure_golden(Store *store, const char *target, int64_t campaign,
+                            const struct golden_dispute *disputes, int count,
+                            const char *const *solvers, struct golden_remeasure *counts,
+                            GError **error);
+
+/* An entry of the campaign that was measured again so, and stayed as it was since on both sides: the first of
+ * the two rounds. The second one's times are the campaign's results. */
+struct golden_confirmed_config {
+    char *config;
+    enum failure failure;
+    double median_ms, spread;
+};
+struct golden_confirmation {
+    int64_t problem_id;
+    char *solver;
+    char *base_config; /* what golden has first of the entry, NULL where it has none */
+    double drift;
+    GArray *configs; /* struct golden_confirmed_config */
+};
+/* GPtrArray of struct golden_confirmation *. */
+GPtrArray *store_list_golden_confirmations(Store *store, const char *target, int64_t campaign,
+                                           GError **error);
+
 /* STORE_ERROR_STATE where it is not open, another was approved on its base, or the policy asks for
  * somebody else than who proposed it. */
 bool store_approve_golden(Store *store, const char *target, int version, const char *by,
@@ -107,6 +146,8 @@ struct golden_change {
     char *solver, *change; /* "gained", "lost", "changed" */
     char *reason;          /* of the newer row, "" for one that is lost */
     double old_ms, new_ms; /* medians, 0 where there is none */
+    double old_drift,
+        new_drift; /* of the rounds that measured them (drift.h); 0 where it is not known */
     int old_revision, new_revision;
     char *old_config, *new_config;
 };

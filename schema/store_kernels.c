@@ -20,6 +20,8 @@ void kernel_row_free(struct kernel_row *kernel)
     g_free(kernel->log);
     g_free(kernel->code_sha256);
     g_free(kernel->instructions);
+    g_free(kernel->builder_login);
+    g_free(kernel->builder_node);
     g_clear_pointer(&kernel->code, g_bytes_unref);
     g_free(kernel);
 }
@@ -33,6 +35,10 @@ static const char *or_empty(const char *text)
 {
     return text != NULL ? text : "";
 }
+
+#define PUT_SQL                                                                                    \
+    "skipjack_work.put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,"   \
+    " $16), skipjack_work.put_kernel_facts($1, $13, $17, $18, $19, $20, $21, $22, $23)"
 
 /* One try; *stored is false where the code was put to a place that is not the current one any more. */
 static bool put_once(Store *store, const struct kernel_row *kernel, bool *stored, GError **error)
@@ -48,9 +54,8 @@ static bool put_once(Store *store, const struct kernel_row *kernel, bool *stored
     }
     g_autoptr(StoreRows) rows = store_run(
         store, error,
-        "SELECT skipjack_work.put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
-        " $15, $16), skipjack_work.put_kernel_facts($1, $13, $17, $18, $19, $20,"
-        " $21, $22, $23)",
+        kernel->displaces ? "SELECT skipjack_work.displace_kernel($1, $13), " PUT_SQL
+                          : "SELECT false, " PUT_SQL,
         "sssssssisdyslsssiilliis", kernel->key, or_empty(kernel->file), or_empty(kernel->entry),
         or_empty(kernel->options), or_empty(kernel->arch), or_empty(kernel->toolchain),
         or_empty(kernel->toolchain_version), (int)kernel->failure, or_empty(kernel->log),
@@ -59,7 +64,7 @@ static bool put_once(Store *store, const struct kernel_row *kernel, bool *stored
         kernel->scratch_bytes, kernel->local_bytes, kernel->accumulation_registers,
         kernel->scalar_registers, kernel->instructions);
     if (rows != NULL)
-        *stored = *PQgetvalue(rows, 0, 0) == 't';
+        *stored = *PQgetvalue(rows, 0, 1) == 't';
     return rows != NULL;
 }
 
@@ -104,6 +109,10 @@ static struct kernel_row *read_kernel(const json_t *object, GError **error)
     kernel->scalar_registers = (int)json_member_int(object, "scalar_registers");
     kernel->instructions = json_member_text_or_null(object, "instructions");
     kernel->code_bytes = json_member_int(object, "code_bytes");
+    kernel->builder_login = json_member_text(object, "builder_login");
+    kernel->builder_node = json_member_text(object, "builder_node");
+    kernel->is_own = json_member_bool(object, "own");
+    kernel->is_trusted = json_member_bool(object, "trusted");
     return kernel;
 }
 
@@ -207,11 +216,12 @@ GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count,
     return costs;
 }
 
-static bool read_row(Store *store, const char *key, struct kernel_row **kernel,
+/* campaign 0 for none. */
+static bool read_row(Store *store, const char *key, int64_t campaign, struct kernel_row **kernel,
                      struct blob_ref *ref, GError **error)
 {
-    g_autoptr(StoreRows) rows =
-        store_read(store, error, "SELECT skipjack_work.kernel($1)", "s", key);
+    g_autoptr(StoreRows) rows = store_read(
+        store, error, "SELECT skipjack_work.campaign_kernel($1, $2)", "sl", key, campaign);
     if (rows == NULL)
         return false;
     if (PQntuples(rows) == 0) {
@@ -232,13 +242,14 @@ static bool read_row(Store *store, const char *key, struct kernel_row **kernel,
 
 /* One try. Code that is not where the row said was moved or collected meanwhile: NULL with NOT_FOUND,
  * and *gone. */
-static struct kernel_row *get_once(Store *store, const char *key, bool *gone, GError **error)
+static struct kernel_row *get_once(Store *store, const char *key, int64_t campaign, bool *gone,
+                                   GError **error)
 {
     g_auto(BlobRef) ref = {0};
     g_autoptr(GError) missing = NULL;
     struct kernel_row *kernel = NULL;
     *gone = false;
-    if (!read_row(store, key, &kernel, &ref, error) || ref.url == NULL)
+    if (!read_row(store, key, campaign, &kernel, &ref, error) || ref.url == NULL)
         return kernel;
     kernel->code = blob_download(store, key, &ref, &missing);
     if (kernel->code != NULL)
@@ -251,10 +262,16 @@ static struct kernel_row *get_once(Store *store, const char *key, bool *gone, GE
 
 struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error)
 {
+    return store_get_campaign_kernel(store, key, 0, error);
+}
+
+struct kernel_row *store_get_campaign_kernel(Store *store, const char *key, int64_t campaign,
+                                             GError **error)
+{
     for (int i = 1;; i++) {
         bool gone;
         g_autoptr(GError) failed = NULL;
-        struct kernel_row *kernel = get_once(store, key, &gone, &failed);
+        struct kernel_row *kernel = get_once(store, key, campaign, &gone, &failed);
         if (kernel != NULL)
             return kernel;
         if (gone && i < GET_TRIES)

@@ -24,6 +24,13 @@ struct kernel_row {
     GBytes *code;       /* NULL when it failed, or was collected */
     char *code_sha256;  /* "" when it failed; made from the code when it is put */
     int64_t built_by;   /* worker */
+    /* Read, never put: its login and node, "" where they are not known; whether the login is the session's, and
+     * whether the campaign's workers may run its code on CPUs (store_get_campaign_kernel() alone tells that). */
+    char *builder_login, *builder_node;
+    bool is_own, is_trusted;
+    /* Put: it takes the place of another login's code, where the worker holds an eval claim of a job that needs
+     * it. */
+    bool displaces;
 };
 void kernel_row_free(struct kernel_row *kernel);
 /* The first writer of a key wins, except that code replaces a collected blob or a crash or timeout. Code
@@ -41,6 +48,9 @@ GHashTable *store_proof_kernels(Store *store, const char *arch, GError **error);
 GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error);
 /* From wherever its code is, with its checksum verified: also STORE_ERROR_BLOBS and _DAMAGED. */
 struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error);
+/* The same, as the campaign's workers see it. */
+struct kernel_row *store_get_campaign_kernel(Store *store, const char *key, int64_t campaign,
+                                             GError **error);
 /* What a kernel costs whoever has to compile and keep it. */
 struct kernel_cost {
     char *key;

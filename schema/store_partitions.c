@@ -33,8 +33,8 @@ static bool drop_partition(Store *store, const json_t *row, GError **error)
 }
 
 /* One at a time: two that detach would wait for each other. */
-#define LOCK_SQL   "SELECT pg_try_advisory_lock(7453010313431182189)"
-#define UNLOCK_SQL "SELECT pg_advisory_unlock(7453010313431182189)"
+#define TURN_SQL  "SELECT take_turn('partitions')"
+#define LEAVE_SQL "SELECT end_turn('partitions')"
 
 static bool drop_listed(Store *store, GError **error)
 {
@@ -74,13 +74,13 @@ bool store_drop_partitions(Store *store, GError **error)
         return false;
     if (!owns)
         return store_do(store, error, "SELECT empty_dropped_partitions()", "");
-    g_autoptr(StoreRows) alone = store_read(store, error, LOCK_SQL, "");
+    g_autoptr(StoreRows) alone = store_read(store, error, TURN_SQL, "");
     if (alone == NULL)
         return false;
     if (PQgetvalue(alone, 0, 0)[0] == 'f')
         return true;
     bool done = drop_listed(store, error);
-    /* The lock also goes with the connection. */
-    store_do(store, NULL, UNLOCK_SQL, "");
+    /* The turn also goes with the connection. */
+    store_do(store, NULL, LEAVE_SQL, "");
     return done;
 }

@@ -25,10 +25,11 @@ struct store {
     /* A claim whose answer was lost: its jobs are released by the next call. */
     int64_t doubtful_worker, doubtful_token;
     struct claim_place places[2]; /* by enum pool */
-    bool drains;                  /* as the last beat told */
-    bool is_workers;              /* its login sees the functions of workers alone */
-    char *secret;                 /* what it presents instead of the process's, or NULL */
-    int64_t listener;             /* the worker whose channel is listened to, 0 for none */
+    gint64 apart_until_us; /* claims go campaign by campaign: one of them cannot be claimed from */
+    bool drains;           /* as the last beat told */
+    bool is_workers;       /* its login sees the functions of workers alone */
+    char *secret;          /* what it presents instead of the process's, or NULL */
+    int64_t listener;      /* the worker whose channel is listened to, 0 for none */
     /* Rows that never change, by id, read when a claim first names them. */
     GHashTable *problems;  /* int64_t * -> struct problem * */
     GHashTable *solvers;   /* int64_t * -> struct claimed_solver * */
@@ -63,6 +64,10 @@ PGresult *store_read_binary(Store *store, GError **error, const char *sql, const
 /* The answer to what was sent (PQsendQuery() and its kin, whose result is `sent`). NULL with a set error where
  * it failed; also where it is not here in that time, which closes the connection. */
 PGresult *store_await(PGconn *connection, bool sent, double seconds, GError **error);
+
+/* Has the database end sessions of workers' logins that hold others up. Best effort: false also where none was
+ * ended, or the login may not ask for it. (blockers.c) */
+bool blockers_end(PGconn *connection, double patience_seconds);
 
 /* What the session presents, so that the server knows whose leases it may touch. Borrowed. */
 const char *store_secret(const Store *store);
@@ -104,6 +109,8 @@ json_t *json_from_double(double value);
  * A problem that was read may still be none that can be computed: problem_validate(). */
 json_t *problem_to_json(const struct problem *p);
 bool problem_from_json(const json_t *object, struct problem *p, GError **error);
+/* The same for a problem that solvers may be asked about: it is valid, too. The object has its id. */
+bool read_valid_problem(const json_t *object, struct problem *problem, GError **error);
 json_t *config_to_json(const struct perf_config *config);
 bool config_from_json(const json_t *array, struct perf_config *config, GError **error);
 struct round *round_from_json(const json_t *object, GError **error);
@@ -127,7 +134,8 @@ bool store_row_type(Store *store, const char *table, unsigned *type, GError **er
 gpointer store_read_campaign(const json_t *object);
 /* Of an array, "" for what is no text; empty for what is no array. Free with g_strfreev(). */
 char **texts_from_json(const json_t *array);
-/* Sets the prior of those of the jobs that the worker claimed to build whose campaign asks for one. */
+/* Sets the prior of those of the jobs that the worker claimed to build whose campaign asks for one. Where the
+ * database cannot give them, that is the jobs' damage. False where the connection is lost. */
 bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **error);
 /* Forgets what claims have learned. */
 void store_known_clear(Store *store);

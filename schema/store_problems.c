@@ -1,4 +1,4 @@
-/* Problems, their tags, and networks. */
+/* Problems and their tags. */
 #include "schema/store_private.h"
 #include "schema/store_rows.h"
 
@@ -78,8 +78,7 @@ static int compare_stored(gconstpointer a, gconstpointer b)
     return problem_compare(&left->problem, &right->problem);
 }
 
-/* A problem that solvers may be asked about. */
-static bool read_valid(const json_t *object, struct problem *problem, GError **error)
+bool read_valid_problem(const json_t *object, struct problem *problem, GError **error)
 {
     g_autoptr(GError) invalid = NULL;
     if (!problem_from_json(object, problem, error))
@@ -112,7 +111,7 @@ GArray *store_list_problems(Store *store, const struct problem_filter *filter, G
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
         struct stored_problem stored = {.id = json_member_int(object, "id")};
-        if (!read_valid(object, &stored.problem, error)) {
+        if (!read_valid_problem(object, &stored.problem, error)) {
             g_array_unref(list);
             return NULL;
         }
@@ -120,82 +119,4 @@ GArray *store_list_problems(Store *store, const struct problem_filter *filter, G
     }
     g_array_sort(list, compare_stored);
     return list;
-}
-
-bool store_put_network(Store *store, const char *name, const struct layer *layers, int count,
-                       GError **error)
-{
-    g_autoptr(StoreJson) items = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(items, json_pack("{so si so}", "name",
-                                               json_from_text(layers[i].name ? layers[i].name : ""),
-                                               "multiplicity", layers[i].multiplicity, "problem",
-                                               problem_to_json(&layers[i].problem)));
-    return store_do(store, error, "SELECT put_network($1, $2)", "sj", name, items);
-}
-
-static void network_row_free(gpointer data)
-{
-    struct network_row *row = data;
-    g_free(row->name);
-    g_free(row);
-}
-
-static gpointer read_network(const json_t *object)
-{
-    struct network_row *row = g_new0(struct network_row, 1);
-    row->name = json_member_text(object, "name");
-    row->layers = (int)json_member_int(object, "layers");
-    row->problems = (int)json_member_int(object, "problems");
-    return row;
-}
-
-GPtrArray *store_list_networks(Store *store, GError **error)
-{
-    g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "SELECT jsonb_build_object('name', n.name,"
-                   " 'layers', coalesce(sum(l.multiplicity), 0),"
-                   " 'problems', count(DISTINCT l.problem_id))"
-                   " FROM networks n LEFT JOIN network_layers l ON l.network = n.name"
-                   " GROUP BY n.name ORDER BY n.name",
-                   "");
-    return rows == NULL ? NULL : store_list(rows, read_network, network_row_free);
-}
-
-static void layer_free(gpointer data)
-{
-    struct layer *layer = data;
-    g_free(layer->name);
-    g_free(layer);
-}
-
-static gpointer read_layer(const json_t *object, GError **error)
-{
-    struct layer *layer = g_new0(struct layer, 1);
-    layer->name = json_member_text(object, "name");
-    layer->multiplicity = (int)json_member_int(object, "multiplicity");
-    if (read_valid(json_object_get(object, "problem"), &layer->problem, error))
-        return layer;
-    layer_free(layer);
-    return NULL;
-}
-
-GPtrArray *store_list_layers(Store *store, const char *network, GError **error)
-{
-    g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "SELECT jsonb_build_object('name', l.name, 'multiplicity', l.multiplicity,"
-                   " 'problem', to_jsonb(p))"
-                   " FROM network_layers l JOIN problems p ON p.id = l.problem_id"
-                   " WHERE l.network = $1 ORDER BY l.position",
-                   "s", network);
-    if (rows == NULL)
-        return NULL;
-    if (PQntuples(rows) == 0) {
-        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
-                    "there is no network '%s'; to see those there are: skipjack networks", network);
-        return NULL;
-    }
-    return store_list_checked(rows, read_layer, layer_free, error);
 }

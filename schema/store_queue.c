@@ -10,10 +10,12 @@ void job_free(struct job *job)
         return;
     g_free(job->solver);
     g_free(job->target);
+    g_free(job->stack);
     g_free(job->strategy);
     g_ptr_array_unref(job->rounds);
     g_array_unref(job->quarantined);
     g_strfreev(job->prior);
+    g_clear_pointer(&job->wish, g_array_unref);
     g_free(job->damage);
     g_free(job);
 }
@@ -134,10 +136,18 @@ enum claim_column {
     BEST_MS,
     QUARANTINED,
     ROUNDS,
+    WISH,
+    DEADLINE, /* seconds since 1970, empty for none */
 };
 
 static const char claim_sql[] =
     "SELECT * FROM skipjack_work.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+/* Which campaign's jobs can be claimed, where a claim failed over another one's. */
+static const char claimable_sql[] =
+    "SELECT skipjack_work.claimable_campaign($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+/* After an error so long each claim asks for a campaign first. */
+#define APART_US (60 * G_USEC_PER_SEC)
 
 static int64_t claimed_id(const StoreRows *rows, int row, enum claim_column column)
 {
@@ -172,16 +182,16 @@ static bool learn_claimed(Store *store, const StoreRows *rows, GError **error)
                  store_read_campaign, error);
 }
 
-/* An array of the row; *array is NULL for none. */
-static bool read_json(const StoreRows *rows, int row, enum claim_column column, json_t **array,
+/* A value of the row; *value is NULL for none. */
+static bool read_json(const StoreRows *rows, int row, enum claim_column column, json_t **value,
                       GError **error)
 {
     json_error_t words;
-    *array = NULL;
+    *value = NULL;
     if (PQgetisnull(rows, row, (int)column))
         return true;
-    *array = json_loads(PQgetvalue(rows, row, (int)column), 0, &words);
-    return *array != NULL || store_damaged(error, "%s", words.text);
+    *value = json_loads(PQgetvalue(rows, row, (int)column), 0, &words);
+    return *value != NULL || store_damaged(error, "%s", words.text);
 }
 
 static bool read_history(const StoreRows *rows, int row, struct job *job, GError **error)
@@ -208,6 +218,26 @@ static bool read_history(const StoreRows *rows, int row, struct job *job, GError
     return true;
 }
 
+static bool read_wish(const StoreRows *rows, int row, struct job *job, GError **error)
+{
+    size_t index;
+    json_t *value;
+    g_autoptr(StoreJson) wish = NULL;
+    if (!read_json(rows, row, WISH, &wish, error))
+        return false;
+    if (wish == NULL)
+        return true;
+    job->wish = g_array_new(FALSE, TRUE, sizeof(struct perf_config));
+    job->wish_keeps_all = json_member_bool(wish, "keeps_all");
+    json_array_foreach (json_object_get(wish, "configs"), index, value) {
+        struct perf_config config;
+        if (!config_from_json(value, &config, error))
+            return false;
+        g_array_append_val(job->wish, config);
+    }
+    return job->wish->len > 0 || store_damaged(error, "a round measures nothing again");
+}
+
 /* NULL where the campaign was dropped meanwhile. */
 static struct job *read_job(const Store *store, const StoreRows *rows, int row)
 {
@@ -228,18 +258,21 @@ static struct job *read_job(const Store *store, const StoreRows *rows, int row)
     job->solver = g_strdup(solver->name);
     job->revision = solver->revision;
     job->target = g_strdup(campaign->target);
+    job->stack = g_strdup(campaign->stack);
     job->strategy = g_strdup(campaign->strategy);
     job->seed = campaign->seed;
+    job->deadline_unix = claimed_id(rows, row, DEADLINE);
     job->configs_limit = campaign->configs_limit;
     job->round_configs = campaign->round_configs;
     job->build_only = campaign->build_only;
+    job->limits = campaign->limits;
     job->best_ms = g_ascii_strtod(PQgetvalue(rows, row, BEST_MS), NULL);
     job->rounds = g_ptr_array_new_with_free_func(free_round);
     job->quarantined = g_array_new(FALSE, TRUE, sizeof(struct perf_config));
     g_autoptr(GError) damage = NULL;
     if (problem->damage != NULL)
         job->damage = g_strdup(problem->damage);
-    else if (!read_history(rows, row, job, &damage))
+    else if (!read_history(rows, row, job, &damage) || !read_wish(rows, row, job, &damage))
         job->damage = g_strdup(damage->message);
     return job;
 }
@@ -284,21 +317,49 @@ static void doubt_claim(Store *store, int64_t worker, int64_t token)
     store->doubtful_token = token;
 }
 
+/* 0 where there is none; -1 with an error. */
+static int64_t find_claimable(Store *store, const struct claim *claim, json_t *solvers,
+                              GError **error)
+{
+    const struct claim_place *place = &store->places[claim->pool];
+    g_autoptr(StoreRows) rows =
+        store_run(store, error, claimable_sql, "lblsjilil", claim->worker,
+                  claim->pool == POOL_BUILD, claim->campaign, claim->target, solvers, claim->batch,
+                  place->campaign, place->round, place->position);
+    return rows == NULL ? -1 : strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+}
+
+/* NULL without an error where nothing is claimable. */
+static PGresult *ask_claim(Store *store, const struct claim *claim, int64_t token, GError **error)
+{
+    g_autoptr(StoreJson) solvers = json_array();
+    const struct claim_place *place = &store->places[claim->pool];
+    bool apart = g_get_monotonic_time() < store->apart_until_us;
+    for (const char *const *solver = claim->solvers; *solver != NULL; solver++)
+        json_array_append_new(solvers, json_string(*solver));
+    int64_t campaign = apart ? find_claimable(store, claim, solvers, error) : claim->campaign;
+    if (apart && campaign <= 0)
+        return NULL;
+    return store_run(store, error, claim_sql, "lblsjidllil", claim->worker,
+                     claim->pool == POOL_BUILD, campaign, claim->target, solvers, claim->batch,
+                     claim->lease_seconds, token, place->campaign, place->round, place->position);
+}
+
 GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error)
 {
     GPtrArray *jobs = NULL;
     g_autoptr(GError) failure = NULL;
-    g_autoptr(StoreJson) solvers = json_array();
-    struct claim_place *place = &store->places[claim->pool];
-    for (const char *const *solver = claim->solvers; *solver != NULL; solver++)
-        json_array_append_new(solvers, json_string(*solver));
     int64_t token = ((int64_t)(g_random_int() & G_MAXINT32) << 32) | g_random_int() | 1;
-    g_autoptr(StoreRows) rows =
-        store_run(store, &failure, claim_sql, "lblsjidllil", claim->worker,
-                  claim->pool == POOL_BUILD, claim->campaign, claim->target, solvers, claim->batch,
-                  claim->lease_seconds, token, place->campaign, place->round, place->position);
+    g_autoptr(StoreRows) rows = ask_claim(store, claim, token, &failure);
+    if (g_error_matches(failure, STORE_ERROR, STORE_ERROR_QUERY)) {
+        g_clear_error(&failure);
+        store->apart_until_us = g_get_monotonic_time() + APART_US;
+        rows = ask_claim(store, claim, token, &failure);
+    }
     if (rows != NULL)
-        jobs = read_claim(store, place, rows, &failure);
+        jobs = read_claim(store, &store->places[claim->pool], rows, &failure);
+    else if (failure == NULL)
+        jobs = g_ptr_array_new_with_free_func(free_job);
     if (jobs != NULL && claim->pool == POOL_BUILD &&
         !store_give_priors(store, claim->worker, jobs, &failure))
         g_clear_pointer(&jobs, g_ptr_array_unref);

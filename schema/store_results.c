@@ -12,6 +12,7 @@ void store_result_clear(struct result *result)
     g_free(result->solver);
     g_free(result->algorithm);
     g_free(result->stack);
+    g_free(result->measured_by);
     g_free(result->damage);
 }
 
@@ -40,6 +41,7 @@ static void read_plan(const json_t *object, struct result *result)
     result->multiplicity = (int)json_member_int(object, "multiplicity");
     result->rank = (int)json_member_int(kept, "rank");
     result->stack = json_member_text(kept, "stack");
+    result->drift = json_member_double(kept, "drift");
 }
 
 static gpointer read_result(const json_t *object, const struct problem *problem, GError **error)
@@ -69,13 +71,19 @@ int store_compare_results(gconstpointer a, gconstpointer b)
     return order != 0 ? order : left->rank - right->rank;
 }
 
+/* A kept result and the drift of the newest round that measured its time. */
+#define SELECT_RESULT                                                                              \
+    "to_jsonb(r) || jsonb_build_object('drift',"                                                   \
+    " (SELECT o.drift FROM outcomes o WHERE o.campaign_id = $1 AND o.job_id = r.job_id"            \
+    "  AND NOT o.is_open AND o.median_ms @> ARRAY[r.median_ms] ORDER BY o.number DESC LIMIT 1))"
+
 GPtrArray *store_list_part_results(Store *store, int64_t campaign, const struct problem_part *part,
                                    GError **error)
 {
     GPtrArray *list =
         store_list_part(store, campaign, part,
                         "SELECT jsonb_build_object('problem_id', j.problem_id,"
-                        " 'result', to_jsonb(r), 'solver', s.name, 'algorithm', s.algorithm,"
+                        " 'result', " SELECT_RESULT ", 'solver', s.name, 'algorithm', s.algorithm,"
                         " 'revision', s.revision, 'dynamic', s.dynamic, 'tunable', s.tunable,"
                         " 'multiplicity', j.multiplicity)"
                         " FROM jobs j JOIN results r ON r.campaign_id = $1 AND r.job_id = j.id"
@@ -99,6 +107,11 @@ void store_read_judged(const json_t *object, struct result *result)
     read_plan(object, result);
     result->problem_id = json_member_int(json_object_get(object, "problem"), "id");
     result->verified = json_member_bool(object, "verified");
+    const json_t *logins = json_object_get(kept, "measured_by");
+    if (logins != NULL) {
+        g_auto(GStrv) names = texts_from_json(logins);
+        result->measured_by = g_strjoinv(", ", names);
+    }
     problem_init(&result->problem);
     bool read = result->problem_id == 0 ||
                 problem_from_json(json_object_get(object, "problem"), &result->problem, &error);
@@ -168,16 +181,15 @@ GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char 
     g_autofree char *jobs = store_part_jobs(part);
     g_autoptr(StoreRows) rows = store_read(
         store, error,
-        "SELECT jsonb_build_object('problem', to_jsonb(p), 'result', to_jsonb(r), 'solver', s.name,"
-        " 'algorithm', s.algorithm, 'revision', s.revision, 'dynamic', s.dynamic,"
+        "SELECT jsonb_build_object('problem', to_jsonb(p), 'result', " SELECT_RESULT
+        ", 'solver', s.name, 'algorithm', s.algorithm, 'revision', s.revision, 'dynamic', s.dynamic,"
         " 'tunable', s.tunable, 'multiplicity', j.multiplicity, 'verified', " SELECT_VERIFIED ")"
         " FROM results r LEFT JOIN (jobs j JOIN problems p ON p.id = j.problem_id"
         "                           JOIN solvers s ON s.id = j.solver_id)"
         " ON j.campaign_id = $1 AND j.id = r.job_id AND j.id > $4 AND j.id <= $5"
         " WHERE r.campaign_id = $1 AND r.job_id > $4 AND r.job_id <= $5"
         " AND ($6::bigint[] IS NULL OR r.job_id = ANY ($6))"
-        " AND ($2::text IS NULL OR j.problem_id IN (SELECT l.problem_id FROM network_layers l"
-        "                                           WHERE l.network = $2))"
+        " AND ($2::text IS NULL OR j.problem_id IN (SELECT problems_of_network($1, $2)))"
         " AND ($3::text IS NULL OR j.problem_id IN (SELECT t.problem_id FROM problem_tags t"
         "                                           WHERE t.tag = $3))",
         "lsslls", campaign, network, tag, PART_AFTER(part), PART_LAST(part), jobs);
@@ -218,8 +230,13 @@ static gpointer read_job_row(const json_t *object, const struct problem *problem
     row->strikes = (int)json_member_int(job, "strikes");
     row->rounds = (int)json_member_int(job, "round_no");
     row->multiplicity = (int)json_member_int(job, "multiplicity");
+    row->priority = json_member_double(job, "priority");
     row->detail = json_member_text_or_null(job, "detail");
     row->reused = json_member_bool(job, "reused");
+    row->reason = (enum job_reason)CLAMP(json_member_int(object, "reason"), JOB_REASON_UNKNOWN,
+                                         JOB_REASON_COUNT - 1);
+    row->source = json_member_int(object, "source");
+    row->configs_taken = (int)json_member_int(object, "configs_taken");
     if (read_failure(job, &row->failure, error))
         return row;
     job_row_free(row);
@@ -229,13 +246,18 @@ static gpointer read_job_row(const json_t *object, const struct problem *problem
 GPtrArray *store_list_part_jobs(Store *store, int64_t campaign, const struct problem_part *part,
                                 GError **error)
 {
-    return store_list_part(store, campaign, part,
-                           "SELECT jsonb_build_object('problem_id', j.problem_id,"
-                           " 'job', to_jsonb(j), 'solver', s.name, 'revision', s.revision)"
-                           " FROM job_rows j JOIN solvers s ON s.id = j.solver_id"
-                           " WHERE j.campaign_id = $1 AND j.problem_id > $2 AND j.problem_id <= $3"
-                           " ORDER BY j.id",
-                           read_job_row, job_row_free, error);
+    return store_list_part(
+        store, campaign, part,
+        "SELECT jsonb_build_object('problem_id', j.problem_id,"
+        " 'job', to_jsonb(j), 'solver', s.name, 'revision', s.revision,"
+        " 'reason', CASE WHEN c.has_origins THEN coalesce(i.reason, 0) ELSE -1 END,"
+        " 'source', i.source, 'configs_taken', i.configs)"
+        " FROM job_rows j JOIN solvers s ON s.id = j.solver_id"
+        " JOIN campaigns c ON c.id = j.campaign_id"
+        " LEFT JOIN job_origins i ON i.campaign_id = $1 AND i.job_id = j.id"
+        " WHERE j.campaign_id = $1 AND j.problem_id > $2 AND j.problem_id <= $3"
+        " ORDER BY j.id",
+        read_job_row, job_row_free, error);
 }
 
 GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error)
@@ -396,6 +418,8 @@ static void quarantine_row_free(gpointer data)
     g_free(row->target);
     g_free(row->config_text);
     g_free(row->detail);
+    g_free(row->node);
+    g_free(row->login);
     g_free(row);
 }
 
@@ -414,6 +438,11 @@ static gpointer read_quarantine(const json_t *object, GError **error)
     row->config_text = g_strdup(perf_config_format(&config, text));
     row->detail = json_member_text(object, "detail");
     row->since_unix = json_member_int(object, "since_unix");
+    row->campaign = json_member_int(object, "campaign_id");
+    row->job = json_member_int(object, "job_id");
+    row->worker = json_member_int(object, "worker_id");
+    row->node = json_member_text(object, "node");
+    row->login = json_member_text(object, "login");
     if (read)
         return row;
     quarantine_row_free(row);
@@ -428,9 +457,11 @@ GPtrArray *store_list_quarantine(Store *store, GError **error)
                         : store_list_checked(rows, read_quarantine, quarantine_row_free, error);
 }
 
-bool store_clear_quarantine(Store *store, const char *target, int *cleared, GError **error)
+bool store_clear_quarantine(Store *store, const char *target, const char *login, int *cleared,
+                            GError **error)
 {
-    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT clear_quarantine($1)", "s", target);
+    g_autoptr(StoreRows) rows =
+        store_run(store, error, "SELECT clear_quarantine($1, $2)", "ss", target, login);
     if (rows == NULL)
         return false;
     if (cleared != NULL)
@@ -484,4 +515,50 @@ GPtrArray *store_list_events_of(Store *store, int64_t campaign, const char *kind
         store, error, SELECT_EVENT "WHERE e.campaign_id = $1 AND e.kind = $2 ORDER BY e.id", "ls",
         campaign, kind);
     return rows == NULL ? NULL : store_list(rows, read_event, event_row_free);
+}
+
+static void measured_free(gpointer data)
+{
+    struct measured *measured = data;
+    g_free(measured->solver);
+    g_free(measured->config_text);
+    g_free(measured->login);
+    g_free(measured->node);
+    g_free(measured);
+}
+
+static gpointer read_measured(const json_t *object, GError **error)
+{
+    struct measured *measured = g_new0(struct measured, 1);
+    measured->solver = json_member_text(object, "solver");
+    measured->config_text = json_member_text(object, "config_text");
+    measured->median_ms = json_member_double(object, "median_ms");
+    measured->error = json_member_double(object, "error");
+    measured->login = json_member_text(object, "login");
+    measured->node = json_member_text(object, "node");
+    measured->job = json_member_int(object, "job");
+    measured->worker = json_member_int(object, "worker");
+    measured->rounds = (int)json_member_int(object, "rounds");
+    measured->last_at = json_member_int(object, "last_at");
+    if (problem_from_json(json_object_get(object, "problem"), &measured->problem, error))
+        return measured;
+    measured_free(measured);
+    return NULL;
+}
+
+GPtrArray *store_list_measured(Store *store, int64_t campaign, const char *login, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('problem', to_jsonb(p), 'solver', s.name, 'config_text',"
+        " r.config_text, 'median_ms', r.median_ms, 'error', r.error, 'login', w.login, 'node', w.node,"
+        " 'job', w.job_id, 'worker', w.worker_id, 'rounds', w.rounds, 'last_at',"
+        " extract(epoch FROM w.last_at)::bigint)"
+        " FROM job_workers w JOIN jobs j ON j.campaign_id = $1 AND j.id = w.job_id"
+        " JOIN problems p ON p.id = j.problem_id JOIN solvers s ON s.id = j.solver_id"
+        " JOIN results r ON r.campaign_id = $1 AND r.job_id = w.job_id AND r.rank = 0"
+        " WHERE w.campaign_id = $1 AND ($2::text IS NULL OR w.login = $2)"
+        " ORDER BY w.login, w.node, w.job_id",
+        "ls", campaign, login);
+    return rows == NULL ? NULL : store_list_checked(rows, read_measured, measured_free, error);
 }

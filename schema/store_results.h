@@ -5,6 +5,7 @@
 #ifndef SCHEMA_STORE_RESULTS_H
 #define SCHEMA_STORE_RESULTS_H
 
+#include "schema/job_reason.h"
 #include "schema/store.h"
 
 struct result {
@@ -17,11 +18,31 @@ struct result {
     int rank;         /* 0: the job's best */
     struct kept kept;
     char *stack;
+    double drift;  /* of the round that measured it, see drift.h; 0 where it is not known */
     bool verified; /* judged: a stored round of the job has this config, verified, with these times,
                       as many runs and these kernels */
-    char *damage;  /* judged: what is wrong with its row, and then incomplete; NULL for nothing */
+    char *
+        measured_by; /* golden: the logins whose workers measured the job, "node17, node18"; "" where
+                        * that is not known, and NULL for other results */
+    char *damage;    /* judged: what is wrong with its row, and then incomplete; NULL for nothing */
 };
 void result_free(struct result *result);
+
+/* A job's best result and a worker that measured the job. */
+struct measured {
+    struct problem problem;
+    char *solver, *config_text;
+    double median_ms, error;
+    char *login,
+        *node; /* "" on a database without roles, and where the worker is not known any more */
+    int64_t job, worker;
+    int rounds;      /* that it handed in outcomes of */
+    int64_t last_at; /* when it did so last, Unix seconds */
+};
+/* Lists who measured what of a campaign: login NULL for all, else that login's workers alone. Jobs that took over
+ * another campaign's results and jobs measured before the farm kept this are not among them. By login, node
+ * and job. struct measured * */
+GPtrArray *store_list_measured(Store *store, int64_t campaign, const char *login, GError **error);
 /* All kept results of a campaign, by problem, then median. */
 GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error);
 /* A part of many results, by whole jobs: of those after `after` up to `last`, and where jobs is not NULL of
@@ -59,9 +80,13 @@ struct job_row {
     struct problem problem;
     char *solver, *state;
     int revision, strikes, rounds, multiplicity;
+    double priority;
     enum failure failure;
     char *detail;
     bool reused;
+    enum job_reason reason;
+    int64_t source;    /* the campaign that the reason is found in, 0 for none */
+    int configs_taken; /* over from earlier campaigns, one by one */
 };
 GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error);
 
@@ -94,13 +119,20 @@ GPtrArray *store_list_job_failures(Store *store, int64_t campaign, GError **erro
 
 struct progress {
     int jobs, done, failed, ready, building, built, evaluating;
-    int64_t configs_done; /* evaluated in stored and partial rounds */
-    int64_t configs_open; /* in open rounds, not evaluated */
+    int64_t configs_done;  /* evaluated in stored and partial rounds */
+    int64_t configs_open;  /* in open rounds, not evaluated */
+    int64_t configs_taken; /* of configs_done, those that earlier campaigns measured */
     int64_t kernels_built;
     double spent_seconds, budget_seconds;
+    bool has_deadline;
+    double
+        deadline_seconds; /* until the deadline by the server's clock, negative once it has passed */
     double compile_seconds, eval_seconds; /* sums over what was done */
     bool build_only;                      /* what is built is done, and stays among configs_open */
 };
+/* How the campaign's jobs were met by earlier ones. *known is false where that was not kept. */
+bool store_count_origins(Store *store, int64_t campaign, struct job_origins *origins, bool *known,
+                         GError **error);
 bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error);
 
 #endif

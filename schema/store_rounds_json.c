@@ -158,6 +158,8 @@ struct round *round_from_json(const json_t *object, GError **error)
     round->number = (int)number;
     round->stack = json_member_text(object, "stack");
     round->drift = json_member_double(object, "drift");
+    round->beyond_limit = json_member_bool(object, "beyond_limit");
+    round->remeasures = json_member_bool(object, "remeasures");
     if (read_configs(object, round, error) && read_outcomes(object, round, error))
         return round;
     round_free(round);

@@ -27,12 +27,12 @@ static json_t *type_peaks(const struct target *t)
 static json_t *target_to_row(const struct target *t)
 {
     json_t *object = json_pack(
-        "{ss ss ss ss si si sI si si si so so so}", "id", t->id, "vendor", vendor_name(t->vendor),
-        "arch", t->arch, "features", t->features, "compute_units", t->compute_units, "memory_gib",
-        t->memory_gib, "local_bytes", (json_int_t)t->local_bytes, "max_workgroup", t->max_workgroup,
-        "wave_size", t->wave_size, "vector_bytes", t->vector_bytes, "peak_flops",
-        json_from_double(t->peak_flops), "peak_bytes", json_from_double(t->peak_bytes),
-        "type_peaks", type_peaks(t));
+        "{ss ss ss ss ss si si sI si si si so so so}", "id", t->id, "vendor",
+        vendor_name(t->vendor), "arch", t->arch, "features", t->features, "partition", t->partition,
+        "compute_units", t->compute_units, "memory_gib", t->memory_gib, "local_bytes",
+        (json_int_t)t->local_bytes, "max_workgroup", t->max_workgroup, "wave_size", t->wave_size,
+        "vector_bytes", t->vector_bytes, "peak_flops", json_from_double(t->peak_flops),
+        "peak_bytes", json_from_double(t->peak_bytes), "type_peaks", type_peaks(t));
     g_assert(object != NULL);
     return object;
 }
@@ -41,6 +41,13 @@ static bool copy_member(const json_t *object, const char *name, char *buffer, gs
 {
     const char *text = json_string_value(json_object_get(object, name));
     return text != NULL && g_strlcpy(buffer, text, size) < size;
+}
+
+/* Older programs leave a member out: it reads as "". */
+static bool copy_or_empty(const json_t *object, const char *name, char *buffer, gsize size)
+{
+    const json_t *value = json_object_get(object, name);
+    return value == NULL || json_is_null(value) || copy_member(object, name, buffer, size);
 }
 
 static bool read_vendor(const json_t *object, enum vendor *vendor)
@@ -61,6 +68,7 @@ bool target_from_row(const json_t *object, struct target *t, GError **error)
     if (!copy_member(object, "id", t->id, sizeof t->id) ||
         !copy_member(object, "arch", t->arch, sizeof t->arch) ||
         !copy_member(object, "features", t->features, sizeof t->features) ||
+        !copy_or_empty(object, "partition", t->partition, sizeof t->partition) ||
         !read_vendor(object, &t->vendor))
         return store_damaged(error, "target '%s' has a name or a vendor that is none", t->id);
     t->compute_units = (int)json_member_int(object, "compute_units");

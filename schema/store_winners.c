@@ -132,6 +132,16 @@ char **texts_from_json(const json_t *array)
 }
 
 /* A claim's jobs are of one campaign. */
+/* Jobs without the prior that their campaign asks for would be others than those that it planned. */
+static void spoil(GPtrArray *jobs, const GError *failure)
+{
+    for (guint i = 0; i < jobs->len; i++) {
+        struct job *job = g_ptr_array_index(jobs, i);
+        if (wants_prior(job) && job->damage == NULL)
+            job->damage = g_strdup_printf("its prior cannot be read: %s", failure->message);
+    }
+}
+
 bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **error)
 {
     g_autoptr(StoreJson) ids = json_array();
@@ -144,9 +154,16 @@ bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **e
     }
     if (json_array_size(ids) == 0)
         return true;
+    g_autoptr(GError) failure = NULL;
     g_autoptr(StoreRows) rows =
-        store_run(store, error, "SELECT job_id, configs FROM skipjack_work.priors($1, $2, $3)",
+        store_run(store, &failure, "SELECT job_id, configs FROM skipjack_work.priors($1, $2, $3)",
                   "llj", worker, campaign, ids);
+    if (g_error_matches(failure, STORE_ERROR, STORE_ERROR_QUERY)) {
+        spoil(jobs, failure);
+        return true;
+    }
+    if (failure != NULL)
+        g_propagate_error(error, g_steal_pointer(&failure));
     for (int i = 0; rows != NULL && i < PQntuples(rows); i++) {
         struct job *job = find_job(jobs, strtoll(PQgetvalue(rows, i, 0), NULL, 10));
         g_autoptr(StoreJson) configs = json_loads(PQgetvalue(rows, i, 1), 0, NULL);

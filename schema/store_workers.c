@@ -40,11 +40,11 @@ static json_t *devices_to_json(const struct worker_info *info)
     json_t *array = json_array();
     for (int i = 0; i < info->device_count; i++) {
         const struct worker_device *device = &info->devices[i];
-        json_array_append_new(array, json_pack("{so so ss ss ss ss}", "device",
-                                               json_from_text(device->device), "name",
-                                               json_from_text(device->name), "target",
-                                               device->target, "uuid", device->uuid, "address",
-                                               device->address, "partition", device->partition));
+        json_array_append_new(
+            array, json_pack("{so so ss ss ss ss so}", "device", json_from_text(device->device),
+                             "name", json_from_text(device->name), "target", device->target, "uuid",
+                             device->uuid, "address", device->address, "partition",
+                             device->partition, "stack", json_from_text(device->stack)));
     }
     return array;
 }
@@ -91,6 +91,7 @@ static gpointer read_worker(const json_t *object)
     row->leases = (int)json_member_int(object, "leases");
     row->beat_age_seconds = json_member_double(object, "age");
     row->ended = json_member_bool(object, "ended");
+    row->ours = json_member_bool(object, "ours");
     return row;
 }
 

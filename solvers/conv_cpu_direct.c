@@ -132,8 +132,7 @@ static void cpu_direct_default_config(const struct problem *p, const struct cont
                                       struct perf_config *config)
 {
     (void)p;
-    (void)context;
-    *config = (struct perf_config){PARAM_COUNT, {8, 1, 8}};
+    *config = (struct perf_config){PARAM_COUNT, {8, 1, tile_default_k(context->target)}};
 }
 
 /* True where the copy would be x itself and no tile reads past the end. */

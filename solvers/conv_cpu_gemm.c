@@ -76,13 +76,13 @@ static double cpu_gemm_estimate(const struct problem *p, const struct context *c
     return p->k / p->groups >= K_BLOCK_MIN ? 38.0 : p->k / p->groups >= 8 ? 10.0 : 2.0;
 }
 
-/* Eight sums fit any x86's registers, and small blocks any number of threads. */
+/* Small blocks suit any number of threads. */
 static void cpu_gemm_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {
     (void)p;
-    (void)context;
-    *config = (struct perf_config){PARAM_COUNT, {8, 1, 8, CRS_BLOCK_MIN, K_BLOCK_MIN}};
+    *config = (struct perf_config){
+        PARAM_COUNT, {8, 1, tile_default_k(context->target), CRS_BLOCK_MIN, K_BLOCK_MIN}};
 }
 
 static void add_arguments(const struct problem *p, struct launch *launch)

@@ -27,6 +27,11 @@ bool tile_hides_latency(const struct target *target, int vec, int tile_vectors, 
     return tile_k * tile_vectors * registers_of(target, vec) >= 8;
 }
 
+int tile_default_k(const struct target *target)
+{
+    return tile_fits_registers(target, 8, 1, 8) ? 8 : 6;
+}
+
 bool tile_wastes_little(int64_t count, int tile, int smallest_tile)
 {
     int64_t rounded = (count + tile - 1) / tile * tile;

@@ -266,6 +266,9 @@ static bool find_wish(const struct problem *p, const struct context *context,
     config->count = PARAM_COUNT;
     for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
         memcpy(config->values, wishes[i], sizeof(wishes[i]));
+        /* A CPU without AVX has vectors of 4. */
+        if (context_is_cpu(context) && context->target->vector_bytes < 32)
+            config->values[VEC] = MIN(config->values[VEC], 4);
         if (space_contains(&space, p, context, config, NULL))
             return true;
     }

@@ -112,37 +112,17 @@ static bool set_layouts(const struct driver_values *values, struct problem *p, G
     return true;
 }
 
-static bool short_type(const char *text, enum data_type *type)
-{
-    static const struct {
-        const char *name;
-        enum data_type type;
-    } names[] = {
-        {"fp32", TYPE_FP32}, {"f32", TYPE_FP32},   {"fp16", TYPE_FP16}, {"f16", TYPE_FP16},
-        {"bf16", TYPE_BF16}, {"bfp16", TYPE_BF16}, {"int8", TYPE_INT8}, {"i8", TYPE_INT8},
-        {"fp8", TYPE_FP8},   {"bf8", TYPE_BF8},    {"bfp8", TYPE_BF8},  {"int32", TYPE_INT32},
-        {"fp64", TYPE_FP64},
-    };
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        if (g_ascii_strcasecmp(text, names[i].name) == 0) {
-            *type = names[i].type;
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool set_types(const struct driver_values *values, enum data_type type, struct problem *p,
                       GError **error)
 {
     const char *time = values->texts[TEXT_TIME];
-    if (g_ascii_isalpha(time[0]) && !short_type(time, &type)) {
+    if (g_ascii_isalpha(time[0]) && !data_type_from_word(time, &type)) {
         return invalid(error, "-t is '%s', neither a number nor a data type", time);
     }
     for (int t = 0; t < TENSOR_COUNT; t++) {
         const char *cast = values->texts[TEXT_IN_CAST + t];
         p->type[t] = type == TYPE_INT8 && t == TENSOR_Y ? TYPE_INT32 : type;
-        if (cast[0] != '\0' && strcmp(cast, "-1") != 0 && !short_type(cast, &p->cast[t])) {
+        if (cast[0] != '\0' && strcmp(cast, "-1") != 0 && !data_type_from_word(cast, &p->cast[t])) {
             return invalid(error, "'%s' is no cast type (fp32, fp16, bfp16, int8, fp8, bfp8)",
                            cast);
         }

@@ -61,6 +61,17 @@ void problem_set_output(struct problem *p)
     }
 }
 
+bool problem_is_clamped(const struct problem *p)
+{
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (axis_in_range(p, a) &&
+            p->in[a] + 2 * p->pad[a] < p->dilation[a] * (p->fil[a] - 1) + 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool mirror_axis(const struct problem *t, int a, int64_t output_pad, struct problem *p,
                         GError **error)
 {

@@ -98,6 +98,11 @@ void problem_set_output(struct problem *p);
 bool problem_from_transposed(const struct problem *t, const int64_t output_pad[AXIS_COUNT],
                              struct problem *p, GError **error);
 
+/* True when the filter, with its dilation, reaches over the padded input on some axis: out[] is then 1
+ * there by MIOpen's rule, not by the formula. Shipped find-dbs hold such problems; in a list of layers
+ * they are nearly always a mistake. */
+bool problem_is_clamped(const struct problem *p);
+
 /* True when the fields agree with each other; otherwise false and SOLVERS_ERROR_INVALID, the
  * message naming the field, its value and the rule it breaks. Checks ranges (1 .. 2^31-1 for
  * sizes), products below 2^63, divisibility by groups, layouts against spatial_dim, all type fields
@@ -138,5 +143,16 @@ const char *layout_name(enum layout layout);
 bool layout_parse(const char *name, enum layout *layout);
 char direction_letter(enum direction direction);
 bool direction_parse(char letter, enum direction *direction);
+
+/* The type that another program's word means, in any case: "half", "torch.float16", "f32", "bfp16",
+ * "i8". False for types that we do not have ("uint8", "tf32"). */
+bool data_type_from_word(const char *word, enum data_type *type);
+/* Likewise of layouts, for a problem of spatial_dim dimensions: names in any case,
+ * "channels_last", "channels_first", and "NCW" and "NWC", which a 2D problem of height 1 has as NCHW and
+ * NHWC. A name of other dimensions means the layout with the same order of axes. */
+bool layout_from_word(const char *word, int spatial_dim, enum layout *layout);
+/* The layout with the same order of axes in spatial_dim dimensions. False for blocked layouts and CHWN
+ * in 3D. */
+bool layout_in_dims(enum layout layout, int spatial_dim, enum layout *same);
 
 #endif

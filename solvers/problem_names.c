@@ -77,3 +77,94 @@ bool direction_parse(char letter, enum direction *direction)
     }
     return false;
 }
+
+/* ---- words of other programs ---- */
+
+static const struct {
+    const char *word; /* in small letters */
+    enum data_type type;
+} type_words[] = {
+    {"f32", TYPE_FP32},          {"float", TYPE_FP32},
+    {"float32", TYPE_FP32},      {"single", TYPE_FP32},
+    {"f16", TYPE_FP16},          {"half", TYPE_FP16},
+    {"float16", TYPE_FP16},      {"bfp16", TYPE_BF16},
+    {"bfloat16", TYPE_BF16},     {"i8", TYPE_INT8},
+    {"qint8", TYPE_INT8},        {"i32", TYPE_INT32},
+    {"f64", TYPE_FP64},          {"double", TYPE_FP64},
+    {"float64", TYPE_FP64},      {"bfp8", TYPE_BF8},
+    {"float8_e4m3fn", TYPE_FP8}, {"float8_e4m3fnuz", TYPE_FP8},
+    {"float8_e5m2", TYPE_BF8},   {"float8_e5m2fnuz", TYPE_BF8},
+};
+
+/* Behind the name of the module that a type is printed with. */
+static const char *without_module(const char *word)
+{
+    static const char *const modules[] = {"torch.", "tf.", "np.", "numpy.", "jnp."};
+    for (size_t i = 0; i < G_N_ELEMENTS(modules); i++) {
+        if (g_ascii_strncasecmp(word, modules[i], strlen(modules[i])) == 0) {
+            return word + strlen(modules[i]);
+        }
+    }
+    return word;
+}
+
+bool data_type_from_word(const char *word, enum data_type *type)
+{
+    const char *bare = without_module(word);
+    for (int i = TYPE_NONE + 1; i < DATA_TYPE_COUNT; i++) {
+        if (g_ascii_strcasecmp(bare, type_table[i].name) == 0) {
+            *type = (enum data_type)i;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(type_words); i++) {
+        if (g_ascii_strcasecmp(bare, type_words[i].word) == 0) {
+            *type = type_words[i].type;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const enum layout plain_layouts[][2] = {
+    {LAYOUT_NCHW, LAYOUT_NCDHW},
+    {LAYOUT_NHWC, LAYOUT_NDHWC},
+};
+
+bool layout_in_dims(enum layout layout, int spatial_dim, enum layout *same)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(plain_layouts); i++) {
+        if (layout == plain_layouts[i][0] || layout == plain_layouts[i][1]) {
+            *same = plain_layouts[i][spatial_dim == 3];
+            return true;
+        }
+    }
+    *same = layout;
+    return spatial_dim == 2;
+}
+
+bool layout_from_word(const char *word, int spatial_dim, enum layout *layout)
+{
+    static const struct {
+        const char *word;
+        enum layout layout;
+    } words[] = {
+        {"channels_first", LAYOUT_NCHW},
+        {"channels_last", LAYOUT_NHWC},
+        {"channels_last_3d", LAYOUT_NDHWC},
+        {"ncw", LAYOUT_NCHW},
+        {"nwc", LAYOUT_NHWC},
+    };
+    const char *bare = without_module(word);
+    for (int i = 0; i < LAYOUT_COUNT; i++) {
+        if (g_ascii_strcasecmp(bare, layout_table[i]) == 0) {
+            return layout_in_dims((enum layout)i, spatial_dim, layout);
+        }
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+        if (g_ascii_strcasecmp(bare, words[i].word) == 0) {
+            return layout_in_dims(words[i].layout, spatial_dim, layout);
+        }
+    }
+    return false;
+}

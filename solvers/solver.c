@@ -51,6 +51,10 @@ bool solver_applicable(const struct solver *solver, const struct problem *p,
         *reason = "gives results that differ from run to run, and equal ones are asked for";
         return false;
     }
+    if (context->tunable_only && !solver->space) {
+        *reason = "has no perf configs to choose among, and only tunable solvers are asked for";
+        return false;
+    }
     if (!solver->is_applicable(p, context, reason))
         return false;
     if (solver_workspace_bytes(solver, p, context) > context->workspace_limit) {
@@ -169,6 +173,38 @@ bool solver_solve(const struct solver *solver, const struct problem *p,
     return false;
 }
 
+void solver_result_context(const struct solver *solver, const struct problem *p,
+                           const struct target *target, const struct perf_config *config,
+                           uint64_t workspace_bytes, struct context *context)
+{
+    struct context limited;
+
+    context_init(context, target);
+    limited = *context;
+    limited.workspace_limit = workspace_bytes;
+    if (!solver_config_valid(solver, p, context, config, NULL) &&
+        solver_applicable(solver, p, &limited, NULL) &&
+        solver_config_valid(solver, p, &limited, config, NULL))
+        *context = limited;
+}
+
+bool solver_result_parse(const struct solver *solver, const struct problem *p,
+                         const struct target *target, const char *text, uint64_t workspace_bytes,
+                         struct context *context, struct perf_config *config, GError **error)
+{
+    g_autoptr(GError) unlimited = NULL;
+
+    context_init(context, target);
+    if (solver_config_parse(solver, p, context, text, config, &unlimited))
+        return true;
+    context->workspace_limit = workspace_bytes;
+    if (solver_applicable(solver, p, context, NULL) &&
+        solver_config_parse(solver, p, context, text, config, NULL))
+        return true;
+    g_propagate_error(error, g_steal_pointer(&unlimited));
+    return false;
+}
+
 static char *solver_hash_compute(const struct solver *solver)
 {
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
@@ -205,6 +241,16 @@ const char *solver_hash(const struct solver *solver)
     }
     g_mutex_unlock(&lock);
     return hash;
+}
+
+char **solver_pins(void)
+{
+    char **pins = g_new0(char *, solver_table_count + 1);
+
+    for (int i = 0; i < solver_table_count; i++)
+        pins[i] = g_strdup_printf("%s:%d:%s", solver_table[i]->name, solver_table[i]->revision,
+                                  solver_hash(solver_table[i]));
+    return pins;
 }
 
 const char *solver_algorithm(const struct solver *solver, enum direction direction, char buffer[64])

@@ -79,8 +79,8 @@ const char *solver_form(const struct solver *solver);
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context);
 
-/* Applies the context's limits (dynamic_only, deterministic, workspace_limit) beside the solver's own
- * rule. */
+/* Applies the context's limits (dynamic_only, deterministic, tunable_only, workspace_limit) beside the solver's
+ * own rule. */
 bool solver_applicable(const struct solver *solver, const struct problem *p,
                        const struct context *context, const char **reason);
 
@@ -100,6 +100,16 @@ bool solver_config_parse(const struct solver *solver, const struct problem *p,
  * as its space (or its spare one) has parameters, each of them a value that the parameter takes. What
  * an older revision wrote often is not; the error then names solver and reason. */
 bool solver_config_possible(const struct solver *solver, const char *text, GError **error);
+/* A stored result is read back by its config and its workspace, without the limits of the campaign that it
+ * came of: what a config's solution is depends on none. *context is the one in which the config is the solver's:
+ * without limits, or, for a default that only a limit chose, with the result's own workspace as the limit. */
+void solver_result_context(const struct solver *solver, const struct problem *p,
+                           const struct target *target, const struct perf_config *config,
+                           uint64_t workspace_bytes, struct context *context);
+/* The same from the config's text: solver_config_parse() in either context. */
+bool solver_result_parse(const struct solver *solver, const struct problem *p,
+                         const struct target *target, const char *text, uint64_t workspace_bytes,
+                         struct context *context, struct perf_config *config, GError **error);
 /* Refuses a problem that is not applicable and a config that is not valid, then asks the solver, whose
  * answer must be one that can be run (solution_validate()). */
 bool solver_solve(const struct solver *solver, const struct problem *p,
@@ -109,6 +119,8 @@ bool solver_solve(const struct solver *solver, const struct problem *p,
 /* SHA-256 over the kernel sources and the revision, hex; what a job pins beside the revision.
  * Static. */
 const char *solver_hash(const struct solver *solver);
+/* "name:revision:hash" of each solver of the table, as jobs pin it; NULL-terminated. Free with g_strfreev(). */
+char **solver_pins(void);
 
 /* "miopenConvolutionFwdAlgoDirect": the algorithm's name in find-db entries for a direction. */
 const char *solver_algorithm(const struct solver *solver, enum direction direction,

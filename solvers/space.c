@@ -2,11 +2,50 @@
 
 #include <string.h>
 
+#include "solvers/byte_count.h"
+
 void context_init(struct context *context, const struct target *target)
 {
     memset(context, 0, sizeof(*context));
     context->target = target;
     context->workspace_limit = UINT64_MAX;
+}
+
+void context_set_limits(struct context *context, const struct context_limits *limits)
+{
+    context->workspace_limit = limits->limits_workspace ? limits->workspace_bytes : UINT64_MAX;
+    context->dynamic_only = limits->dynamic_only;
+    context->deterministic = limits->deterministic;
+    context->tunable_only = limits->tunable_only;
+}
+
+bool context_limits_equal(const struct context_limits *a, const struct context_limits *b)
+{
+    return a->limits_workspace == b->limits_workspace &&
+           (!a->limits_workspace || a->workspace_bytes == b->workspace_bytes) &&
+           a->dynamic_only == b->dynamic_only && a->deterministic == b->deterministic &&
+           a->tunable_only == b->tunable_only;
+}
+
+char *context_limits_text(const struct context_limits *limits)
+{
+    g_autofree char *bytes = byte_count_text(limits->workspace_bytes);
+    g_autofree char *workspace = limits->workspace_bytes > 0
+                                     ? g_strdup_printf("a workspace of at most %s", bytes)
+                                     : g_strdup("no workspace");
+    const char *parts[5];
+    int count = 0;
+
+    if (limits->limits_workspace)
+        parts[count++] = workspace;
+    if (limits->dynamic_only)
+        parts[count++] = "dynamic kernels alone";
+    if (limits->deterministic)
+        parts[count++] = "equal results from run to run";
+    if (limits->tunable_only)
+        parts[count++] = "tunable solvers alone";
+    parts[count] = NULL;
+    return count > 0 ? g_strjoinv(", ", (char **)(uintptr_t)parts) : NULL;
 }
 
 bool context_is_cpu(const struct context *context)

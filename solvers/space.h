@@ -10,16 +10,30 @@
 #include "solvers/problem.h"
 #include "solvers/target.h"
 
-/* Limits under which a solver is asked, beside the target's own. */
+/* Limits under which a solver is asked, beside the target's own: those of a campaign where a plan, a worker's job or
+ * a report asks, the user's where `solvers --problem` and `lookup --choose` ask; else none. */
 struct context {
     const struct target *target;
     uint64_t workspace_limit; /* bytes; UINT64_MAX for no limit */
     bool dynamic_only;        /* only kernels that serve all problems with one binary */
     bool deterministic;       /* bitwise equal results from run to run */
+    bool tunable_only;        /* only solvers with perf configs to choose among */
+};
+
+/* The limits that a campaign or a user sets; all zero for none. */
+struct context_limits {
+    bool limits_workspace; /* to workspace_bytes, which may be 0 */
+    uint64_t workspace_bytes;
+    bool dynamic_only, deterministic, tunable_only; /* as struct context has them */
 };
 
 /* No limits beyond the target's. */
 void context_init(struct context *context, const struct target *target);
+/* These alone, beside the target's. */
+void context_set_limits(struct context *context, const struct context_limits *limits);
+bool context_limits_equal(const struct context_limits *a, const struct context_limits *b);
+/* "a workspace of at most 64 MiB, dynamic kernels alone"; NULL for no limits. Free with g_free(). */
+char *context_limits_text(const struct context_limits *limits);
 bool context_is_cpu(const struct context *context);
 
 #define CONFIG_MAX 16

@@ -9,7 +9,16 @@
 #define UNITS_MAX         100000
 #define DECIMAL_UNITS_MAX 64 /* MIOpen writes more in hexadecimal */
 
-static const char *const feature_names[] = {"_nosramecc", "_sramecc", "_noxnack", "_xnack"};
+/* In an id a feature comes before those of later rows, and is there once. */
+static const char *const feature_names[][2] = {{"_nosramecc", "_sramecc"}, {"_noxnack", "_xnack"}};
+
+/* AMD's modes: how the compute dies of a card are grouped, then its memory. */
+static const char *const compute_modes[] = {"dpx", "tpx", "qpx", "cpx"};
+static const char *const memory_modes[] = {"nps2", "nps4", "nps8"};
+#define WHOLE_COMPUTE "spx"
+#define WHOLE_MEMORY  "nps1"
+
+#define INSTANCE "mig" /* of NVIDIA's */
 
 void target_set_id(struct target *t)
 {
@@ -23,9 +32,10 @@ void target_set_id(struct target *t)
         } else {
             text_write(&writer, "%x", (unsigned)t->compute_units);
         }
+        text_write(&writer, "%s", t->partition);
         return;
     case VENDOR_NVIDIA:
-        text_write(&writer, "%s_%d_%dg", t->arch, t->compute_units, t->memory_gib);
+        text_write(&writer, "%s_%d_%dg%s", t->arch, t->compute_units, t->memory_gib, t->partition);
         return;
     case VENDOR_CPU: text_write(&writer, "cpu-%s_%d", t->arch, t->compute_units); return;
     }
@@ -42,16 +52,131 @@ static bool take_units(struct text_cursor *cursor, int *units)
     return true;
 }
 
-static bool take_feature(struct text_cursor *cursor, struct target *t)
+static void take_features(struct text_cursor *cursor, struct target *t)
 {
+    t->features[0] = '\0';
     for (size_t i = 0; i < G_N_ELEMENTS(feature_names); i++) {
-        if (text_take_literal(cursor, feature_names[i])) {
-            return g_strlcat(t->features, feature_names[i], sizeof t->features) <
-                   sizeof t->features;
+        for (int which = 0; which < 2; which++) {
+            if (text_take_literal(cursor, feature_names[i][which])) {
+                g_strlcat(t->features, feature_names[i][which], sizeof t->features);
+                break;
+            }
         }
     }
+}
+
+/* ---- parts of a card ---- */
+
+/* Takes the mode that comes next, and returns it; NULL where no mode does. */
+static const char *take_mode(struct text_cursor *cursor, const char *const *modes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (text_take_literal(cursor, modes[i]))
+            return modes[i];
+    return NULL;
+}
+
+static void add_part(struct target *t, const char *part)
+{
+    g_strlcat(t->partition, "_", sizeof t->partition);
+    g_strlcat(t->partition, part, sizeof t->partition);
+}
+
+/* A number and a letter ("1g"): slices of a card. */
+static bool take_slices(struct text_cursor *cursor, char kind, GString *slices)
+{
+    struct text_cursor at = *cursor;
+    int64_t number;
+    if (!text_take_number(&at, &number) || number < 1 || number > 99 || !text_take_char(&at, kind))
+        return false;
+    g_string_append_printf(slices, "%d%c", (int)number, kind);
+    *cursor = at;
+    return true;
+}
+
+/* Slices of compute instance and GPU instance, between which a driver writes a dot; none where the profile
+ * is not known. */
+static void take_instance(struct text_cursor *cursor, struct target *t)
+{
+    g_autoptr(GString) part = g_string_new(INSTANCE);
+    struct text_cursor at = *cursor;
+    if (take_slices(&at, 'c', part))
+        text_take_char(&at, '.');
+    if (take_slices(&at, 'g', part))
+        *cursor = at;
+    else
+        g_string_assign(part, INSTANCE);
+    add_part(t, part->str);
+}
+
+/* At the end of an id, each part behind a "_". */
+static void take_partition(struct text_cursor *cursor, struct target *t)
+{
+    struct text_cursor at = *cursor;
+    const char *mode;
+    t->partition[0] = '\0';
+    if (t->vendor == VENDOR_NVIDIA) {
+        if (text_take_literal(cursor, "_" INSTANCE))
+            take_instance(cursor, t);
+        return;
+    }
+    if (text_take_char(&at, '_') &&
+        (mode = take_mode(&at, compute_modes, G_N_ELEMENTS(compute_modes))) != NULL) {
+        add_part(t, mode);
+        *cursor = at;
+    }
+    at = *cursor;
+    if (text_take_char(&at, '_') &&
+        (mode = take_mode(&at, memory_modes, G_N_ELEMENTS(memory_modes))) != NULL) {
+        add_part(t, mode);
+        *cursor = at;
+    }
+}
+
+bool target_set_partition(struct target *t, const char *words)
+{
+    g_autofree char *small = g_ascii_strdown(words, -1);
+    struct text_cursor cursor = {small, small};
+    const char *mode;
+    t->partition[0] = '\0';
+    if (text_take_literal(&cursor, INSTANCE)) {
+        text_take_char(&cursor, ' ');
+        /* Memory, which the id has already, and media engines may follow the slices. */
+        take_instance(&cursor, t);
+        if (*cursor.at == '\0' || *cursor.at == '.')
+            return true;
+        t->partition[0] = '\0';
+        return false;
+    }
+    if (!text_take_literal(&cursor, WHOLE_COMPUTE) &&
+        (mode = take_mode(&cursor, compute_modes, G_N_ELEMENTS(compute_modes))) != NULL)
+        add_part(t, mode);
+    text_take_char(&cursor, ' ');
+    if (!text_take_literal(&cursor, WHOLE_MEMORY) &&
+        (mode = take_mode(&cursor, memory_modes, G_N_ELEMENTS(memory_modes))) != NULL)
+        add_part(t, mode);
+    if (*cursor.at == '\0')
+        return true;
+    t->partition[0] = '\0';
     return false;
 }
+
+const char *target_file_name(const struct target *t, char name[TARGET_FILE_NAME_MAX])
+{
+    struct target known = *t;
+    if (t->vendor == VENDOR_AMD) {
+        bool has_sramecc = strcmp(t->arch, "gfx906") == 0 || strcmp(t->arch, "gfx908") == 0;
+        g_snprintf(known.features, sizeof known.features, "%s%s",
+                   has_sramecc && strstr(t->features, "_nosramecc") ? "_nosramecc" : "",
+                   strstr(t->features, "_xnack") ? "_xnack" : "");
+        known.partition[0] = '\0';
+        target_set_id(&known);
+    }
+    g_strlcpy(name, known.id, TARGET_FILE_NAME_MAX);
+    return name;
+}
+
+/* ---- reading ---- */
 
 static bool take_hex_units(struct text_cursor *cursor, int *units)
 {
@@ -75,13 +200,12 @@ static bool parse_amd_at(const char *id, size_t arch_length, struct target *t)
     }
     memcpy(t->arch, id, arch_length);
     t->arch[arch_length] = '\0';
-    t->features[0] = '\0';
-    while (take_feature(&cursor, t)) {
-    }
+    take_features(&cursor, t);
     bool decimal = text_take_char(&cursor, '_');
     /* A count in hexadecimal can only be told from a name that is known. */
     bool taken = decimal ? take_units(&cursor, &t->compute_units)
                          : target_arch_known(t->arch) && take_hex_units(&cursor, &t->compute_units);
+    take_partition(&cursor, t);
     return taken && *cursor.at == '\0';
 }
 
@@ -109,9 +233,12 @@ static bool parse_nvidia(const char *id, struct target *t)
         return false;
     }
     snprintf(t->arch, sizeof t->arch, "sm_%s", arch);
-    return text_take_char(&cursor, '_') && take_units(&cursor, &t->compute_units) &&
-           text_take_char(&cursor, '_') && take_units(&cursor, &t->memory_gib) &&
-           text_take_literal(&cursor, "g") && *cursor.at == '\0';
+    if (!text_take_char(&cursor, '_') || !take_units(&cursor, &t->compute_units) ||
+        !text_take_char(&cursor, '_') || !take_units(&cursor, &t->memory_gib) ||
+        !text_take_literal(&cursor, "g"))
+        return false;
+    take_partition(&cursor, t);
+    return *cursor.at == '\0';
 }
 
 static bool plain_name(const char *name)
@@ -157,7 +284,8 @@ bool target_parse(const char *id, struct target *t, GError **error)
         g_set_error(
             error, SOLVERS_ERROR, SOLVERS_ERROR_UNKNOWN,
             "unknown target '%s': name it like gfx90a68 (compute units in hexadecimal past "
-            "64), gfx1030_36, sm_90_132_80g (multiprocessors, GiB) or cpu-znver4_2 (threads)",
+            "64), gfx1030_36, sm_90_132_80g (multiprocessors, GiB) or cpu-znver4_2 (threads); features "
+            "like gfx90a_xnack68, parts of a card like gfx942_38_cpx_nps4 or sm_90_16_10g_mig1g",
             shown);
         return false;
     }
@@ -193,6 +321,7 @@ static bool names_itself(const struct target *t)
     return memchr(t->id, '\0', sizeof t->id) != NULL && target_parse(t->id, &said, NULL) &&
            said.vendor == t->vendor && strncmp(said.arch, t->arch, sizeof t->arch) == 0 &&
            strncmp(said.features, t->features, sizeof t->features) == 0 &&
+           strncmp(said.partition, t->partition, sizeof t->partition) == 0 &&
            said.compute_units == t->compute_units && said.memory_gib == t->memory_gib;
 }
 

@@ -4,6 +4,14 @@
  * compute units, in hexadecimal past 64), "gfx1030_36"; NVIDIA devices are
  * "sm_90_132_80g" (arch, multiprocessors, GiB of memory); CPUs are
  * "cpu-znver4_2" (LLVM's name of the CPU, threads).
+ *
+ * Features that code is compiled for stand behind the architecture
+ * ("gfx90a_xnack68"). A part of a divided card is another target than a whole
+ * card, even one with as many units: it shares caches and memory with the
+ * other parts. The name of the part ends the id: AMD's compute mode and memory mode
+ * ("gfx942_38_cpx_nps4"; SPX and NPS1, the undivided card's, are not written),
+ * NVIDIA's MIG instance by its slices ("sm_90_16_10g_mig1g", and
+ * "sm_90_16_20g_mig1c2g" for one of several compute instances in it).
  */
 #ifndef SOLVERS_TARGET_H
 #define SOLVERS_TARGET_H
@@ -17,6 +25,7 @@ struct target {
     enum vendor vendor;
     char arch[48];       /* "gfx90a", "sm_90", LLVM's CPU name ("znver4") */
     char features[48];   /* "" or MIOpen's feature suffixes ("_xnack", "_nosramecc") */
+    char partition[24];  /* "" for a whole card; "_cpx_nps4", "_mig1g" */
     int compute_units;   /* compute units, multiprocessors, or CPU threads */
     int memory_gib;      /* NVIDIA only, else 0 */
     int64_t local_bytes; /* local memory a workgroup may use */
@@ -29,15 +38,26 @@ struct target {
 };
 
 /* Fills *t from an id alone (limits from the table of known architectures). SOLVERS_ERROR_UNKNOWN
- * with the remedy for ids that follow none of the three forms. */
+ * with the remedy for ids that follow none of the forms above. */
 bool target_parse(const char *id, struct target *t, GError **error);
 
 /* Whether solvers may be asked about it: its id is that of its fields, and its limits are numbers that a
  * device can have. SOLVERS_ERROR_INVALID names the field. */
 bool target_validate(const struct target *t, GError **error);
 
-/* Writes t->id from vendor, arch, features, compute_units and memory_gib by the rules above. */
+/* Writes t->id from vendor, arch, features, compute_units, memory_gib and partition by the rules above. */
 void target_set_id(struct target *t);
+
+/* Sets t->partition from what a driver calls it: AMD's modes ("CPX", "CPX NPS4", in any case), NVIDIA's
+ * instance ("MIG 1g.10gb", "MIG 1c.2g.20gb"; "MIG" where its profile is not known); "" and a whole card's
+ * "SPX NPS1" are "". False, and "" set, for other words. The id is not changed. */
+bool target_set_partition(struct target *t, const char *words);
+
+#define TARGET_FILE_NAME_MAX 64
+/* The id by which MIOpen looks for an AMD target's files: it knows of no partitions, and of no sramecc but
+ * on gfx906 and gfx908 (InitDbId() of its target_properties.cpp). Other vendors' targets have their id.
+ * Returns name. */
+const char *target_file_name(const struct target *t, char name[TARGET_FILE_NAME_MAX]);
 
 /* Limits and peaks of an architecture by its name and unit count; a device that was really opened
  * then overwrites what it knows better. A CPU's peaks are deliberately generous upper bounds (they

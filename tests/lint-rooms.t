@@ -16,7 +16,7 @@ finds() {
         mkdir -p "$scratch/tree/$room"
     done
     mkdir -p "$(dirname "$scratch/tree/$2")"
-    echo "#include $3" >"$scratch/tree/$2"
+    echo "$3" | sed 's/^[<"]/#include &/' >"$scratch/tree/$2"
     found=$("$here/lint-rooms" "$scratch/tree" 2>&1; echo "status $?")
     expected=${4:+$4.* status 1}
     number=$((number + 1))
@@ -52,4 +52,5 @@ finds 'the monitor knows nobody' schema/monitor/a.c '"schema/store.h"' 'monitor 
 finds 'the monitor knows no database' schema/monitor/a.c '<libpq-fe.h>' 'monitor may not use'
 finds 'no way round by ..' worker/a.c '"../export/a.h"' 'from the top'
 finds 'the top level is kept' coordinator.c '<stdio.h>' 'coordinator.c: does not belong'
+finds 'test scripts can be run' tests/schema/a.t '#!/bin/sh' 'a.t: prove cannot run it'
 echo "1..$number"

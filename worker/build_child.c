@@ -113,18 +113,32 @@ static bool serve_compile(int out, json_t *head, GError **error)
     return sent;
 }
 
+/* The names of the request's list, NULL where it has none. */
+static const char **names_read(const json_t *head)
+{
+    const json_t *list = json_object_get(head, "toolchains");
+    size_t count = json_array_size(list), taken = 0;
+    const char **names = json_is_array(list) ? g_new0(const char *, count + 1) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (name)
+            names[taken++] = name;
+    }
+    return names;
+}
+
 static bool serve_version(int out, json_t *head, GError **error)
 {
-    const char *name = json_string_value(json_object_get(head, "toolchain"));
-    const char *version = NULL;
     struct target target;
     g_autoptr(GError) missing = NULL;
     if (!target_from_json(json_object_get(head, "target"), &target, error))
         return false;
-    toolchain_open(name ? name : "", &target, &version, &missing);
-    json_t *answer =
-        json_pack("{s:s, s:s, s:s}", "op", "version", "version", version && !missing ? version : "",
-                  "error", missing ? missing->message : "");
+    g_autofree const char **names = names_read(head);
+    const struct toolchain *toolchain = toolchain_for_target(&target, names, &missing);
+    const char *version = toolchain ? toolchain->version(&target, &missing) : NULL;
+    json_t *answer = json_pack("{s:s, s:s, s:s, s:s}", "op", "version", "toolchain",
+                               version ? toolchain->name : "", "version", version ? version : "",
+                               "error", missing ? missing->message : "");
     bool sent = frame_write(out, answer, NULL, error);
     json_decref(answer);
     return sent;

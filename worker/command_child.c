@@ -15,7 +15,13 @@ static int run_build(int argc, char **argv)
     (void)argc;
     (void)argv;
     const char *scratch = g_getenv("SKIPJACK_SCRATCH");
-    opencl_environment(scratch);
+    g_autoptr(GError) error = NULL;
+    if (!opencl_environment(scratch, &error)) {
+        fprintf(stderr, "child: %s\n", error->message);
+        return 1;
+    }
+    /* It launches nothing. On 512 cores the stacks of PoCL's threads alone are 4 GiB, all that a compiler may have. */
+    g_setenv("POCL_MAX_PTHREAD_COUNT", "1", TRUE);
     /* A compiler that is killed with this child leaves its files where the agent removes them. */
     g_setenv("TMPDIR", scratch, TRUE);
     return build_child_main();
@@ -56,7 +62,7 @@ static int run_role(const struct role *role, int argc, char **argv)
     const char *scratch = g_getenv("SKIPJACK_SCRATCH");
     if (role->is_bare)
         return role->run(argc, argv);
-    if (!scratch || !child_enter(argc, argv, &error)) {
+    if (!scratch || *scratch == '\0' || !child_enter(argc, argv, &error)) {
         fprintf(stderr, "child: %s\n", error ? error->message : "SKIPJACK_SCRATCH is not set");
         return 1;
     }

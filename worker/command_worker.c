@@ -7,6 +7,7 @@
 
 #include "schema/database.h"
 #include "schema/monitor/log.h"
+#include "schema/when.h"
 #include "worker/agent/agent.h"
 #include "worker/device_list.h"
 #include "worker/frames.h"
@@ -68,7 +69,7 @@ static const GOptionEntry entries[] = {
     {"label", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.labels,
      "Also work on campaigns of that pool; may be repeated", "X"},
     {"drain-at", 0, 0, G_OPTION_ARG_STRING, &given.drain_at,
-     "End then as SIGTERM does, in local time", "HH:MM[:SS]"},
+     "End then as SIGTERM does: " WHEN_FORMS, "TIME"},
     {"drain", 0, 0, G_OPTION_ARG_STRING, &given.drain,
      "Ask the workers that run on a node (skipjack status) to end so, and do nothing else", "NODE"},
     {"embedded", 0, 0, G_OPTION_ARG_NONE, &given.embedded,
@@ -118,8 +119,8 @@ static bool arguments_parse(int argc, char **argv, GError **error)
     g_autoptr(GOptionContext) context = g_option_context_new("- this node's agent");
     g_option_context_set_summary(context,
                                  "Claims jobs, compiles their kernels, measures them, stores what "
-                                 "came out.\nSIGTERM or SIGINT finishes what is being measured and "
-                                 "releases the rest.");
+                                 "came out.\nSIGTERM, SIGINT or SIGHUP finishes what is being "
+                                 "measured and releases the rest.");
     g_option_context_set_description(
         context,
         "Example:\n  SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
@@ -280,22 +281,6 @@ static int ask_device(const struct arguments *a, char **devices)
     return a->probe ? agent_probe(devices) : agent_cold(&start);
 }
 
-/* "07:00" or "07:00:30" as the next such time of the local clock. */
-static bool next_time(const char *text, int64_t *unix_seconds)
-{
-    if (!g_regex_match_simple("^([01]?[0-9]|2[0-3])(:[0-5][0-9]){1,2}$", text, 0, 0))
-        return false;
-    g_auto(GStrv) parts = g_strsplit(text, ":", -1);
-    int hour = atoi(parts[0]), minute = atoi(parts[1]), second = parts[2] ? atoi(parts[2]) : 0;
-    g_autoptr(GDateTime) now = g_date_time_new_now_local();
-    g_autoptr(GDateTime) today =
-        g_date_time_new_local(g_date_time_get_year(now), g_date_time_get_month(now),
-                              g_date_time_get_day_of_month(now), hour, minute, second);
-    g_autoptr(GDateTime) tomorrow = g_date_time_add_days(today, 1);
-    *unix_seconds = g_date_time_to_unix(g_date_time_compare(today, now) > 0 ? today : tomorrow);
-    return true;
-}
-
 static int drain(const char *node)
 {
     g_autoptr(GError) error = NULL;
@@ -327,8 +312,8 @@ static int run(struct arguments *a)
     arguments_complete(a);
     if (a->drain)
         return drain(a->drain);
-    if (a->drain_at && !next_time(a->drain_at, &a->drain_unix))
-        return usage("--drain-at takes a time like 07:00");
+    if (a->drain_at && !when_parse(a->drain_at, &a->drain_unix))
+        return usage("--drain-at takes " WHEN_FORMS);
     const char *wrong = arguments_wrong(a);
     if (wrong)
         return usage(wrong);

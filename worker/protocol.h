@@ -16,9 +16,10 @@
  *     error" of a code object that is damaged or not what it should be
  * registers to local_bytes are what the compiler says of the kernel, -1 where it does not; instructions
  * (kernels/instructions.h) are absent where they were not counted; of its log the first 64 KiB are told.
- * Before the first compilation for a target, since a kernel's key holds the toolchain's version:
- *   {"op":"version","toolchain":"opencl","target":{..}}
- *   {"op":"version","version":"..","error":".."}    error is "" where the toolchain serves the target
+ * Before the first compilation for a target, since a kernel's key holds the toolchain and its version:
+ *   {"op":"version","target":{..},
+ *    "toolchains":["clang"]}      only these; left out: any. The first that serves the target answers
+ *   {"op":"version","toolchain":"clang","version":"..","error":".."}    error is "" where one serves it
  * What a node that only builds says of its software, "clang 19.1.7 Debian, 15.0.6 Debian; opencl PoCL 3.1":
  *   {"op":"stack"}                                  answered by {"op":"stack","stack":".."}
  *
@@ -31,9 +32,12 @@
  *                              -1: the first config with a time takes its place
  *    "best_ms":MS,             0 when none: a config clearly slower is dropped early
  *    "sample_seconds":S,       time a config's repeats may take
+ *    "keep":false,             true: no config is dropped early
+ *    "limits":{..},            of the campaign (target_json.h); left out: none
  *    "judge":KEY}              judge.cl for the target, sent before; left out: the host verifies
  *   {"op":"cold","target":{..},     load the kernels, run all layers twice (cold_run.h)
- *    "layers":[{"index":0,"problem":KEY,"solver":NAME,"values":[..],"kernels":[..],"runs":N}, ...]}
+ *    "layers":[{"index":0,"problem":KEY,"solver":NAME,"values":[..],"kernels":[..],"runs":N,
+ *               "workspace_bytes":B}, ...]}     that the config's result needs; left out: as it is
  *   {"op":"stop"}              finish nothing more, answer "evaluated" for what is asked for
  * "kernel" and "forget" are also taken between the configs of a request under way; a further
  * "evaluate" waits its turn.

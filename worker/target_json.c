@@ -17,10 +17,10 @@ static const struct field {
     enum field_kind kind;
     size_t offset, size;
 } fields[] = {
-    FIELD(FIELD_TEXT, id),           FIELD(FIELD_TEXT, arch),       FIELD(FIELD_TEXT, features),
-    FIELD(FIELD_INT, compute_units), FIELD(FIELD_INT, memory_gib),  FIELD(FIELD_INT64, local_bytes),
-    FIELD(FIELD_INT, max_workgroup), FIELD(FIELD_INT, wave_size),   FIELD(FIELD_INT, vector_bytes),
-    FIELD(FIELD_REAL, peak_flops),   FIELD(FIELD_REAL, peak_bytes),
+    FIELD(FIELD_TEXT, id),           FIELD(FIELD_TEXT, arch),         FIELD(FIELD_TEXT, features),
+    FIELD(FIELD_TEXT, partition),    FIELD(FIELD_INT, compute_units), FIELD(FIELD_INT, memory_gib),
+    FIELD(FIELD_INT64, local_bytes), FIELD(FIELD_INT, max_workgroup), FIELD(FIELD_INT, wave_size),
+    FIELD(FIELD_INT, vector_bytes),  FIELD(FIELD_REAL, peak_flops),   FIELD(FIELD_REAL, peak_bytes),
 };
 
 /* By enum vendor. */
@@ -80,7 +80,7 @@ static bool vendor_set(const json_t *value, enum vendor *vendor)
 static bool fail_field(const char *name, GError **error)
 {
     g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME,
-                "cannot read a target: '%s' is missing or not what it should be", name);
+                "cannot read a request's target: '%s' is missing or not what it should be", name);
     return false;
 }
 
@@ -100,6 +100,38 @@ bool target_from_json(const json_t *object, struct target *target, GError **erro
     g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "cannot read a target: %s",
                 invalid->message);
     return false;
+}
+
+/* A limit of the workspace is there where it is one: as text, since JSON's integers have a sign. */
+json_t *limits_to_json(const struct context_limits *limits)
+{
+    json_t *object =
+        json_pack("{s:b, s:b, s:b}", "dynamic_only", limits->dynamic_only, "deterministic",
+                  limits->deterministic, "tunable_only", limits->tunable_only);
+    g_autofree char *bytes = g_strdup_printf("%" G_GUINT64_FORMAT, limits->workspace_bytes);
+    if (limits->limits_workspace)
+        json_object_set_new(object, "workspace_bytes", json_string(bytes));
+    return object;
+}
+
+bool limits_from_json(const json_t *object, struct context_limits *limits, GError **error)
+{
+    int dynamic_only, deterministic, tunable_only;
+    const char *bytes = NULL;
+    *limits = (struct context_limits){0};
+    if (!object)
+        return true;
+    if (json_unpack((json_t *)(uintptr_t)object, "{s:b, s:b, s:b, s?s}", "dynamic_only",
+                    &dynamic_only, "deterministic", &deterministic, "tunable_only", &tunable_only,
+                    "workspace_bytes", &bytes) != 0)
+        return fail_field("limits", error);
+    *limits = (struct context_limits){.limits_workspace = bytes != NULL,
+                                      .dynamic_only = dynamic_only,
+                                      .deterministic = deterministic,
+                                      .tunable_only = tunable_only};
+    return !bytes ||
+           g_ascii_string_to_unsigned(bytes, 10, 0, UINT64_MAX, &limits->workspace_bytes, NULL) ||
+           fail_field("workspace_bytes", error);
 }
 
 json_t *identity_to_json(const struct device_identity *identity)

@@ -2,21 +2,188 @@
 
 #include <bzlib.h>
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #define INPUT_BYTES 65536
+
+/* Where unpacked bytes go: `used` of `size` are filled. */
+struct room {
+    char *bytes;
+    size_t size, used;
+};
+
+enum unpack_step {
+    UNPACK_MORE,       /* goes on, with more input or more room */
+    UNPACK_STREAM_END, /* the stream ended and its checksum is right */
+    UNPACK_DAMAGED,
+};
+
+/* One way to pack bytes. */
+struct packing {
+    const char *name, *ending;
+    const char *leads; /* each stream begins with one of these bytes */
+    bool (*begins)(const char *bytes, size_t length);
+    bool (*start)(ByteSource *source);
+    /* Unpacks what it can of source->at[0 .. left) into the room and moves `at` and `left`. */
+    enum unpack_step (*step)(ByteSource *source, struct room *room);
+    void (*stop)(ByteSource *source);
+    bool checks_blocks; /* a checksum is compared for each block, else one for each stream */
+};
 
 struct byte_source {
     FILE *file;
     char *path;
-    bool compressed, in_stream;
-    uint64_t given, verified; /* bytes */
-    bz_stream stream;
+    const struct packing *packing; /* NULL for plain bytes */
+    bool in_stream;
+    uint64_t taken, given,
+        verified; /* bytes: of the file, out of here, see byte_source_verified() */
+    union {
+        bz_stream bzip2;
+        z_stream gzip;
+        ZSTD_DStream *zstd;
+    } state;
+    char *at; /* what is read of the file and not yet unpacked: at[0 .. left) */
+    size_t left;
     char input[INPUT_BYTES];
 };
+
+/* ---- ways to pack ---- */
+
+static bool starts_with(const char *bytes, size_t length, const char *magic, size_t magic_length)
+{
+    return length >= magic_length && memcmp(bytes, magic, magic_length) == 0;
+}
+
+static bool bzip2_begins(const char *bytes, size_t length)
+{
+    return length >= 4 && starts_with(bytes, length, "BZh", 3) && bytes[3] >= '1' &&
+           bytes[3] <= '9';
+}
+
+static bool bzip2_start(ByteSource *source)
+{
+    source->state.bzip2 = (bz_stream){0};
+    return BZ2_bzDecompressInit(&source->state.bzip2, 0, 0) == BZ_OK;
+}
+
+static enum unpack_step bzip2_step(ByteSource *source, struct room *room)
+{
+    bz_stream *stream = &source->state.bzip2;
+    size_t space = MIN(room->size - room->used, G_MAXUINT32);
+    stream->next_in = source->at;
+    stream->avail_in = (unsigned)source->left;
+    stream->next_out = room->bytes + room->used;
+    stream->avail_out = (unsigned)space;
+    int status = BZ2_bzDecompress(stream);
+    source->at = stream->next_in;
+    source->left = stream->avail_in;
+    room->used += space - stream->avail_out;
+    return status == BZ_STREAM_END ? UNPACK_STREAM_END
+           : status == BZ_OK       ? UNPACK_MORE
+                                   : UNPACK_DAMAGED;
+}
+
+static void bzip2_stop(ByteSource *source)
+{
+    BZ2_bzDecompressEnd(&source->state.bzip2);
+}
+
+static bool gzip_begins(const char *bytes, size_t length)
+{
+    return starts_with(bytes, length, "\x1f\x8b\x08", 3);
+}
+
+static bool gzip_start(ByteSource *source)
+{
+    source->state.gzip = (z_stream){0};
+    return inflateInit2(&source->state.gzip, 16 + MAX_WBITS) == Z_OK; /* 16: a gzip header */
+}
+
+static enum unpack_step gzip_step(ByteSource *source, struct room *room)
+{
+    z_stream *stream = &source->state.gzip;
+    size_t space = MIN(room->size - room->used, G_MAXUINT32);
+    stream->next_in = (Bytef *)source->at;
+    stream->avail_in = (unsigned)source->left;
+    stream->next_out = (Bytef *)room->bytes + room->used;
+    stream->avail_out = (unsigned)space;
+    int status = inflate(stream, Z_NO_FLUSH);
+    source->at = (char *)stream->next_in;
+    source->left = stream->avail_in;
+    room->used += space - stream->avail_out;
+    return status == Z_STREAM_END                    ? UNPACK_STREAM_END
+           : status == Z_OK || status == Z_BUF_ERROR ? UNPACK_MORE
+                                                     : UNPACK_DAMAGED;
+}
+
+static void gzip_stop(ByteSource *source)
+{
+    inflateEnd(&source->state.gzip);
+}
+
+/* zstd's frame, or a frame to be skipped, which parallel packers put in front (RFC 8878, 3.1). */
+static bool zstd_begins(const char *bytes, size_t length)
+{
+    return starts_with(bytes, length, "\x28\xb5\x2f\xfd", 4) ||
+           (length >= 4 && ((unsigned char)bytes[0] & 0xf0) == 0x50 &&
+            starts_with(bytes + 1, length - 1, "\x2a\x4d\x18", 3));
+}
+
+static bool zstd_start(ByteSource *source)
+{
+    source->state.zstd = ZSTD_createDStream();
+    return source->state.zstd != NULL && !ZSTD_isError(ZSTD_initDStream(source->state.zstd));
+}
+
+static enum unpack_step zstd_step(ByteSource *source, struct room *room)
+{
+    ZSTD_inBuffer in = {source->at, source->left, 0};
+    ZSTD_outBuffer out = {room->bytes, room->size, room->used};
+    size_t status = ZSTD_decompressStream(source->state.zstd, &out, &in);
+    source->at += in.pos;
+    source->left -= in.pos;
+    room->used = out.pos;
+    return ZSTD_isError(status) ? UNPACK_DAMAGED : status == 0 ? UNPACK_STREAM_END : UNPACK_MORE;
+}
+
+static void zstd_stop(ByteSource *source)
+{
+    ZSTD_freeDStream(source->state.zstd);
+}
+
+static const struct packing packings[] = {
+    {"bzip2", ".bz2", "B", bzip2_begins, bzip2_start, bzip2_step, bzip2_stop, true},
+    {"gzip", ".gz", "\x1f", gzip_begins, gzip_start, gzip_step, gzip_stop, false},
+    {"zstd", ".zst", "\x28PQRSTUVWXYZ[\\]^_", zstd_begins, zstd_start, zstd_step, zstd_stop, false},
+};
+
+static const struct packing *find_packing(const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(packings); i++) {
+        if (packings[i].begins(bytes, length)) {
+            return &packings[i];
+        }
+    }
+    return NULL;
+}
+
+size_t packed_name_length(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(packings); i++) {
+        if (g_str_has_suffix(name, packings[i].ending)) {
+            return strlen(name) - strlen(packings[i].ending);
+        }
+    }
+    return strlen(name);
+}
+
+/* ---- reading ---- */
 
 static bool fill(ByteSource *source, GError **error)
 {
@@ -26,36 +193,24 @@ static bool fill(ByteSource *source, GError **error)
                     g_strerror(errno));
         return false;
     }
-    source->stream.next_in = source->input;
-    source->stream.avail_in = (unsigned)got;
+    source->at = source->input;
+    source->left = got;
+    source->taken += got;
     return true;
 }
 
-static bool looks_compressed(const ByteSource *source)
+/* Takes over the file, NULL where it could not be opened (errno says why). */
+static ByteSource *open_stream(FILE *file, const char *path, GError **error)
 {
-    return source->stream.avail_in >= 4 && memcmp(source->input, "BZh", 3) == 0 &&
-           source->input[3] >= '1' && source->input[3] <= '9';
-}
-
-static FILE *open_plain(const char *path, GError **error)
-{
-    FILE *file = fopen(path, "rbe");
     struct stat status;
-    if (file == NULL || fstat(fileno(file), &status) != 0 || S_ISDIR(status.st_mode)) {
+    bool folder = file != NULL && fileno(file) >= 0 && fstat(fileno(file), &status) == 0 &&
+                  S_ISDIR(status.st_mode);
+    if (file == NULL || folder) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot open '%s': %s", path,
                     g_strerror(file == NULL ? errno : EISDIR));
         if (file != NULL) {
             fclose(file);
         }
-        return NULL;
-    }
-    return file;
-}
-
-ByteSource *byte_source_open(const char *path, GError **error)
-{
-    FILE *file = open_plain(path, error);
-    if (file == NULL) {
         return NULL;
     }
     ByteSource *source = g_new0(ByteSource, 1);
@@ -65,8 +220,29 @@ ByteSource *byte_source_open(const char *path, GError **error)
         byte_source_close(source);
         return NULL;
     }
-    source->compressed = looks_compressed(source);
+    source->packing = find_packing(source->at, source->left);
     return source;
+}
+
+ByteSource *byte_source_open(const char *path, GError **error)
+{
+    return open_stream(fopen(path, "rbe"), path, error);
+}
+
+ByteSource *byte_source_open_stdin(GError **error)
+{
+    int copy = dup(STDIN_FILENO);
+    FILE *file = copy >= 0 ? fdopen(copy, "rbe") : NULL;
+    if (file == NULL && copy >= 0) {
+        close(copy);
+    }
+    return open_stream(file, "standard input", error);
+}
+
+ByteSource *byte_source_open_memory(const char *name, const void *bytes, size_t length,
+                                    GError **error)
+{
+    return open_stream(fmemopen((void *)bytes, length, "rb"), name, error);
 }
 
 void byte_source_close(ByteSource *source)
@@ -75,24 +251,35 @@ void byte_source_close(ByteSource *source)
         return;
     }
     if (source->in_stream) {
-        BZ2_bzDecompressEnd(&source->stream);
+        source->packing->stop(source);
     }
     fclose(source->file);
     g_free(source->path);
     g_free(source);
 }
 
-static bool read_plain(ByteSource *source, void *buffer, size_t size, size_t *length,
-                       GError **error)
+bool byte_source_packed(const ByteSource *source)
 {
-    if (source->stream.avail_in == 0 && !fill(source, error)) {
+    return source->packing != NULL;
+}
+
+const char *byte_source_head(const ByteSource *source, size_t *length)
+{
+    g_assert(source->given == 0);
+    *length = source->left;
+    return source->at;
+}
+
+static bool read_plain(ByteSource *source, struct room *room, GError **error)
+{
+    if (source->left == 0 && !fill(source, error)) {
         return false;
     }
-    *length = MIN(size, source->stream.avail_in);
-    memcpy(buffer, source->stream.next_in, *length);
-    source->stream.next_in += *length;
-    source->stream.avail_in -= (unsigned)*length;
-    source->given += *length;
+    room->used = MIN(room->size, source->left);
+    memcpy(room->bytes, source->at, room->used);
+    source->at += room->used;
+    source->left -= room->used;
+    source->given += room->used;
     source->verified = source->given;
     return true;
 }
@@ -100,86 +287,100 @@ static bool read_plain(ByteSource *source, void *buffer, size_t size, size_t *le
 static bool damaged(const ByteSource *source, const char *what, GError **error)
 {
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED,
-                "cannot decompress '%s': %s near byte %ld of the file", source->path, what,
-                ftell(source->file) - (long)source->stream.avail_in);
+                "cannot decompress '%s': %s (%s, near byte %" G_GUINT64_FORMAT "), fetch it again",
+                source->path, what, source->packing->name, source->taken - source->left);
     return false;
 }
 
 /* Between two streams: begins the next one. *ended when there is none. */
 static bool begin_stream(ByteSource *source, bool *ended, GError **error)
 {
-    if (source->stream.avail_in == 0 && !fill(source, error)) {
+    if (source->left == 0 && !fill(source, error)) {
         return false;
     }
-    *ended = source->stream.avail_in == 0;
+    *ended = source->left == 0;
     if (*ended) {
         return true;
     }
-    if (source->stream.next_in[0] != 'B') {
-        return damaged(source, "bytes that are not bzip2 follow", error);
+    if (strchr(source->packing->leads, *source->at) == NULL || *source->at == '\0') {
+        return damaged(source, "other bytes follow the packed data", error);
     }
-    if (BZ2_bzDecompressInit(&source->stream, 0, 0) != BZ_OK) {
-        return damaged(source, "bzip2 cannot start", error);
+    if (!source->packing->start(source)) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO,
+                    "cannot decompress '%s': %s cannot start: memory is short", source->path,
+                    source->packing->name);
+        return false;
     }
     source->in_stream = true;
     return true;
 }
 
-/* One step of decompression; *length may stay 0 though more follows. */
-static bool decompress_some(ByteSource *source, GError **error)
+/* One step of unpacking; the room may stay empty though more follows. */
+static bool unpack_some(ByteSource *source, struct room *room, GError **error)
 {
-    if (source->stream.avail_in == 0) {
+    size_t before = room->used;
+    if (source->left == 0) {
         if (!fill(source, error)) {
             return false;
         }
-        if (source->stream.avail_in == 0) {
-            return damaged(source, "the bzip2 data is cut off", error);
+        if (source->left == 0) {
+            return damaged(source, "the packed data is cut off", error);
         }
     }
-    int status = BZ2_bzDecompress(&source->stream);
-    if (status == BZ_STREAM_END) {
-        BZ2_bzDecompressEnd(&source->stream);
+    enum unpack_step step = source->packing->step(source, room);
+    if (step == UNPACK_DAMAGED) {
+        return damaged(source, "the packed data is damaged", error);
+    }
+    if (step == UNPACK_STREAM_END) {
+        source->packing->stop(source);
         source->in_stream = false;
-    } else if (status != BZ_OK) {
-        return damaged(source, "the bzip2 data is damaged", error);
+    }
+    source->given += room->used - before;
+    /* bzip2 compares a block's checksum behind its last byte: once it wants more input, all blocks
+     * that it began are verified. */
+    bool wants_input = source->packing->checks_blocks && room->used < room->size;
+    if (wants_input || !source->in_stream) {
+        source->verified = source->given;
     }
     return true;
 }
 
-/* A block's checksum is compared behind its last byte: when more input is wanted, all blocks that
- * were begun are verified. */
-static void count_given(ByteSource *source, size_t length)
+static bool check_unfolded(const ByteSource *source, GError **error)
 {
-    source->given += length;
-    if (source->stream.avail_out > 0 || !source->in_stream) {
-        source->verified = source->given;
+    if (source->given <= UNFOLDED_BYTES_FREE || source->given / UNFOLDED_TIMES <= source->taken) {
+        return true;
     }
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED,
+                "'%s' unfolds to more than %d times its size: if it is meant to, unpack it first",
+                source->path, UNFOLDED_TIMES);
+    return false;
 }
 
 bool byte_source_read(ByteSource *source, void *buffer, size_t size, size_t *length, GError **error)
 {
-    size = MIN(size, G_MAXUINT32);
-    *length = 0;
-    if (!source->compressed) {
-        return read_plain(source, buffer, size, length, error);
+    struct room room = {.bytes = buffer, .size = size};
+    bool ended = false, read = true;
+    if (source->packing == NULL) {
+        read = read_plain(source, &room, error);
     }
-    while (*length == 0) {
-        bool ended = false;
-        if (!source->in_stream && !begin_stream(source, &ended, error)) {
-            return false;
-        }
-        if (ended) {
-            return true;
-        }
-        source->stream.next_out = buffer;
-        source->stream.avail_out = (unsigned)size;
-        if (!decompress_some(source, error)) {
-            return false;
-        }
-        *length = size - source->stream.avail_out;
-        count_given(source, *length);
+    while (source->packing != NULL && read && !ended && room.used == 0) {
+        read = (source->in_stream || begin_stream(source, &ended, error)) &&
+               (ended || unpack_some(source, &room, error)) && check_unfolded(source, error);
     }
-    return true;
+    *length = read ? room.used : 0;
+    return read;
+}
+
+bool byte_source_rewind(ByteSource *source, GError **error)
+{
+    g_assert(source->packing == NULL);
+    source->taken = source->given = source->verified = 0;
+    if (fseek(source->file, 0, SEEK_SET) != 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot read '%s' again: %s",
+                    source->path, g_strerror(errno));
+        return false;
+    }
+    return fill(source, error);
 }
 
 uint64_t byte_source_verified(const ByteSource *source)
@@ -217,10 +418,25 @@ bool byte_source_copy(ByteSource *source, int fd, uint64_t limit, GError **error
         total += length;
         if (total > limit) {
             g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED,
-                        "'%s' decompresses to more than %" G_GUINT64_FORMAT " bytes", source->path,
-                        limit);
+                        "'%s' holds more than %" G_GUINT64_FORMAT " bytes", source->path, limit);
             return false;
         }
     } while (length > 0);
     return true;
+}
+
+char *byte_source_unpack(ByteSource *source, uint64_t limit, GError **error)
+{
+    char *copy = NULL;
+    int fd = g_file_open_tmp("skipjack-XXXXXX", &copy, error);
+    if (fd < 0) {
+        return NULL;
+    }
+    bool copied = byte_source_copy(source, fd, limit, error);
+    close(fd);
+    if (!copied) {
+        g_unlink(copy);
+        g_clear_pointer(&copy, g_free);
+    }
+    return copy;
 }

@@ -54,9 +54,30 @@ static char *grow(char *bytes, size_t room)
     return grown;
 }
 
+/* The last `length` of the table's bytes were just read. *line_start is the offset of the last line that
+ * began before them, and is moved on. Both limits keep a file that never ends, or a few packed bytes, from filling the memory. */
+static bool check_limits(const struct find_table *table, const char *path, size_t length,
+                         size_t *line_start, GError **error)
+{
+    const char *last = memrchr(table->bytes + table->size - length, '\n', length);
+    *line_start = last != NULL ? (size_t)(last + 1 - table->bytes) : *line_start;
+    if (table->size - *line_start > LINE_BYTES_SKIPPED) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                    "'%s' has a line longer than %d MiB: this is no find-db", path,
+                    LINE_BYTES_SKIPPED >> 20);
+        return false;
+    }
+    if (table->size > FIND_TABLE_BYTES_MAX) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED,
+                    "'%s' holds more than %" G_GUINT64_FORMAT " bytes", path, FIND_TABLE_BYTES_MAX);
+        return false;
+    }
+    return true;
+}
+
 static bool read_bytes(struct find_table *table, const char *path, GError **error)
 {
-    size_t length = 0, room = first_size(path);
+    size_t length = 0, line_start = 0, room = first_size(path);
     g_autoptr(ByteSource) source = byte_source_open(path, error);
     if (source == NULL) {
         return false;
@@ -73,10 +94,7 @@ static bool read_bytes(struct find_table *table, const char *path, GError **erro
             return false;
         }
         table->size += length;
-        if (table->size > FIND_TABLE_BYTES_MAX) {
-            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED,
-                        "'%s' unfolds to more than %" G_GUINT64_FORMAT " bytes", path,
-                        FIND_TABLE_BYTES_MAX);
+        if (!check_limits(table, path, length, &line_start, error)) {
             return false;
         }
     } while (length > 0);
@@ -110,13 +128,14 @@ static int compare_rows(const void *a, const void *b)
     return order != 0 ? order : (left->number > right->number) - (left->number < right->number);
 }
 
-/* Cuts the bytes into lines; *number is that of the line behind the last. */
+/* Cuts the bytes into lines, but no more than a table may have and one; *number is that of the line behind
+ * the last. */
 static void cut_lines(struct find_table *table, int64_t *number, find_bad_line *bad, void *data)
 {
     const char *at = table->bytes, *end = table->bytes + table->size;
     bool sorted = true;
     struct find_row last = {0};
-    for (*number = 1; at < end; (*number)++) {
+    for (*number = 1; at < end && table->rows->len <= FIND_TABLE_ROWS_MAX; (*number)++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((stop != NULL ? stop : end) - at);
         size_t mark = *number == 1 ? byte_order_mark_length(at, length) : 0;
@@ -160,6 +179,11 @@ struct find_table *find_table_read(const char *path, find_bad_line *bad, void *d
         drop_torn_line(table);
     }
     cut_lines(table, &number, bad, data);
+    if (table->rows->len > FIND_TABLE_ROWS_MAX) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND, "'%s' holds more than %d keys", path,
+                    FIND_TABLE_ROWS_MAX);
+        return NULL;
+    }
     if (!whole) {
         bad(data, number, damage->message);
     }

@@ -1,5 +1,5 @@
 /*
- * A find-db whole in memory (plain or bzip2): its bytes as they lie in the
+ * A find-db whole in memory (plain or packed): its bytes as they lie in the
  * file and an index of its lines in the order of their keys. Lines are cut
  * here and taken apart by find_part_scan() when they are needed. It takes the
  * file's size and 32 bytes a line.
@@ -10,8 +10,10 @@
 #include "export/formats/export_error.h"
 #include "export/formats/find_scan.h"
 
-/* Bytes a compressed file may unfold to; the largest that ships has 60 MB. */
-#define FIND_TABLE_BYTES_MAX (UINT64_C(4) << 30)
+/* Bytes and keys that a file may hold; the largest that ships has 60 MB and 193,590 keys. Both
+ * together bound the memory of a table to 1.5 GiB. */
+#define FIND_TABLE_BYTES_MAX (UINT64_C(1) << 30)
+#define FIND_TABLE_ROWS_MAX  (1 << 24)
 
 struct find_row {
     struct span text; /* the line without its end and without a carriage return there */

@@ -16,13 +16,47 @@
 /* Bits of a set of directions; 1 << enum direction. */
 #define DIRECTIONS_ALL 7
 
+#define IMPORT_CHOICES_MAX 32
+
+/* The options say what a list leaves out. A layer table takes it where it says nothing itself, and is
+ * refused where it says something else. The lines of other lists always say their batch size, data type and layout (driver lines
+ * by the driver's defaults): there the options replace them, and the import counts these lines. With
+ * several batch sizes or types every line gives a problem for each. */
 struct import_options {
-    const char *network; /* NULL: only layer tables name networks */
-    int64_t batch;       /* replaces every problem's batch size; 0: as given, 1 in layer tables */
+    const char *network; /* of a table with several networks this one; else the list's name. NULL:
+                            only layer tables name networks */
     int directions;      /* only these; 0: as given, F in layer tables */
+    int64_t batches[IMPORT_CHOICES_MAX]; /* with none: 1 in layer tables */
+    int batch_count;
+    enum data_type types[IMPORT_CHOICES_MAX]; /* FP32 in layer tables */
+    int type_count;
+    bool has_layout; /* else NCHW in layer tables */
+    enum layout layout;
+    bool allow_clamped; /* take problems whose filter is larger than its padded input, too */
+    /* Called every few thousand lines with the file and the line; where it returns false, reading ends
+     * with EXPORT_ERROR_STOPPED. NULL for none. */
+    bool (*goes_on)(const char *file, int64_t line);
 };
 
-/* A line that could not be used, or the header of a table with columns that look mistyped. */
+/* The same as a user types it, for all commands that take lists; strings are owned. */
+struct import_words {
+    char *network, *batch, *dtype, *layout;
+    gboolean allow_clamped;
+};
+void import_words_clear(struct import_words *words);
+/* True when one of them is given. */
+bool import_words_any(const struct import_words *words);
+/* --network, --batch, --dtype, --layout and --allow-clamped, which point into words. The letters are the
+ * short forms of --network and --batch, 0 for none. Free with g_free(). */
+GOptionEntry *import_words_entries(struct import_words *words, char network_letter,
+                                   char batch_letter);
+/* Adds what was given to a command line that asks for the same: "--batch", "1,64", ... (owned). */
+void import_words_append(const struct import_words *words, GPtrArray *line);
+/* Fills *options; its network is words'. EXPORT_ERROR_USAGE names the option and what it takes. */
+bool import_words_parse(const struct import_words *words, struct import_options *options,
+                        GError **error);
+
+/* A line that could not be used. */
 struct import_skip {
     char *file;
     int64_t line; /* from 1; in SQLite files the row's id */
@@ -40,6 +74,7 @@ typedef struct import {
     ProblemList *problems;
     int64_t lines;        /* read, with blank ones and comments; rows of SQLite files */
     int64_t convolutions; /* lines that are convolutions and usable */
+    int64_t replaced;     /* of these, lines of which the options replaced something */
     GPtrArray *skipped;   /* struct import_skip * */
     GPtrArray *networks;  /* struct import_network * */
     GHashTable *by_name;  /* the same by their names, which they own */

@@ -5,61 +5,103 @@
 
 #include <string.h>
 
-void import_lines_init(struct import_lines *lines, const struct import_source *source)
+void import_lines_init(struct import_lines *lines, Import *import,
+                       const struct import_source *source)
 {
-    *lines = (struct import_lines){
-        .at = source->bytes, .end = source->bytes + source->length, .line = g_string_new(NULL)};
+    *lines = (struct import_lines){.import = import,
+                                   .source = source,
+                                   .line = g_string_new(NULL),
+                                   .ahead = g_string_new(NULL)};
+    (void)line_reader_rewind(source->lines, &lines->failure); /* told by import_lines_end() */
 }
 
-void import_lines_clear(struct import_lines *lines)
+bool import_lines_end(struct import_lines *lines, GError **error)
 {
     g_string_free(lines->line, TRUE);
+    g_string_free(lines->ahead, TRUE);
+    if (lines->failure == NULL) {
+        return true;
+    }
+    g_propagate_prefixed_error(error, lines->failure,
+                               "cannot read '%s' to its end: ", lines->source->name);
+    return false;
 }
 
-static void append_line(struct import_lines *lines)
+#define LINES_BETWEEN_LOOKS 4096 /* a few milliseconds of reading */
+
+static bool stops(struct import_lines *lines, int64_t number)
 {
-    size_t rest = (size_t)(lines->end - lines->at);
-    const char *stop = memchr(lines->at, '\n', rest);
-    size_t length = stop != NULL ? (size_t)(stop - lines->at) : rest;
-    size_t before = lines->line->len;
-    g_string_append_len(lines->line, lines->at, (gssize)length);
-    lines->at += stop != NULL ? length + 1 : length;
-    for (size_t i = before; i < lines->line->len; i++) {
-        if (lines->line->str[i] == '\0') {
-            lines->line->str[i] = ' ';
+    const Import *import = lines->import;
+    if (import == NULL || import->options.goes_on == NULL || number % LINES_BETWEEN_LOOKS != 0 ||
+        import->options.goes_on(lines->source->name, number)) {
+        return false;
+    }
+    g_set_error_literal(&lines->failure, EXPORT_ERROR, EXPORT_ERROR_STOPPED, "stopped");
+    return true;
+}
+
+/* Reads the next usable line into `ahead`; ahead_number stays 0 at the end. */
+static void read_ahead(struct import_lines *lines)
+{
+    struct line line;
+    enum read_step step = lines->failure == NULL ? READ_BAD : READ_FAILED;
+    while (step == READ_BAD && lines->failure == NULL) {
+        g_autoptr(GError) error = NULL;
+        step = line_reader_next(lines->source->lines, &line, &error);
+        if (lines->import != NULL && (step == READ_ROW || step == READ_BAD)) {
+            lines->import->lines++;
+        }
+        if (step == READ_BAD && lines->import != NULL) {
+            import_skip(lines->import, lines->source, line.number, error->message);
+        } else if (step == READ_FAILED) {
+            lines->failure = g_steal_pointer(&error);
         }
     }
-    if (length > 0 && lines->line->str[lines->line->len - 1] == '\r') {
-        g_string_truncate(lines->line, lines->line->len - 1);
+    if (step != READ_ROW || stops(lines, line.number)) {
+        return;
     }
+    g_string_truncate(lines->ahead, 0);
+    g_string_append_len(lines->ahead, line.text, (gssize)line.length);
+    if (g_str_has_suffix(lines->ahead->str, "\r")) {
+        g_string_truncate(lines->ahead, lines->ahead->len - 1);
+    }
+    lines->ahead_number = line.number;
 }
 
-/* Ends in a backslash as a shell's command that the next line goes on with, and that begins with a
- * flag: what does not is a command of its own. */
-static bool goes_on(const struct import_lines *lines)
+/* The line ends in a backslash as a shell's command that the next line goes on with, and the next one
+ * begins with a flag: otherwise it is a command of its own. */
+static bool goes_on(struct import_lines *lines)
 {
     size_t length = lines->line->len;
-    const char *next = lines->at;
-    while (next < lines->end && (*next == ' ' || *next == '\t')) {
-        next++;
+    if (length == 0 || lines->line->str[length - 1] != '\\' ||
+        import_line_is_blank(lines->line->str)) {
+        return false;
     }
-    return length > 0 && lines->line->str[length - 1] == '\\' && next < lines->end &&
-           *next == '-' && !import_line_is_blank(lines->line->str);
+    if (lines->ahead_number == 0) {
+        read_ahead(lines);
+    }
+    const char *next = lines->ahead->str + strspn(lines->ahead->str, " \t");
+    return lines->ahead_number > 0 && *next == '-' &&
+           lines->line->len + lines->ahead->len <= LINE_BYTES_MAX;
 }
 
 const char *import_lines_next(struct import_lines *lines)
 {
-    if (lines->at == lines->end) {
+    if (lines->ahead_number == 0) {
+        read_ahead(lines);
+    }
+    if (lines->ahead_number == 0) {
         return NULL;
     }
-    lines->number += 1 + lines->joined;
+    lines->number = lines->ahead_number;
     lines->joined = 0;
-    g_string_truncate(lines->line, 0);
-    append_line(lines);
-    while (goes_on(lines)) {
+    g_string_assign(lines->line, lines->ahead->str);
+    lines->ahead_number = 0;
+    while (!lines->plain && goes_on(lines)) {
         lines->line->str[lines->line->len - 1] = ' ';
-        lines->joined++;
-        append_line(lines);
+        g_string_append(lines->line, lines->ahead->str);
+        lines->joined = lines->ahead_number - lines->number;
+        lines->ahead_number = 0;
     }
     return lines->line->str;
 }
@@ -75,26 +117,25 @@ bool import_line_is_blank(const char *line)
 typedef bool line_reader(const char *line, struct problem problems[DIRECTION_COUNT],
                          struct import_layer *layer, GError **error);
 
-static bool read_lines(Import *import, const struct import_source *source, line_reader *read)
+static bool read_lines(Import *import, const struct import_source *source, line_reader *read,
+                       bool shipped, GError **error)
 {
     struct import_lines lines;
-    import_lines_init(&lines, source);
+    import_lines_init(&lines, import, source);
     for (const char *line; (line = import_lines_next(&lines)) != NULL;) {
-        g_autoptr(GError) error = NULL;
+        g_autoptr(GError) wrong = NULL;
         struct problem problems[DIRECTION_COUNT];
-        struct import_layer layer = {NULL, "", 1, problems, 1};
-        import->lines += 1 + lines.joined;
+        struct import_layer layer = {NULL, "", 1, problems, 1, false, shipped};
         if (import_line_is_blank(line)) {
             continue;
         }
-        if (read(line, problems, &layer, &error)) {
-            import_add(import, source, lines.number, &layer);
+        if (read(line, problems, &layer, &wrong)) {
+            import_add_replaced(import, source, lines.number, &layer);
         } else {
-            import_skip(import, source, lines.number, error->message);
+            import_skip(import, source, lines.number, wrong->message);
         }
     }
-    import_lines_clear(&lines);
-    return true;
+    return import_lines_end(&lines, error);
 }
 
 static bool read_driver_line(const char *line, struct problem problems[DIRECTION_COUNT],
@@ -171,26 +212,22 @@ static bool read_key(const char *line, struct problem *p, struct import_layer *l
 
 bool import_driver_lines(Import *import, const struct import_source *source, GError **error)
 {
-    (void)error; /* any text is a list of driver lines, if only of unusable ones */
-    return read_lines(import, source, read_driver_line);
+    return read_lines(import, source, read_driver_line, false, error);
 }
 
 bool import_find_db(Import *import, const struct import_source *source, GError **error)
 {
-    (void)error; /* bad lines are skipped one by one */
-    return read_lines(import, source, read_find_entry);
+    return read_lines(import, source, read_find_entry, true, error);
 }
 
 bool import_perf_text(Import *import, const struct import_source *source, GError **error)
 {
-    (void)error;
-    return read_lines(import, source, read_perf_entry);
+    return read_lines(import, source, read_perf_entry, true, error);
 }
 
 bool import_keys(Import *import, const struct import_source *source, GError **error)
 {
-    (void)error;
-    return read_lines(import, source, read_key);
+    return read_lines(import, source, read_key, false, error);
 }
 
 /* A key may be malformed (FORMATS.md 3) and still be seen to be one: a word of numbers with at least

@@ -1,494 +1,392 @@
 /*
- * Layer tables: CSV with a header line, a layer a row, columns in any order.
- * Columns that are not known are ignored, and named where they look like one
- * that is; oh and ow, where present, must agree with the others and give a
- * transposed layer's output padding.
+ * Layer tables: a header that names the columns, then a layer a row. The
+ * separator is the header's own: a comma, a semicolon or a tab. layer_columns.h
+ * says what the columns are, layer_row.h what a row means.
  */
 #include "export/formats/import_reader.h"
+#include "export/formats/layer_cells.h"
+#include "export/formats/layer_records.h"
+#include "export/formats/layer_row.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum column {
-    COLUMN_N,
-    COLUMN_C,
-    COLUMN_D,
-    COLUMN_H,
-    COLUMN_W,
-    COLUMN_K,
-    COLUMN_Z,
-    COLUMN_Y,
-    COLUMN_X,
-    COLUMN_PAD_D,
-    COLUMN_PAD_H,
-    COLUMN_PAD_W,
-    COLUMN_STRIDE_D,
-    COLUMN_STRIDE_H,
-    COLUMN_STRIDE_W,
-    COLUMN_DILATION_H,
-    COLUMN_DILATION_W,
-    COLUMN_GROUPS,
-    COLUMN_OUT_H,
-    COLUMN_OUT_W,
-    COLUMN_MULT,
-    COLUMN_DIMENSIONS,
-    COLUMN_NET, /* from here on texts */
-    COLUMN_LAYER,
-    COLUMN_MODE,
-    COLUMN_TYPE,
-    COLUMN_LAYOUT,
-    COLUMN_DIRECTION,
-};
-#define COLUMN_COUNT  (COLUMN_DIRECTION + 1)
-#define COLUMNS_MAX   64
-/* Of shorter names, another one may be a column of somebody's own: "model" is no "mode". */
-#define ALIKE_LETTERS 5
+#define NAMES_LEAST 3 /* names of a header that are known columns */
+#define CELLS_LEAST 4 /* of a line that looks like a table's without a header */
 
-static const struct {
-    const char *name;
-    enum column column;
-    bool needed;
-    int64_t initial; /* where the column or the cell is empty */
-} columns[] = {
-    {"n", COLUMN_N, false, 1},
-    {"batch", COLUMN_N, false, 1},
-    {"batchsize", COLUMN_N, false, 1},
-    {"c", COLUMN_C, true, 0},
-    {"d", COLUMN_D, false, 1},
-    {"h", COLUMN_H, true, 0},
-    {"w", COLUMN_W, true, 0},
-    {"k", COLUMN_K, true, 0},
-    {"z", COLUMN_Z, false, 1},
-    {"y", COLUMN_Y, true, 0},
-    {"x", COLUMN_X, true, 0},
-    {"pd", COLUMN_PAD_D, false, 0},
-    {"p", COLUMN_PAD_H, false, 0},
-    {"q", COLUMN_PAD_W, false, 0},
-    {"sd", COLUMN_STRIDE_D, false, 1},
-    {"u", COLUMN_STRIDE_H, false, 1},
-    {"v", COLUMN_STRIDE_W, false, 1},
-    {"l", COLUMN_DILATION_H, false, 1},
-    {"j", COLUMN_DILATION_W, false, 1},
-    {"g", COLUMN_GROUPS, false, 1},
-    {"oh", COLUMN_OUT_H, false, 0},
-    {"ow", COLUMN_OUT_W, false, 0},
-    {"mult", COLUMN_MULT, false, 1},
-    {"nd", COLUMN_DIMENSIONS, false, 2},
-    {"net", COLUMN_NET, false, 0},
-    {"layer", COLUMN_LAYER, false, 0},
-    {"mode", COLUMN_MODE, false, 0},
-    {"type", COLUMN_TYPE, false, 0},
-    {"layout", COLUMN_LAYOUT, false, 0},
-    {"direction", COLUMN_DIRECTION, false, 0},
-};
-
-/* One row: its cells by enum column, "" where there is none. */
-struct row {
-    char **cells;
-    const char *text[COLUMN_COUNT];
-    int64_t numbers[COLUMN_COUNT];
-};
+static const char separators[] = {',', ';', '\t'};
 
 struct table {
     const struct import_source *source;
-    int place[COLUMN_COUNT]; /* where the column stands in a row, -1 where absent */
-    int width;               /* columns of the header */
-    const char *only;        /* the network whose rows are read, NULL for all */
-    char *network;           /* what rows without a name of their own belong to */
+    struct layer_header header;
+    char separator;
+    bool commented;   /* the header is behind '#' */
+    const char *only; /* the network whose rows are read, NULL for all */
+    char *network;    /* what rows without a name of their own belong to */
 };
 
-G_GNUC_PRINTF(2, 3)
-static void set_invalid(GError **error, const char *format, ...)
+/* ---- finding the header ---- */
+
+static int known_names(const char *line, char separator, int *count)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    GError *made = g_error_new_valist(EXPORT_ERROR, EXPORT_ERROR_SYNTAX, format, arguments);
-    va_end(arguments);
-    g_propagate_error(error, made);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GPtrArray) cells = g_ptr_array_new();
+    layer_split_line(line, separator, text, cells);
+    *count = (int)cells->len;
+    return layer_names_known((const char *const *)cells->pdata, (int)cells->len);
 }
 
-/* Always false, which a reader (and clang-tidy) can see. */
-#define invalid(...) (set_invalid(__VA_ARGS__), false)
-
-/* The cell that begins at *at, which moves behind its comma; NULL at the line's end. In quotes a
- * comma belongs to the cell and "" is one quote. */
-static char *take_cell(const char **at)
+/* 0 where the line is no header. */
+static char header_separator(const char *line)
 {
-    GString *cell = g_string_new(NULL);
-    bool quoted = false;
-    const char *c = *at;
-    for (; *c != '\0' && (quoted || *c != ','); c++) {
-        if (*c != '"') {
-            g_string_append_c(cell, *c);
-        } else if (quoted && c[1] == '"') {
-            g_string_append_c(cell, *c++);
-        } else {
-            quoted = !quoted;
+    char best = 0;
+    int best_known = NAMES_LEAST - 1;
+    for (size_t i = 0; i < sizeof separators; i++) {
+        int count = 0, known = known_names(line, separators[i], &count);
+        if (known > best_known) {
+            best = separators[i];
+            best_known = known;
         }
     }
-    *at = *c == ',' ? c + 1 : NULL;
-    return g_strstrip(g_string_free(cell, FALSE));
-}
-
-static char **split(const char *line)
-{
-    GPtrArray *cells = g_ptr_array_new();
-    while (line != NULL && cells->len < COLUMNS_MAX) {
-        g_ptr_array_add(cells, take_cell(&line));
-    }
-    g_ptr_array_add(cells, NULL);
-    return (char **)g_ptr_array_free(cells, FALSE);
-}
-
-static void read_header(struct table *table, char **cells)
-{
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        table->place[i] = -1;
-    }
-    table->width = (int)g_strv_length(cells);
-    for (int i = 0; i < table->width; i++) {
-        for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
-            if (strcmp(cells[i], columns[c].name) == 0) {
-                table->place[columns[c].column] = i;
-            }
-        }
-    }
-}
-
-/* In lower case, without what joins words. */
-static char *bare_name(const char *name)
-{
-    GString *bare = g_string_new(NULL);
-    for (; *name != '\0'; name++) {
-        if (strchr("_- ", *name) == NULL) {
-            g_string_append_c(bare, g_ascii_tolower(*name));
-        }
-    }
-    return g_string_free(bare, FALSE);
-}
-
-/* The same but for one letter that is missing, too many or another, or two that changed places. */
-static bool is_alike(const char *a, const char *b)
-{
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    if (*a == '\0' || *b == '\0') {
-        return strlen(a) + strlen(b) <= 1;
-    }
-    return strcmp(a + 1, b) == 0 || strcmp(a, b + 1) == 0 || strcmp(a + 1, b + 1) == 0 ||
-           (a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0);
-}
-
-/* The column that the table lacks and this name may stand for; NULL for none. */
-static const char *meant_column(const struct table *table, const char *name)
-{
-    g_autofree char *bare = bare_name(name);
-    for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
-        const char *known = columns[c].name;
-        bool alike =
-            strlen(known) < ALIKE_LETTERS ? strcmp(bare, known) == 0 : is_alike(bare, known);
-        /* P and Q of an output are no padding. */
-        alike = alike && strlen(name) > 1;
-        if (alike && table->place[columns[c].column] < 0) {
-            return known;
-        }
-    }
-    return NULL;
-}
-
-/* Tells of the header's columns that look mistyped. */
-static void judge_header(Import *import, const struct table *table, int64_t number,
-                         const char *line)
-{
-    g_auto(GStrv) cells = split(line);
-    g_autoptr(GString) reason = g_string_new(NULL);
-    for (int i = 0; cells[i] != NULL; i++) {
-        const char *meant = meant_column(table, cells[i]);
-        if (meant != NULL) {
-            g_string_append_printf(reason, "%s '%.40s' (is '%s' meant?)",
-                                   reason->len > 0 ? "," : "columns that are not read:", cells[i],
-                                   meant);
-        }
-    }
-    if (reason->len > 0) {
-        import_skip(import, table->source, number, reason->str);
-    }
+    return best;
 }
 
 bool import_is_table_header(const char *line)
 {
-    g_auto(GStrv) cells = split(line);
-    for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
-        if (columns[c].needed && !g_strv_contains((const char *const *)cells, columns[c].name)) {
-            return false;
-        }
-    }
-    return true;
+    return !import_line_is_blank(line) && header_separator(line) != 0;
 }
 
-static void row_clear(struct row *row)
+/* The text of a comment, behind '#' and blanks; NULL for other lines. */
+static const char *comment_text(const char *line)
 {
-    g_strfreev(row->cells);
+    line += strspn(line, " \t");
+    return *line == '#' ? line + 1 + strspn(line + 1, " \t") : NULL;
 }
 
-static bool read_number(struct row *row, size_t c, GError **error)
+/* NumPy writes a header behind '#'. Only one that is understood as a whole is taken for one. */
+bool import_is_commented_header(const char *line)
 {
-    enum column column = columns[c].column;
-    const char *text = row->text[column];
-    row->numbers[column] = columns[c].initial;
-    if (text[0] == '\0') {
-        return !columns[c].needed || invalid(error, "column %s is empty", columns[c].name);
-    }
-    if (!g_ascii_string_to_signed(text, 10, 0, INT32_MAX, &row->numbers[column], NULL)) {
-        return invalid(error, "column %s is '%.40s', it must be a number from 0 to %d",
-                       columns[c].name, text, INT32_MAX);
-    }
-    return true;
-}
-
-static bool row_read(const struct table *table, const char *line, struct row *row, GError **error)
-{
-    row->cells = split(line);
-    int width = (int)g_strv_length(row->cells);
-    if (width != table->width) {
-        return invalid(error, "it has %d cells, the header has %d", width, table->width);
-    }
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        row->text[i] = table->place[i] >= 0 ? row->cells[table->place[i]] : "";
-    }
-    for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
-        if (columns[c].column < COLUMN_NET && !read_number(row, c, error)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool set_texts(const struct row *row, struct problem *p, GError **error)
-{
-    enum layout layout = p->spatial_dim == 3 ? LAYOUT_NCDHW : LAYOUT_NCHW;
-    enum data_type type = TYPE_FP32;
-    if (row->text[COLUMN_TYPE][0] != '\0' && !data_type_parse(row->text[COLUMN_TYPE], &type)) {
-        return invalid(error, "column type is '%.40s', no data type", row->text[COLUMN_TYPE]);
-    }
-    if (row->text[COLUMN_LAYOUT][0] != '\0' && !layout_parse(row->text[COLUMN_LAYOUT], &layout)) {
-        return invalid(error, "column layout is '%.40s', no layout", row->text[COLUMN_LAYOUT]);
-    }
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        p->layout[t] = layout;
-        p->type[t] = type == TYPE_INT8 && t == TENSOR_Y ? TYPE_INT32 : type;
-    }
-    return true;
-}
-
-static bool row_problem(const struct row *row, struct problem *p, GError **error)
-{
-    const int64_t *cells = row->numbers;
-    problem_init(p);
-    if (cells[COLUMN_DIMENSIONS] != 2 && cells[COLUMN_DIMENSIONS] != 3) {
-        return invalid(error, "column nd is %" PRId64 ", it must be 2 or 3",
-                       cells[COLUMN_DIMENSIONS]);
-    }
-    if (cells[COLUMN_MULT] < 1) {
-        return invalid(error, "column mult is 0, it must be at least 1");
-    }
-    p->spatial_dim = (int)cells[COLUMN_DIMENSIONS];
-    p->n = cells[COLUMN_N];
-    p->c = cells[COLUMN_C];
-    p->k = cells[COLUMN_K];
-    p->groups = cells[COLUMN_GROUPS];
-    for (int a = p->spatial_dim == 3 ? AXIS_D : AXIS_H; a < AXIS_COUNT; a++) {
-        p->in[a] = cells[COLUMN_D + a];
-        p->fil[a] = cells[COLUMN_Z + a];
-        p->pad[a] = cells[COLUMN_PAD_D + a];
-        p->stride[a] = cells[COLUMN_STRIDE_D + a];
-    }
-    p->dilation[AXIS_H] = cells[COLUMN_DILATION_H];
-    p->dilation[AXIS_W] = cells[COLUMN_DILATION_W];
-    return set_texts(row, p, error);
-}
-
-/* What a transposed layer's output has beyond the formula's, where the table says its size. */
-static void output_padding(const struct row *row, const struct problem *p,
-                           int64_t padding[AXIS_COUNT])
-{
-    padding[AXIS_D] = 0;
-    for (int a = AXIS_H; a < AXIS_COUNT; a++) {
-        int64_t given = row->numbers[COLUMN_OUT_H + a - AXIS_H];
-        int64_t base =
-            p->stride[a] * (p->in[a] - 1) + p->dilation[a] * (p->fil[a] - 1) + 1 - 2 * p->pad[a];
-        padding[a] = given == 0 ? 0 : given - base;
-    }
-}
-
-static bool check_output(const struct row *row, const struct problem *p, GError **error)
-{
-    for (int a = AXIS_H; a < AXIS_COUNT; a++) {
-        int64_t given = row->numbers[COLUMN_OUT_H + a - AXIS_H];
-        if (given != 0 && given != p->out[a]) {
-            return invalid(error, "column o%c is %" PRId64 ", the other columns make it %" PRId64,
-                           a == AXIS_H ? 'h' : 'w', given, p->out[a]);
-        }
-    }
-    return true;
-}
-
-static bool make_problem(const struct row *row, const struct problem *layer,
-                         enum direction direction, struct problem *p, GError **error)
-{
-    struct problem given = *layer;
-    int64_t padding[AXIS_COUNT];
-    given.direction = direction;
-    if (strcmp(row->text[COLUMN_MODE], "trans") == 0) {
-        output_padding(row, &given, padding);
-        return problem_from_transposed(&given, padding, p, error);
-    }
-    problem_set_output(&given);
-    *p = given;
-    return problem_validate(p, error) && check_output(row, p, error);
-}
-
-/* The column's directions, else the options', else F. INT8 has F alone. */
-static int row_directions(const Import *import, const struct row *row, const struct problem *p)
-{
-    int wanted = import->options.directions != 0 ? import->options.directions : 1 << DIRECTION_F;
-    if (row->text[COLUMN_DIRECTION][0] != '\0') {
-        wanted = import_parse_directions(row->text[COLUMN_DIRECTION]);
-    }
-    return p->type[TENSOR_X] == TYPE_INT8 ? wanted & 1 << DIRECTION_F : wanted;
-}
-
-static bool row_problems(const Import *import, const struct row *row,
-                         struct problem problems[DIRECTION_COUNT], int *count, GError **error)
-{
-    struct problem layer;
-    const char *mode = row->text[COLUMN_MODE];
-    if (!row_problem(row, &layer, error)) {
+    const char *text = comment_text(line);
+    char separator = text != NULL ? header_separator(text) : 0;
+    if (separator == 0) {
         return false;
     }
-    if (mode[0] != '\0' && strcmp(mode, "conv") != 0 && strcmp(mode, "trans") != 0) {
-        return invalid(error, "column mode is '%.40s', it must be conv or trans", mode);
-    }
-    int directions = row_directions(import, row, &layer);
-    for (int d = 0; d < DIRECTION_COUNT; d++) {
-        if ((directions & 1 << d) != 0 &&
-            !make_problem(row, &layer, (enum direction)d, &problems[(*count)++], error)) {
-            return false;
-        }
-    }
-    return *count > 0 ||
-           invalid(error, "column direction is '%.40s', it must hold F, B or W (INT8: F)",
-                   row->text[COLUMN_DIRECTION]);
+    g_autoptr(GString) buffer = g_string_new(NULL);
+    g_autoptr(GPtrArray) cells = g_ptr_array_new();
+    struct layer_header header;
+    layer_split_line(text, separator, buffer, cells);
+    bool understood =
+        layer_header_init(&header, (const char *const *)cells->pdata, (int)cells->len, NULL);
+    layer_header_clear(&header);
+    return understood;
 }
 
-static void import_row(Import *import, const struct table *table, int64_t number, const char *line)
+static bool has_flag(const char *line)
 {
-    g_autoptr(GError) error = NULL;
-    struct problem problems[DIRECTION_COUNT];
-    struct import_layer layer = {table->network, "", 1, problems, 0};
-    struct row row = {0};
-    bool usable = row_read(table, line, &row, &error);
-    if (usable && table->only != NULL && strcmp(row.text[COLUMN_NET], table->only) != 0) {
-        row_clear(&row);
-        return;
-    }
-    if (usable && row_problems(import, &row, problems, &layer.count, &error)) {
-        layer.name = row.text[COLUMN_LAYER];
-        layer.multiplicity = row.numbers[COLUMN_MULT];
-        if (import->options.network == NULL && row.text[COLUMN_NET][0] != '\0') {
-            layer.network = row.text[COLUMN_NET];
-        }
-        import_add(import, table->source, number, &layer);
-    } else {
-        import_skip(import, table->source, number, error->message);
-    }
-    row_clear(&row);
-}
-
-static bool next_row(struct import_lines *lines, const char **line)
-{
-    do {
-        *line = import_lines_next(lines);
-    } while (*line != NULL && import_line_is_blank(*line));
-    return *line != NULL;
-}
-
-static bool find_header(struct import_lines *lines, struct table *table)
-{
-    for (const char *line; next_row(lines, &line);) {
-        if (import_is_table_header(line)) {
-            g_auto(GStrv) cells = split(line);
-            read_header(table, cells);
+    for (const char *dash = strchr(line, '-'); dash != NULL; dash = strchr(dash + 1, '-')) {
+        bool begins = dash == line || strchr(" \t\"'", dash[-1]) != NULL;
+        if (begins && dash[1] != '\0' && !g_ascii_isdigit(dash[1]) && !g_ascii_isspace(dash[1])) {
             return true;
         }
     }
     return false;
 }
 
-/* The names in column net, each once, in the file's order. */
-static GPtrArray *table_networks(const struct import_source *source)
+/* Many cells and no flag of a driver line. */
+bool import_is_table_row(const char *line)
 {
-    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
-    struct table table = {.source = source};
-    struct import_lines lines;
-    import_lines_init(&lines, source);
-    bool found = find_header(&lines, &table) && table.place[COLUMN_NET] >= 0;
-    for (const char *line; found && next_row(&lines, &line);) {
-        g_auto(GStrv) cells = split(line);
-        if ((int)g_strv_length(cells) == table.width) {
-            char *name = cells[table.place[COLUMN_NET]];
-            if (!g_hash_table_contains(known, name)) {
-                name = g_strdup(name);
-                g_ptr_array_add(names, name);
-                g_hash_table_add(known, name);
-            }
+    for (size_t i = 0; !has_flag(line) && i < sizeof separators; i++) {
+        int count = 0;
+        known_names(line, separators[i], &count);
+        if (count >= CELLS_LEAST) {
+            return true;
         }
     }
-    import_lines_clear(&lines);
-    return names;
+    return false;
 }
 
-/* --network picks one of several networks by its name, or names the table's only one. */
-static bool choose_network(const Import *import, struct table *table, GError **error)
+/* "sep=;" tells Excel which separator follows. */
+static bool is_separator_line(const char *line)
 {
-    const char *wanted = import->options.network;
-    g_autoptr(GPtrArray) names = table_networks(table->source);
-    table->network = wanted != NULL ? g_strdup(wanted) : import_file_name(table->source->name);
-    if (wanted == NULL || names->len <= 1) {
+    return g_ascii_strncasecmp(line + strspn(line, "\""), "sep=", 4) == 0;
+}
+
+G_GNUC_PRINTF(4, 5)
+static bool fail(const struct import_source *source, int64_t line, GError **error,
+                 const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *why = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                "cannot read problems from '%s', line %" PRId64 ": %s", source->name, line, why);
+    return false;
+}
+
+static bool understand(struct table *table, const struct layer_records *records, GError **error)
+{
+    g_autoptr(GError) wrong = NULL;
+    layer_header_clear(&table->header);
+    return layer_header_init(&table->header, (const char *const *)records->cells->pdata,
+                             (int)records->cells->len, &wrong) ||
+           fail(table->source, records->number, error, "%s", wrong->message);
+}
+
+/* The next record's separator if it is a header, else 0. */
+static char record_separator(struct layer_records *records)
+{
+    char best = 0;
+    int best_known = NAMES_LEAST - 1;
+    for (size_t i = 0; i < sizeof separators; i++) {
+        bool closed = layer_records_look(records, separators[i]);
+        int count = (int)records->cells->len;
+        int known = layer_names_known((const char *const *)records->cells->pdata, count);
+        if (closed && known > best_known) {
+            best = separators[i];
+            best_known = known;
+        }
+    }
+    return best;
+}
+
+static void skip_lines(Import *import, const struct table *table, const GArray *numbers)
+{
+    for (guint i = 0; import != NULL && i < numbers->len; i++) {
+        import_skip(import, table->source, g_array_index(numbers, int64_t, i),
+                    "it stands above the table's header");
+    }
+}
+
+/* Reads up to the header and understands it. Lines above it become skipped lines of import, which may be
+ * NULL. */
+static bool find_header(struct layer_records *records, Import *import, struct table *table,
+                        GError **error)
+{
+    g_autoptr(GArray) above = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    for (const char *line; (line = layer_records_peek(records, table->commented)) != NULL;) {
+        g_autoptr(GError) wrong = NULL;
+        if (table->commented && import_is_commented_header(line)) {
+            table->separator = header_separator(comment_text(line));
+            layer_split_line(comment_text(line), table->separator, records->text, records->cells);
+            layer_records_skip_line(records);
+            return understand(table, records, error);
+        }
+        table->separator = table->commented ? 0 : record_separator(records);
+        if (table->separator == 0) {
+            if (!import_line_is_blank(line) && !is_separator_line(line)) {
+                g_array_append_val(above, records->number);
+            }
+            layer_records_skip_line(records);
+            continue;
+        }
+        if (layer_records_next(records, table->separator, &wrong) != READ_ROW) {
+            return fail(table->source, records->number, error, "its header cannot be read: %s",
+                        wrong->message);
+        }
+        if (!understand(table, records, error)) {
+            return false;
+        }
+        skip_lines(import, table, above);
         return true;
     }
-    table->only = wanted;
-    if (g_ptr_array_find_with_equal_func(names, wanted, g_str_equal, NULL)) {
+    return fail(table->source, 1, error,
+                "no line is a layer table's header that can be read: is a quote in it not closed?");
+}
+
+/* ---- rows ---- */
+
+static void import_row(Import *import, const struct table *table, int64_t number,
+                       const char *const *cells)
+{
+    g_autoptr(GError) error = NULL;
+    struct layer_row row;
+    bool usable = layer_row_read(&table->header, cells, &import->options, &row, &error);
+    if (table->only != NULL && strcmp(row.network, table->only) != 0) {
+        return;
+    }
+    g_autoptr(GArray) problems = usable ? layer_row_problems(&row, &import->options, &error) : NULL;
+    if (problems == NULL) {
+        import_skip(import, table->source, number, error->message);
+        return;
+    }
+    const struct import_layer layer = {
+        .network = row.network[0] != '\0' ? row.network : table->network,
+        .name = row.name,
+        .multiplicity = layer_row_multiplicity(&row),
+        .problems = (const struct problem *)(const void *)problems->data,
+        .count = (int)problems->len,
+        .directed = true,
+    };
+    import_add(import, table->source, number, &layer);
+}
+
+static bool has_width(const struct table *table, const struct layer_records *records,
+                      GError **error)
+{
+    if ((int)records->cells->len == table->header.width) {
+        return true;
+    }
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "it has %u cells, the header has %d",
+                records->cells->len, table->header.width);
+    return false;
+}
+
+static void import_rows(Import *import, struct layer_records *records, const struct table *table)
+{
+    enum read_step step;
+    do {
+        g_autoptr(GError) error = NULL;
+        step = layer_records_next(records, table->separator, &error);
+        if (step == READ_BAD || (step == READ_ROW && !has_width(table, records, &error))) {
+            import_skip(import, table->source, records->number, error->message);
+        } else if (step == READ_ROW) {
+            import_row(import, table, records->number, (const char *const *)records->cells->pdata);
+        }
+    } while (step != READ_END);
+}
+
+/* ---- what the options ask of a table ---- */
+
+/* Walks over the rows that can be read: the networks that they name, each once, in the file's order; and
+ * false where a row says another thing than the options. */
+static bool look_at_rows(struct layer_records *records, const struct table *table,
+                         const struct import_options *options, GPtrArray *networks, GError **error)
+{
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    enum read_step step;
+    do {
+        g_autoptr(GError) wrong = NULL;
+        struct layer_row row;
+        step = layer_records_next(records, table->separator, NULL);
+        if (step != READ_ROW || !has_width(table, records, NULL)) {
+            continue;
+        }
+        bool usable = layer_row_read(&table->header, (const char *const *)records->cells->pdata,
+                                     options, &row, NULL);
+        if (row.network[0] != '\0' && !g_hash_table_contains(known, row.network)) {
+            g_ptr_array_add(networks, g_strdup(row.network));
+            g_hash_table_add(known, networks->pdata[networks->len - 1]);
+        }
+        if (usable && !layer_row_suits(&row, options, &wrong)) {
+            return fail(table->source, records->number, error, "%s", wrong->message);
+        }
+    } while (step != READ_END);
+    return true;
+}
+
+/* --network picks the network of that name, where rows name networks, or names those that do not. */
+static bool choose_network(const struct import_options *options, struct table *table,
+                           GPtrArray *names, GError **error)
+{
+    if (options->network == NULL || names->len == 0) {
+        return true;
+    }
+    table->only = options->network;
+    if (g_ptr_array_find_with_equal_func(names, options->network, g_str_equal, NULL)) {
         return true;
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *list = g_strjoinv(", ", (char **)names->pdata);
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
-                "'%s' holds several networks and none is '%s'; it has %s", table->source->name,
-                wanted, list);
+                "cannot read problems from '%s': it names the networks %s, and --network asks for "
+                "'%s': leave the option out, or remove the column to name them so",
+                table->source->name, list, options->network);
     return false;
+}
+
+/* A first walk, only where the options may contradict what the table says. */
+static bool suits_options(const struct import_options *options, struct table *table, GError **error)
+{
+    g_autoptr(GPtrArray) networks = g_ptr_array_new_with_free_func(g_free);
+    struct layer_records records;
+    if (options->network == NULL && options->batch_count == 0 && options->type_count == 0 &&
+        !options->has_layout) {
+        return true;
+    }
+    layer_records_init(&records, NULL, table->source);
+    bool suits = find_header(&records, NULL, table, error) &&
+                 look_at_rows(&records, table, options, networks, error);
+    layer_records_end(&records, NULL); /* the second walk tells what fails */
+    return suits && choose_network(options, table, networks, error);
+}
+
+static bool read_table(Import *import, const struct import_source *source, bool commented,
+                       GError **error)
+{
+    const char *network = import->options.network;
+    struct table table = {.source = source, .commented = commented};
+    struct layer_records records;
+    if (!suits_options(&import->options, &table, error)) {
+        layer_header_clear(&table.header);
+        return false;
+    }
+    table.network = network != NULL ? g_strdup(network) : import_file_name(source->name);
+    layer_records_init(&records, import, source);
+    int64_t before = import->lines;
+    bool read = find_header(&records, import, &table, error);
+    import->lines = read ? import->lines : before; /* of a refused table nothing is read */
+    if (read) {
+        import_rows(import, &records, &table);
+    }
+    layer_header_clear(&table.header);
+    g_free(table.network);
+    return layer_records_end(&records, read ? error : NULL) && read;
 }
 
 bool import_table(Import *import, const struct import_source *source, GError **error)
 {
-    struct table table = {.source = source};
-    struct import_lines lines;
-    if (!choose_network(import, &table, error)) {
-        g_free(table.network);
+    return read_table(import, source, false, error);
+}
+
+bool import_commented_table(Import *import, const struct import_source *source, GError **error)
+{
+    return read_table(import, source, true, error);
+}
+
+static bool has_number(const GPtrArray *cells)
+{
+    for (guint i = 0; i < cells->len; i++) {
+        int64_t value = 0;
+        if (cell_number(cells->pdata[i], &value, NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first line is a row without a header, or a header of which too little is known. */
+static bool refuse_headless(struct layer_records *records, struct table *table, GError **error)
+{
+    const char *line = layer_records_peek(records, false);
+    int most = 0;
+    for (size_t i = 0; line != NULL && i < sizeof separators; i++) {
+        int count = 0;
+        known_names(line, separators[i], &count);
+        if (count > most) {
+            most = count;
+            table->separator = separators[i];
+        }
+    }
+    if (layer_records_next(records, table->separator, NULL) == READ_ROW &&
+        !has_number(records->cells) && !understand(table, records, error)) {
         return false;
     }
-    import_lines_init(&lines, source);
-    bool found = find_header(&lines, &table);
-    g_assert(found); /* it is what tells a table from other files */
-    judge_header(import, &table, lines.number, lines.line->str);
-    for (const char *line; next_row(&lines, &line);) {
-        import_row(import, &table, lines.number, line);
-    }
-    import->lines += lines.number + lines.joined;
-    import_lines_clear(&lines);
-    g_free(table.network);
-    return true;
+    return fail(
+        table->source, records->number, error,
+        "it has %d cells, and no header stands above it: a layer table begins with one that names "
+        "its columns, as n,c,h,w,k,y,x,p,q,u,v; skipjack import --help lists them",
+        most);
+}
+
+bool import_headless_table(Import *import, const struct import_source *source, GError **error)
+{
+    struct table table = {.source = source};
+    struct layer_records records;
+    (void)import; /* nothing of it is read */
+    layer_records_init(&records, NULL, source);
+    bool read = refuse_headless(&records, &table, error);
+    layer_header_clear(&table.header);
+    layer_records_end(&records, NULL);
+    return read;
 }

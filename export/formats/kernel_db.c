@@ -1,5 +1,6 @@
 #include "export/formats/kernel_db.h"
 
+#include "export/formats/code_target.h"
 #include "export/formats/sqlite_file.h"
 
 #include <bzlib.h>
@@ -35,6 +36,14 @@ char *kernel_db_name(const char *file)
 char *kernel_db_args(const char *options, const char *arch)
 {
     return g_strconcat(options, " -mcpu=", arch, NULL);
+}
+
+struct file_target kernel_args_target(const char *args)
+{
+    const char *arch = strrchr(args, ' ');
+    return arch != NULL && g_str_has_prefix(arch, " -mcpu=")
+               ? file_arch_target(arch + strlen(" -mcpu="))
+               : (struct file_target){.known = TARGET_UNKNOWN};
 }
 
 /* ---- writing ---- */
@@ -194,6 +203,7 @@ struct digests {
     GChecksum *md5, *sha256;
     int64_t bytes;
     GByteArray *code; /* NULL: the bytes themselves are not asked for */
+    GByteArray *head; /* the first CODE_HEAD_BYTES, NULL likewise */
 };
 
 static void digest_piece(struct digests *digests, const void *piece, size_t length)
@@ -202,6 +212,10 @@ static void digest_piece(struct digests *digests, const void *piece, size_t leng
     if (digests->code != NULL) {
         g_byte_array_append(digests->code, piece, (guint)length);
         return;
+    }
+    if (digests->head != NULL && digests->head->len < CODE_HEAD_BYTES) {
+        g_byte_array_append(digests->head, piece,
+                            (guint)MIN(length, CODE_HEAD_BYTES - digests->head->len));
     }
     g_checksum_update(digests->md5, piece, (gssize)length);
     g_checksum_update(digests->sha256, piece, (gssize)length);
@@ -255,11 +269,15 @@ static bool digest_blob(const struct kernel_entry *entry, struct digests *digest
     return whole;
 }
 
-bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sha256[65],
-                         GError **error)
+bool kernel_entry_digest_head(const struct kernel_entry *entry, char md5[33], char sha256[65],
+                              GByteArray *head, GError **error)
 {
     struct digests digests = {.md5 = g_checksum_new(G_CHECKSUM_MD5),
-                              .sha256 = g_checksum_new(G_CHECKSUM_SHA256)};
+                              .sha256 = g_checksum_new(G_CHECKSUM_SHA256),
+                              .head = head};
+    if (head != NULL) {
+        g_byte_array_set_size(head, 0);
+    }
     bool whole = digest_blob(entry, &digests, error);
     if (whole && md5 != NULL) {
         g_strlcpy(md5, g_checksum_get_string(digests.md5), 33);
@@ -270,6 +288,12 @@ bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sh
     g_checksum_free(digests.md5);
     g_checksum_free(digests.sha256);
     return whole;
+}
+
+bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sha256[65],
+                         GError **error)
+{
+    return kernel_entry_digest_head(entry, md5, sha256, NULL, error);
 }
 
 GBytes *kernel_entry_unpack(const struct kernel_entry *entry, GError **error)

@@ -8,10 +8,13 @@
 #define EXPORT_KERNEL_DB_H
 
 #include "export/formats/export_error.h"
+#include "export/formats/file_name.h"
 
 /* What MIOpen asks for. Free with g_free(). */
 char *kernel_db_name(const char *file);
 char *kernel_db_args(const char *options, const char *arch);
+/* The architecture that arguments name at their end. */
+struct file_target kernel_args_target(const char *args);
 
 typedef struct kernel_db_writer KernelDbWriter;
 /* Makes a new file; rows get ids in the order they are added. */
@@ -49,6 +52,9 @@ enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry
  * whole bzip2 stream or unfolds to another size. */
 bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sha256[65],
                          GError **error);
+/* Likewise; head, where it is not NULL, becomes the code object's first CODE_HEAD_BYTES. */
+bool kernel_entry_digest_head(const struct kernel_entry *entry, char md5[33], char sha256[65],
+                              GByteArray *head, GError **error);
 
 /* The code object itself, verified likewise but for the hash. EXPORT_ERROR_DAMAGED for one of more than
  * KERNEL_BYTES_MAX too. */

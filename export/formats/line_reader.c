@@ -22,9 +22,11 @@ size_t byte_order_mark_length(const char *text, size_t length)
 LineReader *line_reader_open(const char *path, GError **error)
 {
     ByteSource *source = byte_source_open(path, error);
-    if (source == NULL) {
-        return NULL;
-    }
+    return source != NULL ? line_reader_new(source) : NULL;
+}
+
+LineReader *line_reader_new(ByteSource *source)
+{
     LineReader *reader = g_new0(LineReader, 1);
     reader->source = source;
     return reader;
@@ -57,6 +59,7 @@ static bool fill(LineReader *reader, GError **error)
 /* Gives up what is buffered, and all up to the next line end. */
 static bool skip_line(LineReader *reader, GError **error)
 {
+    size_t skipped = 0;
     for (;;) {
         char *at = reader->buffer + reader->start;
         char *found = memchr(at, '\n', reader->end - reader->start);
@@ -64,9 +67,16 @@ static bool skip_line(LineReader *reader, GError **error)
             reader->start = (size_t)(found + 1 - reader->buffer);
             return true;
         }
+        skipped += reader->end - reader->start;
         reader->start = reader->end = 0;
         if (reader->at_end) {
             return true;
+        }
+        if (skipped > LINE_BYTES_SKIPPED) {
+            g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                        "line %" G_GINT64_FORMAT " is longer than %d MiB: this is no text",
+                        reader->number, LINE_BYTES_SKIPPED >> 20);
+            return false;
         }
         if (!fill(reader, error)) {
             return false;
@@ -123,4 +133,23 @@ enum read_step line_reader_next(LineReader *reader, struct line *line, GError **
             return READ_FAILED;
         }
     }
+}
+
+const char *line_reader_head(LineReader *reader, size_t *length, GError **error)
+{
+    while (!reader->at_end && reader->end - reader->start < LINE_BYTES_MAX) {
+        if (!fill(reader, error)) {
+            return NULL;
+        }
+    }
+    *length = reader->end - reader->start;
+    return reader->buffer + reader->start;
+}
+
+bool line_reader_rewind(LineReader *reader, GError **error)
+{
+    reader->start = reader->end = 0;
+    reader->number = 0;
+    reader->at_end = false;
+    return byte_source_rewind(reader->source, error);
 }

@@ -29,7 +29,7 @@
 
 struct perf_db {
     sqlite3 *db;
-    sqlite3_stmt *configs, *entries;
+    sqlite3_stmt *configs, *config, *entries;
 };
 
 char *perf_column_list(void)
@@ -183,12 +183,17 @@ PerfDb *perf_db_open(const char *path, GError **error)
     g_autoptr(PerfDb) db = g_new0(PerfDb, 1);
     g_autofree char *columns = perf_column_list();
     g_autofree char *sql = g_strdup_printf("SELECT %s,id FROM config ORDER BY id", columns);
+    g_autofree char *one = g_strdup_printf("SELECT %s FROM config WHERE id = ?", columns);
     db->db = sqlite_file_open(path, error);
     if (db->db == NULL) {
         return NULL;
     }
     db->configs = sqlite_statement(db->db, sql, error);
     if (db->configs == NULL) {
+        return NULL;
+    }
+    db->config = sqlite_statement(db->db, one, error);
+    if (db->config == NULL) {
         return NULL;
     }
     db->entries = sqlite_statement(
@@ -200,6 +205,7 @@ void perf_db_close(PerfDb *db)
 {
     if (db != NULL) {
         sqlite3_finalize(db->configs);
+        sqlite3_finalize(db->config);
         sqlite3_finalize(db->entries);
         sqlite_file_close(db->db);
         g_free(db);
@@ -240,6 +246,14 @@ enum read_step perf_db_next_config(PerfDb *db, int64_t *id, struct perf_row *row
     }
     *id = sqlite3_column_int64(db->configs, CONFIG_COLUMNS);
     return perf_row_read(db->configs, row, error) ? READ_ROW : READ_BAD;
+}
+
+enum read_step perf_db_config_at(PerfDb *db, int64_t id, struct perf_row *row, GError **error)
+{
+    sqlite3_reset(db->config);
+    sqlite3_bind_int64(db->config, 1, id);
+    enum read_step step = sqlite_step(db->config, error);
+    return step != READ_ROW || perf_row_read(db->config, row, error) ? step : READ_BAD;
 }
 
 enum read_step perf_db_next_entry(PerfDb *db, struct perf_entry *entry, GError **error)

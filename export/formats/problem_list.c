@@ -42,13 +42,14 @@ void problem_list_free(ProblemList *list)
 void problem_list_add(ProblemList *list, const struct problem *p, int64_t multiplicity)
 {
     char key[PROBLEM_KEY_MAX];
-    struct problem_entry wanted = {*p, multiplicity};
+    struct problem_entry wanted = {.problem = *p, .multiplicity = multiplicity};
     struct problem_entry *entry = g_hash_table_lookup(list->index, &wanted);
     if (entry != NULL) {
         entry->multiplicity += multiplicity;
         return;
     }
     entry = g_memdup2(&wanted, sizeof wanted);
+    entry->index = (int)list->entries->len;
     g_ptr_array_add(list->entries, entry);
     g_hash_table_add(list->index, entry);
     g_hash_table_add(list->shapes, g_strdup(problem_shape_key(p, key)));
@@ -63,6 +64,13 @@ const struct problem_entry *problem_list_get(const ProblemList *list, int index)
 {
     g_assert(index >= 0 && index < (int)list->entries->len);
     return g_ptr_array_index(list->entries, index);
+}
+
+int problem_list_find(const ProblemList *list, const struct problem *p)
+{
+    struct problem_entry wanted = {.problem = *p};
+    const struct problem_entry *entry = g_hash_table_lookup(list->index, &wanted);
+    return entry != NULL ? entry->index : -1;
 }
 
 int problem_list_shapes(const ProblemList *list)

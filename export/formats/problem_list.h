@@ -10,6 +10,7 @@
 struct problem_entry {
     struct problem problem;
     int64_t multiplicity;
+    int index;
 };
 
 typedef struct problem_list ProblemList;
@@ -24,6 +25,9 @@ void problem_list_add(ProblemList *list, const struct problem *p, int64_t multip
 int problem_list_count(const ProblemList *list);
 /* Valid until the next problem_list_add(). */
 const struct problem_entry *problem_list_get(const ProblemList *list, int index);
+
+/* Returns the index of the equal problem in the list, or -1. */
+int problem_list_find(const ProblemList *list, const struct problem *p);
 
 /* Distinct problems when the direction is taken away. */
 int problem_list_shapes(const ProblemList *list);

@@ -4,6 +4,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Page size and the rest are stated, not left to how SQLite was built. */
@@ -24,6 +25,21 @@ static void set_error(sqlite3 *db, const char *what, GError **error)
                 db != NULL ? sqlite3_errmsg(db) : "out of memory");
 }
 
+/* SQLite calls every failed write but that to a full disk "disk I/O error", and its error number is that of
+ * whatever came last. A limit of the file's size is the cause that a user can mend. */
+static void set_write_error(sqlite3 *db, GError **error)
+{
+    struct rlimit limit;
+    g_autoptr(GString) what = g_string_new(NULL);
+    g_string_printf(what, "cannot write the SQLite file '%s'", sqlite3_db_filename(db, "main"));
+    if (sqlite3_errcode(db) == SQLITE_IOERR && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+        limit.rlim_cur != RLIM_INFINITY)
+        g_string_append_printf(what,
+                               " (files may grow to %" G_GUINT64_FORMAT " KiB only, ulimit -f)",
+                               (guint64)limit.rlim_cur / 1024);
+    set_error(db, what->str, error);
+}
+
 void sqlite_file_close(sqlite3 *db)
 {
     /* Statements that are still open end with their own owners: close_v2 waits for them. */
@@ -33,22 +49,8 @@ void sqlite_file_close(sqlite3 *db)
 /* A copy of the file's content; unlinked by the caller once it is open. */
 static char *unpack(const char *path, GError **error)
 {
-    char *copy = NULL;
     g_autoptr(ByteSource) source = byte_source_open(path, error);
-    if (source == NULL) {
-        return NULL;
-    }
-    int fd = g_file_open_tmp("skipjack-XXXXXX", &copy, error);
-    if (fd < 0) {
-        return NULL;
-    }
-    bool copied = byte_source_copy(source, fd, SQLITE_FILE_BYTES_MAX, error);
-    close(fd);
-    if (!copied) {
-        g_unlink(copy);
-        g_clear_pointer(&copy, g_free);
-    }
-    return copy;
+    return source != NULL ? byte_source_unpack(source, SQLITE_FILE_BYTES_MAX, error) : NULL;
 }
 
 /* Content of unknown origin: its schema may call no functions, sizes inside pages are checked. */
@@ -120,6 +122,11 @@ static bool is_plain(const char *path)
     return got == sizeof start && memcmp(start, "SQLite format 3", 16) == 0;
 }
 
+sqlite3 *sqlite_file_open_copy(const char *copy, const char *path, GError **error)
+{
+    return open_finished(copy, path, error);
+}
+
 sqlite3 *sqlite_file_open(const char *path, GError **error)
 {
     if (is_plain(path)) {
@@ -129,7 +136,7 @@ sqlite3 *sqlite_file_open(const char *path, GError **error)
     if (copy == NULL) {
         return NULL;
     }
-    sqlite3 *db = open_finished(copy, path, error);
+    sqlite3 *db = sqlite_file_open_copy(copy, path, error);
     g_unlink(copy);
     return db;
 }
@@ -186,7 +193,10 @@ enum read_step sqlite_step(sqlite3_stmt *statement, GError **error)
     case SQLITE_DONE: return READ_END;
     default: break;
     }
-    set_error(sqlite3_db_handle(statement), "cannot go through the SQLite file", error);
+    if (sqlite3_stmt_readonly(statement))
+        set_error(sqlite3_db_handle(statement), "cannot go through the SQLite file", error);
+    else
+        set_write_error(sqlite3_db_handle(statement), error);
     return READ_FAILED;
 }
 
@@ -239,7 +249,7 @@ bool sqlite_do(sqlite3_stmt *statement, GError **error, const char *types, ...)
 bool sqlite_run(sqlite3 *db, const char *sql, GError **error)
 {
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
-        set_error(db, "cannot write the SQLite file", error);
+        set_write_error(db, error);
         return false;
     }
     return true;

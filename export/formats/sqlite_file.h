@@ -1,6 +1,6 @@
 /*
  * What the SQLite formats of this room share: opening a finished file
- * (plain or bzip2) to read, making a new one whose bytes depend on nothing but
+ * (plain or packed) to read, making a new one whose bytes depend on nothing but
  * what is put into it, and errors as GErrors.
  */
 #ifndef EXPORT_SQLITE_FILE_H
@@ -13,10 +13,13 @@
 /* Bytes a compressed file may unfold to: five times MIOpen's largest kernel-db. */
 #define SQLITE_FILE_BYTES_MAX (UINT64_C(4) << 30)
 
-/* Opens to read, without locks. The file is to be finished, as below. A bzip2 file is decompressed
+/* Opens to read, without locks. The file is to be finished, as below. A packed file is unpacked
  * into a temporary one that is gone when the connection is. EXPORT_ERROR_DAMAGED when it is no
  * SQLite file. */
 sqlite3 *sqlite_file_open(const char *path, GError **error);
+/* The same of a plain copy that the caller made of `path`, and which errors name by that path. The copy
+ * may be removed once it is open. */
+sqlite3 *sqlite_file_open_copy(const char *copy, const char *path, GError **error);
 /* False with EXPORT_ERROR_IO when a write-ahead log or a journal beside it holds changes, whose part
  * in the file may be missing or half done: a program writes it, or was killed while it did. */
 bool sqlite_file_is_finished(const char *path, GError **error);

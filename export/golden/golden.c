@@ -1,11 +1,11 @@
 #include "export/golden/golden.h"
 
 #include "export/golden/golden_spool.h"
+#include "export/golden/golden_verdict.h"
 #include "export/release/export_source.h"
 
 #include <glib/gstdio.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +20,12 @@ const char *golden_finding_name(enum golden_finding finding)
         [GOLDEN_NOT_VALID] = "not valid today",
         [GOLDEN_OTHER_STACK] = "other stack",
         [GOLDEN_BETTER] = "better",
+        [GOLDEN_CONFIRMED] = "confirmed",
+        [GOLDEN_BASE_FAILED] = "base failed",
         [GOLDEN_SHARED_KERNEL] = "shared kernel",
         [GOLDEN_WITHIN_NOISE] = "within noise",
         [GOLDEN_WORSE] = "worse",
+        [GOLDEN_UNCONFIRMED] = "unconfirmed",
         [GOLDEN_REFUSED] = "refused",
         [GOLDEN_STALE_LEFT] = "stale left",
         [GOLDEN_KERNEL_LEFT] = "shared kernel left",
@@ -34,6 +37,7 @@ void golden_summary_clear(struct golden_summary *summary)
 {
     g_clear_pointer(&summary->target, g_free);
     refusals_clear(&summary->refused);
+    completeness_clear(&summary->completeness);
 }
 
 struct comparison {
@@ -42,6 +46,7 @@ struct comparison {
     struct golden_summary *summary;
     struct gate gate;
     struct golden_spool spool;
+    GHashTable *verdicts; /* see golden_read_verdicts() */
     int64_t asked, take_count;
 };
 
@@ -50,8 +55,7 @@ struct comparison {
 /* One whose job is not the campaign's has no problem: it stays an entry of its own, and is refused. */
 static char *entry_key(const struct result *result)
 {
-    return result->problem_id != 0 ? g_strdup_printf("%" G_GINT64_FORMAT " %s",
-                                                     (gint64)result->problem_id, result->solver)
+    return result->problem_id != 0 ? golden_entry_key(result->problem_id, result->solver)
                                    : g_strdup_printf("job %" G_GINT64_FORMAT, (gint64)result->job);
 }
 
@@ -93,6 +97,20 @@ static struct golden_job make_job(const char *key, const GPtrArray *group, enum 
     return job;
 }
 
+/* Puts first what measuring again has chosen, where it has a time of the second round. */
+static void take_verdict(const struct comparison *comparison, struct golden_job *job)
+{
+    const struct golden_verdict *verdict = g_hash_table_lookup(comparison->verdicts, job->key);
+    for (guint i = 0; verdict != NULL && i < job->results->len; i++) {
+        const struct result *result = job->results->pdata[i];
+        if (result->verified && strcmp(result->kept.config_text, verdict->config) == 0) {
+            job->best = result;
+            job->confirmed = true;
+            return;
+        }
+    }
+}
+
 static bool add_part(struct comparison *comparison, enum golden_side side, const GPtrArray *results,
                      GError **error)
 {
@@ -101,7 +119,10 @@ static bool add_part(struct comparison *comparison, enum golden_side side, const
     g_autoptr(GHashTable) groups = group_by_entry(results);
     g_hash_table_iter_init(&iter, groups);
     while (g_hash_table_iter_next(&iter, &key, &group)) {
-        const struct golden_job job = make_job(key, group, side);
+        struct golden_job job = make_job(key, group, side);
+        if (side == GOLDEN_FRESH) {
+            take_verdict(comparison, &job);
+        }
         if (!golden_spool_add(&comparison->spool, side, &comparison->gate, &job, error)) {
             return false;
         }
@@ -135,18 +156,6 @@ static bool read_side(struct comparison *comparison, enum golden_side side,
 
 /* ---- judging ---- */
 
-static enum golden_finding compare_times(const struct golden_wish *wish,
-                                         const struct golden_entry *old,
-                                         const struct golden_entry *fresh)
-{
-    double gap = old->median_ms - fresh->median_ms;
-    double range = (old->spread * old->median_ms + fresh->spread * fresh->median_ms) / 2;
-    if (!(fabs(gap) > wish->noise * range) || fabs(gap) < wish->gain * old->median_ms) {
-        return GOLDEN_WITHIN_NOISE;
-    }
-    return gap > 0 ? GOLDEN_BETTER : GOLDEN_WORSE;
-}
-
 /* GOLDEN_FINDING_COUNT where the base's entry holds. */
 static enum golden_finding find_stale(const struct golden_entry *old)
 {
@@ -167,15 +176,46 @@ static enum golden_finding judge(void *data, const struct golden_pair *pair)
         return pair->has_problem ? GOLDEN_NEW_SOLVER : GOLDEN_NEW_PROBLEM;
     }
     enum golden_finding stale = find_stale(&pair->base);
-    return stale != GOLDEN_FINDING_COUNT
-               ? stale
-               : compare_times(comparison->wish, &pair->base, &pair->fresh);
+    if (stale != GOLDEN_FINDING_COUNT) {
+        return stale;
+    }
+    if (pair->fresh.confirmed) {
+        const struct golden_verdict *verdict = g_hash_table_lookup(comparison->verdicts, pair->key);
+        return verdict->finding;
+    }
+    const struct golden_time old = {pair->base.median_ms, pair->base.spread};
+    const struct golden_time fresh = {pair->fresh.median_ms, pair->fresh.spread};
+    enum golden_finding finding = golden_compare(comparison->wish, &old, &fresh);
+    return finding == GOLDEN_WITHIN_NOISE || comparison->wish->allow_unconfirmed
+               ? finding
+               : GOLDEN_UNCONFIRMED;
 }
 
 static bool refuse(void *data, const struct export_refusal *refusal, GError **error)
 {
     struct comparison *comparison = data;
     return refusals_add(&comparison->summary->refused, refusal, error);
+}
+
+/* ---- measuring again ---- */
+
+#define DISPUTES_AT_ONCE 1000
+
+static bool remeasure(void *data, const struct golden_dispute *disputes, int count, GError **error)
+{
+    struct comparison *comparison = data;
+    g_auto(GStrv) solvers = solver_pins(); /* the gate takes no others */
+    return !comparison->wish->remeasure ||
+           store_remeasure_golden(
+               comparison->store, comparison->summary->target, comparison->wish->campaign, disputes,
+               count, (const char *const *)solvers, &comparison->summary->remeasure, error);
+}
+
+static bool doubt_winners(struct comparison *comparison, GError **error)
+{
+    const struct golden_wish *wish = comparison->wish;
+    return wish->allow_unconfirmed ||
+           golden_spool_doubt_winners(&comparison->spool, wish->noise, wish->gain, error);
 }
 
 /* ---- proposing ---- */
@@ -203,15 +243,22 @@ static char *counts_json(const int *counts)
     return text;
 }
 
-static bool propose(struct comparison *comparison, GError **error)
+static bool judge_all(struct comparison *comparison, GError **error)
 {
     struct golden_summary *summary = comparison->summary;
     struct golden_spool *spool = &comparison->spool;
-    if (!golden_spool_judge(spool, judge, comparison, error) ||
-        !golden_spool_list_refused(spool, refuse, comparison, error) ||
-        !golden_spool_follow_names(spool, error) ||
-        !golden_spool_count(spool, summary->counts, error) ||
-        !golden_spool_list_takes(spool, TAKES_AT_ONCE, ask, comparison, error)) {
+    return golden_spool_judge(spool, judge, comparison, error) &&
+           doubt_winners(comparison, error) &&
+           golden_spool_list_refused(spool, refuse, comparison, error) &&
+           golden_spool_follow_names(spool, error) &&
+           golden_spool_count(spool, summary->counts, error);
+}
+
+/* Makes no proposal where no entry is taken. */
+static bool propose_taken(struct comparison *comparison, GError **error)
+{
+    struct golden_summary *summary = comparison->summary;
+    if (!golden_spool_list_takes(&comparison->spool, TAKES_AT_ONCE, ask, comparison, error)) {
         return false;
     }
     if (comparison->take_count == 0) {
@@ -232,6 +279,13 @@ static bool propose(struct comparison *comparison, GError **error)
                                 error);
 }
 
+static bool propose(struct comparison *comparison, GError **error)
+{
+    return judge_all(comparison, error) && propose_taken(comparison, error) &&
+           golden_spool_list_disputes(&comparison->spool, DISPUTES_AT_ONCE, remeasure, comparison,
+                                      &comparison->summary->disputes, error);
+}
+
 static bool nothing(int64_t campaign, GError **error)
 {
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
@@ -248,7 +302,13 @@ static bool compare_and_propose(struct comparison *comparison, const char *stack
     const struct export_wish base = {.golden_target = summary->target,
                                      .golden_version = summary->base};
     const struct export_wish fresh = {.campaign = comparison->wish->campaign};
-    return gate_init(&comparison->gate, comparison->store, summary->target, error) &&
+    if (!gate_init(&comparison->gate, comparison->store, summary->target, error)) {
+        return false;
+    }
+    comparison->gate.allow_drift = comparison->wish->allow_drift;
+    comparison->verdicts =
+        golden_read_verdicts(comparison->store, comparison->wish, summary->target, error);
+    return comparison->verdicts != NULL &&
            read_side(comparison, GOLDEN_BASE, &base, stack, &rows, error) &&
            read_side(comparison, GOLDEN_FRESH, &fresh, "", &results, error) &&
            (results > 0 || nothing(fresh.campaign, error)) && propose(comparison, error);
@@ -286,6 +346,23 @@ static bool open_spool(struct golden_spool *spool, GError **error)
     return open;
 }
 
+static bool is_complete(Store *store, const struct golden_wish *wish,
+                        const struct campaign *campaign, struct golden_summary *summary,
+                        GError **error)
+{
+    struct completeness *completeness = &summary->completeness;
+    if (!store_completeness(store, campaign, NULL, NULL, completeness, error)) {
+        return false;
+    }
+    if (wish->allow_incomplete || completeness_is_whole(completeness)) {
+        return true;
+    }
+    g_autofree char *text = completeness_text(completeness, campaign->id);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_INCOMPLETE,
+                "%s: wait for it, or propose what there is with --allow-incomplete", text);
+    return false;
+}
+
 bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_summary *summary,
                     GError **error)
 {
@@ -299,10 +376,13 @@ bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_
     }
     summary->target = g_strdup(campaign->target);
     g_autofree char *stack = g_strdup(campaign->stack);
+    bool complete = is_complete(store, wish, campaign, summary, error);
     campaign_free(campaign);
-    bool done = find_base(store, wish, summary, error) && open_spool(&comparison.spool, error) &&
+    bool done = complete && find_base(store, wish, summary, error) &&
+                open_spool(&comparison.spool, error) &&
                 compare_and_propose(&comparison, stack, error);
     golden_spool_close(&comparison.spool);
+    g_clear_pointer(&comparison.verdicts, g_hash_table_unref);
     gate_clear(&comparison.gate);
     return done;
 }

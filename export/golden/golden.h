@@ -5,6 +5,14 @@
  * faster beyond the noise; the rest is counted. All of it passes export's gate
  * (gate.h) first.
  *
+ * Noise has its lucky times: who takes the better time alone keeps the luckiest
+ * one for ever. So where both disagree beyond the noise, either way, or about
+ * the problem's winner, the configs of both sides are measured again in the
+ * campaign before either counts (store_golden.h), and the entry then gets its
+ * time from that, better or worse. A first round decides which config the entry
+ * has first, the base's unless another one is faster beyond the noise; a second
+ * round gives the times, so none is kept for its luck.
+ *
  * A kernel-db knows one code object of a name. Where what is taken brings
  * another one than an entry of the base has, as another compiler does, that
  * entry is replaced too, or it would be refused on export.
@@ -22,6 +30,10 @@ struct golden_wish {
     /* Faster beyond the noise: the medians are further apart than `noise` times the mean of both
      * interquartile ranges, and by `gain` of the old one at the least. */
     double noise, gain;
+    bool allow_incomplete;  /* also of a campaign that is not complete (completeness.h) */
+    bool allow_drift;       /* also what was measured while the device drifted (schema/drift.h) */
+    bool allow_unconfirmed; /* what is better counts without being measured again */
+    bool remeasure;         /* has what disagrees measured again */
 };
 #define GOLDEN_NOISE_FACTOR 1.0
 #define GOLDEN_GAIN_PERCENT 1.0 /* less is below what one process differs from the next */
@@ -33,10 +45,13 @@ enum golden_finding {
     GOLDEN_NOT_VALID,      /* the gate refuses the base's today */
     GOLDEN_OTHER_STACK,    /* the base's was not measured under what the campaign asks for */
     GOLDEN_BETTER,
+    GOLDEN_CONFIRMED, /* the base's config stays, with the time that it took when measured again */
+    GOLDEN_BASE_FAILED,   /* the base's config failed when it was measured again */
     GOLDEN_SHARED_KERNEL, /* the base's kernel has the name of another that was taken */
     GOLDEN_WITHIN_NOISE,  /* not taken: */
     GOLDEN_WORSE,
-    GOLDEN_REFUSED, /* by the gate */
+    GOLDEN_UNCONFIRMED, /* disagrees with the base, and was not measured again beside it yet */
+    GOLDEN_REFUSED,     /* by the gate */
     /* Of the base, with nothing in the campaign to replace it: */
     GOLDEN_STALE_LEFT,  /* does not hold any more */
     GOLDEN_KERNEL_LEFT, /* its kernel has the name of another that was taken */
@@ -48,15 +63,18 @@ const char *golden_finding_name(enum golden_finding finding);
 
 struct golden_summary {
     char *target;
-    int base, version;                /* version 0: there is nothing to propose */
-    bool is_new;                      /* false: it had been proposed before */
-    int counts[GOLDEN_FINDING_COUNT]; /* entries */
-    struct refusals refused;          /* as many as were counted */
+    int base, version;                 /* version 0: there is nothing to propose */
+    bool is_new;                       /* false: it had been proposed before */
+    int counts[GOLDEN_FINDING_COUNT];  /* entries */
+    int disputes;                      /* entries to be measured again ... */
+    struct golden_remeasure remeasure; /* ... and what became of that, where it was wished */
+    struct refusals refused;           /* as many as were counted */
+    struct completeness completeness;  /* of the campaign */
 };
 void golden_summary_clear(struct golden_summary *summary);
 
 /* Proposes what the campaign brings. *summary is the caller's to clear, also on failure. EXPORT_ERROR_EMPTY
- * where the campaign has no results. */
+ * where the campaign has no results, EXPORT_ERROR_INCOMPLETE where it is not complete and that is not allowed. */
 bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_summary *summary,
                     GError **error);
 

@@ -1,17 +1,16 @@
 #include "export/golden/golden_manifest.h"
 
+#include "export/formats/manifest.h"
 #include "export/formats/sqlite_file.h"
+#include "export/release/export_manifest.h"
 #include "export/release/export_source.h"
 #include "schema/store_kernels.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define KERNELS_AT_ONCE 1000
 
@@ -43,15 +42,6 @@ static json_t *version_json(const struct golden_version *version)
         or_null(version->proposed_login), "proposed_unix", (json_int_t)version->proposed_unix,
         "approved_by", or_null(version->approved_by), "approved_login",
         or_null(version->approved_login), "approved_unix", (json_int_t)version->approved_unix);
-}
-
-static json_t *wish_json(const struct export_wish *wish)
-{
-    return json_pack("{s:i, s:o, s:b, s:o, s:o}", "top", wish->top, "workspace",
-                     wish->limits_workspace ? json_integer((json_int_t)wish->workspace_bytes)
-                                            : json_null(),
-                     "dynamic_only", wish->dynamic_only, "network", or_null(wish->network), "tag",
-                     or_null(wish->tag));
 }
 
 /* ---- what it is made from ---- */
@@ -119,13 +109,14 @@ static json_t *campaigns_json(const GPtrArray *versions, GHashTable *campaigns)
     return list;
 }
 
-static json_t *stacks_json(GHashTable *stacks)
+/* Sources by their names, which are the member `key` of each. */
+static json_t *sources_json(const char *key, GHashTable *table)
 {
     json_t *list = json_array();
-    g_autofree char **names = names_of(stacks);
+    g_autofree char **names = names_of(table);
     for (char **name = names; *name != NULL; name++) {
-        const struct source *source = g_hash_table_lookup(stacks, *name);
-        json_array_append_new(list, json_pack("{s:s, s:i, s:i}", "stack", *name, "entries",
+        const struct source *source = g_hash_table_lookup(table, *name);
+        json_array_append_new(list, json_pack("{s:s, s:i, s:i}", key, *name, "entries",
                                               source->entries, "configs", source->configs));
     }
     return list;
@@ -133,7 +124,7 @@ static json_t *stacks_json(GHashTable *stacks)
 
 /* What all rows together are. */
 struct sources {
-    GHashTable *campaigns, *stacks; /* name -> struct source */
+    GHashTable *campaigns, *stacks, *logins; /* name -> struct source */
     int64_t entries, configs, runs;
     sqlite3 *db; /* keys of kernels, each once and in order */
     sqlite3_stmt *add;
@@ -158,6 +149,8 @@ static bool add_rows(struct sources *sources, const GPtrArray *rows, GError **er
         char *campaign = g_strdup_printf("%020" G_GINT64_FORMAT, (gint64)row->campaign);
         count_row(source_of(sources->campaigns, campaign), row);
         count_row(source_of(sources->stacks, g_strdup(row->result.stack)), row);
+        const char *logins = row->result.measured_by != NULL ? row->result.measured_by : "";
+        count_row(source_of(sources->logins, g_strdup(logins)), row);
         sources->entries += row->result.rank == 0;
         sources->configs++;
         sources->runs += row->result.kept.outcome.n;
@@ -190,7 +183,8 @@ static bool read_sources(struct sources *sources, Store *store, const struct exp
 static void add_sources(json_t *manifest, const struct sources *sources, const GPtrArray *versions)
 {
     json_object_set_new(manifest, "campaigns", campaigns_json(versions, sources->campaigns));
-    json_object_set_new(manifest, "stacks", stacks_json(sources->stacks));
+    json_object_set_new(manifest, "stacks", sources_json("stack", sources->stacks));
+    json_object_set_new(manifest, "measured_by", sources_json("logins", sources->logins));
     json_object_set_new(manifest, "measurements",
                         json_pack("{s:I, s:I, s:I}", "entries", (json_int_t)sources->entries,
                                   "configs", (json_int_t)sources->configs, "runs",
@@ -249,47 +243,6 @@ static bool write_kernels(FILE *file, Store *store, struct sources *sources, GEr
     return step == READ_END;
 }
 
-/* ---- the files ---- */
-
-static json_t *file_json(const char *path, GError **error)
-{
-    guchar bytes[65536];
-    size_t got;
-    json_int_t size = 0;
-    FILE *file = fopen(path, "rb");
-    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
-    g_autofree char *name = g_path_get_basename(path);
-    while (file != NULL && (got = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        g_checksum_update(sum, bytes, (gssize)got);
-        size += (json_int_t)got;
-    }
-    bool read = file != NULL && !ferror(file);
-    if (!read) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_IO, "cannot read '%s' for the manifest: %s",
-                    path, g_strerror(errno));
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return read ? json_pack("{s:s, s:I, s:s}", "name", name, "bytes", size, "sha256",
-                            g_checksum_get_string(sum))
-                : NULL;
-}
-
-static bool add_files(json_t *manifest, const GPtrArray *files, GError **error)
-{
-    json_t *list = json_array();
-    json_object_set_new(manifest, "files", list);
-    for (guint i = 0; i < files->len; i++) {
-        json_t *file = file_json(files->pdata[i], error);
-        if (file == NULL) {
-            return false;
-        }
-        json_array_append_new(list, file);
-    }
-    return true;
-}
-
 /* ---- all of it ---- */
 
 /* Kernels are the manifest's last member: they are written before the brace that ends it. */
@@ -305,25 +258,17 @@ static bool write_text(FILE *file, Store *store, json_t *manifest, struct source
     return written;
 }
 
-/* The file gets its name when its content is on disk. */
 static bool write_file(Store *store, json_t *manifest, struct sources *sources, const char *path,
                        GError **error)
 {
-    g_autofree char *temp = g_strconcat(path, ".XXXXXX", NULL);
-    int fd = g_mkstemp_full(temp, O_RDWR | O_CLOEXEC, 0666);
-    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    FILE *file = fopen(path, "wbe");
     if (file == NULL) {
         return export_io_error("write", path, error);
     }
     bool written = write_text(file, store, manifest, sources, error);
-    bool whole = fflush(file) == 0 && ferror(file) == 0 && fsync(fd) == 0;
+    bool whole = fflush(file) == 0 && ferror(file) == 0;
     whole = fclose(file) == 0 && whole;
-    written = written && (whole || export_io_error("write", path, error)) &&
-              (g_rename(temp, path) == 0 || export_io_error("write", path, error));
-    if (!written) {
-        g_unlink(temp);
-    }
-    return written;
+    return written && (whole || export_io_error("write", path, error));
 }
 
 /* Its file has no name once it is open: it goes with this process. */
@@ -332,6 +277,7 @@ static bool sources_init(struct sources *sources, const char *path, GError **err
     g_autofree char *temp = g_strconcat(path, ".keys", NULL);
     sources->campaigns = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     sources->stacks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    sources->logins = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     sources->db =
         sqlite_file_scratch(temp, "CREATE TABLE keys (key TEXT PRIMARY KEY) WITHOUT ROWID;", error);
     g_unlink(temp);
@@ -346,18 +292,22 @@ static void sources_clear(struct sources *sources)
 {
     g_hash_table_unref(sources->campaigns);
     g_hash_table_unref(sources->stacks);
+    g_hash_table_unref(sources->logins);
     sqlite3_finalize(sources->add);
     sqlite_file_close(sources->db);
 }
 
 bool golden_manifest_write(Store *store, const GPtrArray *versions, const struct export_wish *wish,
-                           const GPtrArray *files, const char *path, GError **error)
+                           const struct target *target, json_t *files, const char *path,
+                           GError **error)
 {
     struct sources sources = {0};
     json_t *manifest = version_json(find(versions, wish->golden_version));
-    json_object_set_new(manifest, "part", wish_json(wish));
-    bool written = sources_init(&sources, path, error) && add_files(manifest, files, error) &&
-                   read_sources(&sources, store, wish, error);
+    json_object_set_new(manifest, "part", export_part_json(wish));
+    json_object_set_new(manifest, "limits", manifest_limits_json(target));
+    json_object_set_new(manifest, "files", files);
+    bool written =
+        sources_init(&sources, path, error) && read_sources(&sources, store, wish, error);
     if (written) {
         add_sources(manifest, &sources, versions);
         written = write_file(store, manifest, &sources, path, error);

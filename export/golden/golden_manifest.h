@@ -5,9 +5,10 @@
 #include "export/release/export.h"
 #include "schema/store_golden.h"
 
-/* versions: the target's line; wish: of which of them the files are, and which part. Writes the file, whole or
- * not at all; what it is made from is read a part at a time. */
+/* versions: the target's line; wish: the version and part of it that the files hold; files: the manifest's
+ * member of that name, taken. The sources of the files are read a part at a time. */
 bool golden_manifest_write(Store *store, const GPtrArray *versions, const struct export_wish *wish,
-                           const GPtrArray *files, const char *path, GError **error);
+                           const struct target *target, json_t *files, const char *path,
+                           GError **error);
 
 #endif

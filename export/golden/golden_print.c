@@ -1,5 +1,7 @@
 #include "export/golden/golden_print.h"
 
+#include "export/release/export_manifest.h"
+#include "schema/drift.h"
 #include "solvers/problem_key.h"
 
 #include <jansson.h>
@@ -126,21 +128,23 @@ void golden_print_policy(const char *target, bool two_persons, bool json)
 
 /* ---- changes ---- */
 
-static json_t *ms_or_null(double ms)
+/* Times and drifts that are not known are 0. */
+static json_t *positive_or_null(double value)
 {
-    return ms > 0 ? json_real(ms) : json_null();
+    return value > 0 ? json_real(value) : json_null();
 }
 
 static json_t *change_json(const struct golden_change *change)
 {
     char key[PROBLEM_KEY_MAX];
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:s}", "change", change->change,
-                     "problem", problem_key(&change->problem, key), "solver", change->solver,
-                     "reason", or_null(change->reason), "old_ms", ms_or_null(change->old_ms),
-                     "new_ms", ms_or_null(change->new_ms), "old_revision",
-                     number_or_null(change->old_revision), "new_revision",
-                     number_or_null(change->new_revision), "old_config", change->old_config,
-                     "new_config", change->new_config);
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s}", "change", change->change,
+        "problem", problem_key(&change->problem, key), "solver", change->solver, "reason",
+        or_null(change->reason), "old_ms", positive_or_null(change->old_ms), "new_ms",
+        positive_or_null(change->new_ms), "old_drift", positive_or_null(change->old_drift),
+        "new_drift", positive_or_null(change->new_drift), "old_revision",
+        number_or_null(change->old_revision), "new_revision", number_or_null(change->new_revision),
+        "old_config", change->old_config, "new_config", change->new_config);
 }
 
 static json_t *changes_json(const GPtrArray *rows)
@@ -176,8 +180,12 @@ static void print_change(const struct golden_change *change)
     printf("%-7s", change->change);
     print_ms(change->old_ms);
     print_ms(change->new_ms);
-    printf("  %-15s %s %s\n", change->reason[0] != '\0' ? change->reason : "-", change->solver,
+    printf("  %-15s %s %s", change->reason[0] != '\0' ? change->reason : "-", change->solver,
            problem_key(&change->problem, key));
+    if (drift_is_large(change->new_drift)) {
+        printf(" (its round drifted by %.2f)", change->new_drift);
+    }
+    printf("\n");
 }
 
 void golden_print_changes(const char *target, int a, int b, const GPtrArray *rows, bool json)
@@ -250,17 +258,56 @@ static void print_refused(const struct refusals *refused)
     }
 }
 
+static json_t *remeasure_json(const struct golden_summary *summary)
+{
+    const struct golden_remeasure *counts = &summary->remeasure;
+    return json_pack("{s:I, s:I, s:I, s:I}", "asked", (json_int_t)counts->asked, "under_way",
+                     (json_int_t)counts->under_way, "at_work", (json_int_t)counts->at_work,
+                     "impossible", (json_int_t)counts->impossible);
+}
+
+static void print_remeasure(const struct golden_summary *summary)
+{
+    const struct golden_remeasure *counts = &summary->remeasure;
+    int64_t under_way = counts->asked + counts->under_way;
+    if (summary->disputes == 0) {
+        return;
+    }
+    printf("the campaign and version %d disagree beyond the noise: %d entries are to be measured "
+           "again on both sides before they count\n",
+           summary->base, summary->disputes);
+    if (under_way > 0) {
+        printf("workers do that for %" G_GINT64_FORMAT
+               " of them: propose again when they are done\n",
+               (gint64)under_way);
+    }
+    if (counts->at_work > 0) {
+        printf("%" G_GINT64_FORMAT " have to wait: their jobs are not done yet\n",
+               (gint64)counts->at_work);
+    }
+    if (counts->impossible > 0) {
+        printf("%" G_GINT64_FORMAT
+               " cannot be: this program has their solvers at another revision, "
+               "or their jobs lost their workers; tune them again\n",
+               (gint64)counts->impossible);
+    }
+    if (under_way + counts->at_work + counts->impossible == 0) {
+        printf("to have that done by workers: the same with --remeasure\n");
+    }
+}
+
 /* What was refused may be long: it is printed as it is read. */
 static bool print_summary_json(const struct golden_summary *summary, const GPtrArray *rows,
                                GError **error)
 {
     bool any = false;
     json_t *object = json_pack(
-        "{s:s, s:i, s:o, s:b, s:o, s:o, s:o}", "target", summary->target, "base", summary->base,
-        "version", number_or_null(summary->version), "new", summary->is_new, "taken",
+        "{s:s, s:i, s:o, s:b, s:o, s:o, s:i, s:o, s:o}", "target", summary->target, "base",
+        summary->base, "version", number_or_null(summary->version), "new", summary->is_new, "taken",
         counts_json(summary->counts, 0, GOLDEN_TAKEN_COUNT), "not_taken",
-        counts_json(summary->counts, GOLDEN_TAKEN_COUNT, GOLDEN_FINDING_COUNT), "rows",
-        changes_json(rows));
+        counts_json(summary->counts, GOLDEN_TAKEN_COUNT, GOLDEN_FINDING_COUNT), "to_remeasure",
+        summary->disputes, "remeasure", remeasure_json(summary), "rows", changes_json(rows));
+    export_add_completeness(object, &summary->completeness, true);
     char *text = json_dumps(object, JSON_COMPACT);
     printf("%.*s,\"refused\":[", (int)strlen(text) - 1, text);
     free(text);
@@ -285,6 +332,7 @@ bool golden_print_summary(const struct golden_summary *summary, const GPtrArray 
     }
     print_counts(summary->counts, "taken,", 0, GOLDEN_TAKEN_COUNT);
     print_counts(summary->counts, "not taken,", GOLDEN_TAKEN_COUNT, GOLDEN_FINDING_COUNT);
+    print_remeasure(summary);
     if (summary->version != 0) {
         printf("to see its rows: skipjack golden diff %d %d --target %s\n", summary->base,
                summary->version, summary->target);

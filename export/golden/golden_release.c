@@ -76,16 +76,17 @@ static bool check_approved(const GPtrArray *versions, const char *target, int nu
     return g_strcmp0(state, "approved") == 0;
 }
 
-static bool write_manifest(Store *store, const GPtrArray *versions, const struct export_wish *wish,
-                           struct export_folder *held, struct export_summary *summary,
-                           GError **error)
+struct description {
+    Store *store;
+    const GPtrArray *versions;
+};
+
+static bool write_manifest(void *data, const struct export_wish *wish, const struct target *target,
+                           json_t *files, const char *path, GError **error)
 {
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    char *name = g_strconcat(wish->golden_target, ".golden.json", NULL);
-    g_autofree char *path = g_build_filename(held->temp, name, NULL);
-    g_ptr_array_add(names, name);
-    return golden_manifest_write(store, versions, wish, summary->files, path, error) &&
-           export_folder_keep(held, names, summary->files, error);
+    const struct description *description = data;
+    return golden_manifest_write(description->store, description->versions, wish, target, files,
+                                 path, error);
 }
 
 bool golden_release(Store *store, const char *word, const char *target,
@@ -102,10 +103,7 @@ bool golden_release(Store *store, const char *word, const char *target,
     if (versions == NULL || !check_approved(versions, found, golden.golden_version, error)) {
         return false;
     }
-    struct export_folder held;
-    bool done = export_campaign_and_hold(store, &golden, dir, &held, summary, error) &&
-                (summary->files->len == 0 ||
-                 write_manifest(store, versions, &golden, &held, summary, error));
-    export_folder_leave(&held);
-    return done;
+    struct description description = {store, versions};
+    const struct export_manifest manifest = {write_manifest, &description};
+    return export_with_manifest(store, &golden, &manifest, dir, summary, error);
 }

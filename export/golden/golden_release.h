@@ -1,9 +1,7 @@
 /*
- * Export of an approved golden version: the same files as of a campaign, and a
- * manifest beside them, TARGET.golden.json, that says what they are made from.
- * The manifest is written last, before anybody else may export into the
- * folder, and names the files with their SHA-256. The same
- * version and wish give the same bytes.
+ * Export of an approved golden version: the same files as of a campaign, with
+ * another manifest beside them, TARGET.golden.json, that says what they are made
+ * from. The same version and wish give the same bytes.
  */
 #ifndef EXPORT_GOLDEN_RELEASE_H
 #define EXPORT_GOLDEN_RELEASE_H
@@ -18,7 +16,7 @@ char *golden_find_target(Store *store, const char *target, GError **error);
 bool golden_find_version(Store *store, const char *target, const char *word, int *version,
                          GError **error);
 
-/* As export_campaign(); the manifest is the last of summary's files. STORE_ERROR_STATE where the version
+/* As export_campaign(). STORE_ERROR_STATE where the version
  * is not approved. */
 bool golden_release(Store *store, const char *word, const char *target,
                     const struct export_wish *wish, const char *dir, struct export_summary *summary,

@@ -8,20 +8,23 @@
 #define SCHEMA                                                                                     \
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, side INTEGER, key TEXT, job INTEGER,"           \
     " problem_id INTEGER, problem TEXT, solver TEXT, rank INTEGER, median_ms REAL, spread REAL,"   \
-    " passes INTEGER, why INTEGER, reason TEXT, fits INTEGER, found INTEGER DEFAULT 99,"           \
-    " UNIQUE (side, key));"                                                                        \
+    " passes INTEGER, why INTEGER, reason TEXT, fits INTEGER, confirmed INTEGER,"                  \
+    " found INTEGER DEFAULT 99, UNIQUE (side, key));"                                              \
     "CREATE INDEX entries_problems ON entries (side, problem_id);"                                 \
-    "CREATE TABLE kept (key TEXT, job INTEGER, rank INTEGER, median_ms REAL);"                     \
+    "CREATE TABLE kept (key TEXT, job INTEGER, rank INTEGER, as_rank INTEGER, median_ms REAL);"    \
+    "CREATE TABLE disputes (problem_id INTEGER, solver TEXT, rival TEXT,"                          \
+    " PRIMARY KEY (problem_id, solver));"                                                          \
     "CREATE TABLE rivals (id INTEGER PRIMARY KEY, entry INTEGER);"
 
 #define HELD "SELECT id, rank, median_ms FROM entries WHERE side = ? AND key = ?"
 #define ADD                                                                                        \
     "INSERT INTO entries (side, key, fits, job, problem_id, problem, solver, rank, median_ms,"     \
-    " spread, passes, why, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " spread, passes, why, confirmed, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define REPLACE                                                                                    \
     "UPDATE entries SET job = ?2, problem_id = ?3, problem = ?4, solver = ?5, rank = ?6,"          \
-    " median_ms = ?7, spread = ?8, passes = ?9, why = ?10, reason = ?11 WHERE id = ?1"
-#define KEEP   "INSERT INTO kept VALUES (?, ?, ?, ?)"
+    " median_ms = ?7, spread = ?8, passes = ?9, why = ?10, confirmed = ?11, reason = ?12"          \
+    " WHERE id = ?1"
+#define KEEP   "INSERT INTO kept VALUES (?, ?, ?, ?, ?)"
 #define MISFIT "UPDATE entries SET fits = 0 WHERE id = ?"
 #define JUDGE  "UPDATE entries SET found = ?2 WHERE id = ?1"
 #define REFUSE "UPDATE entries SET passes = 0, why = ?2, reason = ?3 WHERE id = ?1"
@@ -69,13 +72,22 @@ static const char *text_at(sqlite3_stmt *statement, int column)
 
 /* ---- entries ---- */
 
+/* The config that measuring again has chosen comes first, the others stay in their order behind it. */
+static int rank_of(const struct golden_job *job, const struct result *result)
+{
+    if (!job->confirmed) {
+        return result->rank;
+    }
+    return result == job->best ? 0 : result->rank + (result->rank < job->best->rank);
+}
+
 static bool keep_all(struct golden_spool *spool, const struct golden_job *job, GError **error)
 {
     for (guint i = 0; i < job->results->len; i++) {
         const struct result *result = job->results->pdata[i];
         if (result->verified && result->damage == NULL &&
-            !sqlite_do(spool->keep, error, "tlld", job->key, result->job, (int64_t)result->rank,
-                       result->kept.outcome.median_ms)) {
+            !sqlite_do(spool->keep, error, "tllld", job->key, result->job, (int64_t)result->rank,
+                       (int64_t)rank_of(job, result), result->kept.outcome.median_ms)) {
             return false;
         }
     }
@@ -91,8 +103,9 @@ static bool find_held(struct golden_spool *spool, enum golden_side side,
     *id = step == READ_ROW ? sqlite3_column_int64(spool->held, 0) : 0;
     int rank = sqlite3_column_int(spool->held, 1);
     double median_ms = sqlite3_column_double(spool->held, 2);
-    *better = *id != 0 && (rank < best->rank ||
-                           (rank == best->rank && median_ms <= best->kept.outcome.median_ms));
+    int its_rank = rank_of(job, best);
+    *better = *id != 0 &&
+              (rank < its_rank || (rank == its_rank && median_ms <= best->kept.outcome.median_ms));
     sqlite3_reset(spool->held);
     return step != READ_FAILED;
 }
@@ -126,15 +139,16 @@ static bool write_entry(struct golden_spool *spool, enum golden_side side, struc
     if (best->problem_id != 0) {
         problem_key(&best->problem, key);
     }
-    bool done =
-        id == 0 ? sqlite_do(spool->add, error, "ltlllttlddllt", (int64_t)side, job->key,
-                            (int64_t)job->fits, best->job, best->problem_id, key, best->solver,
-                            (int64_t)best->rank, outcome->median_ms, outcome->spread,
-                            (int64_t)passes, (int64_t)why, reason)
-                : sqlite_do(spool->replace, error, "lllttlddllt", id, best->job, best->problem_id,
-                            key, best->solver, (int64_t)best->rank, outcome->median_ms,
-                            outcome->spread, (int64_t)passes, (int64_t)why, reason) &&
-                      code_names_release(&spool->names[side], id, error);
+    bool done = id == 0
+                    ? sqlite_do(spool->add, error, "ltlllttlddlllt", (int64_t)side, job->key,
+                                (int64_t)job->fits, best->job, best->problem_id, key, best->solver,
+                                (int64_t)rank_of(job, best), outcome->median_ms, outcome->spread,
+                                (int64_t)passes, (int64_t)why, (int64_t)job->confirmed, reason)
+                    : sqlite_do(spool->replace, error, "lllttlddlllt", id, best->job,
+                                best->problem_id, key, best->solver, (int64_t)rank_of(job, best),
+                                outcome->median_ms, outcome->spread, (int64_t)passes, (int64_t)why,
+                                (int64_t)job->confirmed, reason) &&
+                          code_names_release(&spool->names[side], id, error);
     id = id == 0 ? sqlite3_last_insert_rowid(spool->db) : id;
     /* Also of one in the base that does not pass it is asked whether its kernels kept their names. */
     return done && ((!passes && side == GOLDEN_FRESH) ||
@@ -199,9 +213,9 @@ bool golden_spool_settle(struct golden_spool *spool, enum golden_side side, GErr
 /* ---- what is found of them ---- */
 
 #define PAIRS                                                                                      \
-    "SELECT f.id, f.passes, f.why, f.fits, f.median_ms,"                                           \
-    " f.spread, b.id IS NOT NULL, b.passes, b.why, b.fits, b.median_ms, b.spread,"                 \
-    " EXISTS (SELECT 1 FROM entries p WHERE p.side = 0 AND p.problem_id = f.problem_id)"           \
+    "SELECT f.id, f.passes, f.why, f.fits, f.median_ms, f.spread, f.confirmed,"                    \
+    " b.id IS NOT NULL, b.passes, b.why, b.fits, b.median_ms, b.spread, b.confirmed,"              \
+    " EXISTS (SELECT 1 FROM entries p WHERE p.side = 0 AND p.problem_id = f.problem_id), f.key"    \
     " FROM entries f LEFT JOIN entries b ON b.side = 0 AND b.key = f.key WHERE f.side = 1"         \
     " ORDER BY f.problem, f.median_ms, f.solver, f.job"
 
@@ -213,6 +227,7 @@ static struct golden_entry entry_at(sqlite3_stmt *query, int column)
         .fits = sqlite3_column_int(query, column + 2) != 0,
         .median_ms = sqlite3_column_double(query, column + 3),
         .spread = sqlite3_column_double(query, column + 4),
+        .confirmed = sqlite3_column_int(query, column + 5) != 0,
     };
 }
 
@@ -226,9 +241,10 @@ bool golden_spool_judge(struct golden_spool *spool,
         const struct golden_pair pair = {
             .id = sqlite3_column_int64(query, 0),
             .fresh = entry_at(query, 1),
-            .has_base = sqlite3_column_int(query, 6) != 0,
-            .base = entry_at(query, 7),
-            .has_problem = sqlite3_column_int(query, 12) != 0,
+            .has_base = sqlite3_column_int(query, 7) != 0,
+            .base = entry_at(query, 8),
+            .has_problem = sqlite3_column_int(query, 14) != 0,
+            .key = text_at(query, 15),
         };
         int64_t found = judge(data, &pair);
         step = sqlite_do(spool->judge, error, "ll", pair.id, found) ? sqlite_step(query, error)
@@ -263,6 +279,90 @@ bool golden_spool_list_refused(struct golden_spool *spool,
     return step == READ_END;
 }
 
+/* ---- what has to be measured again ---- */
+
+/* By problem the base's winner, by its newest time. */
+#define CHAMPIONS                                                                                  \
+    "CREATE TABLE champions AS SELECT problem_id, solver, confirmed, spread, min(time) AS time"    \
+    " FROM (SELECT b.problem_id, b.solver, coalesce(f.confirmed, 0) AS confirmed,"                 \
+    "  iif(f.confirmed, f.spread, b.spread) AS spread,"                                            \
+    "  iif(f.confirmed, f.median_ms, b.median_ms) AS time"                                         \
+    "  FROM entries b LEFT JOIN entries f ON f.side = 1 AND f.key = b.key AND f.passes"            \
+    "  WHERE b.side = 0 AND b.passes AND b.fits) GROUP BY problem_id;"                             \
+    "CREATE TABLE challengers (entry INTEGER PRIMARY KEY, problem_id INTEGER, solver TEXT,"        \
+    " confirmed INTEGER, has_base INTEGER, champion TEXT, champion_confirmed INTEGER);"
+
+/* Faster as golden.c has it. */
+#define CHALLENGERS                                                                                \
+    "INSERT INTO challengers SELECT f.id, f.problem_id, f.solver, f.confirmed, EXISTS"             \
+    " (SELECT 1 FROM entries b WHERE b.side = 0 AND b.key = f.key), c.solver, c.confirmed"         \
+    " FROM entries f JOIN champions c ON c.problem_id = f.problem_id AND c.solver <> f.solver"     \
+    " WHERE f.side = 1 AND f.passes AND (f.found < ?1 OR f.found = ?2)"                            \
+    " AND NOT (f.confirmed AND c.confirmed)"                                                       \
+    " AND c.time - f.median_ms > ?3 * (c.spread * c.time + f.spread * f.median_ms) / 2"            \
+    " AND c.time - f.median_ms >= ?4 * c.time"
+
+#define OWN                                                                                        \
+    "INSERT INTO disputes SELECT problem_id, solver, solver FROM entries"                          \
+    " WHERE side = 1 AND found = ?"
+#define DOUBT "UPDATE entries SET found = ? WHERE id IN (SELECT entry FROM challengers)"
+
+static bool do_one(sqlite3 *db, GError **error, const char *sql, int64_t value)
+{
+    sqlite3_stmt *statement = sqlite_statement(db, sql, error);
+    bool done = statement != NULL && sqlite_do(statement, error, "l", value);
+    sqlite3_finalize(statement);
+    return done;
+}
+
+bool golden_spool_doubt_winners(struct golden_spool *spool, double noise, double gain,
+                                GError **error)
+{
+    sqlite3_stmt *find = NULL;
+    bool done = do_one(spool->db, error, OWN, GOLDEN_UNCONFIRMED) &&
+                sqlite_run(spool->db, CHAMPIONS, error) &&
+                (find = sqlite_statement(spool->db, CHALLENGERS, error)) != NULL &&
+                sqlite_do(find, error, "lldd", (int64_t)GOLDEN_TAKEN_COUNT,
+                          (int64_t)GOLDEN_UNCONFIRMED, noise, gain);
+    sqlite3_finalize(find);
+    return done && do_one(spool->db, error, DOUBT, GOLDEN_UNCONFIRMED) &&
+           sqlite_run(spool->db,
+                      "INSERT OR IGNORE INTO disputes SELECT problem_id, solver,"
+                      " iif(has_base, solver, champion) FROM challengers WHERE NOT confirmed;"
+                      "INSERT OR IGNORE INTO disputes SELECT problem_id, champion, champion"
+                      " FROM challengers WHERE NOT champion_confirmed;",
+                      error);
+}
+
+bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
+                                bool (*dispute)(void *data, const struct golden_dispute *disputes,
+                                                int count, GError **error),
+                                void *data, int *count, GError **error)
+{
+    g_autoptr(GStringChunk) texts = g_string_chunk_new(4096);
+    g_autofree struct golden_dispute *disputes = g_new(struct golden_dispute, (gsize)piece);
+    int waiting = 0;
+    *count = 0;
+    sqlite3_stmt *query = sqlite_statement(
+        spool->db, "SELECT problem_id, solver, rival FROM disputes ORDER BY 1, 2", error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    while (step == READ_ROW) {
+        disputes[waiting++] = (struct golden_dispute){
+            .problem_id = sqlite3_column_int64(query, 0),
+            .solver = g_string_chunk_insert_const(texts, text_at(query, 1)),
+            .rival = g_string_chunk_insert_const(texts, text_at(query, 2)),
+        };
+        (*count)++;
+        bool done = waiting < piece || dispute(data, disputes, waiting, error);
+        waiting = waiting < piece ? waiting : 0;
+        step = done ? sqlite_step(query, error) : READ_FAILED;
+    }
+    sqlite3_finalize(query);
+    return step == READ_END && (waiting == 0 || dispute(data, disputes, waiting, error));
+}
+
+/* ---- names, counts, and what is taken ---- */
+
 /* A code object of the base has lost its name to one that is taken. */
 #define LOSE                                                                                       \
     "UPDATE codes SET contested = 1 WHERE side = 0 AND NOT contested AND EXISTS"                   \
@@ -270,11 +370,12 @@ bool golden_spool_list_refused(struct golden_spool *spool,
     "  WHERE f.side = 1 AND f.name = codes.name AND f.args = codes.args"                           \
     "  AND f.sha256 <> codes.sha256 AND e.found < ?)"
 #define FOLLOW                                                                                     \
-    "UPDATE entries SET found = ?2 WHERE side = 1 AND passes AND found >= ?1 AND EXISTS"           \
+    "UPDATE entries SET found = ?2 WHERE side = 1 AND passes AND found >= ?1 AND found <> ?3"      \
+    " AND EXISTS"                                                                                  \
     " (SELECT 1 FROM entries b WHERE b.side = 0 AND b.key = entries.key"                           \
     "  AND " CODE_NAMES_CONTESTED("b.id") ")"
 
-/* What follows may take names in turn. */
+/* What follows may take names in turn. Unconfirmed entries do not follow. */
 bool golden_spool_follow_names(struct golden_spool *spool, GError **error)
 {
     const int64_t taken = GOLDEN_TAKEN_COUNT;
@@ -287,7 +388,8 @@ bool golden_spool_follow_names(struct golden_spool *spool, GError **error)
     done = follow != NULL;
     for (bool changed = done; done && changed;) {
         done = sqlite_do(lose, error, "l", taken) &&
-               sqlite_do(follow, error, "ll", taken, (int64_t)GOLDEN_SHARED_KERNEL);
+               sqlite_do(follow, error, "lll", taken, (int64_t)GOLDEN_SHARED_KERNEL,
+                         (int64_t)GOLDEN_UNCONFIRMED);
         changed = sqlite3_changes(spool->db) > 0;
     }
     sqlite3_finalize(lose);
@@ -334,7 +436,7 @@ bool golden_spool_count(struct golden_spool *spool, int *counts, GError **error)
 }
 
 #define TAKES                                                                                      \
-    "SELECT k.job, k.rank, k.median_ms, e.found FROM kept k JOIN entries e"                        \
+    "SELECT k.job, k.rank, k.median_ms, e.found, k.as_rank FROM kept k JOIN entries e"             \
     " ON e.side = 1 AND e.key = k.key WHERE e.found < ? ORDER BY k.job, k.rank, k.median_ms"
 
 bool golden_spool_list_takes(struct golden_spool *spool, int piece,
@@ -353,6 +455,7 @@ bool golden_spool_list_takes(struct golden_spool *spool, int piece,
             .rank = sqlite3_column_int(query, 1),
             .median_ms = sqlite3_column_double(query, 2),
             .reason = golden_finding_name((enum golden_finding)sqlite3_column_int(query, 3)),
+            .as_rank = sqlite3_column_int(query, 4),
         };
         bool done = count < piece || take(data, takes, count, error);
         count = count < piece ? count : 0;

@@ -26,6 +26,8 @@ struct golden_job {
     const struct result *best;
     const GPtrArray *results; /* struct result * */
     bool fits;                /* all of them have the stack that is wanted */
+    bool
+        confirmed; /* best is what measuring again has chosen, of whatever rank: it becomes the first */
 };
 /* Adds it to its entry; asks the gate for the best one where the entry has none that is better. */
 bool golden_spool_add(struct golden_spool *spool, enum golden_side side, struct gate *gate,
@@ -36,12 +38,13 @@ bool golden_spool_settle(struct golden_spool *spool, enum golden_side side, GErr
 
 /* One side's entry; of the other one, where it has that key too, the rest. */
 struct golden_entry {
-    bool passes, fits;
+    bool passes, fits, confirmed;
     enum refusal why; /* where it does not pass */
     double median_ms, spread;
 };
 struct golden_pair {
-    int64_t id; /* of the campaign's entry */
+    int64_t id;      /* of the campaign's entry */
+    const char *key; /* of both */
     struct golden_entry fresh, base;
     bool has_base, has_problem; /* the base knows the entry; the problem, with any solver */
 };
@@ -54,6 +57,15 @@ bool golden_spool_list_refused(struct golden_spool *spool,
                                bool (*refuse)(void *data, const struct export_refusal *refusal,
                                               GError **error),
                                void *data, GError **error);
+/* Where an entry of the campaign would take the problem from the base's winner, being faster beyond the noise, and one
+ * of both was not measured again: it is unconfirmed. */
+bool golden_spool_doubt_winners(struct golden_spool *spool, double noise, double gain,
+                                GError **error);
+/* Calls back with pieces of the entries that have to be measured again, until it returns false. *count: of all. */
+bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
+                                bool (*dispute)(void *data, const struct golden_dispute *disputes,
+                                                int count, GError **error),
+                                void *data, int *count, GError **error);
 /* Takes also those whose entry in the base has a kernel of the name of another one that is taken. */
 bool golden_spool_follow_names(struct golden_spool *spool, GError **error);
 /* counts[GOLDEN_FINDING_COUNT]. */

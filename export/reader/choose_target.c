@@ -5,11 +5,12 @@
 
 #define UNITS_MAX      100000
 /* Parts of a distance, the weightier above: generations apart; a newer generation is further than an
- * older one, whose code it often runs; another name or other features; units, then memory, as the
- * difference of their logarithms, which takes 21 bits. */
-#define GENERATION_BIT 44
-#define NEWER_BIT      43
-#define NAME_BIT       42
+ * older one, whose code it often runs; another name or other features; another part of a card, or a whole
+ * one; units, then memory, as the difference of their logarithms, which takes 21 bits. */
+#define GENERATION_BIT 45
+#define NEWER_BIT      44
+#define NAME_BIT       43
+#define PARTITION_BIT  42
 #define UNITS_BIT      21
 
 enum vendor { AMD, NVIDIA, CPU };
@@ -20,6 +21,8 @@ struct target {
     size_t arch_length;
     const char *features; /* what stands between the architecture and the units */
     size_t features_length;
+    const char *partition; /* behind units and memory, of a part of a card */
+    size_t partition_length;
     uint32_t family, generation;
     uint64_t units, memory;
 };
@@ -75,25 +78,59 @@ static void name_amd(struct target *target)
     }
 }
 
-static size_t feature_length(const char *at)
+/* Leaves behind the first of the names, if one is next. */
+static void take_one_of(const char **at, const char *const *names, size_t count)
 {
-    static const char *const names[] = {"_nosramecc", "_sramecc", "_noxnack", "_xnack"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strncmp(at, names[i], strlen(names[i])) == 0) {
-            return strlen(names[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(*at, names[i], strlen(names[i])) == 0) {
+            *at += strlen(names[i]);
+            return;
         }
     }
-    return 0;
 }
 
+/* Each once, in this order. */
 static void take_features(const char **at, struct target *target)
 {
-    size_t length = 0;
+    static const char *const sramecc[] = {"_nosramecc", "_sramecc"};
+    static const char *const xnack[] = {"_noxnack", "_xnack"};
     target->features = *at;
-    while ((length = feature_length(*at)) > 0) {
-        *at += length;
-    }
+    take_one_of(at, sramecc, sizeof sramecc / sizeof sramecc[0]);
+    take_one_of(at, xnack, sizeof xnack / sizeof xnack[0]);
     target->features_length = (size_t)(*at - target->features);
+}
+
+/* "1c", "12g": a number up to 99 without a zero in front. */
+static bool take_slices(const char **at, char kind)
+{
+    const char *end = *at;
+    while (is_digit(*end) && end - *at < 3) {
+        end++;
+    }
+    if (end == *at || end - *at > 2 || **at == '0' || *end != kind) {
+        return false;
+    }
+    *at = end + 1;
+    return true;
+}
+
+/* AMD's modes of compute and memory ("_cpx_nps4"), NVIDIA's instance ("_mig1g", "_mig1c2g"). */
+static void take_partition(const char **at, struct target *target)
+{
+    static const char *const compute[] = {"_dpx", "_tpx", "_qpx", "_cpx"};
+    static const char *const memory[] = {"_nps2", "_nps4", "_nps8"};
+    target->partition = *at;
+    if (target->vendor == AMD) {
+        take_one_of(at, compute, sizeof compute / sizeof compute[0]);
+        take_one_of(at, memory, sizeof memory / sizeof memory[0]);
+    } else if (strncmp(*at, "_mig", 4) == 0) {
+        const char *slices = *at += 4;
+        take_slices(&slices, 'c');
+        if (take_slices(&slices, 'g')) {
+            *at = slices;
+        }
+    }
+    target->partition_length = (size_t)(*at - target->partition);
 }
 
 /* "gfx90a68", "gfx908_xnack_60": names have three characters behind "gfx", from gfx10 on four. */
@@ -113,7 +150,11 @@ static bool read_amd(const char *id, struct target *target)
     take_features(&at, target);
     int base = *at == '_' ? 10 : 16;
     at += base == 10;
-    return take_units(&at, base, &target->units) && at_end(at);
+    if (!take_units(&at, base, &target->units)) {
+        return false;
+    }
+    take_partition(&at, target);
+    return at_end(at);
 }
 
 /* "sm_90_132_80g": the compute capability without its point, multiprocessors, GiB. */
@@ -138,7 +179,11 @@ static bool read_nvidia(const char *id, struct target *target)
         !take_units(&at, 10, &target->memory)) {
         return false;
     }
-    return *at++ == 'g' && at_end(at);
+    if (*at++ != 'g') {
+        return false;
+    }
+    take_partition(&at, target);
+    return at_end(at);
 }
 
 /* "cpu-znver4_2": LLVM's name, threads. Names of one family begin with the same letters ("znver"), and may
@@ -165,7 +210,7 @@ static bool read_cpu(const char *id, struct target *target)
 
 static bool read_target(const char *id, struct target *target)
 {
-    *target = (struct target){.features = ""};
+    *target = (struct target){.features = "", .partition = ""};
     return strncmp(id, "gfx", 3) == 0    ? read_amd(id, target)
            : strncmp(id, "sm_", 3) == 0  ? read_nvidia(id, target)
            : strncmp(id, "cpu-", 4) == 0 ? read_cpu(id, target)
@@ -206,10 +251,11 @@ int skipjackdb_target_compare(const char *target, const char *other, int *kinshi
         a.generation > b.generation ? a.generation - b.generation : b.generation - a.generation;
     bool same_name = same_text(a.arch, a.arch_length, b.arch, b.arch_length) &&
                      same_text(a.features, a.features_length, b.features, b.features_length);
+    bool same_part = same_text(a.partition, a.partition_length, b.partition, b.partition_length);
     *distance = generations << GENERATION_BIT |
                 (uint64_t)(b.generation > a.generation) << NEWER_BIT |
-                (uint64_t)!same_name << NAME_BIT | between(a.units, b.units) << UNITS_BIT |
-                between(a.memory, b.memory);
+                (uint64_t)!same_name << NAME_BIT | (uint64_t)!same_part << PARTITION_BIT |
+                between(a.units, b.units) << UNITS_BIT | between(a.memory, b.memory);
     *kinship = kinship_of(&a, &b, *distance);
     return SKIPJACKDB_OK;
 }

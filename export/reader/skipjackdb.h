@@ -406,7 +406,8 @@ int skipjackdb_choose(skipjackdb *const *dbs, size_t count,
 /* How near two targets are: their ids, or file names that begin with them ("gfx90a68.sjdb"). */
 enum skipjackdb_kinship {
     SKIPJACKDB_SAME_TARGET,
-    SKIPJACKDB_SAME_ARCHITECTURE, /* other units, memory or features: what one runs, the other does */
+    SKIPJACKDB_SAME_ARCHITECTURE, /* other units, memory, features or part of a card: what one
+                                   * runs, the other does */
     SKIPJACKDB_SAME_FAMILY,
     SKIPJACKDB_SAME_VENDOR,
     SKIPJACKDB_STRANGERS,

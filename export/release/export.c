@@ -1,12 +1,16 @@
 #include "export/release/export.h"
 #include "schema/store_foreign.h"
 
+#include "export/formats/release_folder.h"
+#include "export/release/export_manifest.h"
 #include "export/release/export_plan.h"
 
 void export_summary_clear(struct export_summary *summary)
 {
     refusals_clear(&summary->refused);
+    completeness_clear(&summary->completeness);
     g_clear_pointer(&summary->files, g_ptr_array_unref);
+    g_clear_pointer(&summary->removed, g_ptr_array_unref);
 }
 
 static bool nothing(const struct export_wish *wish, const char *why, GError **error)
@@ -25,13 +29,51 @@ struct export_work {
     const struct export_wish *wish;
     const char *name; /* the campaign's */
     bool built_only;  /* it is */
+    const struct export_manifest *manifest;
     struct gate gate;
     struct export_source source;
-    struct export_folder *folder;
+    struct export_folder folder;
+    struct release_folder there; /* what the folder held before */
     struct export_spool spool;
     struct export_summary *summary;
     int64_t results;
 };
+
+/* The release that is written; its part is json_decref()'s. */
+static struct release_name name_release(const struct export_work *work)
+{
+    const struct export_wish *wish = work->wish;
+    bool golden = wish->golden_target != NULL;
+    return (struct release_name){
+        .target = work->gate.target.id,
+        .campaign = golden ? NULL : work->name,
+        .golden_version = golden ? wish->golden_version : 0,
+        .part = export_part_json(wish),
+    };
+}
+
+/* The last of the names, which export_folder_keep() moves before the others: wherever an export is killed, whose they are is known. */
+static bool write_manifest(struct export_work *work, const struct release_name *release,
+                           GPtrArray *names, GError **error)
+{
+    const struct export_wish *wish = work->wish;
+    g_autoptr(GPtrArray) kept = NULL;
+    char *name = manifest_name(release->target, wish->golden_target != NULL);
+    g_autofree char *path = g_build_filename(work->folder.temp, name, NULL);
+    json_t *files = release_folder_settle(&work->there, work->folder.dir, release, names,
+                                          wish->replace, &kept, error)
+                        ? manifest_files_json(work->folder.temp, names, kept, error)
+                        : NULL;
+    g_ptr_array_add(names, name);
+    if (files == NULL) {
+        return false;
+    }
+    return work->manifest != NULL
+               ? work->manifest->write(work->manifest->data, wish, &work->gate.target, files, path,
+                                       error)
+               : export_manifest_write(&work->gate.target, work->name, wish,
+                                       &work->summary->completeness, files, path, error);
+}
 
 static bool write_files(struct export_work *work, unsigned what, GError **error)
 {
@@ -40,13 +82,16 @@ static bool write_files(struct export_work *work, unsigned what, GError **error)
         .spool = &work->spool,
         .store = work->store,
         .target = &work->gate.target,
-        .context = &work->gate.context,
         .wish = work->wish,
         .name = work->name,
         .what = what,
     };
-    return export_files_write(&files, work->folder->temp, names, error) &&
-           export_folder_keep(work->folder, names, work->summary->files, error);
+    const struct release_name release = name_release(work);
+    bool written = export_files_write(&files, work->folder.temp, names, error) &&
+                   write_manifest(work, &release, names, error);
+    json_decref(release.part);
+    return written && export_folder_keep(&work->folder, names, work->there.stale,
+                                         work->summary->files, work->summary->removed, error);
 }
 
 static bool write_chosen(struct export_work *work, GError **error)
@@ -106,8 +151,11 @@ static bool find_damage(struct export_work *work, bool *found, GError **error)
 static void summary_begin_anew(struct export_summary *summary)
 {
     struct refusals refused = summary->refused;
-    GPtrArray *files = summary->files;
-    *summary = (struct export_summary){.refused = refused, .files = files};
+    const struct export_summary begun = {.refused = refused,
+                                         .completeness = summary->completeness,
+                                         .files = summary->files,
+                                         .removed = summary->removed};
+    *summary = begun;
     refusals_begin_anew(&summary->refused);
 }
 
@@ -117,10 +165,10 @@ static bool export_once(struct export_work *work, bool *again, GError **error)
     g_autoptr(GError) failure = NULL;
     *again = false;
     summary_begin_anew(work->summary);
-    if (!export_folder_begin(work->folder, error)) {
+    if (!export_folder_begin(&work->folder, error)) {
         return false;
     }
-    g_autofree char *path = g_build_filename(work->folder->temp, "spool", NULL);
+    g_autofree char *path = g_build_filename(work->folder.temp, "spool", NULL);
     bool done = export_spool_open(&work->spool, path, error) &&
                 export_plan_make(&work->source, &work->spool, work->summary, &work->results, error);
     if (done && !write_chosen(work, &failure)) {
@@ -134,18 +182,30 @@ static bool export_once(struct export_work *work, bool *again, GError **error)
     return done;
 }
 
+/* The folder is taken: no other export changes it meanwhile. */
+static bool admit_folder(struct export_work *work, const char *dir, GError **error)
+{
+    const struct release_name release = name_release(work);
+    bool admitted = release_folder_read(&work->there, dir, &release, work->wish->replace, error);
+    json_decref(release.part);
+    return admitted;
+}
+
 static bool export_results(struct export_work *work, const char *target, const char *dir,
                            GError **error)
 {
     bool again = true;
     bool done = gate_init(&work->gate, work->store, target, error) &&
-                export_folder_take(work->folder, dir, error);
+                export_folder_take(&work->folder, dir, error) && admit_folder(work, dir, error);
     work->gate.built_only = work->built_only;
+    work->gate.allow_drift = work->wish->allow_drift;
     export_source_init(&work->source, work->store, work->wish, &work->gate);
     while (done && again) {
         done = export_once(work, &again, error);
     }
     gate_clear(&work->gate);
+    release_folder_clear(&work->there);
+    export_folder_leave(&work->folder);
     return done;
 }
 
@@ -178,6 +238,23 @@ static bool suits_built(const struct export_wish *wish, GError **error)
     return false;
 }
 
+static bool look_at_completeness(struct export_work *work, const struct campaign *campaign,
+                                 GError **error)
+{
+    const struct export_wish *wish = work->wish;
+    struct completeness *completeness = &work->summary->completeness;
+    if (!store_completeness(work->store, campaign, wish->network, wish->tag, completeness, error)) {
+        return false;
+    }
+    if (!wish->require_complete || completeness_is_whole(completeness)) {
+        return true;
+    }
+    g_autofree char *text = completeness_text(completeness, campaign->id);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_INCOMPLETE,
+                "%s: wait for it, or export what there is without --require-complete", text);
+    return false;
+}
+
 /* Free with g_free(); NULL where there is no such campaign, or it may not ship. *name: the campaign's. */
 static char *find_target(struct export_work *work, char **name, GError **error)
 {
@@ -187,27 +264,33 @@ static char *find_target(struct export_work *work, char **name, GError **error)
         return g_strdup(wish->golden_target);
     }
     struct campaign *campaign = store_get_campaign(store, wish->campaign, error);
-    char *target = campaign != NULL && is_ours(campaign, error) ? g_strdup(campaign->target) : NULL;
-    if (campaign != NULL) {
-        *name = g_strdup(campaign->name);
-        work->built_only = campaign->build_only;
-        campaign_free(campaign);
-        if (target != NULL && work->built_only && !suits_built(wish, error)) {
-            g_clear_pointer(&target, g_free);
-        }
+    if (campaign == NULL) {
+        return NULL;
     }
+    char *target = NULL;
+    work->built_only = campaign->build_only;
+    if (is_ours(campaign, error) && (!work->built_only || suits_built(wish, error)) &&
+        look_at_completeness(work, campaign, error)) {
+        *name = g_strdup(campaign->name);
+        target = g_strdup(campaign->target);
+    }
+    campaign_free(campaign);
     return target;
 }
 
-bool export_campaign_and_hold(Store *store, const struct export_wish *wish, const char *dir,
-                              struct export_folder *held, struct export_summary *summary,
-                              GError **error)
+bool export_with_manifest(Store *store, const struct export_wish *wish,
+                          const struct export_manifest *manifest, const char *dir,
+                          struct export_summary *summary, GError **error)
 {
-    struct export_work work = {.store = store, .wish = wish, .summary = summary, .folder = held};
-    *held = (struct export_folder){.fd = -1};
+    struct export_work work = {.store = store,
+                               .wish = wish,
+                               .manifest = manifest,
+                               .summary = summary,
+                               .folder = {.fd = -1}};
     g_autofree char *refused = g_build_filename(dir, "refused", NULL);
     refusals_init(&summary->refused, refused);
     summary->files = g_ptr_array_new_with_free_func(g_free);
+    summary->removed = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *name = NULL;
     g_autofree char *target = find_target(&work, &name, error);
     work.name = name;
@@ -217,8 +300,5 @@ bool export_campaign_and_hold(Store *store, const struct export_wish *wish, cons
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error)
 {
-    struct export_folder held;
-    bool done = export_campaign_and_hold(store, wish, dir, &held, summary, error);
-    export_folder_leave(&held);
-    return done;
+    return export_with_manifest(store, wish, NULL, dir, summary, error);
 }

@@ -14,7 +14,10 @@
 #include "export/formats/export_error.h"
 #include "export/release/export_folder.h"
 #include "export/release/refusals.h"
+#include "schema/completeness.h"
 #include "schema/store.h"
+
+#include <jansson.h>
 
 #define EXPORT_FIND    1u
 #define EXPORT_PERF    2u
@@ -27,12 +30,15 @@ struct export_wish {
     int64_t campaign;
     const char *golden_target; /* not NULL: of its version, which is approved, and of no campaign */
     int golden_version;
-    unsigned what;             /* EXPORT_FIND, ... or'ed */
-    int top;                   /* entries of a find-db key, at least 1: see export_entries.h */
-    bool limits_workspace;     /* nothing that needs more than: */
-    uint64_t workspace_bytes;  /* of the configs of a job the fastest one within it is taken */
-    bool dynamic_only;         /* nothing whose kernels are compiled for a shape */
+    unsigned what;            /* EXPORT_FIND, ... or'ed */
+    int top;                  /* entries of a find-db key, at least 1: see export_entries.h */
+    bool limits_workspace;    /* nothing that needs more than: */
+    uint64_t workspace_bytes; /* of the configs of a job the fastest one within it is taken */
+    bool dynamic_only;        /* nothing whose kernels are compiled for a shape */
+    bool allow_drift;         /* also what was measured while the device drifted (schema/drift.h) */
     const char *network, *tag; /* problems of these alone; NULL for all */
+    bool require_complete;     /* of a campaign: nothing, unless it is complete (completeness.h) */
+    bool replace;              /* files of another release of the target in the folder give way */
     int part_results;          /* as many are in memory at a time; 0 for what is usual */
 };
 
@@ -46,28 +52,36 @@ struct export_summary {
     int inexpressible; /* problems that MIOpen's keys cannot express: they have an epilogue, and are in
                            the .sjdb alone */
     struct refusals refused;
-    GPtrArray *files; /* paths written */
+    struct completeness completeness; /* of a campaign; of a golden version all 0 */
+    GPtrArray *files;                 /* paths written, the manifest last */
+    GPtrArray *removed;               /* paths of another release that were removed */
 };
 /* For a zeroed summary: frees what is in it. */
 void export_summary_clear(struct export_summary *summary);
 
 /*
- * Writes the files that are wished for into dir, which is made when it is missing;
- * older files of those names are replaced. Results refused by the gate are left out and listed,
- * the call still returns true. False when the campaign or version is unknown, has no results
- * (EXPORT_ERROR_EMPTY; none within the wish is the same), was only built and other files than a kernel-db
- * are named (EXPORT_ERROR_CHECK), or a file cannot be written or does not read back: no file of dir is
- * changed then. Each file is replaced whole, but one after another: a kernel-db first, the find-db
- * last; an export that was killed among them is repeated. Exports into one folder take turns. Fills *summary (zeroed by the caller, also on failure the caller's to clear).
- * Counts are of what was chosen, whatever `what` says.
+ * Writes the files that are wished for into dir, which is made when it is missing, and their manifest
+ * (formats/manifest.h); older files of those names are replaced. Results refused by the gate are left out and
+ * listed, the call still returns true. False, and no file of dir is changed, when the campaign or version is
+ * unknown; has no results, or none within the wish (EXPORT_ERROR_EMPTY); was only built and other files than a
+ * kernel-db are named (EXPORT_ERROR_CHECK); is not complete where that is asked for (EXPORT_ERROR_INCOMPLETE);
+ * when dir holds files of another release of the target that are not to be replaced (EXPORT_ERROR_FOLDER); or
+ * when a file cannot be written or does not read back. Each file is replaced whole, but one after
+ * another: the manifest first, then a kernel-db, the find-db last; an export that was killed among them is
+ * repeated. Exports into one folder take turns. Fills *summary (zeroed by the caller, also on failure the
+ * caller's to clear). Counts are of what was chosen, whatever `what` says.
  */
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error);
-/* Likewise; nobody else exports into the folder until export_folder_leave(held), which is the caller's also
- * where it fails. What goes with the files is written into held->temp meanwhile, and kept by
- * export_folder_keep(). */
-bool export_campaign_and_hold(Store *store, const struct export_wish *wish, const char *dir,
-                              struct export_folder *held, struct export_summary *summary,
-                              GError **error);
+/* Likewise, with another manifest: `write` makes it at path, and takes its member "files"; target is the
+ * one that the database knows. */
+struct export_manifest {
+    bool (*write)(void *data, const struct export_wish *wish, const struct target *target,
+                  json_t *files, const char *path, GError **error);
+    void *data;
+};
+bool export_with_manifest(Store *store, const struct export_wish *wish,
+                          const struct export_manifest *manifest, const char *dir,
+                          struct export_summary *summary, GError **error);
 
 #endif

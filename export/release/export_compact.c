@@ -20,10 +20,11 @@ bool export_solve(const struct export_files *files, const struct problem *proble
                   const struct planned_entry *entry, struct solution *solution, GError **error)
 {
     struct perf_config config;
+    struct context context;
     solution_init(solution);
-    return solver_config_parse(entry->solver, problem, files->context, entry->params, &config,
-                               error) &&
-           solver_solve(entry->solver, problem, files->context, &config, solution, error);
+    return solver_result_parse(entry->solver, problem, files->target, entry->params,
+                               entry->workspace_bytes, &context, &config, error) &&
+           solver_solve(entry->solver, problem, &context, &config, solution, error);
 }
 
 static bool add_solution(struct compact *compact, const struct problem *problem,

@@ -22,16 +22,24 @@ static bool sync_all(const char *folder, const GPtrArray *names, GError **error)
     return true;
 }
 
+static bool move_one(const char *folder, const char *dir, const char *name, GError **error)
+{
+    g_autofree char *from = g_build_filename(folder, name, NULL);
+    g_autofree char *to = g_build_filename(dir, name, NULL);
+    return rename(from, to) == 0 || export_io_error("rename to", to, error);
+}
+
 static bool move_all(const char *folder, const char *dir, const GPtrArray *names, GPtrArray *moved,
                      GError **error)
 {
+    if (names->len > 0 && !move_one(folder, dir, names->pdata[names->len - 1], error)) {
+        return false;
+    }
     for (guint i = 0; i < names->len; i++) {
-        g_autofree char *from = g_build_filename(folder, names->pdata[i], NULL);
-        g_autofree char *to = g_build_filename(dir, names->pdata[i], NULL);
-        if (rename(from, to) != 0) {
-            return export_io_error("rename to", to, error);
+        if (i + 1 < names->len && !move_one(folder, dir, names->pdata[i], error)) {
+            return false;
         }
-        g_ptr_array_add(moved, g_steal_pointer(&to));
+        g_ptr_array_add(moved, g_build_filename(dir, names->pdata[i], NULL));
     }
     return true;
 }
@@ -138,10 +146,29 @@ bool export_folder_begin(struct export_folder *folder, GError **error)
     return true;
 }
 
-bool export_folder_keep(struct export_folder *folder, const GPtrArray *names, GPtrArray *moved,
+static bool remove_stale(const char *dir, const GPtrArray *names, const GPtrArray *stale,
+                         GPtrArray *removed, GError **error)
+{
+    for (guint i = 0; i < stale->len; i++) {
+        g_autofree char *path = g_build_filename(dir, stale->pdata[i], NULL);
+        if (g_ptr_array_find_with_equal_func((GPtrArray *)names, stale->pdata[i], g_str_equal,
+                                             NULL)) {
+            continue;
+        }
+        if (g_unlink(path) != 0) {
+            return export_io_error("remove", path, error);
+        }
+        g_ptr_array_add(removed, g_steal_pointer(&path));
+    }
+    return true;
+}
+
+bool export_folder_keep(struct export_folder *folder, const GPtrArray *names,
+                        const GPtrArray *stale, GPtrArray *moved, GPtrArray *removed,
                         GError **error)
 {
     return sync_all(folder->temp, names, error) &&
+           remove_stale(folder->dir, names, stale, removed, error) &&
            move_all(folder->temp, folder->dir, names, moved, error) &&
            (fsync(folder->fd) == 0 || export_io_error("write", folder->dir, error));
 }

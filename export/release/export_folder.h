@@ -18,8 +18,11 @@ struct export_folder {
 bool export_folder_take(struct export_folder *folder, const char *dir, GError **error);
 /* An empty temporary folder; an earlier one is lost. */
 bool export_folder_begin(struct export_folder *folder, GError **error);
-/* Moves files of these names to where they belong, in that order, and adds their new paths to moved. */
-bool export_folder_keep(struct export_folder *folder, const GPtrArray *names, GPtrArray *moved,
+/* Moves files of these names to where they belong, the last one first and then the others in their order,
+ * and adds their new paths to moved. The stale files are removed before, except those that are replaced;
+ * their paths are added to removed. */
+bool export_folder_keep(struct export_folder *folder, const GPtrArray *names,
+                        const GPtrArray *stale, GPtrArray *moved, GPtrArray *removed,
                         GError **error);
 /* Removes what is temporary. For a folder that was not taken it does nothing. */
 void export_folder_leave(struct export_folder *folder);

@@ -207,10 +207,11 @@ static bool are_valid(const struct planner *planner, const struct result *result
     struct perf_config config;
     g_autofree struct solution *solution = g_new0(struct solution, 1);
     const struct solver *solver = solver_find(result->solver);
-    const struct context *context = &planner->source->gate->context;
+    struct context context;
     g_autoptr(GError) error = NULL;
-    if (solver_config_parse(solver, &result->problem, context, params, &config, &error) &&
-        solver_solve(solver, &result->problem, context, &config, solution, &error)) {
+    if (solver_result_parse(solver, &result->problem, &planner->source->gate->target, params,
+                            result->kept.workspace_bytes, &context, &config, &error) &&
+        solver_solve(solver, &result->problem, &context, &config, solution, &error)) {
         *workspace_bytes = solution->workspace_bytes;
         return true;
     }

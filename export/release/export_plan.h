@@ -23,7 +23,6 @@ struct export_files {
     struct export_spool *spool;
     Store *store;
     const struct target *target;
-    const struct context *context; /* the target's */
     const struct export_wish *wish;
     const char *name; /* the campaign's, NULL for a golden version */
     unsigned what;    /* EXPORT_FIND, ... */

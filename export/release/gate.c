@@ -1,4 +1,5 @@
 #include "export/release/gate.h"
+#include "schema/drift.h"
 #include "schema/store_kernels.h"
 
 #include <float.h>
@@ -21,7 +22,6 @@ bool gate_init(struct gate *gate, Store *store, const char *target, GError **err
     if (!store_get_target(store, target, &gate->target, error)) {
         return false;
     }
-    context_init(&gate->context, &gate->target);
     gate->damaged = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     return true;
 }
@@ -126,16 +126,19 @@ static char *look_at_config(struct look *look)
     struct perf_config config;
     g_autoptr(GError) error = NULL;
     const char *why = NULL;
-    const struct context *context = &look->gate->context;
+    const struct target *target = &look->gate->target;
+    struct context context;
     const struct problem *problem = &look->result->problem;
     const struct kept *kept = &look->result->kept;
     if (!problem_validate(problem, &error)) {
         return g_strdup(error->message);
     }
-    if (!solver_applicable(look->solver, problem, context, &why)) {
+    context_init(&context, target);
+    if (!solver_applicable(look->solver, problem, &context, &why)) {
         return g_strdup_printf("the solver does not apply: %s", why != NULL ? why : "no reason");
     }
-    if (!solver_config_parse(look->solver, problem, context, kept->config_text, &config, &error)) {
+    if (!solver_result_parse(look->solver, problem, target, kept->config_text,
+                             kept->workspace_bytes, &context, &config, &error)) {
         return g_strdup(error->message);
     }
     if (!perf_config_equal(&config, &kept->config)) {
@@ -144,7 +147,7 @@ static char *look_at_config(struct look *look)
     if (look->solver->space != NULL && kept->config_text[0] == '\0') {
         return g_strdup("the solver can be tuned and no params back its time");
     }
-    if (!solver_solve(look->solver, problem, context, &config, &look->solution, &error)) {
+    if (!solver_solve(look->solver, problem, &context, &config, &look->solution, &error)) {
         return g_strdup(error->message);
     }
     return NULL;
@@ -186,6 +189,19 @@ static char *look_at_time(struct look *look)
                                outcome->min_ms, target->id, least_ms);
     }
     return NULL;
+}
+
+static char *look_at_drift(struct look *look)
+{
+    double drift = look->result->drift;
+    if (look->gate->allow_drift || !drift_is_large(drift)) {
+        return NULL;
+    }
+    return g_strdup_printf(
+        "the device drifted while its round was measured: the default config took "
+        "%.2f times as long at the end as at the beginning; `skipjack campaign "
+        "remeasure` measures it again, --allow-drift takes it as it is",
+        drift);
 }
 
 static bool is_launch(const struct kernel_row *kernel, const struct launch *launch)
@@ -261,7 +277,8 @@ static const struct {
     {REFUSAL_DAMAGED, look_at_row, false},      {REFUSAL_FOREIGN, look_at_job, false},
     {REFUSAL_UNVERIFIED, look_at_rounds, true}, {REFUSAL_SOLVER, look_at_solver, false},
     {REFUSAL_CONFIG, look_at_config, false},    {REFUSAL_CONFIG, look_at_workspace, true},
-    {REFUSAL_TIME, look_at_time, true},         {REFUSAL_KERNEL, look_at_kernels, false},
+    {REFUSAL_TIME, look_at_time, true},         {REFUSAL_DRIFT, look_at_drift, true},
+    {REFUSAL_KERNEL, look_at_kernels, false},
 };
 
 static struct candidate *make_candidate(struct look *look)

@@ -19,9 +19,9 @@
 
 struct gate {
     struct target target;
-    struct context context;
     GHashTable *kernels; /* key -> struct kernel_row * without code: what the store knows */
     GHashTable *damaged; /* key -> what is wrong with its code object */
+    bool allow_drift;    /* times of rounds that drifted pass */
     bool built_only; /* results are what was built and not measured: nothing is asked of times */
 };
 

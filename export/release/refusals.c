@@ -17,6 +17,7 @@ const char *refusal_name(enum refusal why)
         [REFUSAL_SOLVER] = "unknown solver",
         [REFUSAL_CONFIG] = "unknown config",
         [REFUSAL_TIME] = "impossible time",
+        [REFUSAL_DRIFT] = "drifted round",
         [REFUSAL_KERNEL] = "wrong kernel",
         [REFUSAL_SHARED_ROW] = "shared perf-db row",
     };

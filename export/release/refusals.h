@@ -16,6 +16,7 @@ enum refusal {
     REFUSAL_SOLVER,     /* its solver is not in the registry, or at another revision */
     REFUSAL_CONFIG, /* its config is none that the solver takes for its problem today, or has another workspace */
     REFUSAL_TIME,       /* its time cannot be */
+    REFUSAL_DRIFT,      /* the device drifted while its round was measured */
     REFUSAL_KERNEL,     /* a kernel is away, damaged, or not of its solution */
     REFUSAL_SHARED_ROW, /* it may not have the params of the perf-db row that it shares */
     REFUSAL_COUNT,

@@ -17,7 +17,7 @@ static const char *const format_names[] = {"text", "json"};
 
 static struct {
     char who[32];
-    bool json;
+    bool json, quiet;
     enum log_level least;
     char *node;
     int64_t worker;
@@ -102,6 +102,17 @@ bool log_open(const char *who, const char *format, const char *level, GError **e
         g_once_init_leave(&once, 1);
     }
     return true;
+}
+
+void log_set_quiet(void)
+{
+    log_settings.quiet = true;
+    log_settings.least = LEVEL_WARNING;
+}
+
+bool log_is_quiet(void)
+{
+    return log_settings.quiet;
 }
 
 void log_name_node(const char *node)
@@ -204,9 +215,14 @@ static char *text_line(const struct log_line *line)
     char *text = g_strconcat(
         log_settings.who, ": ", named ? about->problem : "", named && about->solver ? " " : "",
         named && about->solver ? about->solver : "", named ? ": " : "", line->message, "\n", NULL);
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ' && *at != '\n' && *at != '\t')
+    for (char *at = text; *at; at++) {
+        bool eight_bits =
+            (unsigned char)at[0] == 0xc2 && (unsigned char)at[1] < 0xa0; /* U+0080 to U+009F */
+        if (eight_bits)
+            at[1] = '?';
+        if (eight_bits || *at == 0x7f || ((unsigned char)*at < ' ' && *at != '\n' && *at != '\t'))
             *at = '?';
+    }
     return text;
 }
 

@@ -31,6 +31,11 @@ struct log_about {
  * none of these: G_OPTION_ERROR_BAD_VALUE. */
 bool log_open(const char *who, const char *format, const char *level, GError **error);
 
+/* From now on lines below a warning are left out, and so are progress and notices of commands, which ask
+ * log_is_quiet(). Errors and results stay. */
+void log_set_quiet(void);
+bool log_is_quiet(void);
+
 /* Members of every line from now on; before other threads write. worker 0: none. */
 void log_name_node(const char *node);
 void log_name_worker(int64_t worker);

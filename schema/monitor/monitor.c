@@ -11,7 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS        64
+#define CONNECTIONS        256
+/* Clients that reopen what is closed would keep the loop at nothing else: after so many the server pauses. So
+ * a new connection has at least 256 / 64 * 10 ms for its request. */
+#define CLOSED_MOST        64
+#define PAUSE_MS           10
 #define CONNECTION_BYTES   16384
 #define IDLE_SECONDS       5
 #define CONNECTION_SECONDS 15 /* however slowly its bytes come */
@@ -24,13 +28,13 @@ struct monitor {
     void *data;
     char *url;
     struct MHD_Daemon *daemon;
-    GQueue connections; /* struct connection *, the oldest first */
+    GQueue connections; /* struct connection *, the oldest first; none that was shut */
+    int closed;         /* for newer ones, since the last pause */
     uv_poll_t *poll;
     uv_timer_t *timer;
 };
 
 struct connection {
-    Monitor *monitor;
     struct MHD_Connection *of;
     gint64 until_us;
 };
@@ -97,6 +101,17 @@ static enum MHD_Result answer(void *data, struct MHD_Connection *connection, con
 
 /* ---- connections ---- */
 
+/* A shut socket is at its end for libmicrohttpd, which then closes it in its own order. */
+static void end_oldest(Monitor *monitor)
+{
+    const struct connection *oldest = g_queue_pop_head(&monitor->connections);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(oldest->of, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info)
+        shutdown(info->connect_fd, SHUT_RDWR);
+}
+
+/* libmicrohttpd would accept nobody while it is full. */
 static void connection_changed(void *data, struct MHD_Connection *of, void **context,
                                enum MHD_ConnectionNotificationCode code)
 {
@@ -107,29 +122,28 @@ static void connection_changed(void *data, struct MHD_Connection *of, void **con
         connection->until_us = g_get_monotonic_time() + CONNECTION_SECONDS * G_USEC_PER_SEC;
         g_queue_push_tail(&monitor->connections, connection);
         *context = connection;
+        if (g_queue_get_length(&monitor->connections) > CONNECTIONS) {
+            end_oldest(monitor);
+            monitor->closed++;
+        }
     } else {
         g_queue_remove(&monitor->connections, *context);
         g_free(*context);
     }
 }
 
-/* A shut socket is at its end for the server, which then closes it in its own order. */
 static void end_slow_connections(Monitor *monitor)
 {
-    for (GList *at = monitor->connections.head; at; at = at->next) {
-        const struct connection *connection = at->data;
-        if (connection->until_us > g_get_monotonic_time())
-            return;
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection->of, MHD_CONNECTION_INFO_CONNECTION_FD);
-        if (info)
-            shutdown(info->connect_fd, SHUT_RDWR);
-    }
+    const struct connection *oldest;
+    while ((oldest = g_queue_peek_head(&monitor->connections)) &&
+           oldest->until_us <= g_get_monotonic_time())
+        end_oldest(monitor);
 }
 
 /* ---- the loop ---- */
 
 static void timer_due(uv_timer_t *timer);
+static void readable(uv_poll_t *poll, int status, int events);
 
 /* Also without a connection: a server that was full listens again with its next run. Whoever keeps the
  * descriptor busy keeps the timer from its turn. */
@@ -138,6 +152,12 @@ static void run(Monitor *monitor)
     MHD_UNSIGNED_LONG_LONG left_ms;
     end_slow_connections(monitor);
     MHD_run(monitor->daemon);
+    if (monitor->closed >= CLOSED_MOST) {
+        monitor->closed = 0;
+        uv_poll_stop(monitor->poll);
+        uv_timer_start(monitor->timer, timer_due, PAUSE_MS, 0);
+        return;
+    }
     if (MHD_get_timeout(monitor->daemon, &left_ms) != MHD_YES || left_ms > LOOK_MS)
         left_ms = LOOK_MS;
     uv_timer_start(monitor->timer, timer_due, left_ms, 0);
@@ -145,7 +165,9 @@ static void run(Monitor *monitor)
 
 static void timer_due(uv_timer_t *timer)
 {
-    run(timer->data);
+    Monitor *monitor = timer->data;
+    uv_poll_start(monitor->poll, UV_READABLE, readable);
+    run(monitor);
 }
 
 static void readable(uv_poll_t *poll, int status, int events)
@@ -224,7 +246,7 @@ static int listen_on(const struct addrinfo *address)
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 && listen(fd, CONNECTIONS) == 0)
+    if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
     int why = errno;
     close(fd);
@@ -249,9 +271,10 @@ static struct MHD_Daemon *start(Monitor *monitor, int fd)
 {
     return MHD_start_daemon(
         MHD_USE_EPOLL, 0, NULL, NULL, answer, monitor, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-        MHD_OPTION_NOTIFY_CONNECTION, connection_changed, monitor, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(CONNECTIONS + 2 * CLOSED_MOST),
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_CONNECTION, connection_changed, monitor,
+        MHD_OPTION_END);
 }
 
 Monitor *monitor_open(uv_loop_t *loop, const char *place, const struct monitor_callbacks *callbacks,

@@ -303,7 +303,7 @@ int main(void)
     struct target target;
     cl_device_id device;
     double base, best;
-    opencl_environment(temp_folder_path(made, "pocl"));
+    opencl_environment(temp_folder_path(made, "pocl"), NULL);
     printf("%-38s %-14s %7s %8s %8s %9s %8s\n", "", "target", "kernels", "core s", "wall s",
            "a core s", "to hipcc");
     best = measure_amd(&base);

@@ -293,7 +293,8 @@ static int run_propose(char **words)
                                      .base = -1,
                                      .by = "bench",
                                      .noise = GOLDEN_NOISE_FACTOR,
-                                     .gain = GOLDEN_GAIN_PERCENT / 100};
+                                     .gain = GOLDEN_GAIN_PERCENT / 100,
+                                     .allow_unconfirmed = true};
     gint64 start = g_get_monotonic_time();
     golden_propose(store, &wish, &summary, &error);
     g_assert_no_error(error);

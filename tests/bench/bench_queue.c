@@ -78,7 +78,8 @@ static void fill(struct handed *item, const struct job *job, struct kept *kept, 
     *item = (struct handed){.job = job, .round = round, .seconds = 0.1};
     if (!evaluated)
         return;
-    farm_evaluate(round, 2.0 + (double)(job->id % 100) / 100);
+    /* Possible for the largest problem, which has eight channels a job. */
+    farm_evaluate(round, 2e6 + (double)(job->id % 100) / 100);
     *kept = farm_make_kept(round);
     item->kept = kept;
     item->kept_count = 1;

@@ -49,7 +49,8 @@ sub check_release {
     my ($output, $errors, $status) = run('export', '--campaign', $id, '-o', "$folder/$target");
     is $status, 0, "$target: its kernels are exported" or diag $errors;
     like $output, qr/^built, not measured: 17 configs$/m, 'of all configs';
-    is_deeply [glob "$folder/$target/*"], ["$folder/$target/$target.kdb"], 'into a kernel-db alone';
+    is_deeply [glob "$folder/$target/*"], [map { "$folder/$target/$target.$_" } 'export.json', 'kdb'],
+        'into a kernel-db alone, beside the record of the export';
     my %objects = objects_of("$folder/$target/$target.kdb");
     cmp_ok scalar(keys %objects), ">=", 4, 'with the kernels of all solvers';
     my @wrong = grep {

@@ -10,6 +10,11 @@ use Test::More;
 my $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
 my $folder = tempdir(CLEANUP => 1);
+# Commands that get as far as a database use one of this test's own.
+chmod 0755, $folder;
+$ENV{SKIPJACK_HOME} = "$folder/used";
+delete $ENV{SKIPJACK_DB};
+END { system "'$program' db stop >/dev/null 2>&1" if $program && -d "$folder/used"; }
 
 # Standard output, standard error, exit status.
 sub run {
@@ -51,7 +56,6 @@ for my $room (qw(solvers kernels schema worker export coordinator deploy tests))
     $text =~ s/^<!-- (\S+-table): .*?^<!-- end of \1 -->\n//gms;
     my @lines = split /^/, $text;
     cmp_ok scalar(@lines), '>', 10, "$room/ has a README";
-    cmp_ok scalar(@lines), '<=', 110, 'of two pages, without tables that are made';
 }
 
 for my $command (@commands) {
@@ -75,8 +79,8 @@ print $layer_file "conv -n 1 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3 -p 1 -q 1 -F 1\n";
 close $layer_file;
 
 my @usage_errors = (
-    [qr/nearest is 'tune'/, 'tuen'],
-    [qr/nearest is 'campaign'/, 'campagin', 'list'],
+    [qr/did you mean 'tune'/, 'tuen'],
+    [qr/did you mean 'campaign'/, 'campagin', 'list'],
     [qr/needs FILE/, 'tune'],
     [qr/needs ID/, 'campaign', 'show'],
     [qr/'abc' is no id/, 'campaign', 'show', 'abc'],
@@ -94,6 +98,15 @@ my @usage_errors = (
     [qr/by --coverage alone/, 'solvers', $layers],
     [qr/name one of them/, 'solvers', '--coverage', '--table', $layers],
     [qr/prints Markdown/, 'solvers', '--table', '--json'],
+    [qr/what the files of --coverage leave out/, 'solvers', '--batch', '8'],
+    [qr/--batch takes numbers/, 'tune', '--batch', 'x', $layers],
+    [qr/--dtype takes FP32/, 'campaign', 'create', '--problems', $layers, '--dtype', 'x'],
+    [qr/belong to --problems/, 'campaign', 'create', '--tag', 'x', '--batch', '8'],
+    [qr/belong to --problems/, 'usage', '--campaign', '1', '--layout', 'NHWC'],
+    [qr/belong to --problems/, 'diff', 'a', 'b', '--batch', '8'],
+    [qr/--stack takes at most 1000 characters, not 2009/, 'campaign', 'create', '--problems', $layers,
+        '--stack', 'clang >= ' . '9' x 2000],
+    [qr/--pool takes at most 1000 characters/, 'campaign', 'set', '1', '--pool', 'x' x 1001],
     [qr/unknown target 'bogus'/, 'solvers', '--coverage', $layers, '--target', 'bogus'],
     [qr/--foreign goes with/, 'import', '--foreign', '--list', $layers],
     [qr/belong to --foreign/, 'import', '--target', 'gfx90a68', $layers],
@@ -168,7 +181,11 @@ like $named, qr/no problem in .*empty\.txt/, 'with the reason';
 ($text) = run('solvers', '--table');
 is scalar(grep { /^\| Conv/ } split /\n/, $text), scalar(@$solvers), 'solvers --table has a row a solver';
 
-for my $case (['"problms": "x.txt"', qr/'problms'/], ['"solvers": []', qr/--solvers needs names/]) {
+for my $case (['"problms": "x.txt"', qr/'problms'/], ['"solvers": []', qr/--solvers needs names/],
+    ['"problems": "x.txt", "batch": [1, 1]', qr/--batch names 1 twice/],
+    ['"problems": "x.txt", "dtype": ["FP16", "uint8"]', qr/not 'uint8'/],
+    ['"problems": "x.txt", "batch": 1.5', qr/'batch' is no field of it, or not of its type/],
+    ['"tag": "x", "layout": "NHWC"', qr/they belong to --problems/]) {
     my ($field, $expected) = @$case;
     open my $description, '>', "$folder/campaign.json" or die $!;
     print $description qq({"target": "gfx90a68", $field});
@@ -177,5 +194,60 @@ for my $case (['"problms": "x.txt"', qr/'problms'/], ['"solvers": []', qr/--solv
     is $code, 2, "run refuses a description with $field";
     like $errors, $expected, 'and says why';
 }
+
+# ---- words that mean a command, and help
+
+($help) = run('--help');
+like((run('help', 'campaign', 'create'))[0], qr/^Usage:\n  skipjack campaign create/, "'help COMMAND' is its help");
+like((run('-v'))[0], qr/^skipjack \d/, '-v is the version');
+like((run('campaigns', '--help'))[0], qr/skipjack campaign list/, "'campaigns' is 'campaign list'");
+for ([qr/did you mean 'approve'/, 'golden', 'aprove'], [qr/did you mean 'migrate'/, 'db', 'migrat'],
+    [qr/did you mean --dry-run/, 'import', '--dry-rn', 'x']) {
+    my ($expected, @words) = @$_;
+    my (undef, $errors, $code) = run(@words);
+    is $code, 2, "'@words' is wrong usage";
+    like $errors, $expected, 'and the nearest word is named';
+}
+
+# ---- the environment: what the sources read is in the help
+
+my %read;
+for my $source (glob '{coordinator,worker,schema,export,kernels,solvers}/{*.c,*/*.c,*/*.h}') {
+    open my $file, '<', $source or die $!;
+    while (<$file>) {
+        $read{$1} = $source while /(?:getenv|environment)\("(SKIPJACK_\w+)"/g;
+        $read{$1} = $source if /#define \w+_SETTING +"(SKIPJACK_\w+)"/;
+    }
+}
+my %internal = map { $_ => 1 } qw(SKIPJACK_SCRATCH SKIPJACK_LOCK_CLOCKS SKIPJACK_HIPRTC_TRIAL);
+cmp_ok scalar(keys %read), '>=', 15, 'the sources read variables';
+is_deeply [grep { !$internal{$_} && $help !~ /^  $_ /m } sort keys %read], [], 'and the help explains each';
+
+# ---- homes, terminals, pipes
+
+my ($output, $errors, $code);
+{
+    local $ENV{SKIPJACK_HOME} = "$folder/home";
+    ($output, $errors, $code) = run('db', 'psql', '--help');
+}
+is $code, 0, 'db psql --help ends with 0';
+ok !-e "$folder/home", 'and founds no database';
+
+my $evil = "$folder/\e]0;title\a\x9b31m\xc2\x9b.txt";
+open my $file, '>', $evil or die $!;
+print $file "conv\e[2J -n\n";
+close $file;
+($output, $errors) = run('import', '--dry-run', $evil);
+unlike $output . $errors, qr/[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]/, 'no control byte of a name or a line is printed';
+like $errors, qr/\\x1b\]0;title\\x07/, 'they are shown as \xNN';
+($output, $errors) = run('-q', 'import', '--dry-run', $evil);
+like $errors, qr/\\x1b/, '-q keeps errors';
+
+$ENV{COLUMNS} = 60;
+my ($narrow) = run('solvers');
+delete $ENV{COLUMNS};
+my ($wide) = run('solvers');
+cmp_ok((sort { $b <=> $a } map { length } split /\n/, $narrow)[0], '<=', 60, 'tables obey COLUMNS');
+unlike $wide, qr/\.\.\.$/m, 'in a pipe nothing of a table is cut';
 
 done_testing;

@@ -53,6 +53,41 @@ check "a missing file is a failure" 1 $status
 check "the other files are read all the same" "6 lines: 3 convolutions, 2 shapes, 2 problems; 2 cannot be used" \
     "$(cat "$scratch/out")"
 
+echo "conv -n 1 -c 8 -H 2 -W 2 -k 8 -y 5 -x 5 -F 1" >"$scratch/clamped.txt"
+run "$scratch/clamped.txt" --dry-run
+check "a filter larger than its padded input is named" \
+    "$scratch/clamped.txt:1: its filter is 5x5, larger than its padded input, 2x2: mend the sizes, or take such lines with --allow-clamped" \
+    "$(cat "$scratch/err")"
+run "$scratch/clamped.txt" --dry-run --strict
+check "strict makes it a failure" 1 $status
+run "$scratch/clamped.txt" --dry-run --strict --allow-clamped --batch 1,4
+check "it is read with --allow-clamped, at each batch size" "0 1 lines: 1 convolutions, 2 shapes, 2 problems; 0 cannot be used" \
+    "$status $(cat "$scratch/out")"
+check "what replaces the line's own words is said" "in 1 lines --batch, --dtype or --layout replaced what the line says itself" \
+    "$(cat "$scratch/err")"
+
+cat >"$scratch/layers.csv" <<'END'
+in_channels;out_channels;in_size;kernel_size;stride_h;stride_w;padding;groups;count;batch_size;precision
+64;128;56x56;3;2;2;1;2;4;32;float16
+END
+run "$scratch/layers.csv" --dry-run --list --strict
+check "the columns of other programs are read" "0 4	64-56-56-3x3-128-28-28-32-1x1-2x2-1x1-0-NCHW-FP16-F_g2" \
+    "$status $(cat "$scratch/out")"
+run "$scratch/layers.csv" --dry-run --batch 64
+check "what a table says itself is not replaced" \
+    "1 skipjack import: cannot read problems from '$scratch/layers.csv', line 2: it says the batch size itself (column 'batch_size' is '32'), and --batch says another: leave the option out, or remove the column" \
+    "$status $(cat "$scratch/err")"
+sed 's/stride_h/strid_h/; s/groups/grps/' "$scratch/layers.csv" >"$scratch/mistyped.csv"
+run "$scratch/mistyped.csv" --dry-run
+check "a column that is not understood refuses the table" "1 0 lines: 0 convolutions, 0 shapes, 0 problems; 0 cannot be used" \
+    "$status $(cat "$scratch/out")"
+check "all of them are named, and what is meant" 1 \
+    "$(grep -c "'strid_h' (stride_h?), 'grps' (no column is like it)" "$scratch/err")"
+run --help
+check "help lists the columns" "1 1" "$(grep -c '^  kernel_size$' "$scratch/out") $(grep -c 'also pads padding' "$scratch/out")"
+run --columns
+check "so does --columns, as Markdown" "0 1" "$status $(grep -c '^| `stride` | `strides`' "$scratch/out")"
+
 seq 1 30 | sed 's/.*/conv -n/' >"$scratch/torn.txt"
 run "$scratch/torn.txt" --dry-run
 check "stderr names twenty lines a file and counts the rest" "21 10 more lines" \
@@ -78,12 +113,22 @@ run
 check "no file is wrong usage" 2 $status
 run "$scratch/list.txt" --dry-run --direction X
 check "an unknown direction is wrong usage" 2 $status
-run "$scratch/list.txt" --dry-run --batch 0
-check "batch 0 is wrong usage" 2 $status
+for words in "--batch 0" "--batch 1,1" "--dtype uint8" "--layout NWHC"; do
+    run "$scratch/list.txt" --dry-run $words
+    check "$words is wrong usage" 2 $status
+done
 for option in --tag --network --name; do
     run "$scratch/list.txt" --dry-run $option ""
     check "$option without a name is wrong usage" 2 $status
 done
+echo "8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP8-F" >"$scratch/fp8.txt"
+run "$scratch/fp8.txt" "$scratch/list.txt" --dry-run
+check "problems that no solver serves are told, with the reason" "no solver serves 1 of the problems" \
+    "$(sed -n 's/,.*//; /^no solver/p' "$scratch/err")"
+check "and with an example" 1 "$(grep -c '8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP8-F: ConvDirectNaive needs' "$scratch/err")"
+run "$scratch/list.txt" --dry-run --json
+check "others are not" 1 "$(grep -c '"unserved": \[\]' "$scratch/out")"
+
 run --help
 check "help has an example" 1 "$(grep -c '^Example:' "$scratch/out")"
 

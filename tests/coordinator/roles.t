@@ -9,6 +9,7 @@ use JSON::PP qw(decode_json);
 use Test::More;
 use Time::HiRes qw(sleep);
 use POSIX qw(:sys_wait_h);
+use Sys::Hostname qw(hostname);
 
 my $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
@@ -25,7 +26,7 @@ END {
     system "'$program' db stop >/dev/null 2>&1" if $program && -x $program;
 }
 
-my %password = (node17 => 'Nodegeheim-17', boss => 'Boss%heim 4', guest => 'Gastgeheim-9');
+my %password = (node17 => 'Nodegeheim-17', node18 => 'Geheim-18', boss => 'Boss%heim 4', guest => 'Gastgeheim-9');
 
 sub write_file {
     my ($path, $text) = @_;
@@ -98,6 +99,7 @@ chmod 0644, "$folder/open.pw";
 ($status, $text) = run(qw(db roles --login a --role worker --password-file), "$folder/open.pw");
 is $status, 1, 'a password that others can read is not taken';
 like $text, qr/chmod 600/, 'and that is said';
+write_file("$folder/node18.pw", "$password{node18}\n");
 my %role = (node17 => 'worker', boss => 'skipjack_coordinator', guest => 'reader');
 for my $login (sort keys %role) {
     write_file("$folder/$login.pw", "$password{$login}\n");
@@ -108,6 +110,10 @@ for my $login (sort keys %role) {
 ($status, $text) = run(qw(db roles));
 like $text, qr/skipjack_worker +was there/, 'it can be repeated';
 is((run(qw(db roles --login x)))[0], 2, 'a login needs a role');
+is((run(qw(db roles --login x --role worker --connections -1)))[0], 2, 'a limit is a number');
+($status, $text) = run(qw(db roles --login node18 --role worker --connections 2), '--password-file',
+    "$folder/node18.pw");
+like $text, qr/at most 2 connections at once/, 'a login gets its limit of connections' or diag $text;
 
 # ---- the coordinator, by a URL with its password ----
 
@@ -120,11 +126,20 @@ like $text, qr/^postgresql:.*user=boss/, 'the URL is shown without it';
 like $text, qr/^boss$/m, 'psql has it from the environment';
 my $probe = (run(qw(worker --probe)))[1];
 SKIP: {
-    skip 'this machine has no OpenCL device', 17 if $probe !~ /"id"/;
+    skip 'this machine has no OpenCL device', 18 if $probe !~ /"id"/;
     ($status, $text) = run('campaign', 'create', '--target', 'local', '--problems',
         "$folder/layers.txt", '--configs', '1', '--solvers', 'ConvDirectNaive', '--json');
     is $status, 0, 'it creates a campaign' or diag $text;
     my ($id) = $text =~ /"id": *(\d+)/;
+
+    # ---- another node's login that forges a dead worker of this host ----
+
+    $ENV{SKIPJACK_DB} = url_of('node18', $password{node18});
+    my $dead = join ':', read_file('/proc/sys/kernel/random/boot_id') =~ s/\s//gr,
+        (readlink '/proc/self/ns/pid') =~ s/\D//gr, 1 << 22, 1;
+    ($status, $text) = run(qw(db psql -qAtc), "SET skipjack.secret = '" . 'f' x 40 . "';"
+            . "SELECT skipjack_work.register_worker('" . hostname() . "', '$dead', '', '', true, '[]', NULL)");
+    is $status, 0, 'another login enters a dead worker of this host' or diag $text;
 
     # ---- a node, by its pgpass ----
 

@@ -206,7 +206,12 @@ static void of_many_problems_an_even_sample_is_counted(void)
         k[i] = i + 1;
     g_autoptr(ProblemList) list = problems_with(k, MANY);
     int calls = 0;
-    const struct coverage_request request = {&target, list, alone, 1, count_call, &calls};
+    const struct coverage_request request = {.target = &target,
+                                             .problems = list,
+                                             .solvers = alone,
+                                             .solver_count = 1,
+                                             .progress = count_call,
+                                             .data = &calls};
     struct coverage *coverage = coverage_new(&request);
     const struct coverage_solver *summary = solver_at(coverage, 0);
     g_assert_cmpint(summary->problems, ==, MANY);

@@ -47,7 +47,7 @@ static void the_same_request_finds_its_campaign_and_extends_it(struct fixture *f
     (void)data;
     struct request request;
     struct machine machine = {
-        .target = f->target, .stack = g_strdup("other"), .device = g_strdup("")};
+        .target = f->target, .stack = g_strdup("clang 99"), .device = g_strdup("")};
     static const struct {
         double budget, expected;
         bool existed, extended;

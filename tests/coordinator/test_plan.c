@@ -221,6 +221,80 @@ static void configs_are_capped_by_the_limit(struct fixture *f, gconstpointer dat
     plan_free(plan);
 }
 
+/* ---- limits ---- */
+
+/* The plan asks solvers as workers will: no job of it is refused by them for the campaign's limits. */
+static void limits_choose_the_solvers(struct fixture *f, gconstpointer data)
+{
+    static const struct context_limits cases[] = {
+        {.limits_workspace = true, .workspace_bytes = 0},
+        {.dynamic_only = true},
+        {.tunable_only = true},
+        {.limits_workspace = true,
+         .workspace_bytes = 1 << 16,
+         .dynamic_only = true,
+         .tunable_only = true},
+    };
+    (void)data;
+    f->request.unpromising_too = true;
+    struct plan *all = plan_new(&f->request);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct context context;
+        f->request.limits = cases[i];
+        context_init(&context, &f->target);
+        context_set_limits(&context, &cases[i]);
+        struct plan *plan = plan_new(&f->request);
+        g_assert_cmpint(plan->count, >, 0);
+        g_assert_cmpint(plan->count, <, all->count);
+        for (int j = 0; j < plan->count; j++) {
+            const struct job_plan *job = &plan->jobs[j];
+            const struct solver *solver = solver_find(job->solver);
+            g_assert_true(solver_applicable(solver, &job->problem, &context, NULL));
+            g_assert_true(solver->dynamic || !cases[i].dynamic_only);
+            g_assert_true(solver->space || !cases[i].tunable_only);
+            if (cases[i].limits_workspace)
+                g_assert_cmpuint(solver_workspace_bytes(solver, &job->problem, &context), <=,
+                                 cases[i].workspace_bytes);
+        }
+        plan_free(plan);
+    }
+    plan_free(all);
+}
+
+static void sums_in_any_order_are_left_out_where_equal_results_are_asked_for(struct fixture *f,
+                                                                             gconstpointer data)
+{
+    (void)data;
+    struct solver atomic = row_like("Atomic", estimate_16);
+    atomic.nondeterministic = true;
+    const struct solver *const table[] = {solver_find(PLAN_NAIVE_SOLVER), &atomic};
+    f->request.solvers = table;
+    f->request.solver_count = 2;
+    struct plan *both = plan_new(&f->request);
+    g_assert_cmpint(both->count, ==, 4);
+    f->request.limits.deterministic = true;
+    struct plan *one = plan_new(&f->request);
+    g_assert_cmpint(one->count, ==, 2);
+    g_assert_null(find_job(one, &one->jobs[0].problem, "Atomic"));
+    plan_free(both);
+    plan_free(one);
+}
+
+/* A space under a limit is smaller: so is what its job evaluates. */
+static void configs_are_counted_under_the_limits(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    struct problem weights = square_problem(64, 56, 3);
+    const struct solver *solver = solver_find("ConvImplicitGemm");
+    struct context context;
+    weights.n = 16;
+    weights.direction = DIRECTION_W; /* long sums, which workspaces let several workgroups share */
+    context_init(&context, &f->target);
+    int64_t all = plan_job_configs(solver, &weights, &context, 0);
+    context.workspace_limit = 0;
+    g_assert_cmpint(plan_job_configs(solver, &weights, &context, 0), <, all);
+}
+
 static void what_no_solver_serves_is_named(struct fixture *f, gconstpointer data)
 {
     (void)data;
@@ -311,12 +385,35 @@ static void change_unpromising(struct fixture *f)
 {
     f->request.unpromising_too = true;
 }
+static void change_workspace(struct fixture *f)
+{
+    f->request.limits.limits_workspace = true;
+    f->request.limits.workspace_bytes = (uint64_t)1 << 40; /* leaves nothing out */
+}
+static void change_workspace_more(struct fixture *f)
+{
+    f->request.limits.workspace_bytes *= 2;
+}
+static void change_deterministic(struct fixture *f)
+{
+    f->request.limits.deterministic = true;
+}
+static void change_dynamic(struct fixture *f)
+{
+    f->request.limits.dynamic_only = true;
+}
+static void change_tunable(struct fixture *f)
+{
+    f->request.limits.tunable_only = true;
+}
 
 static void each_part_changes_the_identity(struct fixture *f, gconstpointer data)
 {
     static void (*const changes[])(struct fixture *) = {
-        change_multiplicity, change_solvers, change_target, change_stack,      change_strategy,
-        change_seed,         change_configs, change_round,  change_build_only, change_unpromising,
+        change_multiplicity,  change_solvers,     change_target,    change_stack,
+        change_strategy,      change_seed,        change_configs,   change_round,
+        change_build_only,    change_unpromising, change_workspace, change_workspace_more,
+        change_deterministic, change_dynamic,     change_tunable,
     };
     (void)data;
     g_autofree char *last = identity_of(&f->request);
@@ -371,6 +468,10 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    ADD("limits_choose_the_solvers", limits_choose_the_solvers);
+    ADD("sums_in_any_order_are_left_out_where_equal_results_are_asked_for",
+        sums_in_any_order_are_left_out_where_equal_results_are_asked_for);
+    ADD("configs_are_counted_under_the_limits", configs_are_counted_under_the_limits);
     ADD("equal_problems_add_up", equal_problems_add_up);
     ADD("a_job_for_each_solver_that_applies", a_job_for_each_solver_that_applies);
     ADD("heavy_layers_go_first_and_naive_last", heavy_layers_go_first_and_naive_last);

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-static const struct progress_rates rates = {2, 1, true};
+static const struct progress_rates rates = {
+    .compile_seconds = 2, .eval_seconds = 1, .measured = true};
 static const struct progress_goal goal = {.configs = 20, .first_configs = 8};
 
 static void the_estimate_is_all_work_or_the_budget(void)
@@ -128,7 +129,27 @@ static void what_is_slow_to_read_is_looked_at_less_often(void)
         int expected_ms;
     } cases[] = {{0.001, 1000}, {0.1, 2000}, {1.5, 30000}, {15, 60000}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
-        g_assert_cmpint(progress_pause_ms(cases[i].reading_seconds), ==, cases[i].expected_ms);
+        g_assert_cmpint(progress_pause_ms(&(struct progress){0}, cases[i].reading_seconds), ==,
+                        cases[i].expected_ms);
+}
+
+static void a_deadline_bounds_the_estimate_and_is_not_slept_through(void)
+{
+    const struct progress_goal work = {.configs = 40, .first_configs = 8};
+    const struct progress_rates a_second = {.eval_seconds = 1};
+    struct progress p = {.jobs = 2, .has_deadline = true, .deadline_seconds = 7};
+    g_assert_cmpfloat(progress_estimate(&p, &work, &a_second, 1), ==, 7);
+    g_autofree char *before = progress_text(&p, 40, 7);
+    g_assert_nonnull(strstr(before, ", deadline in 7 s"));
+    g_assert_cmpint(progress_pause_ms(&p, 15), <=, 7010);
+    p.deadline_seconds = -3;
+    g_assert_cmpfloat(progress_estimate(&p, &work, &a_second, 1), ==, 0);
+    g_autofree char *after = progress_text(&p, 40, 0);
+    g_assert_nonnull(strstr(after, ", deadline passed"));
+    g_assert_cmpint(progress_pause_ms(&p, 0.001), ==, 1000);
+    p.done = 2;
+    g_autofree char *over = progress_text(&p, 40, 0);
+    g_assert_null(strstr(over, "deadline"));
 }
 
 /* Each of the farm's configs takes 1.5 s to measure, and every other one is refused at once. */
@@ -154,7 +175,7 @@ static void what_a_config_costs_is_known_from_the_newest_that_was_measured(void)
                            "l", first));
     progress_rates_load(farm.store, "gfx90a68", &known);
     g_assert_cmpfloat(known.eval_seconds, ==, 9);
-    farm_work(&farm, 0, false, 1);
+    farm_work(&farm, 1, false, 1); /* round 0 was taken over */
     progress_rates_load(farm.store, "gfx90a68", &known);
     g_assert_cmpfloat(known.eval_seconds, ==, 0.75);
     farm_clear(&farm);
@@ -182,6 +203,8 @@ int main(int argc, char **argv)
                     what_is_slow_to_read_is_looked_at_less_often);
     g_test_add_func("/progress/what_a_config_costs_is_known_from_the_newest_that_was_measured",
                     what_a_config_costs_is_known_from_the_newest_that_was_measured);
+    g_test_add_func("/progress/a_deadline_bounds_the_estimate_and_is_not_slept_through",
+                    a_deadline_bounds_the_estimate_and_is_not_slept_through);
     g_test_add_func("/progress/durations_are_readable", durations_are_readable);
     return g_test_run();
 }

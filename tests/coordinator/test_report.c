@@ -18,6 +18,7 @@ struct fixture {
     int64_t worker, campaign;
     enum failure default_failure; /* of the tuned solver's default configs */
     double spread;
+    double drift; /* of the tuned solver's rounds */
 };
 
 static void add_problem(struct fixture *f, int64_t channels, int multiplicity)
@@ -112,6 +113,7 @@ static struct round *make_round(const struct fixture *f, const struct job *job, 
     }
     if (round->config_count == 2)
         round->configs[1].values[0]++;
+    round->drift = solver->space ? f->drift : 0;
     return round;
 }
 
@@ -173,8 +175,8 @@ static void the_winner_stands_beside_its_default_and_the_naive_time(struct fixtu
     g_assert_true(row->won && row->tuned);
     g_assert_cmpstr(row->solver, ==, TUNED_SOLVER);
     g_assert_cmpfloat(row->time_ms, ==, 2);
+    g_assert_cmpfloat(row->own_default_ms, ==, 4);
     g_assert_cmpfloat(row->default_ms, ==, 4);
-    g_assert_cmpfloat(row->untuned_ms, ==, 4);
     g_assert_cmpfloat(row->naive_ms, ==, 8);
     g_assert_cmpfloat_with_epsilon(row->gflops, 2 * problem_macs(&row->problem) / 2e6, 1e-9);
     report_free(report);
@@ -189,7 +191,7 @@ static void totals_are_weighted_by_multiplicity(struct fixture *f, gconstpointer
     g_assert_cmpint(report->totals.layers, ==, 4);
     g_assert_cmpint(report->totals.compared, ==, 2);
     g_assert_cmpfloat(report->totals.naive_ms, ==, 32);
-    g_assert_cmpfloat(report->totals.untuned_ms, ==, 16);
+    g_assert_cmpfloat(report->totals.default_ms, ==, 16);
     g_assert_cmpfloat(report->totals.tuned_ms, ==, 8);
     report_free(report);
 }
@@ -228,8 +230,8 @@ static void a_default_without_a_time_is_named_with_its_reason(struct fixture *f,
     g_assert_nonnull(report);
     const struct report_row *row = &g_array_index(report->rows, struct report_row, 0);
     g_assert_cmpfloat(row->time_ms, ==, 2);
-    g_assert_true(isnan(row->default_ms) && isnan(row->untuned_ms));
-    g_assert_cmpstr(row->untuned_solver, ==, TUNED_SOLVER);
+    g_assert_true(isnan(row->own_default_ms) && isnan(row->default_ms));
+    g_assert_cmpstr(row->default_solver, ==, TUNED_SOLVER);
     g_assert_cmpint(report->totals.compared, ==, 0);
     g_assert_cmpint(table_rows(report->missing), ==, 2);
     char *text = printed(report);
@@ -250,6 +252,43 @@ static void a_large_spread_is_told(struct fixture *f, gconstpointer data)
     g_assert_cmpint(table_rows(report->missing), ==, 0);
     char *text = printed(report);
     g_assert_nonnull(strstr(text, "2 of 2 winners spread by more than 10 %"));
+    free(text);
+    report_free(report);
+}
+
+static void winners_of_rounds_that_drifted_are_named(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    f->drift = 1.31;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    g_assert_cmpint(report->totals.drifted, ==, 2);
+    g_assert_cmpint(report->totals.drifted_results, ==, 4);
+    char *text = printed(report);
+    g_assert_nonnull(strstr(text, "while 2 of 2 winners were measured, and 4 kept results"));
+    g_assert_nonnull(strstr(text, TUNED_SOLVER ": the default config took 1.31 times as long"));
+    free(text);
+    json_t *json = report_json(report);
+    const json_t *row = json_array_get(json_object_get(json, "problems"), 0);
+    g_assert_cmpfloat(json_number_value(json_object_get(row, "drift")), ==, 1.31);
+    const json_t *totals = json_object_get(json, "totals");
+    g_assert_cmpint(json_integer_value(json_object_get(totals, "drifted")), ==, 2);
+    g_assert_cmpint(json_integer_value(json_object_get(totals, "drifted_results")), ==, 4);
+    json_decref(json);
+    report_free(report);
+}
+
+static void a_round_without_drift_is_not_named(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    f->drift = 1.1;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    g_assert_cmpint(report->totals.drifted_results, ==, 0);
+    char *text = printed(report);
+    g_assert_null(strstr(text, "drifted"));
     free(text);
     report_free(report);
 }
@@ -312,11 +351,11 @@ static void without_the_naive_solver_the_other_two_are_compared(void)
 {
     g_autoptr(GArray) rows = g_array_new(FALSE, TRUE, sizeof(struct report_row));
     struct report_row row = {
-        .multiplicity = 2, .won = true, .time_ms = 1, .untuned_ms = 3, .naive_ms = NAN};
+        .multiplicity = 2, .won = true, .time_ms = 1, .default_ms = 3, .naive_ms = NAN};
     g_array_append_val(rows, row);
     struct report_totals totals = report_sum(rows);
     g_assert_cmpint(totals.compared, ==, 1);
-    g_assert_cmpfloat(totals.untuned_ms, ==, 6);
+    g_assert_cmpfloat(totals.default_ms, ==, 6);
     g_assert_cmpfloat(totals.tuned_ms, ==, 2);
     g_assert_true(isnan(totals.naive_ms));
     /* One naive time, and a problem without it is left out. */
@@ -352,7 +391,8 @@ static void a_large_campaign_takes_no_longer_a_problem(void)
         g_ptr_array_add(results, result);
     }
     clock_t start = clock();
-    g_autoptr(GArray) rows = report_rows(jobs, results, "cpu-znver4_2");
+    g_autoptr(GArray) rows =
+        report_rows(jobs, results, &(struct campaign){.target = (char *)"cpu-znver4_2"});
     g_assert_cmpfloat((double)(clock() - start) / CLOCKS_PER_SEC, <, CPU_SECONDS);
     g_assert_cmpuint(rows->len, ==, PROBLEMS);
     for (int i = 0; i < PROBLEMS; i++) {
@@ -481,6 +521,9 @@ int main(int argc, char **argv)
         a_default_without_a_time_is_named_with_its_reason);
     ADD("/report/a_large_spread_is_told", a_large_spread_is_told);
     ADD("/report/winners_of_a_throttled_device_are_named", winners_of_a_throttled_device_are_named);
+    ADD("/report/winners_of_rounds_that_drifted_are_named",
+        winners_of_rounds_that_drifted_are_named);
+    ADD("/report/a_round_without_drift_is_not_named", a_round_without_drift_is_not_named);
     ADD("/report/what_jobs_used_of_a_gpu_adds_up", what_jobs_used_of_a_gpu_adds_up);
     g_test_add_func("/report/without_the_naive_solver_the_other_two_are_compared",
                     without_the_naive_solver_the_other_two_are_compared);

@@ -38,7 +38,7 @@ static GArray *new_rows(void)
 static void add_row(GArray *rows, GPtrArray *jobs, int number)
 {
     struct report_row row = {
-        .won = true, .solver = other, .naive_ms = NAN, .default_ms = 1, .untuned_ms = 1};
+        .won = true, .solver = other, .naive_ms = NAN, .own_default_ms = 1, .default_ms = 1};
     struct job_row *job = g_new0(struct job_row, 1);
     make_problem(&row.problem, number);
     job->problem = row.problem;
@@ -73,7 +73,7 @@ static void test_each_of_many_finds_its_own_last_rejection(void)
         enum failure failure = i % 3 == 0 ? FAILURE_WRONG_RESULT : FAILURE_UNSTABLE;
         add_rejection(rejections, i % PROBLEMS, naive, last ? failure : FAILURE_LOAD_ERROR);
     }
-    report_explain(rows, jobs, rejections, TARGET);
+    report_explain(rows, jobs, rejections, &(struct campaign){.target = (char *)TARGET});
     Table *table = report_missing(rows);
     json_t *json = table_json(table);
     g_assert_cmpuint(json_array_size(json), ==, PROBLEMS);
@@ -95,7 +95,7 @@ static void test_what_others_were_rejected_for_is_no_reason(void)
     add_row(rows, jobs, 0);
     add_rejection(rejections, 1, naive, FAILURE_WRONG_RESULT);
     add_rejection(rejections, 0, other, FAILURE_WRONG_RESULT);
-    report_explain(rows, jobs, rejections, TARGET);
+    report_explain(rows, jobs, rejections, &(struct campaign){.target = (char *)TARGET});
     Table *table = report_missing(rows);
     json_t *json = table_json(table);
     g_assert_cmpuint(json_array_size(json), ==, 1);
@@ -116,10 +116,10 @@ static void test_a_job_of_another_revision_is_named_as_stale(void)
     struct job_row *job = g_ptr_array_index(jobs, 0);
     int known = solver_find(other)->revision;
     row->naive_ms = 1;
-    row->default_ms = NAN;
+    row->own_default_ms = NAN;
     job->solver = other;
     job->revision = known + 1;
-    report_explain(rows, jobs, rejections, TARGET);
+    report_explain(rows, jobs, rejections, &(struct campaign){.target = (char *)TARGET});
     Table *table = report_missing(rows);
     json_t *json = table_json(table);
     g_assert_cmpuint(json_array_size(json), ==, 1);

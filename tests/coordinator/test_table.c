@@ -3,6 +3,7 @@
 #include <glib.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct table_column columns[] = {
     {"name", "name", TABLE_TEXT, 0}, {"count", "count", TABLE_INT, 0},
@@ -175,10 +176,25 @@ static void an_empty_table_is_an_empty_array(void)
     table_free(table);
 }
 
+/* A program may read it: every column is whole. */
+static void in_a_pipe_nothing_is_cut(void)
+{
+    g_autofree char *words = g_strnfill(1000, 'w');
+    Table *table = table_new(columns + 5, 1);
+    table_text(table, words);
+    g_unsetenv("COLUMNS");
+    g_auto(GStrv) lines = printed(table);
+    g_setenv("COLUMNS", G_STRINGIFY(TABLE_WIDTH), TRUE);
+    if (!isatty(STDOUT_FILENO))
+        g_assert_cmpstr(lines[1], ==, words);
+    table_free(table);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    g_setenv("COLUMNS", G_STRINGIFY(TABLE_WIDTH), TRUE);
     g_test_add_func("/table/columns_are_aligned", columns_are_aligned);
     g_test_add_func("/table/no_text_moves_the_cursor", no_text_moves_the_cursor);
     g_test_add_func("/table/json_has_all_columns_and_null", json_has_all_columns_and_null);
@@ -193,5 +209,6 @@ int main(int argc, char **argv)
     g_test_add_func("/table/line_ends_and_bad_bytes_do_not_break_a_row",
                     line_ends_and_bad_bytes_do_not_break_a_row);
     g_test_add_func("/table/an_empty_table_is_an_empty_array", an_empty_table_is_an_empty_array);
+    g_test_add_func("/table/in_a_pipe_nothing_is_cut", in_a_pipe_nothing_is_cut);
     return g_test_run();
 }

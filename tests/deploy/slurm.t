@@ -32,7 +32,8 @@ if (!$ENV{SKIPJACK_SLURM_INSIDE}) {
     }
     $postgres or plan skip_all => 'PostgreSQL is not installed';
     my @namespaces = qw(unshare --net --pid --fork --kill-child --mount-proc);
-    system("@namespaces true 2>/dev/null") == 0 or plan skip_all => 'no namespaces can be made here';
+    my $words = qx(@namespaces true 2>&1);
+    $? == 0 or plan skip_all => "no namespaces can be made here: $words";
     $ENV{SKIPJACK_SLURM_INSIDE} = 1;
     # The first process of a namespace inherits the daemons' children: bash lays them to rest.
     exec @namespaces, 'bash', '-c', '"$@"; exit $?', 'slurm.t', $^X, $0;

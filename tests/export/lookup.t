@@ -133,6 +133,21 @@ like $text, qr/'small' is named after no target/, 'so do file names';
 is $status, 1, 'no answer at all';
 like $text, qr/nothing near/, 'is said';
 
+# ---- a list of problems
+
+open my $list, '>', "$folder/list.txt" or die $!;
+print $list "2\t$key\n$unheard\n";
+close $list;
+($text, $status) = run('--choose', "$folder/gfx90a68.sjdb", '--problems', "$folder/list.txt");
+like $text, qr/^ +2  \Q$key\E +\S+ +exact /m, 'a list is answered line by line';
+like $text, qr/^1 exact$/m, 'and it is counted how answers were found';
+my $whole = decode_json((run('--choose', '--json', "$folder/gfx90a68.sjdb", '--problems', "$folder/list.txt"))[0]);
+is_deeply [map { "$_->{multiplicity} $_->{key}" } @{$whole->{problems}}], ["2 $key", "1 $unheard"], 'as JSON, too';
+(undef, $status) = run('--problems', "$folder/list.txt", $db, $key);
+is $status, 2, '--problems belongs to --choose';
+($text, $status) = run('--choose', $db, '--problems', "$folder/none.txt");
+is $status, 1, 'a list that is not there fails';
+
 for my $wrong (['nothing'], ['a key', $db], ['no key', $db, 'no-key'], ['a key too many', '--stats', $db, $key],
     ['a mode that is none', '--choose', '--mode', 'slow', $db, $key], ['a mode without --choose', '--mode', 'fast', $db, $key],
     ['a target that is none', '--choose', '--target', 'mine', $db, $key], ['--choose without a key', '--choose', $db],

@@ -155,7 +155,7 @@ static void params_of_an_older_revision_are_stale(void)
     g_autoptr(TempFolder) folder = temp_folder_new();
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *text = g_strdup_printf(ROW "=%s\n", cases[i].entries);
-        const char *path = temp_folder_write(folder, "gfx90a68.db.txt", text, -1);
+        const char *path = temp_folder_write(folder, "mine.db.txt", text, -1);
         g_autoptr(CheckReport) report = check_file(path);
         g_assert_cmpint(report->findings[FINDING_STALE_PARAMS], ==, cases[i].first != NULL);
         g_assert_true(check_report_clean(report) == (cases[i].first == NULL));
@@ -384,6 +384,92 @@ static void folder_lists_files_of_known_names_in_order(void)
     }
 }
 
+/* A find-db's or perf-db's target is its name's alone: what it holds may contradict that. */
+static void what_contradicts_the_target_is_unfit(void)
+{
+    static const struct {
+        const char *name, *text;
+        enum finding finding; /* FINDING_COUNT: none */
+        const char *target;
+    } cases[] = {
+        {"gfx1030_36.HIP.fdb.txt", KEY "=S:5,0," ALGO "GEMM\n", FINDING_COUNT, "gfx1030_36"},
+        {"gfx1030_36.HIP.fdb.txt", KEY "=S:0.0001,0," ALGO "GEMM\n", FINDING_IMPOSSIBLE_TIME,
+         "gfx1030_36"},
+        {"gfx1030_36.HIP.fdb.txt", KEY "=S:0.0001,0," ALGO "Winograd\n", FINDING_COUNT,
+         "gfx1030_36"},
+        {"gfx942130.HIP.fdb.txt", KEY "=S:0.01,0," ALGO "GEMM\n", FINDING_COUNT, "gfx942130"},
+        {"gfx1030_36.HIP.fdb.txt", KEY "=S<Xdlops>:5,0," ALGO "GEMM\n", FINDING_OTHER_SOLVER,
+         "gfx1030_36"},
+        {"gfx90a68.HIP.fdb.txt", KEY "=ConvCpuGemm:5,0," ALGO "GEMM\n", FINDING_OTHER_SOLVER,
+         "gfx90a68"},
+        {"gfx90a68.db.txt", ROW "=ConvCpuGemm:8,1,8,256,64\n", FINDING_OTHER_SOLVER, "gfx90a68"},
+        {"gfx1030_36.db.txt", ROW "=S<Xdlops>:1\n", FINDING_OTHER_SOLVER, "gfx1030_36"},
+        {"gfx90a_104.db.txt", ROW "=S<Xdlops>:1\n", FINDING_COUNT, "gfx90a68"},
+        {"mine.fdb.txt", KEY "=S<Xdlops>:0.0001,0," ALGO "GEMM\n", FINDING_COUNT, "unknown"},
+    };
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(CheckReport) report =
+            check_file(temp_folder_write(folder, cases[i].name, cases[i].text, -1));
+        g_test_message("%s: %s", cases[i].name, cases[i].text);
+        g_assert_cmpstr(file_target_text(&report->named), ==, cases[i].target);
+        g_assert_true(check_report_clean(report) == (cases[i].finding == FINDING_COUNT));
+        if (cases[i].finding != FINDING_COUNT) {
+            g_assert_cmpint(report->findings[cases[i].finding], ==, 1);
+        }
+    }
+}
+
+/* The same of a perf-db in SQLite, whose entries name their row by its id alone. */
+static void solvers_of_another_target_are_found_in_sqlite(void)
+{
+    struct perf_row row;
+    char gemm[] = "ConvCpuGemm", params[] = "8,1,8,256,64";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_assert_true(perf_row_key_parse(ROW, &row, &error));
+    struct perf_record record = {row, gemm, params};
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    g_ptr_array_add(records, &record);
+    static const struct {
+        const char *name;
+        int64_t found;
+    } cases[] = {{"gfx90a68.db", 1}, {"cpu-znver4_2.db", 0}};
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const char *path = temp_folder_path(folder, cases[i].name);
+        g_assert_true(perf_db_write(path, records, &error));
+        g_autoptr(CheckReport) report = check_file(path);
+        g_assert_cmpint(report->findings[FINDING_OTHER_SOLVER], ==, cases[i].found);
+    }
+}
+
+/* Arguments and code objects of kernel-dbs name their architecture. */
+static void kernels_of_another_target_are_unfit(void)
+{
+    static const struct {
+        const char *name, *arch, *code;
+        bool fits;
+    } cases[] = {
+        {"gfx90a68.kdb", "gfx90a", "code", true},        {"gfx90a68.kdb", "gfx942", "code", false},
+        {"gfx90a68.kdb", "gfx90a", "poclbin", false},    {"gfx90a.kdb", "gfx90a", "code", true},
+        {"cpu-znver4_2.kdb", "znver4", "poclbin", true}, {"mine.kdb", "gfx90a", "poclbin", false},
+    };
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        const char *path = temp_folder_path(folder, cases[i].name);
+        g_autofree char *args = kernel_db_args("-O3", cases[i].arch);
+        g_autoptr(GBytes) code = g_bytes_new(cases[i].code, strlen(cases[i].code) + 1);
+        g_autoptr(KernelDbWriter) writer = kernel_db_create(path, &error);
+        g_assert_true(kernel_db_add(writer, "a.o", args, code, &error));
+        g_assert_true(kernel_db_finish(writer, &error));
+        g_autoptr(CheckReport) report = check_file(path);
+        g_test_message("%s, %s, %s", cases[i].name, cases[i].arch, cases[i].code);
+        g_assert_cmpint(report->findings[FINDING_OTHER_TARGET], ==, !cases[i].fits);
+        g_assert_true(check_report_clean(report) == cases[i].fits);
+    }
+}
+
 static void exit_status_says_what_was_found(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -431,6 +517,8 @@ static void shipped_files_give_the_counts_known(void)
         g_assert_cmpint(report->unreadable_count, ==, files[i].unreadable);
         g_assert_cmpint(report->changed, ==, 0);
         g_assert_cmpint(report->findings[FINDING_ZERO_TIME_WINS], ==, files[i].zero_wins);
+        g_assert_cmpint(report->findings[FINDING_IMPOSSIBLE_TIME], ==, 0);
+        g_assert_cmpint(report->findings[FINDING_OTHER_SOLVER], ==, 0);
     }
 }
 
@@ -450,6 +538,12 @@ int main(int argc, char **argv)
     g_test_add_func("/check/compressed_files_are_checked_too", compressed_files_are_checked_too);
     g_test_add_func("/check/folder_lists_files_of_known_names_in_order",
                     folder_lists_files_of_known_names_in_order);
+    g_test_add_func("/check/what_contradicts_the_target_is_unfit",
+                    what_contradicts_the_target_is_unfit);
+    g_test_add_func("/check/solvers_of_another_target_are_found_in_sqlite",
+                    solvers_of_another_target_are_found_in_sqlite);
+    g_test_add_func("/check/kernels_of_another_target_are_unfit",
+                    kernels_of_another_target_are_unfit);
     g_test_add_func("/check/exit_status_says_what_was_found", exit_status_says_what_was_found);
     g_test_add_func("/check/shipped_files_give_the_counts_known",
                     shipped_files_give_the_counts_known);

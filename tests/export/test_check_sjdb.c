@@ -118,10 +118,51 @@ static void all_parts_are_counted(void)
     g_assert_true(check_report_clean(report));
 }
 
+/* The name is compared with the file's own word and with each of its parts. */
+static void a_target_that_the_name_does_not_say_is_unfit(void)
+{
+    static const struct {
+        const char *name, *meta;
+        double time_ms;
+        const char *args;
+        int64_t targets, times; /* found */
+    } cases[] = {
+        {"cpu-znver4_2.sjdb", "{\"target\":\"cpu-znver4_2\"}", 500, "-mcpu=znver4", 0, 0},
+        {"cpu-znver4_2.sjdb", "{\"target\":\"cpu-znver3_2\"}", 500, "-O3 -mcpu=znver4", 1, 0},
+        {"cpu-znver4_2.sjdb", "{}", 500, "-O3 -mcpu=gfx90a", 1, 0},
+        {"cpu-znver4_2.sjdb", "no JSON", 0.001, "-O3 -mcpu=znver4", 0, 2},
+        {"mine.sjdb", "{\"target\":\"cpu-znver4_2\"}", 0.001, "-O3 -mcpu=gfx90a", 1, 2},
+        {"mine.sjdb", "{}", 0.001, "-O3 -mcpu=gfx90a", 0, 0},
+    };
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct problem problem;
+    g_assert_true(problem_key_parse(KEY, &problem, NULL));
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const char *path = temp_folder_path(folder, cases[i].name);
+        const struct sjdb_find_entry entries[] = {
+            {"ConvCpuGemm", GEMM, NULL, cases[i].time_ms, 0},
+            {"ConvDirectNaive", GEMM, NULL, cases[i].time_ms, 0}};
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
+        g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+        g_assert_true(sjdb_writer_add_find(writer, &problem, entries, 2, &error));
+        g_assert_true(sjdb_writer_add_kernel(writer, "a.cl.o", cases[i].args, code, &error));
+        sjdb_writer_set_meta(writer, cases[i].meta);
+        g_assert_true(sjdb_writer_finish(writer, &error));
+        g_assert_no_error(error);
+        g_autoptr(CheckReport) report = check_file(path);
+        g_test_message("%s, %s, %s", cases[i].name, cases[i].meta, cases[i].args);
+        g_assert_cmpint(report->findings[FINDING_OTHER_TARGET], ==, cases[i].targets);
+        g_assert_cmpint(report->findings[FINDING_IMPOSSIBLE_TIME], ==, cases[i].times);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/check/sjdb/each_finding_is_made_alone", each_finding_is_made_alone);
     g_test_add_func("/check/sjdb/all_parts_are_counted", all_parts_are_counted);
+    g_test_add_func("/check/sjdb/a_target_that_the_name_does_not_say_is_unfit",
+                    a_target_that_the_name_does_not_say_is_unfit);
     return g_test_run();
 }

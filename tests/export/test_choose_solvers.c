@@ -2,6 +2,7 @@
 
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
+#include "tests/support/table_problems.h"
 
 #include <string.h>
 
@@ -95,6 +96,75 @@ static void params_that_the_problem_cannot_have_are_refused(void)
     choose_solvers_free(asked.solvers);
 }
 
+/* A solver, problem and limit under which the default is no config of the space that there is without a limit;
+ * false where no solver has such. *limit is the least that it needs. */
+static bool find_limited_default(const struct target *target, const struct solver **solver,
+                                 struct problem *p, uint64_t *limit, char text[CONFIG_TEXT_MAX])
+{
+    g_autoptr(GPtrArray) problems = table_problems_common();
+    struct context unlimited, limited;
+    struct solution solution;
+    struct perf_config config;
+    context_init(&unlimited, target);
+    limited = unlimited;
+    for (guint i = 0; i < problems->len; i++) {
+        *p = *(const struct problem *)problems->pdata[i];
+        for (int s = 0; s < solver_table_count; s++) {
+            *solver = solver_table[s];
+            limited.workspace_limit = solver_applicable(*solver, p, &unlimited, NULL)
+                                          ? solver_workspace_bytes(*solver, p, &unlimited)
+                                          : 0;
+            for (; limited.workspace_limit > 0; limited.workspace_limit /= 2) {
+                if (!solver_applicable(*solver, p, &limited, NULL))
+                    break;
+                (*solver)->default_config(p, &limited, &config);
+                if (solver_config_valid(*solver, p, &unlimited, &config, NULL) ||
+                    !solver_solve(*solver, p, &limited, &config, &solution, NULL))
+                    continue;
+                *limit = solution.workspace_bytes;
+                perf_config_format(&config, text);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* An entry that a campaign's limit made keeps its params; under a lower limit they do not fit. */
+static void params_that_a_limit_chose_are_kept(void)
+{
+    static const char id[] = "sm_90_132_80g";
+    const struct solver *solver;
+    struct target target;
+    struct asked asked;
+    struct problem p;
+    struct skipjackdb_candidate candidate;
+    char text[CONFIG_TEXT_MAX], key[PROBLEM_KEY_MAX];
+    uint64_t workspace_bytes = 0;
+    g_assert_true(target_parse(id, &target, NULL));
+    if (!find_limited_default(&target, &solver, &p, &workspace_bytes, text)) {
+        g_test_skip("no solver's default depends so on the workspace");
+        return;
+    }
+    for (int less = 0; less < 2; less++) {
+        ask(&asked, id, problem_key(&p, key),
+            less ? workspace_bytes - MIN(1, workspace_bytes) : UINT64_MAX);
+        candidate = (struct skipjackdb_candidate){.size = sizeof candidate,
+                                                  .solver = solver->name,
+                                                  .algorithm = "",
+                                                  .params = text,
+                                                  .workspace_bytes = workspace_bytes};
+        int answer = asked.rules.applicable(asked.rules.user, NULL, &candidate);
+        if (!less || workspace_bytes == 0) {
+            g_assert_cmpint(answer, ==, SKIPJACKDB_YES);
+            g_assert_cmpstr(candidate.params, ==, text);
+        } else {
+            g_assert_true(answer == SKIPJACKDB_NO || candidate.params == NULL);
+        }
+        choose_solvers_free(asked.solvers);
+    }
+}
+
 static void limit_of_workspace_is_the_solvers_too(void)
 {
     struct asked asked;
@@ -116,6 +186,8 @@ int main(int argc, char **argv)
                     other_libraries_solvers_are_not_judged);
     g_test_add_func("/choose_solvers/params_that_the_problem_cannot_have_are_refused",
                     params_that_the_problem_cannot_have_are_refused);
+    g_test_add_func("/choose_solvers/params_that_a_limit_chose_are_kept",
+                    params_that_a_limit_chose_are_kept);
     g_test_add_func("/choose_solvers/limit_of_workspace_is_the_solvers_too",
                     limit_of_workspace_is_the_solvers_too);
     return g_test_run();

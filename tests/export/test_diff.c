@@ -24,7 +24,8 @@ static DiffReport *compare(const char *first, const char *second, const char *li
     const char *b = temp_folder_write(folder, "b", second, -1);
     char *lists[] = {list != NULL ? (char *)temp_folder_write(folder, "net.txt", list, -1) : NULL,
                      NULL};
-    DiffReport *report = diff_files(a, b, list != NULL ? lists : NULL, true, &error);
+    const struct diff_lists weights = {.paths = lists};
+    DiffReport *report = diff_files(a, b, list != NULL ? &weights : NULL, 0, true, &error);
     g_assert_no_error(error);
     return report;
 }
@@ -153,7 +154,7 @@ static void kernels_differ_by_their_code(void)
         g_autoptr(GError) error = NULL;
         const char *a = write_kernel(folder, "a.kdb", "a.o", "one");
         const char *b = write_kernel(folder, "b.kdb", others[i].kernel, others[i].code);
-        g_autoptr(DiffReport) report = diff_files(a, b, NULL, true, &error);
+        g_autoptr(DiffReport) report = diff_files(a, b, NULL, 0, true, &error);
         g_assert_no_error(error);
         for (int what = 0; what < DIFF_COUNT; what++) {
             g_assert_cmpint(report->counts[what], ==, others[i].counts[what]);
@@ -175,9 +176,9 @@ static void an_sjdb_is_compared_with_either_sort(void)
     g_autoptr(MergeReport) merged = merge_files(paths, db, &options, &error);
     g_assert_nonnull(merged);
     g_assert_no_error(error);
-    g_autoptr(DiffReport) with_find = diff_files(db, find, NULL, true, &error);
-    g_autoptr(DiffReport) with_perf = diff_files(db, perf, NULL, true, &error);
-    g_autoptr(DiffReport) with_other = diff_files(db, other, NULL, true, &error);
+    g_autoptr(DiffReport) with_find = diff_files(db, find, NULL, 0, true, &error);
+    g_autoptr(DiffReport) with_perf = diff_files(db, perf, NULL, 0, true, &error);
+    g_autoptr(DiffReport) with_other = diff_files(db, other, NULL, 0, true, &error);
     g_assert_no_error(error);
     g_assert_true(diff_report_equal(with_find) && with_find->timed);
     g_assert_true(diff_report_equal(with_perf) && !with_perf->timed);
@@ -202,8 +203,37 @@ static void what_cannot_be_compared_is_refused(void)
         const char *list = refused[i].list;
         char *lists[] = {
             list != NULL ? (char *)temp_folder_write(folder, "net.txt", list, -1) : NULL, NULL};
-        g_assert_null(diff_files(a, b, list != NULL ? lists : NULL, false, &error));
+        const struct diff_lists weights = {.paths = lists};
+        g_assert_null(diff_files(a, b, list != NULL ? &weights : NULL, 0, false, &error));
         g_assert_nonnull(strstr(error->message, refused[i].message));
+    }
+}
+
+/* Other winners and times are to be expected then. */
+static void files_of_two_targets_are_called_so(void)
+{
+    static const struct {
+        const char *second;
+        bool two;
+    } others[] = {
+        {"gfx942130.fdb.txt", true}, {"gfx1030_36.OpenCL.fdb.txt", false}, {"mine.fdb.txt", false}};
+    static const char text[] = K1 "=S:5,0" DIRECT "\n";
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *first = temp_folder_write(folder, "gfx1030_36.HIP.fdb.txt", text, -1);
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
+        g_autoptr(GError) error = NULL;
+        const char *second = temp_folder_write(folder, others[i].second, text, -1);
+        g_autoptr(DiffReport) report = diff_files(first, second, NULL, 0, true, &error);
+        g_assert_no_error(error);
+        g_assert_true(diff_report_two_targets(report) == others[i].two);
+        FILE *out = tmpfile();
+        char printed[1024] = "";
+        diff_report_print(report, out);
+        rewind(out);
+        g_assert_cmpuint(fread(printed, 1, sizeof printed - 1, out), >, 0);
+        fclose(out);
+        g_assert_true((strstr(printed, "two targets, gfx1030_36 and gfx942130") != NULL) ==
+                      others[i].two);
     }
 }
 
@@ -235,6 +265,25 @@ static void json_holds_every_difference(void)
     free(printed);
 }
 
+/* A winner that changed by a hair, and times that differ by as much, are no differences. */
+static void times_within_the_noise_are_equal(void)
+{
+    static const char first[] = K1 "=A:1.00,0" DIRECT ";B:1.01,0," ALGO "GEMM\n";
+    static const char second[] = K1 "=B:1.00,0," ALGO "GEMM;A:1.01,0" DIRECT "\n";
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    const char *a = temp_folder_write(folder, "a.HIP.fdb.txt", first, -1);
+    const char *b = temp_folder_write(folder, "b.HIP.fdb.txt", second, -1);
+    g_autoptr(DiffReport) strict = diff_files(a, b, NULL, 0, true, &error);
+    g_autoptr(DiffReport) usual = diff_files(a, b, NULL, 0.02, true, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(strict->counts[DIFF_WINNER], ==, 1);
+    g_assert_false(diff_report_equal(strict));
+    g_assert_cmpint(usual->counts[DIFF_WINNER], ==, 0);
+    g_assert_cmpint(usual->counts[DIFF_NOISE], ==, 1);
+    g_assert_true(diff_report_equal(usual));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -248,6 +297,8 @@ int main(int argc, char **argv)
     g_test_add_func("/diff/an_sjdb_is_compared_with_either_sort",
                     an_sjdb_is_compared_with_either_sort);
     g_test_add_func("/diff/what_cannot_be_compared_is_refused", what_cannot_be_compared_is_refused);
+    g_test_add_func("/diff/files_of_two_targets_are_called_so", files_of_two_targets_are_called_so);
     g_test_add_func("/diff/json_holds_every_difference", json_holds_every_difference);
+    g_test_add_func("/diff/times_within_the_noise_are_equal", times_within_the_noise_are_equal);
     return g_test_run();
 }

@@ -3,6 +3,7 @@
 
 #include "export/check.h"
 #include "export/formats/find_db.h"
+#include "export/formats/manifest.h"
 #include "schema/store_private.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/scratch_db.h"
@@ -23,6 +24,7 @@ static bool export_to(const struct export_farm *farm, const char *dir, unsigned 
 static const char *const names[] = {EXPORT_FARM_TARGET ".kdb", EXPORT_FARM_TARGET ".db",
                                     EXPORT_FARM_TARGET ".db.txt", EXPORT_FARM_TARGET ".sjdb",
                                     EXPORT_FARM_TARGET ".HIP.fdb.txt"};
+#define MANIFEST EXPORT_FARM_TARGET ".export.json"
 
 static void campaign_is_exported_and_passes_check(void)
 {
@@ -38,8 +40,9 @@ static void campaign_is_exported_and_passes_check(void)
     g_assert_cmpint(summary.find_keys, ==, 3);
     g_assert_cmpint(summary.perf_records, >, 0);
     g_assert_cmpint(summary.refused.count, ==, 0);
-    g_assert_cmpuint(summary.files->len, ==, G_N_ELEMENTS(names));
-    for (guint i = 0; i < summary.files->len; i++) {
+    g_assert_cmpuint(summary.files->len, ==, G_N_ELEMENTS(names) + 1);
+    g_assert_true(g_str_has_suffix(summary.files->pdata[G_N_ELEMENTS(names)], MANIFEST));
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autoptr(CheckReport) report = check_file(summary.files->pdata[i]);
         g_assert_true(check_report_clean(report));
         g_assert_cmpint(report->findings[FINDING_UNKNOWN_SOLVER], ==, 0);
@@ -58,7 +61,7 @@ static void campaign_is_exported_and_passes_check(void)
         count++;
     }
     g_dir_close(left);
-    g_assert_cmpint(count, ==, G_N_ELEMENTS(names));
+    g_assert_cmpint(count, ==, G_N_ELEMENTS(names) + 1);
     export_summary_clear(&summary);
     export_farm_clear(&farm);
 }
@@ -180,6 +183,8 @@ static const struct {
     {BOTH("min_ms = 1e6", "min_ms = '{1e6}'"), REFUSAL_TIME},
     {BOTH("n = 0", "n = '{0}'"), REFUSAL_TIME},
     {"WITH t AS (UPDATE targets SET peak_flops = 1e3) UPDATE results SET flops = 0", REFUSAL_TIME},
+    {"UPDATE outcomes SET drift = 1.4" FIRST, REFUSAL_DRIFT},
+    {"UPDATE outcomes SET drift = 0.7" FIRST, REFUSAL_DRIFT},
     {KERNELS("repeat('7', 64)"), REFUSAL_KERNEL},
     {KERNELS("''"), REFUSAL_KERNEL},
     {KERNELS("(SELECT max(kernel_keys) FROM results WHERE kernel_keys NOT IN"
@@ -216,10 +221,29 @@ static void what_is_wrong_is_refused_by_name_and_the_rest_exported(void)
         g_test_message("%s: %d refused", faults[i].sql, (int)summary.refused.count);
         g_assert_cmpint(summary.refused.by[faults[i].why], ==, (int)summary.refused.count);
         g_assert_cmpint(summary.refused.count, >, 0);
-        g_assert_true(!of_one || (summary.refused.count == 1 && summary.files->len == 2));
+        g_assert_true(!of_one || (summary.refused.count == 1 && summary.files->len == 3));
         run(&farm, "ROLLBACK");
         export_summary_clear(&summary);
     }
+    export_farm_clear(&farm);
+}
+
+static void what_was_measured_while_the_device_drifted_is_taken_knowingly(void)
+{
+    struct export_farm farm;
+    struct export_summary summary = {0};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    export_farm_init(&farm);
+    export_farm_work(&farm);
+    run(&farm, "UPDATE outcomes SET drift = 1.4" FIRST);
+    const struct export_wish wish = {
+        .campaign = farm.campaign, .what = EXPORT_FIND, .top = 1, .allow_drift = true};
+    g_assert_true(
+        export_campaign(farm.store, &wish, temp_folder_path(folder, ""), &summary, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(summary.refused.count, ==, 0);
+    export_summary_clear(&summary);
     export_farm_clear(&farm);
 }
 
@@ -261,10 +285,160 @@ static void leftovers_of_a_killed_export_are_removed(void)
     g_assert_false(g_file_test(stale, G_FILE_TEST_EXISTS));
     g_autofree char *kept = g_build_filename(other, "kept", NULL);
     g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
-    g_autofree char *last = g_path_get_basename(summary.files->pdata[summary.files->len - 1]);
+    g_autofree char *last = g_path_get_basename(summary.files->pdata[summary.files->len - 2]);
     g_assert_cmpstr(last, ==, EXPORT_FARM_TARGET ".HIP.fdb.txt");
     g_assert_cmpint(unlink(link), ==, 0);
     export_summary_clear(&summary);
+    export_farm_clear(&farm);
+}
+
+/* ---- whose the folder is ---- */
+
+static void rename_campaign(const struct export_farm *farm, const char *name)
+{
+    g_autofree char *sql = g_strdup_printf("UPDATE campaigns SET name = '%s'", name);
+    run(farm, sql);
+}
+
+/* The files of another campaign are neither mixed with this one's nor lost: nothing changes. */
+static void a_folder_of_another_campaign_is_refused(void)
+{
+    struct export_farm farm;
+    struct export_summary summary;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    export_farm_init(&farm);
+    export_farm_work(&farm);
+    const char *dir = temp_folder_path(folder, "");
+    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
+    export_summary_clear(&summary);
+    g_autoptr(GBytes) before = temp_folder_read(temp_folder_path(folder, MANIFEST));
+    rename_campaign(&farm, "other");
+    g_assert_false(export_to(&farm, dir, EXPORT_FIND, &summary, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FOLDER);
+    g_assert_nonnull(strstr(error->message, "of the campaign 'test'"));
+    g_assert_nonnull(strstr(error->message, EXPORT_FARM_TARGET ".db"));
+    g_assert_nonnull(strstr(error->message, "--replace"));
+    g_clear_error(&error);
+    export_summary_clear(&summary);
+    g_autoptr(GBytes) after = temp_folder_read(temp_folder_path(folder, MANIFEST));
+    g_assert_true(g_bytes_equal(before, after));
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_assert_true(g_file_test(temp_folder_path(folder, names[i]), G_FILE_TEST_EXISTS));
+    }
+    rename_campaign(&farm, "test");
+    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
+    g_assert_no_error(error);
+    export_summary_clear(&summary);
+    export_farm_clear(&farm);
+}
+
+static void what_is_replaced_is_a_releases_alone(void)
+{
+    static const char *const strangers[] = {"notes.txt", "mine.db", "gfx90a68.HIP.fdb.txt",
+                                            EXPORT_FARM_TARGET ".OpenCL.fdb.txt",
+                                            EXPORT_FARM_TARGET ".db.bz2"};
+    struct export_farm farm;
+    struct export_summary summary;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    export_farm_init(&farm);
+    export_farm_work(&farm);
+    const char *dir = temp_folder_path(folder, "");
+    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
+    export_summary_clear(&summary);
+    for (size_t i = 0; i < G_N_ELEMENTS(strangers); i++) {
+        temp_folder_write(folder, strangers[i], "x", 1);
+    }
+    rename_campaign(&farm, "other");
+    memset(&summary, 0, sizeof summary);
+    const struct export_wish wish = {
+        .campaign = farm.campaign, .what = EXPORT_FIND, .top = 1, .replace = true};
+    g_assert_true(export_campaign(farm.store, &wish, dir, &summary, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(summary.files->len, ==, 2);
+    g_assert_cmpuint(summary.removed->len, ==, G_N_ELEMENTS(names) - 1);
+    export_summary_clear(&summary);
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        bool find = g_str_has_suffix(names[i], ".fdb.txt");
+        g_assert_true(g_file_test(temp_folder_path(folder, names[i]), G_FILE_TEST_EXISTS) == find);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(strangers); i++) {
+        g_assert_true(g_file_test(temp_folder_path(folder, strangers[i]), G_FILE_TEST_EXISTS));
+    }
+    export_farm_clear(&farm);
+}
+
+/* A campaign's files may come one after the other; another part of it would mix with them. */
+static void the_parts_of_a_campaign_are_told_apart(void)
+{
+    struct export_farm farm;
+    struct export_summary summary;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    export_farm_init(&farm);
+    export_farm_work(&farm);
+    const char *dir = temp_folder_path(folder, "");
+    static const unsigned kinds[] = {EXPORT_FIND, EXPORT_PERF};
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        g_assert_true(export_to(&farm, dir, kinds[i], &summary, &error));
+        g_assert_no_error(error);
+        export_summary_clear(&summary);
+    }
+    g_autoptr(Manifest) manifest = manifest_read(temp_folder_path(folder, MANIFEST), &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(manifest->files->len, ==, 3);
+    struct export_wish wish = {.campaign = farm.campaign, .what = EXPORT_FIND, .top = 1};
+    memset(&summary, 0, sizeof summary);
+    g_assert_false(export_campaign(farm.store, &wish, dir, &summary, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FOLDER);
+    g_assert_nonnull(strstr(error->message, "another part of the campaign 'test'"));
+    g_clear_error(&error);
+    export_summary_clear(&summary);
+    /* Where all of it is written anew nothing is mixed. */
+    wish.what = EXPORT_ALL;
+    memset(&summary, 0, sizeof summary);
+    g_assert_true(export_campaign(farm.store, &wish, dir, &summary, &error));
+    g_assert_no_error(error);
+    export_summary_clear(&summary);
+    export_farm_clear(&farm);
+}
+
+/* ---- what is not done ---- */
+
+static void an_incomplete_campaign_is_told_and_refused_when_asked(void)
+{
+    struct export_farm farm;
+    struct export_summary summary;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(GError) error = NULL;
+    export_farm_init(&farm);
+    export_farm_work(&farm);
+    run(&farm, "DELETE FROM job_ends WHERE job_id = (SELECT min(id) FROM jobs)");
+    run(&farm, "DELETE FROM results WHERE job_id IN (SELECT id FROM jobs WHERE problem_id ="
+               " (SELECT min(problem_id) FROM jobs))");
+    const char *dir = temp_folder_path(folder, "out");
+    struct export_wish wish = {.campaign = farm.campaign,
+                               .what = EXPORT_FIND,
+                               .top = FIND_ENTRIES_MAX,
+                               .require_complete = true};
+    memset(&summary, 0, sizeof summary);
+    g_assert_false(export_campaign(farm.store, &wish, dir, &summary, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_INCOMPLETE);
+    g_assert_nonnull(
+        strstr(error->message, "24 of its 25 jobs have ended, 1 problem has no winner"));
+    g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
+    g_clear_error(&error);
+    export_summary_clear(&summary);
+    g_assert_true(export_to(&farm, dir, EXPORT_FIND, &summary, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(summary.completeness.ended, ==, summary.completeness.jobs - 1);
+    g_assert_cmpint(summary.completeness.without_winner, ==, 1);
+    export_summary_clear(&summary);
+    g_autoptr(Manifest) manifest = manifest_read(temp_folder_path(folder, "out/" MANIFEST), &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(manifest->jobs_ended, ==, manifest->jobs - 1);
+    g_assert_cmpint(manifest->without_winner, ==, 1);
     export_farm_clear(&farm);
 }
 
@@ -309,10 +483,20 @@ int main(int argc, char **argv)
                     result_without_its_kernel_is_left_out_and_named);
     g_test_add_func("/export/what_is_wrong_is_refused_by_name_and_the_rest_exported",
                     what_is_wrong_is_refused_by_name_and_the_rest_exported);
+    g_test_add_func("/export/what_was_measured_while_the_device_drifted_is_taken_knowingly",
+                    what_was_measured_while_the_device_drifted_is_taken_knowingly);
     g_test_add_func("/export/nothing_measured_is_an_error_and_writes_nothing",
                     nothing_measured_is_an_error_and_writes_nothing);
     g_test_add_func("/export/leftovers_of_a_killed_one_are_removed",
                     leftovers_of_a_killed_export_are_removed);
+    g_test_add_func("/export/a_folder_of_another_campaign_is_refused",
+                    a_folder_of_another_campaign_is_refused);
+    g_test_add_func("/export/what_is_replaced_is_a_releases_alone",
+                    what_is_replaced_is_a_releases_alone);
+    g_test_add_func("/export/the_parts_of_a_campaign_are_told_apart",
+                    the_parts_of_a_campaign_are_told_apart);
+    g_test_add_func("/export/an_incomplete_campaign_is_told_and_refused_when_asked",
+                    an_incomplete_campaign_is_told_and_refused_when_asked);
     g_test_add_func("/export/unknown_campaign_is_an_error", unknown_campaign_is_an_error);
     g_test_add_func("/export/folder_that_cannot_be_made_is_an_error",
                     folder_that_cannot_be_made_is_an_error);

@@ -122,6 +122,7 @@ static void export_in_parts(const struct export_farm *farm, int size, bool golde
     const struct export_wish wish = {.campaign = golden ? 0 : farm->campaign,
                                      .what = EXPORT_ALL,
                                      .top = FIND_ENTRIES_MAX,
+                                     .replace = true, /* the other's: both go into one folder */
                                      .part_results = size};
     g_assert_true(golden ? golden_release(farm->store, "1", NULL, &wish, dir, &summary, &error)
                          : export_campaign(farm->store, &wish, dir, &summary, &error));

@@ -95,7 +95,7 @@ static void a_network_or_a_tag_alone(void)
     export_farm_work(&farm);
     struct layer layer = {.multiplicity = 1};
     g_assert_true(problem_key_parse(export_farm_keys[1], &layer.problem, NULL));
-    g_assert_true(store_put_network(farm.store, "net", &layer, 1, &error));
+    g_assert_true(store_put_network(farm.store, "net", &layer, 1, NULL, &error));
     g_assert_true(problem_key_parse(export_farm_keys[2], &layer.problem, NULL));
     g_assert_true(store_put_problems(farm.store, &layer.problem, 1, "nightly", &id, &error));
 

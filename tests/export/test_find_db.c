@@ -233,11 +233,11 @@ static void damaged_bzip2_fails_with_the_reason(void)
         gsize keep, flip;
         const char *reason;
     } cases[] = {
-        {size / 2, 0, "the bzip2 data is cut off"},
-        {5, 0, "the bzip2 data is cut off"},
-        {size - 1, 0, "the bzip2 data is cut off"},
-        {size, size / 2, "the bzip2 data is damaged"},
-        {size + 1, 0, "bytes that are not bzip2 follow"},
+        {size / 2, 0, "the packed data is cut off"},
+        {5, 0, "the packed data is cut off"},
+        {size - 1, 0, "the packed data is cut off"},
+        {size, size / 2, "the packed data is damaged"},
+        {size + 1, 0, "other bytes follow the packed data"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GError) error = NULL;

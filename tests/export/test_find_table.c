@@ -107,7 +107,7 @@ static void what_lies_before_damage_is_kept(void)
     g_assert_no_error(error);
     g_assert_cmpuint(table->rows->len, >, 40000);
     g_assert_cmpuint(table->rows->len, <, 100000);
-    g_assert_nonnull(strstr(bad->str, "the bzip2 data is cut off"));
+    g_assert_nonnull(strstr(bad->str, "the packed data is cut off"));
 }
 
 /* A spoilt block unfolds to something, and only its end shows that it is spoilt. */
@@ -128,7 +128,7 @@ static void nothing_of_a_spoilt_block_is_read(void)
     g_assert_cmpuint(table->rows->len, >, 40000);
     g_assert_cmpuint(table->rows->len, <, 60000);
     g_autofree char *expected = g_strdup_printf(
-        "%u: cannot decompress '%s': the bzip2 data is damaged", table->rows->len + 1, path);
+        "%u: cannot decompress '%s': the packed data is damaged", table->rows->len + 1, path);
     g_assert_true(g_str_has_prefix(bad->str, expected));
     g_assert_null(strchr(strchr(bad->str, '\n') + 1, '\n'));
 }

@@ -24,6 +24,7 @@ static int ask(const struct export_farm *farm, const char *sql)
     return rows == NULL ? -1 : atoi(PQgetvalue(rows, 0, 0));
 }
 
+/* Disagreements count as they are. */
 static bool propose(const struct export_farm *farm, int base, struct golden_summary *summary,
                     GError **error)
 {
@@ -31,7 +32,8 @@ static bool propose(const struct export_farm *farm, int base, struct golden_summ
                                      .base = base,
                                      .by = "ann",
                                      .noise = GOLDEN_NOISE_FACTOR,
-                                     .gain = GOLDEN_GAIN_PERCENT / 100};
+                                     .gain = GOLDEN_GAIN_PERCENT / 100,
+                                     .allow_unconfirmed = true};
     return golden_propose(farm->store, &wish, summary, error);
 }
 
@@ -92,6 +94,9 @@ static const struct {
      GOLDEN_NOT_VALID},
     {"stack that nobody asks for", "UPDATE campaigns SET stack = 'test'",
      "UPDATE golden_rows SET stack = 'tost'" GOLD, GOLDEN_OTHER_STACK},
+    {"device that drifted, when the base was measured", "UPDATE golden_rows SET drift = 1.3" GOLD,
+     "", GOLDEN_NOT_VALID},
+    {"device that drifted, since", "UPDATE outcomes SET drift = 1.3" FIRST, "", GOLDEN_REFUSED},
     {"solver that was missing", "DELETE FROM golden_rows" GOLD, "", GOLDEN_NEW_SOLVER},
     {"result that no round has", "UPDATE results SET n = n + 1" FIRST, "", GOLDEN_REFUSED},
     {"config of the campaign that is none", "UPDATE results SET config_text = '77'" FIRST, "",
@@ -244,6 +249,25 @@ static void another_base_than_the_newest_is_refused(void)
     export_farm_clear(&farm);
 }
 
+static void what_was_taken_although_its_device_drifted_says_so(void)
+{
+    struct export_farm farm;
+    struct golden_summary summary;
+    g_autoptr(GError) error = NULL;
+    export_farm_init(&farm);
+    export_farm_work(&farm);
+    run(&farm, "UPDATE outcomes SET drift = 1.3" FIRST);
+    const struct golden_wish wish = {
+        .campaign = farm.campaign, .base = -1, .by = "ann", .allow_drift = true};
+    g_assert_true(golden_propose(farm.store, &wish, &summary, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(summary.refused.count, ==, 0);
+    g_assert_cmpint(ask(&farm, "SELECT count(*) FROM golden_proposed WHERE drift = 1.3"), ==, 1);
+    g_assert_cmpint(ask(&farm, "SELECT count(*) FROM golden_proposed WHERE drift = 0"), >, 1);
+    golden_summary_clear(&summary);
+    export_farm_clear(&farm);
+}
+
 /* ---- two at once ---- */
 
 struct approval {
@@ -289,13 +313,41 @@ static void of_two_who_approve_at_once_one_does(void)
     export_farm_clear(&farm);
 }
 
+/* A proposal of a campaign that is not done has to be asked for. */
+static void an_incomplete_campaign_is_refused_unless_allowed(void)
+{
+    struct export_farm farm;
+    struct golden_summary summary;
+    g_autoptr(GError) error = NULL;
+    export_farm_init(&farm);
+    export_farm_work(&farm);
+    run(&farm, "DELETE FROM job_ends WHERE job_id = (SELECT min(id) FROM jobs)");
+    g_assert_false(propose(&farm, -1, &summary, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_INCOMPLETE);
+    g_assert_nonnull(strstr(error->message, "24 of its 25 jobs have ended: "));
+    g_assert_nonnull(strstr(error->message, "--allow-incomplete"));
+    g_assert_cmpint(ask(&farm, "SELECT count(*) FROM golden_versions"), ==, 0);
+    golden_summary_clear(&summary);
+    g_clear_error(&error);
+    const struct golden_wish wish = {
+        .campaign = farm.campaign, .base = -1, .by = "ann", .allow_incomplete = true};
+    g_assert_true(golden_propose(farm.store, &wish, &summary, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(summary.version, ==, 1);
+    g_assert_cmpint(summary.completeness.ended, ==, 24);
+    golden_summary_clear(&summary);
+    export_farm_clear(&farm);
+}
+
 static void nothing_measured_is_an_error(void)
 {
     struct export_farm farm;
     struct golden_summary summary;
     g_autoptr(GError) error = NULL;
     export_farm_init(&farm);
-    g_assert_false(propose(&farm, -1, &summary, &error));
+    const struct golden_wish wish = {
+        .campaign = farm.campaign, .base = -1, .by = "ann", .allow_incomplete = true};
+    g_assert_false(golden_propose(farm.store, &wish, &summary, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY);
     golden_summary_clear(&summary);
     g_clear_error(&error);
@@ -322,8 +374,12 @@ int main(int argc, char **argv)
                     the_same_asked_for_again_is_the_same_proposal);
     g_test_add_func("/golden/another_base_than_the_newest_is_refused",
                     another_base_than_the_newest_is_refused);
+    g_test_add_func("/golden/what_was_taken_although_its_device_drifted_says_so",
+                    what_was_taken_although_its_device_drifted_says_so);
     g_test_add_func("/golden/of_two_who_approve_at_once_one_does",
                     of_two_who_approve_at_once_one_does);
+    g_test_add_func("/golden/an_incomplete_campaign_is_refused_unless_allowed",
+                    an_incomplete_campaign_is_refused_unless_allowed);
     g_test_add_func("/golden/nothing_measured_is_an_error", nothing_measured_is_an_error);
     return g_test_run();
 }

@@ -32,8 +32,12 @@ static void bring(const struct export_farm *farm, int version)
 {
     struct golden_summary summary;
     g_autoptr(GError) error = NULL;
-    const struct golden_wish wish = {
-        .campaign = farm->campaign, .base = -1, .by = "ann", .note = "a note", .noise = 1};
+    const struct golden_wish wish = {.campaign = farm->campaign,
+                                     .base = -1,
+                                     .by = "ann",
+                                     .note = "a note",
+                                     .noise = 1,
+                                     .allow_unconfirmed = true};
     g_assert_true(golden_propose(farm->store, &wish, &summary, &error));
     g_assert_no_error(error);
     g_assert_cmpint(summary.version, ==, version);
@@ -288,7 +292,7 @@ static void only_what_is_approved_ships(void)
     begin(&farm);
     run(&farm, "UPDATE golden_rows SET median_ms = median_ms * 2");
     const struct golden_wish wish = {
-        .campaign = farm.campaign, .base = -1, .by = "ann", .noise = 1};
+        .campaign = farm.campaign, .base = -1, .by = "ann", .noise = 1, .allow_unconfirmed = true};
     g_assert_true(golden_propose(farm.store, &wish, &proposal, &error));
     golden_summary_clear(&proposal);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

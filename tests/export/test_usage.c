@@ -17,6 +17,8 @@
 #define TWO  "16-14-14-1x1-64-14-14-1-0x0-1x1-1x1-0-NCHW-FP32-F"
 #define GEMM "miopenConvolutionFwdAlgoGEMM"
 
+static const struct import_options as_they_are;
+
 static void add_key(Usage *usage, const char *network, const char *key, int64_t multiplicity)
 {
     struct problem problem;
@@ -139,7 +141,7 @@ static void both_grammars_answer_lists_of_every_kind(void)
         g_autoptr(GString) text = g_string_new(NULL);
         struct usage_summary summary;
         const char *list = temp_folder_write(folder, lists[i].name, lists[i].text, -1);
-        g_assert_true(usage_read_list(usage, list, &error));
+        g_assert_true(usage_read_list(usage, list, &as_they_are, &error));
         g_assert_true(usage_read_db(usage, newer, &error));
         g_assert_true(usage_read_db(usage, older, &error));
         g_assert_no_error(error);
@@ -218,7 +220,7 @@ static void files_without_use_are_refused_by_name(void)
         const char *path = cases[i].text == NULL
                                ? temp_folder_path(folder, cases[i].name)
                                : temp_folder_write(folder, cases[i].name, cases[i].text, -1);
-        g_assert_false(cases[i].list ? usage_read_list(usage, path, &error)
+        g_assert_false(cases[i].list ? usage_read_list(usage, path, &as_they_are, &error)
                                      : usage_read_db(usage, path, &error));
         g_assert_nonnull(error);
         g_assert_nonnull(strstr(error->message, cases[i].words));
@@ -361,8 +363,8 @@ static void make_golden(struct farm *farm)
     int version = 0;
     bool is_new;
     const struct result *first = results->pdata[0];
-    const struct golden_take take = {first->job, first->rank, first->kept.outcome.median_ms,
-                                     "new problem"};
+    const struct golden_take take = {first->job, first->rank, first->rank,
+                                     first->kept.outcome.median_ms, "new problem"};
     int64_t asked = 0;
     g_assert_true(store_ask_golden(farm->store, &take, 1, &asked, &error));
     const struct golden_proposal proposal = {.target = "gfx90a68",
@@ -430,7 +432,7 @@ static void shipped_files_cover_the_counts_known(void)
         struct usage_summary summary;
         g_autofree char *list = g_build_filename(lists, cases[i].list, NULL);
         g_autofree char *file = g_build_filename(databases, cases[i].file, NULL);
-        g_assert_true(usage_read_list(usage, list, &error));
+        g_assert_true(usage_read_list(usage, list, &as_they_are, &error));
         g_assert_true(usage_read_db(usage, file, &error));
         g_assert_no_error(error);
         usage_sum(usage, &summary);

@@ -5,6 +5,7 @@
 
 #include "kernels/toolchain.h"
 #include "schema/problem_part.h"
+#include "schema/store_private.h"
 #include "schema/store_results.h"
 #include "tests/faults/solver_faults.h"
 #include "tests/support/live_farm.h"
@@ -159,6 +160,48 @@ static void test_what_is_built_without_a_device_is_judged_config_by_config(void)
     g_assert_cmpint(live_assert_done(store, campaign, 1), ==, 1);
 }
 
+static char *first_value(Store *store, const char *sql)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(StoreRows) rows = store_run(store, &error, sql, "");
+    g_assert_no_error(error);
+    return g_strdup(PQntuples(rows) > 0 ? PQgetvalue(rows, 0, 0) : "");
+}
+
+/* Another login put code that crashes under the good config's key, and the campaign trusts that login. */
+static void
+test_code_of_another_login_that_faults_is_built_here_before_anything_is_quarantined(void)
+{
+    const char *const all[] = {"--build-only", "--configs", "7",          "--strategy",
+                               "exhaustive",   "--solvers", "ConvFaults", NULL};
+    const char *const one[] = {"--configs", "1", "--solvers", "ConvFaults", NULL};
+    const char *const worker_words[] = {"--eval", "none", "--build", "1", NULL};
+    g_autoptr(Store) store = scratch_store();
+    live_campaign(program(), PROBLEM, all);
+    g_assert_cmpint(live_wait(live_worker(program(), worker_words)), ==, 0);
+    g_autofree char *swapped = first_value(
+        store,
+        "WITH crash AS (SELECT code, code_sha256, code_bytes FROM kernels"
+        " WHERE options LIKE '%FAULT=6%' AND code IS NOT NULL), swapped AS ("
+        "UPDATE kernels k SET code = c.code, code_sha256 = c.code_sha256, code_bytes = c.code_bytes"
+        " FROM crash c WHERE k.options LIKE '%FAULT=0%' RETURNING 1) SELECT count(*) FROM swapped");
+    g_assert_cmpstr(swapped, ==, "1");
+    int64_t campaign = live_campaign(program(), PROBLEM, one);
+    g_free(first_value(store, "UPDATE worker_names SET login = 'another' RETURNING 1"));
+    g_free(first_value(store, "UPDATE campaigns SET trusted = '{another}' RETURNING 1"));
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
+    g_assert_cmpint(live_assert_done(store, campaign, 1), ==, 1);
+    g_autofree char *quarantined = first_value(store, "SELECT count(*) FROM quarantine");
+    g_assert_cmpstr(quarantined, ==, "0");
+    g_autofree char *said =
+        first_value(store, "SELECT detail FROM events WHERE kind = 'foreign code faulted'");
+    g_assert_nonnull(strstr(said, "its code was built by login another on node"));
+    g_autofree char *builder = first_value(
+        store, "SELECT count(*) FROM kernels k JOIN worker_names n ON n.worker_id = k.built_by"
+               " WHERE k.options LIKE '%FAULT=0%' AND n.login <> 'another'");
+    g_assert_cmpstr(builder, ==, "1");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -169,5 +212,8 @@ int main(int argc, char **argv)
                     test_quarantined_configs_are_not_tried_again);
     g_test_add_func("/faults/what_is_built_without_a_device_is_judged_config_by_config",
                     test_what_is_built_without_a_device_is_judged_config_by_config);
+    g_test_add_func(
+        "/faults/code_of_another_login_that_faults_is_built_here_before_anything_is_quarantined",
+        test_code_of_another_login_that_faults_is_built_here_before_anything_is_quarantined);
     return g_test_run();
 }

@@ -1,11 +1,13 @@
-/* Any bytes as a file to import, most of them as a layer table: no crash, and every line is counted. */
+/* Any bytes as a file to import, most of them as a layer table behind one of two headers: no crash, every line
+ * is counted, and what is read is valid. */
 #include "export/formats/import.h"
 
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void import_with(const struct import_options *options, const char *text, size_t size)
+static void import_with(const struct import_options *options, const char *text, size_t size,
+                        bool table)
 {
     g_autoptr(Import) import = import_new(options);
     g_autoptr(GError) error = NULL;
@@ -16,18 +18,34 @@ static void import_with(const struct import_options *options, const char *text, 
     g_assert_cmpint(problem_list_shapes(import->problems), <=,
                     problem_list_count(import->problems));
     for (int i = 0; i < problem_list_count(import->problems); i++) {
-        g_assert_true(problem_validate(&problem_list_get(import->problems, i)->problem, NULL));
+        const struct problem *p = &problem_list_get(import->problems, i)->problem;
+        g_assert_true(problem_validate(p, NULL));
+        g_assert_false(table && problem_is_clamped(p));
     }
+}
+
+static void import_table(const struct import_options *options, const char *header,
+                         const uint8_t *data, size_t size)
+{
+    g_autoptr(GString) table = g_string_new(header);
+    g_string_append_len(table, (const char *)data, (gssize)size);
+    import_with(options, table->str, table->len, true);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char header[] = "net,layer,mult,nd,mode,c,d,h,w,k,z,y,x,pd,p,q,sd,u,v,l,j,g,oh,ow,"
-                                 "n,type,layout,direction\n";
-    const struct import_options plain = {NULL, 0, 0}, changed = {"net", 3, DIRECTIONS_ALL};
-    g_autoptr(GString) table = g_string_new(header);
-    g_string_append_len(table, (const char *)data, (gssize)size);
-    import_with(&plain, table->str, table->len);
-    import_with(&changed, table->str + sizeof header - 1, size);
+    static const char letters[] =
+        "net,layer,mult,nd,mode,c,d,h,w,k,z,y,x,pd,p,q,sd,u,v,l,j,g,oh,ow,"
+        "n,type,layout,direction\n";
+    static const char words[] =
+        "op;in_channels;filters;in_shape;out_shape;kernel_size;strides;padding;"
+        "dilation;groups;dtype;data_format;count;forw;pad_h;stride_w;bias\n";
+    static const struct import_options plain;
+    static const struct import_options changed = {
+        .network = "net", .batches = {3, 4}, .batch_count = 2, .directions = DIRECTIONS_ALL};
+    import_table(&plain, letters, data, size);
+    import_table(&plain, words, data, size);
+    import_table(&changed, words, data, size);
+    import_with(&changed, (const char *)data, size, false);
     return 0;
 }

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct request *request)
+static void check(struct request *request)
 {
     g_autoptr(GError) error = NULL;
     if (!request_check(request, &error)) {

@@ -26,8 +26,8 @@ static char *counts_of(const char *id, const char *text, GBytes **code)
     struct code_object object = {0};
     g_autoptr(GError) error = NULL;
     g_assert_true(target_parse(id, &target, NULL));
-    const struct toolchain *toolchain = toolchain_for_target(&target, &error);
-    if (!toolchain || !toolchain->can_compile(&target, &error)) {
+    const struct toolchain *toolchain = toolchain_for_target(&target, NULL, &error);
+    if (!toolchain) {
         g_test_skip(error->message);
         return NULL;
     }

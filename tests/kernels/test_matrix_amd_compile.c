@@ -110,7 +110,7 @@ static void check_code(const struct trial *trial, const struct perf_config *conf
 static void check_config(const struct trial *trial, const struct perf_config *config)
 {
     g_autoptr(GError) error = NULL;
-    const struct toolchain *toolchain = toolchain_for_target(&trial->target, &error);
+    const struct toolchain *toolchain = toolchain_for_target(&trial->target, NULL, &error);
     struct code_object object = {0};
     struct solution solution;
     struct program program;
@@ -168,8 +168,8 @@ static void compiles_without_spills_to_its_instructions(gconstpointer data)
     const struct toolchain *toolchain;
 
     g_assert_true(target_parse(rows[row].target, &target, &error));
-    toolchain = toolchain_for_target(&target, &error);
-    if (!toolchain || !toolchain->can_compile(&target, &error)) {
+    toolchain = toolchain_for_target(&target, NULL, &error);
+    if (!toolchain) {
         g_test_skip(error->message);
         return;
     }

@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    opencl_environment(temp_folder_path(folder, "pocl"));
+    opencl_environment(temp_folder_path(folder, "pocl"), NULL);
     if (!opencl_host_device(&device, &host, &error)) {
         g_print("1..0 # SKIP %s\n", error->message);
         return 0;

@@ -276,6 +276,8 @@ static void what_the_machine_does_is_no_verdict(void)
     } cases[] = {
         {"echo 'LLVM ERROR: IO failure on output stream: No space left on device' >&2; exit 1",
          "No space left on device"},
+        {"echo 'LLVM ERROR: IO failure on output stream: File too large' >&2; exit 1",
+         "File too large"},
         {"echo \"error: unable to open output file '/tmp/a.o': 'Input/output error'\"; exit 1",
          "unable to open output file"},
         {"echo 'clang: error: unable to execute command: Killed' >&2; exit 254", "Killed"},

@@ -180,6 +180,35 @@ static void version_names_the_library(void)
     g_assert_true(toolchain->version(&target, NULL) == version);
 }
 
+static void set_many(const char *stem)
+{
+    for (int i = 0; i < 200; i++) {
+        g_autofree char *name = g_strdup_printf("%s_%d", stem, i);
+        g_setenv(name, "x", TRUE);
+    }
+}
+
+/* The library's own C library looked for the environment where it was when the library was opened. */
+static void an_environment_that_changed_is_read(void)
+{
+    if (g_test_subprocess()) {
+        struct code_object object;
+        g_autoptr(GPtrArray) spoiled = g_ptr_array_new_with_free_func(g_free);
+        set_many("BEFORE");
+        g_assert_nonnull(toolchain->version(NULL, NULL));
+        set_many("AFTER");
+        for (gsize size = 64; size < 8192; size += 64)
+            g_ptr_array_add(spoiled, memset(g_malloc(size), 0x55, size));
+        g_assert_true(compile(KERNEL_TEXT, "gfx90a68", &object, NULL));
+        code_object_clear(&object);
+        return;
+    }
+    if (!library_or_skip())
+        return;
+    g_test_trap_subprocess(NULL, 0, 0);
+    g_test_trap_assert_passed();
+}
+
 /* In a process of its own: a library that is open stays so. */
 static void a_library_that_is_away_is_said(void)
 {
@@ -216,5 +245,7 @@ int main(int argc, char **argv)
                     targets_that_it_does_not_know_are_refused);
     g_test_add_func("/hiprtc/version_names_the_library", version_names_the_library);
     g_test_add_func("/hiprtc/a_library_that_is_away_is_said", a_library_that_is_away_is_said);
+    g_test_add_func("/hiprtc/an_environment_that_changed_is_read",
+                    an_environment_that_changed_is_read);
     return g_test_run();
 }

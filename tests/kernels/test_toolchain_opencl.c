@@ -177,47 +177,10 @@ static void version_names_pocl_and_llvm(void)
 
 static void table_is_found_by_name_and_target(void)
 {
-    struct target target;
-
     for (int i = 0; i < toolchain_table_count; i++)
         g_assert_true(toolchain_find(toolchain_table[i]->name) == toolchain_table[i]);
     g_assert_null(toolchain_find("cobol"));
-    g_assert_true(target_parse("cpu-znver3_16", &target, NULL));
-    g_assert_true(toolchain_for_target(&target, NULL) == toolchain);
-}
-
-/* What it names serves the targets of its vendor, and no others. */
-static void setting_chooses_among_those_of_a_vendor(void)
-{
-    static const struct {
-        const char *setting, *target, *toolchain;
-    } cases[] = {
-        {"", "gfx90a68", "clang"},
-        {"clang", "gfx90a68", "clang"},
-        {"hiprtc", "gfx90a68", "hiprtc"},
-        {"hiprtc", "sm_90_132_80g", "nvrtc"},
-        {"hiprtc", "cpu-znver3_16", "opencl"},
-        {"cobol", "gfx90a68", NULL},
-    };
-
-    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        const struct toolchain *found;
-        g_autoptr(GError) error = NULL;
-        struct target target;
-        g_setenv("SKIPJACK_TOOLCHAIN", cases[i].setting, TRUE);
-        g_assert_true(target_parse(cases[i].target, &target, NULL));
-        found = toolchain_for_target(&target, &error);
-        if (cases[i].toolchain) {
-            g_assert_no_error(error);
-            g_assert_cmpstr(found->name, ==, cases[i].toolchain);
-            continue;
-        }
-        g_assert_null(found);
-        g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
-        g_assert_nonnull(strstr(error->message, "'cobol'"));
-        g_assert_nonnull(strstr(error->message, "clang, hiprtc, nvrtc, opencl"));
-    }
-    g_unsetenv("SKIPJACK_TOOLCHAIN");
+    g_assert_true(toolchain_for_target(&host, NULL, NULL) == toolchain);
 }
 
 static void unknown_source_is_an_error(void)
@@ -295,7 +258,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     cache = temp_folder_path(folder, "pocl");
-    opencl_environment(cache);
+    opencl_environment(cache, NULL);
     if (!opencl_host_device(&device, &host, &error)) {
         g_print("1..0 # SKIP %s\n", error->message);
         return 0;
@@ -315,8 +278,6 @@ int main(int argc, char **argv)
                     other_targets_are_refused_with_the_reason);
     g_test_add_func("/toolchain/table_is_found_by_name_and_target",
                     table_is_found_by_name_and_target);
-    g_test_add_func("/toolchain/setting_chooses_among_those_of_a_vendor",
-                    setting_chooses_among_those_of_a_vendor);
     g_test_add_func("/toolchain/unknown_source_is_an_error", unknown_source_is_an_error);
     g_test_add_func("/toolchain/key/changes_with_each_ingredient",
                     key_changes_with_each_ingredient);

@@ -86,7 +86,9 @@ static void test_spent_budget_gives_out_first_rounds_only(void)
     farm_expect_campaign(&farm, farm.campaign, "done");
     g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD));
 
-    g_assert_true(store_extend_campaign(farm.store, farm.campaign, 20, &error));
+    g_assert_true(store_set_campaign(farm.store, farm.campaign,
+                                     &(struct campaign_changes){.budget_seconds = &(double){20}},
+                                     &error));
     g_assert_no_error(error);
     farm_expect_campaign(&farm, farm.campaign, "active");
     g_autoptr(GPtrArray) jobs = farm_claim(farm.store, farm.workers[0], POOL_BUILD, 9, 60);
@@ -202,6 +204,63 @@ static void test_paused_campaign_gives_out_nothing(void)
     farm_clear(&farm);
 }
 
+static void expect_limits(const struct context_limits *are, const struct context_limits *should)
+{
+    g_autofree char *text = context_limits_text(are);
+    g_test_message("%s", text ? text : "no limits");
+    g_assert_true(context_limits_equal(are, should));
+}
+
+/* The plan, builders and evaluators ask solvers under the same limits. */
+static void test_jobs_carry_their_campaigns_limits(void)
+{
+    static const struct context_limits cases[] = {
+        {0},
+        {.limits_workspace = true, .workspace_bytes = 0},
+        {.limits_workspace = true, .workspace_bytes = INT64_MAX, .dynamic_only = true},
+        {.deterministic = true, .tunable_only = true},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct farm farm;
+        g_autoptr(GError) error = NULL;
+        farm_init(&farm, &(struct order){.jobs = 1, .limits = cases[i]});
+        struct campaign *campaign = store_get_campaign(farm.store, farm.campaign, &error);
+        g_assert_no_error(error);
+        expect_limits(&campaign->limits, &cases[i]);
+        campaign_free(campaign);
+        g_autoptr(GPtrArray) all = store_list_campaigns(farm.store, &error);
+        g_assert_no_error(error);
+        expect_limits(&((const struct campaign *)all->pdata[0])->limits, &cases[i]);
+        struct job *built = farm_claim_one(&farm, 0, POOL_BUILD);
+        expect_limits(&built->limits, &cases[i]);
+        farm_built(&farm, built, 0);
+        struct job *measured = farm_claim_one(&farm, 1, POOL_EVAL);
+        expect_limits(&measured->limits, &cases[i]);
+        job_free(built);
+        job_free(measured);
+        farm_clear(&farm);
+    }
+}
+
+/* A result that was chosen among other configs may need more workspace than the campaign allows. */
+static void test_results_under_another_limit_are_not_reused(void)
+{
+    static const struct context_limits other = {.limits_workspace = true, .workspace_bytes = 4096},
+                                       equal = {.dynamic_only = true};
+    struct order order = {.jobs = 1};
+    struct farm farm;
+    int reused = -1;
+    farm_init(&farm, &order);
+    farm_work(&farm, 0, false, 1);
+    order.limits = other;
+    farm_create(farm.store, &order, &reused);
+    g_assert_cmpint(reused, ==, 0);
+    order.limits = equal;
+    farm_create(farm.store, &order, &reused);
+    g_assert_cmpint(reused, ==, 1);
+    farm_clear(&farm);
+}
+
 static void test_campaign_that_names_a_stack_gets_workers_that_have_it(void)
 {
     struct farm farm;
@@ -294,6 +353,25 @@ static void test_second_campaign_takes_over_what_the_first_found(void)
     farm_clear(&farm);
 }
 
+/* As a worker's login could leave them behind before finish_job() asked for a round. */
+static void test_what_ended_without_an_outcome_answers_nobody(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    int reused = -1;
+    const struct order order = {.jobs = 2, .seed = 1};
+    farm_init(&farm, &order);
+    farm_work(&farm, 0, false, 1);
+    store_do(farm.store, &error,
+             "INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, fence)"
+             " SELECT campaign_id, job_ids[1], 'done', 0, 0, 0 FROM bundles",
+             "");
+    g_assert_no_error(error);
+    farm_create(farm.store, &order, &reused);
+    g_assert_cmpint(reused, ==, 1);
+    farm_clear(&farm);
+}
+
 /* A code object that was lost can only be built again by a job that is not taken over. */
 static void test_what_lost_its_code_is_measured_again(void)
 {
@@ -370,16 +448,22 @@ static void test_quarantined_config_comes_with_the_claim(void)
     struct farm farm;
     g_autoptr(GError) error = NULL;
     struct perf_config config = {.count = 2, .values = {4, -1}};
+    struct round *round = farm_make_round(0);
+    round->configs[1] = config;
     int cleared = 0;
     farm_init(&farm, &(struct order){.jobs = 1});
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_true(store_built(farm.store, job, round, &error));
+    round_free(round);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_EVAL);
     g_assert_cmpuint(job->quarantined->len, ==, 0);
     g_assert_true(store_quarantine(farm.store, job, &config, FAILURE_DEVICE_FAULT, "boom", &error));
     g_assert_true(store_quarantine(farm.store, job, &config, FAILURE_DEVICE_FAULT, "boom", &error));
     g_assert_true(store_release_job(farm.store, job, &error));
     g_assert_no_error(error);
     job_free(job);
-    job = farm_claim_one(&farm, 0, POOL_BUILD);
+    job = farm_claim_one(&farm, 0, POOL_EVAL);
     g_assert_cmpuint(job->quarantined->len, ==, 1);
     g_assert_true(
         perf_config_equal(&g_array_index(job->quarantined, struct perf_config, 0), &config));
@@ -392,7 +476,13 @@ static void test_quarantined_config_comes_with_the_claim(void)
     g_assert_cmpint(row->revision, ==, 1);
     g_assert_cmpstr(row->hash, ==, "h1");
     g_assert_cmpint(row->failure, ==, FAILURE_DEVICE_FAULT);
-    g_assert_true(store_clear_quarantine(farm.store, "gfx90a68", &cleared, &error));
+    g_assert_cmpint(row->campaign, ==, farm.campaign);
+    g_assert_cmpint(row->worker, ==, farm.workers[0]);
+    g_assert_cmpstr(row->node, ==, "one");
+    g_assert_cmpstr(row->login, ==, "skipjack");
+    g_assert_true(store_clear_quarantine(farm.store, "gfx90a68", "node1", &cleared, &error));
+    g_assert_cmpint(cleared, ==, 0);
+    g_assert_true(store_clear_quarantine(farm.store, "gfx90a68", NULL, &cleared, &error));
     g_assert_cmpint(cleared, ==, 1);
     farm_clear(&farm);
 }
@@ -457,6 +547,9 @@ static const struct {
     const char *name;
     void (*run)(void);
 } tests[] = {
+    {"/campaigns/claim/jobs_carry_their_campaigns_limits", test_jobs_carry_their_campaigns_limits},
+    {"/campaigns/results_under_another_limit_are_not_reused",
+     test_results_under_another_limit_are_not_reused},
     {"/campaigns/claim/campaign_that_names_a_stack_gets_workers_that_have_it",
      test_campaign_that_names_a_stack_gets_workers_that_have_it},
     {"/campaigns/claim/quarantined_config_comes_with_it",
@@ -475,6 +568,8 @@ static const struct {
     {"/campaigns/paused_one_gives_out_nothing", test_paused_campaign_gives_out_nothing},
     {"/campaigns/second_one_takes_over_what_the_first_found",
      test_second_campaign_takes_over_what_the_first_found},
+    {"/campaigns/what_ended_without_an_outcome_answers_nobody",
+     test_what_ended_without_an_outcome_answers_nobody},
     {"/campaigns/what_lost_its_code_is_measured_again", test_what_lost_its_code_is_measured_again},
     {"/campaigns/whole_space_answers_for_every_seed", test_whole_space_answers_for_every_seed},
     {"/campaigns/own_search_answers_for_no_whole_space",

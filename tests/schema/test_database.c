@@ -298,6 +298,61 @@ static void test_other_users_cannot_reach_the_socket(void)
     database_status_clear(&status);
 }
 
+static void execute_in_postgres(const char *sql)
+{
+    struct embedded embedded;
+    g_assert_true(embedded_init(&embedded, NULL));
+    g_autofree char *url = embedded_url(&embedded, "postgres");
+    PGconn *connection = PQconnectdb(url);
+    PGresult *rows = PQexec(connection, sql);
+    g_assert_cmpint(PQresultStatus(rows), ==, PGRES_COMMAND_OK);
+    PQclear(rows);
+    PQfinish(connection);
+    embedded_clear(&embedded);
+}
+
+/* PostgreSQL makes a folder for each database. */
+static int count_databases(const struct embedded *embedded)
+{
+    g_autofree char *path = g_build_filename(embedded->data, "base", NULL);
+    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
+    int count = 0;
+    while (folder != NULL && g_dir_read_name(folder) != NULL)
+        count++;
+    return count;
+}
+
+/* The server goes on creating the database when the command that asked for it is killed. */
+static void test_killed_creation_of_the_database_is_made_good(void)
+{
+    struct embedded embedded;
+    own_cluster_start();
+    g_assert_true(embedded_init(&embedded, NULL));
+    execute_in_postgres("DROP DATABASE skipjack");
+    int before = count_databases(&embedded);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(database_start(NULL) ? 0 : 1);
+    gint64 deadline = patience_end();
+    while (count_databases(&embedded) == before && g_get_monotonic_time() < deadline)
+        g_usleep(100);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    own_cluster_start();
+    own_cluster_expect("SELECT count(*) > 0 FROM skipjack.schema_migrations", "t");
+    embedded_clear(&embedded);
+}
+
+/* An interrupted DROP DATABASE leaves a database that nobody can connect to. */
+static void test_half_removed_database_is_made_again(void)
+{
+    own_cluster_start();
+    execute_in_postgres("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'skipjack'");
+    own_cluster_start();
+    own_cluster_expect("SELECT count(*) > 0 FROM skipjack.schema_migrations", "t");
+    own_cluster_expect("SELECT datconnlimit FROM pg_database WHERE datname = 'skipjack'", "-1");
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -318,6 +373,9 @@ static const struct {
      test_server_neither_dies_with_its_starter_nor_holds_its_pipe},
     {"/database/server_that_does_not_start_says_why", test_server_that_does_not_start_says_why},
     {"/database/own_settings_are_used", test_own_settings_are_used},
+    {"/database/killed_creation_of_the_database_is_made_good",
+     test_killed_creation_of_the_database_is_made_good},
+    {"/database/half_removed_database_is_made_again", test_half_removed_database_is_made_again},
     {"/database/missing_programs_are_named_with_the_remedy",
      test_missing_programs_are_named_with_the_remedy},
     {"/database/external_one_is_used_as_named", test_external_database_is_used_as_named},

@@ -10,6 +10,7 @@
 #include <locale.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -82,6 +83,14 @@ static void check_long(const char *home)
     g_assert_false(database_start(&error));
     g_assert_nonnull(strstr(error->message, status.socket_dir));
     g_assert_cmpint(unlink(status.socket_dir), ==, 0);
+    if (geteuid() == 0) {
+        g_clear_error(&error);
+        g_assert_cmpint(g_mkdir(status.socket_dir, 0755), ==, 0);
+        g_assert_cmpint(chown(status.socket_dir, 12345, 12345), ==, 0);
+        g_assert_false(database_start(&error));
+        g_assert_nonnull(strstr(error->message, "belongs to another user"));
+        g_assert_cmpint(g_rmdir(status.socket_dir), ==, 0);
+    }
     database_status_clear(&status);
 }
 
@@ -142,6 +151,110 @@ static void test_user_without_privileges_has_a_database_too(void)
     g_setenv("SKIPJACK_HOME", scratch_home(), TRUE);
 }
 
+/* PostgreSQL and libpq take a list of socket folders, with commas between them. */
+static void check_comma(const char *home)
+{
+    g_assert_nonnull(strchr(home, ','));
+    own_cluster_start();
+    own_cluster_expect("SELECT 1", "1");
+    struct database_status status = own_cluster_status();
+    g_assert_null(strchr(status.socket_dir, ','));
+    own_cluster_stop();
+    g_assert_cmpint(g_rmdir(status.socket_dir), ==, 0);
+    database_status_clear(&status);
+}
+
+static void test_home_may_have_a_comma(void)
+{
+    g_autofree char *home = g_build_filename(scratch_home(), "one,two", NULL);
+    g_autofree char *made = g_build_filename(scratch_home(), "half", NULL);
+    /* A home that moves saves the time of an initdb. */
+    if (g_rename(made, home) != 0)
+        g_test_message("'%s' is not there: another one is made", made);
+    with_home(home, check_comma);
+}
+
+/* Some user's number that no entry of /etc/passwd has. */
+static uid_t nameless_user(void)
+{
+    uid_t uid = 54321;
+    while (getpwuid(uid) != NULL)
+        uid++;
+    return uid;
+}
+
+/* Runs `body` in a child as that user. Returns its error, or "done". Free with g_free(). */
+static char *as_user(uid_t uid, bool (*body)(GError **error))
+{
+    int ends[2];
+    char text[2000] = "";
+    g_assert_cmpint(pipe(ends), ==, 0);
+    pid_t child = fork();
+    if (child == 0) {
+        g_autoptr(GError) error = NULL;
+        if (setgroups(0, NULL) != 0 || setgid(uid) != 0 || setuid(uid) != 0)
+            _exit(2);
+        bool done = body(&error);
+        dprintf(ends[1], "%s", done ? "done" : error->message);
+        _exit(0);
+    }
+    close(ends[1]);
+    gsize length = 0;
+    ssize_t got;
+    while ((got = read(ends[0], text + length, sizeof text - 1 - length)) > 0)
+        length += (gsize)got;
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return g_strdup(text);
+}
+
+static bool use_and_stop(GError **error)
+{
+    Store *store = database_open(true, error);
+    bool done = store != NULL && store_put_problems(store, NULL, 0, NULL, NULL, error);
+    store_close(store);
+    return done && database_stop(error);
+}
+
+static bool start_without_home(GError **error)
+{
+    g_unsetenv("SKIPJACK_HOME");
+    g_unsetenv("XDG_DATA_HOME");
+    g_unsetenv("HOME");
+    return database_start(error);
+}
+
+static void test_user_without_a_name_has_a_database_too(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root can become another user");
+        return;
+    }
+    uid_t uid = nameless_user();
+    g_autofree char *home = g_build_filename(scratch_home(), "nameless", NULL);
+    g_assert_cmpint(g_mkdir(home, 0700), ==, 0);
+    g_assert_cmpint(chown(home, uid, uid), ==, 0);
+    g_setenv("SKIPJACK_HOME", home, TRUE);
+    g_autofree char *said = as_user(uid, use_and_stop);
+    if (strstr(said, "install libnss-wrapper") != NULL &&
+        access("/usr/share/doc/libnss-wrapper", F_OK) != 0)
+        g_test_skip("initdb wants a name for its user, and libnss-wrapper is not installed");
+    else
+        g_assert_cmpstr(said, ==, "done");
+    g_setenv("SKIPJACK_HOME", scratch_home(), TRUE);
+}
+
+static void test_user_without_a_home_is_told_what_to_name(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root can become another user");
+        return;
+    }
+    g_autofree char *said = as_user(nameless_user(), start_without_home);
+    g_assert_nonnull(strstr(said, "has no home"));
+    g_assert_nonnull(strstr(said, "SKIPJACK_HOME"));
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -153,6 +266,10 @@ static const struct {
      test_closed_parent_is_named_with_the_remedy},
     {"/database/user_without_privileges_has_one_too",
      test_user_without_privileges_has_a_database_too},
+    {"/database/home_may_have_a_comma", test_home_may_have_a_comma},
+    {"/database/user_without_a_name_has_one_too", test_user_without_a_name_has_a_database_too},
+    {"/database/user_without_a_home_is_told_what_to_name",
+     test_user_without_a_home_is_told_what_to_name},
 };
 
 int main(int argc, char **argv)

@@ -75,8 +75,9 @@ static void test_workers_tell_what_their_devices_are(void)
     struct role_farm f;
     g_autoptr(GError) error = NULL;
     const struct worker_device devices[] = {
-        {"0", "Some GPU", "sm_90_132_80g", "GPU-1", "0000:65:00.0", ""},
-        {"1", "Some GPU", "sm_90_132_80g", "", "", "MIG 1g.10gb"},
+        {"0", "Some GPU", "sm_90_132_80g", "GPU-1", "0000:65:00.0", "",
+         "cuda 13.0; driver 580.159.03"},
+        {"1", "Some GPU", "sm_90_132_80g", "", "", "MIG 1g.10gb", NULL},
     };
     struct worker_info info = {
         .node = "many", .process = "p1", .devices = devices, .device_count = 2};
@@ -94,6 +95,7 @@ static void test_workers_tell_what_their_devices_are(void)
     g_assert_cmpstr(first->node, ==, "many");
     g_assert_cmpstr(first->uuid, ==, "GPU-1");
     g_assert_cmpstr(first->address, ==, "0000:65:00.0");
+    g_assert_cmpstr(first->stack, ==, "cuda 13.0; driver 580.159.03");
     g_assert_cmpstr(second->device, ==, "1");
     g_assert_cmpstr(second->uuid, ==, "");
     g_assert_cmpstr(second->partition, ==, "MIG 1g.10gb");

@@ -159,9 +159,11 @@ static void it_stays_as_it_was_imported(void)
     refuse(store_add_foreign_times(store, id, &late, 1, &added, &error), &error, STORE_ERROR_STATE);
     refuse(store_add_foreign_params(store, id, &params, 1, &added, &error), &error,
            STORE_ERROR_STATE);
-    refuse(store_share_campaign(store, id, &priority, NULL, NULL, &error), &error,
-           STORE_ERROR_STATE);
-    refuse(store_extend_campaign(store, id, 60, &error), &error, STORE_ERROR_STATE);
+    refuse(store_set_campaign(store, id, &(struct campaign_changes){.priority = &priority}, &error),
+           &error, STORE_ERROR_STATE);
+    refuse(store_set_campaign(store, id,
+                              &(struct campaign_changes){.budget_seconds = &(double){60}}, &error),
+           &error, STORE_ERROR_STATE);
     static const char *const verbs[] = {"pause", "resume", "cancel"};
     for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++) {
         refuse(store_change_campaign(store, id, verbs[i], &error), &error, STORE_ERROR_STATE);

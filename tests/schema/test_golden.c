@@ -58,8 +58,8 @@ static int propose_some(Store *store, const struct role_farm *f, int base, guint
     g_autoptr(GArray) takes = g_array_new(FALSE, FALSE, sizeof(struct golden_take));
     for (guint i = first; results != NULL && i < results->len; i++) {
         const struct result *result = results->pdata[i];
-        const struct golden_take take = {result->job, result->rank, result->kept.outcome.median_ms,
-                                         "new problem"};
+        const struct golden_take take = {result->job, result->rank, result->rank,
+                                         result->kept.outcome.median_ms, "new problem"};
         g_array_append_val(takes, take);
     }
     /* In two pieces, as many come. */
@@ -282,7 +282,8 @@ static void make_second_coordinator(void)
 {
     g_autoptr(GError) error = NULL;
     PGconn *owner = connection_open(scratch_db_url(), "test", &error);
-    g_assert_true(roles_login(owner, "deputy", role_find("coordinator"), NULL, &error));
+    const struct role_login deputy = {.name = "deputy", .role = role_find("coordinator")};
+    g_assert_true(roles_login(owner, &deputy, &error));
     g_assert_no_error(error);
     PQfinish(owner);
 }

@@ -54,6 +54,11 @@ static const struct overreach {
     {"node1", "SET SESSION AUTHORIZATION skipjack"},
     {"node1", "GRANT skipjack_coordinator TO node1"},
     /* Without a secret nobody's. */
+    {"node1", "CREATE TEMP TABLE mine (id bigint)"},
+    {"guest", "CREATE TEMP TABLE mine (id bigint)"},
+    {"node1", "SELECT lo_create(0)"},
+    {"node1", "SELECT lo_creat(-1)"},
+    {"node1", "SELECT lo_from_bytea(0, 'x')"},
     {"node1", "SELECT skipjack_work.register_worker('n', 'p', '', '', true, '[]', NULL)"},
     {"node1", "SET skipjack.secret = 'short';"
               "SELECT skipjack_work.register_worker('n', 'p', '', '', true, '[]', NULL)"},
@@ -222,9 +227,93 @@ static void test_registering_again_takes_the_same_secret(void)
     int64_t worker;
     struct worker_info info = {.node = "one", .process = "p1"};
     g_assert_cmpint(role_enter(f.farm.store, "one", "p1"), ==, f.farm.workers[0]);
-    role_expect_refused(store_register_worker(f.two, &info, &worker, &error), &error,
+    Store *next = role_open("node1");
+    g_assert_true(store_act_as(next, "nextnextnextnextnextnextnextnextnext", &error));
+    role_expect_refused(store_register_worker(next, &info, &worker, &error), &error,
                         STORE_ERROR_ACCESS, "another secret");
+    store_close(next);
     g_assert_true(store_heartbeat(f.farm.store, f.farm.workers[0], &error));
+    role_farm_clear(&f);
+}
+
+/* Another login that enters the same process first, as it can be read off the list, takes nothing away. */
+static void test_each_login_has_its_own_registrations(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    int64_t forged = role_enter(f.two, "three", "p3");
+    int64_t own = role_enter(f.farm.store, "three", "p3");
+    g_assert_cmpint(own, !=, forged);
+    g_assert_true(store_heartbeat(f.farm.store, own, &error));
+    g_assert_no_error(error);
+    g_autoptr(GPtrArray) rows = store_list_workers(f.farm.store, "three", &error);
+    g_assert_cmpuint(rows->len, ==, 2);
+    for (guint i = 0; i < rows->len; i++) {
+        const struct worker_row *row = rows->pdata[i];
+        g_assert_true(row->ours == (row->id == own));
+    }
+    role_farm_clear(&f);
+}
+
+static void owner_do(const char *sql)
+{
+    g_autoptr(GError) error = NULL;
+    Store *owner = store_open(scratch_db_url(), &error);
+    store_do(owner, &error, sql, "");
+    g_assert_no_error(error);
+    store_close(owner);
+}
+
+static bool enter_numbered(Store *store, int number, GError **error)
+{
+    int64_t worker;
+    g_autofree char *process = g_strdup_printf("forged%d", number);
+    struct worker_info info = {.node = "forged", .process = process, .target = "gfx90a68"};
+    return store_register_worker(store, &info, &worker, error);
+}
+
+/* Also with the same secret. Silent ones do not count, and what ended is forgotten where a login keeps many. */
+static void test_registrations_have_a_limit(void)
+{
+    enum { MOST = 64 };
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    owner_do("ALTER ROLE node1 CONNECTION LIMIT 8");
+    for (int i = 1; i < MOST; i++)
+        g_assert_true(enter_numbered(f.farm.store, i, &error));
+    g_assert_no_error(error);
+    role_expect_refused(enter_numbered(f.farm.store, MOST, &error), &error, STORE_ERROR_STATE,
+                        "64 workers of the login node1 run already");
+    g_assert_true(enter_numbered(f.two, MOST, &error));
+    owner_do("UPDATE workers SET beat_at = now() - interval '2 hours' WHERE node = 'forged'");
+    owner_do("INSERT INTO workers (node, process, target, stack, login, ended_at)"
+             " SELECT 'old', i::text, '', '', 'node1', now() FROM generate_series(1, 10000) AS i");
+    g_assert_true(enter_numbered(f.farm.store, MOST, &error));
+    g_assert_no_error(error);
+    role_expect_count(f.guest, "SELECT count(*) < 10000 FROM workers WHERE login = 'node1'", "t");
+    owner_do("ALTER ROLE node1 CONNECTION LIMIT -1");
+    role_farm_clear(&f);
+}
+
+/* No worker has worked longer than since its first claim. */
+static void test_working_time_has_passed(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 2);
+    struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    g_assert_true(store_add_spent(f.farm.store, f.farm.campaign, 2, &error));
+    g_assert_true(store_add_spent(f.farm.store, f.farm.campaign, 1e6, &error));
+    farm_built(&f.farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&f.farm, 0, POOL_EVAL);
+    farm_round(&f.farm, job, 0, true, 1e7);
+    job_free(job);
+    g_assert_no_error(error);
+    role_expect_count(f.guest,
+                      "SELECT sum(seconds) >= 2 AND sum(seconds) < 1e5 FROM campaign_spent", "t");
     role_farm_clear(&f);
 }
 
@@ -259,6 +348,98 @@ static void expect_bounded(bool done, GError **error, const char *words)
 static void expect_impossible(bool done, GError **error, const char *words)
 {
     role_expect_refused(done, error, STORE_ERROR_REFUSED, words);
+}
+
+static bool take_out(struct role_farm *f, const struct job *job, int32_t value, GError **error)
+{
+    struct perf_config config = {.count = 2, .values = {0, value}};
+    return store_quarantine(f->farm.store, job, &config, FAILURE_DEVICE_FAULT, "boom", error);
+}
+
+static void test_only_configs_of_its_rounds_are_quarantined(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    expect_impossible(take_out(&f, job, 1, &error), &error, "no round of the job has it");
+    farm_built(&f.farm, job, 0);
+    for (int value = 2; value < 5; value++)
+        expect_impossible(take_out(&f, job, value, &error), &error, "no round of the job has it");
+    role_expect_count(f.guest, "SELECT count(*) FROM quarantine", "0");
+    g_assert_true(take_out(&f, job, 1, &error));
+    g_assert_no_error(error);
+    role_expect_count(f.guest,
+                      "SELECT concat_ws(' ', q.config, w.node, q.login, q.job_id = j.id)"
+                      " FROM quarantine q JOIN workers w ON w.id = q.worker_id, jobs j",
+                      "{0,1} one node1 t");
+    job_free(job);
+    role_farm_clear(&f);
+}
+
+static void test_a_job_has_a_limit_of_quarantined_configs(void)
+{
+    enum { MOST = 100 };
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    Store *owner = store_open(scratch_db_url(), &error);
+    g_assert_true(store_do(owner, &error, "UPDATE campaigns SET round_configs = 1000", ""));
+    store_close(owner);
+    struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    struct round *round = round_new(MOST + 1);
+    round->stack = g_strdup("clang 15.0.6");
+    for (int i = 0; i <= MOST; i++) {
+        round->configs[i] = (struct perf_config){.count = 2, .values = {0, i}};
+        round->kernel_keys[i] = g_strdup("");
+        round->outcomes[i].failure = FAILURE_PENDING;
+    }
+    g_assert_true(store_built(f.farm.store, job, round, &error));
+    for (int i = 0; i < MOST; i++)
+        g_assert_true(take_out(&f, job, i, &error));
+    g_assert_no_error(error);
+    expect_impossible(take_out(&f, job, MOST, &error), &error, "are quarantined already");
+    round_free(round);
+    job_free(job);
+    role_farm_clear(&f);
+}
+
+static void test_what_another_worker_quarantined_stays(void)
+{
+    struct role_farm f;
+    struct perf_config config = {.count = 2, .values = {0, 1}};
+    g_autoptr(GError) error = NULL;
+    role_farm_init(&f, 1);
+    struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    farm_built(&f.farm, job, 0);
+    g_assert_true(take_out(&f, job, 1, &error));
+    job_free(job);
+    g_autoptr(GPtrArray) jobs = farm_claim(f.two, f.farm.workers[1], POOL_EVAL, 1, 60);
+    g_assert_true(store_lift_quarantine(f.two, jobs->pdata[0], &config, &error));
+    g_assert_no_error(error);
+    role_expect_count(f.guest, "SELECT login FROM quarantine", "node1");
+    role_farm_clear(&f);
+}
+
+/* The first round has to be evaluated before a job can be done; else later campaigns would take it over. */
+static void test_a_job_without_a_round_is_not_done(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    int reused = -1;
+    role_farm_init(&f, 1);
+    struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    expect_impossible(store_finish_job(f.farm.store, job, &error), &error,
+                      "before its first round");
+    role_expect_count(f.guest, "SELECT count(*) FROM job_ends", "0");
+    farm_create(f.boss, &(struct order){.jobs = 1}, &reused);
+    g_assert_cmpint(reused, ==, 0);
+    /* A worker without anything to propose from the beginning says that the job failed. */
+    g_assert_true(store_fail_job(f.farm.store, job, FAILURE_REFUSED_BY_CHECK, "none", &error));
+    g_assert_no_error(error);
+    role_expect_count(f.guest, "SELECT state || ' ' || failure FROM job_ends", "failed 14");
+    job_free(job);
+    role_farm_clear(&f);
 }
 
 /* Leases are looked through by whoever beats: one that is no time would end all beats. */
@@ -354,6 +535,7 @@ static void test_objects_of_the_session_are_not_looked_at(void)
         "SET skipjack.secret = 'me'";
     struct role_farm f;
     role_farm_init(&f, 1);
+    owner_do("GRANT TEMPORARY ON DATABASE skipjack TO node2");
     PGconn *connection = connect_as("node2");
     PGresult *rows = PQexec(connection, traps);
     g_assert_cmpstr(PQresultErrorMessage(rows), ==, "");
@@ -364,6 +546,7 @@ static void test_objects_of_the_session_are_not_looked_at(void)
     g_assert_cmpstr(PQresultErrorField(rows, PG_DIAG_SQLSTATE), ==, "42501");
     PQclear(rows);
     PQfinish(connection);
+    owner_do("REVOKE TEMPORARY ON DATABASE skipjack FROM node2");
     role_farm_clear(&f);
 }
 
@@ -410,7 +593,14 @@ int main(int argc, char **argv)
     TEST(late_result_of_a_job_given_up_is_its_workers);
     TEST(nobody_acts_as_another_worker);
     TEST(registering_again_takes_the_same_secret);
+    TEST(each_login_has_its_own_registrations);
+    TEST(registrations_have_a_limit);
+    TEST(working_time_has_passed);
     TEST(only_the_dead_of_the_same_node_and_login_are_buried);
+    TEST(only_configs_of_its_rounds_are_quarantined);
+    TEST(a_job_has_a_limit_of_quarantined_configs);
+    TEST(what_another_worker_quarantined_stays);
+    TEST(a_job_without_a_round_is_not_done);
     TEST(leases_are_bounded);
     TEST(values_that_cannot_be_are_refused);
     TEST(objects_of_the_session_are_not_looked_at);

@@ -1,5 +1,6 @@
 #include "schema/connection.h"
 #include "schema/migrate.h"
+#include "schema/roles.h"
 #include "schema/store_kernels.h"
 #include "schema/store_private.h"
 #include "schema/upkeep.h"
@@ -68,9 +69,9 @@ static void test_a_worker_works_a_whole_campaign(void)
     put_and_get_kernel(f.farm.store, f.farm.workers[0], &error);
     g_assert_no_error(error);
     struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    farm_built(&f.farm, job, 0);
     say_and_take_out(&f, job, &error);
     g_assert_no_error(error);
-    farm_built(&f.farm, job, 0);
     struct job *eval = farm_claim_one(&f.farm, 0, POOL_EVAL);
     struct round *round = farm_make_round(0);
     farm_evaluate(round, 2);
@@ -86,6 +87,7 @@ static void test_a_worker_works_a_whole_campaign(void)
     job = farm_claim_one(&f.farm, 0, POOL_BUILD);
     g_assert_true(store_fail_job(f.farm.store, job, FAILURE_COMPILE_ERROR, "no", &error));
     job_free(job);
+    farm_work(&f.farm, 0, true, 1);
     job = farm_claim_one(&f.farm, 0, POOL_BUILD);
     g_assert_true(store_finish_job(f.farm.store, job, &error));
     job_free(job);
@@ -93,7 +95,7 @@ static void test_a_worker_works_a_whole_campaign(void)
     g_assert_no_error(error);
     struct campaign *campaign = store_get_campaign(f.guest, f.farm.campaign, &error);
     g_assert_cmpstr(campaign->state, ==, "done");
-    g_assert_cmpfloat(campaign->spent_seconds, ==, 2.5);
+    g_assert_cmpfloat(campaign->spent_seconds, ==, 3.5);
     campaign_free(campaign);
     role_farm_clear(&f);
 }
@@ -117,7 +119,7 @@ static void test_a_reader_sees_everything(void)
     g_ptr_array_add(lists, store_list_refusals(f.guest, 0, 0, &error));
     g_ptr_array_add(lists, store_list_events(f.guest, 0, 9, &error));
     g_ptr_array_add(lists, store_list_targets(f.guest, &error));
-    g_ptr_array_add(lists, store_list_networks(f.guest, &error));
+    g_ptr_array_add(lists, store_list_networks(f.guest, false, &error));
     g_ptr_array_add(lists, store_list_quarantine(f.guest, &error));
     g_assert_no_error(error);
     g_assert_true(store_progress(f.guest, f.farm.campaign, &progress, &error));
@@ -151,11 +153,15 @@ static void test_a_coordinator_runs_campaigns(void)
     struct layer layer = {.multiplicity = 1, .problem = problem};
     int64_t id;
     g_assert_true(store_put_problems(f.boss, &problem, 1, "tag", &id, &error));
-    g_assert_true(store_put_network(f.boss, "net", &layer, 1, &error));
-    g_assert_true(store_share_campaign(f.boss, f.farm.campaign, &number, &share, NULL, &error));
-    g_assert_true(store_extend_campaign(f.boss, f.farm.campaign, 100, &error));
+    g_assert_true(store_put_network(f.boss, "net", &layer, 1, NULL, &error));
+    g_assert_true(store_set_campaign(
+        f.boss, f.farm.campaign, &(struct campaign_changes){.priority = &number, .share = &share},
+        &error));
+    g_assert_true(store_set_campaign(f.boss, f.farm.campaign,
+                                     &(struct campaign_changes){.budget_seconds = &(double){100}},
+                                     &error));
     g_assert_true(store_drain_node(f.boss, "one", &number, &error));
-    g_assert_true(store_clear_quarantine(f.boss, NULL, &number, &error));
+    g_assert_true(store_clear_quarantine(f.boss, NULL, NULL, &number, &error));
     g_assert_no_error(error);
     store_change(&f, "pause");
     store_change(&f, "resume");
@@ -168,7 +174,7 @@ static void test_a_coordinator_runs_campaigns(void)
     store_change(&f, "cancel");
     store_change(&f, "drop");
     /* Their space is free, the tables are the owner's to drop. */
-    role_expect_count(f.boss, "SELECT count(*) FROM dropped_partitions", "6");
+    role_expect_count(f.boss, "SELECT count(*) FROM dropped_partitions", "7");
     role_expect_count(f.boss,
                       "SELECT sum(pg_relation_size(format('%I', child)::regclass))"
                       " FROM dropped_partitions",
@@ -176,6 +182,40 @@ static void test_a_coordinator_runs_campaigns(void)
     store_close(scratch_store());
     role_expect_count(f.boss, "SELECT count(*) FROM dropped_partitions", "0");
     role_farm_clear(&f);
+}
+
+static void test_a_login_has_its_own_connections(void)
+{
+    PGconn *open[4] = {NULL};
+    g_autoptr(GError) error = NULL;
+    store_close(scratch_store());
+    PGconn *owner = connection_open(scratch_db_url(), "test", &error);
+    const struct role_login crowd = {
+        .name = "crowd", .role = role_find("worker"), .connections = 3};
+    g_assert_true(roles_login(owner, &crowd, &error));
+    g_assert_no_error(error);
+    PQfinish(owner);
+    g_autofree char *url = role_url("crowd");
+    for (gsize i = 0; i < G_N_ELEMENTS(open); i++)
+        open[i] = PQconnectdb(url);
+    g_assert_cmpint(PQstatus(open[2]), ==, CONNECTION_OK);
+    g_assert_cmpint(PQstatus(open[3]), ==, CONNECTION_BAD);
+    g_assert_nonnull(strstr(PQerrorMessage(open[3]), "too many connections for role"));
+    for (gsize i = 0; i < G_N_ELEMENTS(open); i++)
+        PQfinish(open[i]);
+    Store *reader = role_open("guest");
+    /* A new worker's login gets a limit by itself. */
+    role_expect_count(reader,
+                      "SELECT string_agg(rolname || ' ' || CASE WHEN rolconnlimit ="
+                      " current_setting('max_connections')::integer / 2 THEN 'half'"
+                      " ELSE rolconnlimit::text END, ',' ORDER BY rolname)"
+                      " FROM pg_roles WHERE rolname IN ('boss', 'crowd', 'node1')",
+                      "boss -1,crowd 3,node1 half");
+    role_expect_count(reader,
+                      "SELECT array_to_string(setconfig, ' ') FROM pg_db_role_setting s"
+                      " JOIN pg_roles r ON r.oid = s.setrole WHERE r.rolname = 'crowd'",
+                      "idle_in_transaction_session_timeout=15s statement_timeout=10min");
+    store_close(reader);
 }
 
 static void test_what_comes_later_is_covered(void)
@@ -228,6 +268,21 @@ static void test_who_lacks_a_role_is_told(void)
     role_farm_clear(&f);
 }
 
+/* How many sessions the owner ends while the node's login keeps a transaction open. */
+static void expect_ends(const char *owner_url, const char *node_url, const char *count)
+{
+    g_autoptr(GError) error = NULL;
+    Store *owner = store_open(owner_url, &error);
+    PGconn *open = PQconnectdb(node_url);
+    PQclear(PQexec(open, "BEGIN; SELECT skipjack_work.migrations()"));
+    store_do(owner, &error, "UPDATE lease_watch SET open_seconds = 0.001", "");
+    g_usleep(10000);
+    role_expect_count(owner, "SELECT watch_sessions()", count);
+    g_assert_no_error(error);
+    PQfinish(open);
+    store_close(owner);
+}
+
 /* A farm's database belongs to a plain login: it needs no right over the server. */
 static void test_a_plain_owner_migrates_and_gives(void)
 {
@@ -252,6 +307,15 @@ static void test_a_plain_owner_migrates_and_gives(void)
     int64_t id = role_enter(worker, "one", "p1");
     g_autoptr(GPtrArray) jobs = farm_claim(worker, id, POOL_BUILD, 1, 60);
     g_assert_cmpint(jobs->len, ==, 1);
+    expect_ends(keeper, node, "0");
+    /* "db roles --login" of a superuser lets this database's owner end the login's sessions. */
+    g_autofree char *super = g_strconcat(parts[0], "skipjack@/kept?", parts[1], NULL);
+    server = connection_open(super, "test", &error);
+    g_assert_true(roles_login(
+        server, &(struct role_login){.name = "node1", .role = role_find("worker")}, &error));
+    g_assert_no_error(error);
+    PQfinish(server);
+    expect_ends(keeper, node, "1");
     store_close(coordinator);
     store_close(worker);
     role_farm_clear(&f);
@@ -267,6 +331,7 @@ int main(int argc, char **argv)
     TEST(a_worker_works_a_whole_campaign);
     TEST(a_reader_sees_everything);
     TEST(a_coordinator_runs_campaigns);
+    TEST(a_login_has_its_own_connections);
     TEST(what_comes_later_is_covered);
     TEST(who_lacks_a_role_is_told);
     TEST(a_plain_owner_migrates_and_gives);

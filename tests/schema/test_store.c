@@ -77,10 +77,10 @@ static void test_network_keeps_its_order(void)
     make_problem(&layers[0].problem, 64);
     make_problem(&layers[1].problem, 32);
     make_problem(&layers[2].problem, 64);
-    g_assert_true(store_put_network(store, "net", layers, 3, &error));
-    g_assert_true(store_put_network(store, "net", layers, 3, &error));
+    g_assert_true(store_put_network(store, "net", layers, 3, NULL, &error));
+    g_assert_true(store_put_network(store, "net", layers, 3, NULL, &error));
     g_assert_no_error(error);
-    g_autoptr(GPtrArray) networks = store_list_networks(store, &error);
+    g_autoptr(GPtrArray) networks = store_list_networks(store, false, &error);
     g_assert_cmpuint(networks->len, ==, 1);
     const struct network_row *row = networks->pdata[0];
     g_assert_cmpstr(row->name, ==, "net");
@@ -96,6 +96,34 @@ static void test_network_keeps_its_order(void)
     }
     g_assert_null(store_list_layers(store, "no such", &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
+}
+
+/* A part of a card is a target of its own, with the words that tell it from the whole one. */
+static void test_targets_keep_features_and_partitions(void)
+{
+    static const char *const ids[] = {"gfx942_38_cpx_nps4", "gfx942_38", "gfx90a_xnack68",
+                                      "sm_90_16_10g_mig1c2g"};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    for (gsize i = 0; i < G_N_ELEMENTS(ids); i++) {
+        struct target target, read;
+        g_assert_true(target_parse(ids[i], &target, &error));
+        g_assert_true(store_put_target(store, &target, &error));
+        g_assert_true(store_get_target(store, ids[i], &read, &error));
+        g_assert_no_error(error);
+        g_assert_cmpstr(read.id, ==, ids[i]);
+        g_assert_cmpstr(read.features, ==, target.features);
+        g_assert_cmpstr(read.partition, ==, target.partition);
+    }
+    g_autoptr(GPtrArray) all = store_list_targets(store, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(all->len, ==, G_N_ELEMENTS(ids));
+    /* As an older program stored a whole card. */
+    struct target read;
+    g_assert_true(
+        store_do(store, &error, "UPDATE targets SET partition = NULL WHERE id = 'gfx942_38'", ""));
+    g_assert_true(store_get_target(store, "gfx942_38", &read, &error));
+    g_assert_cmpstr(read.partition, ==, "");
 }
 
 static void test_target_learns_from_its_device(void)
@@ -345,6 +373,8 @@ int main(int argc, char **argv)
                     test_server_without_room_is_asked_again);
     g_test_add_func("/store/put_problems/problems_are_stored_once", test_problems_are_stored_once);
     g_test_add_func("/store/put_network/network_keeps_its_order", test_network_keeps_its_order);
+    g_test_add_func("/store/put_target/targets_keep_features_and_partitions",
+                    test_targets_keep_features_and_partitions);
     g_test_add_func("/store/put_target/target_learns_from_its_device",
                     test_target_learns_from_its_device);
     g_test_add_func("/store/put_kernel/what_a_compiler_says_is_kept",

@@ -171,7 +171,9 @@ static void test_a_round_that_the_budget_ends_has_none(void)
     farm_work(&farm, 0, true, 10);
     struct job *job = measure_hot(&farm, 1);
     g_assert_true(store_release_job(farm.store, job, &error));
-    g_assert_true(store_extend_campaign(farm.store, farm.campaign, 5, &error));
+    g_assert_true(store_set_campaign(farm.store, farm.campaign,
+                                     &(struct campaign_changes){.budget_seconds = &(double){5}},
+                                     &error));
     g_assert_no_error(error);
     g_assert_null(farm_claim_one(&farm, 0, POOL_EVAL));
     farm_expect_job(&farm, "done", 0, FAILURE_NONE);

@@ -194,7 +194,7 @@ static void test_detached_tables_are_dropped_too(void)
     do_sql(farm.store, "DELETE FROM bundles");
     do_sql(farm.store, "DELETE FROM campaigns");
     do_sql(farm.store, "COMMIT");
-    g_assert_cmpint(collect(farm.store, &at_once).parts[UPKEEP_PARTITIONS].count, ==, 6);
+    g_assert_cmpint(collect(farm.store, &at_once).parts[UPKEEP_PARTITIONS].count, ==, 7);
     g_assert_cmpint(
         ask(farm.store,
             "SELECT count(*) FROM pg_class WHERE relkind = 'r'"

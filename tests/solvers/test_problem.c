@@ -277,6 +277,73 @@ static void test_names_are_parsed_back(void)
     g_assert_false(layout_parse("NCHWc", &layout) || layout_parse("nchw", &layout));
 }
 
+static void test_words_of_other_programs(void)
+{
+    static const struct {
+        const char *word;
+        enum data_type type; /* TYPE_NONE: none of ours */
+    } types[] = {
+        {"FP16", TYPE_FP16},          {"fp16", TYPE_FP16},     {"Half", TYPE_FP16},
+        {"torch.float16", TYPE_FP16}, {"float", TYPE_FP32},    {"tf.float32", TYPE_FP32},
+        {"bfloat16", TYPE_BF16},      {"bfp16", TYPE_BF16},    {"i8", TYPE_INT8},
+        {"np.int8", TYPE_INT8},       {"Double", TYPE_FP64},   {"float8_e4m3fn", TYPE_FP8},
+        {"torch.", TYPE_NONE},        {"", TYPE_NONE},         {"uint8", TYPE_NONE},
+        {"tf32", TYPE_NONE},          {"float16 ", TYPE_NONE},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
+        enum data_type type = TYPE_NONE;
+        g_assert_cmpint(data_type_from_word(types[i].word, &type), ==, types[i].type != TYPE_NONE);
+        g_assert_cmpint(type, ==, types[i].type);
+    }
+    static const struct {
+        const char *word;
+        int spatial_dim;
+        bool known;
+        enum layout layout;
+    } layouts[] = {
+        {"nhwc", 2, true, LAYOUT_NHWC},
+        {"NHWC", 3, true, LAYOUT_NDHWC},
+        {"NDHWC", 2, true, LAYOUT_NHWC},
+        {"channels_last", 2, true, LAYOUT_NHWC},
+        {"torch.channels_last_3d", 3, true, LAYOUT_NDHWC},
+        {"channels_first", 3, true, LAYOUT_NCDHW},
+        {"nwc", 2, true, LAYOUT_NHWC},
+        {"nchwc4", 2, true, LAYOUT_NCHWC4},
+        {"CHWN", 3, false, LAYOUT_NCHW},
+        {"NWHC", 2, false, LAYOUT_NCHW},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(layouts); i++) {
+        enum layout layout = LAYOUT_NCHW;
+        g_assert_cmpint(layout_from_word(layouts[i].word, layouts[i].spatial_dim, &layout), ==,
+                        layouts[i].known);
+        if (layouts[i].known) {
+            g_assert_cmpint(layout, ==, layouts[i].layout);
+        }
+    }
+}
+
+static void test_clamped_problems(void)
+{
+    static const struct {
+        int64_t in, fil, pad, dilation;
+        bool clamped;
+    } rows[] = {
+        {2, 5, 0, 1, true}, {5, 5, 0, 1, false}, {3, 5, 1, 1, false},
+        {3, 3, 0, 2, true}, {5, 3, 0, 2, false}, {1, 1, 0, 9, false},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        for (int a = AXIS_H; a < AXIS_COUNT; a++) {
+            struct problem p;
+            problem_init(&p);
+            p.in[a] = rows[i].in;
+            p.fil[a] = rows[i].fil;
+            p.pad[a] = rows[i].pad;
+            p.dilation[a] = rows[i].dilation;
+            g_assert_cmpint(problem_is_clamped(&p), ==, rows[i].clamped);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -292,5 +359,7 @@ int main(int argc, char **argv)
     g_test_add_func("/problem/order_equality_and_hash_agree", test_order_equality_and_hash_agree);
     g_test_add_func("/problem/work_and_bytes_are_counted", test_work_and_bytes);
     g_test_add_func("/problem/names_are_parsed_back", test_names_are_parsed_back);
+    g_test_add_func("/problem/words_of_other_programs_are_read", test_words_of_other_programs);
+    g_test_add_func("/problem/filter_over_the_padded_input_is_clamped", test_clamped_problems);
     return g_test_run();
 }

@@ -1,6 +1,7 @@
 /* What the spaces and rows of the solver table promise to those who read and walk them. */
 #include <string.h>
 
+#include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "tests/support/conv_kinds.h"
 
@@ -177,6 +178,33 @@ static void default_config_works_wherever_the_solver_applies(void)
     for_all_problems(look_at_default);
 }
 
+/* A layer whose sizes every tile divides: constraints that concern the target alone can break. */
+static void default_config_suits_any_cpu(void)
+{
+    static const char *const ids[] = {"cpu-athlon64_1", "cpu-haswell_2", "cpu-skylake-avx512_64"};
+    struct problem p;
+
+    g_assert_true(problem_key_parse("96-56-84-3x3-96-56-84-1-1x1-1x1-1x1-0-NCHW-FP32-F", &p, NULL));
+    for (gsize t = 0; t < G_N_ELEMENTS(ids); t++) {
+        struct target target;
+        struct context context;
+        g_assert_true(target_parse(ids[t], &target, NULL));
+        context_init(&context, &target);
+        for (int s = 0; s < solver_table_count; s++) {
+            const struct solver *solver = solver_table[s];
+            struct perf_config config;
+            const char *why;
+            if (!solver->space || !solver_applicable(solver, &p, &context, &why))
+                continue;
+            solver->default_config(&p, &context, &config);
+            if (space_contains(solver_space(solver, &p, &context), &p, &context, &config, &why))
+                continue;
+            g_test_message("%s: its default config breaks %s on %s", solver->name, why, target.id);
+            g_test_fail();
+        }
+    }
+}
+
 /* Strides of tensors that need not be packed come at run time, for each tensor that a kernel gets. */
 static void look_at_strides(const struct solver *solver, const struct problem *p,
                             const struct context *context, GRand *random)
@@ -257,6 +285,7 @@ int main(int argc, char **argv)
                     constraints_look_at_no_more_than_they_need);
     g_test_add_func("/solver_spaces/default_config_works_wherever_the_solver_applies",
                     default_config_works_wherever_the_solver_applies);
+    g_test_add_func("/solver_spaces/default_config_suits_any_cpu", default_config_suits_any_cpu);
     g_test_add_func("/solver_spaces/strides_come_at_run_time", strides_come_at_run_time);
     g_test_add_func("/solver_spaces/random_problems_find_what_each_solver_serves",
                     random_problems_find_what_each_solver_serves);

@@ -195,6 +195,9 @@ static void look_at_limits(const struct solver *solver, const struct problem *p,
     limited.dynamic_only = true;
     g_assert_true(solver_applicable(solver, p, &limited, &reason) == solver->dynamic);
     limited.dynamic_only = false;
+    limited.tunable_only = true;
+    g_assert_true(solver_applicable(solver, p, &limited, &reason) == (solver->space != NULL));
+    limited.tunable_only = false;
     limited.workspace_limit = workspace_bytes;
     g_assert_true(solver_applicable(solver, p, &limited, &reason));
     /* With less it takes less, or refuses. */
@@ -211,6 +214,62 @@ static void look_at_limits(const struct solver *solver, const struct problem *p,
 static void limits_and_wrong_configs_are_refused(void)
 {
     for_all_applicable(look_at_limits);
+}
+
+/* Exports, golden versions and cold runs read results back: they know a result's workspace, and not the limit of
+ * its campaign. */
+static void reads_back_by_its_workspace(const struct solver *solver, const struct problem *p,
+                                        const struct context *limited,
+                                        const struct perf_config *config)
+{
+    struct context own;
+    struct solution made, again;
+    char key[PROBLEM_KEY_MAX], text[CONFIG_TEXT_MAX];
+    const char *wrong = NULL;
+
+    perf_config_format(config, text);
+    if (!solver_solve(solver, p, limited, config, &made, NULL)) {
+        wrong = "has no solution";
+    } else if (made.workspace_bytes > limited->workspace_limit) {
+        wrong = "needs more than the limit";
+    } else {
+        solver_result_context(solver, p, limited->target, config, made.workspace_bytes, &own);
+        const void *first = &made, *second = &again;
+        if (!solver_solve(solver, p, &own, config, &again, NULL) ||
+            memcmp(first, second, sizeof(made)) != 0)
+            wrong = "does not read back";
+    }
+    if (wrong)
+        g_test_fail_printf("%s %s on %s: config '%s' under a limit of %" G_GUINT64_FORMAT " %s",
+                           solver->name, problem_key(p, key), limited->target->id, text,
+                           limited->workspace_limit, wrong);
+}
+
+#define DRAWN 4
+
+static void look_at_read_back(const struct solver *solver, const struct problem *p,
+                              const struct context *context)
+{
+    uint64_t most = solver_workspace_bytes(solver, p, context), state = 7;
+    const uint64_t limits[] = {UINT64_MAX, most, most - 1, most / 2, most / 5, 1 << 16, 1 << 12, 0};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
+        struct context limited = *context;
+        struct perf_config config;
+        limited.workspace_limit = limits[i];
+        if (!solver_applicable(solver, p, &limited, NULL) || (most == 0 && i > 0))
+            continue;
+        solver->default_config(p, &limited, &config);
+        reads_back_by_its_workspace(solver, p, &limited, &config);
+        const struct space *space = solver_space(solver, p, &limited);
+        for (int d = 0; space && d < DRAWN && space_draw(space, p, &limited, &state, &config); d++)
+            reads_back_by_its_workspace(solver, p, &limited, &config);
+    }
+}
+
+static void a_result_reads_back_by_its_workspace(void)
+{
+    for_all_applicable(look_at_read_back);
 }
 
 static void the_naive_solver_serves_what_others_refuse(void)
@@ -287,6 +346,8 @@ int main(int argc, char **argv)
     table_targets(targets);
     make_problems();
     g_test_add_func("/solver_table/names_are_unique_and_found", names_are_unique_and_found);
+    g_test_add_func("/solver_table/a_result_reads_back_by_its_workspace",
+                    a_result_reads_back_by_its_workspace);
     g_test_add_func("/solver_table/hashes_differ_and_are_kept", hashes_differ_and_are_kept);
     g_test_add_func("/solver_table/algorithms_are_spelled_as_find_dbs_spell_them",
                     algorithms_are_spelled_as_find_dbs_spell_them);

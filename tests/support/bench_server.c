@@ -12,9 +12,8 @@
 
 void bench_server_prepare(int connections)
 {
-    g_autofree char *settings = g_strdup_printf("max_connections=%d shared_buffers=512MB "
-                                                "max_wal_size=4GB checkpoint_timeout=30min",
-                                                connections);
+    /* All other settings are those that the embedded database ships with. */
+    g_autofree char *settings = g_strdup_printf("max_connections=%d", connections);
     g_setenv("SKIPJACK_DB_SETTINGS", settings, TRUE);
     scratch_durable();
 }
@@ -213,7 +212,7 @@ double bench_pgbench(Store *store, int64_t campaign, int jobs, int batch, int cl
     g_autofree char *turns = g_strdup_printf("%d", jobs / batch / clients);
     g_autofree char *first_text = g_strdup_printf("first_worker=%" G_GINT64_FORMAT, (gint64)first);
     const char *argv[] = {
-        program, "-n", "-M",       "extended", "-c", client_text,      "-j", "2", "-t",
+        program, "-n", "-M",       "prepared", "-c", client_text,      "-j", "2", "-t",
         turns,   "-D", first_text, "-f",       path, scratch_db_url(), NULL};
     g_autofree char *output = NULL;
     g_autofree char *words = NULL;

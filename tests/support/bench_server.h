@@ -8,8 +8,8 @@
 
 #include "schema/store.h"
 
-/* Called first: the scratch database will be durable, and have room for so many connections and the
- * memory of a small server (512 MB of buffers, 4 GB of WAL between checkpoints), not a laptop's. */
+/* Called first: the scratch database will be durable, with the settings that the embedded database
+ * ships with but for max_connections. */
 void bench_server_prepare(int connections);
 
 /* WAL written since the cluster was made. */

@@ -1,5 +1,7 @@
 #include "tests/support/chaos_room.h"
 
+#include "tests/support/own_mounts.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -52,15 +54,22 @@ static void reap(void)
     }
 }
 
-static void furnish(void)
+/* Returns NULL, or what it could not do; errno then says why. */
+static const char *furnish(void)
 {
     static const char *const up[] = {"ip", "link", "set", "lo", "up", NULL};
-    must(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "have mounts of its own");
-    must(mount("proc", "/proc", "proc", 0, NULL) == 0, "mount /proc");
-    must(mount("chaos", "/dev/shm", "tmpfs", 0, "size=2g") == 0, "mount /dev/shm");
-    must(g_mkdir_with_parents("/run/netns", 0755) == 0, "make /run/netns");
-    must(mount("chaos", "/run/netns", "tmpfs", 0, "size=1m") == 0, "mount /run/netns");
-    must(room_run(up, 0, 0, NULL), "set up loopback (ip of iproute2)");
+    if (!own_mounts())
+        return "have mounts of its own";
+    if (mount("proc", "/proc", "proc", 0, NULL) != 0)
+        return "mount /proc";
+    if (mount("chaos", "/dev/shm", "tmpfs", 0, "size=2g") != 0)
+        return "mount /dev/shm";
+    if (g_mkdir_with_parents("/run/netns", 0755) != 0)
+        return "make /run/netns";
+    if (mount("chaos", "/run/netns", "tmpfs", 0, "size=1m") != 0)
+        return "mount /run/netns";
+    errno = 0;
+    return room_run(up, 0, 0, NULL) ? NULL : "set up loopback (ip of iproute2)";
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
@@ -85,15 +94,67 @@ static bool has_ip(void)
     return path != NULL;
 }
 
+#define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC)
+
+/* The first process of new namespaces: all that the room and its hosts need, once. */
+static const char *try_room(void)
+{
+    static const char *const pair[] = {"ip",   "link", "add",  "room", "type",
+                                       "veth", "peer", "name", "host", NULL};
+    static const char *const host[] = {"ip", "netns", "add", "host", NULL};
+    const char *failed = furnish();
+    if (failed != NULL)
+        return failed;
+    errno = 0;
+    return !room_run(host, 0, 0, NULL)   ? "make a host (ip netns add)"
+           : !room_run(pair, 0, 0, NULL) ? "link a host (ip link add type veth)"
+                                         : NULL;
+}
+
+/* Tries it all in a process that takes its namespaces away again. Free with g_free(); NULL if all can be had. */
+static char *what_is_refused(void)
+{
+    char words[256] = "";
+    int fds[2];
+    must(pipe2(fds, O_CLOEXEC) == 0, "make a pipe");
+    fflush(NULL);
+    pid_t outer = fork();
+    must(outer >= 0, "start a process");
+    if (outer == 0) {
+        const char *failed = unshare(NAMESPACES) != 0 ? "have namespaces" : NULL;
+        pid_t first = failed == NULL ? fork() : 0;
+        if (first > 0)
+            _exit(wait_status(first));
+        failed = first < 0 ? "start a process" : failed != NULL ? failed : try_room();
+        if (failed != NULL)
+            dprintf(fds[1], errno == 0 ? "cannot %s" : "cannot %s: %s", failed, g_strerror(errno));
+        _exit(0);
+    }
+    close(fds[1]);
+    for (gsize length = 0; length < sizeof words - 1;) {
+        ssize_t count = read(fds[0], words + length, sizeof words - 1 - length);
+        if (count == 0 || (count < 0 && errno != EINTR))
+            break;
+        length += (gsize)MAX(count, 0);
+    }
+    close(fds[0]);
+    int status = wait_status(outer);
+    if (words[0] == '\0' && status != 0)
+        return g_strdup_printf("namespaces of its own end with %d", status);
+    return words[0] == '\0' ? NULL : g_strdup_printf("namespaces of its own: %s", words);
+}
+
 static const char *why_only_loopback(void)
 {
+    static char *refused;
     if (geteuid() != 0)
         return "namespaces need root";
     if (!has_ip())
         return "hosts need ip (iproute2)";
-    if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC) != 0)
-        return "the kernel refuses namespaces here";
-    return NULL;
+    refused = what_is_refused();
+    if (refused == NULL)
+        must(unshare(NAMESPACES) == 0, "have namespaces of its own");
+    return refused;
 }
 
 static pid_t inner;
@@ -127,7 +188,8 @@ bool room_enter(const char **reason)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (*reason == NULL) {
         reap();
-        furnish();
+        const char *failed = furnish();
+        must(failed == NULL, failed);
         make_folder("/dev/shm/skipjack-chaos-XXXXXX");
         room.own = true;
     } else if (getppid() != outer) {

@@ -1,8 +1,8 @@
 /*
  * Where chaos happens: as root in namespaces of its own (processes, mounts, network), which the kernel
  * takes away with all that is in them when the test ends, however it ends; hosts are network namespaces
- * joined to the room by a pair of veth each. Without root, or where the kernel refuses, it is this
- * machine's loopback, and children die with the test by PR_SET_PDEATHSIG.
+ * joined to the room by a pair of veth each. Without root, or where any of this cannot be had (a container, a
+ * kernel without veth), it is this machine's loopback, and children die with the test by PR_SET_PDEATHSIG.
  */
 #ifndef TESTS_SUPPORT_CHAOS_ROOM_H
 #define TESTS_SUPPORT_CHAOS_ROOM_H

@@ -288,6 +288,20 @@ static char *describe_wrong(const struct conv_trial *trial, const char *algorith
                            trial->plain[role][first], allowed_error(trial, algorithm, first));
 }
 
+/* Bytes of the output that differ after another run on the same inputs. */
+static int64_t differs_when_repeated(struct conv_trial *trial, struct solution_runner *runner,
+                                     const struct solution *solution)
+{
+    const struct run_tensor *output = &trial->tensors[problem_output_role(&trial->p)];
+    g_autofree unsigned char *first = g_memdup2(output->data, output->bytes);
+    int64_t differing = 0;
+
+    conv_trial_run(trial, runner, solution);
+    for (gsize i = 0; i < output->bytes; i++)
+        differing += first[i] != ((const unsigned char *)output->data)[i];
+    return differing;
+}
+
 bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
                       const struct solver *solver, const struct context *context,
                       const struct perf_config *config)
@@ -316,6 +330,10 @@ bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
     else if (stray > 0)
         detail =
             g_strdup_printf("%" G_GINT64_FORMAT " bytes outside of the output were written", stray);
+    else if (!solver->nondeterministic &&
+             (wrong = differs_when_repeated(trial, runner, &solution)) > 0)
+        detail = g_strdup_printf("%" G_GINT64_FORMAT " bytes of the output differ in another run",
+                                 wrong);
     if (detail)
         say(trial, solver, context, config, detail);
     return !detail;

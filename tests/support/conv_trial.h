@@ -52,8 +52,9 @@ int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, 
 int64_t conv_trial_stray(const struct conv_trial *trial);
 
 /* Asks the solver for a solution (without asking whether the config is valid: small problems leave
- * out configs that do the same as others, and those must be right all the same), runs it, and fails
- * the test under way with a message where anything is wrong. Returns whether all is right. */
+ * out configs that do the same as others, and those must be right all the same), runs it twice, and fails
+ * the test under way with a message where anything is wrong: also where both runs of a solver that does not
+ * say so (nondeterministic) differ. Returns whether all is right. */
 bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
                       const struct solver *solver, const struct context *context,
                       const struct perf_config *config);

@@ -129,7 +129,6 @@ void export_scene_init(struct export_scene *scene)
     scene->wish.top = FIND_ENTRIES_MAX;
     scene->folder = temp_folder_new();
     g_assert_true(target_parse("gfx90a68", &scene->gate.target, NULL));
-    context_init(&scene->gate.context, &scene->gate.target);
     scene->gate.kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_kernel);
     scene->gate.damaged = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     scene->results = g_ptr_array_new_with_free_func(free_result);

@@ -8,7 +8,8 @@
  * What goes wrong besides is said by words joined by commas, in GPU_DOUBLE or in the file that
  * GPU_DOUBLE_FILE names: "none" (no device), "memory" (nothing left), "crowded" (no more than a page at a time),
  * "shared" (half of the second device's is somebody else's), "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
- * neither UUID nor PCI address), "instance" (its devices are parts of a card), "vanish" (the device is lost once
+ * neither UUID nor PCI address), "instance" (its devices are parts of a card, and named so), "part" (they are a
+ * card's fourth function), "vega" (HIP's are gfx900, which it says to lack what no gfx900 has), "vanish" (the device is lost once
  * it was synchronised with), "dead" (with "#N" device N alone: it does not open).
  * The following hold for every launch, or with "@N" for launches of a kernel
  * whose variant is N, or with "#N" on device N: "launch" (refused), "fault", "glitch" (a fault, but once), "hang", "gone" (the device
@@ -118,7 +119,7 @@ int hipDeviceGetUuid(char *uuid, int device)
 
 BOTH(hipDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *address, int length, int device))
 {
-    snprintf(address, (size_t)length, "0000:%X:00.0", 0x3b + device);
+    snprintf(address, (size_t)length, "0000:%X:00.%d", 0x3b + device, double_said("part") ? 3 : 0);
     return double_said("nameless") ? INVALID : OK;
 }
 
@@ -166,7 +167,8 @@ int hipGetDeviceProperties(char *properties, int device);
 int hipGetDeviceProperties(char *properties, int device)
 {
     snprintf(properties, 256, "Double %d", device);
-    strcpy(properties + (device == 0 ? 396 : 1160), "gfx90a:sramecc+:xnack+");
+    strcpy(properties + (device == 0 ? 396 : 1160),
+           double_said("vega") ? "gfx900:sramecc-:xnack-" : "gfx90a:sramecc+:xnack+");
     return OK;
 }
 

@@ -80,7 +80,8 @@ pid_t live_tune(const char *program, const char *problems, const char *folder,
     GPid pid;
     g_autofree char *path = g_build_filename(folder, "problems.txt", NULL);
     check(g_file_set_contents(path, problems, -1, &error), &error);
-    const char *const first[] = {program, "tune", path, "-o", folder, "--strategy", "random", NULL};
+    const char *const first[] = {program,  "tune",          path, "-o", folder, "--strategy",
+                                 "random", "--allow-drift", NULL};
     g_auto(GStrv) words = command_line(first, arguments);
     check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL,
                         NULL, NULL, &pid, &error),

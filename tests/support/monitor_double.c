@@ -3,7 +3,7 @@
  * that gpu_double.c has, by UUID and PCI address. MONITOR_DOUBLE says what they tell, words joined by commas:
  * "hot", "brake", "slowdown", "capped" (why the clocks are held back), "instance" (NVML knows MIG instances
  * alone), "moved" (rocm_smi's struct of clocks as it is since ROCm 6), "old" (a function that newer drivers
- * have is as if it failed), "refused" (clocks cannot be locked), "talks" (to standard output). What was done to the clocks is added to
+ * have is as if it failed), "undriven" (the driver's version is not known), "refused" (clocks cannot be locked), "talks" (to standard output). What was done to the clocks is added to
  * the file that MONITOR_DOUBLE_LOG names, a line "lock N MHZ" or "reset N" each.
  */
 #include <stdbool.h>
@@ -70,6 +70,12 @@ const char *nvmlErrorString(int status);
 const char *nvmlErrorString(int status)
 {
     return status == NO_PERMISSION ? "Insufficient Permissions" : "Not Found";
+}
+
+FUNCTION(nvmlSystemGetDriverVersion, (char *version, unsigned length))
+{
+    snprintf(version, length, "580.159.03");
+    return started > 0 && !says("undriven") ? OK : INVALID;
 }
 
 FUNCTION(nvmlDeviceGetHandleByUUID, (const char *uuid, uintptr_t *handle))
@@ -154,6 +160,12 @@ FUNCTION(rsmi_status_string, (int status, const char **text))
 {
     *text = status == NO_PERMISSION ? "RSMI_STATUS_PERMISSION" : "RSMI_STATUS";
     return OK;
+}
+
+FUNCTION(rsmi_version_str_get, (int component, char *version, uint32_t length))
+{
+    snprintf(version, length, "6.10.5");
+    return component == 0 && !says("undriven") ? OK : UNSUPPORTED;
 }
 
 FUNCTION(rsmi_num_monitor_devices, (uint32_t * count))

@@ -27,15 +27,17 @@ int64_t farm_create(Store *store, const struct order *order, int *reused)
                                 .identity = identity,
                                 .target = target,
                                 .strategy = strategy,
+                                .stack = (char *)order->stack,
                                 .seed = order->seed,
                                 .round_configs = 4,
                                 .configs_limit = order->configs_limit,
                                 .budget_seconds = order->budget_seconds,
-                                .build_only = order->build_only};
+                                .build_only = order->build_only,
+                                .limits = order->limits};
     struct job_plan *plans = g_new0(struct job_plan, (gsize)order->jobs);
     for (int i = 0; i < order->jobs; i++) {
         plans[i] = (struct job_plan){.solver = "ConvTest",
-                                     .revision = 1,
+                                     .revision = MAX(order->revision, 1),
                                      .hash = "h1",
                                      .provider = "test",
                                      .algorithm = "Direct",

@@ -22,7 +22,10 @@ struct order {
     int jobs, configs_limit;
     double budget_seconds;
     bool build_only;
-    bool searches; /* the solver brings its own search */
+    bool searches;     /* the solver brings its own search */
+    int revision;      /* of the solver, 0 for 1: workers carry no other */
+    const char *stack; /* that workers must have, NULL for any */
+    struct context_limits limits;
 };
 
 /* "name:revision:hash" of the solver, NULL-terminated. */

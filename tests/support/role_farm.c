@@ -33,8 +33,11 @@ void role_farm_make_logins(void)
     g_autoptr(GError) error = NULL;
     PGconn *owner = connection_open(scratch_db_url(), "test", &error);
     g_assert_true(roles_create(owner, &error));
-    for (gsize i = 0; i < G_N_ELEMENTS(logins); i++)
-        g_assert_true(roles_login(owner, logins[i].login, role_find(logins[i].role), NULL, &error));
+    for (gsize i = 0; i < G_N_ELEMENTS(logins); i++) {
+        const struct role_login login = {.name = logins[i].login,
+                                         .role = role_find(logins[i].role)};
+        g_assert_true(roles_login(owner, &login, &error));
+    }
     g_assert_no_error(error);
     PQclear(PQexec(owner, "CREATE ROLE stranger LOGIN"));
     PQfinish(owner);

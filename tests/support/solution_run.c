@@ -63,7 +63,7 @@ struct solution_runner *solution_runner_new(const char *cache_dir)
     g_autoptr(GError) error = NULL;
     struct device *device;
 
-    opencl_environment(cache_dir);
+    opencl_environment(cache_dir, NULL);
     device = open_device(&error);
     if (!device) {
         g_test_message("%s", error->message);
@@ -73,7 +73,7 @@ struct solution_runner *solution_runner_new(const char *cache_dir)
     runner->device = device;
     runner->row = device->row;
     runner->target = device->row->info(device)->target;
-    runner->toolchain = toolchain_for_target(&runner->target, &error);
+    runner->toolchain = toolchain_for_target(&runner->target, NULL, &error);
     must(runner->toolchain != NULL, &error);
     runner->kernels = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, loaded_free);
     return runner;

@@ -62,18 +62,26 @@ static void test_a_campaign_comes_to_its_end(void)
     }
 }
 
+/* The first kernels that were built, and when. */
+static char *first_kernels(Store *store)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, NULL,
+                   "SELECT string_agg(key || built_at, ',') FROM"
+                   " (SELECT key, built_at FROM kernels ORDER BY built_at, key LIMIT 3) AS k",
+                   "");
+    return g_strdup(PQgetvalue(rows, 0, 0));
+}
+
 static void test_kernels_are_compiled_once(void)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(Store) store = scratch_store();
-    struct progress progress;
     assert_done(store, tune("ConvCpuDirect", "1", "1"), 2);
-    /* Another seed makes jobs of their own; their default configs need the same kernels. */
-    int64_t again = tune("ConvCpuDirect", "1", "2");
-    assert_done(store, again, 2);
-    g_assert_true(store_progress(store, again, &progress, &error));
-    g_assert_cmpfloat(progress.compile_seconds, ==, 0);
-    g_assert_cmpint(progress.configs_done, ==, 2);
+    g_autofree char *before = first_kernels(store);
+    /* Another seed makes jobs of their own. */
+    assert_done(store, tune("ConvCpuDirect", "1", "2"), 2);
+    g_autofree char *after = first_kernels(store);
+    g_assert_cmpstr(after, ==, before);
 }
 
 static void test_an_empty_queue_ends_at_once(void)
@@ -91,6 +99,22 @@ static bool has_begun(Store *store, int64_t campaign)
     struct progress progress;
     g_assert_true(store_progress(store, campaign, &progress, &error));
     return progress.ready < progress.jobs;
+}
+
+/* PoCL's threads have stacks of 8 MiB each, and a compiler may have 4 GiB. */
+static void test_a_cpu_of_600_threads_is_built_for(void)
+{
+    static const char *const request[] = {"--solvers", "ConvDirectNaive", "--build-only", NULL};
+    g_autofree char *threads = g_strdup(g_getenv("POCL_MAX_PTHREAD_COUNT"));
+    g_autoptr(Store) store = scratch_store();
+    g_setenv("POCL_MAX_PTHREAD_COUNT", "600", TRUE);
+    int64_t id = live_campaign(program(), problems, request);
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
+    if (threads != NULL)
+        g_setenv("POCL_MAX_PTHREAD_COUNT", threads, TRUE);
+    else
+        g_unsetenv("POCL_MAX_PTHREAD_COUNT");
+    g_assert_cmpint(live_assert_done(store, id, 2), ==, 2);
 }
 
 /* Its words; it must end well. */
@@ -310,6 +334,36 @@ static void test_what_the_database_says_is_checked(void)
     assert_done(store, good, 2);
 }
 
+/* The first campaign's jobs cannot be claimed and the second's rounds cannot be stored; the third is done. */
+static void test_an_error_of_one_campaign_ends_no_worker(void)
+{
+    static const char *const request[] = {"--solvers", "ConvDirectNaive", "--priority", "2", NULL};
+    static const char *const second[] = {
+        "--solvers", "ConvDirectNaive", "--seed", "2", "--priority", "1", NULL};
+    static const char *const third[] = {"--solvers", "ConvDirectNaive", "--seed", "3", NULL};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    int64_t unclaimable = live_campaign(program(), problems, request);
+    int64_t unstorable = live_campaign(program(), problems, second);
+    int64_t good = live_campaign(program(), problems, third);
+    g_autofree char *sql = g_strdup_printf(
+        "DO $do$ BEGIN CREATE FUNCTION breaks() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM 1 / 0; END $$;"
+        "CREATE TRIGGER breaks BEFORE UPDATE ON bundles FOR EACH ROW"
+        " WHEN (NEW.campaign_id = %" G_GINT64_FORMAT ") EXECUTE FUNCTION breaks();"
+        "CREATE TRIGGER breaks BEFORE INSERT ON rounds_%" G_GINT64_FORMAT " FOR EACH ROW"
+        " EXECUTE FUNCTION breaks(); END $do$",
+        (gint64)unclaimable, (gint64)unstorable);
+    store_do(store, &error, sql, "");
+    g_assert_no_error(error);
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
+    assert_done(store, good, 2);
+    g_assert_cmpint(refused_by_check(store, unstorable), ==, 2);
+    g_assert_false(has_begun(store, unclaimable));
+    store_do(store, &error, "DROP FUNCTION breaks CASCADE", "");
+    g_assert_no_error(error);
+}
+
 /* Compilers need no device; where none serves the target, the jobs stay for another node. */
 static void test_kernels_of_a_gpu_are_built_without_one(void)
 {
@@ -326,7 +380,9 @@ static void test_kernels_of_a_gpu_are_built_without_one(void)
     g_autoptr(Store) store = scratch_store();
     int64_t id = live_campaign(program(), problems, request);
     g_setenv("SKIPJACK_CLANG", "clang-of-nobody", TRUE);
-    live_wait(live_worker(program(), build));
+    g_setenv("SKIPJACK_HIPRTC", "library-of-nobody", TRUE);
+    g_assert_cmpint(live_wait(live_worker(program(), build)), !=, 0);
+    g_unsetenv("SKIPJACK_HIPRTC");
     g_assert_true(store_progress(store, id, &progress, &error));
     g_assert_cmpint(progress.built + progress.failed, ==, 0);
     g_setenv("SKIPJACK_CLANG", "clang-15", TRUE);
@@ -417,6 +473,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/agent/a_campaign_comes_to_its_end", test_a_campaign_comes_to_its_end);
     g_test_add_func("/agent/kernels_are_compiled_once", test_kernels_are_compiled_once);
+    g_test_add_func("/agent/a_cpu_of_600_threads_is_built_for",
+                    test_a_cpu_of_600_threads_is_built_for);
     g_test_add_func("/agent/an_empty_queue_ends_at_once", test_an_empty_queue_ends_at_once);
     g_test_add_func("/agent/an_idle_agent_is_woken", test_an_idle_agent_is_woken);
     g_test_add_func("/agent/a_pool_admits_its_label", test_a_pool_admits_its_label);
@@ -427,6 +485,8 @@ int main(int argc, char **argv)
                     test_building_and_evaluating_may_be_two_nodes);
     g_test_add_func("/agent/what_the_database_says_is_checked",
                     test_what_the_database_says_is_checked);
+    g_test_add_func("/agent/an_error_of_one_campaign_ends_no_worker",
+                    test_an_error_of_one_campaign_ends_no_worker);
     g_test_add_func("/agent/kernels_of_a_gpu_are_built_without_one",
                     test_kernels_of_a_gpu_are_built_without_one);
     g_test_add_func("/agent/a_compiler_that_died_is_asked_once_more",

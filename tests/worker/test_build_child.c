@@ -128,7 +128,7 @@ static void question_for_a_target_is_survived(void)
         return;
     }
     g_assert_true(target_parse("gfx942130", &target, NULL));
-    ask(json_pack("{s:s, s:s, s:o}", "op", "version", "toolchain", "hiprtc", "target",
+    ask(json_pack("{s:s, s:[s], s:o}", "op", "version", "toolchains", "hiprtc", "target",
                   target_to_json(&target)),
         &answer);
     const char *version = json_string_value(json_object_get(answer.frame.head, "version"));

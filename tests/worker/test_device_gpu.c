@@ -3,6 +3,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "tests/support/patience.h"
 #include "tests/support/temp_folder.h"
@@ -12,15 +13,19 @@
 static const struct maker {
     const char *setting, *target, *second, *stack;
     const struct device_row *row;
-} cuda = {"SKIPJACK_CUDA", "sm_90_132_80g", "sm_90_132_1g", "cuda 13.2", &device_cuda},
-  hip = {"SKIPJACK_HIP", "gfx90a_xnack84", "gfx90a_xnack84", "hip 6.4", &device_hip};
+} cuda = {"SKIPJACK_CUDA", "sm_90_132_80g", "sm_90_132_1g", "cuda 13.2; driver 580.159.03",
+          &device_cuda},
+  hip = {"SKIPJACK_HIP", "gfx90a_xnack84", "gfx90a_xnack84", "hip 6.4; driver 6.10.5", &device_hip};
 
 /* Each case is a process of its own: a library that is open stays so, and so does a fault. */
 static bool in_process(const struct maker *vendor, const char *wrong)
 {
     if (g_test_subprocess()) {
         const char *library = g_getenv("SKIPJACK_GPU_DOUBLE");
+        const char *monitor = g_getenv("SKIPJACK_MONITOR_DOUBLE");
         g_setenv(vendor->setting, library ? library : "build/tests/gpu_double.so", TRUE);
+        g_setenv("SKIPJACK_NVML", monitor ? monitor : "build/tests/monitor_double.so", TRUE);
+        g_setenv("SKIPJACK_ROCM_SMI", monitor ? monitor : "build/tests/monitor_double.so", TRUE);
         g_setenv("GPU_DOUBLE", wrong, TRUE);
         return true;
     }
@@ -59,17 +64,23 @@ static void test_it_is_named_by_what_it_is(gconstpointer data)
     device_close(device);
 }
 
-/* UUID and address of the second device, and the mode that its card is in. */
+/* UUID and address of the second device, the mode that its card is in, and the target that it is. */
 static const struct naming {
     const struct maker *vendor;
-    const char *path, *wrong, *uuid, *address, *partition;
+    const char *path, *wrong, *uuid, *address, *partition, *target;
 } namings[] = {
-    {&cuda, "a_card", "", "GPU-d0d1d2d3-d4d5-d6d7-d8d9-dadbdcddde01", "0000:3c:00.0", ""},
+    {&cuda, "a_card", "", "GPU-d0d1d2d3-d4d5-d6d7-d8d9-dadbdcddde01", "0000:3c:00.0", "",
+     "sm_90_132_1g"},
     {&cuda, "an_instance", "instance", "MIG-d0d1d2d3-d4d5-d6d7-d8d9-dadbdcddde01", "0000:3c:00.0",
-     "MIG 1g.10gb"},
-    {&cuda, "nothing_known", "nameless", "", "", ""},
-    {&hip, "a_card", "", "GPU-d0d1d2d3d4d5d601", "0000:3c:00.0", "CPX"},
-    {&hip, "nothing_known", "nameless", "", "", ""},
+     "MIG 1g.10gb", "sm_90_132_1g_mig1g"},
+    {&cuda, "nothing_known", "nameless", "", "", "", "sm_90_132_1g"},
+    {&hip, "a_card", "", "GPU-d0d1d2d3d4d5d601", "0000:3c:00.0", "CPX NPS4",
+     "gfx90a_xnack84_cpx_nps4"},
+    {&hip, "a_part", "part", "GPU-d0d1d2d3d4d5d601", "0000:3c:00.3", "CPX NPS4",
+     "gfx90a_xnack84_cpx_nps4"},
+    {&hip, "features_that_it_cannot_have", "vega", "GPU-d0d1d2d3d4d5d601", "0000:3c:00.0",
+     "CPX NPS4", "gfx90084_cpx_nps4"},
+    {&hip, "nothing_known", "nameless", "", "", "", "gfx90a_xnack84"},
 };
 
 static void test_which_one_it_is_is_told(gconstpointer data)
@@ -80,8 +91,10 @@ static void test_which_one_it_is_is_told(gconstpointer data)
     g_autoptr(TempFolder) folder = temp_folder_new();
     struct device_identity identity;
     g_assert_true(g_mkdir(temp_folder_path(folder, "0000:3c:00.0"), 0700) == 0);
-    if (naming->vendor == &hip)
+    if (naming->vendor == &hip) {
         temp_folder_write(folder, "0000:3c:00.0/current_compute_partition", "CPX\n", -1);
+        temp_folder_write(folder, "0000:3c:00.0/current_memory_partition", "NPS4\n", -1);
+    }
     g_setenv("SKIPJACK_PCI", temp_folder_path(folder, ""), TRUE);
     naming->vendor->row->identify(1, &identity);
     struct device *device = naming->vendor->row->open(1, NULL);
@@ -91,6 +104,79 @@ static void test_which_one_it_is_is_told(gconstpointer data)
     const struct device_identity *opened = &device->row->info(device)->identity;
     g_assert_cmpstr(opened->uuid, ==, naming->uuid);
     g_assert_cmpstr(opened->address, ==, naming->address);
+    g_assert_cmpstr(opened->partition, ==, naming->partition);
+    const struct target *target = &device->row->info(device)->target;
+    g_assert_cmpstr(target->id, ==, naming->target);
+    g_assert_true(target_validate(target, NULL));
+    device_close(device);
+}
+
+/* CUDA of older drivers does not name an instance so. */
+static void test_an_instance_is_known_by_its_library(void)
+{
+    if (!in_process(&cuda, ""))
+        return;
+    g_setenv("MONITOR_DOUBLE", "instance", TRUE);
+    struct device *device = open_double(&cuda);
+    const struct device_info *info = device->row->info(device);
+    g_assert_cmpstr(info->identity.partition, ==, "MIG 1g.10gb");
+    g_assert_cmpstr(info->target.id, ==, "sm_90_132_80g_mig1g");
+    device_close(device);
+}
+
+/* Where a driver's version comes from: the library, else the kernel module's folder in sysfs. */
+static const struct driving {
+    const struct maker *vendor;
+    const char *path, *library, *words, *module, *stack; /* library, module: NULL for none */
+} drivings[] = {
+    {&cuda, "library", NULL, "", "570.1", "cuda 13.2; driver 580.159.03"},
+    {&cuda, "sysfs", "libnowhere.so", "", "570.1", "cuda 13.2; driver 570.1"},
+    {&cuda, "library_without_answer", NULL, "undriven", "570.1", "cuda 13.2; driver 570.1"},
+    {&cuda, "unknown", "libnowhere.so", "", NULL, "cuda 13.2"},
+    {&hip, "library", NULL, "", "6.8.5", "hip 6.4; driver 6.10.5"},
+    {&hip, "sysfs", "libnowhere.so", "", "6.8.5", "hip 6.4; driver 6.8.5"},
+    {&hip, "unknown", "libnowhere.so", "", NULL, "hip 6.4"},
+};
+
+static void test_its_driver_is_told(gconstpointer data)
+{
+    const struct driving *driving = data;
+    if (!in_process(driving->vendor, ""))
+        return;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    if (driving->library) {
+        g_setenv("SKIPJACK_NVML", driving->library, TRUE);
+        g_setenv("SKIPJACK_ROCM_SMI", driving->library, TRUE);
+    }
+    g_setenv("MONITOR_DOUBLE", driving->words, TRUE);
+    if (driving->module) {
+        g_assert_true(g_mkdir_with_parents(temp_folder_path(folder, "0000:3b:00.0/driver/module"),
+                                           0700) == 0);
+        temp_folder_write(folder, "0000:3b:00.0/driver/module/version", driving->module, -1);
+    }
+    g_setenv("SKIPJACK_PCI", temp_folder_path(folder, ""), TRUE);
+    struct device *device = open_double(driving->vendor);
+    g_assert_cmpstr(device->row->info(device)->stack, ==, driving->stack);
+    device_close(device);
+}
+
+/* amdgpu of the kernel's own has no version, and rocm_smi prints the kernel's. */
+static void test_a_module_of_the_kernel_has_its_release(void)
+{
+    if (!in_process(&hip, ""))
+        return;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct utsname kernel;
+    g_assert_true(uname(&kernel) == 0);
+    g_assert_true(
+        g_mkdir_with_parents(temp_folder_path(folder, "0000:3b:00.0/driver/module"), 0700) == 0);
+    temp_folder_write(folder, "0000:3b:00.0/driver/module/initstate", "live\n", -1);
+    g_setenv("SKIPJACK_PCI", temp_folder_path(folder, ""), TRUE);
+    g_setenv("SKIPJACK_ROCM_SMI", "libnowhere.so", TRUE);
+    struct device *device = open_double(&hip);
+    g_autofree char *begin = g_strndup(kernel.release, strspn(kernel.release, "0123456789.-"));
+    g_autofree char *stack = g_strconcat("hip 6.4; driver ", begin, NULL);
+    g_assert_true(g_str_has_prefix(device->row->info(device)->stack, stack));
     device_close(device);
 }
 
@@ -300,6 +386,16 @@ int main(int argc, char **argv)
                             namings[i].vendor == &cuda ? "cuda" : "hip", namings[i].path);
         g_test_add_data_func(path, &namings[i], test_which_one_it_is_is_told);
     }
+    g_test_add_func("/device_gpu/cuda/an_instance_is_known_by_its_library",
+                    test_an_instance_is_known_by_its_library);
+    for (size_t i = 0; i < G_N_ELEMENTS(drivings); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/device_gpu/%s/its_driver_is_told/%s",
+                            drivings[i].vendor == &cuda ? "cuda" : "hip", drivings[i].path);
+        g_test_add_data_func(path, &drivings[i], test_its_driver_is_told);
+    }
+    g_test_add_func("/device_gpu/hip/a_module_of_the_kernel_has_its_release",
+                    test_a_module_of_the_kernel_has_its_release);
     g_test_add_func("/device_gpu/devices_are_found_by_name", test_devices_are_found_by_name);
     for (size_t i = 0; i < G_N_ELEMENTS(failures); i++) {
         g_autofree char *path =

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_autoptr(TempFolder) folder = temp_folder_new();
-    opencl_environment(temp_folder_path(folder, "pocl"));
+    opencl_environment(temp_folder_path(folder, "pocl"), NULL);
     g_test_add_func("/device_opencl/slices_have_slices", test_slices_have_slices);
     return g_test_run();
 }

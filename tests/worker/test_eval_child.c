@@ -158,7 +158,8 @@ static void send_kernel(struct peer *peer, const char *key, GBytes *code)
 
 /* A request of one config for each key, NULL-terminated; the first is the default. judge: the key of
  * what verifies on the device, NULL for none. */
-static void send_judged(struct peer *peer, int id, const char *const *keys, const char *judge)
+static json_t *evaluate_request(struct peer *peer, int id, const char *const *keys,
+                                const char *judge)
 {
     char key[PROBLEM_KEY_MAX];
     struct problem p;
@@ -167,12 +168,15 @@ static void send_judged(struct peer *peer, int id, const char *const *keys, cons
     for (int i = 0; keys[i]; i++)
         json_array_append_new(
             configs, json_pack("{s:i,s:[],s:[s]}", "index", 10 + i, "values", "kernels", keys[i]));
-    peer_send(peer,
-              json_pack("{s:s,s:i,s:s,s:s,s:o,s:i,s:o,s:i,s:f,s:f,s:s*}", "op", "evaluate", "id",
-                        id, "problem", problem_key(&p, key), "solver", usual_solver()->name,
-                        "target", target_to_json(&peer->target), "seed", 5, "configs", configs,
-                        "default", 10, "best_ms", 0.0, "sample_seconds", 0.05, "judge", judge),
-              NULL);
+    return json_pack("{s:s,s:i,s:s,s:s,s:o,s:i,s:o,s:i,s:f,s:f,s:s*}", "op", "evaluate", "id", id,
+                     "problem", problem_key(&p, key), "solver", usual_solver()->name, "target",
+                     target_to_json(&peer->target), "seed", 5, "configs", configs, "default", 10,
+                     "best_ms", 0.0, "sample_seconds", 0.05, "judge", judge);
+}
+
+static void send_judged(struct peer *peer, int id, const char *const *keys, const char *judge)
+{
+    peer_send(peer, evaluate_request(peer, id, keys, judge), NULL);
 }
 
 static void send_evaluate(struct peer *peer, int id, const char *const *keys)
@@ -281,6 +285,37 @@ static void test_good_kernel(void)
     g_assert_true(answers.drift > 0 || answers.failure[0] == FAILURE_UNSTABLE);
     g_assert_false(answers.stopped);
     answers_clear(&answers);
+    g_assert_cmpint(peer_end(&peer), ==, 0);
+}
+
+/* The child makes the solutions of the campaign, too: the naive kernel of this solver is static in no case, and
+ * it has nothing to tune. */
+static void test_limits_are_the_campaigns(void)
+{
+    static const struct {
+        struct context_limits limits;
+        const char *words; /* of the refusal; NULL where it is measured */
+    } cases[] = {
+        {{.limits_workspace = true, .dynamic_only = true, .deterministic = true}, NULL},
+        {{.tunable_only = true}, "only tunable solvers are asked for"},
+    };
+    struct peer peer;
+    if (!start_or_skip(&peer))
+        return;
+    g_autoptr(GBytes) good = build_kernel(&peer.target, NULL, NULL);
+    send_kernel(&peer, "good", good);
+    for (int i = 0; i < (int)G_N_ELEMENTS(cases); i++) {
+        struct answers answers;
+        json_t *request = evaluate_request(&peer, i, (const char *const[]){"good", NULL}, NULL);
+        json_object_set_new(request, "limits", limits_to_json(&cases[i].limits));
+        peer_send(&peer, request, NULL);
+        take_answers(&peer, i, &answers);
+        if (cases[i].words)
+            g_assert_nonnull(strstr(answers.detail[0], cases[i].words));
+        else
+            g_assert_true(is_timed(answers.failure[0]));
+        answers_clear(&answers);
+    }
     g_assert_cmpint(peer_end(&peer), ==, 0);
 }
 
@@ -479,11 +514,12 @@ int main(int argc, char **argv)
     g_autofree char *pattern = g_build_filename(g_get_tmp_dir(), "skipjack-test-XXXXXX", NULL);
     scratch = g_mkdtemp(pattern);
     g_setenv("SKIPJACK_SCRATCH", scratch, TRUE);
-    opencl_environment(scratch);
+    opencl_environment(scratch, NULL);
     signal(SIGPIPE, SIG_IGN);
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/eval_child/good_kernel_is_measured", test_good_kernel);
+    g_test_add_func("/eval_child/limits_are_the_campaigns", test_limits_are_the_campaigns);
     g_test_add_func("/eval_child/bad_kernels_fail_each_in_its_way", test_bad_kernels);
     g_test_add_func("/eval_child/device_may_judge_itself_and_be_doubted", test_judged_on_device);
     g_test_add_func("/eval_child/write_outside_is_found", test_out_of_bounds);

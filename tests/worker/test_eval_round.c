@@ -162,6 +162,19 @@ static void test_slow(void)
     farm_clear(&farm);
 }
 
+/* A config that is measured again is to have a time, however slow it turns out to be. */
+static void test_kept(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 50, 2});
+    farm.request.baseline = 0;
+    farm.request.keep = true;
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_NONE);
+    g_assert_cmpfloat_with_epsilon(farm.last[1].times.median_ms, 50, 1e-6);
+    farm_clear(&farm);
+}
+
 static void test_known_best(void)
 {
     struct farm farm;
@@ -279,6 +292,7 @@ int main(int argc, char **argv)
     g_test_add_func("/eval_round/drift_measures_all_again", test_drift);
     g_test_add_func("/eval_round/lasting_drift_is_reported", test_drift_goes_on);
     g_test_add_func("/eval_round/slow_config_keeps_its_time", test_slow);
+    g_test_add_func("/eval_round/no_config_is_dropped_where_all_are_to_be_kept", test_kept);
     g_test_add_func("/eval_round/default_is_never_dropped", test_known_best);
     g_test_add_func("/eval_round/impossible_times_are_refused", test_impossible);
     g_test_add_func("/eval_round/wrong_result_is_never_measured", test_wrong);

@@ -1,6 +1,7 @@
 /* Who is dead: processes of this machine, of an earlier boot, and of namespaces that cannot be seen. */
 #include "worker/agent/identity.h"
 
+#include <glib/gstdio.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -76,19 +77,60 @@ static void scratch_of_the_dead_alone_is_removed(void)
     const char *folder = g_get_tmp_dir();
     g_autofree char *dead = with_part(3, "1");
     g_autofree char *unseen = with_part(1, "1");
-    g_autofree char *dead_name = g_strconcat("skipjack-worker-", dead, NULL);
-    g_autofree char *unseen_name = g_strconcat("skipjack-worker-", unseen, NULL);
+    g_autofree char *dead_name = g_strconcat("skipjack-worker-", dead, ":a1B2c3", NULL);
+    g_autofree char *unseen_name = g_strconcat("skipjack-worker-", unseen, ":a1B2c3", NULL);
     g_autofree char *dead_path = g_build_filename(folder, dead_name, NULL);
     g_autofree char *unseen_path = g_build_filename(folder, unseen_name, NULL);
+    g_autofree char *old_name = g_strconcat("skipjack-worker-", dead, NULL);
+    g_autofree char *old_path = g_build_filename(folder, old_name, NULL);
     g_assert_cmpint(g_mkdir_with_parents(dead_path, 0700), ==, 0);
+    g_assert_cmpint(g_mkdir_with_parents(old_path, 0700), ==, 0);
     g_assert_cmpint(g_mkdir_with_parents(unseen_path, 0700), ==, 0);
     g_autofree char *own = identity_make_scratch(&error);
     g_assert_no_error(error);
     g_assert_true(g_str_has_prefix(own, folder));
     g_assert_false(g_file_test(dead_path, G_FILE_TEST_EXISTS));
+    g_assert_false(g_file_test(old_path, G_FILE_TEST_EXISTS));
     g_assert_true(g_file_test(unseen_path, G_FILE_TEST_EXISTS));
     identity_remove_scratch(own);
     identity_remove_scratch(unseen_path);
+}
+
+/* Programs from before folders had a random part ask of the whole name whether its process is dead. */
+static void scratch_is_left_by_earlier_programs(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *own = identity_make_scratch(&error);
+    g_assert_no_error(error);
+    g_autofree char *name = g_path_get_basename(own);
+    g_assert_false(identity_is_dead(name + strlen("skipjack-worker-")));
+    identity_remove_scratch(own);
+}
+
+/* Another user can compute the name's first part, and made this folder to put code into it. */
+static void scratch_that_was_made_first_is_not_used(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct stat status;
+    g_autofree char *process = identity_process();
+    g_autofree char *name = g_strconcat("skipjack-worker-", process, NULL);
+    g_autofree char *first = g_build_filename(g_get_tmp_dir(), name, NULL);
+    g_assert_cmpint(g_mkdir(first, 0777), ==, 0);
+    g_assert_cmpint(g_chmod(first, 0777), ==, 0);
+    if (geteuid() == 0)
+        g_assert_cmpint(chown(first, 65534, 65534), ==, 0);
+    g_autofree char *own = identity_make_scratch(&error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(own, !=, first);
+    g_assert_cmpint(lstat(own, &status), ==, 0);
+    g_assert_true(S_ISDIR(status.st_mode));
+    g_assert_cmpint(status.st_mode & 07777, ==, 0700);
+    g_assert_cmpint(status.st_uid, ==, geteuid());
+    g_autofree char *second = identity_make_scratch(&error);
+    g_assert_cmpstr(own, !=, second);
+    identity_remove_scratch(second);
+    identity_remove_scratch(own);
+    identity_remove_scratch(first);
 }
 
 int main(int argc, char **argv)
@@ -105,6 +147,10 @@ int main(int argc, char **argv)
     g_test_add_func("/identity/ended_child_is_dead", ended_child_is_dead);
     g_test_add_func("/identity/scratch_of_the_dead_alone_is_removed",
                     scratch_of_the_dead_alone_is_removed);
+    g_test_add_func("/identity/scratch_is_left_by_earlier_programs",
+                    scratch_is_left_by_earlier_programs);
+    g_test_add_func("/identity/scratch_that_was_made_first_is_not_used",
+                    scratch_that_was_made_first_is_not_used);
     int status = g_test_run();
     rmdir(folder);
     return status;

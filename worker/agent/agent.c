@@ -127,6 +127,12 @@ void agent_note_best(struct agent *agent, const struct work *work, double ms)
         g_hash_table_replace(agent->best_ms, best_key(work), g_memdup2(&ms, sizeof(ms)));
 }
 
+void agent_forget_best(struct agent *agent, const struct work *work)
+{
+    g_autofree char *key = best_key(work);
+    g_hash_table_remove(agent->best_ms, key);
+}
+
 /* ---- ending ---- */
 
 void agent_stop(struct agent *agent)
@@ -154,6 +160,13 @@ void agent_give_up(struct agent *agent, const char *format, ...)
     agent_kick(agent);
 }
 
+bool agent_ends_job(const GError *error)
+{
+    return g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED) ||
+           g_error_matches(error, STORE_ERROR, STORE_ERROR_QUERY) ||
+           g_error_matches(error, STORE_ERROR, STORE_ERROR_DAMAGED);
+}
+
 void agent_refused(struct agent *agent, const struct work *work, const GError *error)
 {
     struct log_about about = work ? work_about(work) : (struct log_about){0};
@@ -164,6 +177,9 @@ void agent_refused(struct agent *agent, const struct work *work, const GError *e
                   error->message);
     else if (g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED))
         log_write(LEVEL_WARNING, "refused_by_check", &about, "%s", error->message);
+    else if (agent_ends_job(error))
+        log_write(LEVEL_ERROR, "call_failed", &about, "%s: %s",
+                  work ? work->job->solver : "a kernel", error->message);
     else
         agent_give_up(agent, "%s: %s", work ? work->job->solver : "a kernel", error->message);
 }
@@ -197,8 +213,7 @@ static void agent_close(struct agent *agent)
     close_timer(&agent->window);
     close_timer(&agent->room);
     g_clear_pointer(&agent->monitor, monitor_close);
-    uv_close((uv_handle_t *)&agent->interrupt, NULL);
-    uv_close((uv_handle_t *)&agent->terminate, NULL);
+    signal_watch_close(&agent->signals);
 }
 
 static void patience_over(uv_timer_t *timer)
@@ -253,6 +268,38 @@ static int count_gpus(const struct agent *agent)
     return gpus;
 }
 
+static bool has_assembly(const struct solver *solver)
+{
+    for (const char *const *source = solver->sources; *source; source++)
+        if (program_kind_of(*source) == PROGRAM_ASSEMBLY)
+            return true;
+    return false;
+}
+
+static char **carried_solvers(bool with_assembly)
+{
+    g_autoptr(GStrvBuilder) solvers = g_strv_builder_new();
+    for (int i = 0; i < solver_table_count; i++) {
+        const struct solver *solver = solver_table[i];
+        g_autofree char *name =
+            g_strdup_printf("%s:%d:%s", solver->name, solver->revision, solver_hash(solver));
+        if (with_assembly || !has_assembly(solver))
+            g_strv_builder_add(solvers, name);
+    }
+    return g_strv_builder_end(solvers);
+}
+
+/* Jobs whose kernels are assembly would end as compile errors here; they wait for another node. */
+static void agent_learn_buildable(struct agent *agent)
+{
+    bool only_compiles = toolchain_stack_only_compiles(builder_stack(agent->builder));
+    agent->buildable = carried_solvers(!only_compiles);
+    if (only_compiles)
+        log_write(LEVEL_WARNING, "no_assembler", NULL,
+                  "no toolchain here assembles for AMD's GPUs: solvers whose kernels are assembly "
+                  "are left to nodes that have clang");
+}
+
 static void schedule_starting(struct agent *agent)
 {
     if (agent->registering || !builder_stack(agent->builder) ||
@@ -261,6 +308,8 @@ static void schedule_starting(struct agent *agent)
     agent->take_turns = agent->options->build > 0 && evaluators_any(agent, on_a_cpu);
     if (agent->options->spare_cores)
         builder_limit(agent->builder, agent_build_beside(agent->options->build, count_gpus(agent)));
+    if (!agent->buildable)
+        agent_learn_buildable(agent);
     agent_register(agent);
 }
 
@@ -347,6 +396,9 @@ void agent_kick(struct agent *agent)
 static void signalled(uv_signal_t *handle, int number)
 {
     struct agent *agent = handle->data;
+    /* A terminal that closes sends SIGHUP twice: the kernel does, and the shell. */
+    if (agent->state >= AGENT_STOPPING && number == SIGHUP)
+        return;
     if (agent->state >= AGENT_STOPPING) {
         log_write(LEVEL_WARNING, "end_at_once", NULL, "ending at once");
         identity_remove_scratch(agent->scratch);
@@ -375,15 +427,6 @@ static void agent_open_window(struct agent *agent)
 
 /* ---- setting up ---- */
 
-static char **carried_solvers(void)
-{
-    char **solvers = g_new0(char *, solver_table_count + 1);
-    for (int i = 0; i < solver_table_count; i++)
-        solvers[i] = g_strdup_printf("%s:%d:%s", solver_table[i]->name, solver_table[i]->revision,
-                                     solver_hash(solver_table[i]));
-    return solvers;
-}
-
 char **agent_child_environment(const struct agent *agent, const char *name)
 {
     char **environment = g_new0(char *, 2);
@@ -411,11 +454,7 @@ static void agent_init_handles(struct agent *agent)
     uint64_t beat_ms = (uint64_t)(agent_beat_seconds(agent) * 1000);
     uv_timer_start(&agent->beat, agent_beat_due, beat_ms, beat_ms);
     agent_open_window(agent);
-    uv_signal_init(&agent->loop, &agent->interrupt);
-    uv_signal_init(&agent->loop, &agent->terminate);
-    agent->interrupt.data = agent->terminate.data = agent;
-    uv_signal_start(&agent->interrupt, signalled, SIGINT);
-    uv_signal_start(&agent->terminate, signalled, SIGTERM);
+    signal_watch_start(&agent->signals, &agent->loop, signalled, agent);
 }
 
 static void evaluator_destroy(gpointer evaluator)
@@ -448,6 +487,7 @@ static void agent_clear(struct agent *agent)
     g_hash_table_unref(agent->own_codes);
     g_hash_table_unref(agent->refusals);
     g_strfreev(agent->solvers);
+    g_strfreev(agent->buildable);
     identity_remove_scratch(agent->scratch);
     g_free(agent->scratch);
     g_free(agent->node);
@@ -466,7 +506,7 @@ int agent_run(const struct agent_options *options, const char *url, bool embedde
     agent.node = identity_node();
     log_name_node(agent.node);
     agent.process = identity_process();
-    agent.solvers = carried_solvers();
+    agent.solvers = carried_solvers(true);
     agent.refusals = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     agent.own_codes = own_codes_new();
     agent.best_ms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

@@ -33,7 +33,7 @@ struct agent_options {
  * must not wait for a compiler, and one for agent and database. At least one stays. */
 int agent_build_beside(int build, int gpus);
 
-/* Works until stopped by SIGTERM or SIGINT, or until nothing is left. url is the database's, migrated
+/* Works until stopped by SIGTERM, SIGINT or SIGHUP, or until nothing is left. url is the database's, migrated
  * already. Returns the process's exit status: 0 after an orderly end, 1 otherwise. */
 int agent_run(const struct agent_options *options, const char *url, bool embedded);
 
@@ -52,7 +52,7 @@ struct cold_options {
 /* Compiles the file's kernels one after the other, loads them all, runs the layers in order twice,
  * each as often as it says, and prints {"kernels","bytes","compile_seconds","load_seconds",
  * "first_seconds","second_seconds"} on stdout. Caches are empty. Returns the exit status: 0, 1
- * after a failure, which was said, and 128 and its number after a signal (SIGINT, SIGTERM). */
+ * after a failure, which was said, and 128 and its number after a signal (SIGINT, SIGTERM, SIGHUP). */
 int agent_cold(const struct cold_options *options);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "worker/agent/agent_proof.h"
+#include "worker/agent/rebuild.h"
 #include "worker/agent/work_check.h"
 #include "worker/eval/eval_child.h"
 #include "worker/target_json.h"
@@ -19,10 +20,10 @@
 #define ERROR_MAX            1e12 /* of a wrong result: more says nothing more */
 #define DETAIL_MAX           2000
 
-/* A config that hung or took a child with it is tried by nobody again. */
-static void config_condemn(struct eval_job *job, int index, enum failure failure,
-                           const char *detail)
+void eval_job_condemn(struct eval_job *job, int index, enum failure failure, const char *words)
 {
+    g_autofree char *builders = rebuild_builders(job, index);
+    g_autofree char *detail = g_strconcat(words, builders ? "; " : NULL, builders, NULL);
     work_fail_config(&job->work, index, failure, detail);
     work_quarantine(&job->work, index);
     job->evaluator->agent->counts.quarantined++;
@@ -31,6 +32,24 @@ static void config_condemn(struct eval_job *job, int index, enum failure failure
     call_quarantine(job->evaluator->agent, &job->work, index);
     eval_job_event(job, "config quarantined", detail);
     evaluator_failed(job->evaluator, index, detail);
+}
+
+/* Code that another login's worker built is not held against the config: it is tried once more with what this
+ * worker builds. */
+static void config_condemn(struct eval_job *job, int index, enum failure failure,
+                           const char *detail)
+{
+    g_autofree char *builders = rebuild_builders(job, index);
+    char text[CONFIG_TEXT_MAX];
+    if (!builders || !rebuild_doubted(job, index, failure, detail)) {
+        eval_job_condemn(job, index, failure, detail);
+        return;
+    }
+    g_autofree char *words = g_strdup_printf(
+        "config %s: %s; %s, and is built here before it is tried once more",
+        perf_config_format(&job->work.round->configs[index], text), detail, builders);
+    job->deaths[index] = CONFIG_LIVES - 1;
+    eval_job_event(job, "foreign code faulted", words);
 }
 
 /* Nothing that happens while the disk is full is the config's fault: it stays pending, until there is
@@ -66,6 +85,11 @@ static bool frame_config(const struct evaluator *evaluator, json_t *head, int *i
            g_hash_table_contains(evaluator->asked_configs, GINT_TO_POINTER(*index));
 }
 
+static bool is_verified(enum failure failure)
+{
+    return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
+}
+
 /* A later outcome of a config replaces the earlier: the child repeats what drift made doubtful. */
 static void outcome_read(struct eval_job *job, int index, json_t *head)
 {
@@ -84,8 +108,12 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     if (!work_check_time(outcome))
         outcome->failure = FAILURE_TIME_IMPOSSIBLE;
     if (detail && *detail && outcome->failure != FAILURE_NONE) {
+        g_autofree char *builders =
+            is_verified(outcome->failure) ? NULL : rebuild_builders(job, index);
+        g_autofree char *words = g_strndup(detail, DETAIL_MAX);
         g_free(job->work.round->details[index]);
-        job->work.round->details[index] = g_strndup(detail, DETAIL_MAX);
+        job->work.round->details[index] =
+            g_strconcat(words, builders ? "; " : NULL, builders, NULL);
     }
     struct conditions sample;
     conditions_from_json(json_object_get(head, "conditions"), &sample);
@@ -106,11 +134,6 @@ static void answer_begin(struct evaluator *evaluator, const struct frame *frame)
         return;
     evaluator->in_flight = index;
     child_set_deadline(evaluator->child, evaluator->current->slowest_seconds);
-}
-
-static bool is_verified(enum failure failure)
-{
-    return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
 }
 
 static bool says_device_fault(json_t *head)
@@ -137,7 +160,7 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     outcome_read(job, index, frame->head);
     const struct outcome *outcome = &job->work.round->outcomes[index];
     evaluator->agent->counts.eval_seconds += outcome->eval_seconds;
-    if (outcome->failure == FAILURE_NONE)
+    if (outcome->failure == FAILURE_NONE && !job->work.round->remeasures)
         agent_note_best(evaluator->agent, &job->work, outcome->median_ms);
     if (is_verified(outcome->failure))
         evaluator_was_right(evaluator);
@@ -318,7 +341,7 @@ static void blame_for_loss(struct evaluator *evaluator, const char *why)
     g_autofree char *device = evaluator_device_name(evaluator);
     g_autofree char *detail = g_strdup_printf("%s was lost by it: %s", device, why);
     if (index >= 0)
-        config_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
+        eval_job_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
     else if (job->barren > 0)
         evaluator_failed(evaluator, -1, detail);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "worker/agent/own_code.h"
+#include "worker/agent/rebuild.h"
 #include "worker/agent/work_check.h"
 
 /* ---- a job's end in this pool ---- */
@@ -16,12 +17,17 @@ static void build_job_refuse(struct build_job *job);
 static void build_job_gone(struct agent *agent, void *data, const GError *error)
 {
     struct build_job *job = data;
-    /* What the database finds impossible ends the job, with its words. */
-    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED) && !job->refused) {
+    /* A round that the database finds impossible, or cannot store, ends its job with the database's words. */
+    if (agent_ends_job(error) && !job->refused) {
         job->refused = true;
         g_free(job->work.refusal);
         job->work.refusal = g_strdup(error->message);
         build_job_refuse(job);
+        return;
+    }
+    if (agent_ends_job(error) && !job->unstorable) {
+        job->unstorable = true;
+        call_release_job(agent, &job->work, build_job_gone, job);
         return;
     }
     if (error)
@@ -226,7 +232,7 @@ static void build_claimed(void *data, struct claimed *claimed)
             build_job_refuse(job);
             continue;
         }
-        job->recipient = recipient_get(builder, target);
+        job->recipient = recipient_get(builder, target, stored->stack);
         if (!stored->build_only)
             own_code_want(builder->agent, target, OWN_JUDGE);
         if (job->recipient->refusal || builder->agent->state != AGENT_WORKING)
@@ -262,8 +268,21 @@ const char *builder_stack(Builder *builder)
     return builder->stack;
 }
 
+/* Past its campaign's deadline nothing more is compiled for a job. */
+static void builder_release_overdue(struct builder *builder)
+{
+    for (guint i = 0; i < builder->jobs->len; i++) {
+        struct build_job *job = g_ptr_array_index(builder->jobs, i);
+        if (job->leaving || !work_is_overdue(&job->work))
+            continue;
+        compilations_withdraw(job);
+        build_job_release(job);
+    }
+}
+
 void builder_pump(Builder *builder)
 {
+    builder_release_overdue(builder);
     builder_claim(builder);
     if (builder->agent->state != AGENT_WORKING)
         return;
@@ -279,6 +298,11 @@ void builder_wake(Builder *builder)
 bool builder_empty(const Builder *builder)
 {
     return builder->empty || builder->useless || builder->slots->len == 0;
+}
+
+const char *builder_refusal(const Builder *builder)
+{
+    return builder->refusal;
 }
 
 bool builder_busy(const Builder *builder)
@@ -320,6 +344,7 @@ void builder_stop(Builder *builder)
         slot->compilation = NULL;
         slot->recipient = NULL;
         slot->own = NULL;
+        rebuild_drop(slot);
         slot->asked_stack = false;
         child_end(slot->child, 0);
     }
@@ -341,6 +366,7 @@ Builder *builder_new(struct agent *agent, int children)
     g_queue_init(&builder->ready);
     g_queue_init(&builder->unknown);
     g_queue_init(&builder->own_codes);
+    g_queue_init(&builder->rebuilds);
     for (int i = 0; i < children; i++)
         g_ptr_array_add(builder->slots, slot_new(builder, (guint)i));
     return builder;
@@ -361,5 +387,6 @@ void builder_free(Builder *builder)
     g_hash_table_unref(builder->recipients);
     g_hash_table_unref(builder->compilations);
     g_free(builder->stack);
+    g_free(builder->refusal);
     g_free(builder);
 }

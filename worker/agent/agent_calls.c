@@ -342,6 +342,7 @@ struct kernels_call {
     kernels_fn *done;
     void *data;
     GPtrArray *keys;
+    int64_t campaign; /* whose workers look at them, or 0 */
     GHashTable *kernels;
 };
 
@@ -381,7 +382,7 @@ static bool run_load(struct lane_call *base, Store *store, GError **error)
     for (guint i = 0; i < call->keys->len; i++) {
         g_autoptr(GError) missing = NULL;
         const char *key = g_ptr_array_index(call->keys, i);
-        struct kernel_row *kernel = store_get_kernel(store, key, &missing);
+        struct kernel_row *kernel = store_get_campaign_kernel(store, key, call->campaign, &missing);
         if (kernel) {
             g_hash_table_replace(call->kernels, g_strdup(key), kernel);
         } else if (g_error_matches(missing, STORE_ERROR, STORE_ERROR_DAMAGED)) {
@@ -398,7 +399,9 @@ static bool run_load(struct lane_call *base, Store *store, GError **error)
 static void kernels_call_done(struct lane_call *base, const GError *error)
 {
     struct kernels_call *call = (struct kernels_call *)base;
-    if (error)
+    if (agent_ends_job(error))
+        agent_say_failure(call->agent, "cannot read kernels", error);
+    else if (error)
         agent_give_up(call->agent, "cannot read kernels: %s", error->message);
     if (!call->kernels)
         call->kernels = g_hash_table_new(g_str_hash, g_str_equal);
@@ -408,14 +411,15 @@ static void kernels_call_done(struct lane_call *base, const GError *error)
     g_free(call);
 }
 
-static void kernels_call_push(struct agent *agent, run_fn *run, GPtrArray *keys, kernels_fn *done,
-                              void *data)
+static void kernels_call_push(struct agent *agent, run_fn *run, GPtrArray *keys, int64_t campaign,
+                              kernels_fn *done, void *data)
 {
     struct kernels_call *call = g_new0(struct kernels_call, 1);
     call->call.run = run;
     call->call.done = kernels_call_done;
     call->agent = agent;
     call->keys = keys;
+    call->campaign = campaign;
     call->done = done;
     call->data = data;
     lane_push(agent->data, &call->call);
@@ -423,12 +427,12 @@ static void kernels_call_push(struct agent *agent, run_fn *run, GPtrArray *keys,
 
 void call_known(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data)
 {
-    kernels_call_push(agent, run_known, keys, done, data);
+    kernels_call_push(agent, run_known, keys, 0, done, data);
 }
 
-void call_load(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data)
+void call_load(struct agent *agent, GPtrArray *keys, int64_t campaign, kernels_fn *done, void *data)
 {
-    kernels_call_push(agent, run_load, keys, done, data);
+    kernels_call_push(agent, run_load, keys, campaign, done, data);
 }
 
 static void call_own(struct agent *agent, run_fn *run, const char *arch, kernels_fn *done,
@@ -436,7 +440,7 @@ static void call_own(struct agent *agent, run_fn *run, const char *arch, kernels
 {
     GPtrArray *keys = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(keys, g_strdup(arch));
-    kernels_call_push(agent, run, keys, done, data);
+    kernels_call_push(agent, run, keys, 0, done, data);
 }
 
 void call_judges(struct agent *agent, const char *arch, kernels_fn *done, void *data)

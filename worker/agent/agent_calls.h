@@ -59,11 +59,13 @@ typedef void claimed_fn(void *data, struct claimed *claimed);
 void call_claim(struct agent *agent, enum pool pool, const char *target, int batch,
                 claimed_fn *done, void *data);
 
-/* Rows of kernels by key. call_known: without code; call_load: with it. Takes keys (char *) over;
+/* Rows of kernels by key. call_known: without code; call_load: with it, as the campaign's workers see them (0: no
+ * campaign's). Takes keys (char *) over;
  * kernels that the database does not have are not in the table. */
 typedef void kernels_fn(void *data, GHashTable *kernels);
 void call_known(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data);
-void call_load(struct agent *agent, GPtrArray *keys, kernels_fn *done, void *data);
+void call_load(struct agent *agent, GPtrArray *keys, int64_t campaign, kernels_fn *done,
+               void *data);
 /* Those that this program asks of devices itself (own_code.h), for an architecture, without code. */
 void call_judges(struct agent *agent, const char *arch, kernels_fn *done, void *data);
 void call_proofs(struct agent *agent, const char *arch, kernels_fn *done, void *data);

@@ -11,6 +11,14 @@ struct claim_call {
     struct claimed claimed;
 };
 
+/* The error is of one campaign or one row: the other jobs of the claim are worked on. */
+static bool is_partial(const GError *error)
+{
+    return g_error_matches(error, STORE_ERROR, STORE_ERROR_DAMAGED) ||
+           g_error_matches(error, STORE_ERROR, STORE_ERROR_NOT_FOUND) ||
+           g_error_matches(error, STORE_ERROR, STORE_ERROR_QUERY);
+}
+
 static bool load_targets(struct claimed *claimed, Store *store, GError **error)
 {
     for (guint i = 0; i < claimed->jobs->len; i++) {
@@ -20,7 +28,7 @@ static bool load_targets(struct claimed *claimed, Store *store, GError **error)
             continue;
         g_autoptr(GError) damaged = NULL;
         if (!store_get_target(store, job->target, &target, &damaged)) {
-            if (!g_error_matches(damaged, STORE_ERROR, STORE_ERROR_DAMAGED)) {
+            if (!is_partial(damaged)) {
                 g_propagate_error(error, g_steal_pointer(&damaged));
                 return false;
             }
@@ -43,6 +51,23 @@ static bool quarantine_matters(const struct claim_call *call)
     return false;
 }
 
+/* Without the list a config that was taken out since is found so again. */
+static bool load_quarantine(struct claimed *claimed, Store *store, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    claimed->quarantine = store_list_quarantine(store, &failure);
+    if (claimed->quarantine)
+        return true;
+    if (is_partial(failure)) {
+        log_write(LEVEL_WARNING, "quarantine_damaged", NULL,
+                  "the list of quarantined configs cannot be read: %s", failure->message);
+        claimed->quarantine = g_ptr_array_new();
+        return true;
+    }
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return false;
+}
+
 static bool run_claim(struct lane_call *base, Store *store, GError **error)
 {
     struct claim_call *call = (struct claim_call *)base;
@@ -51,10 +76,18 @@ static bool run_claim(struct lane_call *base, Store *store, GError **error)
         return false;
     if (claimed->jobs->len == 0)
         return true;
-    if (quarantine_matters(call) && !claimed->quarantine &&
-        !(claimed->quarantine = store_list_quarantine(store, error)))
+    if (quarantine_matters(call) && !claimed->quarantine && !load_quarantine(claimed, store, error))
         return false;
     return load_targets(claimed, store, error);
+}
+
+/* A worker that stays tries again later; one that ends with the queue cannot tell whether that is empty. */
+static void claim_failed(struct agent *agent, const GError *error)
+{
+    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_QUERY) && !agent->options->until_empty)
+        agent_say_failure(agent, "cannot claim jobs", error);
+    else
+        agent_give_up(agent, "cannot claim jobs: %s", error->message);
 }
 
 static void claim_call_done(struct lane_call *base, const GError *error)
@@ -62,7 +95,7 @@ static void claim_call_done(struct lane_call *base, const GError *error)
     struct claim_call *call = (struct claim_call *)base;
     struct claimed *claimed = &call->claimed;
     if (error)
-        agent_give_up(call->agent, "cannot claim jobs: %s", error->message);
+        claim_failed(call->agent, error);
     if (!claimed->jobs)
         claimed->jobs = g_ptr_array_new();
     if (!claimed->quarantine)
@@ -96,7 +129,7 @@ void call_claim(struct agent *agent, enum pool pool, const char *target, int bat
         .pool = pool,
         .campaign = agent->options->campaign,
         .target = call->target,
-        .solvers = (const char *const *)agent->solvers,
+        .solvers = (const char *const *)(pool == POOL_BUILD ? agent->buildable : agent->solvers),
         .batch = batch,
         .lease_seconds = agent->options->lease_seconds,
     };

@@ -3,12 +3,13 @@
  * child and run by a fresh eval child, each with an empty folder for its
  * caches. Needs no database and stores nothing.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/program.h"
 #include "kernels/toolchain.h"
+#include "schema/monitor/signals.h"
+#include "schema/small_file.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "worker/agent/agent.h"
@@ -31,15 +32,14 @@ struct cold {
     const struct cold_options *options;
     const char *scratch;
     uv_loop_t loop;
-    uv_signal_t interrupt, terminate;
+    struct signal_watch signals;
     int caught; /* the signal that ended it, 0 for none */
     Child *build, *eval;
     struct target target;
-    const struct toolchain *toolchain;
-    char *version;      /* the toolchain's, NULL until the build child told it */
-    json_t *file;       /* what is asked for */
-    json_t *layers;     /* the same as an eval child takes it */
-    GPtrArray *kernels; /* struct cold_kernel *: distinct ones */
+    char *toolchain, *version; /* NULL until the build child told them */
+    json_t *file;              /* what is asked for */
+    json_t *layers;            /* the same as an eval child takes it */
+    GPtrArray *kernels;        /* struct cold_kernel *: distinct ones */
     guint compiled;
     int64_t began_us, said_us;
     double compile_seconds, run_seconds; /* run_seconds: at the very most */
@@ -91,15 +91,15 @@ static struct cold_kernel *find_kernel(const struct cold *cold, const char *key)
     return NULL;
 }
 
-/* The launch's kernel, taken to the distinct ones. Nothing is stored, so its key needs no version of
- * the toolchain. NULL where it has no source. */
+/* The launch's kernel, taken to the distinct ones. The key may name any toolchain, since no row
+ * is stored under it: the one that will compile it is not known yet. NULL where it has no source. */
 static const struct cold_kernel *take_kernel(struct cold *cold, const struct launch *launch,
                                              GError **error)
 {
     char hash[PROGRAM_HASH_LENGTH + 1], key[KERNEL_KEY_LENGTH + 1];
     if (!program_hash(launch->file, &cold->target, hash, error))
         return NULL;
-    kernel_key(hash, launch, &cold->target, cold->toolchain, "", key);
+    kernel_key(hash, launch, &cold->target, toolchain_table[0], "", key);
     struct cold_kernel *kernel = find_kernel(cold, key);
     if (kernel)
         return kernel;
@@ -116,14 +116,17 @@ static const struct cold_kernel *take_kernel(struct cold *cold, const struct lau
 struct layer_text {
     const char *problem, *solver, *config; /* in the file's JSON */
     int runs;
+    json_int_t
+        workspace_bytes; /* that the config's result needs; INT64_MAX where the file does not say */
 };
 
 static bool layer_read(json_t *object, struct layer_text *layer, GError **error)
 {
     json_error_t why;
-    if (json_unpack_ex(object, &why, 0, "{s:s, s:s, s:s, s:i}", "problem", &layer->problem,
-                       "solver", &layer->solver, "config", &layer->config, "runs",
-                       &layer->runs) != 0) {
+    layer->workspace_bytes = INT64_MAX;
+    if (json_unpack_ex(object, &why, 0, "{s:s, s:s, s:s, s:i, s?I}", "problem", &layer->problem,
+                       "solver", &layer->solver, "config", &layer->config, "runs", &layer->runs,
+                       "workspace_bytes", &layer->workspace_bytes) != 0) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
                     "it needs problem, solver and config (texts) and runs (a number): %s",
                     why.text);
@@ -143,9 +146,10 @@ static bool add_request(struct cold *cold, const struct layer_text *layer,
 {
     json_t *values = json_array(), *kernels = json_array();
     json_array_append_new(cold->layers,
-                          json_pack("{s:i, s:s, s:s, s:o, s:o, s:i}", "index", 0, "problem",
+                          json_pack("{s:i, s:s, s:s, s:o, s:o, s:i, s:I}", "index", 0, "problem",
                                     layer->problem, "solver", layer->solver, "values", values,
-                                    "kernels", kernels, "runs", layer->runs));
+                                    "kernels", kernels, "runs", layer->runs, "workspace_bytes",
+                                    (json_int_t)solution->workspace_bytes));
     for (int i = 0; i < config->count; i++)
         json_array_append_new(values, json_integer(config->values[i]));
     for (int i = 0; i < solution->launch_count; i++) {
@@ -157,13 +161,13 @@ static bool add_request(struct cold *cold, const struct layer_text *layer,
     return true;
 }
 
-static bool add_layer(struct cold *cold, const struct context *context, json_t *object,
-                      GError **error)
+static bool add_layer(struct cold *cold, json_t *object, GError **error)
 {
     struct layer_text layer;
     struct problem problem;
     struct perf_config config;
     struct solution solution;
+    struct context context;
     if (!layer_read(object, &layer, error))
         return false;
     const struct solver *solver = solver_find(layer.solver);
@@ -174,8 +178,9 @@ static bool add_layer(struct cold *cold, const struct context *context, json_t *
     }
     solution_init(&solution);
     if (!problem_key_parse(layer.problem, &problem, error) || !problem_validate(&problem, error) ||
-        !solver_config_parse(solver, &problem, context, layer.config, &config, error) ||
-        !solver_solve(solver, &problem, context, &config, &solution, error))
+        !solver_result_parse(solver, &problem, &cold->target, layer.config,
+                             (uint64_t)MAX(layer.workspace_bytes, 0), &context, &config, error) ||
+        !solver_solve(solver, &problem, &context, &config, &solution, error))
         return false;
     /* Two runs, and two operations each time a number is multiplied and added. */
     cold->run_seconds += 2.0 * layer.runs * 2 * problem_macs(&problem) / WORK_SLOWEST_FLOPS;
@@ -184,15 +189,10 @@ static bool add_layer(struct cold *cold, const struct context *context, json_t *
 
 static bool plan(struct cold *cold, GError **error)
 {
-    struct context context;
     size_t i;
     json_t *layer;
-    context_init(&context, &cold->target);
-    cold->toolchain = toolchain_for_target(&cold->target, error);
-    if (!cold->toolchain)
-        return false;
     json_array_foreach (json_object_get(cold->file, "layers"), i, layer) {
-        if (!add_layer(cold, &context, layer, error)) {
+        if (!add_layer(cold, layer, error)) {
             g_prefix_error(error, "cannot use '%s', layer %zu: ", cold->options->path, i + 1);
             return false;
         }
@@ -216,7 +216,7 @@ static void compile_next(struct cold *cold)
     const struct cold_kernel *kernel = g_ptr_array_index(cold->kernels, cold->compiled);
     json_t *head =
         json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id",
-                  (int)cold->compiled, "toolchain", cold->toolchain->name, "version", cold->version,
+                  (int)cold->compiled, "toolchain", cold->toolchain, "version", cold->version,
                   "file", kernel->file, "hash", kernel->hash, "entry", kernel->entry, "options",
                   kernel->options, "target", target_to_json(&cold->target));
     child_send(cold->build, head, NULL);
@@ -251,8 +251,8 @@ static void run_network(struct cold *cold)
 static void build_up(Child *child, void *data)
 {
     struct cold *cold = data;
-    json_t *head = json_pack("{s:s, s:s, s:o}", "op", "version", "toolchain", cold->toolchain->name,
-                             "target", target_to_json(&cold->target));
+    json_t *head =
+        json_pack("{s:s, s:o}", "op", "version", "target", target_to_json(&cold->target));
     cold->began_us = cold->said_us = g_get_monotonic_time();
     child_send(child, head, NULL);
     child_set_deadline(child, OPEN_SECONDS);
@@ -262,9 +262,11 @@ static void build_up(Child *child, void *data)
 /* The first answer: a compilation names the version that it is asked of. */
 static void take_version(struct cold *cold, const json_t *head)
 {
+    const char *name = json_string_value(json_object_get(head, "toolchain"));
     const char *version = json_string_value(json_object_get(head, "version"));
     const char *refusal = json_string_value(json_object_get(head, "error"));
-    if (version && *version) {
+    if (name && *name && version && *version) {
+        cold->toolchain = g_strdup(name);
         cold->version = g_strdup(version);
         compile_next(cold);
         return;
@@ -325,8 +327,8 @@ static void start_building(struct cold *cold)
 static void take_hello(struct cold *cold, const json_t *head)
 {
     g_autoptr(GError) error = NULL;
-    if (cold->toolchain)
-        return;
+    if (cold->kernels->len > 0)
+        return; /* planned already */
     if (target_from_json(json_object_get(head, "target"), &cold->target, &error) &&
         plan(cold, &error))
         start_building(cold);
@@ -384,15 +386,6 @@ static void signalled(uv_signal_t *handle, int number)
     cold_fail(cold, "stopped");
 }
 
-/* Its handle keeps no loop running. */
-static void catch_signal(struct cold *cold, uv_signal_t *handle, int number)
-{
-    uv_signal_init(&cold->loop, handle);
-    handle->data = cold;
-    uv_signal_start(handle, signalled, number);
-    uv_unref((uv_handle_t *)handle);
-}
-
 static bool run(struct cold *cold)
 {
     static const struct child_callbacks callbacks = {eval_up, eval_frame, eval_died};
@@ -401,25 +394,31 @@ static bool run(struct cold *cold)
     const struct child_spec spec = {
         .role = "eval", .argument = cold->options->device, .environment = environment};
     uv_loop_init(&cold->loop);
-    catch_signal(cold, &cold->interrupt, SIGINT);
-    catch_signal(cold, &cold->terminate, SIGTERM);
+    signal_watch_start(&cold->signals, &cold->loop, signalled, cold);
+    signal_watch_unref(&cold->signals);
     cold->eval = child_new(&cold->loop, &spec, &callbacks, cold);
     child_start(cold->eval);
     uv_run(&cold->loop, UV_RUN_DEFAULT);
-    uv_close((uv_handle_t *)&cold->interrupt, NULL);
-    uv_close((uv_handle_t *)&cold->terminate, NULL);
+    signal_watch_close(&cold->signals);
     uv_run(&cold->loop, UV_RUN_DEFAULT);
     uv_loop_close(&cold->loop);
     return cold->answered && !cold->failed;
 }
 
+#define NETWORK_FILE_BYTES_MAX ((gsize)256 << 20) /* some 300 bytes a layer: a million of them */
+
 static json_t *read_file(const char *path)
 {
     json_error_t why;
-    json_t *file = json_load_file(path, 0, &why);
-    if (!file && why.line < 1)
-        log_write(LEVEL_ERROR, "cold_failed", NULL, "cannot read '%s': %s", path, why.text);
-    else if (!file)
+    gsize length = 0;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *text = small_file_read(path, NETWORK_FILE_BYTES_MAX, &length, &error);
+    if (!text) {
+        log_write(LEVEL_ERROR, "cold_failed", NULL, "%s", error->message);
+        return NULL;
+    }
+    json_t *file = json_loadb(text, length, 0, &why);
+    if (!file)
         log_write(LEVEL_ERROR, "cold_failed", NULL, "cannot read '%s', line %d: %s", path, why.line,
                   why.text);
     return file;
@@ -450,6 +449,7 @@ int agent_cold(const struct cold_options *options)
     bool done = run(&cold);
     identity_remove_scratch(scratch);
     g_ptr_array_unref(cold.kernels);
+    g_free(cold.toolchain);
     g_free(cold.version);
     json_decref(cold.layers);
     json_decref(cold.file);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "kernels/limits.h"
+#include "schema/farm.h"
 #include "worker/agent/own_code.h"
+#include "worker/agent/rebuild.h"
 #include "worker/target_json.h"
 
 #define COMPILE_LIVES           2 /* a kernel over which child or compiler die that often */
@@ -17,6 +19,7 @@
 void recipient_free(gpointer data)
 {
     struct recipient *recipient = data;
+    g_strfreev(recipient->names);
     g_free(recipient->version);
     g_free(recipient->refusal);
     g_free(recipient);
@@ -108,6 +111,27 @@ static void compilation_fail(struct compilation *compilation, enum failure failu
     compilation_finish(compilation);
 }
 
+void kernel_row_plan(struct kernel_row *row, const char *key, const struct launch *launch,
+                     const struct target *target, const struct toolchain *toolchain,
+                     const char *version)
+{
+    *row = (struct kernel_row){
+        .key = g_strdup(key),
+        .file = g_strdup(launch->file),
+        .entry = g_strdup(launch->entry),
+        .options = g_strdup(launch->options),
+        .arch = g_strdup(target->arch),
+        .toolchain = g_strdup(toolchain->name),
+        .toolchain_version = g_strdup(version),
+        .registers = -1,
+        .accumulation_registers = -1,
+        .scalar_registers = -1,
+        .spills = -1,
+        .scratch_bytes = -1,
+        .local_bytes = -1,
+    };
+}
+
 struct compilation *compilation_new(struct build_job *job, const struct launch *launch,
                                     const char *program_hash, const char *key)
 {
@@ -117,24 +141,27 @@ struct compilation *compilation_new(struct build_job *job, const struct launch *
     compilation->recipient = job->recipient;
     g_strlcpy(compilation->program_hash, program_hash, sizeof(compilation->program_hash));
     compilation->needs = g_array_new(FALSE, FALSE, sizeof(struct need));
-    compilation->row = (struct kernel_row){
-        .key = g_strdup(key),
-        .file = g_strdup(launch->file),
-        .entry = g_strdup(launch->entry),
-        .options = g_strdup(launch->options),
-        .arch = g_strdup(recipient->target.arch),
-        .toolchain = g_strdup(recipient->toolchain->name),
-        .toolchain_version = g_strdup(recipient->version),
-        .registers = -1,
-        .accumulation_registers = -1,
-        .scalar_registers = -1,
-        .spills = -1,
-        .scratch_bytes = -1,
-        .local_bytes = -1,
-    };
+    kernel_row_plan(&compilation->row, key, launch, &recipient->target, recipient->toolchain,
+                    recipient->version);
     g_hash_table_insert(job->builder->compilations, compilation->row.key, compilation);
     g_queue_push_tail(&job->builder->ready, compilation);
     return compilation;
+}
+
+void compilations_withdraw(struct build_job *job)
+{
+    struct builder *builder = job->builder;
+    GHashTableIter iter;
+    gpointer value;
+    g_hash_table_iter_init(&iter, builder->compilations);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct compilation *compilation = value;
+        for (guint i = compilation->needs->len; i > 0; i--)
+            if (g_array_index(compilation->needs, struct need, i - 1).job == job)
+                g_array_remove_index(compilation->needs, i - 1);
+        if (compilation->needs->len == 0 && g_queue_remove(&builder->ready, compilation))
+            g_hash_table_iter_remove(&iter);
+    }
 }
 
 /* ---- toolchains ---- */
@@ -142,9 +169,14 @@ struct compilation *compilation_new(struct build_job *job, const struct launch *
 static void recipient_refuse(struct builder *builder, struct recipient *recipient, const char *why)
 {
     struct agent *agent = builder->agent;
+    g_autofree char *text =
+        g_strdup_printf("cannot build for %s here: %s", recipient->target.id, why);
     recipient->refusal = g_strdup(why);
-    log_write(LEVEL_ERROR, "toolchain_missing", NULL, "cannot build for %s here: %s",
-              recipient->target.id, why);
+    log_write(LEVEL_ERROR, "toolchain_missing", NULL, "%s", text);
+    call_event(agent, FARM_NO_TOOLCHAIN, NULL, text);
+    if (!builder->refusal)
+        builder->refusal =
+            g_strdup_printf("no toolchain of this node serves %s", recipient->target.id);
     const struct evaluator *first = agent_first_open(agent);
     const struct target *own = first ? evaluator_target(first) : NULL;
     /* A claim takes any target or one: after a refusal only our own is left. */
@@ -153,7 +185,7 @@ static void recipient_refuse(struct builder *builder, struct recipient *recipien
         return;
     }
     builder->useless = true;
-    agent_give_up(agent, "no job can be built on this node");
+    agent_give_up(agent, "no job can be built here: %s", builder->refusal);
 }
 
 static void recipient_known(struct builder *builder, struct recipient *recipient)
@@ -170,18 +202,19 @@ static void recipient_known(struct builder *builder, struct recipient *recipient
     agent_kick(builder->agent);
 }
 
-struct recipient *recipient_get(struct builder *builder, const struct target *target)
+struct recipient *recipient_get(struct builder *builder, const struct target *target,
+                                const char *stack)
 {
-    struct recipient *recipient = g_hash_table_lookup(builder->recipients, target->id);
-    g_autoptr(GError) error = NULL;
+    g_auto(GStrv) names = toolchain_names_in(stack, target);
+    g_autofree char *joined = names ? g_strjoinv(" ", names) : NULL;
+    g_autofree char *key = g_strconcat(target->id, joined ? " " : NULL, joined, NULL);
+    struct recipient *recipient = g_hash_table_lookup(builder->recipients, key);
     if (!recipient) {
         recipient = g_new0(struct recipient, 1);
-        g_hash_table_insert(builder->recipients, g_strdup(target->id), recipient);
+        recipient->names = g_steal_pointer(&names);
+        g_hash_table_insert(builder->recipients, g_steal_pointer(&key), recipient);
     }
     recipient->target = *target;
-    recipient->toolchain = toolchain_for_target(target, &error);
-    if (!recipient->toolchain && !recipient->refusal)
-        recipient_refuse(builder, recipient, error->message);
     if (!recipient->version && !recipient->refusal && !recipient->queued) {
         recipient->queued = true;
         g_queue_push_tail(&builder->unknown, recipient);
@@ -193,12 +226,15 @@ static void version_answered(struct slot *slot, json_t *head)
 {
     struct builder *builder = slot->builder;
     struct recipient *recipient = g_steal_pointer(&slot->recipient);
+    const char *name = json_string_value(json_object_get(head, "toolchain"));
     const char *version = json_string_value(json_object_get(head, "version"));
     const char *refusal = json_string_value(json_object_get(head, "error"));
-    if (version && *version)
+    recipient->toolchain = name ? toolchain_find(name) : NULL;
+    if (recipient->toolchain && version && *version)
         recipient->version = g_strdup(version);
     else
-        recipient_refuse(builder, recipient, refusal && *refusal ? refusal : "it says no version");
+        recipient_refuse(builder, recipient,
+                         refusal && *refusal ? refusal : "no toolchain says its version");
     recipient_known(builder, recipient);
 }
 
@@ -240,6 +276,21 @@ static int64_t fact(json_t *head, const char *name)
     return json_is_integer(said) ? CLAMP(json_integer_value(said), -1, G_MAXINT32) : -1;
 }
 
+void compilation_facts(struct kernel_row *row, const struct frame *frame)
+{
+    const char *counts = json_string_value(json_object_get(frame->head, "instructions"));
+    const char *log = json_string_value(json_object_get(frame->head, "log"));
+    row->code = g_bytes_ref(frame->blob);
+    row->log = g_strdup(log ? log : "");
+    row->instructions = g_strdup(counts);
+    row->registers = (int)fact(frame->head, "registers");
+    row->accumulation_registers = (int)fact(frame->head, "accumulation_registers");
+    row->scalar_registers = (int)fact(frame->head, "scalar_registers");
+    row->spills = (int)fact(frame->head, "spills");
+    row->scratch_bytes = fact(frame->head, "scratch_bytes");
+    row->local_bytes = fact(frame->head, "local_bytes");
+}
+
 static void compiled(struct slot *slot, const struct frame *frame)
 {
     struct compilation *compilation = g_steal_pointer(&slot->compilation);
@@ -260,18 +311,10 @@ static void compiled(struct slot *slot, const struct frame *frame)
         return;
     }
     row->failure = failure;
-    row->log = g_strdup(log ? log : "");
-    if (failure == FAILURE_NONE) {
-        row->code = g_bytes_ref(frame->blob);
-        const char *counts = json_string_value(json_object_get(frame->head, "instructions"));
-        row->instructions = g_strdup(counts);
-        row->registers = (int)fact(frame->head, "registers");
-        row->accumulation_registers = (int)fact(frame->head, "accumulation_registers");
-        row->scalar_registers = (int)fact(frame->head, "scalar_registers");
-        row->spills = (int)fact(frame->head, "spills");
-        row->scratch_bytes = fact(frame->head, "scratch_bytes");
-        row->local_bytes = fact(frame->head, "local_bytes");
-    }
+    if (failure == FAILURE_NONE)
+        compilation_facts(row, frame);
+    else
+        row->log = g_strdup(log ? log : "");
     compilation_finish(compilation);
 }
 
@@ -301,6 +344,8 @@ static void slot_frame(Child *child, const struct frame *frame, void *data)
         own_code_version_answered(slot, frame->head);
     else if (op && strcmp(op, "compiled") == 0 && slot->own)
         own_code_compiled(slot, frame);
+    else if (op && strcmp(op, "compiled") == 0 && slot->rebuild)
+        rebuild_compiled(slot, frame);
     else if (op && strcmp(op, "version") == 0 && slot->recipient)
         version_answered(slot, frame->head);
     else if (op && strcmp(op, "compiled") == 0 && slot->compilation)
@@ -357,6 +402,8 @@ static void slot_died(Child *child, const struct child_death *death, void *data)
         recipient_died(slot, death);
     if (slot->own)
         own_code_died(slot, death);
+    if (slot->rebuild)
+        rebuild_died(slot, death);
     if (slot->asked_stack)
         stack_died(slot);
     agent_kick(agent);
@@ -374,9 +421,14 @@ static void slot_ask_stack(struct slot *slot)
 static void slot_ask_version(struct slot *slot)
 {
     slot->recipient = g_queue_pop_head(&slot->builder->unknown);
-    json_t *head =
-        json_pack("{s:s, s:s, s:o}", "op", "version", "toolchain", slot->recipient->toolchain->name,
-                  "target", target_to_json(&slot->recipient->target));
+    json_t *head = json_pack("{s:s, s:o}", "op", "version", "target",
+                             target_to_json(&slot->recipient->target));
+    if (slot->recipient->names) {
+        json_t *names = json_array();
+        for (char **name = slot->recipient->names; *name; name++)
+            json_array_append_new(names, json_string(*name));
+        json_object_set_new(head, "toolchains", names);
+    }
     child_send(slot->child, head, NULL);
     child_set_deadline(slot->child, VERSION_TIMEOUT_SECONDS);
     json_decref(head);
@@ -409,12 +461,12 @@ static void slot_start(struct slot *slot)
 void slot_pump(struct slot *slot)
 {
     struct builder *builder = slot->builder;
-    if (slot->compilation || slot->recipient || slot->own || slot->asked_stack)
+    if (slot->compilation || slot->recipient || slot->own || slot->rebuild || slot->asked_stack)
         return;
     if (slot->spoiled && !child_is_down(slot->child))
         return; /* it is ending */
     if (builder->stack && !builder->unknown.head && !builder->ready.head &&
-        !builder->own_codes.head)
+        !builder->own_codes.head && !builder->rebuilds.head)
         return;
     if (!agent_has_room(builder->agent))
         return;
@@ -426,6 +478,8 @@ void slot_pump(struct slot *slot)
         slot_ask_version(slot);
     else if (child_is_up(slot->child) && builder->own_codes.head)
         own_code_ask(slot);
+    else if (child_is_up(slot->child) && builder->rebuilds.head)
+        rebuild_ask(slot);
     else if (child_is_up(slot->child))
         slot_compile(slot);
 }

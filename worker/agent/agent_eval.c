@@ -9,6 +9,7 @@
 
 #include "worker/agent/agent_proof.h"
 #include "worker/agent/own_code.h"
+#include "worker/agent/rebuild.h"
 #include "worker/protocol.h"
 
 #define FLUSH_MS    3000
@@ -28,12 +29,17 @@ void eval_job_event(struct eval_job *job, const char *kind, const char *detail)
 static void eval_job_gone(struct agent *agent, void *data, const GError *error)
 {
     struct eval_job *job = data;
-    /* What the database finds impossible ends the job, with its words. */
-    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED) && !job->refused) {
+    /* A round that the database finds impossible, or cannot store, ends its job with the database's words. */
+    if (agent_ends_job(error) && !job->refused) {
         job->refused = true;
         eval_job_event(job, "job refused", error->message);
         call_fail_job(agent, &job->work, FAILURE_REFUSED_BY_CHECK, error->message, eval_job_gone,
                       job);
+        return;
+    }
+    if (agent_ends_job(error) && !job->unstorable) {
+        job->unstorable = true;
+        call_release_job(agent, &job->work, eval_job_gone, job);
         return;
     }
     if (error && !job->lost)
@@ -43,6 +49,9 @@ static void eval_job_gone(struct agent *agent, void *data, const GError *error)
     work_clear(&job->work);
     g_free(job->deaths);
     g_array_unref(job->suspects);
+    g_ptr_array_unref(job->rebuilds);
+    g_clear_pointer(&job->doubted, g_hash_table_unref);
+    g_free(job->doubt_detail);
     g_free(job->verdict_detail);
     g_free(job);
     agent_changed(agent);
@@ -67,6 +76,7 @@ static void eval_job_leave(struct eval_job *job)
     g_assert(!job->leaving);
     eval_job_tell_use(job);
     job->leaving = true;
+    rebuilds_withdraw(job);
     job->evaluator->leaving++;
     if (job->evaluator->current != job)
         return;
@@ -128,7 +138,7 @@ static void partial_stored(struct agent *agent, void *data, const GError *error)
     if (!error)
         return;
     agent_refused(agent, &job->work, error);
-    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_REFUSED))
+    if (agent_ends_job(error))
         return; /* the whole round ends the job */
     job->lost = true;
     if (job->evaluator->current == job)
@@ -195,6 +205,19 @@ static void take_from_others(struct evaluator *evaluator)
     eval_job_fetch(job);
 }
 
+/* Past its campaign's deadline a job is not begun. */
+static void evaluator_release_overdue(struct evaluator *evaluator)
+{
+    for (GList *at = evaluator->jobs.head, *next; at; at = next) {
+        struct eval_job *job = at->data;
+        next = at->next;
+        if (!work_is_overdue(&job->work))
+            continue;
+        g_queue_delete_link(&evaluator->jobs, at);
+        eval_job_release(job);
+    }
+}
+
 void evaluator_next(struct evaluator *evaluator)
 {
     if (evaluator->asked)
@@ -211,6 +234,7 @@ void evaluator_next(struct evaluator *evaluator)
         return;
     }
     if (!evaluator->current) {
+        evaluator_release_overdue(evaluator);
         if (!evaluator->jobs.head && agent_may_eval(evaluator->agent))
             take_from_others(evaluator);
         struct eval_job *job = g_queue_peek_head(&evaluator->jobs);
@@ -221,7 +245,7 @@ void evaluator_next(struct evaluator *evaluator)
     }
     if (eval_job_pending_count(evaluator->current) == 0)
         eval_job_finish(evaluator->current);
-    else if (!agent_has_room(evaluator->agent) ||
+    else if (!rebuilds_ready(evaluator->current) || !agent_has_room(evaluator->agent) ||
              own_code_comes(evaluator->agent, &evaluator->target, OWN_JUDGE))
         return;
     else if (evaluator->open && child_is_up(evaluator->child) && !evaluator->spoiled)
@@ -236,6 +260,7 @@ static struct eval_job *eval_job_new(struct evaluator *evaluator, struct claimed
     struct job *stored = g_ptr_array_steal_index(claimed->jobs, 0);
     job->evaluator = evaluator;
     job->suspects = g_array_new(FALSE, FALSE, sizeof(int));
+    job->rebuilds = g_ptr_array_new();
     work_init(&job->work, stored, g_hash_table_lookup(claimed->targets, stored->target), POOL_EVAL,
               claimed->quarantine);
     struct round *round = job->work.round;
@@ -315,8 +340,15 @@ void evaluator_describe(Evaluator *evaluator, struct worker_device *device)
 {
     evaluator->listed = evaluator->known;
     const struct device_identity *identity = &evaluator->identity;
-    *device = (struct worker_device){evaluator->device, evaluator->name,   evaluator->target.id,
-                                     identity->uuid,    identity->address, identity->partition};
+    *device = (struct worker_device){
+        .device = evaluator->device,
+        .name = evaluator->name,
+        .target = evaluator->target.id,
+        .uuid = identity->uuid,
+        .address = identity->address,
+        .partition = identity->partition,
+        .stack = evaluator->stack ? evaluator->stack : "",
+    };
 }
 
 void evaluator_wake(Evaluator *evaluator)

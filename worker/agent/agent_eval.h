@@ -16,6 +16,12 @@ struct eval_job {
     Evaluator *evaluator;
     GHashTable *kernels; /* key -> struct kernel_row *, NULL until fetched */
     bool fetching;
+    bool looked;         /* for code that is built here first (rebuild.h) */
+    GPtrArray *rebuilds; /* struct rebuild *: awaited, not owned */
+    GHashTable *doubted; /* keys of foreign code that broke the device, NULL for none */
+    int doubt_index; /* the config that did; with what it is condemned if they cannot be built here */
+    enum failure doubt_failure;
+    char *doubt_detail;
     guint8 *deaths;   /* a config: children it took with it */
     GArray *suspects; /* int: configs quarantined since the device was right last */
     int barren;       /* deaths in a row with no config in flight */
@@ -24,6 +30,7 @@ struct eval_job {
     bool lost;        /* the database gave the job to somebody else */
     bool leaving;
     bool refused;         /* the database refused what was handed in; it is failed instead */
+    bool unstorable;      /* it cannot be failed either; it is released */
     enum failure verdict; /* as which it fails once its device proved right, or FAILURE_NONE */
     char *verdict_detail;
     gint64 began_us;
@@ -90,6 +97,8 @@ void eval_job_finish(struct eval_job *job);
 void eval_job_fail(struct eval_job *job, enum failure failure, const char *detail);
 /* Stores the outcomes so far. */
 void eval_job_flush(struct eval_job *job);
+/* The config hung, or took a child with it, and nobody tries it again. */
+void eval_job_condemn(struct eval_job *job, int index, enum failure failure, const char *detail);
 /* Into the log and the farm's diary. */
 void eval_job_event(struct eval_job *job, const char *kind, const char *detail);
 bool eval_job_pending(const struct eval_job *job, int index);

@@ -51,7 +51,7 @@ void eval_job_fetch(struct eval_job *job)
                 g_ptr_array_add(list, g_strdup(*key));
     }
     job->fetching = true;
-    call_load(job->evaluator->agent, list, eval_job_fetched, job);
+    call_load(job->evaluator->agent, list, job->work.job->campaign, eval_job_fetched, job);
 }
 
 /* ---- requests ---- */
@@ -114,13 +114,16 @@ static double config_deadline(const struct eval_job *job, const struct solution 
 }
 
 /* Whether the config need not be asked for: it has its twin's outcome, or waits for that of one that is
- * asked for. The default one is measured all the same: it shows whether the device drifts. */
+ * asked for. The default one is measured all the same: it shows whether the device drifts. So is all that is
+ * measured again: an outcome of before is no new measurement. */
 static bool has_twin(struct eval_job *job, int index, const struct solution *solution,
                      const json_t *keys)
 {
     struct evaluator *evaluator = job->evaluator;
     const struct kernel_row *rows[SOLUTION_LAUNCHES_MAX] = {NULL};
     char text[CONFIG_TEXT_MAX];
+    if (job->work.round->remeasures)
+        return false;
     for (int i = 0; i < solution->launch_count; i++)
         rows[i] =
             g_hash_table_lookup(job->kernels, json_string_value(json_array_get(keys, (size_t)i)));
@@ -221,13 +224,17 @@ void eval_job_ask(struct eval_job *job)
         eval_job_finish(job);
         return;
     }
-    json_t *head =
-        json_pack("{s:s, s:I, s:s, s:s, s:o, s:I, s:o, s:i, s:f, s:f}", "op", "evaluate", "id",
-                  ++evaluator->request, "problem", problem_key(&job->work.job->problem, key),
-                  "solver", job->work.job->solver, "target", target_to_json(&job->work.target),
-                  "seed", (json_int_t)job->work.job->seed, "configs", configs, "default",
-                  default_index, "best_ms", agent_best_ms(evaluator->agent, &job->work),
-                  "sample_seconds", evaluator->agent->options->sample_seconds);
+    bool remeasures = job->work.round->remeasures;
+    if (remeasures)
+        agent_forget_best(evaluator->agent, &job->work);
+    json_t *head = json_pack(
+        "{s:s, s:I, s:s, s:s, s:o, s:I, s:o, s:i, s:f, s:f, s:b}", "op", "evaluate", "id",
+        ++evaluator->request, "problem", problem_key(&job->work.job->problem, key), "solver",
+        job->work.job->solver, "target", target_to_json(&job->work.target), "seed",
+        (json_int_t)job->work.job->seed, "configs", configs, "default", default_index, "best_ms",
+        remeasures ? 0.0 : agent_best_ms(evaluator->agent, &job->work), "sample_seconds",
+        evaluator->agent->options->sample_seconds, "keep", remeasures);
+    json_object_set_new(head, "limits", limits_to_json(&job->work.job->limits));
     add_judge(evaluator, head);
     child_send(evaluator->child, head, NULL);
     json_decref(head);

@@ -49,7 +49,8 @@ static void add_devices(struct worker_call *call)
         struct worker_device *device = &call->devices[i];
         evaluator_describe(evaluators->pdata[i], device);
         const char **texts[] = {&device->device, &device->name,    &device->target,
-                                &device->uuid,   &device->address, &device->partition};
+                                &device->uuid,   &device->address, &device->partition,
+                                &device->stack};
         for (gsize t = 0; t < G_N_ELEMENTS(texts); t++)
             *texts[t] = g_string_chunk_insert_const(call->texts, *texts[t]);
     }
@@ -71,8 +72,7 @@ static void worker_call_free(struct worker_call *call)
     g_free(call);
 }
 
-/* Such a call comes again and again, and so would its line. */
-static void say_failure(struct agent *agent, const char *what, const GError *error)
+void agent_say_failure(struct agent *agent, const char *what, const GError *error)
 {
     unsigned left_out;
     if (!log_due(&agent->failures, &left_out))
@@ -82,7 +82,8 @@ static void say_failure(struct agent *agent, const char *what, const GError *err
     log_write(LEVEL_WARNING, "call_failed", NULL, "%s: %s%s", what, error->message, more);
 }
 
-/* What workers of this node that are dead held goes back at once. */
+/* Jobs of dead workers of this node go back at once. Those of another login are left alone: anybody
+ * may register under this node's name, and their leases end by themselves. */
 static bool bury_dead(struct worker_call *call, Store *store, GError **error)
 {
     g_autoptr(GPtrArray) workers = store_list_workers(store, call->node, error);
@@ -90,10 +91,15 @@ static bool bury_dead(struct worker_call *call, Store *store, GError **error)
         return false;
     for (guint i = 0; i < workers->len; i++) {
         const struct worker_row *row = g_ptr_array_index(workers, i);
-        if (row->ended || row->id == call->worker || !identity_is_dead(row->process))
+        g_autoptr(GError) refused = NULL;
+        if (row->ended || !row->ours || row->id == call->worker || !identity_is_dead(row->process))
             continue;
-        if (!store_worker_lost(store, row->id, error))
-            return false;
+        if (store_worker_lost(store, row->id, &refused) ||
+            g_error_matches(refused, STORE_ERROR, STORE_ERROR_ACCESS) ||
+            g_error_matches(refused, STORE_ERROR, STORE_ERROR_NOT_FOUND))
+            continue;
+        g_propagate_error(error, g_steal_pointer(&refused));
+        return false;
     }
     return true;
 }
@@ -176,7 +182,7 @@ static void listed(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     if (error)
-        say_failure(call->agent, "cannot say what this worker's devices are", error);
+        agent_say_failure(call->agent, "cannot say what this worker's devices are", error);
     agent_kick(call->agent);
     worker_call_free(call);
 }
@@ -256,7 +262,7 @@ static void beaten(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     if (error) {
-        say_failure(call->agent, "heartbeat", error);
+        agent_say_failure(call->agent, "heartbeat", error);
     } else {
         call->agent->counts.heartbeats++;
         call->agent->beaten_us = g_get_monotonic_time();
@@ -325,7 +331,7 @@ static void refusals_known(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     if (error)
-        say_failure(call->agent, "cannot ask which campaigns admit this worker", error);
+        agent_say_failure(call->agent, "cannot ask which campaigns admit this worker", error);
     say_refusals(call);
     agent_kick(call->agent);
     worker_call_free(call);
@@ -355,6 +361,24 @@ static bool run_others(struct lane_call *base, Store *store, GError **error)
     return run_refusals(base, store, error);
 }
 
+/* Why this worker leaves the queue without having built or measured anything, where it lacks a toolchain.
+ * Without any, campaigns may refuse it before a job shows what is missing. Free with g_free(). */
+static char *lack_of_toolchain(const struct worker_call *call)
+{
+    struct agent *agent = call->agent;
+    if (agent->counts.stored[POOL_BUILD] > 0 || agent->counts.stored[POOL_EVAL] > 0)
+        return NULL;
+    if (builder_refusal(agent->builder))
+        return g_strdup(builder_refusal(agent->builder));
+    bool builds = agent->options->build > 0 && *builder_stack(agent->builder) == '\0';
+    const struct refusal_row *first =
+        builds && call->refusals->len > 0 ? g_ptr_array_index(call->refusals, 0) : NULL;
+    return first ? g_strdup_printf("no toolchain is on this node, and campaign %" G_GINT64_FORMAT
+                                   " does not admit it: %s",
+                                   (gint64)first->campaign, first->reason)
+                 : NULL;
+}
+
 static void others_known(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
@@ -363,8 +387,12 @@ static void others_known(struct lane_call *base, const GError *error)
     say_refusals(call);
     if (error)
         agent_give_up(agent, "cannot list the workers: %s", error->message);
-    else if (!call->others_work && agent_idle(agent))
+    else if (!call->others_work && agent_idle(agent)) {
+        g_autofree char *lack = lack_of_toolchain(call);
+        if (lack)
+            agent_give_up(agent, "nothing was built or measured: %s", lack);
         agent_stop(agent);
+    }
     worker_call_free(call);
 }
 

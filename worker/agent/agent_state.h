@@ -8,6 +8,7 @@
 #define WORKER_AGENT_STATE_H
 
 #include "schema/monitor/monitor.h"
+#include "schema/monitor/signals.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/agent_counts.h"
 #include "worker/agent/lane.h"
@@ -38,6 +39,8 @@ struct agent {
     int exit_status;
     char *node, *process, *scratch;
     char **solvers; /* "name:revision:hash", NULL-terminated */
+    char **
+        buildable; /* those whose kernels this node's toolchains build; NULL until they are known */
     Lane *data, *control;
     int64_t worker; /* 0 before it is registered */
     Builder *builder;
@@ -59,7 +62,7 @@ struct agent {
     GHashTable *own_codes; /* target id -> struct own_code *, for each kind: own_code.h */
     GHashTable *best_ms;   /* "campaign problem" -> double *, best verified so far */
     uv_timer_t wake, poll, beat, patience, window, room;
-    uv_signal_t interrupt, terminate;
+    struct signal_watch signals;
 };
 
 /* The first device that opened, NULL for none. */
@@ -71,9 +74,13 @@ void agent_changed(struct agent *agent);
 /* Ends the agent in good order with exit status 1. */
 G_GNUC_PRINTF(2, 3)
 void agent_give_up(struct agent *agent, const char *format, ...);
-/* A call about a job (or a kernel: NULL) failed. Jobs that another worker took over or that were cancelled are dropped with a
- * line in the log; anything else ends the agent. */
+/* A call about a job (or a kernel: NULL) failed. Jobs that another worker took over or that were cancelled, and those that
+ * the server cannot store, are dropped with a line in the log; a missing right or another schema ends the agent. */
 void agent_refused(struct agent *agent, const struct work *work, const GError *error);
+/* The error is of what was handed in, or of its campaign's rows: the job ends with it, and the agent goes on. */
+bool agent_ends_job(const GError *error);
+/* Logs a failure that may come again and again: once, then each minute with their number. */
+void agent_say_failure(struct agent *agent, const char *what, const GError *error);
 bool agent_may_build(const struct agent *agent);
 bool agent_may_eval(const struct agent *agent);
 /* Both stacks joined by "; ", said once where one holds the other. Free with g_free(). */
@@ -81,6 +88,8 @@ char *agent_join_stacks(const char *first, const char *second);
 /* Lower of the job's and this agent's own best time for its problem, 0 when there is none. */
 double agent_best_ms(struct agent *agent, const struct work *work);
 void agent_note_best(struct agent *agent, const struct work *work, double ms);
+/* For a job that is measured again: the times that were noted so far count no more. */
+void agent_forget_best(struct agent *agent, const struct work *work);
 /* NULL-terminated settings of a child with a folder of its own. Free with g_strfreev(). */
 char **agent_child_environment(const struct agent *agent, const char *name);
 
@@ -134,6 +143,8 @@ void builder_free(Builder *builder);
 /* "clang 15.0.6; opencl PoCL 3.1", "" where it builds nothing. NULL until a child has told: agent_kick()
  * is called then. */
 const char *builder_stack(Builder *builder);
+/* Names the first target that it could not build for; NULL before that happens. */
+const char *builder_refusal(const Builder *builder);
 void builder_pump(Builder *builder);
 /* Claims may find something again. */
 void builder_wake(Builder *builder);

@@ -63,6 +63,7 @@ bool child_enter(int argc, char **argv, GError **error)
      * what that means: it lets what is under way come to its end. Compilers inherit this. */
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     /* The parent may have died before the first line. */
     if (getppid() != (pid_t)parent) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CLOSED, "the parent is gone");

@@ -6,26 +6,22 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schema/monitor/process_scope.h"
 #include "worker/frames.h"
 
 #define SCRATCH_PREFIX  "skipjack-worker-"
+#define FILE_MIB        16 /* as much as agent_room.c asks of the disk */
+#define PROCESS_PARTS   4  /* of identity_process(), between colons */
 #define STARTTIME_FIELD 22 /* of /proc/PID/stat, from 1; proc(5) */
 
 char *identity_node(void)
 {
     const char *node = g_getenv("SKIPJACK_NODE");
     return g_strdup(node && *node ? node : g_get_host_name());
-}
-
-static char *boot_id(void)
-{
-    char *text = NULL;
-    if (!g_file_get_contents("/proc/sys/kernel/random/boot_id", &text, NULL, NULL))
-        return g_strdup("unknown");
-    return g_strstrip(text);
 }
 
 /* The process's start in clock ticks since boot, NULL when there is no such process. */
@@ -44,34 +40,25 @@ static char *start_time(long pid)
     return g_strv_length(fields) > index ? g_strdup(fields[index]) : NULL;
 }
 
-/* Of process numbers: two containers of one kernel each have a process 1. */
-static char *pid_namespace(void)
-{
-    g_autofree char *link = g_file_read_link("/proc/self/ns/pid", NULL);
-    const char *number = link ? strchr(link, '[') : NULL;
-    return number ? g_strndup(number + 1, strcspn(number + 1, "]")) : g_strdup("0");
-}
-
 char *identity_process(void)
 {
-    g_autofree char *boot = boot_id();
-    g_autofree char *namespace = pid_namespace();
+    g_autofree char *scope = process_scope();
     g_autofree char *start = start_time((long)getpid());
-    return g_strdup_printf("%s:%s:%ld:%s", boot, namespace, (long)getpid(), start ? start : "0");
+    return g_strdup_printf("%s:%ld:%s", scope, (long)getpid(), start ? start : "0");
 }
 
 bool identity_is_dead(const char *process)
 {
     g_auto(GStrv) parts = g_strsplit(process, ":", -1);
+    g_autofree char *scope = process_scope();
+    g_auto(GStrv) here = g_strsplit(scope, ":", -1);
     gint64 pid;
-    if (g_strv_length(parts) != 4 ||
+    if (g_strv_length(parts) != PROCESS_PARTS ||
         !g_ascii_string_to_signed(parts[2], 10, 1, G_MAXINT, &pid, NULL))
         return false;
-    g_autofree char *boot = boot_id();
-    if (strcmp(parts[0], boot) != 0)
+    if (strcmp(parts[0], here[0]) != 0)
         return true;
-    g_autofree char *namespace = pid_namespace();
-    if (strcmp(parts[1], namespace) != 0)
+    if (strcmp(parts[1], here[1]) != 0)
         return false;
     g_autofree char *start = start_time((long)pid);
     return !start || strcmp(parts[3], start) != 0;
@@ -91,6 +78,15 @@ void identity_remove_scratch(const char *folder)
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* The name behind the prefix without its random part, which earlier programs' folders do not have. */
+static char *process_of_scratch(const char *name)
+{
+    g_auto(GStrv) parts = g_strsplit(name + strlen(SCRATCH_PREFIX), ":", -1);
+    if (g_strv_length(parts) == PROCESS_PARTS + 1)
+        g_clear_pointer(&parts[PROCESS_PARTS], g_free);
+    return g_strjoinv(":", parts);
+}
+
 static void remove_dead_scratch(const char *parent)
 {
     g_autoptr(GDir) folder = g_dir_open(parent, 0, NULL);
@@ -99,25 +95,44 @@ static void remove_dead_scratch(const char *parent)
         if (!g_str_has_prefix(name, SCRATCH_PREFIX))
             continue;
         g_autofree char *path = g_build_filename(parent, name, NULL);
+        g_autofree char *process = process_of_scratch(name);
         struct stat status;
         if (lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-            identity_is_dead(name + strlen(SCRATCH_PREFIX)))
+            identity_is_dead(process))
             identity_remove_scratch(path);
     }
 }
 
+/* Such a limit is like a disk that is full for good: work would wait for room for ever. */
+static bool check_file_limit(GError **error)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= FILE_MIB * 1048576ULL)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD,
+                "files of this process may grow to %" G_GUINT64_FORMAT
+                " KiB only (ulimit -f), and compilers need %d MiB: raise the limit",
+                (guint64)limit.rlim_cur / 1024, FILE_MIB);
+    return false;
+}
+
 char *identity_make_scratch(GError **error)
 {
+    if (!check_file_limit(error))
+        return NULL;
     const char *parent = g_get_tmp_dir();
     g_autofree char *process = identity_process();
-    g_autofree char *name = g_strconcat(SCRATCH_PREFIX, process, NULL);
+    /* Earlier programs take no name of five parts for a dead process's. */
+    g_autofree char *name = g_strconcat(SCRATCH_PREFIX, process, ":XXXXXX", NULL);
     g_autofree char *path = g_build_filename(parent, name, NULL);
     remove_dead_scratch(parent);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+    /* Another user can compute the process's part of the name, and would have the folder made first. */
+    if (!g_mkdtemp(path)) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD,
-                    "cannot make the scratch folder '%s': %s (set TMPDIR to a folder that can be "
+                    "cannot make a scratch folder in '%s': %s (set TMPDIR to a folder that can be "
                     "written)",
-                    path, g_strerror(errno));
+                    parent, g_strerror(errno));
         return NULL;
     }
     return g_steal_pointer(&path);

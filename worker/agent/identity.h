@@ -2,7 +2,7 @@
  * Who a worker is: its node's stable name, and a text that tells its process
  * from every other that ever ran there, so that a restarted agent knows which
  * of the node's workers are dead without waiting for their leases. Also the
- * process's scratch folder, whose name holds the same text.
+ * process's scratch folder, whose name begins with the same text.
  */
 #ifndef WORKER_IDENTITY_H
 #define WORKER_IDENTITY_H
@@ -22,8 +22,10 @@ char *identity_process(void);
  * guess. */
 bool identity_is_dead(const char *process);
 
-/* A new folder under the temporary one, for this process alone; folders of dead workers are removed.
- * NULL with an error when it cannot be made. Free with g_free() after identity_remove_scratch(). */
+/* Makes a folder of mode 0700 under the temporary one, with a name that nobody can know before; folders of
+ * dead workers are removed.
+ * NULL with an error when it cannot be made, or when a limit of this process (ulimit -f) keeps compilers from
+ * writing their files. Free with g_free() after identity_remove_scratch(). */
 char *identity_make_scratch(GError **error);
 void identity_remove_scratch(const char *folder);
 

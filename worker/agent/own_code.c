@@ -24,8 +24,8 @@ struct own_code {
     struct agent *agent;
     enum own_code_kind kind;
     struct target target;
-    struct solution solution; /* of one launch: what its key is made from */
-    const struct toolchain *toolchain;
+    struct solution solution;          /* of one launch: what its key is made from */
+    const struct toolchain *toolchain; /* NULL until a build child, or the database, says which */
     enum state state;
     struct kernel_row row; /* key and version once they are known, code at last */
     char hash[PROGRAM_HASH_LENGTH + 1];
@@ -164,6 +164,9 @@ static void own_code_loaded(void *data, GHashTable *kernels)
     const struct kernel_row *row = g_hash_table_lookup(kernels, own->row.key);
     g_autoptr(GError) error = NULL;
 
+    /* On a CPU it would run with this worker's own rights. */
+    if (row && !row->is_own && own->target.vendor == VENDOR_CPU)
+        row = NULL;
     if (row && !work_check_kernel(launch_of(own), &own->target, row, &error)) {
         own_code_absent(own, error->message);
     } else if (row && row->code) {
@@ -183,7 +186,7 @@ static void own_code_load(struct own_code *own)
 
     g_ptr_array_add(keys, g_strdup(own->row.key));
     own->state = CODE_LOADING;
-    call_load(own->agent, keys, own_code_loaded, own);
+    call_load(own->agent, keys, 0, own_code_loaded, own);
 }
 
 /* ---- by a build child ---- */
@@ -263,8 +266,7 @@ void own_code_ask(struct slot *slot)
     slot->own = own;
     own->state = CODE_IN_SLOT;
     if (!row->key)
-        head = json_pack("{s:s, s:s, s:o}", "op", "version", "toolchain", own->toolchain->name,
-                         "target", target_to_json(&own->target));
+        head = json_pack("{s:s, s:o}", "op", "version", "target", target_to_json(&own->target));
     else
         head =
             json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id",
@@ -281,15 +283,17 @@ void own_code_ask(struct slot *slot)
 void own_code_version_answered(struct slot *slot, json_t *head)
 {
     struct own_code *own = g_steal_pointer(&slot->own);
+    const char *name = json_string_value(json_object_get(head, "toolchain"));
     const char *version = json_string_value(json_object_get(head, "version"));
     const char *refusal = json_string_value(json_object_get(head, "error"));
 
-    if (version && *version) {
+    own->toolchain = name ? toolchain_find(name) : NULL;
+    if (own->toolchain && version && *version) {
         take_key(own, version);
         own_code_load(own);
         return;
     }
-    own_code_search(own, refusal && *refusal ? refusal : "its toolchain says no version");
+    own_code_search(own, refusal && *refusal ? refusal : "no toolchain says its version");
 }
 
 static void own_code_stored(struct agent *agent, void *data, const GError *error)
@@ -363,8 +367,7 @@ static void own_code_begin(struct own_code *own)
     g_autoptr(GError) error = NULL;
 
     row_clear(&own->row);
-    own->toolchain = toolchain_for_target(&own->target, &error);
-    if (!own->toolchain || !kind_of(own)->solve(&own->target, &own->solution, &error) ||
+    if (!kind_of(own)->solve(&own->target, &own->solution, &error) ||
         !program_hash(launch_of(own)->file, &own->target, own->hash, &error))
         own_code_absent(own, error->message);
     else if (own->agent->builder->slots->len == 0)

@@ -22,15 +22,22 @@ static uint64_t job_seed(const struct search *search)
     return mix_text(hash, search->solver->name);
 }
 
-static void collect_seen(struct proposal *proposal)
+static void collect_rounds(struct proposal *proposal, bool beyond_limit)
 {
     const struct search *search = proposal->search;
     for (guint r = 0; search->rounds && r < search->rounds->len; r++) {
         const struct round *round = g_ptr_array_index(search->rounds, r);
-        for (int i = 0; i < round->config_count; i++)
+        for (int i = 0; round->beyond_limit == beyond_limit && i < round->config_count; i++)
             g_hash_table_add(proposal->seen, &round->configs[i]);
     }
+}
+
+static void collect_seen(struct proposal *proposal)
+{
+    const struct search *search = proposal->search;
+    collect_rounds(proposal, false);
     proposal->distinct = (int)g_hash_table_size(proposal->seen);
+    collect_rounds(proposal, true);
     for (guint i = 0; search->quarantined && i < search->quarantined->len; i++) {
         struct perf_config *config = &g_array_index(search->quarantined, struct perf_config, i);
         if (config_equal(config, &proposal->first))

@@ -7,6 +7,9 @@
  * measures the default again before anything else, as the baseline that shows
  * drift; that repetition does not count against the limit.
  *
+ * Configs that another campaign's search tried stand in the history, but do not count against the limit;
+ * those of the same search (strategy and seed) do: it goes on where it was.
+ *
  * Strategies, each until its job's limit or until nothing of the space is left:
  *   exhaustive  the space in its order
  *   random      the space in an order that is the job's own
@@ -34,7 +37,7 @@ struct search {
     const struct context *context;
     const char *strategy; /* a name of the above */
     int64_t seed;
-    int configs_limit;         /* distinct configs of the job; 0 for no limit */
+    int configs_limit;         /* distinct configs of the job's own search; 0 for no limit */
     int round_configs;         /* new configs in a round, at least 1 */
     const GArray *prior;       /* struct perf_config: the most promising first, NULL for none */
     const GPtrArray *rounds;   /* struct round *: the history, NULL for none */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "solvers/problem_key.h"
+#include "worker/agent/search_private.h"
 #include "worker/agent/work_check.h"
 
 /* A row stands for the solver as it was then: another revision's config may read as something else
@@ -57,6 +58,7 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
         return;
     work->target = *target;
     context_init(&work->context, &work->target);
+    context_set_limits(&work->context, &job->limits);
     work->key = g_strdup(problem_key(&job->problem, key));
     if (pool == POOL_EVAL)
         work->round = g_ptr_array_index(job->rounds, job->rounds->len - 1);
@@ -71,6 +73,12 @@ void work_clear(struct work *work)
     g_clear_pointer(&work->refusal, g_free);
     g_clear_pointer(&work->prior, g_array_unref);
     g_clear_pointer(&work->job, job_free);
+}
+
+bool work_is_overdue(const struct work *work)
+{
+    return work->job->deadline_unix != 0 &&
+           g_get_real_time() / G_USEC_PER_SEC >= work->job->deadline_unix;
 }
 
 struct log_about work_about(const struct work *work)
@@ -112,16 +120,51 @@ static void config_pending(struct round *round, int index, const struct perf_con
         round->kernel_keys[index] = g_strdup("");
 }
 
-bool work_propose(struct work *work)
+static void default_config(const struct work *work, struct perf_config *config)
+{
+    *config = (struct perf_config){0};
+    if (work->solver->default_config)
+        work->solver->default_config(&work->job->problem, &work->context, config);
+}
+
+static bool has_config(const GArray *configs, const struct perf_config *config)
+{
+    for (guint i = 0; i < configs->len; i++)
+        if (perf_config_equal(&g_array_index(configs, struct perf_config, i), config))
+            return true;
+    return false;
+}
+
+/* The default config comes first where it may run, since it shows drift. */
+static GArray *wished_configs(const struct work *work)
+{
+    GArray *configs = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
+    struct perf_config usual;
+    default_config(work, &usual);
+    if (!has_config(work->job->wish, &usual) && !has_config(work->job->quarantined, &usual))
+        g_array_append_val(configs, usual);
+    g_array_append_vals(configs, work->job->wish->data, work->job->wish->len);
+    return configs;
+}
+
+static GArray *next_configs(const struct work *work)
 {
     struct search search;
     int default_index;
+    if (work->job->wish)
+        return wished_configs(work);
     work_search(work, &search);
-    g_autoptr(GArray) configs = search_propose(&search, &default_index);
+    return search_propose(&search, &default_index);
+}
+
+bool work_propose(struct work *work)
+{
+    g_autoptr(GArray) configs = next_configs(work);
     if (configs->len == 0)
         return false;
     struct round *round = round_new((int)configs->len);
     round->number = (int)work->job->rounds->len;
+    round->remeasures = work->job->wish != NULL;
     for (guint i = 0; i < configs->len; i++)
         config_pending(round, (int)i, &g_array_index(configs, struct perf_config, i));
     g_ptr_array_add(work->job->rounds, round);
@@ -132,15 +175,10 @@ bool work_propose(struct work *work)
 bool work_more(const struct work *work)
 {
     struct search search;
+    if (work->job->wish)
+        return false;
     work_search(work, &search);
     return search_more(&search);
-}
-
-static void default_config(const struct work *work, struct perf_config *config)
-{
-    *config = (struct perf_config){0};
-    if (work->solver->default_config)
-        work->solver->default_config(&work->job->problem, &work->context, config);
 }
 
 int work_default_index(const struct work *work)
@@ -220,14 +258,27 @@ static gint compare_candidates(gconstpointer a, gconstpointer b)
     return (left > right) - (left < right);
 }
 
-/* All verified configs, fastest first. One that was measured in several rounds is there several times. */
+/* Whether the outcome says what the config is worth, so that older ones count no more. In a search a default
+ * config that fails once, when it is measured again to show drift, keeps its earlier time; where configs are
+ * measured again to confirm them, a failure is the answer. */
+static bool is_verdict(const struct round *round, int index)
+{
+    enum failure failure = round->outcomes[index].failure;
+    return failure == FAILURE_NONE || (round->remeasures && failure != FAILURE_PENDING);
+}
+
+/* All verified configs, fastest first, each with its newest measurement: the luckiest of several would stay for
+ * ever. */
 static GArray *candidates(const struct work *work)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(struct candidate));
-    for (guint r = 0; r < work->job->rounds->len; r++) {
-        const struct round *round = g_ptr_array_index(work->job->rounds, r);
+    g_autoptr(GHashTable) judged = g_hash_table_new(config_hash, config_equal);
+    for (guint r = work->job->rounds->len; r > 0; r--) {
+        const struct round *round = g_ptr_array_index(work->job->rounds, r - 1);
         for (int i = 0; i < round->config_count; i++) {
             struct candidate candidate = {.round = round, .index = i};
+            if (!is_verdict(round, i) || !g_hash_table_add(judged, &round->configs[i]))
+                continue;
             if (round->outcomes[i].failure == FAILURE_NONE)
                 g_array_append_val(found, candidate);
         }
@@ -248,14 +299,6 @@ static void kept_clear(gpointer data)
     struct kept *kept = data;
     g_free(kept->config_text);
     g_free(kept->kernel_keys);
-}
-
-static bool kept_has(const GArray *kept, const struct perf_config *config)
-{
-    for (guint i = 0; i < kept->len; i++)
-        if (perf_config_equal(&g_array_index(kept, struct kept, i).config, config))
-            return true;
-    return false;
 }
 
 static void kept_add(struct work *work, GArray *all, const struct candidate *candidate,
@@ -286,7 +329,8 @@ GArray *work_kept(struct work *work)
         const struct candidate *candidate = &g_array_index(found, struct candidate, i);
         const struct perf_config *config = &candidate->round->configs[candidate->index];
         bool is_default = perf_config_equal(config, &usual);
-        if ((all->len < WORK_KEPT_BEST || is_default) && !kept_has(all, config))
+        bool is_wished = work->job->wish_keeps_all && has_config(work->job->wish, config);
+        if (all->len < WORK_KEPT_BEST || is_default || is_wished)
             kept_add(work, all, candidate, is_default);
     }
     return all;
@@ -297,6 +341,8 @@ struct round *work_copy_round(const struct round *round)
     struct round *copy = round_new(round->config_count);
     copy->number = round->number;
     copy->drift = round->drift;
+    copy->remeasures = round->remeasures;
+    copy->beyond_limit = round->beyond_limit;
     g_free(copy->stack);
     copy->stack = g_strdup(round->stack);
     for (int i = 0; i < round->config_count; i++) {

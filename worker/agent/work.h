@@ -35,11 +35,13 @@ struct work {
 void work_init(struct work *work, struct job *job, const struct target *target, enum pool pool,
                const GPtrArray *quarantine);
 void work_clear(struct work *work);
+/* Whether the deadline of its campaign has passed, by this machine's clock. */
+bool work_is_overdue(const struct work *work);
 /* What a line of the log about it names. */
 struct log_about work_about(const struct work *work);
 
-/* Proposes the next round and appends it to the job's rounds as the open one, no config built yet.
- * False when nothing is left to propose. */
+/* Proposes the next round and appends it to the job's rounds as the open one, no config built yet: what the
+ * job wishes to have measured again, or what its search tries next. False when nothing is left to propose. */
 bool work_propose(struct work *work);
 /* Whether another round would find something after the open one. */
 bool work_more(const struct work *work);
@@ -58,8 +60,9 @@ void work_fail_config(struct work *work, int index, enum failure failure, const 
 /* Has the search leave the config out. */
 void work_quarantine(struct work *work, int index);
 
-/* The best verified configs over all rounds, best first, and the default config if it was ever
- * verified. GArray of struct kept whose strings the array frees. */
+/* The best verified configs over all rounds, best first, the default config if it was ever verified, and what
+ * a wish keeps. The newest measurement of a config counts, and one that failed when it was measured again
+ * (struct round's remeasures) is not verified any more. GArray of struct kept whose strings the array frees. */
 #define WORK_KEPT_BEST 4
 GArray *work_kept(struct work *work);
 /* Best verified median over all rounds, 0 when there is none. */

@@ -30,16 +30,18 @@ enum device_error {
 
 /* Which one of its kind a device is; texts are "" where its driver does not say. */
 struct device_identity {
-    char uuid[64];      /* "GPU-..." or "MIG-...", as the vendor's tools write it */
-    char address[24];   /* on the PCI bus, as sysfs writes it: "0000:65:00.0" */
-    char partition[48]; /* the part of a card that it is: "MIG 1g.10gb", "CPX" */
+    char uuid[64];    /* "GPU-..." or "MIG-...", as the vendor's tools write it */
+    char address[24]; /* on the PCI bus, as sysfs writes it: "0000:65:00.0" */
+    char partition
+        [48]; /* the part of a card that it is: "MIG 1g.10gb", "CPX NPS4"; "SPX NPS1" is whole */
 };
 
 struct device_info {
     struct target target;
     struct device_identity identity;
     char name[128];        /* as the vendor spells it */
-    char stack[128];       /* runtime and driver: "opencl PoCL 3.1 LLVM 14.0.6" */
+    char stack[128];       /* runtime and driver: "opencl PoCL 3.1 LLVM 14.0.6", "cuda 13.0; driver
+                              580.159.03" (README.md says what each name means) */
     int64_t memory_bytes;  /* of the device */
     int64_t largest_bytes; /* of one allocation, at most */
     int64_t cache_bytes;   /* of its last-level cache; 0 when not known */

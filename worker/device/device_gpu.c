@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "worker/device/gpu_api.h"
+#include "worker/device/gpu_monitor.h"
 
 #define SLICE_ALIGNMENT 256 /* what both vendors' allocations have at the least */
 #define ARGS_MAX        64  /* LAUNCH_ARGS_MAX of a solution */
@@ -99,6 +100,8 @@ static bool fill_target(struct gpu_device *d, hipDevice_t id, GError **error)
         !d->library->vendor->name_target(d->library, id, target, error))
         return false;
     target->compute_units = values[GPU_UNITS];
+    /* Words of a newer driver stay in the identity alone. */
+    target_set_partition(target, d->info.identity.partition);
     target_set_id(target);
     target_set_limits(target);
     target->wave_size = values[GPU_WAVE];
@@ -108,24 +111,34 @@ static bool fill_target(struct gpu_device *d, hipDevice_t id, GError **error)
     return true;
 }
 
-static bool fill_info(struct gpu_device *d, hipDevice_t id, GError **error)
+/* "cuda 13.0; driver 580.159.03": the runtime's version, then the driver's where that is known. */
+static void fill_stack(struct gpu_device *d, int version, const char *driver)
 {
     const struct gpu_vendor *vendor = d->library->vendor;
+
+    g_snprintf(d->info.stack, sizeof(d->info.stack), "%s %d.%d%s%s", vendor->name,
+               version / vendor->major_unit, version % vendor->major_unit / vendor->minor_unit,
+               driver[0] ? "; driver " : "", driver);
+}
+
+static bool fill_info(struct gpu_device *d, hipDevice_t id, GError **error)
+{
+    char driver[DRIVER_VERSION_MAX];
     size_t bytes = 0;
     int version = 0;
 
+    gpu_identify(d->library, id, &d->info.identity);
+    gpu_monitor_describe(d->library->vendor->makes, &d->info.identity, driver);
     if (!fill_target(d, id, error) ||
         !check(d, d->api->DeviceTotalMem(&bytes, id), DEVICE_ERROR_UNAVAILABLE,
                "ask for the GPU's memory", error) ||
         !check(d, d->api->DriverGetVersion(&version), DEVICE_ERROR_UNAVAILABLE,
-               "ask for the driver's version", error))
+               "ask for the runtime's version", error))
         return false;
     d->api->DeviceGetName(d->info.name, sizeof(d->info.name) - 1, id);
-    g_snprintf(d->info.stack, sizeof(d->info.stack), "%s %d.%d", vendor->name,
-               version / vendor->major_unit, version % vendor->major_unit / vendor->minor_unit);
     d->info.memory_bytes = d->info.largest_bytes = (int64_t)bytes;
     d->info.slice_alignment = SLICE_ALIGNMENT;
-    gpu_identify(d->library, id, &d->info.identity);
+    fill_stack(d, version, driver);
     return true;
 }
 

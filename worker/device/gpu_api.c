@@ -194,6 +194,7 @@ const struct gpu_vendor gpu_vendor_cuda = {
     .setting = "SKIPJACK_CUDA",
     .libraries = "libcuda.so.1",
     .origin = "NVIDIA's driver",
+    .makes = VENDOR_NVIDIA,
     .attributes = {[GPU_UNITS] = 16,
                    [GPU_ITEMS_MAX] = 1,
                    [GPU_WAVE] = 10,
@@ -223,17 +224,25 @@ static bool hip_enter(const struct gpu_library *library, hipDevice_t id, GError 
                      error);
 }
 
-/* "gfx90a:sramecc+:xnack-" becomes arch and features. */
+/* Beginnings of the names of architectures whose memory may have error correction switched off (LLVM's
+ * "sramecc"); of gfx900 some versions of HIP say so too, for which no code can be compiled. */
+static bool may_lack_sramecc(const char *arch)
+{
+    static const char *const begins[] = {"gfx906", "gfx908", "gfx90a", "gfx94", "gfx950"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(begins); i++)
+        if (g_str_has_prefix(arch, begins[i]))
+            return true;
+    return false;
+}
+
+/* "gfx90a:sramecc+:xnack-" becomes arch and features: what differs from most devices of the arch. */
 static void take_gcn_name(const char *name, struct target *target)
 {
-    static const struct {
-        const char *hip, *ours;
-    } features[] = {{":sramecc-", "_nosramecc"}, {":xnack+", "_xnack"}};
-
     g_strlcpy(target->arch, name, MIN(sizeof(target->arch), strcspn(name, ":") + 1));
-    for (gsize i = 0; i < G_N_ELEMENTS(features); i++)
-        if (strstr(name, features[i].hip))
-            g_strlcat(target->features, features[i].ours, sizeof(target->features));
+    g_snprintf(target->features, sizeof(target->features), "%s%s",
+               strstr(name, ":sramecc-") && may_lack_sramecc(target->arch) ? "_nosramecc" : "",
+               strstr(name, ":xnack+") ? "_xnack" : "");
 }
 
 /* The properties are a struct that grew and moved between HIP's versions, and this library's version is not
@@ -285,6 +294,7 @@ const struct gpu_vendor gpu_vendor_hip = {
     .setting = "SKIPJACK_HIP",
     .libraries = "libamdhip64.so.7,libamdhip64.so.6,libamdhip64.so.5,libamdhip64.so",
     .origin = "ROCm, or Debian's libamdhip64-5,",
+    .makes = VENDOR_AMD,
     .attributes = {[GPU_UNITS] = hipDeviceAttributeMultiprocessorCount,
                    [GPU_ITEMS_MAX] = hipDeviceAttributeMaxThreadsPerBlock,
                    [GPU_WAVE] = hipDeviceAttributeWarpSize,

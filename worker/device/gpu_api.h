@@ -65,6 +65,7 @@ struct gpu_vendor {
     const char *setting;   /* names another library */
     const char *libraries; /* by commas, the newest first */
     const char *origin;    /* what brings them */
+    enum vendor makes;     /* of its devices, as targets have it */
     int attributes[GPU_ATTRIBUTE_COUNT];
     int major_unit, minor_unit; /* of the number that a version is: CUDA's 12040 is 12.4 */
     /* Makes the device the process's own, in a context that lives as long as the process. */

@@ -26,13 +26,13 @@
 
 extern char **environ;
 
-#define WHOLE "SPX" /* AMD's name for a card that is not divided */
+#define WHOLE "SPX" /* AMD's name for a card that is not divided, whatever its memory is */
 
 /* The clocks belong to the card: to lock them for a part would lock them for all parts, and to give them
  * back would take them from another part's worker. */
 static bool is_whole(const struct device_identity *identity, GError **error)
 {
-    if (*identity->partition == '\0' || strcmp(identity->partition, WHOLE) == 0)
+    if (*identity->partition == '\0' || g_str_has_prefix(identity->partition, WHOLE))
         return true;
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
                 "the device is a part of a card (%s), and the clocks are those of all parts",

@@ -69,21 +69,39 @@ static void find_address(const struct gpu_library *library, hipDevice_t id,
                    slot, function);
 }
 
+/* AMD's runtime numbers the parts of a divided card as functions of its PCI device, of which the kernel has
+ * the first alone. */
+static char *card_file(const char *address, const char *name)
+{
+    char first[sizeof(((struct device_identity *)0)->address)];
+    size_t length = g_strlcpy(first, address, sizeof(first));
+    char *text = gpu_pci_file(address, name);
+
+    if (text || length == 0)
+        return text;
+    first[length - 1] = '0';
+    return gpu_pci_file(first, name);
+}
+
 /* An instance of NVIDIA's is a device with a UUID of its own, and its name ends in what it is. AMD's kernel
- * driver tells how the card is divided. */
+ * driver tells how the card and its memory are divided. */
 static void find_partition(const struct gpu_library *library, hipDevice_t id,
                            struct device_identity *identity)
 {
     char name[128] = "";
     const char *instance;
-    g_autofree char *mode = gpu_pci_file(identity->address, "current_compute_partition");
+    g_autofree char *mode = card_file(identity->address, "current_compute_partition");
+    g_autofree char *memory = card_file(identity->address, "current_memory_partition");
 
     library->api.DeviceGetName(name, sizeof(name) - 1, id);
     instance = library->vendor == &gpu_vendor_cuda ? strstr(name, "MIG ") : NULL;
     if (instance && *identity->uuid)
         memcpy(identity->uuid, "MIG", 3);
-    if (instance || mode)
-        g_strlcpy(identity->partition, instance ? instance : mode, sizeof(identity->partition));
+    if (instance)
+        g_strlcpy(identity->partition, instance, sizeof(identity->partition));
+    else if (mode)
+        g_snprintf(identity->partition, sizeof(identity->partition), "%s%s%s", mode,
+                   memory ? " " : "", memory ? memory : "");
 }
 
 void gpu_identify(const struct gpu_library *library, hipDevice_t id,

@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <sys/utsname.h>
+
+#include "worker/device/gpu_api.h"
 
 bool monitor_symbol(const GpuMonitor *monitor, const char *name, void *function)
 {
@@ -25,10 +28,16 @@ static bool library_open(GpuMonitor *monitor, GError **error)
     return monitor->handle != NULL;
 }
 
-GpuMonitor *gpu_monitor_open(enum vendor vendor, const struct device_identity *identity,
-                             GError **error)
+static const char *why_not(GpuMonitor *monitor, int status)
+{
+    return status == MONITOR_MISSING ? "it is too old" : monitor->row->status_text(monitor, status);
+}
+
+/* The vendor's library, loaded and started. */
+static GpuMonitor *monitor_start(enum vendor vendor, GError **error)
 {
     GpuMonitor *monitor;
+    int status;
 
     if (vendor == VENDOR_CPU) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "no library watches a CPU");
@@ -36,7 +45,23 @@ GpuMonitor *gpu_monitor_open(enum vendor vendor, const struct device_identity *i
     }
     monitor = g_new0(GpuMonitor, 1);
     monitor->row = vendor == VENDOR_NVIDIA ? &monitor_nvml : &monitor_rocm_smi;
-    if (library_open(monitor, error) && monitor->row->find(monitor, identity, error))
+    if (library_open(monitor, error)) {
+        status = monitor->row->start(monitor);
+        if (status == 0)
+            return monitor;
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "%s does not start: %s",
+                    monitor->row->name, why_not(monitor, status));
+    }
+    g_free(monitor);
+    return NULL;
+}
+
+GpuMonitor *gpu_monitor_open(enum vendor vendor, const struct device_identity *identity,
+                             GError **error)
+{
+    GpuMonitor *monitor = monitor_start(vendor, error);
+
+    if (!monitor || monitor->row->find(monitor, identity, error))
         return monitor;
     gpu_monitor_close(monitor);
     return NULL;
@@ -46,8 +71,7 @@ void gpu_monitor_close(GpuMonitor *monitor)
 {
     if (!monitor)
         return;
-    if (monitor->handle)
-        monitor->row->stop(monitor);
+    monitor->row->stop(monitor);
     g_free(monitor); /* the library stays: some do not survive being unloaded */
 }
 
@@ -55,6 +79,40 @@ void gpu_monitor_name_instance(GpuMonitor *monitor, struct device_identity *iden
 {
     if (monitor->row->name_instance)
         monitor->row->name_instance(monitor, identity);
+}
+
+/* The module that drives a PCI device has a version of its own where it was installed beside the kernel
+ * (NVIDIA's always). AMD's is a part of the kernel else, and its version is the kernel's, as rocm_smi has it. */
+static void driver_of_sysfs(enum vendor vendor, const char *address,
+                            char driver[DRIVER_VERSION_MAX])
+{
+    g_autofree char *version = gpu_pci_file(address, "driver/module/version");
+    g_autofree char *state = gpu_pci_file(address, "driver/module/initstate");
+    struct utsname kernel;
+
+    if (version)
+        g_strlcpy(driver, version, DRIVER_VERSION_MAX);
+    else if (state && vendor == VENDOR_AMD && uname(&kernel) == 0)
+        g_strlcpy(driver, kernel.release, DRIVER_VERSION_MAX);
+}
+
+void gpu_monitor_describe(enum vendor vendor, struct device_identity *identity,
+                          char driver[DRIVER_VERSION_MAX])
+{
+    GpuMonitor *monitor = monitor_start(vendor, NULL);
+
+    driver[0] = '\0';
+    if (monitor) {
+        if (monitor->row->driver_version(monitor, driver, DRIVER_VERSION_MAX) != 0)
+            driver[0] = '\0';
+        if (monitor->row->find(monitor, identity, NULL))
+            gpu_monitor_name_instance(monitor, identity);
+        gpu_monitor_close(monitor);
+    }
+    if (driver[0] == '\0')
+        driver_of_sysfs(vendor, identity->address, driver);
+    /* It becomes an item of a stack, whose items are kept apart by ";". */
+    g_strcanon(driver, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS ".-+~", '_');
 }
 
 void gpu_monitor_untold(struct conditions *sample)
@@ -75,9 +133,7 @@ static bool done(GpuMonitor *monitor, int status, const char *doing, GError **er
     if (status == 0)
         return true;
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "cannot %s: %s: %s", doing,
-                monitor->row->name,
-                status == MONITOR_MISSING ? "it is too old"
-                                          : monitor->row->status_text(monitor, status));
+                monitor->row->name, why_not(monitor, status));
     return false;
 }
 

@@ -22,6 +22,15 @@ void gpu_monitor_close(GpuMonitor *monitor);
 /* A device that the library knows as an instance (MIG) of a card gets its UUID and partition so. */
 void gpu_monitor_name_instance(GpuMonitor *monitor, struct device_identity *identity);
 
+#define DRIVER_VERSION_MAX 80
+
+/* The version of the driver that serves a GPU, as the vendor's own tools print it: NVIDIA's ("580.159.03");
+ * of AMD's kernel module, or the kernel's release where the module came with the kernel ("6.10.5",
+ * "6.1.0-25-amd64"). From the library, else from sysfs; "" where neither knows. Also names an instance in
+ * *identity, as gpu_monitor_name_instance() does. */
+void gpu_monitor_describe(enum vendor vendor, struct device_identity *identity,
+                          char driver[DRIVER_VERSION_MAX]);
+
 /* One sample, taken now; what the library does not tell stays as gpu_monitor_untold() has it. */
 void gpu_monitor_sample(GpuMonitor *monitor, struct conditions *sample);
 /* A sample of a device that nothing watches. */
@@ -44,7 +53,11 @@ struct gpu_monitor {
 
 struct monitor_row {
     const char *name, *setting, *libraries;
-    /* Starts the library and finds the device. */
+    /* Statuses of the library's, 0 for done: starts it; asks for the driver's version, which it knows without
+     * a device. */
+    int (*start)(GpuMonitor *monitor);
+    int (*driver_version)(GpuMonitor *monitor, char *text, unsigned size);
+    /* Finds the device, after the start. */
     bool (*find)(GpuMonitor *monitor, const struct device_identity *identity, GError **error);
     void (*stop)(GpuMonitor *monitor);
     void (*name_instance)(GpuMonitor *monitor, struct device_identity *identity);

@@ -14,6 +14,8 @@
 #define CLOCKS_MAX   33
 #define LEAST_CLOCK  1000000
 
+#define COMPONENT_DRIVER 0 /* RSMI_SW_COMP_DRIVER */
+
 /* The kernel's bits of throttling that are the same for all its GPUs (SMU_THROTTLER_... of
  * amdgpu_smu.h): power limits 0 to 7 and currents 16 to 23, temperatures 32 to 45, PROCHOT 46 and 47. */
 #define BITS(first, last) (((2ull << (last)) - 1) & ~((1ull << (first)) - 1))
@@ -61,15 +63,23 @@ static bool find_number(GpuMonitor *monitor, const char *address)
     return false;
 }
 
+static int smi_start(GpuMonitor *monitor)
+{
+    return MONITOR_CALL(monitor, "rsmi_init", (uint64_t), 0);
+}
+
+static int smi_driver_version(GpuMonitor *monitor, char *text, unsigned size)
+{
+    return MONITOR_CALL(monitor, "rsmi_version_str_get", (int, char *, uint32_t), COMPONENT_DRIVER,
+                        text, size);
+}
+
 static bool smi_find(GpuMonitor *monitor, const struct device_identity *identity, GError **error)
 {
-    int status = MONITOR_CALL(monitor, "rsmi_init", (uint64_t), 0);
-
-    if (status == 0 && find_number(monitor, identity->address))
+    if (find_number(monitor, identity->address))
         return true;
-    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "rocm_smi %s%s",
-                status == 0 ? "knows no GPU at " : "does not start: ",
-                status == 0 ? identity->address : smi_text(monitor, status));
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "rocm_smi knows no GPU at %s",
+                identity->address);
     return false;
 }
 
@@ -154,6 +164,8 @@ const struct monitor_row monitor_rocm_smi = {
     .setting = "SKIPJACK_ROCM_SMI",
     .libraries = "librocm_smi64.so.7,librocm_smi64.so.6,librocm_smi64.so.5,librocm_smi64.so.1,"
                  "librocm_smi64.so",
+    .start = smi_start,
+    .driver_version = smi_driver_version,
     .find = smi_find,
     .stop = smi_stop,
     .sample = smi_sample,

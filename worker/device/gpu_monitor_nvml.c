@@ -52,12 +52,20 @@ static int find_device(GpuMonitor *monitor, const struct device_identity *identi
     return status;
 }
 
+static int nvml_start(GpuMonitor *monitor)
+{
+    return MONITOR_CALL(monitor, "nvmlInit_v2", (void));
+}
+
+static int nvml_driver_version(GpuMonitor *monitor, char *text, unsigned size)
+{
+    return MONITOR_CALL(monitor, "nvmlSystemGetDriverVersion", (char *, unsigned), text, size);
+}
+
 static bool nvml_find(GpuMonitor *monitor, const struct device_identity *identity, GError **error)
 {
-    int status = MONITOR_CALL(monitor, "nvmlInit_v2", (void));
+    int status = find_device(monitor, identity);
 
-    if (status == 0)
-        status = find_device(monitor, identity);
     if (status != 0)
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "NVML does not know %s: %s",
                     *identity->uuid ? identity->uuid : "a GPU without a UUID",
@@ -144,6 +152,8 @@ const struct monitor_row monitor_nvml = {
     .name = "NVML",
     .setting = "SKIPJACK_NVML",
     .libraries = "libnvidia-ml.so.1",
+    .start = nvml_start,
+    .driver_version = nvml_driver_version,
     .find = nvml_find,
     .stop = nvml_stop,
     .name_instance = nvml_name_instance,

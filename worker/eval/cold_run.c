@@ -9,6 +9,7 @@
 struct cold_layer {
     struct problem problem;
     const struct solver *solver;
+    struct context context; /* in which its config is one of the solver's */
     struct eval_config config;
     int runs;
     struct solution solution;
@@ -20,7 +21,6 @@ struct cold_network {
     struct device *device;
     struct eval_kernels *kernels;
     struct target target;
-    struct context context;
     GPtrArray *layers; /* struct cold_layer * */
     struct device_memory *memory[TENSOR_COUNT];
     struct device_memory *workspace; /* NULL where no layer needs one */
@@ -45,16 +45,20 @@ static bool read_layer(struct cold_network *network, const json_t *object, GErro
 {
     struct cold_layer *layer = g_new0(struct cold_layer, 1);
     const char *problem, *solver;
+    json_int_t workspace_bytes = INT64_MAX;
     json_error_t why;
 
     g_ptr_array_add(network->layers, layer);
-    if (json_unpack_ex((json_t *)(uintptr_t)object, &why, 0, "{s:s,s:s,s:i}", "problem", &problem,
-                       "solver", &solver, "runs", &layer->runs) != 0)
+    if (json_unpack_ex((json_t *)(uintptr_t)object, &why, 0, "{s:s,s:s,s:i,s?I}", "problem",
+                       &problem, "solver", &solver, "runs", &layer->runs, "workspace_bytes",
+                       &workspace_bytes) != 0)
         return fail_frame(why.text, error);
     if (layer->runs < 1 || layer->runs > COLD_RUNS_MAX || !eval_config_read(object, &layer->config))
         return fail_frame("a layer is not what it should be", error);
     if (!eval_work_find(problem, solver, &layer->problem, &layer->solver, error))
         return false;
+    solver_result_context(layer->solver, &layer->problem, &network->target, &layer->config.config,
+                          (uint64_t)MAX(workspace_bytes, 0), &layer->context);
     for (int t = 0; t < TENSOR_COUNT; t++)
         tensor_init(&layer->tensors[t], &layer->problem, (enum tensor_role)t);
     return true;
@@ -66,7 +70,6 @@ static bool read_network(struct cold_network *network, const json_t *request, GE
 
     if (!target_from_json(json_object_get(request, "target"), &network->target, error))
         return false;
-    context_init(&network->context, &network->target);
     if (!json_is_array(layers))
         return fail_frame("it has no layers", error);
     for (size_t i = 0; i < json_array_size(layers); i++) {
@@ -81,7 +84,7 @@ static bool solve_layers(struct cold_network *network, GError **error)
     for (guint i = 0; i < network->layers->len; i++) {
         struct cold_layer *layer = g_ptr_array_index(network->layers, i);
         solution_init(&layer->solution);
-        if (!solver_solve(layer->solver, &layer->problem, &network->context, &layer->config.config,
+        if (!solver_solve(layer->solver, &layer->problem, &layer->context, &layer->config.config,
                           &layer->solution, error))
             return false;
         if (layer->config.kernel_count != layer->solution.launch_count)

@@ -13,7 +13,7 @@
 #define EVAL_CHILD_SHORT  4
 
 /* device: as device_find() takes it; NULL is "". Serves until stdin ends. Returns the process's exit
- * status. PoCL's files go below SKIPJACK_SCRATCH, or the folder for temporary files. */
+ * status. PoCL's files go below SKIPJACK_SCRATCH, which must be set. */
 int eval_child_main(const char *device);
 /* The same for one that is asked for nothing but its hello: it disturbs nobody who measures there. */
 int eval_child_tell(const char *device);

@@ -58,10 +58,13 @@ static bool open_named(struct eval_device *opened, const char *name, GError **er
 {
     int index;
     const char *scratch = g_getenv("SKIPJACK_SCRATCH");
-    g_autofree char *usual = g_build_filename(g_get_tmp_dir(), "skipjack-eval", NULL);
 
-    opencl_environment(scratch && *scratch ? scratch : usual);
-    if (!device_find(name ? name : "", &index, error) ||
+    if (!scratch || *scratch == '\0') {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                    "SKIPJACK_SCRATCH names no folder for PoCL's files");
+        return false;
+    }
+    if (!opencl_environment(scratch, error) || !device_find(name ? name : "", &index, error) ||
         (!opened->tells && !take_place(opened, index, error)))
         return false;
     opened->device = device_open(index, error);

@@ -93,27 +93,31 @@ bool eval_work_find(const char *key, const char *name, struct problem *p,
 bool eval_request_read(const json_t *head, struct eval_request *request, GError **error)
 {
     const char *problem, *solver, *judge = "";
-    const json_t *target, *configs;
+    const json_t *target, *configs, *limits = NULL;
     json_int_t seed, baseline;
     json_error_t why;
+    int keep = 0;
 
     *request = (struct eval_request){0};
     if (json_unpack_ex((json_t *)(uintptr_t)head, &why, 0,
-                       "{s:I,s:s,s:s,s:o,s:I,s:o,s:I,s:F,s:F,s?s}", "id", &request->id, "problem",
-                       &problem, "solver", &solver, "target", &target, "seed", &seed, "configs",
-                       &configs, "default", &baseline, "best_ms", &request->best_ms,
-                       "sample_seconds", &request->sample_seconds, "judge", &judge) != 0)
+                       "{s:I,s:s,s:s,s:o,s:I,s:o,s:I,s:F,s:F,s?b,s?s,s?o}", "id", &request->id,
+                       "problem", &problem, "solver", &solver, "target", &target, "seed", &seed,
+                       "configs", &configs, "default", &baseline, "best_ms", &request->best_ms,
+                       "sample_seconds", &request->sample_seconds, "keep", &keep, "judge", &judge,
+                       "limits", &limits) != 0)
         return fail_frame(why.text, error);
     if (strlen(judge) > KERNEL_KEY_LENGTH)
         return fail_frame("its judge's key is too long", error);
     g_strlcpy(request->judge, judge, sizeof(request->judge));
     request->seed = (uint64_t)seed;
+    request->keep = keep != 0;
     if (!isfinite(request->best_ms) || request->best_ms < 0 || !isfinite(request->sample_seconds) ||
         request->sample_seconds < 0)
         return fail_frame("a time is negative", error);
     if (!read_configs(configs, baseline, request))
         return fail_frame("its configs are not what they should be", error);
     return target_from_json(target, &request->target, error) &&
+           limits_from_json(limits, &request->limits, error) &&
            eval_work_find(problem, solver, &request->problem, &request->solver, error);
 }
 

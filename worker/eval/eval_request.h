@@ -22,10 +22,12 @@ struct eval_request {
     struct problem problem;
     const struct solver *solver;
     struct target target;
+    struct context_limits limits;
     uint64_t seed;
     GArray *configs; /* struct eval_config */
     int baseline;    /* place of the default config in configs, -1 for none */
     double best_ms;  /* 0 for none */
+    bool keep;       /* no config is dropped early as slow */
     double sample_seconds;
     char judge[KERNEL_KEY_LENGTH + 1]; /* key of the target's JUDGE_FILE; "": the host verifies */
 };

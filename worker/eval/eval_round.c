@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "schema/drift.h"
 #include "worker/frames.h"
 
 /* No device starts a kernel in less than a microsecond: a tenth of that is a clock gone wrong, also where the
@@ -186,7 +187,7 @@ static bool run_configs(struct state *s, int except, bool again, struct eval_end
         end->stopped = end->stopped || s->round->stopped(s->round->data);
         if (end->stopped)
             return true;
-        if (!run_config(s, i, again, false, error))
+        if (!run_config(s, i, again, s->round->request->keep, error))
             return false;
     }
     return true;
@@ -222,11 +223,6 @@ static bool measure_drift(struct state *s, int baseline, struct eval_end *end, G
     return true;
 }
 
-static bool drifted(const struct eval_end *end)
-{
-    return end->drift > DRIFT_MAX || (end->drift > 0 && end->drift < 1 / DRIFT_MAX);
-}
-
 static bool check_drift(struct state *s, struct eval_end *end, GError **error)
 {
     int baseline = find_baseline(s);
@@ -235,7 +231,7 @@ static bool check_drift(struct state *s, struct eval_end *end, GError **error)
         return true;
     if (!measure_drift(s, baseline, end, error))
         return false;
-    if (!drifted(end))
+    if (!drift_is_large(end->drift))
         return true;
     end->repeated = true;
     s->best_ms = s->outcomes[baseline].times.median_ms;
@@ -308,6 +304,7 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
     if (!check_target(round, error) || !open_bench(round, &s.bench, end, error))
         return false;
     context_init(&s.context, &request->target);
+    context_set_limits(&s.context, &request->limits);
     s.outcomes = g_new0(struct evaluation, request->configs->len + 1);
     for (guint i = 0; i < request->configs->len; i++)
         s.outcomes[i].failure = FAILURE_PENDING;

@@ -12,10 +12,6 @@
 #include "worker/eval/measure.h"
 #include "worker/eval/workbench.h"
 
-/* after / before of the baseline's median. A time that moved by more than this makes the others in
- * between doubtful; less is within what repeated medians differ by on a shared machine. */
-#define DRIFT_MAX 1.15
-
 struct evaluation {
     enum failure failure;
     struct measurement times;

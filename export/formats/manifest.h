@@ -1,0 +1,73 @@
+/*
+ * A manifest lies beside the files of a release and describes them: TARGET.export.json for a campaign's
+ * results, TARGET.golden.json for a golden version. Both are JSON objects that name their target, the part that was
+ * asked for, and the files with their SHA-256; the room's README has all members.
+ */
+#ifndef EXPORT_MANIFEST_H
+#define EXPORT_MANIFEST_H
+
+#include "export/formats/export_error.h"
+#include "solvers/target.h"
+
+#include <jansson.h>
+
+/* A release of a target: a campaign's, by the campaign's name, or a golden version. */
+struct release_name {
+    const char *target, *campaign; /* campaign NULL for a golden version */
+    int golden_version;
+    json_t *part; /* an object: what of it was asked for */
+};
+
+struct manifest_file {
+    char *name; /* in the manifest's own folder */
+    int64_t bytes;
+    char *sha256;
+};
+
+struct manifest {
+    char *target, *campaign; /* campaign NULL for a golden version */
+    int golden_version;
+    json_t *part;     /* NULL where it is not said */
+    GPtrArray *files; /* struct manifest_file * */
+    /* Of a campaign: how far it was. jobs -1 where that is not said. */
+    int jobs, jobs_ended, without_winner;
+    /* The device's own limits (struct target), which its id does not tell all: solvers' kernels depend on
+     * it. local_bytes 0 where that is not said. */
+    int64_t local_bytes;
+    int max_workgroup, wave_size, vector_bytes;
+};
+
+/* "gfx90a68.export.json" or "gfx90a68.golden.json". Free with g_free(). */
+char *manifest_name(const char *target, bool golden);
+/* Whether a file of that name is a manifest. */
+bool manifest_is_name(const char *name);
+
+/* EXPORT_ERROR_SYNTAX where the file is no manifest or names files outside of its folder. */
+struct manifest *manifest_read(const char *path, GError **error);
+void manifest_free(struct manifest *manifest);
+typedef struct manifest Manifest;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manifest, manifest_free)
+
+/* The manifest is of that release, or of another part of it. */
+bool manifest_is_of(const struct manifest *manifest, const struct release_name *name);
+/* A part is the same where it says the same of all that both name. */
+bool manifest_is_of_part(const struct manifest *manifest, const json_t *part);
+/* "golden version 3", "the campaign 'resnet50'". Free with g_free(). */
+char *manifest_whose(const struct manifest *manifest);
+
+/* The path of a file that a manifest in the folder lists, or of the same with ".bz2", as releases are shipped;
+ * NULL where neither is there. Free with g_free(). */
+char *manifest_find_file(const char *folder, const char *name);
+/* The member "limits" of a target. */
+json_t *manifest_limits_json(const struct target *target);
+/* Gives the target the limits of the manifest. False, and the target as it was, where it says none, or none
+ * that a device can have. */
+bool manifest_take_limits(const struct manifest *manifest, struct target *target);
+/* Size and SHA-256 of a file's bytes, those of a .bz2 file unpacked. Free *sha256 with g_free(). */
+bool manifest_sum(const char *path, int64_t *bytes, char **sha256, GError **error);
+/* The member "files": the named files of a folder, then what is kept of an earlier manifest (struct
+ * manifest_file *). NULL on failure. */
+json_t *manifest_files_json(const char *folder, const GPtrArray *names, const GPtrArray *kept,
+                            GError **error);
+
+#endif

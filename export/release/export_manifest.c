@@ -1,0 +1,54 @@
+#include "export/release/export_manifest.h"
+
+#include "export/formats/manifest.h"
+
+#include <stdio.h>
+
+static json_t *or_null(const char *text)
+{
+    return text != NULL ? json_string(text) : json_null();
+}
+
+json_t *export_part_json(const struct export_wish *wish)
+{
+    return json_pack("{s:i, s:o, s:b, s:b, s:o, s:o}", "top", wish->top, "workspace",
+                     wish->limits_workspace ? json_integer((json_int_t)wish->workspace_bytes)
+                                            : json_null(),
+                     "dynamic_only", wish->dynamic_only, "allow_drift", wish->allow_drift,
+                     "network", or_null(wish->network), "tag", or_null(wish->tag));
+}
+
+void export_add_completeness(json_t *object, const struct completeness *completeness, bool named)
+{
+    json_object_set_new(object, "complete", json_boolean(completeness_is_whole(completeness)));
+    json_object_set_new(object, "jobs", json_integer(completeness->jobs));
+    json_object_set_new(object, "jobs_ended", json_integer(completeness->ended));
+    json_object_set_new(object, "without_winner", json_integer(completeness->without_winner));
+    if (named) {
+        json_t *list = json_array();
+        for (guint i = 0; i < completeness->problems->len; i++) {
+            json_array_append_new(list, json_string(completeness->problems->pdata[i]));
+        }
+        json_object_set_new(object, "problems_without_winner", list);
+    }
+}
+
+/* It has neither time nor number of the campaign, so the same results give the same bytes. */
+bool export_manifest_write(const struct target *target, const char *campaign,
+                           const struct export_wish *wish, const struct completeness *completeness,
+                           json_t *files, const char *path, GError **error)
+{
+    json_t *manifest = json_pack("{s:s, s:s, s:o}", "target", target->id, "campaign", campaign,
+                                 "part", export_part_json(wish));
+    export_add_completeness(manifest, completeness, false);
+    json_object_set_new(manifest, "limits", manifest_limits_json(target));
+    json_object_set_new(manifest, "files", files);
+    FILE *file = fopen(path, "wbe");
+    bool written =
+        file != NULL && json_dumpf(manifest, file, JSON_INDENT(1)) == 0 && fputc('\n', file) != EOF;
+    if (file != NULL) {
+        written = fclose(file) == 0 && written;
+    }
+    json_decref(manifest);
+    return written || export_io_error("write", path, error);
+}

@@ -1,0 +1,188 @@
+-- Versions of networks. Importing other layers under a network's name makes a
+-- new version; earlier ones stay, and a campaign remembers the version that it
+-- was made for.
+--
+-- oldest program: 0038
+
+-- Equal layers are one version: hash is the SHA-256 of the layers in their
+-- order. While a version is being filled, number and hash are null.
+CREATE TABLE network_versions (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    network    text NOT NULL REFERENCES networks ON DELETE CASCADE,
+    number     integer CHECK (number > 0),
+    hash       bytea,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (network, number),
+    UNIQUE (network, hash)
+);
+
+-- The version that the name alone means: the one that was imported last.
+ALTER TABLE networks ADD COLUMN current_id bigint REFERENCES network_versions ON DELETE SET NULL;
+
+CREATE TABLE version_layers (
+    version_id   bigint NOT NULL REFERENCES network_versions ON DELETE CASCADE,
+    position     integer NOT NULL,
+    name         text NOT NULL,
+    multiplicity integer NOT NULL CHECK (multiplicity > 0),
+    problem_id   bigint NOT NULL REFERENCES problems,
+    PRIMARY KEY (version_id, position)
+);
+
+CREATE TABLE campaign_networks (
+    campaign_id bigint NOT NULL REFERENCES campaigns ON DELETE CASCADE,
+    version_id  bigint NOT NULL REFERENCES network_versions,
+    PRIMARY KEY (campaign_id, version_id)
+);
+CREATE INDEX ON campaign_networks (version_id);
+
+CREATE FUNCTION layers_hash(of_version bigint) RETURNS bytea
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT sha256(convert_to(coalesce(string_agg(
+               format('%s|%s|%L', multiplicity, problem_id, name), E'\n' ORDER BY position), ''), 'UTF8'))
+    FROM version_layers WHERE version_id = of_version
+$$;
+
+INSERT INTO network_versions (network, number) SELECT name, 1 FROM networks;
+INSERT INTO version_layers
+SELECT v.id, l.position, l.name, l.multiplicity, l.problem_id
+FROM network_layers l JOIN network_versions v USING (network);
+UPDATE network_versions SET hash = layers_hash(id);
+UPDATE networks n SET current_id = v.id FROM network_versions v WHERE v.network = n.name;
+
+-- The layers by what names a version: NAME for the current one, NAME@NUMBER
+-- for any.
+DROP TABLE network_layers;
+CREATE VIEW network_layers AS
+    SELECT n.name AS network, l.position, l.name, l.multiplicity, l.problem_id
+    FROM networks n JOIN version_layers l ON l.version_id = n.current_id
+    UNION ALL
+    SELECT v.network || '@' || v.number, l.position, l.name, l.multiplicity, l.problem_id
+    FROM network_versions v JOIN version_layers l ON l.version_id = v.id
+    WHERE v.number IS NOT NULL;
+
+-- Begins a version of a network, to be filled by add_layers() and ended by
+-- end_network() in the same transaction. Importers of one network take turns.
+CREATE FUNCTION begin_network(network_name text) RETURNS bigint
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    begun bigint;
+BEGIN
+    IF network_name ~ '@[0-9]+$' THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ002', MESSAGE = format(
+            'a network cannot be called ''%s'': behind an @ stands the number of a version', network_name);
+    END IF;
+    INSERT INTO networks (name) VALUES (network_name) ON CONFLICT DO NOTHING;
+    PERFORM 1 FROM networks WHERE name = network_name FOR UPDATE;
+    INSERT INTO network_versions (network) VALUES (network_name) RETURNING id INTO begun;
+    RETURN begun;
+END $$;
+
+CREATE FUNCTION add_layers(items version_layers[]) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    INSERT INTO version_layers SELECT i.* FROM unnest(items) AS i
+    WHERE EXISTS (SELECT 1 FROM network_versions v WHERE v.id = i.version_id AND v.number IS NULL)
+$$;
+
+-- Makes the version the current one of its network; where an equal one is
+-- there already, that one instead. Gives the number of the version that is
+-- current now, of the one that was (null for a network's first), and whether
+-- the version is new.
+CREATE FUNCTION end_network(begun bigint, OUT number integer, OUT previous integer, OUT is_new boolean)
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    its_network text := (SELECT v.network FROM network_versions v WHERE v.id = begun AND v.number IS NULL);
+    its_hash bytea := layers_hash(begun);
+    kept bigint;
+BEGIN
+    SELECT v.number INTO previous FROM networks n JOIN network_versions v ON v.id = n.current_id
+    WHERE n.name = its_network;
+    SELECT v.id, v.number INTO kept, number FROM network_versions v
+    WHERE v.network = its_network AND v.hash = its_hash;
+    is_new := kept IS NULL;
+    IF is_new THEN
+        kept := begun;
+        number := 1 + coalesce((SELECT max(v.number) FROM network_versions v WHERE v.network = its_network), 0);
+        UPDATE network_versions v SET number = end_network.number, hash = its_hash WHERE v.id = begun;
+    ELSE
+        DELETE FROM network_versions v WHERE v.id = begun;
+    END IF;
+    UPDATE networks n SET current_id = kept WHERE n.name = its_network;
+END $$;
+
+-- What programs before this migration call.
+CREATE OR REPLACE FUNCTION put_network(network_name text, items jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    begun bigint := begin_network(network_name);
+BEGIN
+    INSERT INTO version_layers (version_id, position, name, multiplicity, problem_id)
+    SELECT begun, put.ord - 1, item.value->>'name', (item.value->>'multiplicity')::integer,
+           put.problem_id
+    FROM put_problems(jsonb_path_query_array(items, '$[*].problem')) AS put
+    JOIN jsonb_array_elements(items) WITH ORDINALITY AS item(value, ord) ON item.ord = put.ord;
+    PERFORM end_network(begun);
+END $$;
+
+-- The campaign was made for that version: NAME or NAME@NUMBER.
+CREATE FUNCTION keep_network(of_campaign bigint, named text) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    INSERT INTO campaign_networks (campaign_id, version_id)
+    SELECT of_campaign, coalesce(
+        (SELECT n.current_id FROM networks n WHERE n.name = named),
+        (SELECT v.id FROM network_versions v WHERE v.network || '@' || v.number = named))
+    ON CONFLICT DO NOTHING
+$$;
+
+-- The problems of the version that the campaign was made for; of a network
+-- that it was not made for, those of the version that the name means.
+CREATE FUNCTION problems_of_network(of_campaign bigint, named text) RETURNS SETOF bigint
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    WITH made_for AS (
+        SELECT v.id FROM campaign_networks c JOIN network_versions v ON v.id = c.version_id
+        WHERE c.campaign_id = of_campaign AND v.network = named)
+    SELECT l.problem_id FROM version_layers l WHERE l.version_id IN (SELECT id FROM made_for)
+    UNION
+    SELECT l.problem_id FROM network_layers l
+    WHERE l.network = named AND NOT EXISTS (SELECT 1 FROM made_for)
+$$;
+
+-- Removes a network (NAME) or a version of it (NAME@NUMBER). Its problems stay.
+-- Refused for versions that campaigns were made for, naming these. Where the
+-- current version goes, the newest of the others becomes it. Gives how many
+-- versions went.
+CREATE FUNCTION remove_network(named text) RETURNS integer
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    its_network text := coalesce((SELECT n.name FROM networks n WHERE n.name = named),
+                                 regexp_replace(named, '@[0-9]+$', ''));
+    going bigint[];
+    users text;
+BEGIN
+    PERFORM 1 FROM networks n WHERE n.name = its_network FOR UPDATE;
+    going := ARRAY(SELECT v.id FROM network_versions v
+                   WHERE v.network = its_network
+                     AND (named = its_network OR its_network || '@' || v.number = named));
+    IF cardinality(going) = 0 THEN
+        RETURN 0;
+    END IF;
+    SELECT string_agg(DISTINCT c.campaign_id::text, ', ') INTO users
+    FROM campaign_networks c WHERE c.version_id = ANY (going);
+    IF users IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ002', MESSAGE = format(
+            'network ''%s'' stays: campaigns were made for it (%s); drop these first', named, users);
+    END IF;
+    DELETE FROM network_versions v WHERE v.id = ANY (going);
+    UPDATE networks n SET current_id = (SELECT v.id FROM network_versions v WHERE v.network = n.name
+                                        ORDER BY v.number DESC LIMIT 1)
+    WHERE n.name = its_network AND n.current_id IS NULL;
+    DELETE FROM networks n WHERE n.name = its_network AND n.current_id IS NULL;
+    RETURN cardinality(going);
+END $$;
+
+INSERT INTO entry_points (role, name)
+SELECT 'skipjack_coordinator', n FROM unnest(ARRAY[
+    'begin_network', 'add_layers', 'end_network', 'keep_network', 'remove_network']) AS n
+UNION ALL
+SELECT 'skipjack_reader', 'problems_of_network';
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack FROM PUBLIC;

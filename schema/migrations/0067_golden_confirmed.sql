@@ -1,0 +1,277 @@
+-- Golden took a better time and refused a worse one, so that the luckiest measurement stayed for ever. Where
+-- a campaign and the golden version disagree beyond the noise, the configs of both are measured again, in
+-- rounds of the campaign, before either counts: a first round decides between them, a second one gives the
+-- time, so that the time of what won is not the one that it won by.
+-- oldest program: 0062
+
+-- A round that measures again for golden does so beside a golden entry: its solver, and the version that it
+-- came with.
+ALTER TABLE remeasures ADD COLUMN golden_solver text, ADD COLUMN golden_since integer;
+
+-- The rank that a row gets in the version, NULL for the one that it has in the campaign.
+ALTER TABLE golden_asked ADD COLUMN as_rank integer;
+
+CREATE OR REPLACE FUNCTION ask_golden(asked_number bigint, items jsonb) RETURNS bigint
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF asked_number = 0 THEN
+        asked_number := nextval('golden_asked_numbers');
+        DELETE FROM golden_asked a WHERE a.at < now() - interval '1 day';
+    END IF;
+    INSERT INTO golden_asked (number, job_id, rank, median_ms, reason, as_rank)
+    SELECT asked_number, i.job::bigint, i.rank::integer, i.median::double precision, i.reason,
+           i.as_rank::integer
+    FROM ROWS FROM (jsonb_array_elements_text(items->'jobs'),
+                    jsonb_array_elements_text(items->'ranks'),
+                    jsonb_array_elements_text(items->'medians'),
+                    jsonb_array_elements_text(items->'reasons'),
+                    jsonb_array_elements_text(items->'as_ranks'))
+         AS i(job, rank, median, reason, as_rank);
+    RETURN asked_number;
+END $$;
+
+CREATE OR REPLACE FUNCTION hash_of_asked(asked_number bigint) RETURNS text
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT encode(sha256(convert_to(coalesce(string_agg(
+        format('%s %s %s %s', a.job_id, coalesce(a.as_rank, a.rank), a.median_ms, a.reason), ','
+        ORDER BY a.job_id, a.rank, a.median_ms, a.reason), ''), 'UTF8')), 'hex')
+    FROM golden_asked a WHERE a.number = asked_number
+$$;
+
+-- The newest round that measured a kept result's time says how far its device drifted.
+CREATE OR REPLACE FUNCTION propose_asked_golden(its_target text, its_base integer, campaign bigint,
+                                                its_name text, its_note text, asked_number bigint,
+                                                asked_count bigint, its_counts jsonb,
+                                                OUT version integer, OUT is_new boolean)
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
+SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    c campaigns;
+    its_hash text := hash_of_asked(asked_number);
+    next_version integer;
+    copied bigint;
+BEGIN
+    PERFORM hold_golden(its_target, its_name);
+    SELECT * INTO c FROM campaigns k WHERE k.id = campaign FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no campaign %s', campaign);
+    ELSIF c.target <> its_target THEN
+        PERFORM refuse_golden(format('campaign %s is of %s, not of %s', campaign, c.target, its_target));
+    ELSIF asked_count = 0 THEN
+        PERFORM refuse_golden('a proposal holds something');
+    END IF;
+    PERFORM check_golden_base(its_target, its_base);
+    SELECT v.version, false INTO propose_asked_golden.version, is_new FROM golden_versions v
+    WHERE v.target = its_target AND v.base = its_base AND v.campaign_id = campaign
+      AND v.asked = its_hash AND v.approved_at IS NULL AND v.withdrawn_at IS NULL;
+    IF FOUND THEN
+        DELETE FROM golden_asked a WHERE a.number = asked_number;
+        RETURN;
+    END IF;
+    PERFORM withdraw_golden(its_target, v.version, its_name) FROM golden_versions v
+    WHERE v.target = its_target AND v.campaign_id = campaign
+      AND v.approved_at IS NULL AND v.withdrawn_at IS NULL;
+    next_version := (SELECT coalesce(max(v.version), 0) + 1 FROM golden_versions v
+                     WHERE v.target = its_target);
+    INSERT INTO golden_versions (target, version, kind, base, campaign_id, campaign_name,
+                                 campaign_stack, asked, counts, note, proposed_by)
+    VALUES (its_target, next_version, 'propose', its_base, campaign, c.name, c.stack, its_hash,
+            its_counts, its_note, its_name);
+    INSERT INTO golden_proposed
+    SELECT its_target, j.problem_id, s.name, coalesce(i.as_rank, r.rank), next_version, NULL, s.id, j.multiplicity,
+           campaign, j.id, i.reason, r.config, r.config_text, r.kernel_keys, r.stack, r.n, r.min_ms,
+           r.median_ms, r.spread, r.error, r.build_seconds, r.eval_seconds, r.workspace_bytes,
+           r.flops, r.is_default,
+           coalesce((SELECT o.drift FROM outcomes o
+                     WHERE o.campaign_id = campaign AND o.job_id = r.job_id AND NOT o.is_open
+                       AND o.median_ms @> ARRAY[r.median_ms] ORDER BY o.number DESC LIMIT 1), 0)
+    FROM golden_asked i
+    JOIN results r ON r.campaign_id = campaign AND r.job_id = i.job_id
+                  AND r.rank = i.rank AND r.median_ms = i.median_ms
+    JOIN jobs j ON j.campaign_id = campaign AND j.id = r.job_id
+    JOIN solvers s ON s.id = j.solver_id
+    WHERE i.number = asked_number AND EXISTS (
+        SELECT 1 FROM rounds b JOIN outcomes o USING (campaign_id, job_id, number)
+        CROSS JOIN LATERAL unnest(array_positions(o.median_ms, r.median_ms)) AS at
+        CROSS JOIN LATERAL (SELECT coalesce(sum(e), 0)::integer AS values
+                            FROM unnest(b.config_counts[:at - 1]) AS e) AS before
+        WHERE b.campaign_id = campaign AND b.job_id = r.job_id AND NOT o.is_open
+          AND o.failures[at] = 0 AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms
+          AND b.kernel_keys[at] = r.kernel_keys
+          AND b.config_values[before.values + 1:before.values + b.config_counts[at]] = r.config);
+    GET DIAGNOSTICS copied = ROW_COUNT;
+    IF copied <> asked_count THEN
+        PERFORM refuse_golden(format('the results of campaign %s are not those that were read, or '
+                                     'not verified by its rounds: propose again', campaign));
+    END IF;
+    PERFORM use_golden_kernels(its_target, next_version);
+    DELETE FROM golden_asked a WHERE a.number = asked_number;
+    propose_asked_golden.version := next_version;
+    is_new := true;
+END $$;
+
+-- A campaign whose jobs nobody would claim is refused.
+CREATE OR REPLACE FUNCTION hold_remeasured(campaign bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    c campaigns;
+BEGIN
+    SELECT * INTO c FROM campaigns k WHERE k.id = campaign FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no campaign %s', campaign);
+    ELSIF c.state = 'cancelled' OR c.build_only OR c.strategy = 'foreign'
+          OR c.deadline <= clock_timestamp() THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ002', MESSAGE = format(
+            'campaign %s cannot be measured again: %s', campaign,
+            CASE WHEN c.build_only THEN 'it was only built'
+                 WHEN c.strategy = 'foreign' THEN 'somebody else measured it'
+                 WHEN c.state = 'cancelled' THEN 'it is cancelled'
+                 ELSE 'its deadline has passed, campaign set --deadline gives it a later one' END);
+    END IF;
+END $$;
+
+-- The first row of an entry of the newest golden version.
+CREATE FUNCTION golden_first(its_target text, its_problem bigint, its_solver text) RETURNS golden_rows
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT r FROM golden_rows r
+    WHERE r.target = its_target AND r.problem_id = its_problem AND r.solver = its_solver
+      AND r.until IS NULL
+    ORDER BY r.rank LIMIT 1
+$$;
+
+-- The campaign's job of a problem with a solver, at the revision that is carried where there are several.
+-- 0 where it has none.
+CREATE FUNCTION job_of_entry(campaign bigint, its_problem bigint, its_solver text, carried text[])
+RETURNS bigint
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT coalesce((SELECT j.id FROM jobs j JOIN solvers s ON s.id = j.solver_id AND s.name = its_solver
+                     WHERE j.campaign_id = campaign AND j.problem_id = its_problem
+                     ORDER BY s.name || ':' || s.revision || ':' || s.hash = ANY (carried) DESC,
+                              s.revision DESC, j.id LIMIT 1), 0)
+$$;
+
+-- A job for a golden entry that the campaign never tried. 0 where its solver is not carried.
+CREATE FUNCTION add_golden_job(campaign bigint, g golden_rows, carried text[]) RETURNS bigint
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    added bigint;
+BEGIN
+    INSERT INTO jobs (campaign_id, problem_id, solver_id, position, priority, multiplicity)
+    SELECT campaign, g.problem_id, g.solver_id,
+           1 + coalesce((SELECT max(j.position) FROM jobs j WHERE j.campaign_id = campaign), 0), 0,
+           g.multiplicity
+    FROM solvers s
+    WHERE s.id = g.solver_id AND s.name || ':' || s.revision || ':' || s.hash = ANY (carried)
+    RETURNING id INTO added;
+    RETURN coalesce(added, 0);
+END $$;
+
+-- Has the campaign measure entries (problem_id, solver) again in two rounds: what it kept of them, and what
+-- the newest golden version holds of them. rival: the solver of the golden entry that they are measured
+-- beside, their own or the problem's winner. Gives counts: asked, under_way, at_work (open otherwise), and
+-- impossible: of a solver that is not carried, or ended by a worker that was lost, or golden holds the
+-- rival no more.
+CREATE FUNCTION remeasure_for_golden(its_target text, campaign bigint, items jsonb, carried jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    its_solvers text[] := ARRAY(SELECT jsonb_array_elements_text(carried));
+    item record;
+    g golden_rows;
+    own golden_rows;
+    job bigint;
+    e job_ends;
+    b bundles;
+    wished jsonb;
+    asked bigint := 0;
+    under_way bigint := 0;
+    at_work bigint := 0;
+    impossible bigint := 0;
+BEGIN
+    PERFORM hold_remeasured(campaign);
+    PERFORM add_remeasure_partition(campaign);
+    FOR item IN SELECT * FROM jsonb_to_recordset(items) AS i(problem_id bigint, solver text, rival text)
+    LOOP
+        g := golden_first(its_target, item.problem_id, item.rival);
+        own := golden_first(its_target, item.problem_id, item.solver);
+        job := job_of_entry(campaign, item.problem_id, item.solver, its_solvers);
+        IF job = 0 AND own.solver_id IS NOT NULL THEN
+            job := add_golden_job(campaign, own, its_solvers);
+        END IF;
+        SELECT * INTO b FROM bundles k WHERE k.campaign_id = campaign AND job = ANY (k.job_ids);
+        IF b.id IS NOT NULL THEN
+            under_way := under_way + b.remeasures::integer;
+            at_work := at_work + (NOT b.remeasures)::integer;
+            CONTINUE;
+        END IF;
+        SELECT * INTO e FROM job_ends d WHERE d.campaign_id = campaign AND d.job_id = job;
+        wished := (
+            SELECT jsonb_agg(DISTINCT to_jsonb(w.config))
+            FROM (SELECT k.config FROM results k WHERE k.campaign_id = campaign AND k.job_id = job
+                  UNION ALL
+                  SELECT r.config FROM golden_rows r
+                  WHERE r.target = its_target AND r.problem_id = item.problem_id
+                    AND r.solver = item.solver AND r.until IS NULL) AS w
+            WHERE EXISTS (SELECT FROM jobs j JOIN solvers s ON s.id = j.solver_id
+                          WHERE j.campaign_id = campaign AND j.id = job
+                            AND s.name || ':' || s.revision || ':' || s.hash = ANY (its_solvers)));
+        IF wished IS NULL OR g.since IS NULL OR e.failure = 13 THEN
+            impossible := impossible + 1;
+            CONTINUE;
+        END IF;
+        PERFORM drop_open_rounds(campaign, ARRAY[job], coalesce(e.rounds, 0));
+        INSERT INTO remeasures (campaign_id, job_id, number, configs, keeps_all, golden_solver,
+                                golden_since)
+        SELECT campaign, job, coalesce(e.rounds, 0) + place, wished, true, item.rival, g.since
+        FROM generate_series(0, 1) AS place;
+        asked := asked + 1;
+    END LOOP;
+    IF asked > 0 THEN
+        PERFORM open_remeasures(campaign);
+        INSERT INTO events (kind, campaign_id, detail) VALUES ('measured again', campaign,
+            format('%s entries that disagree with the golden version of %s', asked, its_target));
+    END IF;
+    RETURN jsonb_build_object('asked', asked, 'under_way', under_way, 'at_work', at_work,
+                              'impossible', impossible);
+END $$;
+
+-- Gives the first of the two rounds for each entry of the campaign that was measured again for golden. It counts
+-- as long as nothing of the entry was measured since, and the newest golden version holds the entry that it
+-- was measured beside. base_config: the first config that golden has of the same entry, or NULL.
+CREATE FUNCTION golden_confirmations(its_target text, campaign bigint) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT jsonb_build_object('problem_id', j.problem_id, 'solver', s.name,
+            'base_config', (golden_first(its_target, j.problem_id, s.name)).config_text,
+            'drift', o.drift,
+            'configs', (SELECT jsonb_agg(jsonb_build_object(
+                            'config', array_to_string(
+                                r.config_values[before.values + 1:before.values + f.size], ','),
+                            'failure', f.failure, 'median_ms', f.median_ms, 'spread', f.spread)
+                            ORDER BY f.at)
+                        FROM unnest(o.failures, o.median_ms, o.spread, r.config_counts)
+                             WITH ORDINALITY AS f(failure, median_ms, spread, size, at)
+                        CROSS JOIN LATERAL (SELECT coalesce(sum(n), 0)::integer AS values
+                                            FROM unnest(r.config_counts[:f.at - 1]) AS n) AS before))
+        FROM remeasures m
+        JOIN remeasures n ON n.campaign_id = campaign AND n.job_id = m.job_id
+             AND n.number = m.number + 1 AND n.golden_solver = m.golden_solver
+             AND n.golden_since = m.golden_since
+        JOIN job_ends e ON e.campaign_id = campaign AND e.job_id = m.job_id
+             AND e.rounds = m.number + 2
+        JOIN jobs j ON j.campaign_id = campaign AND j.id = m.job_id
+        JOIN solvers s ON s.id = j.solver_id
+        JOIN rounds r ON r.campaign_id = campaign AND r.job_id = m.job_id AND r.number = m.number
+        JOIN outcomes o ON o.campaign_id = campaign AND o.job_id = m.job_id AND o.number = m.number
+        WHERE m.campaign_id = campaign AND m.golden_solver IS NOT NULL
+          AND (golden_first(its_target, j.problem_id, m.golden_solver)).since = m.golden_since
+          AND j.id NOT IN (SELECT unnest(b.job_ids) FROM bundles b WHERE b.campaign_id = campaign);
+END $$;
+
+INSERT INTO entry_points (role, name) VALUES
+    ('skipjack_coordinator', 'remeasure_for_golden'), ('skipjack_reader', 'golden_confirmations');
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack FROM PUBLIC;

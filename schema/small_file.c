@@ -1,0 +1,46 @@
+#include "schema/small_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static char *fail(const char *path, GFileError code, const char *why, GError **error)
+{
+    g_set_error(error, G_FILE_ERROR, (int)code, "cannot read '%s': %s", path, why);
+    return NULL;
+}
+
+/* The file is read up to one byte past the limit, which tells whether there is more. */
+static char *read_open(FILE *file, const char *path, gsize limit, gsize *length, GError **error)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    guint8 piece[65536];
+    size_t got = 0;
+    do {
+        got = fread(piece, 1, MIN(sizeof piece, limit + 1 - bytes->len), file);
+        g_byte_array_append(bytes, piece, (guint)got);
+    } while (got > 0 && bytes->len <= limit);
+    if (ferror(file))
+        return fail(path, g_file_error_from_errno(errno), g_strerror(errno), error);
+    if (bytes->len > limit) {
+        g_autofree char *why =
+            g_strdup_printf("it holds more than %" G_GSIZE_FORMAT " bytes", limit);
+        return fail(path, G_FILE_ERROR_FAILED, why, error);
+    }
+    if (memchr(bytes->data ? bytes->data : piece, '\0', bytes->len) != NULL)
+        return fail(path, G_FILE_ERROR_INVAL, "it holds a NUL byte, so it is no text", error);
+    *length = bytes->len;
+    g_byte_array_append(bytes, (const guint8 *)"", 1);
+    return (char *)g_byte_array_free(g_steal_pointer(&bytes), FALSE);
+}
+
+char *small_file_read(const char *path, gsize limit, gsize *length, GError **error)
+{
+    gsize unused;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return fail(path, g_file_error_from_errno(errno), g_strerror(errno), error);
+    char *text = read_open(file, path, limit, length != NULL ? length : &unused, error);
+    fclose(file);
+    return text;
+}

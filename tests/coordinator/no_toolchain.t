@@ -1,0 +1,63 @@
+#!/usr/bin/perl
+# Workers on a machine whose clang for AMD's GPUs is missing: what HIPRTC serves it builds, and without any
+# toolchain the worker's exit status and `status` say so.
+use strict;
+use warnings;
+use lib 'tests/support';
+use ScratchProgram qw($folder run json_of);
+use Test::More;
+
+open my $file, '>', "$folder/net.txt" or die $!;
+print $file "./bin/MIOpenDriver conv -n 1 -c 8 -H 8 -W 8 -k 16 -y 1 -x 1 -F 1\n";
+close $file;
+$ENV{SKIPJACK_CLANG} = '/nowhere/clang';
+
+my @worker = ('worker', '--eval', 'none', '--embedded', '--until-empty', '--log', 'text');
+
+sub create {
+    my ($target) = shift;
+    my ($output, $errors, $status) = run('campaign', 'create', '--target', $target, '--problems',
+        "$folder/net.txt", '--build-only', '--configs', '2', '--solvers', @_);
+    is $status, 0, "a campaign for $target" or diag $errors;
+    chomp $output;
+    return $output;
+}
+
+sub out_of_service {
+    return [map { "$_->{what}: $_->{why}" } @{json_of('status')->{out_of_service}}];
+}
+
+my $id = create('gfx90a68', 'ConvDirectNaive');
+my $job_state = sub { return json_of('campaign', 'show', $id)->{state} };
+{
+    local $ENV{SKIPJACK_HIPRTC} = '/nowhere/libhiprtc.so';
+    my (undef, $errors, $status) = run(@worker);
+    is $status, 1, 'a worker that could build nothing for lack of a toolchain fails';
+    like $errors, qr/cannot build for gfx90a68 here: clang: .*; hiprtc: /, 'and names what is missing';
+    my $trouble = out_of_service();
+    is scalar(grep { /^no toolchain: cannot build for gfx90a68 here: clang: / } @$trouble), 1,
+        'status shows it' or diag explain $trouble;
+    is $job_state->(), 'active', 'its job waits for another worker';
+
+    # A device of its own to measure on makes no difference while it has no job.
+    (undef, $errors, $status) = run('worker', '--embedded', '--until-empty', '--log', 'text');
+    is $status, 1, 'so does one that could measure on its own device' or diag $errors;
+    like $errors, qr/nothing was built or measured: no toolchain of this node serves gfx90a68/,
+        'and says why';
+}
+
+SKIP: {
+    my (undef, $errors, $status) = run(@worker);
+    skip 'HIPRTC is not on this machine', 6 unless $errors =~ /stack (?:.*; )?hiprtc HIPRTC/;
+    is $status, 0, 'HIPRTC builds for the target that clang is missing for' or diag $errors;
+    is $job_state->(), 'done', 'all of its jobs';
+    is scalar(grep { /^no toolchain/ } @{out_of_service()}), 0, 'and status shows no lack any more';
+
+    $id = create('gfx90a68', 'ConvDirectNaive,ConvAsm1x1');
+    (undef, $errors, $status) = run(@worker);
+    my %jobs = map { $_->{state} => $_->{jobs} } @{json_of('campaign', 'show', $id)->{jobs}};
+    is "$jobs{done} done, $jobs{ready} ready, $jobs{failed} failed", '1 done, 1 ready, 0 failed',
+        'assembly is left to a worker with an assembler' or diag $errors;
+}
+
+done_testing;

@@ -1,0 +1,73 @@
+#!/usr/bin/perl
+# A campaign takes over what another one measured before its budget ended: its configs come one by one
+# and not measured again, and the plan says of each job why it is tuned.
+use strict;
+use warnings;
+use lib 'tests/support';
+use ScratchProgram qw($program $folder run json_of);
+use Test::More;
+
+sub layers {
+    my ($name, @channels) = @_;
+    open my $file, '>', "$folder/$name" or die $!;
+    print $file "./bin/MIOpenDriver conv -n 1 -c $_ -H 8 -W 8 -k 16 -y 3 -x 3 -p 1 -q 1 -F 1\n" for @channels;
+    close $file;
+    return "$folder/$name";
+}
+
+my $runs = 0;
+sub rows { return split /\n/, (run('db', 'psql', '-qAtc', '"' . shift . '"'))[0] }
+
+sub tune {
+    my ($output, $errors, $status) = run('tune', @_, '--solvers', 'ConvCpuDirect', '--configs', '5',
+        '--json', '-o', "$folder/out" . ++$runs);
+    isnt $output, '', "tune @_" or diag $errors;
+    return (JSON::PP::decode_json($output), $errors);
+}
+
+# Every job has its first round, and then the time is over. On a busy machine some configs are unstable, or
+# their device drifts: these are measured again, and are left out of the counts here.
+my ($first) = tune(layers('two.txt', 8), '--budget', '0.001');
+my @measured = rows("SELECT o.job_id FROM skipjack.outcomes o JOIN skipjack.jobs j ON j.id = o.job_id"
+        . " JOIN skipjack.solvers s ON s.id = j.solver_id WHERE s.name = 'ConvCpuDirect'");
+is scalar(@measured), 1, 'a budget of next to nothing cuts the job of the tunable solver after a round';
+my ($known) = rows("SELECT count(*) FROM skipjack.outcomes o, unnest(o.failures) AS f WHERE f IN (1, 2, 9, 10, 17)"
+        . " OR (f IN (0, 16) AND (o.drift = 0 OR o.drift BETWEEN 1 / 1.15 AND 1.15))");
+
+my ($second, $words) = tune(layers('three.txt', 8, 16), '--budget', '600', '--seed', '3');
+my $reasons = $second->{this_run}{reasons};
+is $reasons->{'new problem'}, 1, 'another seed and a layer more: the plan counts its jobs by reason';
+my ($cut, $failed) = map { $reasons->{$_} // 0 } 'budget cut', 'failed before';
+is $cut + $failed, 1, 'what was tuned before among them';
+like $words, qr/jobs to tune: .*1 new problem/, 'and says so';
+is $second->{this_run}{configs_taken}, $known, 'all that was measured is taken over';
+
+# The default config, the first, is the baseline of each round.
+my $settled = "f.failure IN (1, 2, 9, 10, 17) OR (f.failure IN (0, 16) AND (o.drift = 0 OR o.drift BETWEEN 1 / 1.15 AND 1.15))";
+my @twice = rows("WITH m AS (SELECT r.campaign_id, r.fence, j.problem_id, j.solver_id, v.at, v.config, $settled AS settled"
+        . " FROM skipjack.rounds r JOIN skipjack.outcomes o USING (campaign_id, job_id, number)"
+        . " JOIN skipjack.jobs j ON j.campaign_id = r.campaign_id AND j.id = r.job_id"
+        . " CROSS JOIN LATERAL skipjack.configs_of(r.config_counts, r.config_values) AS v"
+        . " CROSS JOIN LATERAL (SELECT o.failures[v.at] AS failure) AS f)"
+        . " SELECT a.problem_id, a.config FROM m a JOIN m b USING (problem_id, solver_id, config)"
+        . " WHERE a.campaign_id = $first->{campaign} AND a.settled AND b.campaign_id = $second->{campaign}"
+        . " AND b.fence > 0 AND b.at > 1");
+is_deeply \@twice, [], 'nothing is measured twice';
+
+my $shown = json_of('campaign', 'show', $second->{campaign}, '--jobs');
+my $sum = 0;
+$sum += $_->{configs_taken} for @{$shown->{job_list}};
+is $sum, $second->{this_run}{configs_taken}, 'each job says what it took over';
+my @of_first = grep { ($_->{source} // 0) == $first->{campaign} } @{$shown->{job_list}};
+is scalar(@of_first), 1, 'and from which campaign';
+is scalar(grep { $_->{reason} eq 'budget cut' } @of_first), $cut, 'and why it is tuned';
+like((run('campaign', 'show', $second->{campaign}, '--jobs'))[0], qr/ new problem /, 'also as a table');
+
+my $created = json_of('campaign', 'create', '--target', 'local', '--problems', "$folder/two.txt", '--solvers',
+    'ConvCpuDirect', '--strategy', 'exhaustive', '--configs', '0');
+my $created_sum = 0;
+$created_sum += $_ for values %{$created->{reasons}};
+is $created_sum, 1, 'campaign create --json has the reasons';
+is scalar(@{$created->{job_list}}), 1, 'and the jobs';
+
+done_testing;

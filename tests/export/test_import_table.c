@@ -1,0 +1,259 @@
+#include "tests/support/import_totals.h"
+#include "tests/support/real_data.h"
+
+#include <string.h>
+
+static const struct import_options no_options;
+
+#define KEY  "64-56-56-3x3-128-28-28-1-1x1-2x2-1x1-0-NCHW-FP32-F"
+#define HEAD "in_channels,out_channels,in_size,kernel_size,stride,padding,count\n"
+#define ROW  "64,128,56,3,2,1,5\n"
+
+static Import *read_table(const char *text, const struct import_options *options)
+{
+    g_autoptr(GError) error = NULL;
+    Import *import = import_new(options);
+    g_assert_true(import_bytes(import, "t.csv", text, strlen(text), &error));
+    g_assert_no_error(error);
+    return import;
+}
+
+/* The message of a table that is refused; nothing of it is read. Free with g_free(). */
+static char *refusal(const char *text, const struct import_options *options)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Import) import = import_new(options);
+    g_assert_false(import_bytes(import, "t.csv", text, strlen(text), &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND);
+    import_has_totals(import, 0, 0, 0, 0, 0);
+    return g_strdup(error->message);
+}
+
+/* Each of these tables is one layer five times. */
+static void test_ways_to_write(void)
+{
+    static const struct {
+        const char *text;
+        int64_t lines;
+    } rows[] = {
+        {HEAD ROW, 2},
+        {"\xef\xbb\xbf" HEAD ROW, 2},
+        {"# words\n\n" HEAD "\n" ROW ",,,,,,\n# more\n", 7},
+        {"sep=;\nin_channels;out_channels;in_size;kernel_size;stride;padding;count\r\n"
+         "64;128;56;3;2;1;5\r\n",
+         3},
+        {"in_channels\tout_channels\tin_size\tkernel_size\tstride\tpadding\tcount\n"
+         "64\t128\t56\t3\t2\t1\t5",
+         2},
+        {"in_channels\rout_channels\r", 0}, /* replaced below */
+        {"\"in_channels\",\"out\nchannels\",\"in size\",\"kernel\n size\",stride,padding,count\n"
+         "\"64\",128,\"56x56\",\"(3, 3)\",\"2,2\",1,5\n",
+         4},
+        {"#in_channels,out_channels,in_size,kernel_size,stride,padding,count\n" ROW, 2},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *cr = g_strdelimit(g_strdup(HEAD ROW), "\n", '\r');
+        g_autoptr(Import) import = read_table(rows[i].lines > 0 ? rows[i].text : cr, &no_options);
+        import_has_totals(import, rows[i].lines > 0 ? rows[i].lines : 2, 1, 1, 1, 0);
+        import_has_entry(import, 0, 5, KEY);
+    }
+}
+
+static void test_utf16(void)
+{
+    static const char *const charsets[] = {"UTF-16LE", "UTF-16BE"};
+    for (size_t i = 0; i < G_N_ELEMENTS(charsets); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Import) import = import_new(&no_options);
+        gsize length = 0;
+        g_autofree char *text =
+            g_convert("\xef\xbb\xbf" HEAD ROW, -1, charsets[i], "UTF-8", NULL, &length, &error);
+        g_assert_no_error(error);
+        g_assert_true(import_bytes(import, "t.csv", text, length, &error));
+        g_assert_no_error(error);
+        import_has_totals(import, 2, 1, 1, 1, 0);
+        import_has_entry(import, 0, 5, KEY);
+        g_assert_false(import_bytes(import, "t.csv", text, length - 1, &error));
+        g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_DAMAGED);
+        g_assert_nonnull(strstr(error->message, "save it as UTF-8"));
+    }
+}
+
+/* A column that is passed over may be the stride: the whole table is refused, by one message. */
+static void test_unknown_columns_refuse_the_table(void)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"# t\nc,h,w,k,y,x,conv_strid_h,conv_strid_w,foo\n8,9,9,8,3,3,2,2,1\n",
+         "cannot read problems from 't.csv', line 2: its header has columns that are not understood: "
+         "'conv_strid_h' (conv_stride_h?), 'conv_strid_w' (conv_stride_w?), 'foo' (no column is like "
+         "it): rename columns, or remove what says nothing of the layer; skipjack import --help lists "
+         "all columns"},
+        {"a,b,c,d,e\n1,2,3,4,5\n", "'a' (no column is like it)"},
+        {"8,9,9,8,3,3\n1,2,3,4,5,6\n",
+         "line 1: it has 6 cells, and no header stands above it: a layer table begins with one"},
+        {"c;h;w;k;y;\"x\n8;9;9;8;3;3\n",
+         "no line is a layer table's header that can be read: is a quote"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *message = refusal(rows[i].text, &no_options);
+        if (strstr(message, rows[i].message) == NULL) {
+            g_test_message("'%s' does not say '%s'", message, rows[i].message);
+            g_test_fail();
+        }
+    }
+}
+
+static void test_bad_rows_are_named(void)
+{
+    static const struct {
+        int64_t line;
+        const char *reason;
+    } skips[] = {
+        {1, "above the table's header"}, {4, "cells, the header has 7"},
+        {5, "column 'stride'"},          {7, "a quote"},
+        {8, "no convolution"},
+    };
+    g_autoptr(Import) import = read_table("ResNet\n" HEAD ROW "1,2\n"
+                                          "64,128,56,3,two,1,5\n" ROW "\"64,128,56,3,2,1,5\n"
+                                          "64,128,56,3,2,1,5,6\n" ROW,
+                                          &no_options);
+    g_assert_cmpint(import->convolutions, ==, 3);
+    g_assert_cmpint(import->lines, ==, 9);
+    g_assert_cmpint(import->skipped->len, ==, G_N_ELEMENTS(skips));
+    for (guint i = 0; i < MIN(import->skipped->len, G_N_ELEMENTS(skips) - 1); i++) {
+        const struct import_skip *skip = g_ptr_array_index(import->skipped, i);
+        g_assert_cmpint(skip->line, ==, skips[i].line);
+        g_assert_nonnull(strstr(skip->reason, skips[i].reason));
+    }
+}
+
+/* Driver lines stay what they are, whatever stands between them. */
+static void test_what_is_no_table(void)
+{
+    static const char *const texts[] = {
+        "conv -n 1 -c 8, -H 9, -W 9, -k 8\n",
+        "a,b,c,d\nconv -n 1 -F 1\n",
+        "in_channels, some words\nconv -n 1 -F 1\n",
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(Import) import = read_table(texts[i], &no_options);
+        g_assert_cmpint(import->lines, ==, i == 0 ? 1 : 2);
+        g_assert_cmpint(import->convolutions + import->skipped->len, ==, import->lines);
+    }
+}
+
+static const char two_networks[] = "model,name,c,h,w,k,y,x\n"
+                                   "small,a,8,9,9,8,3,3\n"
+                                   "small,b,8,9,9,8,3,3\n"
+                                   "large,a,16,9,9,8,3,3\n";
+
+static void test_networks(void)
+{
+    const struct import_options one = {.network = "large"}, other = {.network = "other"};
+    g_autoptr(Import) all = read_table(two_networks, &no_options);
+    import_has_totals(all, 4, 3, 2, 2, 0);
+    g_assert_cmpint(all->networks->len, ==, 2);
+    const struct import_network *small = g_ptr_array_index(all->networks, 0);
+    g_assert_cmpstr(small->name, ==, "small");
+    g_assert_cmpint(small->layers->len, ==, 2);
+    g_assert_cmpstr(g_array_index(small->layers, struct layer, 1).name, ==, "b");
+    g_autoptr(Import) chosen = read_table(two_networks, &one);
+    import_has_totals(chosen, 4, 1, 1, 1, 0);
+    g_autofree char *message = refusal(two_networks, &other);
+    g_assert_nonnull(strstr(message, "the networks small, large, and --network asks for 'other'"));
+    g_autofree char *single = refusal("net,c,h,w,k,y,x\nsmall,8,9,9,8,3,3\n", &other);
+    g_assert_nonnull(strstr(single, "the networks small, and"));
+    g_autoptr(Import) named = read_table(HEAD ROW, &other);
+    g_assert_cmpstr(((const struct import_network *)named->networks->pdata[0])->name, ==, "other");
+    g_autoptr(Import) unnamed = read_table(HEAD ROW, &no_options);
+    g_assert_cmpstr(((const struct import_network *)unnamed->networks->pdata[0])->name, ==, "t");
+}
+
+/* The options give what is left out; what a row says and they contradict refuses the table. */
+static void test_options_contradict_no_row(void)
+{
+    static const char table[] = "c,h,w,k,y,x,n,dtype,layout\n"
+                                "8,9,9,8,3,3,,,\n"
+                                "8,9,9,8,3,3,64,FP16,NHWC\n";
+    static const struct {
+        struct import_options options;
+        const char *message; /* NULL: it suits */
+    } rows[] = {
+        {{.batches = {64}, .batch_count = 1}, NULL},
+        {{.batches = {64, 1}, .batch_count = 2},
+         "line 3: it says the batch size itself (column 'n' is '64'), and --batch says another"},
+        {{.types = {TYPE_FP16}, .type_count = 1}, NULL},
+        {{.types = {TYPE_FP32}, .type_count = 1},
+         "the data type itself (column 'dtype' is 'FP16')"},
+        {{.has_layout = true, .layout = LAYOUT_NHWC}, NULL},
+        {{.has_layout = true, .layout = LAYOUT_NCHW},
+         "the layout itself (column 'layout' is 'NHWC')"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        if (rows[i].message == NULL) {
+            g_autoptr(Import) import = read_table(table, &rows[i].options);
+            import_has_totals(import, 3, 2, 2, 2, 0);
+            g_assert_cmpint(import->replaced, ==, 0);
+            continue;
+        }
+        g_autofree char *message = refusal(table, &rows[i].options);
+        g_assert_nonnull(strstr(message, rows[i].message));
+    }
+}
+
+/* The published networks, and their totals. */
+static void test_real_tables(void)
+{
+    static const struct {
+        const char *network;
+        int layers;
+        double macs;
+    } rows[] = {{"resnet50_v1.5", 53, 4.09e9}, {"vgg16", 13, 15.35e9}};
+    g_autofree char *folder = real_data("networks");
+    if (folder == NULL) {
+        return;
+    }
+    g_autofree char *path = g_build_filename(folder, "layer_tables.csv", NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Import) import = import_new(&no_options);
+    g_assert_true(import_file(import, path, &error));
+    g_assert_no_error(error);
+    import_has_totals(import, 700, 699, 256, 256, 0);
+    g_assert_cmpint(import->networks->len, ==, 11);
+    for (size_t r = 0; r < G_N_ELEMENTS(rows); r++) {
+        for (guint i = 0; i < import->networks->len; i++) {
+            const struct import_network *network = g_ptr_array_index(import->networks, i);
+            double macs = 0;
+            int layers = 0;
+            if (strcmp(network->name, rows[r].network) != 0) {
+                continue;
+            }
+            for (guint l = 0; l < network->layers->len; l++) {
+                const struct layer *layer = &g_array_index(network->layers, struct layer, l);
+                macs += problem_macs(&layer->problem) * layer->multiplicity;
+                layers += layer->multiplicity;
+            }
+            g_assert_cmpint(layers, ==, rows[r].layers);
+            g_assert_cmpfloat_with_epsilon(macs, rows[r].macs, 0.01 * rows[r].macs);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/import_table/spreadsheets_and_programs_write_tables_in_many_ways",
+                    test_ways_to_write);
+    g_test_add_func("/import_table/utf16_is_read", test_utf16);
+    g_test_add_func("/import_table/unknown_columns_refuse_the_table",
+                    test_unknown_columns_refuse_the_table);
+    g_test_add_func("/import_table/bad_rows_are_named", test_bad_rows_are_named);
+    g_test_add_func("/import_table/driver_lines_are_no_table", test_what_is_no_table);
+    g_test_add_func("/import_table/networks_are_kept_apart_and_picked", test_networks);
+    g_test_add_func("/import_table/options_contradict_no_row", test_options_contradict_no_row);
+    g_test_add_func("/import_table/published_networks_have_their_totals", test_real_tables);
+    return g_test_run();
+}
