@@ -36,8 +36,12 @@ static void collect_seen(struct proposal *proposal)
 {
     const struct search *search = proposal->search;
     collect_rounds(proposal, false);
+    bool has_first = g_hash_table_contains(proposal->seen, &proposal->first);
     proposal->distinct = (int)g_hash_table_size(proposal->seen);
     collect_rounds(proposal, true);
+    /* Every search begins with the default config, so this search would have tried it, too. */
+    if (!has_first && g_hash_table_contains(proposal->seen, &proposal->first))
+        proposal->distinct++;
     for (guint i = 0; search->quarantined && i < search->quarantined->len; i++) {
         struct perf_config *config = &g_array_index(search->quarantined, struct perf_config, i);
         if (config_equal(config, &proposal->first))
