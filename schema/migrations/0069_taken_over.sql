@@ -48,32 +48,16 @@ CREATE OR REPLACE VIEW dropped_partitions AS
 
 -- ---- why a job is tuned again ----
 
--- For each job that lacks an answer the nearest job of campaign o: of the same solver revision, then of another
--- revision of the solver, then of another solver for the problem. reason: see job_origins.
-CREATE FUNCTION origins_of(c campaigns, o campaigns, lacking bigint[])
+-- For each job of c that lacks an answer the same job of campaign o, and what is missing there. reason: see
+-- job_origins.
+CREATE FUNCTION same_jobs_of(c campaigns, o campaigns, lacking bigint[])
     RETURNS TABLE (fresh_id bigint, old_id bigint, reason smallint)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
 BEGIN
     RETURN QUERY
-        SELECT DISTINCT ON (f.id) f.id, old.id, r.nearness::smallint
-        FROM unnest(lacking) AS wanted(id)
-        CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.campaign_id = c.id
-                            AND j.id = wanted.id OFFSET 0) AS f
-        CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.campaign_id = o.id
-                            AND j.problem_id = f.problem_id OFFSET 0) AS old
-        LEFT JOIN LATERAL (SELECT * FROM job_ends d WHERE d.campaign_id = o.id
-                           AND d.job_id = old.id OFFSET 0) AS e ON old.solver_id = f.solver_id
-        -- The stack of the newest of its rounds.
-        LEFT JOIN LATERAL (SELECT m.stack FROM outcomes m WHERE m.campaign_id = o.id
-                           AND m.job_id = old.id AND NOT m.is_open
-                           ORDER BY m.number DESC LIMIT 1) AS measured ON old.solver_id = f.solver_id
-        CROSS JOIN LATERAL (SELECT CASE
-            WHEN old.solver_id <> f.solver_id THEN
-                CASE WHEN (SELECT s.name FROM solvers s WHERE s.id = old.solver_id)
-                          = (SELECT s.name FROM solvers s WHERE s.id = f.solver_id)
-                     THEN 2 ELSE 1 END
+        SELECT f.id, old.id, CASE
             WHEN o.build_only THEN 3
             WHEN measured.stack IS NOT NULL AND NOT stack_matches(c.stack, measured.stack) THEN 4
             WHEN e.job_id IS NULL THEN 6
@@ -85,8 +69,43 @@ BEGIN
                                              OFFSET 0) AS code
                          WHERE k.campaign_id = o.id AND k.job_id = old.id
                            AND code.code_place IS NULL) THEN 9
-            ELSE 7 END AS nearness) AS r
-        ORDER BY f.id, r.nearness DESC;
+            ELSE 7 END::smallint
+        FROM unnest(lacking) AS wanted(id)
+        CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.campaign_id = c.id
+                            AND j.id = wanted.id OFFSET 0) AS f
+        CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.campaign_id = o.id
+                            AND j.problem_id = f.problem_id AND j.solver_id = f.solver_id
+                            OFFSET 0) AS old
+        LEFT JOIN LATERAL (SELECT * FROM job_ends d WHERE d.campaign_id = o.id
+                           AND d.job_id = old.id OFFSET 0) AS e ON true
+        -- The stack of the newest of its rounds.
+        LEFT JOIN LATERAL (SELECT m.stack FROM outcomes m WHERE m.campaign_id = o.id
+                           AND m.job_id = old.id AND NOT m.is_open
+                           ORDER BY m.number DESC LIMIT 1) AS measured ON true;
+END $$;
+
+-- For each job of c whose problem campaign o had with other solvers: reason 2 where one of them is another
+-- revision of the job's solver, else 1.
+CREATE FUNCTION same_problems_of(c campaigns, o campaigns, lacking bigint[])
+    RETURNS TABLE (fresh_id bigint, reason smallint)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off AS $$
+DECLARE
+    all_revisions jsonb := (SELECT jsonb_object_agg(s.id, (SELECT jsonb_agg(r.id) FROM solvers r
+                                                           WHERE r.name = s.name))
+                            FROM solvers s);
+BEGIN
+    RETURN QUERY
+        SELECT f.id, max(CASE WHEN all_revisions->f.solver_id::text @> to_jsonb(old.solver_id) THEN 2
+                              ELSE 1 END)::smallint
+        FROM unnest(lacking) AS wanted(id)
+        CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.campaign_id = c.id
+                            AND j.id = wanted.id OFFSET 0) AS f
+        CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.campaign_id = o.id
+                            AND j.problem_id = f.problem_id AND j.solver_id <> f.solver_id
+                            OFFSET 0) AS old
+        GROUP BY f.id;
 END $$;
 
 -- ---- configs, one by one ----
@@ -175,7 +194,7 @@ BEGIN
         SELECT e.*, e.first_number - 1 + dense_rank() OVER (PARTITION BY e.fresh ORDER BY e.number)
                     AS place
         FROM known e
-        WHERE e.failure <> 0 OR e.kept_rank IS NOT NULL 
+        WHERE e.failure <> 0 OR e.kept_rank IS NOT NULL
            OR (e.all_kept AND e.kept_count > 0 AND NOT narrower)),
     copies AS MATERIALIZED (
         SELECT t.fresh, t.old, t.number AS old_number, t.place::integer AS number,
@@ -398,6 +417,7 @@ DECLARE
     lacking bigint[] := ARRAY(SELECT j.id FROM jobs j
                               LEFT JOIN job_ends e ON e.campaign_id = c.id AND e.job_id = j.id
                               WHERE j.campaign_id = c.id AND e.job_id IS NULL ORDER BY j.id);
+    distant bigint[] := lacking; -- of which no campaign yet had another revision of the solver, or the same
     o campaigns;
     ids bigint[];
     reasons smallint[];
@@ -412,10 +432,19 @@ BEGIN
              WHERE p.id <> c.id AND p.strategy <> 'foreign' AND p.target = c.target ORDER BY p.id DESC
     LOOP
         EXIT WHEN lacking = '{}';
+        distant := ARRAY(SELECT d FROM unnest(distant) AS d EXCEPT
+                         SELECT i.job_id FROM job_origins i
+                         WHERE i.campaign_id = c.id AND i.reason >= 2 ORDER BY 1);
+        PERFORM note_origins(c.id, array_agg(f.fresh_id), array_agg(f.reason),
+                             array_agg(o.id), array_agg(0), array_agg(0))
+        FROM same_problems_of(c, o, distant) AS f HAVING count(*) > 0;
         SELECT array_agg(f.fresh_id), array_agg(f.reason),
                array_agg(f.fresh_id) FILTER (WHERE f.reason >= 5),
                array_agg(f.old_id) FILTER (WHERE f.reason >= 5)
-        INTO ids, reasons, fresh, old FROM origins_of(c, o, lacking) AS f;
+        INTO ids, reasons, fresh, old
+        FROM same_jobs_of(c, o, ARRAY(SELECT j.id FROM jobs j WHERE j.campaign_id = c.id AND j.id = ANY (lacking)
+                                      AND j.solver_id IN (SELECT p.solver_id FROM jobs p
+                                                          WHERE p.campaign_id = o.id))) AS f;
         CONTINUE WHEN ids IS NULL;
         PERFORM note_origins(c.id, ids, reasons, array_fill(o.id, ARRAY[cardinality(ids)]),
                              array_fill(0, ARRAY[cardinality(ids)]),
