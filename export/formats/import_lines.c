@@ -9,6 +9,7 @@ void import_lines_init(struct import_lines *lines, Import *import,
                        const struct import_source *source)
 {
     *lines = (struct import_lines){.import = import,
+                                   .options = import != NULL ? &import->options : NULL,
                                    .source = source,
                                    .line = g_string_new(NULL),
                                    .ahead = g_string_new(NULL)};
@@ -31,9 +32,9 @@ bool import_lines_end(struct import_lines *lines, GError **error)
 
 static bool stops(struct import_lines *lines, int64_t number)
 {
-    const Import *import = lines->import;
-    if (import == NULL || import->options.goes_on == NULL || number % LINES_BETWEEN_LOOKS != 0 ||
-        import->options.goes_on(lines->source->name, number)) {
+    const struct import_options *options = lines->options;
+    if (options == NULL || options->goes_on == NULL || number % LINES_BETWEEN_LOOKS != 0 ||
+        options->goes_on(lines->source->name, number)) {
         return false;
     }
     g_set_error_literal(&lines->failure, EXPORT_ERROR, EXPORT_ERROR_STOPPED, "stopped");

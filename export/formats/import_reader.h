@@ -19,6 +19,7 @@ struct import_source {
 /* A walk over the lines of a text, from the first one. */
 struct import_lines {
     Import *import; /* counts the lines and keeps the bad ones; NULL for a walk that looks only */
+    const struct import_options *options; /* may end the walk (goes_on); NULL: it cannot be ended */
     const struct import_source *source;
     int64_t number; /* of the line last returned, from 1 */
     int64_t joined; /* lines that it goes on in: each but the last ends in a backslash */

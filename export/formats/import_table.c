@@ -150,6 +150,24 @@ static char record_separator(struct layer_records *records)
     return best;
 }
 
+static bool has_number(const GPtrArray *cells)
+{
+    for (guint i = 0; i < cells->len; i++) {
+        int64_t value = 0;
+        if (cell_number(cells->pdata[i], &value, NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A record of columns' names: rows have numbers. */
+static bool is_header(const GPtrArray *cells)
+{
+    return !has_number(cells) &&
+           layer_names_known((const char *const *)cells->pdata, (int)cells->len) >= NAMES_LEAST;
+}
+
 static void skip_lines(Import *import, const struct table *table, const GArray *numbers)
 {
     for (guint i = 0; import != NULL && i < numbers->len; i++) {
@@ -232,34 +250,89 @@ static bool has_width(const struct table *table, const struct layer_records *rec
     return false;
 }
 
-static void import_rows(Import *import, struct layer_records *records, const struct table *table)
+/* True where the record repeats the table's header. */
+static bool is_header_again(const struct table *table, const GPtrArray *cells)
 {
-    enum read_step step;
-    do {
-        g_autoptr(GError) error = NULL;
-        step = layer_records_next(records, table->separator, &error);
-        if (step == READ_BAD || (step == READ_ROW && !has_width(table, records, &error))) {
-            import_skip(import, table->source, records->number, error->message);
-        } else if (step == READ_ROW) {
-            import_row(import, table, records->number, (const char *const *)records->cells->pdata);
-        }
-    } while (step != READ_END);
+    bool same = (int)cells->len == table->header.width;
+    for (guint i = 0; same && i < cells->len; i++) {
+        g_autofree char *name = g_utf8_make_valid(cells->pdata[i], -1);
+        same = strcmp(name, table->header.cells[i].name) == 0;
+    }
+    return same;
 }
 
-/* ---- what the options ask of a table ---- */
+/* The next record that is no header. `cat` joins tables: the rows below each header are read by that header.
+ * READ_FAILED where a header is not understood. */
+static enum read_step next_row(struct layer_records *records, struct table *table, GError **error)
+{
+    for (;;) {
+        const char *line = table->commented ? layer_records_peek(records, true) : NULL;
+        if (line != NULL && import_is_commented_header(line)) {
+            layer_split_line(comment_text(line), table->separator, records->text, records->cells);
+            layer_records_skip_line(records);
+        } else if (line != NULL && import_line_is_blank(line)) {
+            layer_records_skip_line(records);
+            continue;
+        } else {
+            enum read_step step = layer_records_next(records, table->separator, error);
+            if (step != READ_ROW || !is_header(records->cells)) {
+                return step;
+            }
+        }
+        if (!is_header_again(table, records->cells) && !understand(table, records, error)) {
+            return READ_FAILED;
+        }
+    }
+}
+
+static bool import_rows(Import *import, struct layer_records *records, struct table *table,
+                        GError **error)
+{
+    for (;;) {
+        g_autoptr(GError) wrong = NULL;
+        enum read_step step = next_row(records, table, &wrong);
+        if (step == READ_FAILED) {
+            g_propagate_error(error, g_steal_pointer(&wrong));
+            return false;
+        }
+        if (step == READ_END) {
+            return true;
+        }
+        if (step == READ_BAD || !has_width(table, records, &wrong)) {
+            import_skip(import, table->source, records->number, wrong->message);
+        } else {
+            import_row(import, table, records->number, (const char *const *)records->cells->pdata);
+        }
+    }
+}
+
+/* ---- before anything is read ---- */
+
+/* Whether the options say what a table may say itself. */
+static bool options_say(const struct import_options *options)
+{
+    return options->network != NULL || options->batch_count > 0 || options->type_count > 0 ||
+           options->has_layout;
+}
 
 /* Walks over the rows that can be read: the networks that they name, each once, in the file's order; and
- * false where a row says another thing than the options. */
-static bool look_at_rows(struct layer_records *records, const struct table *table,
+ * false where a header is not understood, or a row says another thing than the options. */
+static bool look_at_rows(struct layer_records *records, struct table *table,
                          const struct import_options *options, GPtrArray *networks, GError **error)
 {
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
-    enum read_step step;
-    do {
+    for (;;) {
         g_autoptr(GError) wrong = NULL;
         struct layer_row row;
-        step = layer_records_next(records, table->separator, NULL);
-        if (step != READ_ROW || !has_width(table, records, NULL)) {
+        enum read_step step = next_row(records, table, &wrong);
+        if (step == READ_FAILED) {
+            g_propagate_error(error, g_steal_pointer(&wrong));
+            return false;
+        }
+        if (step == READ_END) {
+            return true;
+        }
+        if (step == READ_BAD || !options_say(options) || !has_width(table, records, NULL)) {
             continue;
         }
         bool usable = layer_row_read(&table->header, (const char *const *)records->cells->pdata,
@@ -271,8 +344,7 @@ static bool look_at_rows(struct layer_records *records, const struct table *tabl
         if (usable && !layer_row_suits(&row, options, &wrong)) {
             return fail(table->source, records->number, error, "%s", wrong->message);
         }
-    } while (step != READ_END);
-    return true;
+    }
 }
 
 /* --network picks the network of that name, where rows name networks, or names those that do not. */
@@ -295,16 +367,13 @@ static bool choose_network(const struct import_options *options, struct table *t
     return false;
 }
 
-/* A first walk, only where the options may contradict what the table says. */
-static bool suits_options(const struct import_options *options, struct table *table, GError **error)
+/* A first walk, so that nothing of a table is read that a header further down or the options refuse. */
+static bool is_understood(const struct import_options *options, struct table *table, GError **error)
 {
     g_autoptr(GPtrArray) networks = g_ptr_array_new_with_free_func(g_free);
     struct layer_records records;
-    if (options->network == NULL && options->batch_count == 0 && options->type_count == 0 &&
-        !options->has_layout) {
-        return true;
-    }
     layer_records_init(&records, NULL, table->source);
+    records.lines.options = options;
     bool suits = find_header(&records, NULL, table, error) &&
                  look_at_rows(&records, table, options, networks, error);
     layer_records_end(&records, NULL); /* the second walk tells what fails */
@@ -317,18 +386,14 @@ static bool read_table(Import *import, const struct import_source *source, bool 
     const char *network = import->options.network;
     struct table table = {.source = source, .commented = commented};
     struct layer_records records;
-    if (!suits_options(&import->options, &table, error)) {
+    if (!is_understood(&import->options, &table, error)) {
         layer_header_clear(&table.header);
         return false;
     }
     table.network = network != NULL ? g_strdup(network) : import_file_name(source->name);
     layer_records_init(&records, import, source);
-    int64_t before = import->lines;
-    bool read = find_header(&records, import, &table, error);
-    import->lines = read ? import->lines : before; /* of a refused table nothing is read */
-    if (read) {
-        import_rows(import, &records, &table);
-    }
+    bool read = find_header(&records, import, &table, error) &&
+                import_rows(import, &records, &table, error);
     layer_header_clear(&table.header);
     g_free(table.network);
     return layer_records_end(&records, read ? error : NULL) && read;
@@ -342,17 +407,6 @@ bool import_table(Import *import, const struct import_source *source, GError **e
 bool import_commented_table(Import *import, const struct import_source *source, GError **error)
 {
     return read_table(import, source, true, error);
-}
-
-static bool has_number(const GPtrArray *cells)
-{
-    for (guint i = 0; i < cells->len; i++) {
-        int64_t value = 0;
-        if (cell_number(cells->pdata[i], &value, NULL)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* The first line is a row without a header, or a header of which too little is known. */

@@ -184,6 +184,8 @@ static char *bare_name(const char *name)
     for (; *name != '\0'; name++) {
         if (strncmp(name, "\xc2\xa0", 2) == 0) { /* a space that no line breaks at */
             name++;
+        } else if (strncmp(name, "\xef\xbb\xbf", 3) == 0) { /* the mark of a file that was joined */
+            name += 2;
         } else if (strchr("_- .\t", *name) == NULL) {
             g_string_append_c(bare, g_ascii_tolower(*name));
         }

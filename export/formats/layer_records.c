@@ -86,6 +86,8 @@ struct splitter {
     GString *text;
     GArray *starts; /* gsize: where each cell begins */
     bool quoted;    /* within quotes */
+    bool joined;    /* the quotes went on over a line end */
+    bool torn;      /* text follows quotes that did: they are of two cells, each with one quote */
 };
 
 static bool is_blank_byte(char c)
@@ -155,9 +157,11 @@ static void split_part(struct splitter *splitter, const char *line)
         } else if (*c == splitter->separator) {
             end_cell(splitter);
             begin_cell(splitter);
+            splitter->joined = false;
         } else if (*c == '"' && cell_is_blank(splitter)) {
             splitter->quoted = true;
         } else {
+            splitter->torn = splitter->torn || (splitter->joined && !is_blank_byte(*c));
             g_string_append_c(splitter->text, *c);
         }
     }
@@ -199,16 +203,18 @@ static bool split_record(struct layer_records *records, char separator, guint *u
     *used = 1;
     splitter_init(&splitter, separator, records->text);
     split_part(&splitter, look_ahead(records, 0)->text);
-    while (splitter.quoted && *used < RECORD_LINES_MAX && records->text->len < LINE_BYTES_MAX) {
+    while (splitter.quoted && !splitter.torn && *used < RECORD_LINES_MAX &&
+           records->text->len < LINE_BYTES_MAX) {
         const struct ahead_line *more = look_ahead(records, *used);
         if (more == NULL) {
             break;
         }
         g_string_append_c(records->text, ' ');
+        splitter.joined = true;
         split_part(&splitter, more->text);
         ++*used;
     }
-    bool closed = !splitter.quoted;
+    bool closed = !splitter.quoted && !splitter.torn;
     splitter_end(&splitter, records->cells);
     return closed;
 }

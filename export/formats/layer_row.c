@@ -32,14 +32,19 @@ static const char *name_of(const struct layer_row *row, int cell)
     return row->header->cells[cell].name;
 }
 
+/* Always false. */
+static bool contradiction(const struct layer_row *row, int a, int b, GError **error)
+{
+    return invalid(error, "columns '%s' ('%.40s') and '%s' ('%.40s') contradict each other",
+                   name_of(row, a), row->cells[a], name_of(row, b), row->cells[b]);
+}
+
 /* A cell says a field's value. What another column said must be the same. */
 static bool say(struct layer_row *row, int field, int64_t value, int cell, GError **error)
 {
     int other = row->said_by[field] - 1;
     if (other >= 0 && row->values[field] != value) {
-        return invalid(error, "columns '%s' ('%.40s') and '%s' ('%.40s') contradict each other",
-                       name_of(row, other), row->cells[other], name_of(row, cell),
-                       row->cells[cell]);
+        return contradiction(row, other, cell, error);
     }
     if (other < 0) {
         row->values[field] = value;
@@ -343,7 +348,9 @@ static bool read_cell(struct layer_row *row, int cell, GError **error)
                        name_of(row, cell), text);
     case COLUMN_DIRECTION:
     case COLUMN_FORW: return read_direction(row, cell, column->kind, error);
-    case COLUMN_NETWORK: row->network = row->network[0] != '\0' ? row->network : text; return true;
+    case COLUMN_NETWORK:
+        return strcmp(row->network, text) == 0 ||
+               contradiction(row, row->network_cell, cell, error);
     case COLUMN_LAYER: row->name = row->name[0] != '\0' ? row->name : text; return true;
     case COLUMN_SHAPE: /* read behind the others */
     case COLUMN_NOTHING: return true;
@@ -394,9 +401,7 @@ static bool order_of_channels(const struct layer_row *row, int cell, enum shape_
     bool last = row->values[field] == sizes.values[sizes.count - 1];
     if (!first && !last) {
         int other = row->said_by[field] - 1;
-        return invalid(error, "columns '%s' ('%.40s') and '%s' ('%.40s') contradict each other",
-                       name_of(row, other), row->cells[other], name_of(row, cell),
-                       row->cells[cell]);
+        return contradiction(row, other, cell, error);
     }
     if (first != last) {
         *order = first ? ORDER_CHANNELS_FIRST : ORDER_CHANNELS_LAST;
@@ -557,10 +562,13 @@ bool layer_row_read(const struct layer_header *header, const char *const *cells,
 {
     g_autoptr(GError) wrong = NULL;
     *row = (struct layer_row){.header = header, .cells = cells, .network = "", .name = ""};
+    /* The network of a row counts even where the row cannot be used. */
     for (int i = 0; i < header->width; i++) {
         const struct layer_column *column = header->cells[i].column;
-        if (column != NULL && column->kind == COLUMN_NETWORK && row->network[0] == '\0') {
+        if (column != NULL && column->kind == COLUMN_NETWORK && row->network[0] == '\0' &&
+            !cell_is_empty(cells[i])) {
             row->network = cells[i];
+            row->network_cell = i;
         }
     }
     bool good = read_dimensions(row, &wrong);

@@ -15,6 +15,7 @@ struct layer_row {
     int64_t values[FIELD_COUNT]; /* where said_by is not 0 */
     int said_by[FIELD_COUNT];    /* index of the cell that said it, from 1 */
     const char *network, *name;  /* "" where the row names none */
+    int network_cell;            /* index of the cell that names the network */
     int spatial_dim;             /* of the problem: 2 for a 1D layer, whose height is 1 */
     bool one_axis;               /* a 1D layer */
 };

@@ -129,6 +129,35 @@ static void test_bad_rows_are_named(void)
     }
 }
 
+/* Tables as `cat` joins them: each header says how the rows below it are read. */
+static void test_joined_tables(void)
+{
+    static const char turned[] = "out_channels,in_channels,in_size,kernel_size,padding,stride\n"
+                                 "128,64,56,3,1,2\n";
+    static const struct {
+        const char *first, *second;
+        int64_t lines, multiplicity;
+    } rows[] = {
+        {HEAD ROW, HEAD ROW, 4, 10},
+        {HEAD ROW, "\xef\xbb\xbf" HEAD ROW, 4, 10},
+        {HEAD ROW, turned, 4, 6},
+        {"# " HEAD ROW,
+         "# words\n# out_channels,in_channels,in_size,kernel_size,padding,stride\n"
+         "128,64,56,3,1,2\n",
+         5, 6},
+    };
+    const struct import_options batch = {.batches = {1}, .batch_count = 1};
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *text = g_strconcat(rows[i].first, rows[i].second, NULL);
+        g_autoptr(Import) import = read_table(text, i % 2 == 0 ? &no_options : &batch);
+        import_has_totals(import, rows[i].lines, 2, 1, 1, 0);
+        import_has_entry(import, 0, rows[i].multiplicity, KEY);
+    }
+    g_autofree char *message = refusal(HEAD ROW "c,h,w,k,y,x,strid\n8,9,9,8,3,3,2\n", &no_options);
+    g_assert_nonnull(
+        strstr(message, "line 3: its header has columns that are not understood: 'strid'"));
+}
+
 /* Driver lines stay what they are, whatever stands between them. */
 static void test_what_is_no_table(void)
 {
@@ -165,6 +194,10 @@ static void test_networks(void)
     g_assert_nonnull(strstr(message, "the networks small, large, and --network asks for 'other'"));
     g_autofree char *single = refusal("net,c,h,w,k,y,x\nsmall,8,9,9,8,3,3\n", &other);
     g_assert_nonnull(strstr(single, "the networks small, and"));
+    g_autoptr(Import) nameless =
+        read_table("net,c,h,w,k,y,x\nNaN,8,9,9,8,3,3\n-,8,9,9,8,3,3\n", &no_options);
+    g_assert_cmpint(nameless->networks->len, ==, 1);
+    g_assert_cmpstr(((const struct import_network *)nameless->networks->pdata[0])->name, ==, "t");
     g_autoptr(Import) named = read_table(HEAD ROW, &other);
     g_assert_cmpstr(((const struct import_network *)named->networks->pdata[0])->name, ==, "other");
     g_autoptr(Import) unnamed = read_table(HEAD ROW, &no_options);
@@ -251,6 +284,7 @@ int main(int argc, char **argv)
     g_test_add_func("/import_table/unknown_columns_refuse_the_table",
                     test_unknown_columns_refuse_the_table);
     g_test_add_func("/import_table/bad_rows_are_named", test_bad_rows_are_named);
+    g_test_add_func("/import_table/each_of_joined_tables_has_its_own_header", test_joined_tables);
     g_test_add_func("/import_table/driver_lines_are_no_table", test_what_is_no_table);
     g_test_add_func("/import_table/networks_are_kept_apart_and_picked", test_networks);
     g_test_add_func("/import_table/options_contradict_no_row", test_options_contradict_no_row);

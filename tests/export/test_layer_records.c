@@ -52,6 +52,10 @@ static void test_records(void)
          "a\xc2\xa0,b\n",
          ',', "1:a|b\n"},
         {"\"open,b\n1,2\n", ',', "1!a quote (\") is opened in it and not closed\n2:1|2\n"},
+        {"a,\"b\nc,\"d\ne,f\n", ',',
+         "1!a quote (\") is opened in it and not closed\n"
+         "2!a quote (\") is opened in it and not closed\n3:e|f\n"},
+        {"a,\"b\nc,\"d\"\n", ',', "1!a quote (\") is opened in it and not closed\n2:c|d\n"},
         {"a,\"\"\n", ',', "1:a|\n"},
         {"", ',', ""},
     };

@@ -265,6 +265,8 @@ static void test_cells(void)
          "8-9-9-3x3-16-3-3-1-0x0-3x3-1x1-0-NCHW-FP32-F", NULL},
         {SMALL "stride\n" VALUES "2x\n", NULL, "column 'stride' is '2x'"},
         {SMALL "stride,nd\n" VALUES "1x2x3,2\n", NULL, "'stride' ('1x2x3') and 'nd' ('2')"},
+        {SMALL "network,model\n" VALUES "a,b\n", NULL,
+         "'network' ('a') and 'model' ('b') contradict"},
         {SMALL "stride,count,dtype\n" VALUES "NaN,None,-\n",
          "8-9-9-3x3-16-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F", NULL},
         {SMALL "stride\n8,9,,16,3,3,1\n", NULL, "the input's size on axis w is empty"},
