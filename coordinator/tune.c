@@ -225,6 +225,20 @@ static bool prepare(struct tune *tune, GError **error)
 
 /* ---- the work ---- */
 
+static void say_done(const struct campaign *campaign)
+{
+    if (campaign->budget_seconds <= 0 || campaign->spent_seconds < campaign->budget_seconds) {
+        cli_note("campaign %" G_GINT64_FORMAT " is done already\n", campaign->id);
+        return;
+    }
+    g_autofree char *spent = progress_duration(campaign->spent_seconds);
+    g_autofree char *budget = progress_duration(campaign->budget_seconds);
+    cli_note("campaign %" G_GINT64_FORMAT
+             " is done already: it has worked %s, and its budget is %s; it goes on with a longer "
+             "--budget\n",
+             campaign->id, spent, budget);
+}
+
 static void say_campaign(const struct tune *tune)
 {
     const struct entered *entered = &tune->entered;
@@ -235,7 +249,7 @@ static void say_campaign(const struct tune *tune)
                  campaign->id, campaign->jobs, entered->reused);
         origins_say(&entered->origins);
     } else if (strcmp(campaign->state, "done") == 0)
-        cli_note("campaign %" G_GINT64_FORMAT " is done already\n", campaign->id);
+        say_done(campaign);
     else if (entered->extended || entered->moved) {
         g_autofree char *budget = progress_duration(campaign->budget_seconds);
         g_autofree char *deadline = when_format(campaign->deadline_unix);

@@ -40,6 +40,9 @@ my $configs = " FROM skipjack.rounds r JOIN skipjack.outcomes o USING (campaign_
 my ($known) = rows("SELECT count(*) FILTER (WHERE m.settled) FROM (SELECT DISTINCT ON (r.job_id, v.config) $settled AS settled"
         . "$configs ORDER BY r.job_id, v.config, r.number DESC) AS m");
 
+my (undef, $still) = tune("$folder/two.txt", '--budget', '0.002');
+like $still, qr/is done already: it has worked \d.*, and its budget is 0 s/, 'a budget that is spent, too, is said to be';
+
 my ($second, $words) = tune(layers('three.txt', 8, 16), '--budget', '600', '--seed', '3');
 my $reasons = $second->{this_run}{reasons};
 is $reasons->{'new problem'}, 1, 'another seed and a layer more: the plan counts its jobs by reason';
