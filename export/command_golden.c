@@ -304,11 +304,13 @@ static GArray *entries_of(const struct verb *verb, struct options *options)
         {TAKES_PROPOSE,
          {"remeasure", 0, 0, G_OPTION_ARG_NONE, &options->remeasure,
           "Have workers measure both sides again where the campaign and the version disagree beyond "
-          "the noise; propose again when they are done",
+          "the noise, and other logins' workers what one login alone measured; propose again when "
+          "they are done",
           NULL}},
         {TAKES_PROPOSE,
          {"allow-unconfirmed", 0, 0, G_OPTION_ARG_NONE, &options->allow_unconfirmed,
-          "Take what is better without measuring it again, and leave what is worse: lucky times stay",
+          "Take what is better without measuring it again, also what one login alone measured, and "
+          "leave what is worse: lucky times stay",
           NULL}},
         {TAKES_TARGET,
          {"target", 't', 0, G_OPTION_ARG_STRING, &options->target, "Of this target", "T"}},

@@ -209,13 +209,23 @@ bool store_propose_golden(Store *store, const struct golden_proposal *proposal, 
 
 /* ---- measuring again ---- */
 
+static json_t *names_to_json(const char *lines)
+{
+    json_t *list = json_array();
+    g_auto(GStrv) names = g_strsplit(lines, "\n", -1);
+    for (char **name = names; *name != NULL; name++)
+        json_array_append_new(list, json_from_text(*name));
+    return list;
+}
+
 static json_t *disputes_to_json(const struct golden_dispute *disputes, int count)
 {
     json_t *items = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(items, json_pack("{sI ss ss}", "problem_id",
+        json_array_append_new(items, json_pack("{sI ss ss? so}", "problem_id",
                                                (json_int_t)disputes[i].problem_id, "solver",
-                                               disputes[i].solver, "rival", disputes[i].rival));
+                                               disputes[i].solver, "rival", disputes[i].rival,
+                                               "not_by", names_to_json(disputes[i].not_by)));
     return items;
 }
 
@@ -292,6 +302,75 @@ GPtrArray *store_list_golden_confirmations(Store *store, const char *target, int
         store_read(store, error, "SELECT golden_confirmations($1, $2)", "sl", target, campaign);
     return rows == NULL ? NULL
                         : store_list_checked(rows, read_confirmation, free_confirmation, error);
+}
+
+/* ---- who measured ---- */
+
+static void clear_measurement(gpointer data)
+{
+    g_strfreev(((struct golden_measurement *)data)->logins);
+}
+
+static void free_measured(gpointer data)
+{
+    struct golden_measured *measured = data;
+    g_array_unref(measured->times);
+    clear_measurement(&measured->golden);
+    g_strfreev(measured->able);
+    g_free(measured);
+}
+
+static struct golden_measurement read_measurement(const json_t *object)
+{
+    return (struct golden_measurement){
+        .median_ms = json_member_double(object, "median_ms"),
+        .spread = json_member_double(object, "spread"),
+        .logins = texts_from_json(json_object_get(object, "logins")),
+    };
+}
+
+static gpointer read_measured(const json_t *object)
+{
+    size_t index;
+    json_t *value;
+    struct golden_measured *measured = g_new0(struct golden_measured, 1);
+    measured->times = g_array_new(FALSE, TRUE, sizeof(struct golden_measurement));
+    g_array_set_clear_func(measured->times, clear_measurement);
+    json_array_foreach (json_object_get(object, "times"), index, value) {
+        struct golden_measurement measurement = read_measurement(value);
+        g_array_append_val(measured->times, measurement);
+    }
+    measured->golden = read_measurement(json_object_get(object, "golden"));
+    measured->able = texts_from_json(json_object_get(object, "able"));
+    return measured;
+}
+
+static json_t *winners_to_json(const struct golden_winner *winners, int count)
+{
+    json_t *items = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(
+            items, json_pack("{sI sI ss so so}", "problem_id", (json_int_t)winners[i].problem_id,
+                             "job", (json_int_t)winners[i].job, "solver", winners[i].solver,
+                             "config", json_from_text(winners[i].config), "median_ms",
+                             json_from_double(winners[i].median_ms)));
+    return items;
+}
+
+GPtrArray *store_list_golden_measurements(Store *store, const char *target, int64_t campaign,
+                                          const struct golden_winner *winners, int count,
+                                          GError **error)
+{
+    g_autoptr(StoreJson) items = winners_to_json(winners, count);
+    g_autoptr(StoreRows) rows = store_read(store, error,
+                                           "SELECT m FROM golden_measurements($1, $2, $3) AS m"
+                                           " ORDER BY (m->>'place')::integer",
+                                           "slj", target, campaign, items);
+    if (rows != NULL && PQntuples(rows) != count) {
+        store_damaged(error, "%d of %d winners were found again", PQntuples(rows), count);
+        return NULL;
+    }
+    return rows == NULL ? NULL : store_list(rows, read_measured, free_measured);
 }
 
 /* ---- approving ---- */

@@ -84,16 +84,17 @@ bool store_propose_golden(Store *store, const struct golden_proposal *proposal, 
 struct golden_dispute {
     int64_t problem_id;
     const char *solver; /* of the entry that is measured again: what both sides hold of it */
-    const char *
-        rival; /* the solver of the golden entry that it is measured beside: its own, or the winner */
+    const char *rival; /* the solver of the golden entry that it is measured beside: its own, or the
+                           winner; NULL where golden has nothing of the problem that counts */
+    const char *not_by; /* logins that may not measure it, a line each; "" for none */
 };
 struct golden_remeasure {
     int64_t asked, under_way; /* entries: asked for; asked for before, and not done yet */
     int64_t at_work;          /* whose job is open otherwise */
     int64_t impossible;       /* of solvers that are not named, or whose job lost its workers */
 };
-/* Has the campaign measure them in two rounds, adding jobs for golden entries that it never tried. solvers:
- * "name:revision:hash", NULL-terminated. *counts is added to. */
+/* Has the campaign measure them, adding jobs for golden entries that it never tried: in two rounds, or in one
+ * without a rival. solvers: "name:revision:hash", NULL-terminated. *counts is added to. */
 bool store_remeasure_golden(Store *store, const char *target, int64_t campaign,
                             const struct golden_dispute *disputes, int count,
                             const char *const *solvers, struct golden_remeasure *counts,
@@ -116,6 +117,30 @@ struct golden_confirmation {
 /* GPtrArray of struct golden_confirmation *. */
 GPtrArray *store_list_golden_confirmations(Store *store, const char *target, int64_t campaign,
                                            GError **error);
+
+/* Logins that measured a config of an entry, and that may measure it. Lists are NULL-terminated, and empty for
+ * measurements from before logins were kept. */
+struct golden_measurement {
+    double median_ms, spread;
+    char **logins; /* that handed in the round: more than one where it came in parts */
+};
+struct golden_measured {
+    GArray *times; /* struct golden_measurement: the one of that median, then the
+                                         newest before the older ones */
+    struct golden_measurement
+        golden;  /* what golden has first of the entry, if it is this config; else
+                                         without logins */
+    char **able; /* logins with workers that may measure it now */
+};
+struct golden_winner {
+    int64_t problem_id, job;
+    const char *solver, *config;
+    double median_ms;
+};
+/* For each of them a struct golden_measured *, in their order. */
+GPtrArray *store_list_golden_measurements(Store *store, const char *target, int64_t campaign,
+                                          const struct golden_winner *winners, int count,
+                                          GError **error);
 
 /* STORE_ERROR_STATE where it is not open, another was approved on its base, or the policy asks for
  * somebody else than who proposed it. */

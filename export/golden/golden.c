@@ -1,5 +1,6 @@
 #include "export/golden/golden.h"
 
+#include "export/golden/golden_logins.h"
 #include "export/golden/golden_spool.h"
 #include "export/golden/golden_verdict.h"
 #include "export/release/export_source.h"
@@ -36,6 +37,8 @@ const char *golden_finding_name(enum golden_finding finding)
 void golden_summary_clear(struct golden_summary *summary)
 {
     g_clear_pointer(&summary->target, g_free);
+    g_clear_pointer(&summary->logins.measured_by, g_free);
+    g_clear_pointer(&summary->logins.able, g_free);
     refusals_clear(&summary->refused);
     completeness_clear(&summary->completeness);
 }
@@ -249,6 +252,7 @@ static bool judge_all(struct comparison *comparison, GError **error)
     struct golden_spool *spool = &comparison->spool;
     return golden_spool_judge(spool, judge, comparison, error) &&
            doubt_winners(comparison, error) &&
+           golden_doubt_logins(spool, comparison->store, comparison->wish, summary, error) &&
            golden_spool_list_refused(spool, refuse, comparison, error) &&
            golden_spool_follow_names(spool, error) &&
            golden_spool_count(spool, summary->counts, error);

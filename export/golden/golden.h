@@ -13,6 +13,10 @@
  * has first, the base's unless another one is faster beyond the noise; a second
  * round gives the times, so none is kept for its luck.
  *
+ * One login alone may say of a config what it likes. So where another login has workers that can measure the
+ * target, the fastest entry of a problem counts when the times of two logins agree; until then it is measured
+ * again by workers of another login, and what is as fast of its problem waits with it.
+ *
  * A kernel-db knows one code object of a name. Where what is taken brings
  * another one than an entry of the base has, as another compiler does, that
  * entry is replaced too, or it would be refused on export.
@@ -61,6 +65,14 @@ enum golden_finding {
 /* "new problem". Static. */
 const char *golden_finding_name(enum golden_finding finding);
 
+/* Winners without times of two logins that agree. */
+struct golden_logins {
+    int alone; /* that are taken: no other login can measure them, or unconfirmed ones are allowed */
+    int awaited; /* that are left out until another login measured them; they are among the disputes */
+    int disagreed; /* of the awaited ones: those that several logins measured, with other times */
+    char *measured_by,
+        *able; /* logins, joined by ", ": who measured these, and who can; NULL for none */
+};
 struct golden_summary {
     char *target;
     int base, version;                 /* version 0: there is nothing to propose */
@@ -68,8 +80,9 @@ struct golden_summary {
     int counts[GOLDEN_FINDING_COUNT];  /* entries */
     int disputes;                      /* entries to be measured again ... */
     struct golden_remeasure remeasure; /* ... and what became of that, where it was wished */
-    struct refusals refused;           /* as many as were counted */
-    struct completeness completeness;  /* of the campaign */
+    struct golden_logins logins;
+    struct refusals refused;          /* as many as were counted */
+    struct completeness completeness; /* of the campaign */
 };
 void golden_summary_clear(struct golden_summary *summary);
 

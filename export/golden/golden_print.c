@@ -266,16 +266,38 @@ static json_t *remeasure_json(const struct golden_summary *summary)
                      "impossible", (json_int_t)counts->impossible);
 }
 
-static void print_remeasure(const struct golden_summary *summary)
+static json_t *logins_json(const struct golden_logins *logins)
+{
+    return json_pack("{s:i, s:i, s:i, s:s?, s:s?}", "alone", logins->alone, "awaited",
+                     logins->awaited, "disagreed", logins->disagreed, "measured_by",
+                     logins->measured_by, "able", logins->able);
+}
+
+static void print_logins(const struct golden_summary *summary)
+{
+    const struct golden_logins *logins = &summary->logins;
+    const char *by = logins->measured_by != NULL ? logins->measured_by : "not known which";
+    if (logins->alone > 0) {
+        printf("measured by one login alone (%s): %d winners%s%s%s\n", by, logins->alone,
+               logins->able != NULL ? "; others can measure them, too: " : "",
+               logins->able != NULL ? logins->able : "",
+               logins->able == NULL ? "; no other login has a worker for them" : "");
+    }
+    if (logins->awaited > 0) {
+        printf("%d winners count when two logins agree on their times: measured by %s, to be "
+               "confirmed by %s\n",
+               logins->awaited, by, logins->able != NULL ? logins->able : "nobody else");
+    }
+    if (logins->disagreed > 0) {
+        printf("on %d of them the logins disagree: skipjack report CAMPAIGN --measured-by\n",
+               logins->disagreed);
+    }
+}
+
+static void print_work(const struct golden_summary *summary)
 {
     const struct golden_remeasure *counts = &summary->remeasure;
     int64_t under_way = counts->asked + counts->under_way;
-    if (summary->disputes == 0) {
-        return;
-    }
-    printf("the campaign and version %d disagree beyond the noise: %d entries are to be measured "
-           "again on both sides before they count\n",
-           summary->base, summary->disputes);
     if (under_way > 0) {
         printf("workers do that for %" G_GINT64_FORMAT
                " of them: propose again when they are done\n",
@@ -288,11 +310,26 @@ static void print_remeasure(const struct golden_summary *summary)
     if (counts->impossible > 0) {
         printf("%" G_GINT64_FORMAT
                " cannot be: this program has their solvers at another revision, "
-               "or their jobs lost their workers; tune them again\n",
+               "their jobs lost their workers, or no other login has a worker for them\n",
                (gint64)counts->impossible);
     }
     if (under_way + counts->at_work + counts->impossible == 0) {
         printf("to have that done by workers: the same with --remeasure\n");
+    }
+}
+
+static void print_remeasure(const struct golden_summary *summary)
+{
+    int differing = summary->disputes - summary->logins.awaited;
+    print_logins(summary);
+    if (differing > 0) {
+        printf(
+            "the campaign and version %d disagree beyond the noise: %d entries are to be measured "
+            "again on both sides before they count\n",
+            summary->base, differing);
+    }
+    if (summary->disputes > 0) {
+        print_work(summary);
     }
 }
 
@@ -302,11 +339,12 @@ static bool print_summary_json(const struct golden_summary *summary, const GPtrA
 {
     bool any = false;
     json_t *object = json_pack(
-        "{s:s, s:i, s:o, s:b, s:o, s:o, s:i, s:o, s:o}", "target", summary->target, "base",
+        "{s:s, s:i, s:o, s:b, s:o, s:o, s:i, s:o, s:o, s:o}", "target", summary->target, "base",
         summary->base, "version", number_or_null(summary->version), "new", summary->is_new, "taken",
         counts_json(summary->counts, 0, GOLDEN_TAKEN_COUNT), "not_taken",
         counts_json(summary->counts, GOLDEN_TAKEN_COUNT, GOLDEN_FINDING_COUNT), "to_remeasure",
-        summary->disputes, "remeasure", remeasure_json(summary), "rows", changes_json(rows));
+        summary->disputes, "remeasure", remeasure_json(summary), "logins",
+        logins_json(&summary->logins), "rows", changes_json(rows));
     export_add_completeness(object, &summary->completeness, true);
     char *text = json_dumps(object, JSON_COMPACT);
     printf("%.*s,\"refused\":[", (int)strlen(text) - 1, text);

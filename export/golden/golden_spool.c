@@ -8,21 +8,23 @@
 #define SCHEMA                                                                                     \
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, side INTEGER, key TEXT, job INTEGER,"           \
     " problem_id INTEGER, problem TEXT, solver TEXT, rank INTEGER, median_ms REAL, spread REAL,"   \
-    " passes INTEGER, why INTEGER, reason TEXT, fits INTEGER, confirmed INTEGER,"                  \
+    " passes INTEGER, why INTEGER, reason TEXT, fits INTEGER, confirmed INTEGER, config TEXT,"     \
     " found INTEGER DEFAULT 99, UNIQUE (side, key));"                                              \
     "CREATE INDEX entries_problems ON entries (side, problem_id);"                                 \
     "CREATE TABLE kept (key TEXT, job INTEGER, rank INTEGER, as_rank INTEGER, median_ms REAL);"    \
-    "CREATE TABLE disputes (problem_id INTEGER, solver TEXT, rival TEXT,"                          \
+    "CREATE TABLE disputes (problem_id INTEGER, solver TEXT, rival TEXT, not_by TEXT,"             \
     " PRIMARY KEY (problem_id, solver));"                                                          \
     "CREATE TABLE rivals (id INTEGER PRIMARY KEY, entry INTEGER);"
 
 #define HELD "SELECT id, rank, median_ms FROM entries WHERE side = ? AND key = ?"
 #define ADD                                                                                        \
     "INSERT INTO entries (side, key, fits, job, problem_id, problem, solver, rank, median_ms,"     \
-    " spread, passes, why, confirmed, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " spread, passes, why, confirmed, reason, config)"                                             \
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define REPLACE                                                                                    \
     "UPDATE entries SET job = ?2, problem_id = ?3, problem = ?4, solver = ?5, rank = ?6,"          \
-    " median_ms = ?7, spread = ?8, passes = ?9, why = ?10, confirmed = ?11, reason = ?12"          \
+    " median_ms = ?7, spread = ?8, passes = ?9, why = ?10, confirmed = ?11, reason = ?12,"         \
+    " config = ?13"                                                                                \
     " WHERE id = ?1"
 #define KEEP   "INSERT INTO kept VALUES (?, ?, ?, ?, ?)"
 #define MISFIT "UPDATE entries SET fits = 0 WHERE id = ?"
@@ -140,14 +142,15 @@ static bool write_entry(struct golden_spool *spool, enum golden_side side, struc
         problem_key(&best->problem, key);
     }
     bool done = id == 0
-                    ? sqlite_do(spool->add, error, "ltlllttlddlllt", (int64_t)side, job->key,
+                    ? sqlite_do(spool->add, error, "ltlllttlddllltt", (int64_t)side, job->key,
                                 (int64_t)job->fits, best->job, best->problem_id, key, best->solver,
                                 (int64_t)rank_of(job, best), outcome->median_ms, outcome->spread,
-                                (int64_t)passes, (int64_t)why, (int64_t)job->confirmed, reason)
-                    : sqlite_do(spool->replace, error, "lllttlddlllt", id, best->job,
+                                (int64_t)passes, (int64_t)why, (int64_t)job->confirmed, reason,
+                                best->kept.config_text)
+                    : sqlite_do(spool->replace, error, "lllttlddllltt", id, best->job,
                                 best->problem_id, key, best->solver, (int64_t)rank_of(job, best),
                                 outcome->median_ms, outcome->spread, (int64_t)passes, (int64_t)why,
-                                (int64_t)job->confirmed, reason) &&
+                                (int64_t)job->confirmed, reason, best->kept.config_text) &&
                           code_names_release(&spool->names[side], id, error);
     id = id == 0 ? sqlite3_last_insert_rowid(spool->db) : id;
     /* Also of one in the base that does not pass it is asked whether its kernels kept their names. */
@@ -303,7 +306,7 @@ bool golden_spool_list_refused(struct golden_spool *spool,
     " AND c.time - f.median_ms >= ?4 * c.time"
 
 #define OWN                                                                                        \
-    "INSERT INTO disputes SELECT problem_id, solver, solver FROM entries"                          \
+    "INSERT INTO disputes SELECT problem_id, solver, solver, '' FROM entries"                      \
     " WHERE side = 1 AND found = ?"
 #define DOUBT "UPDATE entries SET found = ? WHERE id IN (SELECT entry FROM challengers)"
 
@@ -328,8 +331,8 @@ bool golden_spool_doubt_winners(struct golden_spool *spool, double noise, double
     return done && do_one(spool->db, error, DOUBT, GOLDEN_UNCONFIRMED) &&
            sqlite_run(spool->db,
                       "INSERT OR IGNORE INTO disputes SELECT problem_id, solver,"
-                      " iif(has_base, solver, champion) FROM challengers WHERE NOT confirmed;"
-                      "INSERT OR IGNORE INTO disputes SELECT problem_id, champion, champion"
+                      " iif(has_base, solver, champion), '' FROM challengers WHERE NOT confirmed;"
+                      "INSERT OR IGNORE INTO disputes SELECT problem_id, champion, champion, ''"
                       " FROM challengers WHERE NOT champion_confirmed;",
                       error);
 }
@@ -344,13 +347,16 @@ bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
     int waiting = 0;
     *count = 0;
     sqlite3_stmt *query = sqlite_statement(
-        spool->db, "SELECT problem_id, solver, rival FROM disputes ORDER BY 1, 2", error);
+        spool->db, "SELECT problem_id, solver, rival, not_by FROM disputes ORDER BY 1, 2", error);
     enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
     while (step == READ_ROW) {
         disputes[waiting++] = (struct golden_dispute){
             .problem_id = sqlite3_column_int64(query, 0),
             .solver = g_string_chunk_insert_const(texts, text_at(query, 1)),
-            .rival = g_string_chunk_insert_const(texts, text_at(query, 2)),
+            .rival = sqlite3_column_type(query, 2) != SQLITE_NULL
+                         ? g_string_chunk_insert_const(texts, text_at(query, 2))
+                         : NULL,
+            .not_by = g_string_chunk_insert_const(texts, text_at(query, 3)),
         };
         (*count)++;
         bool done = waiting < piece || dispute(data, disputes, waiting, error);

@@ -5,7 +5,8 @@
 -- ends them.
 
 -- A round that measures again, until it is done and after: of these configs (arrays of values), besides
--- the default one, which shows drift. keeps_all: all of them become kept results.
+-- the default one, which shows drift. keeps_all: all of them become kept results. not_by: workers of these
+-- logins may build the round, but not measure it.
 -- A campaign gets its partition when it is first asked for.
 CREATE TABLE remeasures (
     campaign_id bigint NOT NULL,
@@ -13,6 +14,7 @@ CREATE TABLE remeasures (
     number      integer NOT NULL,
     configs     jsonb NOT NULL,
     keeps_all   boolean NOT NULL,
+    not_by      text[] NOT NULL DEFAULT '{}',
     asked_at    timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (campaign_id, job_id, number)
 ) PARTITION BY LIST (campaign_id);
@@ -217,6 +219,15 @@ BEGIN
             b.is_partial AND round = b.round_no, b.fence, b.claimed_by, b.remeasures);
 END $$;
 
+-- Whether the worker's login may not measure this round.
+CREATE FUNCTION is_barred(worker bigint, campaign bigint, job bigint, its_number integer) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM remeasures m JOIN workers w ON w.id = worker
+                   WHERE m.campaign_id = campaign AND m.job_id = job AND m.number = its_number
+                     AND w.login = ANY (m.not_by));
+END $$;
+
 -- Claims up to `batch` jobs of one campaign. Bundles are looked at in order from a place on that the
 -- caller had before (so it need not pass again what was there once), and a bundle that cost a worker
 -- already is claimed alone, so that what kills workers takes nobody with it. They are fetched, and thereby
@@ -237,6 +248,8 @@ DECLARE
         WHERE campaign_id = campaign AND state = from_state
           AND (round_no, position) >= (from_round, from_position)
           AND (round_no <= last_round OR remeasures) AND solver_id = ANY (solver_ids)
+          AND NOT (remeasures AND from_state = 'built'
+                   AND is_barred(claimer, campaign, job_ids[1], round_no))
         ORDER BY round_no, position FOR UPDATE SKIP LOCKED;
     b bundles;
     taken bundles;

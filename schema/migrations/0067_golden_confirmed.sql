@@ -167,16 +167,91 @@ BEGIN
     RETURN coalesce(added, 0);
 END $$;
 
--- Has the campaign measure entries (problem_id, solver) again in two rounds: what it kept of them, and what
--- the newest golden version holds of them. rival: the solver of the golden entry that they are measured
--- beside, their own or the problem's winner. Gives counts: asked, under_way, at_work (open otherwise), and
--- impossible: of a solver that is not carried, or ended by a worker that was lost, or golden holds the
--- rival no more.
+-- ---- second logins ----
+
+-- Logins with workers that may measure for the campaign, and had some within the last week. carried: the
+-- solvers of such a worker, NULL for all.
+CREATE FUNCTION measuring_logins(campaign bigint) RETURNS TABLE (login text, carried text[])
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT DISTINCT w.login, w.carried
+    FROM campaigns c
+    JOIN workers w ON w.login <> '' AND w.beat_at > now() - interval '7 days'
+     AND (w.target = c.target OR EXISTS (SELECT FROM worker_devices d
+                                         WHERE d.worker_id = w.id AND d.target = c.target))
+     AND (c.pool = '' OR c.pool = ANY (w.labels))
+     AND worker_lacks(w.id, w.stack, false, c.target, c.stack) IS NULL
+    WHERE c.id = campaign
+$$;
+
+-- Gives who measured the configs of entries. items: objects of problem_id, solver, job, config (its text) and
+-- median_ms. Each item gives its number in items (from 0); times: what each round of the job took for the
+-- config, the round of that median first and the newest before the older ones, with the logins that handed it
+-- in; golden: what the newest golden version has first of the entry, if it is this config, or null; able: the
+-- logins whose workers may measure the job now.
+CREATE FUNCTION golden_measurements(its_target text, campaign bigint, items jsonb) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        WITH item AS MATERIALIZED (
+            SELECT i.place - 1 AS place, x.problem_id, x.solver, x.job, x.config, x.median_ms
+            FROM jsonb_array_elements(items) WITH ORDINALITY AS i(object, place)
+            CROSS JOIN LATERAL jsonb_to_record(i.object)
+                       AS x(problem_id bigint, solver text, job bigint, config text,
+                            median_ms double precision)),
+        hands AS MATERIALIZED (
+            SELECT u.job, u.number, array_agg(DISTINCT n.login ORDER BY n.login) AS logins
+            FROM deliveries d
+            CROSS JOIN LATERAL unnest(d.job_ids, d.numbers) AS u(job, number)
+            JOIN worker_names n ON n.worker_id = d.worker_id AND n.login <> ''
+            WHERE d.campaign_id = campaign AND u.job IN (SELECT i.job FROM item i)
+            GROUP BY u.job, u.number),
+        measuring AS MATERIALIZED (SELECT * FROM measuring_logins(campaign))
+        SELECT jsonb_build_object('place', i.place,
+            'times', coalesce((
+                SELECT jsonb_agg(jsonb_build_object(
+                           'median_ms', f.median_ms, 'spread', f.spread,
+                           'logins', coalesce(to_jsonb(h.logins), '[]'))
+                           ORDER BY f.median_ms = i.median_ms DESC, r.number DESC)
+                FROM rounds r
+                JOIN outcomes o ON o.campaign_id = campaign AND o.job_id = i.job
+                     AND o.number = r.number AND NOT o.is_open
+                CROSS JOIN LATERAL unnest(o.failures, o.median_ms, o.spread, r.config_counts)
+                           WITH ORDINALITY AS f(failure, median_ms, spread, size, at)
+                CROSS JOIN LATERAL (SELECT coalesce(sum(n), 0)::integer AS values
+                                    FROM unnest(r.config_counts[:f.at - 1]) AS n) AS before
+                LEFT JOIN hands h ON h.job = i.job AND h.number = r.number
+                WHERE r.campaign_id = campaign AND r.job_id = i.job AND f.failure = 0
+                  AND array_to_string(r.config_values[before.values + 1:before.values + f.size], ',')
+                      = i.config), '[]'),
+            'golden', (SELECT jsonb_build_object('median_ms', g.median_ms, 'spread', g.spread,
+                                                 'logins', coalesce(to_jsonb(g.measured_by), '[]'))
+                       FROM golden_first(its_target, i.problem_id, i.solver) AS g
+                       WHERE g.config_text = i.config),
+            'able', coalesce((
+                SELECT jsonb_agg(DISTINCT m.login)
+                FROM measuring m
+                WHERE m.carried IS NULL OR EXISTS (
+                    SELECT FROM jobs j JOIN solvers s ON s.id = j.solver_id
+                    WHERE j.campaign_id = campaign AND j.id = i.job
+                      AND s.name || ':' || s.revision || ':' || s.hash = ANY (m.carried))), '[]'))
+        FROM item i;
+END $$;
+
+-- Has the campaign measure entries (problem_id, solver) again: what it kept of them, and what the newest golden
+-- version holds of them. rival: the solver of the golden entry that they are measured beside, in two rounds:
+-- their own or the problem's winner. Without one golden has nothing that counts, and there is one round of what
+-- the campaign kept. not_by: logins that may not measure them. Gives counts: asked, under_way, at_work (open
+-- otherwise), and impossible: of a solver that is not carried, or ended by a worker that was lost, or golden
+-- holds the rival no more, or no other login has workers.
 CREATE FUNCTION remeasure_for_golden(its_target text, campaign bigint, items jsonb, carried jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     its_solvers text[] := ARRAY(SELECT jsonb_array_elements_text(carried));
+    able text[] := ARRAY(SELECT m.login FROM measuring_logins(campaign) AS m);
+    barred text[];
+    all_barred text[] := '{}';
     item record;
     g golden_rows;
     own golden_rows;
@@ -191,8 +266,10 @@ DECLARE
 BEGIN
     PERFORM hold_remeasured(campaign);
     PERFORM add_remeasure_partition(campaign);
-    FOR item IN SELECT * FROM jsonb_to_recordset(items) AS i(problem_id bigint, solver text, rival text)
+    FOR item IN SELECT * FROM jsonb_to_recordset(items)
+                              AS i(problem_id bigint, solver text, rival text, not_by jsonb)
     LOOP
+        barred := ARRAY(SELECT jsonb_array_elements_text(item.not_by));
         g := golden_first(its_target, item.problem_id, item.rival);
         own := golden_first(its_target, item.problem_id, item.solver);
         job := job_of_entry(campaign, item.problem_id, item.solver, its_solvers);
@@ -212,25 +289,31 @@ BEGIN
                   UNION ALL
                   SELECT r.config FROM golden_rows r
                   WHERE r.target = its_target AND r.problem_id = item.problem_id
-                    AND r.solver = item.solver AND r.until IS NULL) AS w
+                    AND r.solver = item.solver AND r.until IS NULL AND item.rival IS NOT NULL) AS w
             WHERE EXISTS (SELECT FROM jobs j JOIN solvers s ON s.id = j.solver_id
                           WHERE j.campaign_id = campaign AND j.id = job
                             AND s.name || ':' || s.revision || ':' || s.hash = ANY (its_solvers)));
-        IF wished IS NULL OR g.since IS NULL OR e.failure = 13 THEN
+        IF wished IS NULL OR (item.rival IS NOT NULL AND g.since IS NULL) OR e.failure = 13
+           OR (barred <> '{}' AND able <@ barred) THEN
             impossible := impossible + 1;
             CONTINUE;
         END IF;
         PERFORM drop_open_rounds(campaign, ARRAY[job], coalesce(e.rounds, 0));
         INSERT INTO remeasures (campaign_id, job_id, number, configs, keeps_all, golden_solver,
-                                golden_since)
-        SELECT campaign, job, coalesce(e.rounds, 0) + place, wished, true, item.rival, g.since
-        FROM generate_series(0, 1) AS place;
+                                golden_since, not_by)
+        SELECT campaign, job, coalesce(e.rounds, 0) + place, wished, true, item.rival, g.since,
+               barred
+        FROM generate_series(0, (item.rival IS NOT NULL)::integer) AS place;
         asked := asked + 1;
+        all_barred := ARRAY(SELECT unnest(all_barred) UNION SELECT unnest(barred) ORDER BY 1);
     END LOOP;
     IF asked > 0 THEN
         PERFORM open_remeasures(campaign);
         INSERT INTO events (kind, campaign_id, detail) VALUES ('measured again', campaign,
-            format('%s entries that disagree with the golden version of %s', asked, its_target));
+            format('%s entries for the golden version of %s', asked, its_target)
+            || CASE WHEN all_barred = '{}' THEN ''
+                    ELSE '; what one of these logins measured, others are to measure: '
+                         || array_to_string(all_barred, ', ') END);
     END IF;
     RETURN jsonb_build_object('asked', asked, 'under_way', under_way, 'at_work', at_work,
                               'impossible', impossible);
@@ -272,6 +355,7 @@ BEGIN
 END $$;
 
 INSERT INTO entry_points (role, name) VALUES
-    ('skipjack_coordinator', 'remeasure_for_golden'), ('skipjack_reader', 'golden_confirmations');
+    ('skipjack_coordinator', 'remeasure_for_golden'), ('skipjack_reader', 'golden_confirmations'),
+    ('skipjack_reader', 'golden_measurements');
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack FROM PUBLIC;
