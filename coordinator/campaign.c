@@ -117,8 +117,8 @@ static int verb_create(int argc, char **argv)
         {"pool", 0, 0, G_OPTION_ARG_STRING, &request.pool,
          "only workers that were started with --label X (any)", "X"},
         {"stack", 0, 0, G_OPTION_ARG_STRING, &request.stack,
-         "only workers with this software: \"clang >= 15 < 20; driver >= 535\" (local: this "
-         "machine's; else any). Compilers (clang, hiprtc, nvrtc, opencl) are asked of those who "
+         "only workers with this software: \"clang >= 15 < 20; driver >= 535\" (this machine's where "
+         "--target is local, else any). Compilers (clang, hiprtc, nvrtc, opencl) are asked of those who "
          "build, runtime (cuda, hip, opencl) and driver of the devices that measure",
          "ITEMS"},
         {"priority", 0, 0, G_OPTION_ARG_INT, &request.priority,

@@ -50,10 +50,17 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     WHERE item <> '' AND coalesce(CASE WHEN build THEN n.of_builders ELSE n.of_devices END, true)
 $$;
 
+-- Whether an item of a stack has the text as its words: whole, or cut off at a dot or a blank. "opencl PoCL 3.1
+-- LLVM 15.0.6" has "opencl PoCL 3.1", "pocl" and "LLVM 15". Capitals do not matter.
+CREATE FUNCTION stack_item_has(item text, words text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT strpos(' ' || lower(item) || ' ', ' ' || lower(words) || ' ') > 0
+        OR strpos(' ' || lower(item), ' ' || lower(words) || '.') > 0
+$$;
+
 -- What a stack lacks of the items asked for, NULL for nothing. An item is a name with ranges
 -- ("clang >= 15 < 20") or with a version ("clang 15", which is "clang = 15"), or a text that the stack has
--- as an item, whole or cut off at a dot or a blank ("opencl PoCL 3.1"). Of "runtime" each runtime's name is
--- tried.
+-- (stack_item_has()): "opencl PoCL 3.1", "pocl". Of "runtime" each runtime's name is tried.
 CREATE OR REPLACE FUNCTION stack_lacks(wanted text, present text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -79,8 +86,7 @@ BEGIN
                                SELECT CASE stack_name(item)
                                       WHEN 'runtime' THEN called || substr(item, length('runtime') + 1)
                                       ELSE item END AS whole) AS w
-                           WHERE h = whole OR starts_with(h, whole || '.')
-                              OR starts_with(h, whole || ' ')) THEN
+                           WHERE stack_item_has(h, whole)) THEN
                 RETURN format('its stack lacks "%s": it is "%s"', item, present);
             END IF;
             CONTINUE;

@@ -29,11 +29,20 @@ BEGIN
                          ELSE p = w END;
 END $$;
 
+-- Whether versions of what the text names can be compared: of one name that workers report, or of "opencl PoCL".
+-- In "clang != 14" and "clang 15 < 20" the text is "clang !" and "clang 15": no stack has such an item.
+CREATE FUNCTION stack_compares(named text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT regexp_replace(lower(btrim(named)), '\s+', ' ') = ANY (
+        ARRAY(SELECT n.name FROM stack_names() n) || 'opencl pocl'::text)
+$$;
+
 -- Refuses constraints that cannot be read, and names that nobody reports.
 CREATE OR REPLACE FUNCTION check_stack(wanted text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     item text;
+    readable boolean;
 BEGIN
     IF length(wanted) > stack_most() THEN
         RAISE EXCEPTION USING ERRCODE = 'SJ002',
@@ -42,17 +51,19 @@ BEGIN
     END IF;
     FOR item IN SELECT i FROM regexp_split_to_table(btrim(wanted), '\s*;\s*') AS i WHERE i <> ''
     LOOP
-        IF item ~ '[<>=]'
-           AND item !~ '^[^<>=]*[^<>=\s]\s*((<=|>=|<|>|=)\s*[0-9]{1,9}(\.[0-9]{1,9})*\s*)+$' THEN
-            RAISE EXCEPTION USING ERRCODE = 'SJ002',
-                MESSAGE = format('cannot read the constraint "%s": it should be like '
-                                 '"clang >= 15 < 20" or "clang 15", several joined by ";"', item);
-        END IF;
-        IF NOT EXISTS (SELECT 1 FROM stack_names() n WHERE n.name = stack_name(item)) THEN
+        readable := item !~ '[<>=]'
+            OR item ~ '^[^<>=]*[^<>=\s]\s*((<=|>=|<|>|=)\s*[0-9]{1,9}(\.[0-9]{1,9})*\s*)+$';
+        IF readable AND NOT EXISTS (SELECT 1 FROM stack_names() n WHERE n.name = stack_name(item)) THEN
             RAISE EXCEPTION USING ERRCODE = 'SJ002',
                 MESSAGE = format('cannot use the constraint "%s": no worker reports "%s"; there are %s',
                                  item, stack_name(item),
                                  (SELECT string_agg(n.name, ', ') FROM stack_names() n));
+        END IF;
+        IF NOT readable OR (item ~ '[<>=]' AND NOT stack_compares(substring(item FROM '^[^<>=]*'))) THEN
+            RAISE EXCEPTION USING ERRCODE = 'SJ002',
+                MESSAGE = format('cannot read the constraint "%s": it should be like "clang >= 15 < 20" or '
+                                 '"clang 15", several joined by ";"; a version with letters is given whole, '
+                                 'as workers report it: "driver 5.15.0-91-generic"', item);
         END IF;
     END LOOP;
 END $$;

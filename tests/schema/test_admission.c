@@ -7,15 +7,21 @@
 #include <string.h>
 
 static const char stack[] = "clang 15.0.6; opencl PoCL 3.1 LLVM 14.0.6; driver 535.104.05";
+static const char kernel_driver[] = "hip 5.2; driver 5.15.0-91-generic";
 
-/* What a stack lacks; "" for nothing. */
-static char *lacks(Store *store, const char *wanted)
+/* What the stack lacks; "" for nothing. */
+static char *lacks_of(Store *store, const char *wanted, const char *present)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(StoreRows) rows =
-        store_read(store, &error, "SELECT coalesce(stack_lacks($1, $2), '')", "ss", wanted, stack);
+    g_autoptr(StoreRows) rows = store_read(
+        store, &error, "SELECT coalesce(stack_lacks($1, $2), '')", "ss", wanted, present);
     g_assert_no_error(error);
     return g_strdup(PQgetvalue(rows, 0, 0));
+}
+
+static char *lacks(Store *store, const char *wanted)
+{
+    return lacks_of(store, wanted, stack);
 }
 
 static void test_constraints_are_ranges_or_exact(void)
@@ -48,6 +54,14 @@ static void test_constraints_are_ranges_or_exact(void)
         {"runtime 3.2", "its runtime is 3.1"},
         {"runtime PoCL 4", "lacks \"runtime PoCL 4\""},
         {" clang >= 15 ;; driver>=535 ", ""},
+        {"OpenCL pocl 3.1", ""},
+        {"opencl PoCL >= 3 < 4", ""},
+        {"PoCL", ""},
+        {"llvm", ""},
+        {"CLANG", ""},
+        {"clan", "lacks \"clan\""},
+        {"PoCL 3.1 LLVM 14", ""},
+        {"pocl 3.1 llvm 1", "lacks"},
     };
     g_autoptr(Store) store = scratch_store();
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -108,8 +122,18 @@ static void test_names_that_nobody_reports_are_refused(void)
 
 static void test_unreadable_constraints_are_refused(void)
 {
-    static const char *const wrong[] = {"clang >= x", "clang >=", ">= 15", "clang >= 15 20",
-                                        "clang => 15"};
+    static const char *const wrong[] = {"clang >= x",
+                                        "clang >=",
+                                        ">= 15",
+                                        "clang >= 15 20",
+                                        "clang => 15",
+                                        "clang != 14",
+                                        "clang ~> 15",
+                                        "clang ~= 15",
+                                        "clang 15 < 20",
+                                        "hip 6.4 >= 3",
+                                        "driver >= 5.15.0-91-generic",
+                                        "opencl LLVM >= 3"};
     g_autoptr(Store) store = scratch_store();
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
         g_autoptr(GError) error = NULL;
@@ -118,6 +142,17 @@ static void test_unreadable_constraints_are_refused(void)
         g_assert_error(error, STORE_ERROR, STORE_ERROR_STATE);
         g_assert_nonnull(strstr(error->message, "cannot read the constraint"));
     }
+}
+
+static void test_a_version_with_letters_is_asked_for_whole(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autofree char *whole = lacks_of(store, "driver 5.15.0-91-generic", kernel_driver);
+    g_autofree char *range = lacks_of(store, "driver >= 5.15 < 5.16", kernel_driver);
+    g_autofree char *other = lacks_of(store, "driver 5.15.0-92-generic", kernel_driver);
+    g_assert_cmpstr(whole, ==, "");
+    g_assert_cmpstr(range, ==, "");
+    g_assert_true(g_str_has_prefix(other, "its stack lacks \"driver 5.15.0-92-generic\""));
 }
 
 /* Longer than any number that PostgreSQL has. */
@@ -517,6 +552,8 @@ int main(int argc, char **argv)
                     test_constraints_are_ranges_or_exact);
     g_test_add_func("/admission/unreadable_constraints_are_refused",
                     test_unreadable_constraints_are_refused);
+    g_test_add_func("/admission/a_version_with_letters_is_asked_for_whole",
+                    test_a_version_with_letters_is_asked_for_whole);
     g_test_add_func("/admission/versions_of_any_length_compare",
                     test_versions_of_any_length_compare);
     g_test_add_func("/admission/long_constraints_are_refused", test_long_constraints_are_refused);
