@@ -261,6 +261,11 @@ struct refusal_row {
     char *node, *reason;
 };
 GPtrArray *store_list_refusals(Store *store, int64_t worker, int64_t campaign, GError **error);
+/* Active campaigns (campaign 0: all) with jobs to build that the worker's toolchains cannot build, and why: what
+ * the campaign asks of builders, or one of cannot_build ("name:revision:hash", NULL-terminated). GPtrArray of
+ * struct refusal_row *, by campaign. */
+GPtrArray *store_list_unbuilt(Store *store, int64_t worker, int64_t campaign,
+                              const char *const *cannot_build, GError **error);
 /* From now on this connection hears when work appears for an idle worker: claims that find nothing leave
  * it idle, and a few idle ones that suit are woken at once; and when the worker is asked to drain. A
  * connection that was opened again hears again. */

@@ -131,6 +131,16 @@ GPtrArray *store_list_refusals(Store *store, int64_t worker, int64_t campaign, G
     return rows == NULL ? NULL : store_list(rows, read_refusal, refusal_row_free);
 }
 
+GPtrArray *store_list_unbuilt(Store *store, int64_t worker, int64_t campaign,
+                              const char *const *cannot_build, GError **error)
+{
+    g_autoptr(StoreJson) pins = texts_to_json(cannot_build);
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT skipjack_work.left_unbuilt($1, $2, $3)", "llj", worker,
+                   campaign, pins);
+    return rows == NULL ? NULL : store_list(rows, read_refusal, refusal_row_free);
+}
+
 /* The channel is entered with the session, so that a connection that is opened again has it too. */
 bool store_listen(Store *store, int64_t worker, GError **error)
 {

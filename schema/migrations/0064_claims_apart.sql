@@ -208,4 +208,30 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     FROM refused f JOIN running r ON r.kind = f.kind WHERE f.reason IS NOT NULL
 $$;
 
+-- Active campaigns with jobs to build that the worker's toolchains cannot build, and why, as refusals() gives
+-- them. cannot_build: "name:revision:hash" of the solvers whose kernels they do not compile.
+CREATE FUNCTION skipjack_work.left_unbuilt(builder bigint, campaign bigint, cannot_build jsonb)
+RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    pins text[] := ARRAY(SELECT jsonb_array_elements_text(cannot_build));
+BEGIN
+    PERFORM check_worker(builder);
+    RETURN QUERY
+        SELECT jsonb_build_object('campaign_id', c.id, 'worker_id', w.id, 'node', w.node, 'reason', l.reason)
+        FROM campaigns c
+        JOIN workers w ON w.id = builder AND (c.pool = '' OR c.pool = ANY (w.labels))
+        CROSS JOIN LATERAL (SELECT coalesce(
+            worker_lacks(w.id, w.stack, true, c.target, c.stack),
+            (SELECT 'it has no assembler, and the kernels of ' || string_agg(DISTINCT s.name, ', ')
+                    || ' are assembly'
+             FROM bundles b JOIN solvers s ON s.id = b.solver_id
+             WHERE b.campaign_id = c.id AND b.state = 'ready'
+               AND s.name || ':' || s.revision || ':' || s.hash = ANY (pins))) AS reason) AS l
+        WHERE c.state = 'active' AND coalesce(c.deadline > clock_timestamp(), true)
+          AND campaign IN (0, c.id) AND l.reason IS NOT NULL
+          AND EXISTS (SELECT FROM bundles b WHERE b.campaign_id = c.id AND b.state = 'ready')
+        ORDER BY c.id;
+END $$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack, skipjack_work FROM PUBLIC;

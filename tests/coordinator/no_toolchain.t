@@ -48,7 +48,7 @@ my $job_state = sub { return json_of('campaign', 'show', $id)->{state} };
 
 SKIP: {
     my (undef, $errors, $status) = run(@worker);
-    skip 'HIPRTC is not on this machine', 6 unless $errors =~ /stack (?:.*; )?hiprtc HIPRTC/;
+    skip 'HIPRTC is not on this machine', 10 unless $errors =~ /stack (?:.*; )?hiprtc HIPRTC/;
     is $status, 0, 'HIPRTC builds for the target that clang is missing for' or diag $errors;
     is $job_state->(), 'done', 'all of its jobs';
     is scalar(grep { /^no toolchain/ } @{out_of_service()}), 0, 'and status shows no lack any more';
@@ -58,6 +58,31 @@ SKIP: {
     my %jobs = map { $_->{state} => $_->{jobs} } @{json_of('campaign', 'show', $id)->{jobs}};
     is "$jobs{done} done, $jobs{ready} ready, $jobs{failed} failed", '1 done, 1 ready, 0 failed',
         'assembly is left to a worker with an assembler' or diag $errors;
+    (undef, $errors, $status) = run(@worker);
+    is $status, 1, 'a worker that could do nothing but that fails';
+    like $errors, qr/no toolchain of this node builds for campaign $id: it has no assembler, and the kernels of ConvAsm1x1 /,
+        'and says what it lacks';
+    run('campaign', 'cancel', $id, '--yes');
+}
+
+# ---- What a campaign asks of its builders.
+
+{
+    local $ENV{SKIPJACK_HIPRTC} = '/nowhere/libhiprtc.so';
+    run('campaign', 'cancel', $id, '--yes');
+    $id = create('gfx90a68', 'ConvDirectNaive', '--stack', q('clang >= 15'));
+    my (undef, $errors, $status) = run(@worker);
+    is $status, 1, 'a worker without the compiler that a campaign asks for fails';
+    like $errors, qr/nothing was built or measured: no toolchain of this node builds for campaign $id: its stack has no clang/,
+        'and says which campaign it could not build for';
+    is scalar(grep { /^worker failed: nothing was built or measured: no toolchain .* campaign $id:/ } @{out_of_service()}), 1,
+        'status shows it';
+    run('campaign', 'pause', $id);
+    (undef, $errors, $status) = run(@worker);
+    is $status, 0, 'with nothing to build it ends in peace' or diag $errors;
+    run('campaign', 'resume', $id);
+    (undef, $errors, $status) = run('worker', '--build', 0, '--embedded', '--until-empty');
+    is $status, 0, 'so does one that builds nothing' or diag $errors;
 }
 
 done_testing;

@@ -15,6 +15,8 @@ struct worker_call {
     bool reports; /* with the counts of then */
     struct farm_counts counts;
     GPtrArray *refusals; /* struct refusal_row * */
+    GPtrArray *unbuilt;  /* likewise: campaigns that this node cannot build for; NULL: not asked */
+    char **cannot_build; /* pins of solvers; NULL where unbuilt is not to be asked */
 };
 
 static struct worker_call *worker_call_new(struct agent *agent)
@@ -69,6 +71,9 @@ static void worker_call_free(struct worker_call *call)
         g_string_chunk_free(call->texts);
     if (call->refusals)
         g_ptr_array_unref(call->refusals);
+    if (call->unbuilt)
+        g_ptr_array_unref(call->unbuilt);
+    g_strfreev(call->cannot_build);
     g_free(call);
 }
 
@@ -148,7 +153,8 @@ static void registered(struct lane_call *base, const GError *error)
     if (!error)
         log_write(LEVEL_INFO, "registered", NULL,
                   "worker %" G_GINT64_FORMAT " on %s: target %s, stack %s", (gint64)call->worker,
-                  call->node, *call->target ? call->target : "none, it only builds", call->stack);
+                  call->node, *call->target ? call->target : "none, it only builds",
+                  *call->stack ? call->stack : "none");
     if (error)
         agent_give_up(agent, "cannot register this worker: %s", error->message);
     else if (agent->state == AGENT_STARTING)
@@ -358,25 +364,32 @@ static bool run_others(struct lane_call *base, Store *store, GError **error)
         const struct worker_row *row = g_ptr_array_index(workers, i);
         call->others_work |= !row->ended && row->leases > 0 && row->id != call->worker;
     }
+    if (call->cannot_build &&
+        !(call->unbuilt = store_list_unbuilt(store, call->worker, call->agent->options->campaign,
+                                             (const char *const *)call->cannot_build, error)))
+        return false;
     return run_refusals(base, store, error);
 }
 
-/* Why this worker leaves the queue without having built or measured anything, where it lacks a toolchain.
- * Without any, campaigns may refuse it before a job shows what is missing. Free with g_free(). */
+static bool has_stored(const struct agent *agent)
+{
+    return agent->counts.stored[POOL_BUILD] > 0 || agent->counts.stored[POOL_EVAL] > 0;
+}
+
+/* Why this worker leaves the queue without having built or measured anything, where it lacks a toolchain: no
+ * job showed that yet where campaigns do not admit it, or their kernels are assembly. Free with g_free(). */
 static char *lack_of_toolchain(const struct worker_call *call)
 {
     struct agent *agent = call->agent;
-    if (agent->counts.stored[POOL_BUILD] > 0 || agent->counts.stored[POOL_EVAL] > 0)
+    if (!call->unbuilt || has_stored(agent))
         return NULL;
     if (builder_refusal(agent->builder))
         return g_strdup(builder_refusal(agent->builder));
-    bool builds = agent->options->build > 0 && *builder_stack(agent->builder) == '\0';
-    const struct refusal_row *first =
-        builds && call->refusals->len > 0 ? g_ptr_array_index(call->refusals, 0) : NULL;
-    return first ? g_strdup_printf("no toolchain is on this node, and campaign %" G_GINT64_FORMAT
-                                   " does not admit it: %s",
-                                   (gint64)first->campaign, first->reason)
-                 : NULL;
+    if (call->unbuilt->len == 0)
+        return NULL;
+    const struct refusal_row *first = g_ptr_array_index(call->unbuilt, 0);
+    return g_strdup_printf("no toolchain of this node builds for campaign %" G_GINT64_FORMAT ": %s",
+                           (gint64)first->campaign, first->reason);
 }
 
 static void others_known(struct lane_call *base, const GError *error)
@@ -396,9 +409,21 @@ static void others_known(struct lane_call *base, const GError *error)
     worker_call_free(call);
 }
 
+/* The pins of the solvers that this program carries, and this node's toolchains do not build. */
+static char **solvers_not_built(const struct agent *agent)
+{
+    g_autoptr(GStrvBuilder) pins = g_strv_builder_new();
+    for (char **pin = agent->solvers; *pin; pin++)
+        if (!g_strv_contains((const char *const *)agent->buildable, *pin))
+            g_strv_builder_add(pins, *pin);
+    return g_strv_builder_end(pins);
+}
+
 void agent_ask_others(struct agent *agent)
 {
     struct worker_call *call = worker_call_new(agent);
+    if (agent->options->build > 0 && !has_stored(agent))
+        call->cannot_build = solvers_not_built(agent);
     call->call.run = run_others;
     call->call.done = others_known;
     agent->asking_others = true;
