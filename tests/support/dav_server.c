@@ -121,7 +121,7 @@ static void write_files(DavServer *server, bool tls)
     g_checksum_get_digest(sum, digest, &length);
     g_autofree char *hash = g_base64_encode(digest, length);
     g_autofree char *user = g_strdup_printf(DAV_USER ":{SHA}%s\n", hash);
-    temp_folder_write(server->folder, "users", user, -1);
+    g_assert_true(g_chmod(temp_folder_write(server->folder, "users", user, -1), 0644) == 0);
     g_assert_true(g_mkdir(temp_folder_path(server->folder, "root"), 0777) == 0);
     /* As root Apache serves as another user, who writes the objects and its lock file. */
     g_assert_true(g_chmod(temp_folder_path(server->folder, "root"), 0777) == 0);
