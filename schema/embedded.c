@@ -27,20 +27,32 @@ static bool is_set(const char *variable)
     return value != NULL && *value != '\0';
 }
 
+/* GLib takes an empty HOME as it is, and would found a database in the working folder. */
+static const char *users_home(void)
+{
+    const struct passwd *entry = is_set("HOME") ? NULL : getpwuid(geteuid());
+    return is_set("HOME") ? g_getenv("HOME") : entry != NULL ? entry->pw_dir : NULL;
+}
+
 static char *find_home(GError **error)
 {
     if (is_set("SKIPJACK_HOME"))
         return g_canonicalize_filename(g_getenv("SKIPJACK_HOME"), NULL);
     if (geteuid() == 0)
         return g_strdup("/var/lib/skipjack");
-    if (!is_set("XDG_DATA_HOME") && !is_set("HOME") && getpwuid(geteuid()) == NULL) {
+    /* The specification of these folders has relative ones passed over. */
+    const char *data = g_getenv("XDG_DATA_HOME"), *home = users_home();
+    if (data != NULL && g_path_is_absolute(data))
+        return g_build_filename(data, "skipjack", NULL);
+    if (home == NULL) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
                     "user %u has no home: there is no entry for it in /etc/passwd, and HOME is not "
                     "set; name a folder for the embedded database in SKIPJACK_HOME",
                     (unsigned)geteuid());
         return NULL;
     }
-    return g_build_filename(g_get_user_data_dir(), "skipjack", NULL);
+    g_autofree char *folder = g_build_filename(home, ".local", "share", "skipjack", NULL);
+    return g_canonicalize_filename(folder, NULL);
 }
 
 static bool set_user(struct server_user *user, const struct passwd *entry)

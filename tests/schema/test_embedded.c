@@ -244,6 +244,27 @@ static void test_user_without_a_name_has_a_database_too(void)
     g_setenv("SKIPJACK_HOME", scratch_home(), TRUE);
 }
 
+static bool start_with_an_empty_home(GError **error)
+{
+    g_unsetenv("SKIPJACK_HOME");
+    g_setenv("XDG_DATA_HOME", "relative", TRUE);
+    g_setenv("HOME", "", TRUE);
+    return database_start(error);
+}
+
+/* The working folder has no end of folders above it where it is named without a slash. */
+static void test_empty_home_is_the_one_of_the_user(void)
+{
+    const struct passwd *nobody = getpwnam("nobody");
+    if (geteuid() != 0 || nobody == NULL || g_file_test(nobody->pw_dir, G_FILE_TEST_EXISTS)) {
+        g_test_skip("it takes root, and a user whose home is not there");
+        return;
+    }
+    g_autofree char *said = as_user(nobody->pw_uid, start_with_an_empty_home);
+    g_assert_nonnull(strstr(said, "cannot create the folder"));
+    g_assert_nonnull(strstr(said, nobody->pw_dir));
+}
+
 static void test_user_without_a_home_is_told_what_to_name(void)
 {
     if (geteuid() != 0) {
@@ -268,6 +289,7 @@ static const struct {
      test_user_without_privileges_has_a_database_too},
     {"/database/home_may_have_a_comma", test_home_may_have_a_comma},
     {"/database/user_without_a_name_has_one_too", test_user_without_a_name_has_a_database_too},
+    {"/database/empty_home_is_the_one_of_the_user", test_empty_home_is_the_one_of_the_user},
     {"/database/user_without_a_home_is_told_what_to_name",
      test_user_without_a_home_is_told_what_to_name},
 };
