@@ -8,13 +8,17 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS        256
-/* Clients that reopen what is closed would keep the loop at nothing else: after so many the server pauses. So
- * a new connection has at least 256 / 64 * 10 ms for its request. */
-#define CLOSED_MOST        64
+#define CONNECTIONS       256
+#define CONNECTIONS_LEAST 16
+#define FILES_SHARE                                                                                \
+    4 /* of the files that the process may have open, one in so many is a connection */
+/* Clients that reopen what is closed would keep the loop at nothing else: after a share of the connections
+ * the server pauses. So a new connection has at least 4 * 10 ms for its request. */
+#define PAUSE_SHARE        4
 #define PAUSE_MS           10
 #define CONNECTION_BYTES   16384
 #define IDLE_SECONDS       5
@@ -29,6 +33,7 @@ struct monitor {
     char *url;
     struct MHD_Daemon *daemon;
     GQueue connections; /* struct connection *, the oldest first; none that was shut */
+    int most;           /* of these */
     int closed;         /* for newer ones, since the last pause */
     uv_poll_t *poll;
     uv_timer_t *timer;
@@ -122,7 +127,7 @@ static void connection_changed(void *data, struct MHD_Connection *of, void **con
         connection->until_us = g_get_monotonic_time() + CONNECTION_SECONDS * G_USEC_PER_SEC;
         g_queue_push_tail(&monitor->connections, connection);
         *context = connection;
-        if (g_queue_get_length(&monitor->connections) > CONNECTIONS) {
+        if (g_queue_get_length(&monitor->connections) > (guint)monitor->most) {
             end_oldest(monitor);
             monitor->closed++;
         }
@@ -152,7 +157,7 @@ static void run(Monitor *monitor)
     MHD_UNSIGNED_LONG_LONG left_ms;
     end_slow_connections(monitor);
     MHD_run(monitor->daemon);
-    if (monitor->closed >= CLOSED_MOST) {
+    if (monitor->closed >= monitor->most / PAUSE_SHARE) {
         monitor->closed = 0;
         uv_poll_stop(monitor->poll);
         uv_timer_start(monitor->timer, timer_due, PAUSE_MS, 0);
@@ -267,11 +272,21 @@ static char *url_of(int fd)
     return g_strdup_printf("http://%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port);
 }
 
+/* Without files left nothing could be accepted, nor could the process do its work. */
+static int most_connections(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return CONNECTIONS_LEAST;
+    return (int)CLAMP(files.rlim_cur / FILES_SHARE, CONNECTIONS_LEAST, CONNECTIONS);
+}
+
 static struct MHD_Daemon *start(Monitor *monitor, int fd)
 {
+    int most = monitor->most;
     return MHD_start_daemon(
         MHD_USE_EPOLL, 0, NULL, NULL, answer, monitor, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(CONNECTIONS + 2 * CLOSED_MOST),
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(most + 2 * most / PAUSE_SHARE),
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_CONNECTION, connection_changed, monitor,
         MHD_OPTION_END);
@@ -294,6 +309,7 @@ Monitor *monitor_open(uv_loop_t *loop, const char *place, const struct monitor_c
     monitor->data = data;
     monitor->url = url_of(fd);
     g_queue_init(&monitor->connections);
+    monitor->most = most_connections();
     monitor->daemon = start(monitor, fd);
     if (!monitor->daemon) {
         close(fd);

@@ -1,9 +1,9 @@
 /*
  * A small HTTP server on a libuv loop: GET /metrics and GET /health, asked by
  * Prometheus and by whoever keeps the process running. It disturbs nobody:
- * connections are few (256), each answers one request, may use 16 KiB and last
- * 15 seconds, and nothing of a request but its path is read. Where there are
- * more, the oldest unfinished request is closed, so clients that open
+ * connections are few (256, and at most a quarter of the files that the process
+ * may have open), each answers one request, may use 16 KiB and last 15 seconds,
+ * and nothing of a request but its path is read. Where there are more, the oldest unfinished request is closed, so clients that open
  * connections and send no request do not keep others from their answer.
  *
  * All calls belong to the loop's thread.

@@ -65,7 +65,7 @@ static void die_with_the_test(void)
 
 static void send_more(int fd, const char *bytes)
 {
-    /* What cannot be sent now is sent the next time; a closed connection shows in poll(). */
+    /* Bytes that cannot be sent now are sent the next time; a closed connection shows in poll(). */
     if (send(fd, bytes, strlen(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return;
 }
@@ -207,6 +207,17 @@ static void test_new_request_is_served_while_others_reopen(void)
     close_server(monitor, &timer);
 }
 
+/* A process with few files keeps some for its work, and for the connection that asks. */
+static void test_few_files_are_not_all_connections(void)
+{
+    struct rlimit files, few;
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &files), ==, 0);
+    few = (struct rlimit){.rlim_cur = 200, .rlim_max = files.rlim_max};
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
+    test_new_request_is_served_while_others_reopen();
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &files), ==, 0);
+}
+
 /* The oldest ends, not the newest, and only where there are too many. */
 static void test_oldest_unfinished_request_is_closed_first(void)
 {
@@ -245,6 +256,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/monitor/new_request_is_served_while_others_reopen",
                     test_new_request_is_served_while_others_reopen);
+    g_test_add_func("/monitor/few_files_are_not_all_connections",
+                    test_few_files_are_not_all_connections);
     g_test_add_func("/monitor/oldest_unfinished_request_is_closed_first",
                     test_oldest_unfinished_request_is_closed_first);
     return g_test_run();
