@@ -6,13 +6,34 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* The question names what others named: no control byte of it reaches the terminal. */
+static void write_to_terminal(const char *question)
+{
+    FILE *terminal = fopen("/dev/tty", "we");
+    if (terminal == NULL)
+        return;
+    g_autofree char *valid = g_utf8_make_valid(question, -1);
+    for (const char *at = valid; *at != '\0'; at = g_utf8_next_char(at)) {
+        if (g_unichar_iscntrl(g_utf8_get_char(at)))
+            fputc('?', terminal);
+        else
+            fwrite(at, 1, (size_t)(g_utf8_next_char(at) - at), terminal);
+    }
+    fputs(" [y/N] ", terminal);
+    fclose(terminal);
+}
+
 bool terminal_confirm(const char *question, bool yes)
 {
     char answer[16] = "";
-    if (yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+    if (yes || !isatty(STDIN_FILENO))
         return true;
-    fprintf(stderr, "%s [y/N] ", question);
-    fflush(stderr);
+    if (isatty(STDERR_FILENO)) {
+        fprintf(stderr, "%s [y/N] ", question);
+        fflush(stderr);
+    } else {
+        write_to_terminal(question);
+    }
     if (fgets(answer, sizeof answer, stdin) == NULL)
         fputc('\n', stderr);
     g_strstrip(answer);

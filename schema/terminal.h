@@ -9,9 +9,10 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* Asks "QUESTION [y/N] " where standard input and standard error are a terminal, and returns whether the
- * answer is yes. Elsewhere nobody can answer: returns true, as it does without asking for `yes` (the
- * command's --yes). */
+/* Asks "QUESTION [y/N] " where standard input is a terminal, and returns whether the answer is yes. The question is
+ * printed on standard error, or on the terminal itself where standard error leads elsewhere. Where standard
+ * input is no terminal nobody can answer: returns true, as it does without asking for `yes` (the command's
+ * --yes). */
 bool terminal_confirm(const char *question, bool yes);
 
 /* Moves to the begin of the terminal's line and clears it, so that the next text on standard error

@@ -57,10 +57,13 @@ like((run('campaign', 'drop', $campaign, '--dry-run'))[0], qr/would go: campaign
 is scalar(@{json_of('campaign', 'list')}), 1, 'and drops nothing';
 SKIP: {
     # script(1) gives the program a terminal; it is part of Debian's bsdutils, which is always there.
-    system('command -v script >/dev/null') == 0 or skip 'there is no script(1) here', 2;
+    system('command -v script >/dev/null') == 0 or skip 'there is no script(1) here', 4;
     my $asked = `echo n | script -qec "'$program' campaign drop $campaign" /dev/null`;
     like $asked, qr/shall it go\? \[y\/N\]/, 'on a terminal it asks';
     is scalar(@{json_of('campaign', 'list')}), 1, 'and takes no for an answer';
+    $asked = `echo n | script -qec "'$program' campaign drop $campaign 2>/dev/null" /dev/null`;
+    like $asked, qr/shall it go\? \[y\/N\]/, 'it also asks where standard error is a file';
+    is scalar(@{json_of('campaign', 'list')}), 1, 'and takes no for an answer there, too';
 }
 is((run('campaign', 'drop', $campaign, '--yes'))[2], 0, 'the campaign is dropped');
 is((run('networks', 'remove', 'net'))[2], 0, 'then the network goes');
