@@ -32,8 +32,18 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
+/* JSON escapes control characters below DEL itself, and takes no \xNN for those that it leaves. */
+static bool may_stand_in_json(const char *bytes, size_t length)
+{
+    return g_utf8_validate(bytes, (gssize)length, NULL) && g_utf8_get_char(bytes) >= 0x7f;
+}
+
 static void append_escaped(GString *shown, const char *bytes, size_t length)
 {
+    if (may_stand_in_json(bytes, length)) {
+        g_string_append_printf(shown, "\\u%04x", g_utf8_get_char(bytes));
+        return;
+    }
     for (size_t i = 0; i < length; i++)
         g_string_append_printf(shown, "\\x%02x", (unsigned char)bytes[i]);
 }

@@ -240,6 +240,14 @@ close $file;
 ($output, $errors) = run('import', '--dry-run', $evil);
 unlike $output . $errors, qr/[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]/, 'no control byte of a name or a line is printed';
 like $errors, qr/\\x1b\]0;title\\x07/, 'they are shown as \xNN';
+my $table = "$folder/named.csv";
+open $file, '>', $table or die $!;
+print $file "net,c,h,w,k,y,x\nev\e[31mil\x7f\xc2\x9b31m,8,14,14,16,1,1\n";
+close $file;
+($output) = run('import', '--json', $table);
+my $told = eval { decode_json($output) };
+is $told && $told->{networks}[0]{name}, "ev\e[31mil\x7f\x{9b}31m", 'JSON with control characters in a name stays JSON';
+unlike $output, qr/[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]/, 'and none of them is printed';
 ($output, $errors) = run('-q', 'import', '--dry-run', $evil);
 like $errors, qr/\\x1b/, '-q keeps errors';
 
