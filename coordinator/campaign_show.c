@@ -5,6 +5,7 @@
 #include "coordinator/lists.h"
 #include "coordinator/origins.h"
 #include "coordinator/progress.h"
+#include "coordinator/watch.h"
 #include "schema/database.h"
 #include "schema/store_foreign.h"
 #include "schema/store_winners.h"
@@ -12,6 +13,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define SHOWN_EVENTS 10
 
@@ -147,6 +149,7 @@ struct shown {
     char **networks;               /* the versions that the campaign was made for */
     struct job_origins origins;
     bool has_origins;
+    char *nobody; /* why no running worker takes its jobs; NULL where one may */
     Table *failures, *events;
     Table *jobs; /* NULL where they were not asked for */
 };
@@ -156,6 +159,7 @@ static void shown_clear(struct shown *shown)
     if (shown->campaign)
         campaign_free(shown->campaign);
     g_strfreev(shown->networks);
+    g_free(shown->nobody);
     enter_notes_clear(&shown->notes);
     table_free(shown->failures);
     table_free(shown->events);
@@ -173,6 +177,8 @@ static bool shown_read(struct shown *shown, Store *store, int64_t id, bool with_
         !(shown->networks = store_campaign_networks(store, id, error)) ||
         !enter_read_notes(store, id, &shown->notes, error))
         return false;
+    if (strcmp(shown->campaign->state, "active") == 0)
+        shown->nobody = watch_why_nobody(store, id);
     shown->failures = list_failures(store, id, error);
     shown->events = shown->failures ? list_events(store, id, SHOWN_EVENTS, error) : NULL;
     if (shown->events && with_jobs && !campaign_is_foreign(shown->campaign))
@@ -224,6 +230,8 @@ static void print_head(const struct shown *shown)
     g_autofree char *left_out = enter_left_out_text(shown->notes.left_out);
     if (shown->notes.left_out > 0)
         printf("not planned: %s\n", left_out);
+    if (shown->nobody)
+        printf("%s\n", shown->nobody);
     putchar('\n');
 }
 
@@ -253,6 +261,8 @@ static json_t *shown_json(const struct shown *shown, Table *states)
     }
     if (shown->jobs)
         json_object_set_new(json, "job_list", table_json(shown->jobs));
+    json_object_set_new(json, "nobody_works",
+                        shown->nobody ? json_string(shown->nobody) : json_null());
     if (campaign->deadline_unix)
         json_object_set_new(json, "deadline_unix", json_integer(campaign->deadline_unix));
     const struct context_limits *limits = &campaign->limits;

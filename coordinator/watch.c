@@ -154,17 +154,36 @@ static int say_end(const struct watch *watch)
     return CLI_FAILED;
 }
 
-/* A campaign that waits for workers looks like one that is slow. A list that cannot be read says
- * nothing: the campaign itself is read next. */
-static void say_no_worker(Store *store)
+/* Workers that run; those that were silent for longer are not asked whether they are admitted
+ * (refusals() of the schema). */
+#define SILENT_SECONDS 120
+
+static guint count_running(const GPtrArray *workers, double silent_seconds)
+{
+    guint count = 0;
+    for (guint i = 0; i < workers->len; i++) {
+        const struct worker_row *row = g_ptr_array_index(workers, i);
+        count += !row->ended && row->beat_age_seconds < silent_seconds;
+    }
+    return count;
+}
+
+char *watch_why_nobody(Store *store, int64_t campaign)
 {
     g_autoptr(GPtrArray) workers = store_list_workers(store, NULL, NULL);
-    bool running = !workers;
-    for (guint i = 0; workers && i < workers->len; i++)
-        running = running || !((const struct worker_row *)g_ptr_array_index(workers, i))->ended;
-    if (!running)
-        fputs("no worker is running, so nothing happens until one is started: skipjack worker\n",
-              stderr);
+    g_autoptr(GPtrArray) refusals = store_list_refusals(store, 0, campaign, NULL);
+    if (!workers || !refusals)
+        return NULL;
+    if (count_running(workers, INFINITY) == 0)
+        return g_strdup(
+            "no worker is running, so nothing happens until one is started: skipjack worker");
+    guint running = count_running(workers, SILENT_SECONDS);
+    if (running == 0 || refusals->len < running)
+        return NULL;
+    const struct refusal_row *first = g_ptr_array_index(refusals, 0);
+    return g_strdup_printf("none of the running workers (%u) is admitted, so nothing happens until "
+                           "another one is started; of the one on %s: %s",
+                           running, first->node, first->reason);
 }
 
 int watch_campaign(const char *command, Store *store, int64_t campaign)
@@ -173,8 +192,10 @@ int watch_campaign(const char *command, Store *store, int64_t campaign)
     GError *error = NULL;
     if (!watch_init(&watch, store, campaign, &error))
         return cli_fail(command, error);
-    if (strcmp(watch.state, "active") == 0)
-        say_no_worker(store);
+    g_autofree char *nobody =
+        strcmp(watch.state, "active") == 0 ? watch_why_nobody(store, campaign) : NULL;
+    if (nobody)
+        fprintf(stderr, "%s\n", nobody);
     process_block_signals();
     int caught = 0;
     while (strcmp(watch.state, "active") == 0 && !signals_is_ending(caught)) {

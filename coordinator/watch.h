@@ -29,6 +29,10 @@ double watch_time_left(const struct watch *watch);
  * otherwise waited for: both is no failure. False for every other error. */
 bool watch_tick(struct watch *watch, GError **error);
 
+/* Why no running worker takes jobs of an active campaign, which looks like one that is slow: none runs, or none is
+ * admitted. NULL where one may, and where the database cannot be read. Free with g_free(). */
+char *watch_why_nobody(Store *store, int64_t campaign);
+
 /* Follows until the campaign is no longer active; CLI_DONE when it is done, CLI_FAILED when it is overdue, too. Ctrl-C ends the
  * watching, not the campaign (CLI_INTERRUPTED). */
 int watch_campaign(const char *command, Store *store, int64_t campaign);
