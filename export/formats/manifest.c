@@ -34,6 +34,7 @@ void manifest_free(struct manifest *manifest)
     if (manifest != NULL) {
         g_free(manifest->target);
         g_free(manifest->campaign);
+        g_free(manifest->results);
         json_decref(manifest->part);
         g_ptr_array_unref(manifest->files);
         g_free(manifest);
@@ -92,6 +93,7 @@ static struct manifest *take_all(const char *path, const json_t *json, GError **
     manifest->campaign = g_strdup(json_string_value(json_object_get(json, "campaign")));
     manifest->golden_version = count_of(json, "version", 0);
     manifest->part = json_incref(json_object_get(json, "part"));
+    manifest->results = g_strdup(json_string_value(json_object_get(json, "results")));
     manifest->jobs = count_of(json, "jobs", -1);
     manifest->jobs_ended = count_of(json, "jobs_ended", 0);
     manifest->without_winner = count_of(json, "without_winner", 0);

@@ -16,6 +16,9 @@ struct release_name {
     const char *target, *campaign; /* campaign NULL for a golden version */
     int golden_version;
     json_t *part; /* an object: what of it was asked for */
+    /* A sum of the results that it holds, NULL where it is not known: a campaign's change while it goes on or is
+     * measured again. A golden version's never do. */
+    const char *results;
 };
 
 struct manifest_file {
@@ -28,6 +31,7 @@ struct manifest {
     char *target, *campaign; /* campaign NULL for a golden version */
     int golden_version;
     json_t *part;     /* NULL where it is not said */
+    char *results;    /* likewise, see struct release_name */
     GPtrArray *files; /* struct manifest_file * */
     /* Of a campaign: how far it was. jobs -1 where that is not said. */
     int jobs, jobs_ended, without_winner;

@@ -174,13 +174,17 @@ bool release_folder_settle(struct release_folder *folder, const char *dir,
             g_ptr_array_add(left, file->name);
         }
     }
-    if (!folder->other_part || left->len == 0) {
+    bool other_results = folder->manifest != NULL && folder->manifest->results != NULL &&
+                         release->results != NULL &&
+                         strcmp(folder->manifest->results, release->results) != 0;
+    if ((!folder->other_part && !other_results) || left->len == 0) {
         return true;
     }
     g_ptr_array_set_size(*kept, 0);
     if (!replace) {
         g_autofree char *whose = manifest_whose(folder->manifest);
-        g_autofree char *part = g_strdup_printf("another part of %s", whose);
+        g_autofree char *part = g_strdup_printf(
+            "%s of %s", folder->other_part ? "another part" : "other results", whose);
         return refuse(left, dir, release->target, part, error);
     }
     for (guint i = 0; i < left->len; i++) {

@@ -26,7 +26,7 @@ bool release_folder_read(struct release_folder *folder, const char *dir,
                          const struct release_name *release, bool replace, GError **error);
 void release_folder_clear(struct release_folder *folder);
 /* Once it is known which files are written: files of another part of the release that stay beside them are
- * refused with EXPORT_ERROR_FOLDER, or become stale. *kept: files of the same part that stay, and stay in the
+ * refused with EXPORT_ERROR_FOLDER, or become stale; likewise those with other results of the campaign. *kept: files of the same part that stay, and stay in the
  * manifest (struct manifest_file *, the folder's own). */
 bool release_folder_settle(struct release_folder *folder, const char *dir,
                            const struct release_name *release, const GPtrArray *written,

@@ -71,7 +71,7 @@ static bool write_manifest(struct export_work *work, const struct release_name *
     return work->manifest != NULL
                ? work->manifest->write(work->manifest->data, wish, &work->gate.target, files, path,
                                        error)
-               : export_manifest_write(&work->gate.target, work->name, wish,
+               : export_manifest_write(&work->gate.target, work->name, release->results, wish,
                                        &work->summary->completeness, files, path, error);
 }
 
@@ -86,8 +86,10 @@ static bool write_files(struct export_work *work, unsigned what, GError **error)
         .name = work->name,
         .what = what,
     };
-    const struct release_name release = name_release(work);
-    bool written = export_files_write(&files, work->folder.temp, names, error) &&
+    struct release_name release = name_release(work);
+    g_autofree char *sum = export_spool_sum(&work->spool, error);
+    release.results = work->manifest == NULL ? sum : NULL;
+    bool written = sum != NULL && export_files_write(&files, work->folder.temp, names, error) &&
                    write_manifest(work, &release, names, error);
     json_decref(release.part);
     return written && export_folder_keep(&work->folder, names, work->there.stale,

@@ -34,12 +34,12 @@ void export_add_completeness(json_t *object, const struct completeness *complete
 }
 
 /* It has neither time nor number of the campaign, so the same results give the same bytes. */
-bool export_manifest_write(const struct target *target, const char *campaign,
+bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
                            const struct export_wish *wish, const struct completeness *completeness,
                            json_t *files, const char *path, GError **error)
 {
-    json_t *manifest = json_pack("{s:s, s:s, s:o}", "target", target->id, "campaign", campaign,
-                                 "part", export_part_json(wish));
+    json_t *manifest = json_pack("{s:s, s:s, s:o, s:s}", "target", target->id, "campaign", campaign,
+                                 "part", export_part_json(wish), "results", results);
     export_add_completeness(manifest, completeness, false);
     json_object_set_new(manifest, "limits", manifest_limits_json(target));
     json_object_set_new(manifest, "files", files);

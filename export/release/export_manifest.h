@@ -10,7 +10,7 @@ void export_add_completeness(json_t *object, const struct completeness *complete
 /* The part of a campaign or golden version that was asked for: the member "part". */
 json_t *export_part_json(const struct export_wish *wish);
 /* Writes TARGET.export.json. Takes files. */
-bool export_manifest_write(const struct target *target, const char *campaign,
+bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
                            const struct export_wish *wish, const struct completeness *completeness,
                            json_t *files, const char *path, GError **error);
 

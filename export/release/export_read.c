@@ -10,6 +10,37 @@ static const char *text_at(sqlite3_stmt *statement, int column)
     return text != NULL ? text : "";
 }
 
+/* ---- all of it ---- */
+
+/* Adds the first column of all rows. */
+static bool sum_rows(struct export_spool *spool, const char *sql, GChecksum *sum, GError **error)
+{
+    sqlite3_stmt *query = sqlite_statement(spool->db, sql, error);
+    enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
+    for (; step == READ_ROW; step = sqlite_step(query, error)) {
+        const char *text = text_at(query, 0);
+        g_checksum_update(sum, (const guchar *)text, (gssize)strlen(text) + 1);
+    }
+    sqlite3_finalize(query);
+    return step == READ_END;
+}
+
+char *export_spool_sum(struct export_spool *spool, GError **error)
+{
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+    bool summed =
+        sum_rows(spool,
+                 "SELECT line || ' ' || solver || ' ' || time_text || ' ' || workspace || ' '"
+                 " || coalesce(params, '')"
+                 " FROM candidates ORDER BY line, time_ms, solver, files, params",
+                 sum, error) &&
+        sum_rows(spool,
+                 "SELECT name || ' ' || args || ' ' || sha256 FROM codes WHERE side = 0"
+                 " ORDER BY name, args, sha256",
+                 sum, error);
+    return summed ? g_strdup(g_checksum_get_string(sum)) : NULL;
+}
+
 /* ---- lines of a find-db ---- */
 
 struct export_lines {

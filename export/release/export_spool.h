@@ -67,6 +67,10 @@ bool export_spool_bind_names(struct export_spool *spool, GError **error);
 bool export_spool_count(struct export_spool *spool, const char *sql, int value, int *count,
                         GError **error);
 
+/* The SHA-256 of all that was chosen, as hexadecimal digits: the same results give the same one, in whatever order
+ * they came. NULL on failure; free with g_free(). */
+char *export_spool_sum(struct export_spool *spool, GError **error);
+
 /* ---- what goes into files, in their order ---- */
 
 struct planned_line {

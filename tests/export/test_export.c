@@ -404,6 +404,44 @@ static void the_parts_of_a_campaign_are_told_apart(void)
     export_farm_clear(&farm);
 }
 
+/* A campaign that was measured again has other results; files of both do not fit together. */
+static void other_results_of_a_campaign_do_not_mix(void)
+{
+    static const char *const changes[] = {
+        "UPDATE results SET median_ms = 3 * median_ms, min_ms = 3 * min_ms",
+        /* another campaign of the name */
+        "DELETE FROM results WHERE job_id = (SELECT max(job_id) FROM results)",
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(changes); i++) {
+        struct export_farm farm;
+        struct export_summary summary;
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        g_autoptr(GError) error = NULL;
+        export_farm_init(&farm);
+        export_farm_work(&farm);
+        const char *dir = temp_folder_path(folder, "");
+        g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
+        export_summary_clear(&summary);
+        run(&farm, changes[i]);
+        run(&farm,
+            "UPDATE outcomes SET median_ms = ARRAY(SELECT r.median_ms FROM results r"
+            " WHERE r.job_id = outcomes.job_id), min_ms = ARRAY(SELECT r.min_ms FROM results r"
+            " WHERE r.job_id = outcomes.job_id) WHERE job_id IN (SELECT job_id FROM results)");
+        g_assert_false(export_to(&farm, dir, EXPORT_FIND, &summary, &error));
+        g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FOLDER);
+        g_assert_nonnull(strstr(error->message, "other results of the campaign 'test'"));
+        g_clear_error(&error);
+        export_summary_clear(&summary);
+        g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
+        g_assert_no_error(error);
+        export_summary_clear(&summary);
+        g_assert_true(export_to(&farm, dir, EXPORT_FIND, &summary, &error));
+        g_assert_no_error(error);
+        export_summary_clear(&summary);
+        export_farm_clear(&farm);
+    }
+}
+
 /* ---- what is not done ---- */
 
 static void an_incomplete_campaign_is_told_and_refused_when_asked(void)
@@ -495,6 +533,8 @@ int main(int argc, char **argv)
                     what_is_replaced_is_a_releases_alone);
     g_test_add_func("/export/the_parts_of_a_campaign_are_told_apart",
                     the_parts_of_a_campaign_are_told_apart);
+    g_test_add_func("/export/other_results_of_a_campaign_do_not_mix",
+                    other_results_of_a_campaign_do_not_mix);
     g_test_add_func("/export/an_incomplete_campaign_is_told_and_refused_when_asked",
                     an_incomplete_campaign_is_told_and_refused_when_asked);
     g_test_add_func("/export/unknown_campaign_is_an_error", unknown_campaign_is_an_error);
