@@ -30,6 +30,8 @@ for my $path (qx(dpkg -L libc6) =~ m{^(\S+/lib[^/\s]*\.so\.\d+)$}mg) {
     copy($path, '/lib/x86_64-linux-gnu/') if -e $path;
 }
 system "echo nobody:x:65534:65534:nobody:/:/bin/sh >'$folder/root/etc/passwd'";
+# As on any host, whatever this one's umask: the server is not root's.
+system 'chmod', '755', map { "$folder/root$_" } '', qw(/bin /lib64 /opt /etc /lib /lib/x86_64-linux-gnu /etc/passwd);
 system 'chmod', '1777', "$folder/root/tmp";
 
 is system("tar -xzf '$folder/sj.tar.gz' -C '$folder/root/opt'"), 0, 'it unpacks';
