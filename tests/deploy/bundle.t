@@ -13,7 +13,9 @@ $? == 0 or plan skip_all => "no namespaces can be made here: $words";
 my $folder = tempdir('skipjack-bundle-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 chmod 0755, $folder;
 my $postgres = -x '/usr/lib/postgresql/15/bin/postgres' && grep { -x "$_/patchelf" } split /:/, $ENV{PATH};
-my $made = system("make -s DEPS=true bundle BUNDLE='$folder/sj.tar.gz' BUNDLE_POSTGRESQL="
+# Made where files are private, for a host as any other.
+umask 022;
+my $made = system("umask 077; make -s DEPS=true bundle BUNDLE='$folder/sj.tar.gz' BUNDLE_POSTGRESQL="
     . ($postgres ? 1 : '') . " >'$folder/make.log' 2>&1");
 is $made, 0, 'make bundle' or diag qx(tail -n 5 '$folder/make.log');
 
@@ -30,8 +32,6 @@ for my $path (qx(dpkg -L libc6) =~ m{^(\S+/lib[^/\s]*\.so\.\d+)$}mg) {
     copy($path, '/lib/x86_64-linux-gnu/') if -e $path;
 }
 system "echo nobody:x:65534:65534:nobody:/:/bin/sh >'$folder/root/etc/passwd'";
-# As on any host, whatever this one's umask: the server is not root's.
-system 'chmod', '755', map { "$folder/root$_" } '', qw(/bin /lib64 /opt /etc /lib /lib/x86_64-linux-gnu /etc/passwd);
 system 'chmod', '1777', "$folder/root/tmp";
 
 is system("tar -xzf '$folder/sj.tar.gz' -C '$folder/root/opt'"), 0, 'it unpacks';
