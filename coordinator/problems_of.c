@@ -39,6 +39,19 @@ void problems_say_replaced(const Import *import)
                 import->replaced);
 }
 
+void problems_say_biased(const Import *import)
+{
+    int biased = 0;
+    for (int i = 0; i < problem_list_count(import->problems); i++)
+        biased += problem_list_get(import->problems, i)->problem.bias != 0;
+    if (biased > 0)
+        fprintf(
+            stderr,
+            "bias is 1 in the keys of %d problems; MIOpen looks up bias 0 where another kernel adds "
+            "the bias, as in PyTorch: for such layers make it 0, or remove the column\n",
+            biased);
+}
+
 Import *problems_import(char *const *files, const struct import_words *words, GError **error)
 {
     struct import_options options;
@@ -51,6 +64,7 @@ Import *problems_import(char *const *files, const struct import_words *words, GE
     }
     say_skipped(import);
     problems_say_replaced(import);
+    problems_say_biased(import);
     return g_steal_pointer(&import);
 }
 

@@ -80,20 +80,22 @@ bool direction_parse(char letter, enum direction *direction)
 
 /* ---- words of other programs ---- */
 
+/* Layers with a mixed policy of Keras compute in the type that it names. */
 static const struct {
     const char *word; /* in small letters */
     enum data_type type;
 } type_words[] = {
-    {"f32", TYPE_FP32},          {"float", TYPE_FP32},
-    {"float32", TYPE_FP32},      {"single", TYPE_FP32},
-    {"f16", TYPE_FP16},          {"half", TYPE_FP16},
-    {"float16", TYPE_FP16},      {"bfp16", TYPE_BF16},
-    {"bfloat16", TYPE_BF16},     {"i8", TYPE_INT8},
-    {"qint8", TYPE_INT8},        {"i32", TYPE_INT32},
-    {"f64", TYPE_FP64},          {"double", TYPE_FP64},
-    {"float64", TYPE_FP64},      {"bfp8", TYPE_BF8},
-    {"float8_e4m3fn", TYPE_FP8}, {"float8_e4m3fnuz", TYPE_FP8},
-    {"float8_e5m2", TYPE_BF8},   {"float8_e5m2fnuz", TYPE_BF8},
+    {"f32", TYPE_FP32},           {"float", TYPE_FP32},
+    {"float32", TYPE_FP32},       {"single", TYPE_FP32},
+    {"f16", TYPE_FP16},           {"half", TYPE_FP16},
+    {"float16", TYPE_FP16},       {"bfp16", TYPE_BF16},
+    {"bfloat16", TYPE_BF16},      {"i8", TYPE_INT8},
+    {"qint8", TYPE_INT8},         {"i32", TYPE_INT32},
+    {"f64", TYPE_FP64},           {"double", TYPE_FP64},
+    {"float64", TYPE_FP64},       {"bfp8", TYPE_BF8},
+    {"float8_e4m3fn", TYPE_FP8},  {"float8_e4m3fnuz", TYPE_FP8},
+    {"float8_e5m2", TYPE_BF8},    {"float8_e5m2fnuz", TYPE_BF8},
+    {"mixed_float16", TYPE_FP16}, {"mixed_bfloat16", TYPE_BF16},
 };
 
 /* Behind the name of the module that a type is printed with. */

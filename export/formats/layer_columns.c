@@ -40,8 +40,7 @@ static const struct layer_column columns[] = {
      "PyTorch's: contiguous_format or channels_last"},
     {"tensor_vect", "", COLUMN_FLAG, FIELD_TENSOR_VECT, "yes for blocked channels"},
     {"vector_length", "", COLUMN_NUMBER, FIELD_VECTOR_LENGTH, "length of the block: 4 or 8"},
-    {"bias", "has_bias use_bias with_bias", COLUMN_FLAG, FIELD_BIAS,
-     "yes or no, as MIOpen's keys carry it (no)"},
+    {"bias", "", COLUMN_FLAG, FIELD_BIAS, "yes or no, as MIOpen's keys carry it (no)"},
     {"n", "batch batch_size batchsize bs minibatch mini_batch", COLUMN_NUMBER, FIELD_N,
      "batch size (--batch, or 1)"},
     {"c",
@@ -141,6 +140,8 @@ static const struct layer_column columns[] = {
      "time_ms time_us latency latency_ms latency_us runtime runtime_ms duration duration_ms "
      "duration_us percent share",
      COLUMN_NOTHING, 0, "not read: how long it took"},
+    {"use_bias", "has_bias with_bias", COLUMN_NOTHING, 0,
+     "not read: whether the framework adds a bias, for which it runs another kernel"},
     {"training",
      "trainable requires_grad kernel_initializer bias_initializer kernel_regularizer "
      "bias_regularizer activity_regularizer kernel_constraint bias_constraint",

@@ -88,6 +88,15 @@ check "help lists the columns" "1 1" "$(grep -c '^  kernel_size$' "$scratch/out"
 run --columns
 check "so does --columns, as Markdown" "0 1" "$status $(grep -c '^| `stride` | `strides`' "$scratch/out")"
 
+# MIOpen's users find no key with a bias: PyTorch and Keras add theirs by another kernel.
+for column in "bias True 1" "bias False 0" "use_bias True 0"; do
+    set -- $column
+    printf 'c,h,w,k,y,x,%s\n8,9,9,8,3,3,%s\n' "$1" "$2" >"$scratch/bias.csv"
+    run "$scratch/bias.csv" --dry-run --strict
+    check "a bias in keys is said: $1 $2" "0 $3" \
+        "$status $(grep -c '^bias is 1 in the keys of 1 problems; MIOpen looks up bias 0' "$scratch/err")"
+done
+
 seq 1 30 | sed 's/.*/conv -n/' >"$scratch/torn.txt"
 run "$scratch/torn.txt" --dry-run
 check "stderr names twenty lines a file and counts the rest" "21 10 more lines" \
