@@ -3,6 +3,7 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/import_foreign.h"
+#include "coordinator/import_store.h"
 #include "coordinator/table.h"
 #include "schema/database.h"
 #include "schema/terminal.h"
@@ -114,7 +115,7 @@ int import_foreign_command(char **paths, const struct import_foreign_options *op
     struct foreign_import import;
     GError *error = NULL;
     g_autoptr(Store) store = options->dry_run ? NULL : database_open(options->json, &error);
-    if (error != NULL) {
+    if (error != NULL || (store != NULL && !import_take_turn(store, &error))) {
         return cli_fail("import", error);
     }
     bool done = import_foreign(store, &request, &import, &error);

@@ -7,6 +7,7 @@
 #include "schema/monitor/signals.h"
 
 #include <signal.h>
+#include <stdio.h>
 
 #define PIECE 5000 /* problems or layers in a statement: some megabytes */
 
@@ -113,21 +114,58 @@ static bool store_all(Store *store, const Import *import, const char *tag,
     return true;
 }
 
+/* Between two looks whether the other import has ended. */
+#define TURN_US (G_USEC_PER_SEC / 5)
+
+bool import_take_turn(Store *store, GError **error)
+{
+    bool taken = false, said = false;
+    while (store_take_import(store, &taken, error) && !taken) {
+        if (import_stopped()) {
+            g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY, "stopped");
+            return false;
+        }
+        if (!said)
+            fprintf(stderr, "waiting for another import to end\n");
+        said = true;
+        g_usleep(TURN_US);
+    }
+    return taken;
+}
+
+/* A campaign that is being made stores problems, too. */
+#define DEADLOCKS_MAX 5
+
+static bool store_once(Store *store, const Import *import, const char *tag,
+                       struct network_change *changes, GError **error)
+{
+    if (!store_begin(store, error))
+        return false;
+    bool stored = store_all(store, import, tag, changes, error);
+    progress_line_end(&line);
+    if (stored)
+        return store_end(store, true, error);
+    store_end(store, false, NULL); /* its own failure would only hide the first one */
+    return false;
+}
+
 bool import_store(const Import *import, const char *tag, GError **error)
 {
     g_autoptr(Store) store = database_open(false, error);
     g_autofree struct network_change *changes =
         g_new0(struct network_change, import->networks->len);
-    if (!store || !store_begin(store, error))
+    if (!store || !import_take_turn(store, error))
         return false;
-    bool stored = store_all(store, import, tag, changes, error);
-    progress_line_end(&line);
-    if (!stored) {
-        store_end(store, false, NULL); /* its own failure would only hide the first one */
-        return false;
+    for (int deadlocks = 0;; deadlocks++) {
+        g_autoptr(GError) failure = NULL;
+        if (store_once(store, import, tag, changes, &failure))
+            break;
+        if (!store_is_deadlock(failure) || deadlocks == DEADLOCKS_MAX || import_stopped()) {
+            g_propagate_error(error, g_steal_pointer(&failure));
+            return false;
+        }
+        fputs("another command stores the same problems: storing begins again\n", stderr);
     }
-    if (!store_end(store, true, error))
-        return false;
     for (guint i = 0; i < import->networks->len; i++) {
         const struct import_network *network = import->networks->pdata[i];
         network_say_change(network->name, &changes[i]);

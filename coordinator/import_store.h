@@ -7,6 +7,7 @@
 #define COORDINATOR_IMPORT_STORE_H
 
 #include "export/formats/import.h"
+#include "schema/store.h"
 
 /* From here on SIGINT and SIGTERM end the import in order. */
 void import_catch_signals(void);
@@ -17,6 +18,10 @@ bool import_stopped(void);
 bool import_goes_on(const char *file, int64_t line);
 /* Ends the line of progress that import_goes_on() may have left on the terminal. */
 void import_end_progress(void);
+
+/* Waits until no other import is storing, and says so. The turn is given back by store_leave_import(). False where
+ * the database fails (*error is set) or a signal came. */
+bool import_take_turn(Store *store, GError **error);
 
 /* Stores the problems, with the tag where one is given, and the networks. False where it fails or a signal
  * came; nothing is stored then. */

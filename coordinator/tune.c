@@ -3,6 +3,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/enter.h"
 #include "coordinator/first_rounds.h"
+#include "coordinator/import_store.h"
 #include "coordinator/networks_command.h"
 #include "coordinator/origins.h"
 #include "coordinator/problems_of.h"
@@ -160,16 +161,17 @@ static bool store_plain_network(struct tune *tune, GError **error)
 static bool store_networks(struct tune *tune, GError **error)
 {
     GPtrArray *networks = tune->import->networks;
-    if (networks->len == 0)
-        return store_plain_network(tune, error);
-    for (guint i = 0; i < networks->len; i++) {
+    if (!import_take_turn(tune->store, error))
+        return false;
+    bool stored = networks->len > 0 || store_plain_network(tune, error);
+    for (guint i = 0; stored && i < networks->len; i++) {
         const struct import_network *network = g_ptr_array_index(networks, i);
-        if (!put_network(tune, network->name,
-                         (const struct layer *)(const void *)network->layers->data,
-                         (int)network->layers->len, error))
-            return false;
+        stored = put_network(tune, network->name,
+                             (const struct layer *)(const void *)network->layers->data,
+                             (int)network->layers->len, error);
     }
-    return true;
+    store_leave_import(tune->store);
+    return stored;
 }
 
 static bool probe_machine(struct tune *tune, GError **error)

@@ -82,9 +82,13 @@ static void parameters_init(struct parameters *parameters, const char *types, va
     }
 }
 
+#define DEADLOCK_STATE "40P01"
+/* In our own words, which no language of the server changes. */
+#define DEADLOCK_WORDS "two sessions waited for each other, and the server ended this one's work"
+
 static bool is_lost(PGconn *connection, const char *state)
 {
-    static const char *const lost[] = {"57P01", "57P02", "57P03", "40001", "40P01"};
+    static const char *const lost[] = {"57P01", "57P02", "57P03", "40001", DEADLOCK_STATE};
     if (PQstatus(connection) != CONNECTION_OK || state == NULL || strncmp(state, "08", 2) == 0)
         return true;
     /* Class 53: its disk is full, or it has no memory or connection to give. That passes. */
@@ -130,11 +134,19 @@ static void add_roles(const char *login, GError **error)
         words, login);
 }
 
+bool store_is_deadlock(const GError *error)
+{
+    return g_error_matches(error, STORE_ERROR, STORE_ERROR_CONNECTION) &&
+           strstr(error->message, DEADLOCK_WORDS) != NULL;
+}
+
 void store_set_error(PGconn *connection, const PGresult *rows, GError **error)
 {
     const char *state = rows == NULL ? NULL : PQresultErrorField(rows, PG_DIAG_SQLSTATE);
     const char *words = rows == NULL ? NULL : PQresultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY);
     const char *detail = rows == NULL ? NULL : PQresultErrorField(rows, PG_DIAG_MESSAGE_DETAIL);
+    if (g_strcmp0(state, DEADLOCK_STATE) == 0)
+        words = DEADLOCK_WORDS;
     g_autofree char *message = g_strdup(words != NULL ? words : PQerrorMessage(connection));
     g_strchomp(message);
     g_set_error(error, STORE_ERROR, error_of_state(connection, state), "database: %s%s%s", message,

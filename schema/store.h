@@ -40,6 +40,10 @@ enum store_error {
     STORE_ERROR_ACCESS, /* The login's role, or how it connects, does not allow this: see README.md. */
 };
 
+/* True where two transactions waited for each other and the server undid this one (STORE_ERROR_CONNECTION): it
+ * can begin again at once. */
+bool store_is_deadlock(const GError *error);
+
 typedef struct store Store;
 
 /* url: a libpq connection string or URI. STORE_ERROR_SCHEMA when migrations are missing. */
@@ -85,6 +89,11 @@ struct network_change {
     int previous; /* of the one that was current before, 0 for a new network */
     bool is_new;  /* no earlier version had these layers */
 };
+/* Imports take turns: two that store the same problems in different orders would wait for each other. *taken is
+ * false while another session has the turn: ask again. A transaction may also run without the turn. */
+bool store_take_import(Store *store, bool *taken, GError **error);
+void store_leave_import(Store *store);
+
 /* Stores the layers as the network's current version. change may be NULL. STORE_ERROR_STATE for a name
  * that ends in @ and digits. */
 bool store_put_network(Store *store, const char *name, const struct layer *layers, int count,

@@ -163,11 +163,10 @@ static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArr
     return true;
 }
 
-bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
-                           int count, const GPtrArray *notes, int *reused, GError **error)
+static bool try_campaign(Store *store, struct campaign *campaign, const GPtrArray *order,
+                         const GPtrArray *notes, int *reused, GError **error)
 {
-    g_autoptr(GPtrArray) order = plans_in_order(jobs, count);
-    if (!store_ensure_target(store, campaign->target, error) || !store_begin(store, error))
+    if (!store_begin(store, error))
         return false;
     if (fill_campaign(store, campaign, order, notes, reused, error) &&
         store_do(store, error, "COMMIT", ""))
@@ -175,6 +174,26 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
     /* Its own failure would only hide the first one. */
     store_do(store, NULL, "ROLLBACK", "");
     return false;
+}
+
+/* An import, or another campaign, stores the same problems in another order. */
+#define DEADLOCKS_MAX 5
+
+bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
+                           int count, const GPtrArray *notes, int *reused, GError **error)
+{
+    g_autoptr(GPtrArray) order = plans_in_order(jobs, count);
+    if (!store_ensure_target(store, campaign->target, error))
+        return false;
+    for (int deadlocks = 0;; deadlocks++) {
+        g_autoptr(GError) failure = NULL;
+        if (try_campaign(store, campaign, order, notes, reused, &failure))
+            return true;
+        if (!store_is_deadlock(failure) || deadlocks == DEADLOCKS_MAX) {
+            g_propagate_error(error, g_steal_pointer(&failure));
+            return false;
+        }
+    }
 }
 
 /* Between two looks whether another session has given the identity back. */

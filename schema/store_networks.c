@@ -21,6 +21,21 @@ bool store_end(Store *store, bool keep, GError **error)
     return store_do(store, error, keep ? "COMMIT" : "ROLLBACK", "");
 }
 
+#define IMPORT_TURN "import"
+
+bool store_take_import(Store *store, bool *taken, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error, "SELECT take_turn($1)", "s", IMPORT_TURN);
+    *taken = rows != NULL && PQgetvalue(rows, 0, 0)[0] == 't';
+    return rows != NULL;
+}
+
+void store_leave_import(Store *store)
+{
+    /* The turn also goes with the connection. */
+    store_do(store, NULL, "SELECT end_turn($1)", "s", IMPORT_TURN);
+}
+
 bool store_begin_network(Store *store, const char *name, int64_t *version, GError **error)
 {
     g_autoptr(StoreRows) rows = store_run(store, error, "SELECT begin_network($1)", "s", name);

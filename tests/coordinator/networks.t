@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use Cwd qw(realpath);
+use IO::Handle;
 use lib 'tests/support';
 use ScratchProgram qw($program $folder run json_of);
 use Test::More;
@@ -130,5 +131,55 @@ close $import;
 stopped_rightly($?, 'that stores');
 is scalar(@{json_of('networks')}), 0, 'nothing is left of the network';
 is scalar(@{json_of('problems')}), 3, 'nor of its problems';
+
+# ---- at once
+
+# A session of psql, which runs what is printed to it.
+sub session {
+    my $id = open my $session, '|-', "exec '$program' db psql -q >/dev/null 2>&1" or die $!;
+    $session->autoflush(1);
+    print $session @_;
+    return $session;
+}
+
+my $turn = session("SELECT skipjack.take_turn('import');\n");
+ok wait_for(sub { ask("SELECT count(*) FROM skipjack.turns WHERE name = 'import'") > 0 }), 'an import is under way';
+$pid = open $import, '-|', "exec '$program' import '$small' --network second >'$folder/said' 2>&1" or die $!;
+ok wait_for(sub { `cat '$folder/said'` =~ /waiting for another import to end/ }), 'a second one waits, and says so';
+close $turn;
+close $import;
+is $?, 0, 'and is done behind the first';
+
+# Waits for a session that waits for it, and lets PostgreSQL end the other one.
+sub waits_for_waiting {
+    my ($first, $second) = @_;
+    my $other = session("BEGIN; SET LOCAL deadlock_timeout = '5min';\n$first;\n",
+        "DO 'BEGIN WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted) LOOP",
+        " PERFORM pg_sleep(0.01); END LOOP; END';\n$second;\nROLLBACK;\n");
+    ok wait_for(sub { ask("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'DO %'") > 0 }), 'another session is there first';
+    return $other;
+}
+
+open my $table, '>', "$folder/dead.csv" or die $!;
+print $table "network,c,h,w,k,y,x\ndead1,8,9,9,8,3,3\ndead2,8,9,9,8,3,3\n";
+close $table;
+my $insert = 'INSERT INTO skipjack.networks (name) VALUES';
+my $other = waits_for_waiting("$insert ('dead2')", "$insert ('dead1')");
+(undef, $errors, $status) = run('import', "$folder/dead.csv");
+close $other;
+is $status, 0, 'an import that waits for who waits for it begins again' or diag $errors;
+like $errors, qr/storing begins again/, 'and says so';
+is scalar(grep { $_->{network} =~ /^dead/ } @{json_of('networks')}), 2, 'its networks are there';
+
+# A campaign stores the problems of 5,000 jobs at a time, those of the largest problems first.
+my $columns = 'kind, direction, spatial_dim, c, k, groups, in_size, fil, out_size, pad, stride, dilation, types, casts,'
+    . ' layouts, bias, epilogue';
+my $problem = "INSERT INTO skipjack.problems ($columns, n) SELECT $columns, %d FROM skipjack.problems ORDER BY id LIMIT 1";
+$other = waits_for_waiting(sprintf($problem, 1001), sprintf($problem, 9000));
+($output, $errors, $status) = run('campaign', 'create', '--target', 'gfx90a68', '--problems', $many, '--build-only',
+    '--solvers', 'ConvDirectNaive');
+close $other;
+is $status, 0, 'so does a campaign' or diag $errors;
+like $errors, qr/ 8000 jobs/, 'with all its jobs';
 
 done_testing;
