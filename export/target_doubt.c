@@ -171,6 +171,20 @@ static const struct solver *find_ours(struct target_bounds *bounds, const char *
     return bounds->seen[slot].ours;
 }
 
+/* MIOpen's solvers of these families are written for GPUs of AMD alone: in GCN's assembly, in HIP, for its matrix
+ * units, or in composable kernels. */
+static bool is_of_amd(const char *solver)
+{
+    static const char *const begins[] = {"ConvAsm", "ConvHip",         "ConvCk",
+                                         "ConvOcl", "ConvBinWinograd", "ConvMlir"};
+    for (size_t i = 0; i < G_N_ELEMENTS(begins); i++) {
+        if (g_str_has_prefix(solver, begins[i])) {
+            return true;
+        }
+    }
+    return strstr(solver, "Xdlops") != NULL;
+}
+
 char *target_other_solver(struct target_bounds *bounds, const struct problem *problem,
                           const char *solver, size_t solver_length)
 {
@@ -184,6 +198,10 @@ char *target_other_solver(struct target_bounds *bounds, const struct problem *pr
     }
     if (bounds->has_no_matrix_units && strstr(name, "Xdlops") != NULL) {
         return g_strdup_printf("%s needs matrix units, which %s has not", name,
+                               bounds->target->arch);
+    }
+    if (bounds->target->vendor != VENDOR_AMD && is_of_amd(name)) {
+        return g_strdup_printf("%s runs on GPUs of AMD alone, not on %s", name,
                                bounds->target->arch);
     }
     return NULL;
