@@ -5,6 +5,7 @@
 #include "coordinator/lists.h"
 #include "coordinator/origins.h"
 #include "coordinator/progress.h"
+#include "coordinator/request.h"
 #include "coordinator/watch.h"
 #include "schema/database.h"
 #include "schema/store_foreign.h"
@@ -265,14 +266,7 @@ static json_t *shown_json(const struct shown *shown, Table *states)
                         shown->nobody ? json_string(shown->nobody) : json_null());
     if (campaign->deadline_unix)
         json_object_set_new(json, "deadline_unix", json_integer(campaign->deadline_unix));
-    const struct context_limits *limits = &campaign->limits;
-    json_object_update_new(
-        json,
-        json_pack("{s:s, s:o, s:b, s:b, s:b}", "solvers", campaign->solvers, "workspace_limit",
-                  limits->limits_workspace ? json_integer((json_int_t)limits->workspace_bytes)
-                                           : json_null(),
-                  "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
-                  "tunable_only", limits->tunable_only));
+    json_object_update_new(json, request_limits_json(campaign));
     if (campaign_is_foreign(campaign)) {
         json_object_set_new(json, "times", json_integer(shown->foreign.times));
         json_object_set_new(json, "problems", json_integer(shown->foreign.problems));

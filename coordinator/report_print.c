@@ -2,6 +2,7 @@
 #include "coordinator/problem_text.h"
 #include "coordinator/progress.h"
 #include "coordinator/report.h"
+#include "coordinator/request.h"
 #include "schema/drift.h"
 #include "schema/store_foreign.h"
 #include "schema/when.h"
@@ -247,6 +248,18 @@ static void print_overdue(const struct report *report, FILE *out)
                 progress->jobs - progress->done - progress->failed, progress->jobs);
 }
 
+/* Winners and gains are those of the solvers that were tried. */
+static void print_limits(const struct campaign *campaign, FILE *out)
+{
+    g_autofree char *limits = context_limits_text(&campaign->limits);
+    if (campaign->solvers[0])
+        fprintf(out, "Solvers that were asked for: %s\n", campaign->solvers);
+    if (limits)
+        fprintf(out, "Limits: %s\n", limits);
+    if (campaign->solvers[0] || limits)
+        fputc('\n', out);
+}
+
 void report_print(const struct report *report, FILE *out)
 {
     const struct campaign *campaign = report->campaign;
@@ -256,6 +269,7 @@ void report_print(const struct report *report, FILE *out)
             foreign ? FOREIGN_STRATEGY : campaign->state,
             report->built ? ": built, not measured" : "");
     print_overdue(report, out);
+    print_limits(campaign, out);
     if (report->built) {
         print_built(report, out);
         return;
@@ -313,6 +327,7 @@ json_t *report_json(const struct report *report)
         work_json(report), "uncovered", uncovered, "missing", table_json(report->missing),
         "left_out", report->notes.left_out, "foreign", campaign_is_foreign(report->campaign),
         "devices", report_conditions_json(report), "gpu", report_use_json(report));
+    json_object_update_new(json, request_limits_json(report->campaign));
     if (report->built)
         json_object_set_new(json, "built", report_built_json(report->built));
     table_free(table);

@@ -213,6 +213,16 @@ bool request_limits(const struct request *request, struct context_limits *limits
     return request_read_limits(request->workspace_limit, limits, error);
 }
 
+json_t *request_limits_json(const struct campaign *campaign)
+{
+    const struct context_limits *limits = &campaign->limits;
+    return json_pack("{s:s, s:o, s:b, s:b, s:b}", "solvers", campaign->solvers, "workspace_limit",
+                     limits->limits_workspace ? json_integer((json_int_t)limits->workspace_bytes)
+                                              : json_null(),
+                     "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
+                     "tunable_only", limits->tunable_only);
+}
+
 void request_add_limits(const struct request *request, GPtrArray *words)
 {
     const struct {

@@ -8,6 +8,8 @@
 #include "export/formats/import.h"
 #include "schema/store_winners.h"
 
+#include <jansson.h>
+
 #define REQUEST_DEFAULT_CONFIGS  32 /* configs a job evaluates at most */
 #define REQUEST_DEFAULT_STRATEGY STRATEGY_PRIOR
 #define REQUEST_ROUND_CONFIGS    4 /* configs in a round: small, to reach every job soon */
@@ -60,6 +62,9 @@ GOptionEntry *request_options(struct request *request);
 bool request_limits(const struct request *request, struct context_limits *limits, GError **error);
 /* The same from options of a command that makes no campaign; workspace as above. */
 bool request_read_limits(const char *workspace, struct context_limits *limits, GError **error);
+/* The solvers and limits that a campaign was made with, as members of an object; "workspace_limit" is null
+ * for no limit. A new reference. */
+json_t *request_limits_json(const struct campaign *campaign);
 /* Their words on a command line, for messages that repeat it: appended to words (char *). */
 void request_add_limits(const struct request *request, GPtrArray *words);
 

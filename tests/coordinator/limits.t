@@ -78,6 +78,12 @@ is $status, 0, 'a worker works on it' or diag $errors;
 is $status, 0, 'a description with these limits finds the campaign, which is done' or diag $errors;
 like $errors, qr/the same was asked for before: campaign $limited->{id} /, 'and no other';
 $object = json_of('campaign', 'show', $limited->{id});
+my $report = json_of('report', '--campaign', $limited->{id});
+is_deeply [@$report{qw(workspace_limit dynamic_only deterministic tunable_only solvers)}],
+    [0, JSON::PP::true, JSON::PP::true, JSON::PP::true, 'winograd,ImplicitGEMM'], 'its report has the limits';
+like +(run('report', '--campaign', $limited->{id}))[0],
+    qr/^Solvers that were asked for: winograd,ImplicitGEMM\nLimits: no workspace, dynamic kernels alone, .*$/m,
+    'in words, too';
 is join(' ', map { "$_->{state} $_->{jobs}" } grep { $_->{jobs} } @{$object->{jobs}}), 'done 1', 'all is done';
 (undef, $errors, $status) = run('export', '--campaign', $limited->{id}, '--allow-drift', '-o', "$folder/out");
 is $status, 0, 'its results are exported' or diag $errors;
