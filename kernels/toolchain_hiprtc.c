@@ -77,7 +77,7 @@ static struct hiprtc library;
 /* Of its C library, which knows no thread that another one began until its tables of characters are set up
  * there. */
 static void (*library_thread_init)(void);
-/* Of its C library too: where that finds the environment. This process's setenv() moves it. */
+/* The variable `environ` of that C library. This process's setenv() moves the environment. */
 static char ***library_environ;
 static char *library_path;
 static const char *library_version; /* interned; NULL until it is open */

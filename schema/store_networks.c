@@ -8,8 +8,8 @@
 /* So many layers go to the server at once. */
 #define LAYERS_AT_ONCE 5000
 
-/* None of the transaction's statements can be tried again alone, so each waits for locks as long as it may take: for
- * another campaign that is being made, for instance. */
+/* A statement of the transaction cannot be tried again alone, so it waits for locks without a limit: another campaign
+ * may be made at the same time, for instance. */
 bool store_begin(Store *store, GError **error)
 {
     return store_do(store, error, "BEGIN", "") &&

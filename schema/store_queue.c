@@ -142,7 +142,7 @@ enum claim_column {
 
 static const char claim_sql[] =
     "SELECT * FROM skipjack_work.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-/* Which campaign's jobs can be claimed, where a claim failed over another one's. */
+/* Called after a claim failed because of one campaign's jobs: finds a campaign whose jobs can be claimed. */
 static const char claimable_sql[] =
     "SELECT skipjack_work.claimable_campaign($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
@@ -317,7 +317,7 @@ static void doubt_claim(Store *store, int64_t worker, int64_t token)
     store->doubtful_token = token;
 }
 
-/* 0 where there is none; -1 with an error. */
+/* Returns 0 if no campaign has jobs for this worker; -1 with an error. */
 static int64_t find_claimable(Store *store, const struct claim *claim, json_t *solvers,
                               GError **error)
 {

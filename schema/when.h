@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What when_parse() takes, for the words of an option. */
+/* The forms that when_parse() reads, for an option's help and its error. */
 #define WHEN_FORMS "07:00 (the next time it is that late here), 2h30m from now, or 2026-01-31T07:00"
 
 /*
  * Reads a point of time into *unix_seconds, since 1970: the local clock's next 07:00 or 07:00:30; a
  * duration from now, 90s, 45m, 2h or 1d, several joined (1h30m); or a date with a time, in local time unless
- * it ends with Z or an offset as +02:00. False for other texts, and for what lies in the past.
+ * it ends with Z or an offset as +02:00. Returns false for other texts and for a time that has passed.
  */
 bool when_parse(const char *text, int64_t *unix_seconds);
 /* "2026-01-31T07:00:00", in local time, which when_parse() takes. Free with g_free(). */

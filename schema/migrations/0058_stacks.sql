@@ -4,7 +4,7 @@
 -- that asked for one.
 -- oldest program: 0038
 
--- What its runtime and driver are; NULL where the worker's program does not tell: then the worker's stack counts.
+-- The device's runtime and driver; NULL if the worker's program does not report them: then the worker's stack counts.
 ALTER TABLE worker_devices ADD COLUMN stack text;
 
 CREATE OR REPLACE FUNCTION skipjack_work.put_devices(saying bigint, its_devices jsonb) RETURNS void
@@ -23,7 +23,7 @@ BEGIN
     FROM jsonb_array_elements(its_devices) WITH ORDINALITY AS e(d, place);
 END $$;
 
--- What a constraint may name, and whether builders or devices report it. PoCL and its LLVM are parts of an
+-- The names that a constraint may have, and whether builders or devices report them. PoCL and its LLVM are parts of an
 -- item "opencl", which is a toolchain and a runtime. A runtime is also meant by the name "runtime".
 CREATE FUNCTION stack_names()
 RETURNS TABLE (name text, of_builders boolean, of_devices boolean, is_runtime boolean)
@@ -58,9 +58,9 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
         OR strpos(' ' || lower(item), ' ' || lower(words) || '.') > 0
 $$;
 
--- What a stack lacks of the items asked for, NULL for nothing. An item is a name with ranges
+-- The reason why a stack does not meet the items asked for, NULL if it does. An item is a name with ranges
 -- ("clang >= 15 < 20") or with a version ("clang 15", which is "clang = 15"), or a text that the stack has
--- (stack_item_has()): "opencl PoCL 3.1", "pocl". Of "runtime" each runtime's name is tried.
+-- (stack_item_has()): "opencl PoCL 3.1", "pocl". For "runtime" each runtime's name is tried.
 CREATE OR REPLACE FUNCTION stack_lacks(wanted text, present text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -107,7 +107,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- What a worker lacks of the constraints to build for a target, or to measure on it; NULL for nothing. All
+-- The reason why a worker does not meet the constraints on builders, or on devices of a target; NULL if it does. All
 -- of its devices of the target must meet them: a job may go to any of these.
 CREATE FUNCTION worker_lacks(worker bigint, its_stack text, build boolean, for_target text, wanted text)
 RETURNS text
@@ -161,7 +161,7 @@ END $$;
 
 -- ---- who is admitted ----
 
--- Why the campaign does not admit the worker, NULL where it does. Whoever builds does so for any target.
+-- Why the campaign does not admit the worker, NULL where it does. A builder builds for any target.
 CREATE OR REPLACE FUNCTION refusal(c campaigns, w workers) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE

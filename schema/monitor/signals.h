@@ -26,7 +26,7 @@ void signals_begin(void);
 const int *signals_ending(void);
 bool signals_is_ending(int number);
 
-/* Calls `handler` for each of them. What waits is interrupted (EINTR). */
+/* Calls `handler` for each of them. System calls that wait are interrupted (EINTR). */
 void signals_catch(void (*handler)(int number));
 
 #define SIGNALS_ENDING_MAX 3

@@ -84,8 +84,8 @@ static int enter_in_root(const char *root, const char *left_out)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* What the program says and ends with in a root that has all of this machine's but `left_out`. NULL, and the test is
- * skipped, where there is no room of its own without such a root, or no such root. */
+/* The program's output and exit status in a root folder like this machine's, without `left_out`. Returns NULL and skips
+ * the test if such a root, or a room of its own, cannot be made here. */
 static char *words_in_root(const char *left_out)
 {
     const char *const argv[] = {self, "--enter", NULL};

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Two logins of one farm work on a CPU campaign: what one's worker built, the
-# other's does not run, but builds again, unless the campaign trusts the login.
+# Workers of two logins work on a CPU campaign. A worker builds again what the other login's worker built, and does not
+# run that, unless the campaign trusts the login.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);

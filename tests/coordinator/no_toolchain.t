@@ -65,7 +65,7 @@ SKIP: {
     run('campaign', 'cancel', $id, '--yes');
 }
 
-# ---- What a campaign asks of its builders.
+# ---- Campaigns that ask for a compiler.
 
 {
     local $ENV{SKIPJACK_HIPRTC} = '/nowhere/libhiprtc.so';

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# What a process inherits from a container or a supervisor: ignored and blocked signals, limits of files.
+# A process may inherit ignored signals, blocked signals and limits of files from a container or a supervisor.
 use strict;
 use warnings;
 use POSIX qw(:signal_h :sys_wait_h);

@@ -208,8 +208,8 @@ is run('last', @more), 0, 'after being killed it goes on to the end';
 like read_file("$folder/last.err"), qr/campaign \d+ (goes on|is done)/, 'with the same campaign';
 like read_file("$folder/last.out"), qr/^The whole network \(3 problems, 3 layers\):/m, 'and reports';
 
-# What was measured while the device drifted is measured once more by the tune that comes to its campaign's end;
-# whether it drifts again is the machine's.
+# The tune that ends its campaign measures once more what was measured while the device drifted. The machine decides
+# whether the second time drifts, too.
 sub psql { return qx('$program' db psql -qAtc "SET search_path = skipjack; $_[0]" 2>/dev/null) =~ s/\n\z//r; }
 my ($drifted) = read_file("$folder/many.err") =~ /^campaign (\d+): /m;
 psql("UPDATE outcomes SET drift = 1.5 WHERE campaign_id = $drifted");

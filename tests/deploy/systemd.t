@@ -25,7 +25,7 @@ sub output {
 }
 
 is system("make -s DEPS=true install PREFIX='$folder/usr' >'$folder/make.log' 2>&1"), 0, 'make install';
-# What installed pages link to is installed, too.
+# `make install` also installs each file that an installed page links to.
 my $pages = "$folder/usr/share/doc/skipjack";
 my @broken;
 for my $page (split /\n/, `find '$pages' -name '*.md'`) {

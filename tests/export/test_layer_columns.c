@@ -139,7 +139,7 @@ static void test_driver_flags_are_columns(void)
     g_assert_cmpstr(message, ==, "");
 }
 
-/* What lies between the markers of the page. NULL without them. Free with g_free(). */
+/* The text between the markers of the page. NULL without them. Free with g_free(). */
 static char *columns_of_page(void)
 {
     g_autofree char *text = NULL;

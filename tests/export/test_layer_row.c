@@ -284,7 +284,7 @@ static void test_cells(void)
     check_rows(rows, G_N_ELEMENTS(rows));
 }
 
-/* What a table leaves out is taken from the options, and every choice gives a problem. */
+/* Options give the values that a table leaves out; each of several values gives a problem. */
 static void test_options(void)
 {
     const struct import_options options = {.batches = {1, 64},

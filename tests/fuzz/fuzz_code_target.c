@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const ids[] = {"gfx90a68", "gfx1030_36", "sm_90_132_80g", "cpu-znver4_2"};
-    /* Of exactly that size, so that a byte behind the end is noticed. */
+    /* The copy has exactly this size, so that a read behind the end is noticed. */
     g_autofree void *code = g_memdup2(data, size);
     for (size_t i = 0; i < G_N_ELEMENTS(ids); i++) {
         struct target target;

@@ -6,7 +6,8 @@
 #include "solvers/solver.h"
 
 /* Finds instructions that add to memory in any order, as kernels here may write them: functions of HIP, CUDA and
- * OpenCL C, builtins of compilers, PTX (also the copy engine's), AMD's assembly. A fence's order is none of them. */
+ * OpenCL C, builtins of compilers, PTX (also the copy engine's), AMD's assembly. The order that a fence is given
+ * (__ATOMIC_RELEASE) does not count. */
 #define ATOMIC                                                                                     \
     "(?i)\\batom(ic)?(_|[A-Z]|\\.)|\\batomic(add|sub|cas|exch|min|max|inc)|"                       \
     "__(hip_|sync_|c11_|opencl_)?atomic_(?!(release|acquire|acq_rel|seq_cst|relaxed)\\b)|"         \

@@ -1,4 +1,4 @@
-/* What OpenCL says of this machine's CPU. */
+/* The properties that OpenCL reports of this machine's CPU. */
 #include "kernels/opencl.h"
 #include "tests/support/temp_folder.h"
 

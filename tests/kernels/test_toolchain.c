@@ -1,4 +1,4 @@
-/* Which toolchain serves a target, on machines with and without each. */
+/* The choice of the toolchain for a target, on machines with and without each toolchain. */
 #include <string.h>
 
 #include "kernels/toolchain.h"
@@ -72,7 +72,7 @@ static void constraints_name_toolchains(void)
     }
 }
 
-/* What SKIPJACK_TOOLCHAIN names serves the targets of its vendor, and no others. */
+/* The toolchain that SKIPJACK_TOOLCHAIN names serves the targets of its vendor, and no others. */
 static void setting_chooses_among_those_of_a_vendor(void)
 {
     static const struct {

@@ -9,7 +9,7 @@
 static const char stack[] = "clang 15.0.6; opencl PoCL 3.1 LLVM 14.0.6; driver 535.104.05";
 static const char kernel_driver[] = "hip 5.2; driver 5.15.0-91-generic";
 
-/* What the stack lacks; "" for nothing. */
+/* The reason why the stack does not meet the constraints; "" if it does. */
 static char *lacks_of(Store *store, const char *wanted, const char *present)
 {
     g_autoptr(GError) error = NULL;

@@ -23,7 +23,7 @@ static void nothing_is_claimed_past_a_deadline(void)
     farm_expect_campaign(&farm, farm.campaign, CAMPAIGN_OVERDUE);
     g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD)); /* first rounds neither */
 
-    /* What is held may be handed in, and goes no further. */
+    /* A job that a worker holds may be handed in; its next step is not begun. */
     farm_built(&farm, building, 0);
     g_assert_null(farm_claim_one(&farm, 0, POOL_EVAL));
     farm_expect_job(&farm, "built", 0, FAILURE_NONE);

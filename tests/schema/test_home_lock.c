@@ -69,7 +69,7 @@ static bool enter(struct container *container, const char *host, const char *hid
     return false;
 }
 
-/* What a container says that runs `body` to its end; NULL where the test is skipped. */
+/* The output of a container that runs `body` to its end; NULL if the test is skipped. */
 static char *ask(const char *host, const char *hidden, ContainerBody body)
 {
     struct container container;
@@ -205,7 +205,7 @@ static void test_container_holds_its_home_until_it_ends(void)
     embedded_clear(&embedded);
 }
 
-/* What a crashed host left names it, and holds nothing. */
+/* The record that a crashed host left names that host, and does not hold the lock. */
 static void test_record_of_a_crashed_host_holds_nothing(void)
 {
     struct embedded embedded;

@@ -1,4 +1,4 @@
-/* Who measured what, and times that nobody can have measured. */
+/* Results keep their worker and login, and times that no device can reach are refused. */
 #include "schema/store_private.h"
 #include "schema/store_results.h"
 #include "tests/support/role_farm.h"

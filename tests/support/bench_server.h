@@ -8,8 +8,8 @@
 
 #include "schema/store.h"
 
-/* Called first: the scratch database will be durable, with the settings that the embedded database
- * ships with but for max_connections. */
+/* Called first: the scratch database will be durable, with the settings of the embedded database,
+ * except for max_connections. */
 void bench_server_prepare(int connections);
 
 /* WAL written since the cluster was made. */

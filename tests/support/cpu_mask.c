@@ -26,7 +26,7 @@ struct feature_map {
 };
 
 /* PoCL's names of CPUs, from the oldest on, and the features that each has beyond the one before it. A name that ends
- * with * stands for all that begin so. */
+ * with * matches every name with this beginning. */
 static const struct cpu {
     const char *name;
     const char *adds[8];

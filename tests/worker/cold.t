@@ -77,7 +77,7 @@ for my $case (
 (undef, $errors) = run('--cold', "$folder/absent.json");
 like $errors, qr/^worker: cannot read '\S+absent\.json': /, 'as is one that is not there';
 
-# What next to no operations are allowed is short, and so many launches take a second on any machine.
+# A layer with few operations has a short limit, and so many launches take a second on any machine.
 my $launches = join ',', (layer('1-1-1-1x1-1-1-1-1-0x0-1x1-1x1-0-NCHW-FP32-F', '', 1000)) x 50;
 (undef, $errors, $status) =
     run('--run-timeout', '0.0001', '--cold', request(qq({"layers":[$launches]})));
