@@ -3,6 +3,7 @@
 #include "export/diff.h"
 #include "export/formats/file_name.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ static bool parse(int argc, char **argv, struct diff_options *options, GError **
          "Lists of problems, networks by which time is weighted", "LIST..."},
         {"noise", 0, 0, G_OPTION_ARG_DOUBLE, &options->noise_percent,
          "Times that differ by at most this are equal (2)", "PERCENT"},
-        {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "One JSON object, with all differences",
+        {"json", 0, 0, G_OPTION_ARG_NONE, &options->json,
+         "One JSON object, with all differences; of folders one for each file that differs, then one for both, a line each",
          NULL},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->files, NULL, "A B"},
         {0},
@@ -150,40 +152,103 @@ static bool same_bytes(const char *first, const char *second)
                                   g_mapped_file_get_contents(right), length) == 0);
 }
 
-/* Files of one name are compared; equal ones are counted and else left out. */
+/* The outcome of comparing two folders. Names are those of files that only one of them has. */
+struct folders {
+    const char *first, *second;
+    GPtrArray *only_first, *only_second;
+    int compared, equal_bytes;
+    bool equal;
+};
+
+static json_t *names_as_json(const GPtrArray *names)
+{
+    json_t *array = json_array();
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *name = g_utf8_make_valid(names->pdata[i], -1);
+        json_array_append_new(array, json_string(name));
+    }
+    return array;
+}
+
+static void print_folders_json(const struct folders *folders)
+{
+    g_autofree char *first = g_utf8_make_valid(folders->first, -1);
+    g_autofree char *second = g_utf8_make_valid(folders->second, -1);
+    json_t *object = json_pack("{s:[s, s], s:o, s:o, s:i, s:i, s:b}", "folders", first, second,
+                               "only_first", names_as_json(folders->only_first), "only_second",
+                               names_as_json(folders->only_second), "compared", folders->compared,
+                               "equal_bytes", folders->equal_bytes, "equal", folders->equal);
+    json_dumpf(object, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(object);
+}
+
+static void print_only(const char *folder, const GPtrArray *names)
+{
+    for (guint i = 0; i < names->len; i++) {
+        printf("only in %s: %s\n", folder, (const char *)names->pdata[i]);
+    }
+}
+
+static void print_folders(const struct folders *folders)
+{
+    print_only(folders->first, folders->only_first);
+    print_only(folders->second, folders->only_second);
+    printf("%d of %d files in both folders have equal bytes\n", folders->equal_bytes,
+           folders->compared);
+}
+
+static void compare_both(const struct diff_options *options, const char *name,
+                         struct folders *folders)
+{
+    g_autofree char *first = g_build_filename(folders->first, name, NULL);
+    g_autofree char *second = g_build_filename(folders->second, name, NULL);
+    folders->compared++;
+    if (same_bytes(first, second)) {
+        folders->equal_bytes++;
+    } else if (compare_files(options, first, second) != 0) {
+        folders->equal = false;
+    }
+}
+
+/* Files of one name are compared; those with equal bytes are counted and else left out. */
 static int compare_folders(const struct diff_options *options, const char *first,
                            const char *second)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) left = names_of(first, &error);
     g_autoptr(GPtrArray) right = left != NULL ? names_of(second, &error) : NULL;
-    int status = 0, equal = 0, compared = 0;
     if (right == NULL) {
         g_printerr("skipjack diff: %s\n", error->message);
         return 1;
     }
+    if (left->len + right->len == 0) {
+        g_printerr("skipjack diff: neither '%s' nor '%s' holds a file that can be compared\n",
+                   first, second);
+        return 1;
+    }
+    g_autoptr(GPtrArray) only_first = g_ptr_array_new(), only_second = g_ptr_array_new();
+    struct folders folders = {first, second, only_first, only_second, 0, 0, true};
     for (guint i = 0, j = 0; i < left->len || j < right->len;) {
         int order = i == left->len    ? 1
                     : j == right->len ? -1
                                       : strcmp(left->pdata[i], right->pdata[j]);
-        if (order != 0) {
-            fprintf(options->json ? stderr : stdout, "only in %s: %s\n", order < 0 ? first : second,
-                    (char *)(order < 0 ? left->pdata[i++] : right->pdata[j++]));
-            status = 1;
-            continue;
-        }
-        g_autofree char *a = g_build_filename(first, left->pdata[i++], NULL);
-        g_autofree char *b = g_build_filename(second, right->pdata[j++], NULL);
-        compared++;
-        if (same_bytes(a, b)) {
-            equal++;
+        if (order < 0) {
+            g_ptr_array_add(only_first, left->pdata[i++]);
+        } else if (order > 0) {
+            g_ptr_array_add(only_second, right->pdata[j++]);
         } else {
-            status |= compare_files(options, a, b);
+            compare_both(options, left->pdata[i++], &folders);
+            j++;
         }
     }
-    fprintf(options->json ? stderr : stdout, "%d of %d files in both folders have equal bytes\n",
-            equal, compared);
-    return compared > 0 ? status : 1;
+    folders.equal = folders.equal && only_first->len + only_second->len == 0;
+    if (options->json) {
+        print_folders_json(&folders);
+    } else {
+        print_folders(&folders);
+    }
+    return folders.equal ? 0 : 1;
 }
 
 static int run(const struct diff_options *options)
