@@ -1,6 +1,7 @@
 #include "coordinator/safe_output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -91,6 +92,28 @@ static ssize_t write_filtered(void *cookie, const char *bytes, size_t length)
     g_string_append_len(text, bytes, (gssize)length);
     filter(outlet, shown, text->str, text->len);
     return write_all(outlet->fd, shown->str, shown->len) ? (ssize_t)length : 0;
+}
+
+static int close_file(void *cookie)
+{
+    struct outlet *outlet = cookie;
+    int status = close(outlet->fd);
+    g_free(outlet);
+    return status;
+}
+
+FILE *safe_output_open(const char *path)
+{
+    const cookie_io_functions_t functions = {.write = write_filtered, .close = close_file};
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return NULL;
+    struct outlet *outlet = g_new0(struct outlet, 1);
+    outlet->fd = fd;
+    FILE *file = fopencookie(outlet, "w", functions);
+    if (file == NULL)
+        close_file(outlet);
+    return file;
 }
 
 static FILE *open_outlet(struct outlet *outlet, FILE *plain)

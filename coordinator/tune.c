@@ -9,6 +9,7 @@
 #include "coordinator/problems_of.h"
 #include "coordinator/process.h"
 #include "coordinator/report.h"
+#include "coordinator/safe_output.h"
 #include "coordinator/supervise.h"
 #include "export/formats/release_folder.h"
 #include "schema/database.h"
@@ -271,11 +272,11 @@ static void say_estimate(const struct watch *watch)
     const struct progress_rates *rates = &watch->rates;
     double seconds = watch_time_left(watch);
     g_autofree char *duration = progress_duration(MAX(seconds, 1));
-    fprintf(stderr,
-            "at most %" G_GINT64_FORMAT " configs to try; this takes about %s (a config: %.2f s to "
-            "compile, %.2f s to measure, %s)\n",
-            MAX(watch->goal.configs - progress->configs_done, 0), duration, rates->compile_seconds,
-            rates->eval_seconds, rates->measured ? "as measured here before" : "a guess");
+    cli_note("at most %" G_GINT64_FORMAT
+             " configs to try; this takes about %s (a config: %.2f s to "
+             "compile, %.2f s to measure, %s)\n",
+             MAX(watch->goal.configs - progress->configs_done, 0), duration, rates->compile_seconds,
+             rates->eval_seconds, rates->measured ? "as measured here before" : "a guess");
 }
 
 static bool wake_campaign(struct tune *tune, GError **error)
@@ -452,7 +453,7 @@ static void print_next(const struct tune *tune, const struct report *report, FIL
 static bool write_report(const struct tune *tune, const struct report *report, GError **error)
 {
     g_autofree char *path = g_build_filename(tune->folder, "report.txt", NULL);
-    FILE *out = fopen(path, "w");
+    FILE *out = safe_output_open(path);
     if (out) {
         report_print(report, out);
         print_this_run(tune, &report->progress, out);
