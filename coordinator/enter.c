@@ -116,7 +116,7 @@ void entered_say_missing(const struct entered *entered)
 {
     g_autofree char *left_out = enter_left_out_text(entered->left_out);
     if (entered->left_out > 0)
-        fprintf(stderr, "not planned: %s\n", left_out);
+        cli_note("not planned: %s\n", left_out);
     g_autoptr(Unserved) unserved = unserved_new();
     struct target target;
     bool known = entered->campaign && target_parse(entered->campaign->target, &target, NULL);
