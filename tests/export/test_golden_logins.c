@@ -130,6 +130,11 @@ static void a_forged_winner_waits_for_another_login_and_loses(void)
     /* The login that measured it may build the round, and cannot measure it. */
     serve(&f, 0, (struct told){.naive = 0.4, .tuned = 10});
     g_assert_cmpint(ask(&f, "SELECT count(*) FROM bundles WHERE state = 'built'"), ==, 1);
+    g_assert_cmpint(ask(&f,
+                        "SELECT count(*) FROM refusals(0, 0) r JOIN workers w ON w.id = r.worker_id"
+                        " AND w.login = 'node1' WHERE r.reason LIKE '%another login%'"),
+                    ==, 1);
+    g_assert_cmpint(ask(&f, "SELECT count(*) FROM refusals(0, 0)"), ==, 1);
     serve(&f, 1, (struct told){.naive = 50, .tuned = 10.2});
     g_assert_cmpint(ask(&f, "SELECT count(*) FROM bundles"), ==, 0);
     /* Now the other entry wins, which node1 alone measured, too. */
