@@ -390,6 +390,7 @@ install-reader: reader
 	install -d $(to)/lib/pkgconfig
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(reader_version)|' export/reader/skipjackdb.pc.in \
 		>$(to)/lib/pkgconfig/skipjackdb.pc
+	chmod 644 $(to)/lib/pkgconfig/skipjackdb.pc
 
 uninstall-reader:
 	rm -f $(addprefix $(to)/,$(reader_installed))
@@ -401,7 +402,8 @@ install: all install-reader
 	for script in $(scripts); do install -D -m 755 deploy/$$script $(to)/share/skipjack/$$script; done
 	install -d $(to)/lib/systemd/system
 	for unit in $(units); do \
-		sed 's|/usr/local/|$(PREFIX)/|' deploy/systemd/$$unit >$(to)/lib/systemd/system/$$unit; done
+		sed 's|/usr/local/|$(PREFIX)/|' deploy/systemd/$$unit >$(to)/lib/systemd/system/$$unit && \
+		chmod 644 $(to)/lib/systemd/system/$$unit; done
 
 uninstall: uninstall-reader
 	rm -f $(to)/bin/skipjack $(addprefix $(to)/share/doc/skipjack/,$(pages)) $(addprefix $(to)/share/,\

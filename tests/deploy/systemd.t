@@ -24,7 +24,10 @@ sub output {
     return $text;
 }
 
-is system("make -s DEPS=true install PREFIX='$folder/usr' >'$folder/make.log' 2>&1"), 0, 'make install';
+# Everybody may read it, whatever the umask of the one who installs it.
+is system("umask 077; make -s DEPS=true install PREFIX='$folder/usr' >'$folder/make.log' 2>&1"), 0, 'make install';
+my $private = qx(find '$folder/usr' ! -type l ! -perm -004);
+is $private, '', 'everybody may read it';
 # `make install` also installs each file that an installed page links to.
 my $pages = "$folder/usr/share/doc/skipjack";
 my @broken;
