@@ -81,6 +81,12 @@ static bool check_names(GError **error)
                         "%s needs a name, not ''", names[i].option);
             return false;
         }
+        if (names[i].given != NULL && strlen(names[i].given) > NETWORK_NAME_MAX) {
+            g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                        "%s has %zu bytes, more than %d are not taken", names[i].option,
+                        strlen(names[i].given), NETWORK_NAME_MAX);
+            return false;
+        }
     }
     return true;
 }

@@ -17,6 +17,7 @@
 #define DIRECTIONS_ALL 7
 
 #define IMPORT_CHOICES_MAX 32
+#define NETWORK_NAME_MAX   255 /* bytes, as of a file's name, which names networks, too */
 
 /* The options say what a list leaves out. A layer table takes it where it says nothing itself, and is
  * refused where it says something else. The lines of other lists always say their batch size, data type and layout (driver lines

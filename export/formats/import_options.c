@@ -133,6 +133,10 @@ bool import_words_parse(const struct import_words *words, struct import_options 
     if (words->network != NULL && words->network[0] == '\0') {
         return wrong(error, "--network needs a name, not ''");
     }
+    if (words->network != NULL && strlen(words->network) > NETWORK_NAME_MAX) {
+        return wrong(error, "--network has %zu bytes, the name of a network at most %d",
+                     strlen(words->network), NETWORK_NAME_MAX);
+    }
     options->has_layout = words->layout != NULL;
     if (options->has_layout && !layout_from_word(words->layout, 2, &options->layout)) {
         return wrong(error, "--layout takes NCHW, NHWC, CHWN, NCHWc4 or NCHWc8, not '%s'",

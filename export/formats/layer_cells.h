@@ -33,6 +33,8 @@ int cell_directions(const char *text);
 struct cell_operator {
     int dimensions; /* 0: not said */
     bool transposed, depthwise;
+    bool grouped;   /* other columns say in how many groups */
+    bool pointwise; /* its filter is 1 on every axis */
     int directions; /* 0: not said */
 };
 /* False with the reason when it is no convolution, or one that is not computed here. */

@@ -33,6 +33,8 @@ enum layer_field {
     FIELD_PAD_MODE = FIELD_OUT + AXIS_COUNT, /* enum layer_pad_mode */
     FIELD_TRANSPOSED,                        /* 0 or 1 */
     FIELD_DEPTHWISE,                         /* 1 */
+    FIELD_GROUPED,                           /* 1 */
+    FIELD_POINTWISE,                         /* 1 */
     FIELD_TYPE,                              /* enum data_type */
     FIELD_CAST,
     FIELD_LAYOUT = FIELD_CAST + TENSOR_COUNT,        /* enum layout, in two dimensions */

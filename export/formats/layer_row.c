@@ -252,6 +252,8 @@ static bool say_operator(struct layer_row *row, int cell, GError **error)
     return ((!op.transposed && !is_mode) ||
             say(row, FIELD_TRANSPOSED, op.transposed, cell, error)) &&
            (!op.depthwise || say(row, FIELD_DEPTHWISE, 1, cell, error)) &&
+           (!op.grouped || say(row, FIELD_GROUPED, 1, cell, error)) &&
+           (!op.pointwise || say(row, FIELD_POINTWISE, 1, cell, error)) &&
            (op.directions == 0 || say(row, FIELD_DIRECTIONS, op.directions, cell, error));
 }
 
@@ -349,6 +351,10 @@ static bool read_cell(struct layer_row *row, int cell, GError **error)
     case COLUMN_DIRECTION:
     case COLUMN_FORW: return read_direction(row, cell, column->kind, error);
     case COLUMN_NETWORK:
+        if (strlen(text) > NETWORK_NAME_MAX) {
+            return invalid(error, "column '%s' has %zu bytes, the name of a network at most %d",
+                           name_of(row, cell), strlen(text), NETWORK_NAME_MAX);
+        }
         return strcmp(row->network, text) == 0 ||
                contradiction(row, row->network_cell, cell, error);
     case COLUMN_LAYER: row->name = row->name[0] != '\0' ? row->name : text; return true;
@@ -654,6 +660,10 @@ static bool set_channels(const struct layer_row *row, struct problem *p, GError 
                        "the layer is depthwise, but has %" PRId64 " groups of %" PRId64 " channels",
                        p->groups, p->c);
     }
+    if (is_said(row, FIELD_GROUPED) && !is_said(row, FIELD_GROUPS)) {
+        return invalid(error,
+                       "the layer is a grouped convolution, and its number of groups is empty");
+    }
     if (is_said(row, FIELD_DEPTH_MULTIPLIER) &&
         (depthwise ? p->k != p->c * multiplier : multiplier != 1)) {
         return invalid(error,
@@ -769,6 +779,13 @@ static bool set_fields(const struct layer_row *row, const struct import_options 
         p->pad[a] = value_of(row, FIELD_PAD + a, 0);
         p->stride[a] = value_of(row, FIELD_STRIDE + a, 1);
         p->dilation[a] = value_of(row, FIELD_DILATION + a, 1);
+    }
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (is_said(row, FIELD_POINTWISE) && p->fil[a] != 1) {
+            return invalid(error,
+                           "the layer is pointwise, but its filter is %" PRId64 " on axis %c",
+                           p->fil[a], axis_letters[a]);
+        }
     }
     for (int t = 0; t < TENSOR_COUNT; t++) {
         p->cast[t] = (enum data_type)value_of(row, FIELD_CAST + t, TYPE_NONE);

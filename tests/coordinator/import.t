@@ -97,6 +97,16 @@ for column in "bias True 1" "bias False 0" "use_bias True 0"; do
         "$status $(grep -c '^bias is 1 in the keys of 1 problems; MIOpen looks up bias 0' "$scratch/err")"
 done
 
+long=$(printf '%0300d' 7)
+printf 'network,c,h,w,k,y,x\n%s,8,9,9,8,3,3\n' "$long" >"$scratch/long.csv"
+run "$scratch/long.csv" --dry-run
+check "a network's name has a limit" "$scratch/long.csv:2: column 'network' has 300 bytes, the name of a network at most 255" \
+    "$(cat "$scratch/err")"
+run "$scratch/list.txt" --dry-run --network "$long"
+check "also as an option" 2 $status
+run "$scratch/list.txt" --dry-run --tag "$long"
+check "so has a tag" 2 $status
+
 seq 1 30 | sed 's/.*/conv -n/' >"$scratch/torn.txt"
 run "$scratch/torn.txt" --dry-run
 check "stderr names twenty lines a file and counts the rest" "21 10 more lines" \
