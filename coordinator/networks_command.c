@@ -50,19 +50,6 @@ static Table *list_layers(Store *store, const char *network, GError **error)
 
 /* ---- networks ---- */
 
-static bool fill_gmacs(Store *store, struct network_row *network, GError **error)
-{
-    if (network->problems == 0)
-        return true;
-    g_autofree char *version = g_strdup_printf("%s@%d", network->name, network->version);
-    g_autoptr(GPtrArray) layers = store_list_layers(store, version, error);
-    for (guint i = 0; layers && i < layers->len; i++) {
-        const struct layer *layer = g_ptr_array_index(layers, i);
-        network->gmacs += problem_macs(&layer->problem) * layer->multiplicity * 1e-9;
-    }
-    return layers != NULL;
-}
-
 static const struct table_column network_columns[] = {
     {"network", "network", TABLE_TEXT, 0},    {"version", "version", TABLE_INT, 0},
     {"current", "current", TABLE_TEXT, 0},    {"layers", "layers", TABLE_INT, 0},
@@ -73,9 +60,6 @@ static const struct table_column network_columns[] = {
 static Table *list_networks(Store *store, bool versions, GError **error)
 {
     g_autoptr(GPtrArray) networks = store_list_networks(store, versions, error);
-    for (guint i = 0; networks && i < networks->len; i++)
-        if (!fill_gmacs(store, g_ptr_array_index(networks, i), error))
-            return NULL;
     if (!networks)
         return NULL;
     Table *table = table_new(network_columns, G_N_ELEMENTS(network_columns));

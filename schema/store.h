@@ -120,7 +120,7 @@ struct network_row {
     int layers, problems; /* sum of multiplicities; distinct problems */
     int campaigns;        /* that were made for this version */
     int64_t created;      /* when the version was first imported, Unix seconds */
-    double gmacs;         /* of one run; filled by the caller from layers where it matters */
+    double gmacs;         /* of one run */
 };
 /* The current versions, or with `all` every version, by name and number. struct network_row * */
 GPtrArray *store_list_networks(Store *store, bool all, GError **error);

@@ -137,8 +137,14 @@ static gpointer read_network(const json_t *object)
     row->problems = (int)json_member_int(object, "problems");
     row->campaigns = (int)json_member_int(object, "campaigns");
     row->created = json_member_int(object, "created");
+    row->gmacs = json_member_double(object, "macs") * 1e-9;
     return row;
 }
+
+/* problem_macs() for layer l of problem p: 200,000 layers are not fetched for one number. */
+#define LAYER_MACS                                                                                 \
+    "l.multiplicity::double precision * p.n * p.k * (p.c / p.groups)"                              \
+    " * p.fil[1] * p.fil[2] * p.fil[3] * p.out_size[1] * p.out_size[2] * p.out_size[3]"
 
 GPtrArray *store_list_networks(Store *store, bool all, GError **error)
 {
@@ -146,12 +152,14 @@ GPtrArray *store_list_networks(Store *store, bool all, GError **error)
         store, error,
         "SELECT jsonb_build_object('name', v.network, 'number', v.number,"
         " 'current', v.id = n.current_id, 'created', extract(epoch FROM v.created_at)::bigint,"
-        " 'layers', l.layers, 'problems', l.problems, 'campaigns',"
+        " 'layers', l.layers, 'problems', l.problems, 'macs', l.macs, 'campaigns',"
         " (SELECT count(*) FROM campaign_networks c WHERE c.version_id = v.id))"
         " FROM networks n JOIN network_versions v ON v.network = n.name,"
-        " LATERAL (SELECT coalesce(sum(multiplicity), 0) AS layers,"
-        "          count(DISTINCT problem_id) AS problems"
-        "          FROM version_layers WHERE version_id = v.id) AS l"
+        " LATERAL (SELECT coalesce(sum(l.multiplicity), 0) AS layers,"
+        "          count(DISTINCT l.problem_id) AS problems, coalesce(sum(" LAYER_MACS
+        "), 0) AS macs"
+        "          FROM version_layers l JOIN problems p ON p.id = l.problem_id"
+        "          WHERE l.version_id = v.id) AS l"
         " WHERE v.number IS NOT NULL AND ($1 OR v.id = n.current_id)"
         " ORDER BY v.network, v.number",
         "b", all);

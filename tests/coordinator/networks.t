@@ -39,6 +39,7 @@ is_deeply [map { "$_->{network} $_->{version} $_->{current} $_->{layers} $_->{ca
 is scalar(@{json_of('networks')}), 1, 'without --versions the current one alone';
 is scalar(@{json_of('networks', 'net@1')}), 1, 'NAME@VERSION names an earlier one';
 is scalar(@{json_of('networks', 'net')}), 3, 'NAME the current one';
+is 1e9 * json_of('networks')->[0]{gmacs}, (1 + 2 + 3) * 8 * 8 * 3 * 3 * 8 * 8, 'its multiplications are summed over its layers';
 is_deeply json_of('campaign', 'show', $campaign)->{networks}, ['net@1'], 'the campaign keeps the one that it was made for';
 ($output) = run('db', 'psql', '-Atc', "\"SELECT count(*) FROM skipjack.problems_of_network($campaign, 'net')\"");
 is $output + 0, 1, "its export by the network's name has that version's problems";
