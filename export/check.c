@@ -239,10 +239,13 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* A link to nothing is listed, too: it cannot be read. */
 static void list_entry(const char *path, const char *name, GPtrArray *files)
 {
     enum file_kind kind;
-    if (g_file_test(path, G_FILE_TEST_IS_REGULAR) &&
+    bool leads_nowhere =
+        g_file_test(path, G_FILE_TEST_IS_SYMLINK) && !g_file_test(path, G_FILE_TEST_EXISTS);
+    if ((g_file_test(path, G_FILE_TEST_IS_REGULAR) || leads_nowhere) &&
         (file_name_kind(name, &kind) || manifest_is_name(name))) {
         g_ptr_array_add(files, g_strdup(path));
     }

@@ -54,6 +54,8 @@ enum finding {
     FINDING_SHARED_NO_CODE,     /* likewise, where several problems share the perf-db row */
     FINDING_WINNER_NOT_IN_SJDB, /* it has no such entry for the key */
     FINDING_PARAMS_INVALID,     /* the solver refuses them for the problem on this target */
+    FINDING_NO_PERF_DB, /* a tunable solver of ours wins, and the release has no perf-db at all */
+    FINDING_NO_KERNELS, /* a solver of ours wins, and it has neither a kernel-db nor a .sjdb with launches */
     FINDING_CODE_UNSURE, /* other kernels are there than the target's id tells, whose limits it does not */
     FINDING_COUNT,
 };

@@ -293,9 +293,32 @@ static void look_in_sjdb(struct release *release, const struct wanted *wanted)
     }
 }
 
+static bool has_launches(const struct release *release)
+{
+    bool has = false;
+    for (guint i = 0; i < release->compacts->len; i++) {
+        has = has || ((const struct compact *)release->compacts->pdata[i])->has_solutions;
+    }
+    return has;
+}
+
+/* A release may have some kinds of files alone; a half of one looks the same. */
+static void look_for_files(struct release *release, const struct wanted *wanted)
+{
+    if (release->perfs->len == 0 && wanted->ours->space != NULL) {
+        check_found(release->report, FINDING_NO_PERF_DB, "%s", wanted->place);
+    }
+    if (release->kernels == NULL && !has_launches(release)) {
+        check_found(release->report, FINDING_NO_KERNELS, "%s", wanted->place);
+    }
+}
+
 static void look_for(struct release *release, const struct wanted *wanted)
 {
     bool tunable = is_tunable(release, wanted);
+    if (wanted->wins && wanted->ours != NULL) {
+        look_for_files(release, wanted);
+    }
     const char *params = tunable ? look_for_params(release, wanted) : "";
     release->report->entries++;
     /* Without a perf-db nothing tells which config is meant. */

@@ -47,6 +47,8 @@ static const struct {
     [FINDING_SHARED_NO_CODE] = {"kernel of a shared row missing", false, false, true},
     [FINDING_WINNER_NOT_IN_SJDB] = {"winner not in the .sjdb", true, false, true},
     [FINDING_PARAMS_INVALID] = {"params not valid for the problem", false, true, true},
+    [FINDING_NO_PERF_DB] = {"winner with no perf-db beside it", false, false, false},
+    [FINDING_NO_KERNELS] = {"winner with no kernel-db beside it", false, false, false},
     [FINDING_CODE_UNSURE] = {"kernel unsure without the device's limits", false, false, true},
 };
 

@@ -13,6 +13,7 @@
 #include <glib/gstdio.h>
 #include <jansson.h>
 #include <string.h>
+#include <unistd.h>
 
 #define T        EXPORT_FARM_TARGET
 #define MANIFEST T ".export.json"
@@ -73,6 +74,28 @@ static void drop_kernels(const char *dir)
 {
     drop_manifest(dir);
     do_sql(dir, T ".kdb", "DELETE FROM kern_db");
+}
+
+static void drop_perf_dbs(const char *dir)
+{
+    drop_manifest(dir);
+    drop_file(dir, T ".db");
+    drop_file(dir, T ".db.txt");
+}
+
+static void drop_all_kernels(const char *dir)
+{
+    drop_manifest(dir);
+    drop_file(dir, T ".kdb");
+    drop_file(dir, T ".sjdb");
+}
+
+static void link_to_nothing(const char *dir)
+{
+    g_autofree char *path = g_build_filename(dir, T ".db", NULL);
+    drop_manifest(dir);
+    drop_file(dir, T ".db");
+    g_assert_cmpint(symlink("nowhere", path), ==, 0);
 }
 
 /* As kernels for another CPU of the name would have. */
@@ -197,6 +220,9 @@ static const struct {
      false},
     {"a file that is gone", drop_the_find_db, FINDING_FILE_MISSING, T ".HIP.fdb.txt", false},
     {"a file of another release", forget_the_kernel_db, FINDING_FILE_UNLISTED, T ".kdb", false},
+    {"no perf-db at all", drop_perf_dbs, FINDING_NO_PERF_DB, " of ", true},
+    {"no kernels at all", drop_all_kernels, FINDING_NO_KERNELS, " of ", true},
+    {"a link to nothing", link_to_nothing, FINDING_COUNT, NULL, false},
     {"an incomplete campaign", was_not_done, FINDING_INCOMPLETE, "20 of 25 jobs", true},
 };
 
