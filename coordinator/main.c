@@ -82,6 +82,8 @@ static const struct {
     {"SKIPJACK_DB_SETTINGS", "settings of the embedded PostgreSQL: 'shared_buffers=1GB'"},
     {"SKIPJACK_HOME", "folder of the embedded PostgreSQL"},
     {"SKIPJACK_PG_BIN", "folder of PostgreSQL's programs"},
+    {"TMPDIR", "folder for workers' scratch files (/tmp; /var/tmp where that is noexec)"},
+    {"XDG_DATA_HOME", "the embedded PostgreSQL's home is skipjack in it (~/.local/share)"},
     {"SKIPJACK_NODE", "this node's name, else the host's"},
     {"SKIPJACK_LOG", "text or json: the form of a worker's log"},
     {"SKIPJACK_LOG_LEVEL", "debug, info, warning or error"},

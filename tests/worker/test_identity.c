@@ -3,9 +3,11 @@
 
 #include <glib/gstdio.h>
 #include <locale.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +135,44 @@ static void scratch_that_was_made_first_is_not_used(void)
     identity_remove_scratch(first);
 }
 
+/* The scratch folder, or the error, of a process that sees such mounts; NULL where none can be made. */
+static char *scratch_under_noexec(bool both)
+{
+    int ends[2];
+    char text[512] = "";
+    g_assert_true(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        g_autoptr(GError) error = NULL;
+        if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount("tmpfs", g_get_tmp_dir(), "tmpfs", MS_NOEXEC, NULL) != 0 ||
+            mount("tmpfs", "/var/tmp", "tmpfs", both ? MS_NOEXEC : 0, NULL) != 0)
+            _exit(1);
+        g_autofree char *own = identity_make_scratch(&error);
+        const char *said = own ? own : error->message;
+        _exit(write(ends[1], said, strlen(said)) > 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    ssize_t length = read(ends[0], text, sizeof text - 1);
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return length > 0 ? g_strdup(text) : NULL;
+}
+
+/* Each kernel for CPUs would count as one that crashes its compiler. */
+static void scratch_is_where_code_may_be_loaded(void)
+{
+    g_autofree char *other = scratch_under_noexec(false);
+    g_autofree char *none = scratch_under_noexec(true);
+    if (!other || !none) {
+        g_test_skip("mounts of its own cannot be made here");
+        return;
+    }
+    g_assert_true(g_str_has_prefix(other, "/var/tmp/skipjack-worker-"));
+    g_assert_nonnull(strstr(none, "noexec"));
+    g_assert_nonnull(strstr(none, "TMPDIR"));
+}
+
 int main(int argc, char **argv)
 {
     /* GLib remembers the temporary folder from its first look on. */
@@ -151,6 +191,8 @@ int main(int argc, char **argv)
                     scratch_is_left_by_earlier_programs);
     g_test_add_func("/identity/scratch_that_was_made_first_is_not_used",
                     scratch_that_was_made_first_is_not_used);
+    g_test_add_func("/identity/scratch_is_where_code_may_be_loaded",
+                    scratch_is_where_code_may_be_loaded);
     int status = g_test_run();
     rmdir(folder);
     return status;

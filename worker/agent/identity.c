@@ -8,15 +8,17 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "schema/monitor/process_scope.h"
 #include "worker/frames.h"
 
 #define SCRATCH_PREFIX  "skipjack-worker-"
-#define FILE_MIB        16 /* as much as agent_room.c asks of the disk */
-#define PROCESS_PARTS   4  /* of identity_process(), between colons */
-#define STARTTIME_FIELD 22 /* of /proc/PID/stat, from 1; proc(5) */
+#define OTHER_PARENT    "/var/tmp" /* where the temporary folder is on a mount that forbids code */
+#define FILE_MIB        16         /* as much as agent_room.c asks of the disk */
+#define PROCESS_PARTS   4          /* of identity_process(), between colons */
+#define STARTTIME_FIELD 22         /* of /proc/PID/stat, from 1; proc(5) */
 
 char *identity_node(void)
 {
@@ -117,11 +119,33 @@ static bool check_file_limit(GError **error)
     return false;
 }
 
+static bool allows_code(const char *folder)
+{
+    struct statvfs mount;
+    return statvfs(folder, &mount) != 0 || (mount.f_flag & ST_NOEXEC) == 0;
+}
+
+/* PoCL loads what it compiles from there. Where a mount forbids that (noexec), every config would count as one that
+ * crashes the compiler. */
+static const char *find_parent(GError **error)
+{
+    const char *usual = g_get_tmp_dir();
+    if (allows_code(usual))
+        return usual;
+    if (access(OTHER_PARENT, W_OK | X_OK) == 0 && allows_code(OTHER_PARENT))
+        return OTHER_PARENT;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD,
+                "kernels for CPUs cannot be loaded from '%s', nor from " OTHER_PARENT
+                ": their mounts forbid code (noexec); set TMPDIR to a folder on another mount",
+                usual);
+    return NULL;
+}
+
 char *identity_make_scratch(GError **error)
 {
-    if (!check_file_limit(error))
+    const char *parent = check_file_limit(error) ? find_parent(error) : NULL;
+    if (!parent)
         return NULL;
-    const char *parent = g_get_tmp_dir();
     g_autofree char *process = identity_process();
     /* Earlier programs take no name of five parts for a dead process's. */
     g_autofree char *name = g_strconcat(SCRATCH_PREFIX, process, ":XXXXXX", NULL);

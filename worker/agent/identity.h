@@ -23,8 +23,8 @@ char *identity_process(void);
 bool identity_is_dead(const char *process);
 
 /* Makes a folder of mode 0700 under the temporary one, with a name that nobody can know before; folders of
- * dead workers are removed.
- * NULL with an error when it cannot be made, or when a limit of this process (ulimit -f) keeps compilers from
+ * dead workers are removed. Where the temporary folder's mount forbids code (noexec) it is made in /var/tmp.
+ * NULL with an error when it cannot be made, when both mounts forbid code, or when a limit of this process (ulimit -f) keeps compilers from
  * writing their files. Free with g_free() after identity_remove_scratch(). */
 char *identity_make_scratch(GError **error);
 void identity_remove_scratch(const char *folder);
