@@ -33,7 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (request_from_file(path, &request, &error)) {
         check(&request);
     } else {
-        g_assert_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE);
+        /* A NUL byte is refused by who reads the file. */
+        if (!g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_INVAL))
+            g_assert_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE);
         g_assert_true(g_utf8_validate(error->message, -1, NULL));
     }
     request_clear(&request);
