@@ -122,7 +122,8 @@ $$;
 -- Takes over what jobs `old` of campaign o measured into jobs `fresh` of campaign c, which have not ended, and
 -- gives the rounds that were copied: their numbers there and here, and the number of configs; and a row without
 -- numbers for each job with the configs that are left out since their device drifted. mark: the fence of the rounds
--- here. The newest measurement of a config counts. Left out, so that they are measured again:
+-- here, but for those that do not count for the limit of o either. with_copies: for which pairs the rounds count that campaign o itself took over from earlier ones. The newest
+-- measurement of a config counts. Left out, so that they are measured again:
 --  - failures that another try may not have (crashes, timeouts, device faults, unstable times; numbers are
 --    those of failure.h),
 --  - times of a round whose device drifted beyond the limit,
@@ -131,8 +132,8 @@ $$;
 --    kept ones is dropped, and these are the fastest of their job, so the others may come as long as all kept
 --    ones do,
 --  - verified configs that may need more workspace than c allows: of kept ones it is known what they need.
-CREATE FUNCTION take_over(c campaigns, o campaigns, fresh bigint[], old bigint[], mark bigint,
-                          drift_limit double precision)
+CREATE FUNCTION take_over(c campaigns, o campaigns, fresh bigint[], old bigint[], with_copies boolean[],
+                          mark bigint, drift_limit double precision)
     RETURNS TABLE (fresh_id bigint, old_id bigint, old_number integer, number integer, configs integer)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
@@ -141,7 +142,7 @@ DECLARE
     narrower boolean := coalesce(c.workspace_limit < coalesce(o.workspace_limit, 'infinity'::float8), false);
 BEGIN
     RETURN QUERY WITH pairs AS MATERIALIZED (
-        SELECT p.fresh, p.old,
+        SELECT p.fresh, p.old, p.with_copies,
                coalesce((SELECT m.stack FROM outcomes m WHERE m.campaign_id = c.id
                          AND m.job_id = p.fresh ORDER BY m.number LIMIT 1),
                         (SELECT m.stack FROM outcomes m WHERE m.campaign_id = o.id
@@ -153,14 +154,19 @@ BEGIN
                          AND r.job_id = p.fresh), 0) AS first_rank,
                (SELECT count(*) FROM results r WHERE r.campaign_id = o.id
                 AND r.job_id = p.old) AS kept_count
-        FROM unnest(fresh, old) AS p(fresh, old)),
+        FROM unnest(fresh, old, with_copies) AS p(fresh, old, with_copies)),
+    held AS MATERIALIZED (
+        SELECT p.fresh, h.config FROM pairs p
+        JOIN rounds s ON s.campaign_id = c.id AND s.job_id = p.fresh
+        CROSS JOIN LATERAL configs_of(s.config_counts, s.config_values) AS h
+        WHERE p.first_number > 0),
     newest AS MATERIALIZED (
         SELECT DISTINCT ON (p.fresh, v.config) p.*, r.number, v.at, v.config,
                m.failures[v.at] AS failure, m.median_ms[v.at] AS median_ms,
                m.drift > drift_limit OR (m.drift > 0 AND m.drift < 1 / drift_limit) AS drifted
         FROM pairs p
         CROSS JOIN LATERAL (SELECT * FROM rounds s WHERE s.campaign_id = o.id
-                            AND s.job_id = p.old OFFSET 0) AS r
+                            AND s.job_id = p.old AND (p.with_copies OR s.fence > 0) OFFSET 0) AS r
         CROSS JOIN LATERAL (SELECT * FROM outcomes s WHERE s.campaign_id = o.id
                             AND s.job_id = p.old AND s.number = r.number
                             AND NOT s.is_open AND s.stack = p.stack OFFSET 0) AS m
@@ -186,10 +192,7 @@ BEGIN
                                  WHERE code.code_place IS NULL)
                            LIMIT 1) AS k ON e.failure = 0
         WHERE e.failure IN (0, 1, 2, 9, 10, 16, 17) AND NOT (e.drifted AND e.failure IN (0, 16))
-          AND NOT (e.first_number > 0 AND EXISTS (
-              SELECT FROM rounds s
-              CROSS JOIN LATERAL configs_of(s.config_counts, s.config_values) AS h
-              WHERE s.campaign_id = c.id AND s.job_id = e.fresh AND h.config = e.config))),
+          AND NOT EXISTS (SELECT FROM held h WHERE h.fresh = e.fresh AND h.config = e.config)),
     taken AS MATERIALIZED (
         SELECT e.*, e.first_number - 1 + dense_rank() OVER (PARTITION BY e.fresh ORDER BY e.number)
                     AS place
@@ -198,7 +201,7 @@ BEGIN
            OR (e.all_kept AND e.kept_count > 0 AND NOT narrower)),
     copies AS MATERIALIZED (
         SELECT t.fresh, t.old, t.number AS old_number, t.place::integer AS number,
-               min(r.stack) AS build_stack, min(m.stack) AS stack,
+               CASE WHEN min(r.fence) = -1 THEN -1 ELSE mark END AS mark, min(r.stack) AS build_stack, min(m.stack) AS stack,
                min(m.drift) AS drift, count(*)::integer AS configs,
                array_agg(r.config_counts[t.at] ORDER BY t.at) AS config_counts,
                string_to_array(string_agg(array_to_string(t.config, ','), ',' ORDER BY t.at),
@@ -228,7 +231,7 @@ BEGIN
         INSERT INTO rounds (campaign_id, job_id, number, fence, stack, config_counts, config_values,
                             kernel_keys, failures, details, build_seconds, kernels, evaluated, pending,
                             total_build_seconds)
-        SELECT c.id, x.fresh, x.number, mark, x.build_stack, x.config_counts, x.config_values,
+        SELECT c.id, x.fresh, x.number, x.mark, x.build_stack, x.config_counts, x.config_values,
                x.kernel_keys, x.build_failures, x.build_details, x.build_seconds, 0,
                x.configs - x.built, x.built, x.total_build_seconds
         FROM copies x),
@@ -236,7 +239,7 @@ BEGIN
         INSERT INTO outcomes (campaign_id, job_id, number, is_open, fence, stack, drift, failures, details,
                               n, min_ms, median_ms, spread, error, eval_seconds, evaluated, pending,
                               total_eval_seconds)
-        SELECT c.id, x.fresh, x.number, false, mark, x.stack, x.drift, x.failures, x.details, x.n,
+        SELECT c.id, x.fresh, x.number, false, x.mark, x.stack, x.drift, x.failures, x.details, x.n,
                x.min_ms, x.median_ms, x.spread, x.error, x.eval_seconds, x.configs, 0,
                x.total_eval_seconds
         FROM copies x),
@@ -409,8 +412,12 @@ BEGIN
     RETURN wanted - cardinality(lacking);
 END $$;
 
+CREATE FUNCTION is_same_search(c campaigns, o campaigns) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
+$$ SELECT c.strategy = o.strategy AND c.seed = o.seed AND same_limits(c, o) $$;
+
 -- For jobs that nothing answers whole: why, and what was measured for them, from the newest campaign to the
--- oldest.
+-- oldest. Campaigns of the same search come first, so that the limit of configs counts all that it tried.
 CREATE FUNCTION find_origins(c campaigns, drift_limit double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -426,10 +433,13 @@ DECLARE
     old_numbers integer[];
     numbers integer[];
     counts integer[];
+    asked bigint[];
+    met bigint[] := '{}';
     took bigint[] := '{}';
 BEGIN
-    FOR o IN SELECT * FROM campaigns p
-             WHERE p.id <> c.id AND p.strategy <> 'foreign' AND p.target = c.target ORDER BY p.id DESC
+    FOR o IN SELECT p.* FROM campaigns p
+             WHERE p.id <> c.id AND p.strategy <> 'foreign' AND p.target = c.target
+             ORDER BY is_same_search(p, c) DESC, p.id DESC
     LOOP
         EXIT WHEN lacking = '{}';
         distant := ARRAY(SELECT d FROM unnest(distant) AS d EXCEPT
@@ -451,14 +461,17 @@ BEGIN
                              array_fill(0, ARRAY[cardinality(ids)]));
         CONTINUE WHEN fresh IS NULL;
         -- The same search goes on where it was, and its configs count for the limit. Configs of another search
-        -- are known beside.
+        -- are known beside. The newest campaign of a job has copies of all that it knew; of older ones only what
+        -- they measured themselves is looked at.
+        asked := fresh;
         SELECT array_agg(t.fresh_id), array_agg(t.old_id), array_agg(t.old_number), array_agg(t.number),
                array_agg(t.configs)
         INTO fresh, old, old_numbers, numbers, counts
         FROM take_over(c, o, fresh, old,
-                       CASE WHEN o.strategy = c.strategy AND o.seed = c.seed AND same_limits(o, c)
-                            THEN 0 ELSE -1 END,
-                       drift_limit) AS t;
+                       ARRAY(SELECT NOT EXISTS (SELECT FROM unnest(met) AS m WHERE m = f.id)
+                             FROM unnest(fresh) WITH ORDINALITY AS f(id, at) ORDER BY f.at),
+                       CASE WHEN is_same_search(o, c) THEN 0 ELSE -1 END, drift_limit) AS t;
+        met := ARRAY(SELECT unnest(met) UNION SELECT unnest(asked));
         CONTINUE WHEN fresh IS NULL;
         PERFORM copy_deliveries(c, o, fresh, old, old_numbers, numbers);
         PERFORM note_origins(c.id, array_agg(n.job), array_agg(0::smallint), array_agg(o.id),

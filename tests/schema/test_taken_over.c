@@ -175,6 +175,31 @@ static void several_campaigns_add_up(void)
     farm_clear(&farm);
 }
 
+/* What another search took over in between still counts for the limit of the search that tried it, and is known
+ * when the campaign that measured it is gone. */
+static void what_was_taken_over_is_taken_over_again(void)
+{
+    static const struct {
+        int64_t seed;
+        bool beyond_limit;
+    } cases[] = {{2, true}, {1, false}, {2, true}, {3, true}, {1, false}};
+    struct farm farm;
+    cut_by_budget(&farm);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        if (i == 3)
+            farm_change(&farm, "drop");
+        const struct order order = {.jobs = 1, .seed = cases[i].seed, .configs_limit = 9};
+        int64_t next = farm_create(farm.store, &order, NULL);
+        struct job *job = claim_of(&farm, next);
+        g_assert_cmpuint(job->rounds->len, ==, 2);
+        for (guint r = 0; r < job->rounds->len; r++)
+            g_assert_true(((const struct round *)job->rounds->pdata[r])->beyond_limit ==
+                          cases[i].beyond_limit);
+        job_free(job);
+    }
+    farm_clear(&farm);
+}
+
 static void what_cannot_be_trusted_is_measured_again(void)
 {
     static const struct {
@@ -332,6 +357,7 @@ int main(int argc, char **argv)
         {"another_search_knows_what_was_measured", another_search_knows_what_was_measured},
         {"kept_results_are_there_without_a_round", kept_results_are_there_without_a_round},
         {"several_campaigns_add_up", several_campaigns_add_up},
+        {"what_was_taken_over_is_taken_over_again", what_was_taken_over_is_taken_over_again},
         {"what_cannot_be_trusted_is_measured_again", what_cannot_be_trusted_is_measured_again},
         {"what_lost_its_code_is_not_taken_over", what_lost_its_code_is_not_taken_over},
         {"reasons_tell_what_was_there_before", reasons_tell_what_was_there_before},
