@@ -144,7 +144,11 @@ static void write_workers(const struct serve *serve, const struct metric *metric
 static void write_failed_workers(const struct serve *serve, const struct metric *metric,
                                  GString *text)
 {
-    metric_sample(text, metric, serve->farm->failed_workers->len, NULL);
+    const GPtrArray *failed = serve->farm->failed_workers;
+    int64_t count = 0;
+    for (guint i = 0; i < failed->len; i++)
+        count += ((const struct farm_trouble *)g_ptr_array_index(failed, i))->count;
+    metric_sample(text, metric, (double)count, NULL);
 }
 
 static void write_quarantined(const struct serve *serve, const struct metric *metric, GString *text)

@@ -190,11 +190,13 @@ static const char quarantine_sql[] =
 
 /* The diary has no index by time: its newest lines are looked through. */
 static const char failed_workers_sql[] =
-    "SELECT jsonb_build_object('name', coalesce(w.node, '?'), 'detail', e.detail, 'count', 1,"
-    " 'age', extract(epoch FROM now() - e.at))"
-    " FROM (SELECT * FROM events ORDER BY id DESC LIMIT 5000) AS e"
-    " LEFT JOIN workers w ON w.id = e.worker_id"
-    " WHERE e.kind = 'worker failed' AND e.at > now() - interval '1 day' ORDER BY e.id DESC";
+    "SELECT jsonb_build_object('name', f.node, 'detail', f.detail, 'count', count(*),"
+    " 'age', extract(epoch FROM now() - max(f.at)))"
+    " FROM (SELECT coalesce(w.node, '?') AS node, e.detail, e.at, e.id"
+    "       FROM (SELECT * FROM events ORDER BY id DESC LIMIT 5000) AS e"
+    "       LEFT JOIN workers w ON w.id = e.worker_id"
+    "       WHERE e.kind = 'worker failed' AND e.at > now() - interval '1 day') AS f"
+    " GROUP BY f.node, f.detail ORDER BY max(f.id) DESC";
 
 /* Within a day, until another worker starts on the node: it may have the toolchain. */
 static const char no_toolchain_sql[] =

@@ -66,7 +66,7 @@ struct farm_state {
     GPtrArray *devices_out;    /* struct farm_trouble *, of running workers, the newest first */
     GPtrArray *quarantine;     /* struct farm_trouble *, by solver */
     GPtrArray *blockers;       /* struct blocker *, as blockers_list() has them */
-    GPtrArray *failed_workers; /* struct farm_trouble *, within a day, the newest first */
+    GPtrArray *failed_workers; /* struct farm_trouble *, of a day: a node and a reason each */
     GPtrArray *
         no_toolchain; /* struct farm_trouble *: the targets that each node's newest worker cannot build for */
     GPtrArray *refusals; /* struct refusal_row *, as store_list_refusals() has them */

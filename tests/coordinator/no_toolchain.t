@@ -34,6 +34,8 @@ my $job_state = sub { return json_of('campaign', 'show', $id)->{state} };
     my (undef, $errors, $status) = run(@worker);
     is $status, 1, 'a worker that could build nothing for lack of a toolchain fails';
     like $errors, qr/cannot build for gfx90a68 here: clang: .*; hiprtc: /, 'and names what is missing';
+    like $errors, qr/no toolchain of this node serves gfx90a68: clang: .*; hiprtc: .*\n\z/,
+        'also in its last line, which tune shows';
     my $trouble = out_of_service();
     is scalar(grep { /^no toolchain: cannot build for gfx90a68 here: clang: / } @$trouble), 1,
         'status shows it' or diag explain $trouble;
@@ -77,6 +79,10 @@ SKIP: {
         'and says which campaign it could not build for';
     is scalar(grep { /^worker failed: nothing was built or measured: no toolchain .* campaign $id:/ } @{out_of_service()}), 1,
         'status shows it';
+    run(@worker);
+    my @failed = grep { $_->{what} eq 'worker failed' && $_->{why} =~ /campaign $id:/ }
+        @{json_of('status')->{out_of_service}};
+    is join(' ', map { $_->{count} } @failed), '2', 'once for all that fail so on a node';
     run('campaign', 'pause', $id);
     (undef, $errors, $status) = run(@worker);
     is $status, 0, 'with nothing to build it ends in peace' or diag $errors;

@@ -64,7 +64,7 @@ VALUES ('busy', 'a', 'cpu-znver4_2', 's', '{big}', now(), false, '{"failures": {
        ('draining', 'c', 'cpu-znver4_2', 's', '{}', now(), true, '{}'),
        ('ended', 'd', 'cpu-znver4_2', 's', '{}', now() - interval '1 day', false, '{}');
 UPDATE workers SET ended_at = now() WHERE node = 'ended';
-INSERT INTO events (kind, worker_id, detail) SELECT 'worker failed', id, 'cannot open device 0' FROM workers WHERE node = 'ended';
+INSERT INTO events (kind, worker_id, detail) SELECT 'worker failed', id, 'cannot open device 0' FROM workers, generate_series(1, 3) WHERE node = 'ended';
 INSERT INTO worker_devices (worker_id, place, device, name, target, uuid, address, partition, out_since, out_reason)
 SELECT id, 0, '0', 'Card', 'gfx90a68', 'GPU-1', '', '', now() - interval '1 minute', 'it failed 5 times in a row' FROM workers WHERE node = 'busy';
 UPDATE bundles SET state = 'building', worker_id = 1, claim_token = 1, fence = nextval('fences'), claimed_at = now(),
@@ -93,7 +93,7 @@ cmp_ok $campaign->{eta_seconds}, '>', 0, 'and tells what is left';
 my %failures = map { $_->{reason} => "$_->{jobs} $_->{configs}" } @{$status->{failures}};
 is_deeply \%failures, {'device fault' => '2 0', 'wrong result' => '0 2'}, 'failures by reason';
 is join('; ', map { "$_->{what} $_->{which} $_->{count}" } @{$status->{out_of_service}}),
-    'device busy: 0 Card GPU-1 1; quarantined configs ConvCpuDirect 1; worker failed ended 1; worker lost lost 1', 'what is out of service';
+    'device busy: 0 Card GPU-1 1; quarantined configs ConvCpuDirect 1; worker failed ended 3; worker lost lost 1', 'what is out of service';
 ok scalar(grep { $_->{campaign} == 2 && $_->{reason} =~ /no label night/ } @{$status->{refused}}), 'who is refused, and why';
 my %rates = map { $_->{what} => $_->{per_minute} } @{$status->{rates}};
 cmp_ok abs($rates{jobs} - 6 / 200 * 60), '<', 0.3, 'rates over the last minutes';
@@ -128,7 +128,7 @@ my %expected = (
     'skipjack_jobs_failed{campaign="1",reason="device fault"}' => 2,
     'skipjack_workers{state="lost"}' => 1,
     'skipjack_workers{state="working"}' => 1,
-    'skipjack_workers_failed' => 1,
+    'skipjack_workers_failed' => 3,
     'skipjack_quarantined_configs{solver="ConvCpuDirect"}' => 1,
     'skipjack_campaign_spent_seconds{campaign="1"}' => 30,
     'skipjack_database_up' => 1,

@@ -176,7 +176,7 @@ static void recipient_refuse(struct builder *builder, struct recipient *recipien
     call_event(agent, FARM_NO_TOOLCHAIN, NULL, text);
     if (!builder->refusal)
         builder->refusal =
-            g_strdup_printf("no toolchain of this node serves %s", recipient->target.id);
+            g_strdup_printf("no toolchain of this node serves %s: %s", recipient->target.id, why);
     const struct evaluator *first = agent_first_open(agent);
     const struct target *own = first ? evaluator_target(first) : NULL;
     /* A claim takes any target or one: after a refusal only our own is left. */
