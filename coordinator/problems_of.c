@@ -39,6 +39,16 @@ void problems_say_replaced(const Import *import)
                 import->replaced);
 }
 
+void problems_say_joined(const Import *import)
+{
+    for (guint i = 0; i < import->networks->len; i++) {
+        const struct import_network *network = g_ptr_array_index(import->networks, i);
+        if (network->files > 1)
+            fprintf(stderr, "network '%s' has the layers of %d files\n", network->name,
+                    network->files);
+    }
+}
+
 void problems_say_biased(const Import *import)
 {
     int biased = 0;
@@ -64,6 +74,7 @@ Import *problems_import(char *const *files, const struct import_words *words, GE
     }
     say_skipped(import);
     problems_say_replaced(import);
+    problems_say_joined(import);
     problems_say_biased(import);
     return g_steal_pointer(&import);
 }

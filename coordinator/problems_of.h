@@ -16,6 +16,9 @@ Import *problems_import(char *const *files, const struct import_words *words, GE
 
 /* Says on stderr in how many lines the options replaced what the line says itself, where any did. */
 void problems_say_replaced(const Import *import);
+/* Says on stderr which networks have the layers of several files: files of one name in two folders are one
+ * network. */
+void problems_say_joined(const Import *import);
 /* Says on stderr how many problems have a bias in their keys, where any have: MIOpen looks up no such key for
  * a layer of PyTorch or Keras. */
 void problems_say_biased(const Import *import);

@@ -163,7 +163,10 @@ void import_add(Import *import, const struct import_source *source, int64_t line
         }
         problem_list_add(import->problems, &layer->problems[i], layer->multiplicity);
         if (name != NULL) {
-            add_to_network(find_network(import, name), layer, &layer->problems[i]);
+            struct import_network *network = find_network(import, name);
+            network->files += network->last_file != import->files;
+            network->last_file = import->files;
+            add_to_network(network, layer, &layer->problems[i]);
         }
     }
 }

@@ -68,11 +68,14 @@ struct import_network {
     char *name;
     GArray *layers; /* struct layer, in the file's order; equal layers without a name are one */
     GHashTable *unnamed; /* canonical key of such a layer: its place in `layers`, from 1 */
+    int files;           /* that have layers of it */
+    int last_file;       /* the last of these, from 1 */
 };
 
 typedef struct import {
     struct import_options options;
     ProblemList *problems;
+    int files;            /* begun */
     int64_t lines;        /* read, with blank ones and comments; rows of SQLite files */
     int64_t convolutions; /* lines that are convolutions and usable */
     int64_t replaced;     /* of these, lines of which the options replaced something */

@@ -276,6 +276,7 @@ bool import_bytes(Import *import, const char *name, const char *bytes, size_t le
                   GError **error)
 {
     g_autoptr(ByteSource) source = byte_source_open_memory(name, bytes, length, error);
+    import->files++;
     if (source == NULL) {
         return false;
     }
@@ -309,6 +310,7 @@ static bool import_stdin(Import *import, GError **error)
 bool import_file(Import *import, const char *path, GError **error)
 {
     g_autoptr(GError) reading = NULL;
+    import->files++;
     if (strcmp(path, "-") == 0) {
         return import_stdin(import, error);
     }

@@ -609,10 +609,12 @@ static bool refuse(const struct layer_row *row, int field, const char *what, con
                    GError **error)
 {
     int cell = row->said_by[field] - 1;
+    bool shape = row->header->cells[cell].column->kind == COLUMN_SHAPE;
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
                 "it says the %s itself (column '%s' is '%.40s'), and %s says another: leave the "
-                "option out, or remove the column",
-                what, name_of(row, cell), row->cells[cell], option);
+                "option out, or %s",
+                what, name_of(row, cell), row->cells[cell], option,
+                shape ? "write the column's shapes without it" : "remove the column");
     return false;
 }
 

@@ -97,6 +97,13 @@ for column in "bias True 1" "bias False 0" "use_bias True 0"; do
         "$status $(grep -c '^bias is 1 in the keys of 1 problems; MIOpen looks up bias 0' "$scratch/err")"
 done
 
+mkdir "$scratch/fp16"
+printf 'c,h,w,k,y,x\n8,9,9,8,3,3\n' | tee "$scratch/net.csv" >"$scratch/fp16/net.csv"
+run "$scratch/net.csv" --dry-run
+check "a network of one file says nothing" "" "$(cat "$scratch/err")"
+run "$scratch/net.csv" "$scratch/fp16/net.csv" --dry-run
+check "files that become one network are said" "network 'net' has the layers of 2 files" "$(cat "$scratch/err")"
+
 long=$(printf '%0300d' 7)
 printf 'network,c,h,w,k,y,x\n%s,8,9,9,8,3,3\n' "$long" >"$scratch/long.csv"
 run "$scratch/long.csv" --dry-run

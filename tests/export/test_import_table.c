@@ -234,6 +234,9 @@ static void test_options_contradict_no_row(void)
         g_autofree char *message = refusal(table, &rows[i].options);
         g_assert_nonnull(strstr(message, rows[i].message));
     }
+    g_autofree char *shape =
+        refusal("in_shape,c,k,kernel_size\n\"(1, 8, 9, 9)\",8,8,3\n", &rows[0].options);
+    g_assert_nonnull(strstr(shape, "or write the column's shapes without it"));
 }
 
 /* The published networks, and their totals. */
