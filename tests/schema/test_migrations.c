@@ -261,7 +261,6 @@ static const struct planned {
     {"nearest_winners", "bitmapscan hashjoin mergejoin seqscan"},
     {"note_delivery", "bitmapscan hashjoin mergejoin seqscan"},
     {"note_kernels_of_rounds", "hashjoin mergejoin"},
-    {"origins_of", "bitmapscan hashjoin mergejoin seqscan"},
     {"priors", "bitmapscan hashjoin mergejoin seqscan"},
     {"propose_asked_golden", "hashjoin mergejoin"},
     {"propose_golden", "hashjoin mergejoin"},
@@ -269,6 +268,8 @@ static const struct planned {
     {"rank_results", "bitmapscan seqscan"},
     {"reopen_job", "bitmapscan seqscan"},
     {"revive_jobs", "bitmapscan seqscan"},
+    {"same_jobs_of", "bitmapscan hashjoin mergejoin seqscan"},
+    {"same_problems_of", "bitmapscan hashjoin mergejoin seqscan"},
     {"take_over", "bitmapscan mergejoin seqscan"},
 };
 
