@@ -230,9 +230,14 @@ static bool ask(void *data, const struct golden_take *takes, int count, GError *
     return store_ask_golden(comparison->store, takes, count, &comparison->asked, error);
 }
 
-static char *counts_json(const int *counts)
+/* Whoever approves it sees also how many winners one login alone measured. */
+static char *counts_json(const struct golden_summary *summary)
 {
+    const int *counts = summary->counts;
     json_t *object = json_object();
+    if (summary->logins.alone > 0) {
+        json_object_set_new(object, "of one login", json_integer(summary->logins.alone));
+    }
     for (int i = 0; i < GOLDEN_FINDING_COUNT; i++) {
         if (counts[i] > 0) {
             json_object_set_new(object, golden_finding_name((enum golden_finding)i),
@@ -268,7 +273,7 @@ static bool propose_taken(struct comparison *comparison, GError **error)
     if (comparison->take_count == 0) {
         return true;
     }
-    g_autofree char *counts = counts_json(summary->counts);
+    g_autofree char *counts = counts_json(summary);
     const struct golden_proposal proposal = {
         .target = summary->target,
         .base = summary->base,

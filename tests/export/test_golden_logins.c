@@ -213,6 +213,7 @@ static void unconfirmed_winners_are_taken_where_it_is_allowed(void)
     g_assert_cmpint(summary.logins.alone, ==, 1);
     g_assert_cmpstr(summary.logins.able, ==, "node2");
     expect(summary, 1, 0, 0);
+    g_assert_cmpint(ask(&f, "SELECT counts->>'of one login' FROM golden_versions"), ==, 1);
     clear(&f);
 }
 
