@@ -38,6 +38,8 @@ bool byte_count_parse(const char *text, uint64_t *bytes, GError **error)
             continue;
         if (!(number * units[i].bytes < (double)INT64_MAX))
             return fail(text, "it is larger than any memory", error);
+        if (units[i].bytes == 1 && number != floor(number))
+            return fail(text, "a byte has no fractions; write 0.5GiB, not 0.5", error);
         *bytes = (uint64_t)(number * units[i].bytes);
         return true;
     }

@@ -23,6 +23,8 @@ static void numbers_have_units(void)
         {"1TiB", 1099511627776, "1 TiB"},
         {"1MB", 1000000, "1000000 bytes"},
         {"0.5k", 512, "512 bytes"},
+        {"0.3k", 307, "307 bytes"},
+        {"2.0", 2, "2 bytes"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GError) error = NULL;
@@ -37,9 +39,9 @@ static void numbers_have_units(void)
 
 static void other_texts_are_refused(void)
 {
-    static const char *const texts[] = {"",     "k",    "-1",    "+1",       " 1",
-                                        "1e9",  "0x10", "1 2",   "1KB/s",    "1 PB",
-                                        "1..5", "inf",  "9.3EB", "9000000T", "1,5G"};
+    static const char *const texts[] = {"",      "k",        "-1",    "+1",   " 1",   "1e9",
+                                        "0x10",  "1 2",      "1KB/s", "1 PB", "1..5", "inf",
+                                        "9.3EB", "9000000T", "1,5G",  "0.5",  "1.5B"};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_autoptr(GError) error = NULL;
         uint64_t bytes = 7;
