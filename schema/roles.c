@@ -95,27 +95,32 @@ static bool give_privileges(PGconn *connection, GError **error)
     return false;
 }
 
-/* A large object belongs to whoever makes it, without a limit, and nothing of ours is one. These functions are the
- * server's own, so that only a superuser can close them. */
-#define CLOSE_LARGE_OBJECTS                                                                        \
-    "REVOKE EXECUTE ON FUNCTION pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid),"          \
-    " pg_catalog.lo_from_bytea(oid, bytea) FROM PUBLIC"
+/* Functions of the server's own that every login may call and nothing of ours does: a large object belongs to whoever
+ * makes it, without a limit, and advisory locks fill the table of locks of the whole server, which then lets
+ * nobody connect. Only a superuser can close them. */
+static const char open_functions_sql[] =
+    "SELECT rolsuper, (SELECT format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC',"
+    "    string_agg('pg_catalog.' || p.oid::regprocedure::text, ', ' ORDER BY p.oid))"
+    "  FROM pg_proc p WHERE p.pronamespace = 'pg_catalog'::regnamespace"
+    "  AND (p.proname IN ('lo_creat', 'lo_create', 'lo_from_bytea')"
+    "       OR p.proname ~ '^pg_(try_)?advisory_.*lock(_shared)?$' AND p.proname !~ 'unlock')"
+    "  AND has_function_privilege('public', p.oid, 'EXECUTE') HAVING count(*) > 0)"
+    " FROM pg_roles WHERE rolname = current_user";
 
-static bool close_large_objects(PGconn *connection, GError **error)
+static bool close_functions(PGconn *connection, GError **error)
 {
-    g_autoptr(StoreRows) rows =
-        ask(connection,
-            "SELECT rolsuper, has_function_privilege('public', 'pg_catalog.lo_create(oid)',"
-            " 'EXECUTE') FROM pg_roles WHERE rolname = current_user",
-            NULL, error);
+    g_autoptr(StoreRows) rows = ask(connection, open_functions_sql, NULL, error);
     if (rows == NULL)
         return false;
-    bool may = PQgetvalue(rows, 0, 0)[0] == 't', open = PQgetvalue(rows, 0, 1)[0] == 't';
+    bool may = PQgetvalue(rows, 0, 0)[0] == 't', open = !PQgetisnull(rows, 0, 1);
+    const char *close = PQgetvalue(rows, 0, 1);
     if (open && !may)
-        printf("\nEvery login can still fill the disk with large objects; a superuser ends that in "
-               "this\ndatabase by: %s\n",
-               CLOSE_LARGE_OBJECTS);
-    return !open || !may || tell(connection, CLOSE_LARGE_OBJECTS, error);
+        printf(
+            "\nEvery login can still fill the disk with large objects, and the server's table of "
+            "locks with\nadvisory locks, so that nobody connects; a superuser ends that in this "
+            "database by:\n%s\n",
+            close);
+    return !open || !may || tell(connection, close, error);
 }
 
 bool roles_create(PGconn *connection, GError **error)
@@ -125,7 +130,7 @@ bool roles_create(PGconn *connection, GError **error)
     for (gsize i = 0; i < G_N_ELEMENTS(roles); i++)
         if (!create_missing(connection, &roles[i], error))
             return false;
-    if (!give_privileges(connection, error) || !close_large_objects(connection, error))
+    if (!give_privileges(connection, error) || !close_functions(connection, error))
         return false;
     printf("\nIn database %s each may now do its part:\n", PQdb(connection));
     for (gsize i = 0; i < G_N_ELEMENTS(roles); i++)
@@ -195,13 +200,32 @@ static bool let_owner_end(PGconn *connection, const char *name, GError **error)
     return true;
 }
 
-/* Only defaults: a session may set them as it likes. They end what was left open by mistake, by psql for instance; our
- * programs set their own. Where whoever runs this may not alter the login, it keeps what it has. */
-static void set_timeouts(PGconn *connection, const char *name)
+/* Bounds are this database's: in others of the server the login has none. */
+static bool say_other_databases(PGconn *connection, const char *name, GError **error)
+{
+    static const char others_sql[] =
+        "SELECT string_agg(quote_ident(d.datname), ', ' ORDER BY d.datname), current_database()"
+        " FROM pg_database d WHERE d.datallowconn AND d.datname <> current_database()"
+        " AND has_database_privilege($1::name, d.oid, 'CONNECT')";
+    g_autoptr(StoreRows) rows = ask(connection, others_sql, name, error);
+    if (rows == NULL)
+        return false;
+    const char *others = PQgetvalue(rows, 0, 0);
+    if (*others != '\0')
+        printf("it can also connect to %s, where it is not bounded: let pg_hba.conf admit it to %s "
+               "alone, or:\nREVOKE CONNECT ON DATABASE %s FROM PUBLIC\n",
+               others, PQgetvalue(rows, 0, 1), others);
+    return true;
+}
+
+/* Timeouts are only defaults: a session may set them as it likes. They end what was left open by mistake, by psql for
+ * instance; our programs set their own. The limit of a session's temporary files is a superuser's to set. Where
+ * whoever runs this may not alter the login, it keeps what it has. */
+static void set_defaults(PGconn *connection, const char *name)
 {
     static const char *const settings[] = {
         "ALTER ROLE % SET idle_in_transaction_session_timeout = '15s'",
-        "ALTER ROLE % SET statement_timeout = '10min'"};
+        "ALTER ROLE % SET statement_timeout = '10min'", "ALTER ROLE % SET temp_file_limit = '1GB'"};
     for (gsize i = 0; i < G_N_ELEMENTS(settings); i++) {
         g_autofree char *sql = with_names(connection, settings[i], name, "");
         tell(connection, sql, NULL);
@@ -223,7 +247,8 @@ bool roles_login(PGconn *connection, const struct role_login *login, GError **er
            login->password == NULL ? exists ? "" : ", without a password" : ", password set");
     bool is_worker = login->role == role_find("skipjack_worker");
     if (is_worker)
-        set_timeouts(connection, name);
+        set_defaults(connection, name);
     return limit_connections(connection, login, !exists, error) &&
-           (!is_worker || let_owner_end(connection, name, error));
+           (!is_worker || (let_owner_end(connection, name, error) &&
+                           say_other_databases(connection, name, error)));
 }

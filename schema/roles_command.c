@@ -137,8 +137,7 @@ static const char *what_is_wrong(const struct request *request)
 static void print_next(const struct request *request, PGconn *connection)
 {
     if (request->login == NULL) {
-        printf("\nA login for a node: skipjack db roles --login node17 --role worker\n"
-               "or, in psql: CREATE ROLE node17 LOGIN PASSWORD '…' IN ROLE skipjack_worker\n");
+        printf("\nA login for a node: skipjack db roles --login node17 --role worker\n");
         return;
     }
     const char *host = PQhost(connection);

@@ -214,7 +214,8 @@ static void test_a_login_has_its_own_connections(void)
     role_expect_count(reader,
                       "SELECT array_to_string(setconfig, ' ') FROM pg_db_role_setting s"
                       " JOIN pg_roles r ON r.oid = s.setrole WHERE r.rolname = 'crowd'",
-                      "idle_in_transaction_session_timeout=15s statement_timeout=10min");
+                      "idle_in_transaction_session_timeout=15s statement_timeout=10min"
+                      " temp_file_limit=1GB");
     store_close(reader);
 }
 
