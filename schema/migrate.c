@@ -8,8 +8,10 @@
 #include <string.h>
 
 /* A migration waits so long for sessions that use a table. Others wait behind it meanwhile, so it lets them go on
- * then, and tries again. */
-#define LOCK_SECONDS     "5"
+ * then, and tries again: for longer than an idle transaction of a worker's may be open (0070_blockers.sql), and
+ * then than a busy one. */
+static const char *const lock_seconds[] = {"5", "15", "75"};
+
 #define PATIENCE_SECONDS 600
 #define PAUSE_US         (G_USEC_PER_SEC / 2)
 
@@ -200,25 +202,27 @@ static const char privileges_sql[] =
 
 /* One program migrates at a time: the ledger is its own until the transaction ends. Others may read it. */
 static const char begin_sql[] = "BEGIN; SET LOCAL search_path = skipjack, pg_temp;"
-                                "SET LOCAL lock_timeout = '" LOCK_SECONDS "s';"
+                                "SET LOCAL lock_timeout = '%ss';"
                                 "LOCK TABLE skipjack.schema_migrations IN SHARE ROW EXCLUSIVE MODE";
 
 /* *is_new: it was not applied by another program meanwhile. */
-static bool begin_one(PGconn *connection, const struct migration *migration, bool *is_new,
-                      GError **error)
+static bool begin_one(PGconn *connection, const struct migration *migration, int tries,
+                      bool *is_new, GError **error)
 {
-    if (!execute_all(connection, begin_sql, error))
+    int wait = MIN(tries, (int)G_N_ELEMENTS(lock_seconds) - 1);
+    g_autofree char *begin = g_strdup_printf(begin_sql, lock_seconds[wait]);
+    if (!execute_all(connection, begin, error))
         return false;
     g_autoptr(StoreRows) ledger = execute(connection, select_ledger, error);
     *is_new = !is_applied(ledger, migration->number);
     return ledger != NULL;
 }
 
-static bool try_one(PGconn *connection, const struct migration *migration, int *applied,
+static bool try_one(PGconn *connection, const struct migration *migration, int tries, int *applied,
                     GError **error)
 {
     bool is_new = true;
-    if (begin_one(connection, migration, &is_new, error) &&
+    if (begin_one(connection, migration, tries, &is_new, error) &&
         (!is_new || (execute_all(connection, migration->sql, error) &&
                      execute_all(connection, privileges_sql, error) &&
                      record(connection, migration, error))) &&
@@ -237,9 +241,9 @@ static bool apply_one(PGconn *connection, const struct migration *migration, int
                       GError **error)
 {
     gint64 end_us = g_get_monotonic_time() + (gint64)PATIENCE_SECONDS * G_USEC_PER_SEC;
-    for (;;) {
+    for (int tries = 0;; tries++) {
         g_autoptr(GError) failure = NULL;
-        if (try_one(connection, migration, applied, &failure))
+        if (try_one(connection, migration, tries, applied, &failure))
             return true;
         bool is_locked = g_error_matches(failure, STORE_ERROR, STORE_ERROR_LOCKED);
         if (!is_locked || g_get_monotonic_time() > end_us) {

@@ -15,13 +15,19 @@ G_DEFINE_QUARK(skipjack - store - error - quark, store_error)
 /* Beyond the server's own limit, whose words are then heard. */
 #define PATIENCE_SECONDS 630
 
+/* How long a statement waits for a lock, and how long after it waited in vain and those were ended that held
+ * the lock (blockers_end()). Locks are given out in turn, so a wait that is longer than any worker's transaction may
+ * be (0070_blockers.sql: ten seconds while its client is idle, 60 while it is busy) ends in the lock, or with one
+ * to be ended. */
+#define LOCK_TIMEOUT      "SET lock_timeout = '10s'"
+#define LONG_LOCK_TIMEOUT "SET lock_timeout = '70s'"
+
 /* A statement may take ten minutes before the server gives up: making a campaign of 100 000 jobs takes
  * about a minute. What nobody waits for any more is given up sooner. Names are found in our schema
  * alone. */
 static const char session_setup[] = "SET search_path = skipjack, pg_temp;"
                                     "SET statement_timeout = '10min';"
-                                    "SET client_connection_check_interval = '5s';"
-                                    "SET lock_timeout = '10s';"
+                                    "SET client_connection_check_interval = '5s';" LOCK_TIMEOUT ";"
                                     "SET idle_in_transaction_session_timeout = '5min';"
                                     "SET client_min_messages = warning";
 
@@ -242,15 +248,25 @@ static PGresult *run_once(Store *store, const char *sql, const struct parameters
     return rows;
 }
 
+static void set_lock_timeout(Store *store, const char *sql)
+{
+    PQclear(store_await(store->connection, PQsendQuery(store->connection, sql),
+                        store->patience_seconds, NULL));
+}
+
 /* A statement that waited for a lock in vain changed nothing, so it is tried again as long as the store is patient.
  * Inside a transaction it fails: the transaction is gone with it. */
 static PGresult *run_unlocked(Store *store, const char *sql, const struct parameters *parameters,
                               int result_format, GError **error)
 {
     gint64 end_us = g_get_monotonic_time() + (gint64)(store->patience_seconds * G_USEC_PER_SEC);
-    for (;;) {
+    for (bool waits_long = false;; waits_long = true) {
         g_autoptr(GError) failure = NULL;
+        if (waits_long)
+            set_lock_timeout(store, LONG_LOCK_TIMEOUT);
         PGresult *rows = run_once(store, sql, parameters, result_format, &failure);
+        if (waits_long && PQtransactionStatus(store->connection) == PQTRANS_IDLE)
+            set_lock_timeout(store, LOCK_TIMEOUT);
         if (rows != NULL)
             return rows;
         bool is_locked = g_error_matches(failure, STORE_ERROR, STORE_ERROR_LOCKED);

@@ -86,8 +86,12 @@ DECLARE
     its_login text;
 BEGIN
     PERFORM check_worker(worker);
+    -- Before the row is locked: it is no kernel that others build or measure.
+    IF NOT measures_kernel(worker, its_key) THEN
+        RETURN false;
+    END IF;
     SELECT * INTO k FROM kernels WHERE key = its_key AND code_place IS NOT NULL FOR UPDATE;
-    IF NOT FOUND OR k.built_by = worker OR NOT measures_kernel(worker, its_key) THEN
+    IF NOT FOUND OR k.built_by = worker THEN
         RETURN false;
     END IF;
     SELECT n.login INTO its_login FROM worker_names n WHERE n.worker_id = k.built_by;

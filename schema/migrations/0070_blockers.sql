@@ -3,8 +3,9 @@
 -- any) upkeep, migrations and new campaigns. Now
 -- * what many workers write is written without waiting: rows that somebody else holds are left to him;
 -- * what one program at a time may do is a row that workers have no right to (turns), and no advisory lock;
--- * a worker's session that leaves a transaction open is ended, by the beats of others and by whoever waited
---   for a lock (watch_sessions()); sessions wait for a lock for ten seconds at a time;
+-- * a worker's session that leaves a transaction open is ended with all of its login, by the beats of others
+--   and by whoever waited for a lock (watch_sessions()). Locks are given out in turn, so a wait that is longer than
+--   a transaction may be open is a wait for one that was open too long;
 -- * status names who blocks (blockers()).
 -- oldest program: 0062
 
@@ -304,6 +305,57 @@ BEGIN
     END IF;
 END $$;
 
+-- The campaign's row is held for jobs alone that the worker itself failed: the row keeps others from changing and
+-- ending the campaign.
+CREATE OR REPLACE FUNCTION skipjack_work.return_job(campaign bigint, job bigint, saying bigint,
+                                                    its_device text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    mine bigint[] := my_workers();
+    held bigint;
+    before text;
+BEGIN
+    PERFORM check_worker(saying);
+    IF (length(its_device) BETWEEN 1 AND 200) IS NOT TRUE THEN
+        PERFORM refuse_value('a device has a name of at most 200 characters');
+    END IF;
+    SELECT b.fence INTO held FROM bundles b
+    WHERE b.campaign_id = campaign AND b.worker_id = saying AND b.state = 'evaluating'
+      AND b.job_ids @> ARRAY[job];
+    IF FOUND THEN
+        PERFORM fault_at_hand(campaign, job, held, saying, its_device);
+        RETURN;
+    END IF;
+    IF NOT EXISTS (SELECT 1 FROM job_ends e
+                   WHERE e.campaign_id = campaign AND e.job_id = job AND e.state = 'failed'
+                     AND e.failure IN (7, 8) AND (mine IS NULL OR e.claimed_by = ANY (mine))) THEN
+        RETURN;
+    END IF;
+    PERFORM 1 FROM campaigns c WHERE c.id = campaign AND c.state <> 'cancelled' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    PERFORM 1 FROM job_ends e
+    WHERE e.campaign_id = campaign AND e.job_id = job AND e.state = 'failed'
+      AND e.failure IN (7, 8) AND (mine IS NULL OR e.claimed_by = ANY (mine))
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    before := faulted_before(campaign, job);
+    INSERT INTO job_faults (campaign_id, job_id, device) VALUES (campaign, job, its_device)
+    ON CONFLICT DO NOTHING;
+    INSERT INTO events (kind, campaign_id, job_id, worker_id, detail)
+    VALUES (CASE WHEN before IS NULL THEN 'job returned' ELSE 'job stays failed' END, campaign,
+            job, nullif(saying, 0),
+            concat('it failed on ', its_device, ', which is out of service', before));
+    IF before IS NULL THEN
+        PERFORM reopen_job(campaign, job);
+        PERFORM wake_for(ARRAY[campaign]);
+    END IF;
+END $$;
+
 -- ---- one at a time ----
 
 -- Work that one session at a time does, and the session that does it. A turn ends with its session.
@@ -393,47 +445,68 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     WHERE NOT l.granted AND b.pid <> l.pid GROUP BY b.pid
 $$;
 
--- Ends sessions of workers' logins that keep a transaction open: our programs make each call a transaction
--- of its own and wait for its end, so none of theirs waits for its client inside one. Also one whose
--- statement keeps others waiting for three minutes, one that is a quarter of an hour old (old rows stay for
--- its sake), and one with advisory locks, which fill the server's table of locks. A program whose session
--- was ended repeats the call. Returns how many.
+-- Why a worker's session is ended, or null. Our programs make each call a transaction of its own and wait for
+-- its end. So their transactions wait for the client only while a long answer goes over a slow line, and last
+-- for a minute only while they wait for a lock. most: how long a transaction may stay open.
+CREATE FUNCTION blocking_reason(s pg_stat_activity, has_advisory boolean, most interval) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    age interval := clock_timestamp() - s.xact_start;
+    reads boolean := coalesce(s.wait_event_type = 'Client' AND s.backend_xid IS NULL, false);
+BEGIN
+    IF has_advisory THEN
+        RETURN 'held an advisory lock';
+    ELSIF coalesce(age < most, true) THEN
+        RETURN NULL;
+    ELSIF s.state LIKE 'idle in transaction%' OR s.wait_event_type = 'Client' AND NOT reads THEN
+        RETURN 'left a transaction open';
+    ELSIF s.wait_event_type = 'Lock' THEN
+        RETURN NULL;
+    ELSIF age > 90 * most OR age > 6 * most AND NOT reads THEN
+        RETURN 'was in a transaction';
+    ELSIF age > 18 * most AND s.pid IN (SELECT w.pid FROM waited_for() AS w) THEN
+        RETURN 'kept others waiting';
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Ends sessions of workers' logins that hold others up, and with each of them all sessions of its login: else
+-- those that queue for the same lock are served before whoever waited in vain and asks again. A program
+-- whose session was ended repeats the call. Advisory locks fill the server's table of locks, also from another
+-- database. Returns how many sessions held others up.
 CREATE FUNCTION watch_sessions() RETURNS integer
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     most interval := (SELECT l.open_seconds FROM lease_watch l) * interval '1 second';
     s record;
     why text;
-    ended integer := 0;
+    ended integer[] := '{}';
+    logins oid[] := '{}';
 BEGIN
     FOR s IN
-        SELECT a.*, clock_timestamp() - a.xact_start AS age,
-               a.pid = ANY (ARRAY(SELECT l.pid FROM pg_locks l WHERE l.locktype = 'advisory'
-                                  AND l.granted)) AS has_advisory
+        SELECT a AS session, a.pid, a.usesysid, a.usename, a.query, a.xact_start,
+               l.pid IS NOT NULL AS has_advisory
         FROM pg_stat_activity a
-        WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
-          AND a.backend_type = 'client backend'
+        LEFT JOIN (SELECT DISTINCT k.pid FROM pg_locks k
+                   WHERE k.locktype = 'advisory' AND k.granted) AS l ON l.pid = a.pid
+        WHERE a.pid <> pg_backend_pid() AND a.backend_type = 'client backend'
+          AND (a.datname = current_database() OR l.pid IS NOT NULL)
     LOOP
-        CONTINUE WHEN NOT s.has_advisory AND coalesce(s.age < most, true);
-        why := CASE
-            WHEN s.has_advisory THEN 'held an advisory lock'
-            WHEN s.state LIKE 'idle in transaction%'
-                 OR s.wait_event_type = 'Client' AND s.backend_xid IS NOT NULL
-                THEN 'left a transaction open'
-            WHEN s.age > 90 * most THEN 'was in a transaction'
-            WHEN s.age > 18 * most AND s.pid IN (SELECT w.pid FROM waited_for() AS w)
-                THEN 'kept others waiting'
-            END;
+        why := blocking_reason(s.session, s.has_advisory, most);
         CONTINUE WHEN why IS NULL OR NOT is_workers_login(s.usesysid) OR NOT may_end(s.usesysid);
         IF pg_terminate_backend(s.pid) THEN
-            ended := ended + 1;
+            ended := ended || s.pid;
+            logins := logins || s.usesysid;
             INSERT INTO events (kind, detail)
-            VALUES ('session ended', format('a session of the login %s %s for %s s; its last statement: %s',
-                                            s.usename, why, round(extract(epoch FROM s.age)),
-                                            left(s.query, 300)));
+            VALUES ('session ended', format(
+                'a session of the login %s %s for %s s; its last statement: %s', s.usename, why,
+                round(extract(epoch FROM clock_timestamp() - s.xact_start)), left(s.query, 300)));
         END IF;
     END LOOP;
-    RETURN ended;
+    PERFORM pg_terminate_backend(a.pid) FROM pg_stat_activity a
+    WHERE a.usesysid = ANY (logins) AND a.datname = current_database()
+      AND a.pid <> ALL (ended || pg_backend_pid());
+    RETURN cardinality(ended);
 END $$;
 
 -- For whoever waited for a lock in vain.

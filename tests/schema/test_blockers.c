@@ -83,6 +83,22 @@ static void put(Store *store, int64_t worker, const char *its_key, GError **erro
     g_bytes_unref(row.code);
 }
 
+/* As on a server where no superuser closed them (roles.c). */
+static void allow_advisory_locks(void)
+{
+    owner_do(
+        "DO $$ BEGIN EXECUTE (SELECT string_agg(format('GRANT EXECUTE ON FUNCTION %s TO node2',"
+        " p.oid::regprocedure), ';') FROM pg_proc p WHERE p.proname = 'pg_advisory_lock'); "
+        "END $$");
+}
+
+static void expect_state(PGconn *connection, const char *sql, const char *state)
+{
+    PGresult *rows = PQexec(connection, sql);
+    g_assert_cmpstr(PQresultErrorField(rows, PG_DIAG_SQLSTATE), ==, state);
+    PQclear(rows);
+}
+
 /* ---- what others do meanwhile ---- */
 
 static void test_leases_end_beside_an_open_heartbeat(void)
@@ -212,6 +228,7 @@ static void test_advisory_locks_stop_nobody(void)
     int applied;
     g_autoptr(GError) error = NULL;
     init(&f, 1);
+    allow_advisory_locks();
     PGconn *open = keep_open("SELECT pg_advisory_lock(7453010313431182187 + i)"
                              " FROM generate_series(0, 3) AS i");
     say(open, "SELECT pg_advisory_lock(1936485744, hashtext('id'))");
@@ -231,6 +248,46 @@ static void test_advisory_locks_stop_nobody(void)
     store_close(owner);
     g_assert_true(database_migrate(scratch_db_url(), &applied, &error));
     g_assert_no_error(error);
+    PQfinish(open);
+    clear(&f);
+}
+
+/* They fill a table of the server's: nobody can connect any more. Nor may files fill its disk. */
+static void test_workers_take_no_advisory_locks(void)
+{
+    struct role_farm f;
+    init(&f, 1);
+    PGconn *open = keep_open("SELECT 1");
+    say(open, "ROLLBACK");
+    owner_do("REVOKE EXECUTE ON FUNCTION pg_advisory_lock(bigint), pg_advisory_lock(int, int)"
+             " FROM node2");
+    expect_state(open, "SELECT pg_advisory_lock(i) FROM generate_series(1, 20000) AS i", "42501");
+    expect_state(open, "SELECT pg_try_advisory_xact_lock_shared(1, 2)", "42501");
+    expect_state(open, "SET temp_file_limit = -1", "42501");
+    PQfinish(open);
+    clear(&f);
+}
+
+/* The campaign's row, for a job that another worker failed; a kernel's row, for one that is not measured. */
+static void test_rows_of_others_are_not_held(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    init(&f, 2);
+    struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
+    g_assert_true(store_fail_job(f.farm.store, job, FAILURE_RUN_TIMEOUT, "", &error));
+    put(f.farm.store, f.farm.workers[0], KEY, &error);
+    g_assert_no_error(error);
+    PGconn *open = keep_open("SELECT skipjack_work.return_job(%" G_GINT64_FORMAT
+                             ", %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT ", 'gpu')",
+                             (gint64)f.farm.campaign, (gint64)job->id, (gint64)f.farm.workers[1]);
+    g_autofree char *displace =
+        g_strdup_printf("SELECT skipjack_work.displace_kernel('" KEY "', %" G_GINT64_FORMAT ")",
+                        (gint64)f.farm.workers[1]);
+    say(open, displace);
+    owner_do("SELECT 1 FROM campaigns FOR NO KEY UPDATE NOWAIT");
+    owner_do("SELECT 1 FROM kernels FOR UPDATE NOWAIT");
+    job_free(job);
     PQfinish(open);
     clear(&f);
 }
@@ -325,6 +382,72 @@ static void test_who_waited_in_vain_goes_on(void)
     clear(&f);
 }
 
+/* Others of the login's sessions may queue for the same lock. */
+static void test_all_sessions_of_the_login_end(void)
+{
+    struct role_farm f;
+    init(&f, 1);
+    be_strict();
+    PGconn *open = keep_open("SELECT skipjack_work.heartbeat(%" G_GINT64_FORMAT ")",
+                             (gint64)f.farm.workers[1]);
+    g_autofree char *url = role_url("node2"), *other_url = role_url("node1");
+    PGconn *second = PQconnectdb(url), *other = PQconnectdb(other_url);
+    g_usleep(G_USEC_PER_SEC / 4);
+    owner_do("SELECT watch_sessions()");
+    expect_ended(&f, open, "left a transaction open");
+    gint64 end = patience_end();
+    while (!is_ended(second) && g_get_monotonic_time() < end)
+        g_usleep(10000);
+    g_assert_true(is_ended(second));
+    g_assert_false(is_ended(other));
+    PQfinish(open);
+    PQfinish(second);
+    PQfinish(other);
+    clear(&f);
+}
+
+static gint stop_holding;
+
+/* One of several sessions that hold a key after one another, none for longer than a transaction may be open. */
+static gpointer hold_now_and_then(gpointer data)
+{
+    PGconn *connection = data;
+    while (!g_atomic_int_get(&stop_holding) && PQstatus(connection) == CONNECTION_OK) {
+        PQclear(PQexec(connection, "BEGIN"));
+        PQclear(PQexec(connection, "SELECT skipjack_work.known_kernels('[\"" KEY "\"]')"));
+        PQclear(PQexec(connection, "UPDATE skipjack.workers SET drain = drain WHERE node = 'one'"));
+        PQclear(PQexec(connection, "SELECT pg_sleep(0.15)"));
+        PQclear(PQexec(connection, "ROLLBACK"));
+    }
+    return NULL;
+}
+
+static void test_sessions_that_take_turns_keep_nobody_waiting(void)
+{
+    struct role_farm f;
+    g_autoptr(GError) error = NULL;
+    init(&f, 1);
+    owner_do("UPDATE lease_watch SET open_seconds = 1");
+    PGconn *holders[4];
+    GThread *threads[4];
+    g_atomic_int_set(&stop_holding, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(holders); i++) {
+        holders[i] = PQconnectdb(scratch_db_url());
+        threads[i] = g_thread_new("holder", hold_now_and_then, holders[i]);
+    }
+    g_usleep(G_USEC_PER_SEC / 2);
+    /* Shorter than the queue that it begins behind. */
+    store_do(f.farm.store, &error, "SET lock_timeout = '200ms'", "");
+    g_assert_true(store_heartbeat(f.farm.store, f.farm.workers[0], &error));
+    g_assert_no_error(error);
+    g_atomic_int_set(&stop_holding, 1);
+    for (gsize i = 0; i < G_N_ELEMENTS(holders); i++) {
+        g_thread_join(threads[i]);
+        PQfinish(holders[i]);
+    }
+    clear(&f);
+}
+
 static void test_migrations_go_on_beside_an_open_question(void)
 {
     struct role_farm f;
@@ -354,6 +477,7 @@ static void test_holders_of_advisory_locks_are_ended(void)
 {
     struct role_farm f;
     init(&f, 1);
+    allow_advisory_locks();
     PGconn *open = keep_open("SELECT pg_advisory_lock(77)");
     say(open, "COMMIT");
     owner_do("SELECT watch_sessions()");
@@ -417,9 +541,13 @@ int main(int argc, char **argv)
     TEST(working_time_counts_beside_open_parts);
     TEST(campaigns_are_changed_beside_an_open_claim);
     TEST(advisory_locks_stop_nobody);
+    TEST(workers_take_no_advisory_locks);
+    TEST(rows_of_others_are_not_held);
     TEST(campaigns_that_are_made_wait_for_each_other);
     TEST(beats_end_what_stays_open);
     TEST(who_waited_in_vain_goes_on);
+    TEST(all_sessions_of_the_login_end);
+    TEST(sessions_that_take_turns_keep_nobody_waiting);
     TEST(migrations_go_on_beside_an_open_question);
     TEST(holders_of_advisory_locks_are_ended);
     TEST(who_is_waited_for_is_named);
