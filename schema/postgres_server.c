@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -183,8 +184,23 @@ bool server_is_alive(pid_t pid)
     return end == NULL || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
 }
 
+/* Root may look at another user's process with CAP_SYS_PTRACE, which containers seldom have, or else as that user. */
+static bool look_as(const struct server_user *user, const char *path, struct stat *status)
+{
+    if (stat(path, status) == 0)
+        return true;
+    if (errno != EACCES || geteuid() != 0)
+        return false;
+    setfsgid(user->gid);
+    setfsuid(user->uid);
+    bool known = stat(path, status) == 0;
+    setfsuid(geteuid());
+    setfsgid(getegid());
+    return known;
+}
+
 /* PostgreSQL's processes work in their cluster's folder. */
-static bool is_of_cluster(pid_t pid, const struct stat *data)
+static bool is_of_cluster(const struct embedded *embedded, pid_t pid, const struct stat *data)
 {
     char path[64], name[64];
     struct stat cwd;
@@ -192,7 +208,8 @@ static bool is_of_cluster(pid_t pid, const struct stat *data)
     if (!read_small(path, name, sizeof name) || !g_str_has_prefix(name, "postgres"))
         return false;
     g_snprintf(path, sizeof path, "/proc/%d/cwd", (int)pid);
-    return stat(path, &cwd) == 0 && cwd.st_dev == data->st_dev && cwd.st_ino == data->st_ino;
+    return look_as(&embedded->user, path, &cwd) && cwd.st_dev == data->st_dev &&
+           cwd.st_ino == data->st_ino;
 }
 
 static pid_t recorded_pid(const struct embedded *embedded)
@@ -208,7 +225,7 @@ pid_t server_pid(const struct embedded *embedded)
     pid_t pid = recorded_pid(embedded);
     if (pid <= 1 || stat(embedded->data, &data) != 0)
         return 0;
-    return server_is_alive(pid) && is_of_cluster(pid, &data) ? pid : 0;
+    return server_is_alive(pid) && is_of_cluster(embedded, pid, &data) ? pid : 0;
 }
 
 bool server_is_stopping(const struct embedded *embedded)
@@ -233,7 +250,7 @@ static int count_processes(const struct embedded *embedded, int signal_number)
     DIR *proc = stat(embedded->data, &data) == 0 ? opendir("/proc") : NULL;
     while (proc != NULL && (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid <= 1 || !server_is_alive(pid) || !is_of_cluster(pid, &data))
+        if (pid <= 1 || !server_is_alive(pid) || !is_of_cluster(embedded, pid, &data))
             continue;
         count++;
         if (signal_number != 0)

@@ -7,12 +7,14 @@
 
 #include <glib/gstdio.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <locale.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,6 +246,36 @@ static void test_user_without_a_name_has_a_database_too(void)
     g_setenv("SKIPJACK_HOME", scratch_home(), TRUE);
 }
 
+static bool drop_ptrace(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[2];
+    if (syscall(SYS_capget, &header, sets) != 0)
+        return false;
+    sets[0].effective &= ~(1U << CAP_SYS_PTRACE);
+    return syscall(SYS_capset, &header, sets) == 0;
+}
+
+/* Containers seldom have CAP_SYS_PTRACE. Without it root may not see where another user's process works. */
+static void test_server_is_found_without_ptrace(void)
+{
+    own_cluster_start();
+    struct database_status before = own_cluster_status();
+    pid_t child = fork();
+    if (child == 0) {
+        struct database_status status = {0};
+        bool looked = drop_ptrace() && database_status(&status, NULL);
+        _exit(looked && status.running && status.pid == before.pid && database_stop(NULL) ? 0 : 1);
+    }
+    int ended = -1;
+    g_assert_cmpint(waitpid(child, &ended, 0), ==, child);
+    g_assert_cmpint(ended, ==, 0);
+    struct database_status after = own_cluster_status();
+    g_assert_false(after.running);
+    database_status_clear(&before);
+    database_status_clear(&after);
+}
+
 static bool start_with_an_empty_home(GError **error)
 {
     g_unsetenv("SKIPJACK_HOME");
@@ -289,6 +321,7 @@ static const struct {
      test_user_without_privileges_has_a_database_too},
     {"/database/home_may_have_a_comma", test_home_may_have_a_comma},
     {"/database/user_without_a_name_has_one_too", test_user_without_a_name_has_a_database_too},
+    {"/database/server_is_found_without_ptrace", test_server_is_found_without_ptrace},
     {"/database/empty_home_is_the_one_of_the_user", test_empty_home_is_the_one_of_the_user},
     {"/database/user_without_a_home_is_told_what_to_name",
      test_user_without_a_home_is_told_what_to_name},
