@@ -69,7 +69,8 @@ DECLARE
 BEGIN
     IF network_name ~ '@[0-9]+$' THEN
         RAISE EXCEPTION USING ERRCODE = 'SJ002', MESSAGE = format(
-            'a network cannot be called ''%s'': behind an @ stands the number of a version', network_name);
+            'a network cannot be called ''%s'': behind an @ stands the number of a version; --network gives '
+            'it another name', network_name);
     END IF;
     INSERT INTO networks (name) VALUES (network_name) ON CONFLICT DO NOTHING;
     PERFORM 1 FROM networks WHERE name = network_name FOR UPDATE;
@@ -123,15 +124,23 @@ BEGIN
     PERFORM end_network(begun);
 END $$;
 
--- The campaign was made for that version: NAME or NAME@NUMBER.
+-- The campaign was made for that version: NAME or NAME@NUMBER. Whoever removes
+-- the version at the same time is waited for.
 CREATE FUNCTION keep_network(of_campaign bigint, named text) RETURNS void
-LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
-    INSERT INTO campaign_networks (campaign_id, version_id)
-    SELECT of_campaign, coalesce(
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    kept bigint := coalesce(
         (SELECT n.current_id FROM networks n WHERE n.name = named),
-        (SELECT v.id FROM network_versions v WHERE v.network || '@' || v.number = named))
-    ON CONFLICT DO NOTHING
-$$;
+        (SELECT v.id FROM network_versions v WHERE v.network || '@' || v.number = named));
+BEGIN
+    PERFORM 1 FROM network_versions v WHERE v.id = kept FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format(
+            'network ''%s'' was removed while the campaign was being made', named);
+    END IF;
+    INSERT INTO campaign_networks (campaign_id, version_id) VALUES (of_campaign, kept)
+    ON CONFLICT DO NOTHING;
+END $$;
 
 -- The problems of the version that the campaign was made for; of a network
 -- that it was not made for, those of the version that the name means.

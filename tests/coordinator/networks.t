@@ -75,7 +75,7 @@ is scalar(@{json_of('problems')}), 3, 'its problems stay';
 is $status, 1, 'a network that is not there cannot be removed';
 (undef, $errors, $status) = run('import', $small, '--network', "'net\@7'");
 is $status, 1, "a name that means a version is refused";
-like $errors, qr/number of a version/, 'with the reason';
+like $errors, qr/number of a version; --network gives it another name/, 'with the reason and the remedy';
 
 # ---- packed files and pipes
 
@@ -150,6 +150,18 @@ ok wait_for(sub { `cat '$folder/said'` =~ /waiting for another import to end/ })
 close $turn;
 close $import;
 is $?, 0, 'and is done behind the first';
+
+my $remover = session("BEGIN; SELECT skipjack.remove_network('second');\n");
+ok wait_for(sub { ask("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'") > 0 }),
+    'somebody removes the network';
+$pid = open my $making, '-|', "exec '$program' campaign create --target gfx90a68 --network second --build-only"
+    . " --solvers ConvDirectNaive >'$folder/said' 2>&1" or die $!;
+ok wait_for(sub { ask('SELECT count(*) FROM pg_locks WHERE NOT granted') > 0 }), 'a campaign that is made for it waits';
+print $remover "COMMIT;\n";
+close $remover;
+close $making;
+is $? >> 8, 1, 'and is not made';
+like `cat '$folder/said'`, qr/network 'second\@1' was removed while the campaign was being made/, 'with the reason';
 
 # Waits for a session that waits for it, and lets PostgreSQL end the other one.
 sub waits_for_waiting {
