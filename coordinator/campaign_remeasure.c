@@ -82,7 +82,7 @@ static void print_left(const struct remeasure_counts *counts)
 
 static void print_text(int64_t id, const struct remeasure_counts *counts, bool dry_run)
 {
-    if (!dry_run && counts->under_way > 0) {
+    if (counts->under_way > 0 && (!dry_run || counts->jobs == 0)) {
         printf("campaign %" G_GINT64_FORMAT " measures %" G_GINT64_FORMAT
                " jobs again already: nothing more is asked for until that is done\n",
                id, counts->under_way);

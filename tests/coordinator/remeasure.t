@@ -80,6 +80,7 @@ is $told->{winners} + $told->{defaults}, $configs, 'and how many configs';
 is sql("SELECT state FROM campaigns WHERE id = $id"), 'done', 'nothing has changed';
 like run(0, 'campaign', 'remeasure', $id), qr/measures 2 jobs again: \d+ configs of winners/, 'it is asked for';
 like run(0, 'campaign', 'remeasure', $id), qr/already: nothing more is asked for/, 'once';
+like run(0, 'campaign', 'remeasure', $id, '--dry-run'), qr/measures 2 jobs again already/, 'and a dry run says so';
 
 # The first worker dies while it measures.
 my $pid = fork // die $!;
