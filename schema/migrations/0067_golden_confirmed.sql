@@ -199,19 +199,21 @@ BEGIN
             CROSS JOIN LATERAL jsonb_to_record(i.object)
                        AS x(problem_id bigint, solver text, job bigint, config text,
                             median_ms double precision)),
-        hands AS MATERIALIZED (
-            SELECT u.job, u.number, array_agg(DISTINCT n.login ORDER BY n.login) AS logins
-            FROM deliveries d
-            CROSS JOIN LATERAL unnest(d.job_ids, d.numbers) AS u(job, number)
-            JOIN worker_names n ON n.worker_id = d.worker_id AND n.login <> ''
-            WHERE d.campaign_id = campaign AND u.job IN (SELECT i.job FROM item i)
-            GROUP BY u.job, u.number),
+        hands AS MATERIALIZED ( -- one row a job: its rounds' logins by their numbers
+            SELECT r.job, jsonb_object_agg(r.number, r.logins) AS logins
+            FROM (SELECT u.job, u.number, jsonb_agg(DISTINCT n.login) AS logins
+                  FROM deliveries d
+                  CROSS JOIN LATERAL unnest(d.job_ids, d.numbers) AS u(job, number)
+                  JOIN worker_names n ON n.worker_id = d.worker_id AND n.login <> ''
+                  WHERE d.campaign_id = campaign AND u.job IN (SELECT i.job FROM item i)
+                  GROUP BY u.job, u.number) AS r
+            GROUP BY r.job),
         measuring AS MATERIALIZED (SELECT * FROM measuring_logins(campaign))
         SELECT jsonb_build_object('place', i.place,
             'times', coalesce((
                 SELECT jsonb_agg(jsonb_build_object(
                            'median_ms', f.median_ms, 'spread', f.spread,
-                           'logins', coalesce(to_jsonb(h.logins), '[]'))
+                           'logins', coalesce(h.logins -> r.number::text, '[]'))
                            ORDER BY f.median_ms = i.median_ms DESC, r.number DESC)
                 FROM rounds r
                 JOIN outcomes o ON o.campaign_id = campaign AND o.job_id = i.job
@@ -220,7 +222,6 @@ BEGIN
                            WITH ORDINALITY AS f(failure, median_ms, spread, size, at)
                 CROSS JOIN LATERAL (SELECT coalesce(sum(n), 0)::integer AS values
                                     FROM unnest(r.config_counts[:f.at - 1]) AS n) AS before
-                LEFT JOIN hands h ON h.job = i.job AND h.number = r.number
                 WHERE r.campaign_id = campaign AND r.job_id = i.job AND f.failure = 0
                   AND array_to_string(r.config_values[before.values + 1:before.values + f.size], ',')
                       = i.config), '[]'),
@@ -235,7 +236,7 @@ BEGIN
                     SELECT FROM jobs j JOIN solvers s ON s.id = j.solver_id
                     WHERE j.campaign_id = campaign AND j.id = i.job
                       AND s.name || ':' || s.revision || ':' || s.hash = ANY (m.carried))), '[]'))
-        FROM item i;
+        FROM item i LEFT JOIN hands h ON h.job = i.job;
 END $$;
 
 -- Has the campaign measure entries (problem_id, solver) again: what it kept of them, and what the newest golden
