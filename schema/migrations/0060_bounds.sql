@@ -107,7 +107,8 @@ ALTER TABLE claimed_campaigns ADD COLUMN since timestamptz NOT NULL DEFAULT now(
 ALTER TABLE claimed_campaigns ALTER COLUMN since SET DEFAULT clock_timestamp();
 
 -- What counts of the working time that this session says to have spent on a campaign: each device, and
--- the builds of a node together, work for a second a second. A minute is for clocks and rounding.
+-- the builds of a node together, work for a second a second. A minute is for clocks and rounding: one for the
+-- worker, since devices are only what it says.
 CREATE FUNCTION possible_seconds(campaign bigint, said double precision[])
 RETURNS double precision[]
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -119,9 +120,9 @@ BEGIN
     IF mine IS NULL OR total = 0 THEN
         RETURN said;
     END IF;
-    SELECT (extract(epoch FROM clock_timestamp() - c.since) + 60)
+    SELECT extract(epoch FROM clock_timestamp() - c.since)
            * (1 + least((SELECT count(*) FROM worker_devices d WHERE d.worker_id = c.worker_id), 64))
-           - c.spent_seconds
+           + 60 - c.spent_seconds
     INTO left_over
     FROM claimed_campaigns c WHERE c.worker_id = ANY (mine) AND c.campaign_id = campaign
     ORDER BY c.worker_id LIMIT 1;
