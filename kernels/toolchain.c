@@ -118,6 +118,66 @@ char **toolchain_names_in(const char *stack, const struct target *target)
     return NULL;
 }
 
+/* Compares as many parts as `wanted` has; a version with fewer parts is less. As version_meets() of the schema. */
+static int compare_versions(const char *present, const char *wanted)
+{
+    for (;;) {
+        char *present_end, *wanted_end;
+        guint64 has = g_ascii_strtoull(present, &present_end, 10);
+        guint64 asked = g_ascii_strtoull(wanted, &wanted_end, 10);
+        if (present_end == present || has < asked)
+            return -1;
+        if (has > asked)
+            return 1;
+        if (*wanted_end != '.')
+            return 0;
+        wanted = wanted_end + 1;
+        present = *present_end == '.' ? present_end + 1 : "";
+    }
+}
+
+static bool meets(int compared, const char *operator)
+{
+    return compared == 0 ? strchr(operator, '=') != NULL ||
+                               *operator== '\0' : * operator==(compared < 0 ? '<' : '>');
+}
+
+/* An item that compares: its name, then "15", or one or more of ">= 15". Whether the version meets all of them;
+ * true for other texts. */
+static bool meets_item(const char *item, const char *name, const char *version)
+{
+    const char *at = item + strspn(item, " \t\n") + strlen(name);
+    const char *number = version + strcspn(version, "0123456789");
+    bool met = true;
+
+    while (met) {
+        char operator[3] = "";
+        at += strspn(at, " \t\n");
+        g_strlcpy(operator, at, MIN(strspn(at, "<>="), 2) + 1);
+        at += strlen(operator);
+        at += strspn(at, " \t\n");
+        size_t length = strspn(at, "0123456789.");
+        if (length == 0 || (at[length] && !strchr(" \t\n<>=", at[length])))
+            return met;
+        met = meets(compare_versions(number, at), operator);
+        at += length;
+    }
+    return met;
+}
+
+char *toolchain_lacks(const struct toolchain *toolchain, const char *version, const char *stack)
+{
+    g_auto(GStrv) items = g_strsplit(stack, ";", -1);
+
+    for (char **item = items; *item; item++) {
+        if (begins_with_name(*item, toolchain->name) &&
+            !meets_item(*item, toolchain->name, version))
+            return g_strdup_printf("%s %s compiles for it, asked for is \"%s\"", toolchain->name,
+                                   version, g_strstrip(*item));
+    }
+    return NULL;
+}
+
 bool toolchain_stack_only_compiles(const char *stack)
 {
     const struct target amd = {.vendor = VENDOR_AMD};

@@ -78,6 +78,10 @@ const struct toolchain *toolchain_for_target(const struct target *target, const 
 /* The toolchains of the target's vendor that a campaign's constraints on the software stack ask for: "clang" of
  * "clang >= 15; driver >= 535". NULL where they ask for none of them; free with g_strfreev(). */
 char **toolchain_names_in(const char *stack, const struct target *target);
+/* Why a version of the toolchain does not meet a campaign's constraints on it ("clang >= 15 < 20", "clang 15"); NULL if
+ * it does, and for constraints on other things. A node may have several clangs, and is admitted by the first: this is
+ * asked of the one that compiles for the target. Free with g_free(). */
+char *toolchain_lacks(const struct toolchain *toolchain, const char *version, const char *stack);
 /* Whether a node that describes its software so, "hiprtc HIPRTC 9.0; opencl PoCL 3.1", compiles for AMD's GPUs but
  * assembles nothing for them: kernels that are assembly are for other nodes. */
 bool toolchain_stack_only_compiles(const char *stack);

@@ -91,4 +91,20 @@ SKIP: {
     is $status, 0, 'so does one that builds nothing' or diag $errors;
 }
 
+# ---- Several clangs: clang 15 admits the node, and only clang 19 knows the target.
+
+SKIP: {
+    skip 'clang-15 and clang-19 are not both on this machine', 5
+        if system 'clang-15 --version >/dev/null 2>&1 && clang-19 --version >/dev/null 2>&1';
+    local $ENV{SKIPJACK_CLANG} = 'clang-15,clang-19';
+    local $ENV{SKIPJACK_HIPRTC} = '/nowhere/libhiprtc.so';
+    run('campaign', 'cancel', $id, '--yes');
+    $id = create('gfx120164', 'ConvDirectNaive', '--stack', q('clang >= 15 < 16'));
+    my (undef, $errors, $status) = run(@worker);
+    is $status, 1, 'a clang that the campaign does not allow builds nothing for it';
+    like $errors, qr/cannot build for gfx120164 here: clang 19\S* .*compiles for it, asked for is "clang >= 15 < 16"/,
+        'and is named';
+    is $job_state->(), 'active', 'the job waits';
+}
+
 done_testing;

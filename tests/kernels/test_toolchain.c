@@ -72,6 +72,41 @@ static void constraints_name_toolchains(void)
     }
 }
 
+static void constraints_are_asked_of_the_version_that_compiles(void)
+{
+    static const struct {
+        const char *toolchain, *version, *stack;
+        bool met;
+    } cases[] = {
+        {"clang", "15.0.6 Debian", "clang >= 15 < 16", true},
+        {"clang", "19.1.7 Debian (3~deb12u1)", "clang >= 15 < 16", false},
+        {"clang", "19.1.7 Debian", "driver >= 535; Clang>=19.1", true},
+        {"clang", "19.1.7 Debian", "clang >= 19.1.8", false},
+        {"clang", "19.1.7 Debian", "clang > 19", false},
+        {"clang", "19.1.7 Debian", "clang <= 19", true},
+        {"clang", "19.1.7 Debian", "clang < 19.2", true},
+        {"clang", "19.1.7 Debian", "clang 19", true},
+        {"clang", "19.1.7 Debian", "clang 15", false},
+        {"clang", "19.1.7 Debian", "clang = 19.1.7; clang < 20", true},
+        {"clang", "19.1.7 Debian", "clang >= 19; clang < 19", false},
+        {"clang", "19", "clang >= 19.0", false},
+        {"clang", "19.1.7 Debian", "clang", true},
+        {"clang", "19.1.7 Debian", "clang 19.1.7 Debian", true},
+        {"clang", "19.1.7 Debian", "hiprtc >= 99", true},
+        {"clang", "19.1.7 Debian", "", true},
+        {"hiprtc", "HIPRTC 9.0 libamdhip64.so.5", "hiprtc >= 9", true},
+        {"opencl", "PoCL 3.1 LLVM 15.0.6", "opencl PoCL 3.1 LLVM 15.0.6", true},
+        {"opencl", "PoCL 3.1 LLVM 15.0.6", "opencl >= 4", false},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *lacking =
+            toolchain_lacks(toolchain_find(cases[i].toolchain), cases[i].version, cases[i].stack);
+        g_test_message("%s: %s", cases[i].stack, lacking ? lacking : "");
+        g_assert_true((lacking == NULL) == cases[i].met);
+    }
+}
+
 /* The toolchain that SKIPJACK_TOOLCHAIN names serves the targets of its vendor, and no others. */
 static void setting_chooses_among_those_of_a_vendor(void)
 {
@@ -133,6 +168,8 @@ int main(int argc, char **argv)
     g_test_add_func("/toolchain/only_toolchains_that_are_asked_for_serve",
                     only_toolchains_that_are_asked_for_serve);
     g_test_add_func("/toolchain/constraints_name_toolchains", constraints_name_toolchains);
+    g_test_add_func("/toolchain/constraints_are_asked_of_the_version_that_compiles",
+                    constraints_are_asked_of_the_version_that_compiles);
     g_test_add_func("/toolchain/setting_chooses_among_those_of_a_vendor",
                     setting_chooses_among_those_of_a_vendor);
     g_test_add_func("/toolchain/assembly_needs_more_than_hiprtc", assembly_needs_more_than_hiprtc);

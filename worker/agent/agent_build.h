@@ -14,6 +14,7 @@
 struct recipient {
     struct target target;
     char **names;                      /* of toolchains: only these; NULL for any */
+    char *stack;                       /* the constraints that names come of; NULL likewise */
     const struct toolchain *toolchain; /* NULL until known, as the version */
     char *version;
     char *refusal; /* why nothing can be built for it here */

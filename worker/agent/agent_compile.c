@@ -20,6 +20,7 @@ void recipient_free(gpointer data)
 {
     struct recipient *recipient = data;
     g_strfreev(recipient->names);
+    g_free(recipient->stack);
     g_free(recipient->version);
     g_free(recipient->refusal);
     g_free(recipient);
@@ -206,11 +207,11 @@ struct recipient *recipient_get(struct builder *builder, const struct target *ta
                                 const char *stack)
 {
     g_auto(GStrv) names = toolchain_names_in(stack, target);
-    g_autofree char *joined = names ? g_strjoinv(" ", names) : NULL;
-    g_autofree char *key = g_strconcat(target->id, joined ? " " : NULL, joined, NULL);
+    g_autofree char *key = g_strconcat(target->id, names ? " " : NULL, stack, NULL);
     struct recipient *recipient = g_hash_table_lookup(builder->recipients, key);
     if (!recipient) {
         recipient = g_new0(struct recipient, 1);
+        recipient->stack = names ? g_strdup(stack) : NULL;
         recipient->names = g_steal_pointer(&names);
         g_hash_table_insert(builder->recipients, g_steal_pointer(&key), recipient);
     }
@@ -230,7 +231,13 @@ static void version_answered(struct slot *slot, json_t *head)
     const char *version = json_string_value(json_object_get(head, "version"));
     const char *refusal = json_string_value(json_object_get(head, "error"));
     recipient->toolchain = name ? toolchain_find(name) : NULL;
-    if (recipient->toolchain && version && *version)
+    bool known = recipient->toolchain && version && *version;
+    g_autofree char *lacking =
+        known && recipient->stack ? toolchain_lacks(recipient->toolchain, version, recipient->stack)
+                                  : NULL;
+    if (lacking)
+        recipient_refuse(builder, recipient, lacking);
+    else if (known)
         recipient->version = g_strdup(version);
     else
         recipient_refuse(builder, recipient,
