@@ -248,10 +248,20 @@ static bool is_unnamed(const char *bare)
     return bare[0] == '\0' || g_str_has_prefix(bare, "unnamed:");
 }
 
+/* "FLOPs (G)", "time [ms]": the words in brackets change nothing of a column that is not read. */
+static const struct layer_column *find_bracketed(const char *name)
+{
+    g_autofree char *front = g_strndup(name, strcspn(name, "(["));
+    g_autofree char *bare = bare_name(front);
+    const struct layer_column *column = g_hash_table_lookup(column_names(), bare);
+    return column != NULL && column->kind == COLUMN_NOTHING ? column : NULL;
+}
+
 static const struct layer_column *find_column(const char *name)
 {
     g_autofree char *bare = bare_name(name);
-    return g_hash_table_lookup(column_names(), bare);
+    const struct layer_column *column = g_hash_table_lookup(column_names(), bare);
+    return column != NULL ? column : find_bracketed(name);
 }
 
 int layer_names_known(const char *const *names, int count)
