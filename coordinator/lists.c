@@ -5,6 +5,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/problem_text.h"
 #include "schema/database.h"
+#include "schema/farm.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>
@@ -163,10 +164,35 @@ static const struct table_column target_columns[] = {
     {"peak GB/s", "peak_gbytes", TABLE_NUMBER, 1},
 };
 
+static bool is_listed(const GPtrArray *targets, const char *id)
+{
+    for (guint i = 0; i < targets->len; i++)
+        if (strcmp(((const struct target *)targets->pdata[i])->id, id) == 0)
+            return true;
+    return false;
+}
+
+/* A campaign stores its target. Before the first one the targets to choose from are those of running workers'
+ * devices, as far as their names describe them. */
+static bool add_running(Store *store, GPtrArray *targets, GError **error)
+{
+    struct farm_state *farm = farm_read(store, error);
+    if (!farm)
+        return false;
+    for (guint i = 0; i < farm->devices->len; i++) {
+        const struct farm_device *device = farm->devices->pdata[i];
+        struct target target;
+        if (!is_listed(targets, device->target) && target_parse(device->target, &target, NULL))
+            g_ptr_array_add(targets, g_memdup2(&target, sizeof target));
+    }
+    farm_free(farm);
+    return true;
+}
+
 static Table *list_targets(Store *store, GError **error)
 {
     g_autoptr(GPtrArray) targets = store_list_targets(store, error);
-    if (!targets)
+    if (!targets || !add_running(store, targets, error))
         return NULL;
     Table *table = table_new(target_columns, G_N_ELEMENTS(target_columns));
     for (guint i = 0; i < targets->len; i++) {
@@ -189,7 +215,7 @@ int command_targets(int argc, char **argv)
 {
     const struct cli cli = {
         .command = "targets",
-        .summary = "Lists the targets that campaigns were made for or workers brought.",
+        .summary = "Lists the targets that campaigns were made for, and those of running workers.",
         .example = "skipjack targets",
     };
     return list_command(&cli, list_targets, argc, argv);
