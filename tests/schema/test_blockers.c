@@ -191,6 +191,7 @@ static void test_working_time_counts_beside_open_parts(void)
     init(&f, 2);
     job_free(farm_claim_one(&f.farm, 0, POOL_BUILD));
     g_autoptr(GPtrArray) own = farm_claim(f.two, f.farm.workers[1], POOL_BUILD, 1, 60);
+    g_assert_cmpuint(own->len, ==, 1);
     g_assert_true(store_add_spent(f.farm.store, f.farm.campaign, 1, &error));
     /* All parts there are, as sessions of other numbers would hold them. */
     PGconn *open = PQconnectdb(scratch_db_url());
