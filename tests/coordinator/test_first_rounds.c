@@ -56,7 +56,7 @@ static void a_budget_that_fits_is_not_spoken_of(void)
 static void what_would_fit_is_offered(void)
 {
     static const char *const said[] = {
-        "the budget is 1 min 40 s, and the first rounds of 8 jobs take about 3 min 50 s "
+        "the budget is 1 min 40 s, and the first rounds of 8 jobs take about 3 min 50 s",
         "(23 configs of 10.00 s, as measured here before)",
         "They are measured in any case, so that each problem gets a winner",
         "--budget 230 ",
