@@ -13,6 +13,7 @@
 #include "coordinator/supervise.h"
 #include "export/formats/release_folder.h"
 #include "schema/database.h"
+#include "schema/monitor/log.h"
 #include "schema/store_remeasure.h"
 #include "schema/upkeep.h"
 #include "schema/when.h"
@@ -360,7 +361,7 @@ static bool export_results(const struct tune *tune)
     g_autofree char *output = NULL;
     g_autoptr(GError) error = NULL;
     bool ok = process_run(args, NULL, &output, &error);
-    if (output)
+    if (output && !log_is_quiet())
         fputs(output, stderr);
     if (!ok)
         fprintf(stderr, "skipjack tune: not all was exported: %s\n", error->message);

@@ -43,6 +43,9 @@ my ($known) = rows("SELECT count(*) FILTER (WHERE m.settled) FROM (SELECT DISTIN
 my (undef, $still) = tune("$folder/two.txt", '--budget', '0.002');
 like $still, qr/is done already: it has worked \d.*, and its budget is 0 s/, 'a budget that is spent, too, is said to be';
 
+my (undef, $notices) = tune("$folder/two.txt", '--budget', '0.002', '-q');
+is $notices, '', 'with -q tune prints its result alone';
+
 my ($second, $words) = tune(layers('three.txt', 8, 16), '--budget', '600', '--seed', '3');
 my $reasons = $second->{this_run}{reasons};
 is $reasons->{'new problem'}, 1, 'another seed and a layer more: the plan counts its jobs by reason';
