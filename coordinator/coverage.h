@@ -3,8 +3,8 @@
  * which algorithm families, and how much there is to choose in each solver's
  * space. "Beside the naive one" leaves PLAN_NAIVE_SOLVER out, the last resort
  * that serves nearly everything; "other families" leave its whole family out,
- * of which a fast relative is no alternative. Pure, but for allocation and
- * printing.
+ * of which a fast relative is no alternative. The functions read nothing but
+ * their arguments, and write nothing but what they return or print.
  *
  * As JSON it is an object:
  *   target            the target's id

@@ -215,7 +215,7 @@ void enter_notes_clear(struct enter_notes *notes)
     *notes = (struct enter_notes){0};
 }
 
-/* What lists call the campaign where the user gave no name: where its problems came from. */
+/* The campaign's name where the user gave none: the network or the file that its problems came from. */
 static char *campaign_name(const struct request *request)
 {
     const char *source = request->name           ? request->name

@@ -72,8 +72,8 @@ static const struct {
     {"campaigns", "campaign", "list"},
 };
 
-/* What the program reads of its environment. Names that it sets itself for its child processes are not
- * among them. */
+/* The environment variables that the program reads. Those that it sets itself for its child processes are
+ * left out. */
 static const struct {
     const char *name, *meaning;
 } variables[] = {
@@ -197,7 +197,7 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* The words of a call, changed as a call by hand would be: owned, but for the strings. */
+/* The words of a call, changed as a call by hand would be. The caller owns the array; the strings are the caller's of main(). */
 static GPtrArray *words_of(int argc, char **argv)
 {
     GPtrArray *words = g_ptr_array_new();

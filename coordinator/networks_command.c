@@ -80,7 +80,7 @@ static Table *list_networks(Store *store, bool versions, GError **error)
 
 /* ---- the command ---- */
 
-/* Which versions go is seen by removing them in a transaction that is undone. */
+/* Removes the versions in a transaction and undoes it, to count those that would go. */
 static bool count_versions(Store *store, const char *name, int *versions, GError **error)
 {
     if (!store_begin(store, error))

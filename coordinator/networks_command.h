@@ -1,5 +1,5 @@
 /*
- * What storing a network's layers says to the user.
+ * The message to the user when a network's layers are stored.
  */
 #ifndef COORDINATOR_NETWORKS_COMMAND_H
 #define COORDINATOR_NETWORKS_COMMAND_H

@@ -10,7 +10,7 @@
 /* Reads a command's words on its lists; COORDINATOR_ERROR_USAGE names the one that is wrong. */
 bool list_options(const struct import_words *words, struct import_options *options, GError **error);
 
-/* Reads files (NULL-terminated) through the importers. What cannot be used is named on stderr.
+/* Reads files (NULL-terminated) through the importers. Lines that cannot be used are named on stderr.
  * NULL when a file as a whole cannot be read. */
 Import *problems_import(char *const *files, const struct import_words *words, GError **error);
 

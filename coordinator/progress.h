@@ -21,7 +21,7 @@ void progress_rates_load(Store *store, const char *target, struct progress_rates
 /* Working time of a config, with so many build processes at a time where it has to be made up. */
 double progress_config_seconds(const struct progress_rates *rates, int children);
 
-/* What a campaign has to do at most. Rounds are claimed lowest first, so first rounds come
+/* The most configs that a campaign has to measure. Rounds are claimed lowest first, so first rounds come
  * first. */
 struct progress_goal {
     int64_t configs; /* of all jobs, with what is measured again */

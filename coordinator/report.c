@@ -122,8 +122,8 @@ static bool has_job(const GPtrArray *jobs, const char *solver)
     return false;
 }
 
-/* What one would run without tuning of a problem that has these jobs; estimates come from this
- * program's solver table. NULL when it carries none of the problem's solvers. */
+/* The solver that a library would run without tuning: of the problem's jobs the one that this program's solver
+ * table estimates best. NULL when the table has no solver of these jobs. */
 static const char *default_choice(const GPtrArray *jobs, const struct problem *problem,
                                   const struct context *context)
 {

@@ -1,5 +1,5 @@
 /*
- * What a campaign brought, problem by problem and for the whole network.
+ * A campaign's results, problem by problem and for the whole network.
  *
  * Three times stand beside each other, all measured in this campaign:
  *   naive      PLAN_NAIVE_SOLVER's;
@@ -103,7 +103,7 @@ GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results,
 struct report_totals report_sum(const GArray *rows);
 
 /* Says of the won rows which naive and default times they lack: solver, its default config, and why.
- * rejections: struct config_outcome *. A solver that the campaign did not try is none of it. */
+ * rejections: struct config_outcome *. Solvers that the campaign did not try are left out. */
 void report_explain(GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
                     const struct campaign *campaign);
 /* What that found, a line each. Free with table_free(). */

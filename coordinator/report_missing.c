@@ -54,7 +54,7 @@ static const void *find_name(GHashTable *table, const struct problem *problem, c
     return g_hash_table_lookup(table, &name);
 }
 
-/* Of a config's rejections the last one: a default config is measured again in every round. */
+/* Keeps a config's last rejection: a default config is measured again in every round. */
 static void evidence_init(struct evidence *evidence, const GPtrArray *jobs,
                           const GPtrArray *rejections, const struct target *target,
                           const struct context_limits *limits)

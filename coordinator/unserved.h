@@ -21,8 +21,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Unserved, unserved_free)
 void unserved_ask(Unserved *unserved, const struct problem *p, const struct target *target);
 int unserved_count(const Unserved *unserved);
 
-/* Says on standard error how many there are, each reason in a line with an example; nothing where there are
- * none. */
+/* Says on standard error how many there are, each reason in a line with an example. Prints nothing where every
+ * problem is served. */
 void unserved_say(const Unserved *unserved);
 /* The same as an array of objects: reason, problems (how many), example (a key). */
 json_t *unserved_json(const Unserved *unserved);

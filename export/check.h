@@ -74,7 +74,7 @@ struct unreadable {
 
 struct check_report {
     char *file;
-    const char *format; /* "find-db", ..., NULL when the content is none of them; static */
+    const char *format; /* "find-db", ..., NULL when the content has no known format; static */
     struct file_target named, content; /* what its name says of its target, and what is in it */
     int64_t keys, entries;             /* what was read */
     int64_t unreadable_count;

@@ -192,7 +192,7 @@ static bool run_rollback(const struct options *options, Store *store, GError **e
     return true;
 }
 
-/* What goes is seen by pruning in a transaction that is undone. */
+/* Prunes in a transaction and undoes it, to count what would go. */
 static bool count_pruned(Store *store, const char *target, int before, const char *by,
                          struct golden_pruned *pruned, GError **error)
 {

@@ -315,7 +315,7 @@ static bool find_target(const struct lookup_question *question, struct target *t
     return target_parse(name, target, NULL);
 }
 
-/* What to run, and what to compile for later calls; NULL where what they come from is damaged. */
+/* The solution to run now, and the one to compile for later calls; NULL where the file that has them is damaged. */
 static json_t *choices_json(const struct shelf *shelf, const struct skipjackdb_problem *problem,
                             const struct skipjackdb_choice *choice,
                             const struct skipjackdb_choice *later)
@@ -337,7 +337,7 @@ static json_t *choices_json(const struct shelf *shelf, const struct skipjackdb_p
     return answers;
 }
 
-/* The answers for a problem, a new reference; an empty array where there is none. */
+/* The answers for a problem, a new reference; an empty array where no solution fits. */
 static json_t *ask(const struct lookup_question *question, const struct shelf *shelf,
                    const char *key, GError **error)
 {

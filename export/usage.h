@@ -30,8 +30,8 @@ void usage_add_problem(Usage *usage, const char *network, const struct problem *
 void usage_add_time(Usage *usage, const struct problem *problem, const char *solver,
                     double time_ms);
 
-/* Problems of a list; options say what it leaves out. What could not be used of a file is said on
- * stderr, with its line. False when the file as a whole cannot be read. */
+/* Problems of a list; options say what it leaves out. Lines that cannot be used are named on
+ * stderr. False when the file as a whole cannot be read. */
 bool usage_read_list(Usage *usage, const char *path, const struct import_options *options,
                      GError **error);
 /* A find-db or a .sjdb, by its content. */

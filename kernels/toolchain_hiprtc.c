@@ -74,8 +74,8 @@ static GMutex lock;
 /* One compiles at a time, as in the library. */
 static GMutex compiling;
 static struct hiprtc library;
-/* Of its C library, which knows no thread that another one began until its tables of characters are set up
- * there. */
+/* A function of the C library that HIPRTC was loaded with. It sets up the tables of characters for a thread
+ * that another C library began. */
 static void (*library_thread_init)(void);
 /* The variable `environ` of that C library. This process's setenv() moves the environment. */
 static char ***library_environ;

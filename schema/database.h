@@ -1,5 +1,5 @@
 /*
- * Which database, and the embedded PostgreSQL: a private cluster reached by a
+ * Finds the database, and runs the embedded PostgreSQL: a private cluster reached by a
  * unix socket only, under SKIPJACK_HOME (default $XDG_DATA_HOME/skipjack; as
  * root /var/lib/skipjack, run as another user, since PostgreSQL refuses root).
  * It survives a crash, a stale pid file and being killed. One server at a time
@@ -26,7 +26,7 @@ char *database_url(bool *embedded, GError **error);
  * cannot read it: for what is printed. Free with g_free(). */
 char *database_without_password(const char *url);
 /* Creates and starts the embedded cluster where needed (two processes at once: one starts, the other
- * waits), waits until it answers, and applies migrations. Nothing to do when it runs already. */
+ * waits), waits until it answers, and applies migrations. Does nothing when it runs already. */
 bool database_start(GError **error);
 /* Also done when it does not run. A server of another PID namespace or host is refused, and named. */
 bool database_stop(GError **error);

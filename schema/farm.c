@@ -151,7 +151,7 @@ static const char campaigns_sql[] =
     "        GROUP BY j.failure) AS f) AS e"
     " WHERE c.state IN ('active', 'paused') ORDER BY c.id";
 
-/* Idle workers beat each fifteen seconds, so a minute's silence is none of theirs. One that was silent for a
+/* Idle workers beat each fifteen seconds, so one that is silent for a minute is not merely idle. One that was silent for a
  * day and holds nothing will not come back, and nobody has to look for it. */
 static const char workers_sql[] =
     "SELECT jsonb_build_object('id', w.id, 'node', w.node, 'login', w.login, 'target', w.target,"

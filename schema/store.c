@@ -23,7 +23,7 @@ G_DEFINE_QUARK(skipjack - store - error - quark, store_error)
 #define LONG_LOCK_TIMEOUT "SET lock_timeout = '70s'"
 
 /* A statement may take ten minutes before the server gives up: making a campaign of 100 000 jobs takes
- * about a minute. What nobody waits for any more is given up sooner. Names are found in our schema
+ * about a minute. The server ends a statement sooner when its client is gone. Names are found in our schema
  * alone. */
 static const char session_setup[] = "SET search_path = skipjack, pg_temp;"
                                     "SET statement_timeout = '10min';"

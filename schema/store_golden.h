@@ -170,7 +170,7 @@ struct golden_change {
     struct problem problem;
     char *solver, *change; /* "gained", "lost", "changed" */
     char *reason;          /* of the newer row, "" for one that is lost */
-    double old_ms, new_ms; /* medians, 0 where there is none */
+    double old_ms, new_ms; /* medians, 0 on the side that has no row */
     double old_drift,
         new_drift; /* of the rounds that measured them (drift.h); 0 where it is not known */
     int old_revision, new_revision;

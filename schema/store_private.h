@@ -103,7 +103,7 @@ char *json_member_text_or_null(const json_t *object, const char *name);
 json_t *json_from_text(const char *text);
 json_t *json_from_double(double value);
 
-/* Problems, rounds and kept configs in the form of their tables. What is read is believed in nothing:
+/* Problems, rounds and kept configs in the form of their tables. Readers check everything:
  * false or NULL and STORE_ERROR_DAMAGED for names that are not known, numbers beyond their field and
  * arrays of another length than they should have; the problem and the config are then valid and empty.
  * A problem that was read may still be none that can be computed: problem_validate(). */
@@ -132,7 +132,8 @@ bool store_row_type(Store *store, const char *table, unsigned *type, GError **er
 
 /* A struct campaign * from its row, with as much as the row has. */
 gpointer store_read_campaign(const json_t *object);
-/* Of an array, "" for what is no text; empty for what is no array. Free with g_strfreev(). */
+/* The texts of an array, "" for an element that is not a text; no texts where it is not an array. Free with
+ * g_strfreev(). */
 char **texts_from_json(const json_t *array);
 /* Sets the prior of those of the jobs that the worker claimed to build whose campaign asks for one. Where the
  * database cannot give them, that is the jobs' damage. False where the connection is lost. */

@@ -97,8 +97,8 @@ bool solver_config_parse(const struct solver *solver, const struct problem *p,
                          const struct context *context, const char *text,
                          struct perf_config *config, GError **error);
 /* Whether a text can be a config of the solver at all, for whatever problem and target: as many values
- * as its space (or its spare one) has parameters, each of them a value that the parameter takes. What
- * an older revision wrote often is not; the error then names solver and reason. */
+ * as its space (or its spare one) has parameters, each of them a value that the parameter takes. A text
+ * that an older revision wrote often cannot; the error then names solver and reason. */
 bool solver_config_possible(const struct solver *solver, const char *text, GError **error);
 /* A stored result is read back by its config and its workspace, without the limits of the campaign that it
  * came of: what a config's solution is depends on none. *context is the one in which the config is the solver's:

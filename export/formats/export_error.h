@@ -15,14 +15,14 @@ enum export_error {
     EXPORT_ERROR_IO,         /* A file cannot be opened, read, written or renamed. */
     EXPORT_ERROR_SYNTAX,     /* A line or row does not follow its format. */
     EXPORT_ERROR_DAMAGED,    /* Compressed or SQLite data is cut off or spoilt. */
-    EXPORT_ERROR_KIND,       /* The content is none of the formats known here. */
+    EXPORT_ERROR_KIND,       /* The content has no format that is known here. */
     EXPORT_ERROR_EMPTY,      /* There is nothing to export. */
     EXPORT_ERROR_USAGE,      /* The options ask for what makes no sense. */
     EXPORT_ERROR_STOPPED,    /* The caller wanted reading to end. */
     EXPORT_ERROR_TARGET,     /* Files are of different targets. */
     EXPORT_ERROR_FOLDER,     /* A folder holds another release's files. */
     EXPORT_ERROR_INCOMPLETE, /* A campaign is not done, or has problems without a winner. */
-    EXPORT_ERROR_CHECK,      /* What was written does not read back as what was meant. */
+    EXPORT_ERROR_CHECK,      /* A written file, read back, differs from what was meant. */
 };
 
 /* "cannot DOING 'PATH': " and why the last call to the system failed. Always false. */

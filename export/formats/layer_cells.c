@@ -69,7 +69,7 @@ bool cell_flag(const char *text, int64_t *value)
 
 /* ---- sizes ---- */
 
-/* What stands in front of the first number: a type's name and opening brackets. */
+/* Skips a type's name and opening brackets, up to the first number. */
 static const char *skip_opening(const char *at)
 {
     static const char *const types[] = {"torch.Size", "TensorShape", "tuple", "list"};

@@ -319,7 +319,7 @@ static size_t likeness(const char *bare, const char *word)
     return strlen(bare) >= ALIKE_LETTERS && strstr(known, bare) != NULL ? 1 : 0;
 }
 
-/* What is probably meant by a name. Free with g_free(). */
+/* Suggests the column that an unknown name probably means. Free with g_free(). */
 static char *meant(const char *name)
 {
     g_autofree char *bare = bare_name(name);

@@ -13,8 +13,8 @@
 #include "export/formats/export_error.h"
 #include "solvers/problem.h"
 
-/* What a row says of its layer, a number each. Those with an axis stand three in a row, by enum axis;
- * layouts and casts by enum tensor_role. */
+/* The numbers that a row gives for its layer. A field with an axis is followed by those of the next two axes, in
+ * the order of enum axis; layouts and casts follow enum tensor_role. */
 enum layer_field {
     FIELD_DIMENSIONS, /* 1, 2 or 3 */
     FIELD_N,

@@ -31,7 +31,7 @@ bool layer_records_end(struct layer_records *records, GError **error)
     return import_lines_end(&records->lines, error);
 }
 
-/* The line `place` lines behind the next one, NULL when there is none. */
+/* The line `place` lines behind the next one, NULL past the end of the file. */
 static const struct ahead_line *look_ahead(struct layer_records *records, guint place)
 {
     while (records->ahead.length <= place) {
@@ -130,7 +130,7 @@ static void end_cell(struct splitter *splitter)
     g_string_append_c(text, '\0');
 }
 
-/* True where nothing but blanks stands in the cell so far: a quote opens only there. */
+/* True while the cell has only blanks so far: a quote opens only there. */
 static bool cell_is_blank(const struct splitter *splitter)
 {
     gsize start = g_array_index(splitter->starts, gsize, splitter->starts->len - 1);

@@ -39,7 +39,7 @@ static bool contradiction(const struct layer_row *row, int a, int b, GError **er
                    name_of(row, a), row->cells[a], name_of(row, b), row->cells[b]);
 }
 
-/* A cell says a field's value. What another column said must be the same. */
+/* Sets a field from a cell. Two columns that give one field must agree. */
 static bool say(struct layer_row *row, int field, int64_t value, int cell, GError **error)
 {
     int other = row->said_by[field] - 1;
@@ -539,7 +539,7 @@ static bool check_axes(const struct layer_row *row, GError **error)
     return true;
 }
 
-/* What a row must say itself; k may follow from c. */
+/* Fails where the row lacks a field that has no default; k may follow from c. */
 static bool check_needed(const struct layer_row *row, GError **error)
 {
     static const struct {

@@ -20,8 +20,8 @@ struct layer_row {
     bool one_axis;               /* a 1D layer */
 };
 
-/* Reads the cells. False with EXPORT_ERROR_SYNTAX, naming the column and what it takes; *row is then not to
- * be used but for network. options: where --layout decides the order of a shape. */
+/* Reads the cells. False with EXPORT_ERROR_SYNTAX, naming the column and what it takes; of *row only
+ * network_cell is then valid. options: where --layout decides the order of a shape. */
 bool layer_row_read(const struct layer_header *header, const char *const *cells,
                     const struct import_options *options, struct layer_row *row, GError **error);
 

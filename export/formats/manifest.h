@@ -1,5 +1,5 @@
 /*
- * A manifest lies beside the files of a release and describes them: TARGET.export.json for a campaign's
+ * A manifest is stored beside the files of a release and describes them: TARGET.export.json for a campaign's
  * results, TARGET.golden.json for a golden version. Both are JSON objects that name their target, the part that was
  * asked for, and the files with their SHA-256; the room's README has all members.
  */

@@ -71,7 +71,7 @@ bool perf_row_read(sqlite3_stmt *statement, struct perf_row *row, GError **error
 /* The next row of the table config, in the order of ids; *id is set for READ_BAD too. */
 enum read_step perf_db_next_config(PerfDb *db, int64_t *id, struct perf_row *row, GError **error);
 
-/* The row of that id, whatever was read before. READ_END when there is none. */
+/* The row of that id, whatever was read before. READ_END when no row has it. */
 enum read_step perf_db_config_at(PerfDb *db, int64_t id, struct perf_row *row, GError **error);
 
 struct perf_entry {

@@ -1,5 +1,5 @@
 /*
- * What the SQLite formats of this room share: opening a finished file
+ * The SQLite formats of this room share this file: opening a finished file
  * (plain or packed) to read, making a new one whose bytes depend on nothing but
  * what is put into it, and errors as GErrors.
  */

@@ -230,7 +230,7 @@ static bool ask(void *data, const struct golden_take *takes, int count, GError *
     return store_ask_golden(comparison->store, takes, count, &comparison->asked, error);
 }
 
-/* Whoever approves it sees also how many winners one login alone measured. */
+/* The counts include the winners that one login alone measured: the approver has to see them. */
 static char *counts_json(const struct golden_summary *summary)
 {
     const int *counts = summary->counts;

@@ -1,5 +1,5 @@
 /*
- * What of a campaign goes into the next golden version. Entries, a problem
+ * Chooses the entries of a campaign that go into the next golden version. Entries, a problem
  * with a solver, are compared one by one with what the base holds: what is new
  * is taken, what replaces an entry that does not hold any more, and what is
  * faster beyond the noise; the rest is counted. All of it passes export's gate

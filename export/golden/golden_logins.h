@@ -1,5 +1,5 @@
 /*
- * Who measured a winner. A time that one login alone has measured may be forged, or come from a device that is not
+ * The logins that measured a winner. A time that one login alone has measured may be forged, or come from a device that is not
  * what it seems; so where the farm has another login that can measure the target, a winner counts when the times of
  * two logins agree. Internal to the room.
  */

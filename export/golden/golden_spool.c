@@ -381,7 +381,7 @@ bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
     " (SELECT 1 FROM entries b WHERE b.side = 0 AND b.key = entries.key"                           \
     "  AND " CODE_NAMES_CONTESTED("b.id") ")"
 
-/* What follows may take names in turn. Unconfirmed entries do not follow. */
+/* An entry that follows may take names that others follow in turn. Unconfirmed entries do not follow. */
 bool golden_spool_follow_names(struct golden_spool *spool, GError **error)
 {
     const int64_t taken = GOLDEN_TAKEN_COUNT;

@@ -14,7 +14,7 @@ enum refusal {
     REFUSAL_FOREIGN,    /* its job is not of the campaign */
     REFUSAL_UNVERIFIED, /* no stored round of its job has it */
     REFUSAL_SOLVER,     /* its solver is not in the registry, or at another revision */
-    REFUSAL_CONFIG, /* its config is none that the solver takes for its problem today, or has another workspace */
+    REFUSAL_CONFIG, /* the solver does not take its config for its problem today, or needs another workspace */
     REFUSAL_TIME,       /* its time cannot be */
     REFUSAL_DRIFT,      /* the device drifted while its round was measured */
     REFUSAL_KERNEL,     /* a kernel is away, damaged, or not of its solution */

@@ -26,9 +26,9 @@ struct log_about {
 
 /* Once, before the first line that belongs to the log. who: "worker". format ("text", "json") and level
  * ("debug", "info", "warning", "error") are what options said, or NULL: then SKIPJACK_LOG and
- * SKIPJACK_LOG_LEVEL say, and else it is text on a terminal, JSON elsewhere, from info on. What GLib
- * says becomes lines of the log too. Without it lines are text from "skipjack". False where a word is
- * none of these: G_OPTION_ERROR_BAD_VALUE. */
+ * SKIPJACK_LOG_LEVEL say, and else it is text on a terminal, JSON elsewhere, from info on. GLib's
+ * messages become lines of the log, too. Without this call lines are text from "skipjack". False where a word
+ * is not listed here: G_OPTION_ERROR_BAD_VALUE. */
 bool log_open(const char *who, const char *format, const char *level, GError **error);
 
 /* From now on lines below a warning are left out, and so are progress and notices of commands, which ask

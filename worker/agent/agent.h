@@ -29,8 +29,8 @@ struct agent_options {
     const char *metrics; /* where to serve metrics and health (monitor.h), NULL for nowhere */
 };
 
-/* Of so many build children, those that leave cores free beside timed GPUs: one for each, whose launches
- * must not wait for a compiler, and one for agent and database. At least one stays. */
+/* How many of `build` build children may run beside timed GPUs: one core stays free for each GPU, whose launches
+ * must not wait for a compiler, and one for agent and database. At least one may run. */
 int agent_build_beside(int build, int gpus);
 
 /* Works until stopped by SIGTERM, SIGINT or SIGHUP, or until nothing is left. url is the database's, migrated

@@ -85,7 +85,7 @@ bool agent_may_build(const struct agent *agent);
 bool agent_may_eval(const struct agent *agent);
 /* Both stacks joined by "; ", said once where one holds the other. Free with g_free(). */
 char *agent_join_stacks(const char *first, const char *second);
-/* Lower of the job's and this agent's own best time for its problem, 0 when there is none. */
+/* Lower of the job's and this agent's own best time for its problem, 0 before either has one. */
 double agent_best_ms(struct agent *agent, const struct work *work);
 void agent_note_best(struct agent *agent, const struct work *work, double ms);
 /* For a job that is measured again: the times that were noted so far count no more. */

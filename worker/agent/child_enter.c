@@ -59,7 +59,7 @@ bool child_enter(int argc, char **argv, GError **error)
         return false;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Whoever ends a whole group of processes (Slurm does) signals each of them. The agent decides
+    /* Slurm signals each process of a group that it ends. The agent decides
      * what that means: it lets what is under way come to its end. Compilers inherit this. */
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);

@@ -1,5 +1,5 @@
 /*
- * Who a worker is: its node's stable name, and a text that tells its process
+ * A worker's identity: its node's stable name, and a text that tells its process
  * from every other that ever ran there, so that a restarted agent knows which
  * of the node's workers are dead without waiting for their leases. Also the
  * process's scratch folder, whose name begins with the same text.

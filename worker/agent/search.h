@@ -1,5 +1,5 @@
 /*
- * Which configs a job's next round tries. A proposal is a pure function of
+ * Proposes the configs that a job's next round tries. A proposal is a pure function of
  * what struct search holds: the same strategy, seed, prior and stored history give
  * the same configs on any node, so a job replays exactly.
  *
@@ -7,8 +7,9 @@
  * measures the default again before anything else, as the baseline that shows
  * drift; that repetition does not count against the limit.
  *
- * Configs that another campaign's search tried stand in the history, but do not count against the limit;
- * those of the same search (strategy and seed) do: it goes on where it was.
+ * The history also has configs that another campaign's search tried. They do not count against the limit,
+ * but for the default config, with which every search begins. Configs of the same search (strategy and
+ * seed) count: it goes on where it was.
  *
  * Strategies, each until its job's limit or until nothing of the space is left:
  *   exhaustive  the space in its order

@@ -28,7 +28,7 @@ enum device_error {
     DEVICE_ERROR_FAULT,       /* A kernel failed while it ran, or the device is gone. */
 };
 
-/* Which one of its kind a device is; texts are "" where its driver does not say. */
+/* Tells a device from others of its kind; texts are "" where its driver does not say. */
 struct device_identity {
     char uuid[64];    /* "GPU-..." or "MIG-...", as the vendor's tools write it */
     char address[24]; /* on the PCI bus, as sysfs writes it: "0000:65:00.0" */
