@@ -7,23 +7,26 @@
 #include <string.h>
 
 GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign,
-                          const struct target *target)
+                          const struct target *target, int64_t *evaluations)
 {
     GArray *rounds = g_array_new(FALSE, TRUE, sizeof(struct first_round));
     struct context context;
     context_init(&context, target);
     context_set_limits(&context, &campaign->limits);
+    *evaluations = 0;
     for (guint i = 0; i < jobs->len; i++) {
         const struct job_row *job = g_ptr_array_index(jobs, i);
         const struct solver *solver = solver_find(job->solver);
         bool is_same = solver && solver->revision == job->revision && target->id[0];
         bool is_open = strcmp(job->state, "done") != 0 && strcmp(job->state, "failed") != 0 &&
                        strcmp(job->state, "cancelled") != 0;
-        if (!is_open || job->rounds > 0)
-            continue;
         int64_t configs =
             is_same ? plan_job_configs(solver, &job->problem, &context, campaign->configs_limit)
                     : 1;
+        *evaluations += plan_evaluations(configs, solver ? plan_round_configs(solver, campaign)
+                                                         : campaign->round_configs);
+        if (!is_open || job->rounds > 0)
+            continue;
         const struct first_round round = {
             .problem = &job->problem,
             .solver = job->solver,
@@ -249,7 +252,8 @@ void first_rounds_say(Store *store, const struct campaign *campaign)
     g_autoptr(GPtrArray) jobs = store_list_jobs(store, campaign->id, NULL);
     if (!jobs || !store_get_target(store, campaign->target, &target, NULL))
         return;
-    g_autoptr(GArray) rounds = first_rounds_list(jobs, campaign, &target);
+    int64_t evaluations;
+    g_autoptr(GArray) rounds = first_rounds_list(jobs, campaign, &target, &evaluations);
     progress_rates_load(store, campaign->target, &rates);
     g_autofree char *advice = first_rounds_advice(
         rounds, campaign, progress_config_seconds(&rates, (int)g_get_num_processors()),

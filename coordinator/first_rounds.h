@@ -18,9 +18,10 @@ struct first_round {
 };
 
 /* The open jobs (struct job_row *) that had no round yet; they own what the rows point to. GArray of struct
- * first_round. Solvers that this program does not carry as planned count one config. */
+ * first_round. *evaluations: the most that all jobs evaluate in all their rounds. Solvers that this program does
+ * not have at the job's revision count one config. */
 GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign,
-                          const struct target *target);
+                          const struct target *target, int64_t *evaluations);
 int64_t first_rounds_configs(const GArray *rounds);
 
 /* The words where the first rounds take longer than the budget's rest, NULL where they fit or there is no

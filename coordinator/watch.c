@@ -2,7 +2,6 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/first_rounds.h"
-#include "coordinator/plan.h"
 #include "coordinator/process.h"
 #include "schema/database.h"
 #include "schema/monitor/signals.h"
@@ -10,31 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* What the campaign's jobs evaluate at most. Solvers that this program does not carry, or not at the
- * job's revision, count as 1. */
-static struct progress_goal count_configs(const GPtrArray *jobs, const struct campaign *campaign,
-                                          const struct target *target)
-{
-    struct progress_goal goal = {0};
-    struct context context;
-    context_init(&context, target);
-    context_set_limits(&context, &campaign->limits);
-    for (guint i = 0; i < jobs->len; i++) {
-        const struct job_row *job = g_ptr_array_index(jobs, i);
-        const struct solver *solver = solver_find(job->solver);
-        bool is_same = solver && solver->revision == job->revision;
-        int64_t configs =
-            is_same && target->id[0]
-                ? plan_job_configs(solver, &job->problem, &context, campaign->configs_limit)
-                : 1;
-        goal.configs += plan_evaluations(configs, solver ? plan_round_configs(solver, campaign)
-                                                         : campaign->round_configs);
-    }
-    g_autoptr(GArray) first = first_rounds_list(jobs, campaign, target);
-    goal.first_configs = first_rounds_configs(first);
-    return goal;
-}
 
 static bool read_state(struct watch *watch, GError **error)
 {
@@ -60,7 +34,8 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
         if (!store_get_target(store, row->target, &target, NULL) &&
             !target_parse(row->target, &target, NULL))
             target.id[0] = '\0'; /* only the forecast suffers */
-        watch->goal = count_configs(jobs, row, &target);
+        g_autoptr(GArray) first = first_rounds_list(jobs, row, &target, &watch->goal.configs);
+        watch->goal.first_configs = first_rounds_configs(first);
     }
     if (row) {
         progress_rates_load(store, row->target, &watch->rates);

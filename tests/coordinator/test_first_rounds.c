@@ -98,9 +98,11 @@ static void only_first_rounds_to_come_count(void)
     }
     const struct campaign campaign = {.round_configs = 4};
     const struct target target = {0};
-    g_autoptr(GArray) first = first_rounds_list(jobs, &campaign, &target);
+    int64_t evaluations;
+    g_autoptr(GArray) first = first_rounds_list(jobs, &campaign, &target, &evaluations);
     g_assert_cmpuint(first->len, ==, 2);
     g_assert_cmpint(first_rounds_configs(first), ==, 2);
+    g_assert_cmpint(evaluations, ==, 5);
 }
 
 int main(int argc, char **argv)
