@@ -74,8 +74,10 @@ chaos_sees := $(rooms)
 bench_sees := $(rooms)
 fuzz_sees := $(rooms)
 
-sources_of = $(filter-out coordinator/main.c kernels/tools/% tests/support/gpu_double% \
-	tests/support/monitor_double.c tests/support/cpu_mask.c,$(sort $(wildcard $(1)/*.c $(1)/*/*.c)))
+# Files at any depth below folders: $(call below,FOLDERS,PATTERN).
+below = $(sort $(shell find $(wildcard $(1)) -type f -name '$(2)'))
+sources_of = $(filter-out coordinator/main.c kernels/tools/% %/examples/% tests/support/gpu_double% \
+	tests/support/monitor_double.c tests/support/cpu_mask.c,$(call below,$(1),*.c))
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
@@ -130,12 +132,12 @@ $(BUILD)/reader/libskipjackdb.a: $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) $
 	$(call run,AR) rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 # The examples include it as its users do; so does what tests one.
-as_users := $(wildcard export/reader/examples/*.c) tests/export/test_run_check.c
+as_users := $(wildcard export/reader/examples/*.c) $(call below,tests/export,test_run_check.c)
 $(as_users:%.c=$(BUILD)/obj/%.o) $(as_users:%.c=$(BUILD)/tidy/%.ok): private CFLAGS += -Iexport/reader
 
 # ---- Sources made from text: device code, its hashes, migrations.
 
-device_files := $(sort $(wildcard kernels/device/*.h kernels/device/*.cl kernels/device/*.s))
+device_files := $(sort $(foreach kind,h cl s,$(call below,kernels/device,*.$(kind))))
 fault_files := $(device_files) $(sort $(wildcard tests/faults/*.cl tests/faults/*.s))
 migration_files := $(sort $(wildcard schema/migrations/*.sql))
 
@@ -161,10 +163,10 @@ libraries:
 	@pkg-config --exists --print-errors $(packages) || \
 		{ echo 'libraries are missing, to get them: deploy/install-deps' >&2; exit 1; }
 
-# ---- Tests. Every tests/ROOM/*.c is a program and those named test_* are run, as is every
-# script tests/*.t and tests/ROOM/*.t. All speak TAP. tests/support is linked to each.
+# ---- Tests. Every .c file below tests/ROOM is a program and those named test_* are run, as is every
+# script tests/*.t and every .t file below tests/ROOM. All speak TAP. tests/support is linked to each.
 
-test_files = $(foreach room,$(1),$(sort $(wildcard tests/$(room)/$(2))))
+test_files = $(foreach room,$(1),$(if $(filter .,$(room)),$(wildcard tests/./$(2)),$(call below,tests/$(room),$(2))))
 programs_of = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/faults/solver_%,$(call test_files,$(1),*.c)))
 tests_of = $(patsubst %.c,$(BUILD)/%,$(call test_files,$(1),test_*.c)) $(call test_files,$(1),*.t)
 
@@ -374,7 +376,7 @@ demo:
 to := $(DESTDIR)$(PREFIX)
 networks := $(wildcard coordinator/networks/*.csv)
 # Every page, and the sources that pages link to: their links work where they are installed, too.
-pages := README.md LICENSE $(sort $(wildcard */*.md */*/*.md export/reader/*.h export/reader/examples/*.c))
+pages := README.md LICENSE $(sort $(wildcard */*.md */*/*.md */*/*/*.md export/reader/*.h export/reader/examples/*.c))
 scripts := slurm/submit slurm/worker.sbatch systemd/publish
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 
