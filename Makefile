@@ -187,7 +187,7 @@ $(gpu_double): $(wildcard tests/support/gpu_double*.c) tests/support/gpu_double.
 monitor_double := $(BUILD)/tests/monitor_double.so
 $(monitor_double): tests/support/monitor_double.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
-$(BUILD)/tests/worker/test_device_gpu $(BUILD)/tests/worker/test_gpu_monitor $(BUILD)/tests/worker/test_gpu_clocks $(BUILD)/tests/worker/test_agent_row \
+$(BUILD)/tests/worker/device/test_device_gpu $(BUILD)/tests/worker/device/test_gpu_monitor $(BUILD)/tests/worker/device/test_gpu_clocks $(BUILD)/tests/worker/agent/test_agent_row \
 	$(BUILD)/tests/faults/test_gpu_faults $(BUILD)/tests/faults/test_gpu_devices: | $(gpu_double) $(monitor_double)
 
 # PoCL as it is on an older CPU (TEST_CPU), and with another number of threads (TEST_THREADS). Tests are run only
@@ -286,8 +286,8 @@ test-chaos:
 # script by sh, with SKIPJACK=.../skipjack, SKIPJACK_PG_BIN=.../usr/lib/postgresql/15/bin, LD_LIBRARY_PATH=.../lib
 # and SKIPJACK_TEST_DEVICE=gpu. What they say is TAP.
 gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/test_conv_winograd \
-	$(BUILD)/tests/kernels/test_conv_few_channels $(BUILD)/tests/worker/test_judge \
-	$(BUILD)/tests/worker/test_workbench $(BUILD)/tests/faults/test_kills tests/worker/gpu.t
+	$(BUILD)/tests/kernels/test_conv_few_channels $(BUILD)/tests/worker/verify/test_judge \
+	$(BUILD)/tests/worker/eval/test_workbench $(BUILD)/tests/faults/test_kills tests/worker/gpu.t
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu
 gpu-test: PROVE_JOBS := $(shell nproc)
 gpu-test:

@@ -11,7 +11,7 @@
  * Accuracy: an output carries the rounding of its whole tile, so errors go by
  * the largest output, not by its own size. They stay below a quarter of what
  * FFTs are allowed: 16 (1 + log2(L + 1)) units of 2^-24 times the tensor's
- * largest magnitude, L the products of a sum (worker/eval/tolerance.h).
+ * largest magnitude, L the products of a sum (worker/verify/tolerance.h).
  * Measured for L from 5 to 36300: up to 6 units with values of either sign, 14
  * with values of one sign; that is at least 11 times below.
  */

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "kernels/opencl.h"
-#include "worker/agent/child.h"
-#include "worker/build_child.h"
+#include "worker/build/build_child.h"
+#include "worker/child/child.h"
+#include "worker/device/device_list.h"
 #include "worker/device/gpu_clocks.h"
-#include "worker/device_list.h"
 #include "worker/eval/eval_child.h"
 
 static int run_build(int argc, char **argv)

@@ -9,9 +9,9 @@
 #include "schema/monitor/log.h"
 #include "schema/when.h"
 #include "worker/agent/agent.h"
-#include "worker/device_list.h"
-#include "worker/frames.h"
-#include "worker/protocol.h"
+#include "worker/device/device_list.h"
+#include "worker/protocol/frames.h"
+#include "worker/protocol/protocol.h"
 
 /* What options hold that were not given; no value of theirs. */
 #define NO_INT    G_MININT

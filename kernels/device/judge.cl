@@ -1,10 +1,10 @@
 /*
  * What verifying needs of a device beside the kernel that is judged: random inputs
- * (worker/eval/random.h has the same numbers), the reference in FP64 with each element's magnitude
+ * (worker/verify/random.h has the same numbers), the reference in FP64 with each element's magnitude
  * (reference.h), and the comparison (verify.h). Types, layouts and shapes are arguments: one object
  * serves all problems of a target. Elements are counted in logical order, N C D H W.
  *
- * A type's number is worker/eval/judge.c's: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
+ * A type's number is worker/verify/judge.c's: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
  */
 #include "coordinates.h"
 

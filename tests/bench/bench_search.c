@@ -13,7 +13,7 @@
  */
 #include "schema/store_winners.h"
 #include "tests/support/real_data.h"
-#include "worker/agent/search.h"
+#include "worker/search/search.h"
 
 #include <jansson.h>
 #include <math.h>

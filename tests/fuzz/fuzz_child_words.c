@@ -1,6 +1,6 @@
 /* Any bytes as what a child says on standard error, in pieces: the end of it is kept, as valid UTF-8.
  * Lines reach the log for one length in so many, which keeps the log short. */
-#include "worker/agent/child_words.h"
+#include "worker/child/child_words.h"
 
 #include <stdint.h>
 #include <string.h>

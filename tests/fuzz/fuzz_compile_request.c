@@ -1,7 +1,7 @@
 /* Any JSON as a request to a build child: refused, or with options that a compiler takes as definitions
  * alone, a file of ours that is found or not, and a target that can be asked about. */
-#include "worker/compile_request.h"
-#include "worker/frames.h"
+#include "worker/build/compile_request.h"
+#include "worker/protocol/frames.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "worker/eval/eval_request.h"
-#include "worker/frames.h"
+#include "worker/protocol/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

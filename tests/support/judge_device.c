@@ -4,7 +4,7 @@
 #include "kernels/opencl.h"
 #include "kernels/toolchain.h"
 #include "tests/support/temp_folder.h"
-#include "worker/eval/judge.h"
+#include "worker/verify/judge.h"
 
 struct device_program *judge_device_load(struct device *device, const char *file,
                                          const char *options, const char *entry)

@@ -11,7 +11,7 @@
 #include "worker/agent/rebuild.h"
 #include "worker/agent/work_check.h"
 #include "worker/eval/eval_child.h"
-#include "worker/target_json.h"
+#include "worker/protocol/target_json.h"
 
 #define CONFIG_LIVES         2 /* a config whose child dies that often is the reason */
 #define BARREN_DEATHS        3 /* deaths in a row, with no config in flight, that fail a job */

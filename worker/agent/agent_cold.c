@@ -13,11 +13,11 @@
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "worker/agent/agent.h"
-#include "worker/agent/child.h"
 #include "worker/agent/identity.h"
 #include "worker/agent/work.h"
-#include "worker/protocol.h"
-#include "worker/target_json.h"
+#include "worker/child/child.h"
+#include "worker/protocol/protocol.h"
+#include "worker/protocol/target_json.h"
 
 #define OPEN_SECONDS     60
 #define PROGRESS_SECONDS 2

@@ -8,7 +8,7 @@
 #include "schema/farm.h"
 #include "worker/agent/own_code.h"
 #include "worker/agent/rebuild.h"
-#include "worker/target_json.h"
+#include "worker/protocol/target_json.h"
 
 #define COMPILE_LIVES           2 /* a kernel over which child or compiler die that often */
 #define VERSION_LIVES           3 /* likewise a toolchain that is asked for its version */

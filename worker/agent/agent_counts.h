@@ -7,7 +7,7 @@
 #define WORKER_AGENT_COUNTS_H
 
 #include "schema/store.h"
-#include "worker/agent/child.h"
+#include "worker/child/child.h"
 
 struct agent_counts {
     uint64_t claimed[2], stored[2], released[2], refused[2]; /* jobs, by enum pool */

@@ -10,7 +10,7 @@
 #include "worker/agent/agent_proof.h"
 #include "worker/agent/own_code.h"
 #include "worker/agent/rebuild.h"
-#include "worker/protocol.h"
+#include "worker/protocol/protocol.h"
 
 #define FLUSH_MS    3000
 #define FETCH_AHEAD 4 /* jobs whose code lies ready: a GPU ends some in less than a claim takes */

@@ -7,8 +7,8 @@
 
 #include "schema/monitor/log.h"
 #include "worker/agent/agent.h"
-#include "worker/agent/child.h"
 #include "worker/agent/identity.h"
+#include "worker/child/child.h"
 
 #define PROBE_SECONDS 60
 

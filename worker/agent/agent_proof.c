@@ -5,7 +5,7 @@
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "worker/agent/own_code.h"
-#include "worker/target_json.h"
+#include "worker/protocol/target_json.h"
 
 /* More workgroups than any GPU has units, and tensors that find room on one that is almost full. */
 #define PROBLEM "4-7-7-3x3-48-7-7-4-1x1-1x1-1x1-0-NCHW-FP32-F"

@@ -6,8 +6,8 @@
 #include "solvers/problem_key.h"
 #include "worker/agent/own_code.h"
 #include "worker/agent/work_check.h"
-#include "worker/eval/measure.h"
-#include "worker/target_json.h"
+#include "worker/measure/measure.h"
+#include "worker/protocol/target_json.h"
 
 #define RUNS_AT_LEAST 8 /* of a config: warm-up, repeats, verification */
 

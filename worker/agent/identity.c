@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "schema/monitor/process_scope.h"
-#include "worker/frames.h"
+#include "worker/protocol/frames.h"
 
 #define SCRATCH_PREFIX  "skipjack-worker-"
 #define OTHER_PARENT    "/var/tmp" /* where the temporary folder is on a mount that forbids code */

@@ -4,8 +4,8 @@
 
 #include "worker/agent/agent_proof.h"
 #include "worker/agent/work_check.h"
-#include "worker/eval/judge.h"
-#include "worker/target_json.h"
+#include "worker/protocol/target_json.h"
+#include "worker/verify/judge.h"
 
 #define LIVES         2 /* of build children that it may take with it */
 #define ASK_SECONDS   60

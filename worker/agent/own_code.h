@@ -1,6 +1,6 @@
 /*
  * Code that the agent itself has run on devices, for each target that it measures on or builds for: the judge
- * (worker/eval/judge.h), without which the host verifies, and the proof (agent_proof.h). One code object a target
+ * (worker/verify/judge.h), without which the host verifies, and the proof (agent_proof.h). One code object a target
  * and kind, compiled by the first build child that is free, once an agent, and kept in the database for others.
  * A node that builds nothing takes it from there. Internal.
  */

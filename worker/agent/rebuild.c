@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "worker/agent/work_check.h"
-#include "worker/target_json.h"
+#include "worker/protocol/target_json.h"
 
 #define LIVES       2 /* of build children that it may take with it */
 #define REFUSAL_MAX 1000

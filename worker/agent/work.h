@@ -11,7 +11,7 @@
 #include "schema/monitor/log.h"
 #include "schema/store.h"
 #include "solvers/solver.h"
-#include "worker/agent/search.h"
+#include "worker/search/search.h"
 
 /* What computes less hangs: a slow CPU core does fifty times as much. */
 #define WORK_SLOWEST_FLOPS 1e8

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "worker/frames.h"
+#include "worker/protocol/frames.h"
 
 static char *check_solver(const struct job *job)
 {

@@ -2,7 +2,7 @@
  * HIP's module API and CUDA's driver API are the same functions under two names, so what runs a GPU is written
  * once, over a table of functions that a vendor's library fills. Their types are HIP's; CUDA's handles
  * are pointers of the same size, and its status codes are those of HIP as far as they are looked at
- * here (tests/worker/test_gpu_api.c compares with cuda.h where that is at hand). What differs, such as
+ * here (tests/worker/device/test_gpu_api.c compares with cuda.h where that is at hand). What differs, such as
  * the numbers of attributes, where a wrong one succeeds with a wrong value, is in the vendor's row.
  */
 #ifndef WORKER_GPU_API_H

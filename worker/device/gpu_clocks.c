@@ -15,7 +15,7 @@
 
 #include "worker/device/gpu_monitor.h"
 #include "worker/device/gpu_place.h"
-#include "worker/protocol.h"
+#include "worker/protocol/protocol.h"
 
 #define ANSWER_MS    20000 /* for the driver */
 #define ANSWER_MAX   500

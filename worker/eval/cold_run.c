@@ -2,9 +2,9 @@
 
 #include "worker/eval/eval_request.h"
 #include "worker/eval/invocation.h"
-#include "worker/frames.h"
-#include "worker/protocol.h"
-#include "worker/target_json.h"
+#include "worker/protocol/frames.h"
+#include "worker/protocol/protocol.h"
+#include "worker/protocol/target_json.h"
 
 struct cold_layer {
     struct problem problem;

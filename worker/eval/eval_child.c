@@ -11,9 +11,9 @@
 #include "worker/eval/cold_run.h"
 #include "worker/eval/eval_device.h"
 #include "worker/eval/eval_round.h"
-#include "worker/frames.h"
-#include "worker/protocol.h"
-#include "worker/target_json.h"
+#include "worker/protocol/frames.h"
+#include "worker/protocol/protocol.h"
+#include "worker/protocol/target_json.h"
 
 /* A few large problems' references or all of a network's; beside it lies the tensors' own
  * memory. */

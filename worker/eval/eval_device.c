@@ -4,8 +4,8 @@
 
 #include "kernels/opencl.h"
 #include "worker/device/gpu_place.h"
-#include "worker/eval/measure.h"
-#include "worker/protocol.h"
+#include "worker/measure/measure.h"
+#include "worker/protocol/protocol.h"
 
 #define PLACE_SECONDS 5 /* for another process to give its device up */
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "solvers/problem_key.h"
-#include "worker/frames.h"
-#include "worker/target_json.h"
+#include "worker/protocol/frames.h"
+#include "worker/protocol/target_json.h"
 
 static bool fail_frame(const char *what, GError **error)
 {

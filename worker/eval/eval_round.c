@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "schema/drift.h"
-#include "worker/frames.h"
+#include "worker/protocol/frames.h"
 
 /* No device starts a kernel in less than a microsecond: a tenth of that is a clock gone wrong, also where the
  * operations are too few to show it. */

@@ -9,8 +9,8 @@
 #include "schema/failure.h"
 #include "worker/eval/eval_kernels.h"
 #include "worker/eval/eval_request.h"
-#include "worker/eval/measure.h"
 #include "worker/eval/workbench.h"
+#include "worker/measure/measure.h"
 
 struct evaluation {
     enum failure failure;

@@ -8,7 +8,7 @@
 
 #include "solvers/solution.h"
 #include "worker/device/device.h"
-#include "worker/eval/tensor.h"
+#include "worker/verify/tensor.h"
 
 struct invocation {
     struct device *device;

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "worker/eval/random.h"
-#include "worker/frames.h"
+#include "worker/protocol/frames.h"
+#include "worker/verify/random.h"
 
 #define COPIES_MAX        1024
 #define ROTATION_SHARE    8           /* of the device's memory: one part in this many */

@@ -9,11 +9,11 @@
 #ifndef WORKER_WORKBENCH_H
 #define WORKER_WORKBENCH_H
 
-#include "worker/eval/guarded.h"
 #include "worker/eval/invocation.h"
-#include "worker/eval/judge.h"
-#include "worker/eval/reference.h"
-#include "worker/eval/verify.h"
+#include "worker/verify/guarded.h"
+#include "worker/verify/judge.h"
+#include "worker/verify/reference.h"
+#include "worker/verify/verify.h"
 
 /* What a child has to verify with; each may be NULL. */
 struct workbench_means {

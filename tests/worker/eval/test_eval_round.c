@@ -1,0 +1,304 @@
+/* Rounds on a device whose kernel is right and whose clock follows a script. */
+#include "worker/eval/eval_round.h"
+
+#include <string.h>
+
+#include "tests/support/fake_device.h"
+#include "worker/protocol/frames.h"
+
+#define CONFIGS 3
+
+struct farm {
+    struct fake_device fake; /* first */
+    struct eval_round round;
+    struct eval_request request;
+    struct eval_end end;
+    double run_ms[CONFIGS]
+                 [3]; /* a config's run, by how often it was begun before; 0 repeats the last */
+    int begun[CONFIGS], now;
+    struct evaluation last[CONFIGS];
+    char order[64]; /* indices as they were begun */
+    int stop_after; /* configs; 0 for never */
+    bool wrong;
+};
+
+/* The 1x1 convolution of the request's problem, packed FP32. */
+static void run_kernel(struct fake_device *fake, const struct device_launch *launch,
+                       void *const *memory)
+{
+    struct farm *farm = (struct farm *)fake;
+    const struct problem *p = &farm->request.problem;
+    const float *x = memory[TENSOR_X], *w = memory[TENSOR_W];
+    float *y = memory[TENSOR_Y];
+    int64_t pixels = p->out[AXIS_H] * p->out[AXIS_W];
+    (void)launch;
+    for (int64_t i = 0; i < p->k * pixels; i++) {
+        y[i] = farm->wrong ? 1 : 0;
+        for (int64_t c = 0; c < p->c; c++)
+            y[i] += x[c * pixels + i % pixels] * w[i / pixels * p->c + c];
+    }
+    int visit = CLAMP(farm->begun[farm->now] - 1, 0, 2);
+    while (visit > 0 && farm->run_ms[farm->now][visit] <= 0)
+        visit--;
+    fake->clock_ms += farm->run_ms[farm->now][visit];
+}
+
+static bool note_begin(void *data, const struct eval_config *config, GError **error)
+{
+    struct farm *farm = data;
+    (void)error;
+    farm->now = config->index;
+    farm->begun[config->index]++;
+    gsize length = strlen(farm->order);
+    g_snprintf(farm->order + length, sizeof(farm->order) - length, "%d", config->index);
+    return true;
+}
+
+static bool note_outcome(void *data, const struct eval_config *config,
+                         const struct evaluation *evaluation, GError **error)
+{
+    struct farm *farm = data;
+    (void)error;
+    farm->last[config->index] = *evaluation;
+    return true;
+}
+
+static bool ask_stopped(void *data)
+{
+    struct farm *farm = data;
+    return farm->stop_after > 0 && (int)strlen(farm->order) >= farm->stop_after;
+}
+
+static void farm_init(struct farm *farm, const double run_ms[CONFIGS])
+{
+    g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
+    memset(farm, 0, sizeof(*farm));
+    fake_device_init(&farm->fake);
+    farm->fake.run = run_kernel;
+    g_assert_true(target_parse("gfx90a68", &farm->fake.info.target, NULL));
+    farm->request.target = farm->fake.info.target;
+    problem_init(&farm->request.problem);
+    farm->request.problem.c = farm->request.problem.k = 3;
+    farm->request.problem.in[AXIS_H] = farm->request.problem.in[AXIS_W] = 4;
+    problem_set_output(&farm->request.problem);
+    farm->request.solver = solver_find("ConvDirectNaive");
+    farm->request.sample_seconds = 0.05;
+    farm->request.configs = g_array_new(FALSE, FALSE, sizeof(struct eval_config));
+    for (int i = 0; i < CONFIGS; i++) {
+        struct eval_config config = {.index = i, .kernel_count = 1, .kernels = {"key"}};
+        g_array_append_val(farm->request.configs, config);
+        farm->run_ms[i][0] = run_ms[i];
+    }
+    farm->round = (struct eval_round){.device = &farm->fake.device,
+                                      .kernels = eval_kernels_new(&farm->fake.device),
+                                      .request = &farm->request,
+                                      .begin = note_begin,
+                                      .outcome = note_outcome,
+                                      .stopped = ask_stopped,
+                                      .data = farm};
+    eval_kernels_add(farm->round.kernels, "key", code);
+}
+
+static void farm_run(struct farm *farm)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_true(eval_round_run(&farm->round, &farm->end, &error));
+    g_assert_no_error(error);
+}
+
+static void farm_clear(struct farm *farm)
+{
+    eval_kernels_free(farm->round.kernels);
+    eval_request_clear(&farm->request);
+}
+
+static void test_plain(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){2, 1, 1.5});
+    farm.request.baseline = 1;
+    farm_run(&farm);
+    g_assert_cmpstr(farm.order, ==, "1021"); /* the default first and last */
+    g_assert_cmpfloat_with_epsilon(farm.end.drift, 1, 1e-6);
+    g_assert_false(farm.end.repeated || farm.end.stopped);
+    g_assert_cmpfloat_with_epsilon(farm.last[0].times.median_ms, 2, 1e-6);
+    farm_clear(&farm);
+}
+
+static void test_drift(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 2, 1.5});
+    farm.run_ms[0][1] = 1.3; /* it got hot, and stays so */
+    farm.run_ms[1][1] = 2.6;
+    farm_run(&farm);
+    g_assert_cmpstr(farm.order, ==, "0120120");
+    g_assert_true(farm.end.repeated);
+    g_assert_cmpfloat_with_epsilon(farm.end.drift, 1, 1e-6);
+    g_assert_cmpfloat_with_epsilon(farm.last[1].times.median_ms, 2.6, 1e-6);
+    farm_clear(&farm);
+}
+
+static void test_drift_goes_on(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 2, 1.5});
+    farm.run_ms[0][1] = 2;
+    farm.run_ms[0][2] = 4;
+    farm_run(&farm);
+    g_assert_cmpstr(farm.order, ==, "0120120"); /* not a third time */
+    g_assert_cmpfloat_with_epsilon(farm.end.drift, 2, 1e-6);
+    farm_clear(&farm);
+}
+
+static void test_slow(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 10, 1.5});
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_SLOW);
+    g_assert_cmpfloat_with_epsilon(farm.last[1].times.median_ms, 10, 1e-6);
+    g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
+    farm_clear(&farm);
+}
+
+/* A config that is measured again is to have a time, however slow it turns out to be. */
+static void test_kept(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 50, 2});
+    farm.request.baseline = 0;
+    farm.request.keep = true;
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_NONE);
+    g_assert_cmpfloat_with_epsilon(farm.last[1].times.median_ms, 50, 1e-6);
+    farm_clear(&farm);
+}
+
+static void test_known_best(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){10, 10, 0.5});
+    farm.request.best_ms = 1;
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[0].failure, ==, FAILURE_NONE); /* the default is always measured */
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_SLOW);
+    g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
+    farm_clear(&farm);
+}
+
+static void test_impossible(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 0, 5e-5}); /* less than any launch takes */
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[0].failure, ==, FAILURE_NONE);
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_TIME_IMPOSSIBLE);
+    g_assert_cmpint(farm.last[2].failure, ==, FAILURE_TIME_IMPOSSIBLE);
+    farm_clear(&farm);
+}
+
+static void test_wrong(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 1, 1});
+    farm.wrong = true;
+    farm_run(&farm);
+    for (int i = 0; i < CONFIGS; i++) {
+        g_assert_cmpint(farm.last[i].failure, ==, FAILURE_WRONG_RESULT);
+        g_assert_cmpint(farm.last[i].times.n, ==, 0); /* never measured */
+    }
+    g_assert_cmpstr(farm.order, ==, "012");
+    g_assert_cmpfloat_with_epsilon(farm.end.drift, 0, 1e-6);
+    farm_clear(&farm);
+}
+
+static void test_stop(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 1, 1});
+    farm.stop_after = 2;
+    farm_run(&farm);
+    g_assert_true(farm.end.stopped);
+    g_assert_cmpstr(farm.order, ==, "01");
+    g_assert_cmpfloat_with_epsilon(farm.end.drift, 0, 1e-6);
+    farm_clear(&farm);
+}
+
+static void test_bad_config(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 1, 1});
+    struct eval_config *configs = (struct eval_config *)(void *)farm.request.configs->data;
+    configs[0].config.count = 1; /* the solver has no parameters */
+    configs[1].kernel_count = 2;
+    farm.request.baseline = -1;
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[0].failure, ==, FAILURE_NOT_APPLICABLE);
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_LOAD_ERROR);
+    g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
+    g_assert_cmpstr(farm.order, ==, "0122"); /* the first with a time is the baseline */
+    farm_clear(&farm);
+}
+
+static bool pending; /* work that nobody has waited for */
+
+static bool fill_pending(struct device_memory *memory, int64_t offset, int64_t bytes, uint8_t value,
+                         GError **error)
+{
+    pending = true;
+    return fake_device_row.fill(memory, offset, bytes, value, error);
+}
+
+static bool sync_pending(struct device *device, GError **error)
+{
+    pending = false;
+    return fake_device_row.sync(device, error);
+}
+
+/* A GPU's busy seconds would else run on while there is nothing to do. */
+static void test_waits(void)
+{
+    struct device_row row = fake_device_row;
+    struct farm farm;
+    row.fill = fill_pending;
+    row.sync = sync_pending;
+    farm_init(&farm, (const double[CONFIGS]){1, 1, 1});
+    farm.fake.device.row = &row;
+    farm.fake.refuse_launch = true;
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[CONFIGS - 1].failure, ==, FAILURE_LAUNCH_ERROR);
+    g_assert_false(pending);
+    farm_clear(&farm);
+}
+
+static void test_too_large(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, (const double[CONFIGS]){1, 1, 1});
+    farm.fake.info.largest_bytes = 1000;
+    g_assert_false(eval_round_run(&farm.round, &farm.end, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE);
+    g_assert_cmpstr(farm.order, ==, "");
+    farm_clear(&farm);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/eval_round/default_is_measured_first_and_last", test_plain);
+    g_test_add_func("/eval_round/drift_measures_all_again", test_drift);
+    g_test_add_func("/eval_round/lasting_drift_is_reported", test_drift_goes_on);
+    g_test_add_func("/eval_round/slow_config_keeps_its_time", test_slow);
+    g_test_add_func("/eval_round/no_config_is_dropped_where_all_are_to_be_kept", test_kept);
+    g_test_add_func("/eval_round/default_is_never_dropped", test_known_best);
+    g_test_add_func("/eval_round/impossible_times_are_refused", test_impossible);
+    g_test_add_func("/eval_round/wrong_result_is_never_measured", test_wrong);
+    g_test_add_func("/eval_round/stop_ends_it_between_configs", test_stop);
+    g_test_add_func("/eval_round/bad_configs_fail_alone", test_bad_config);
+    g_test_add_func("/eval_round/device_is_waited_for_at_the_end", test_waits);
+    g_test_add_func("/eval_round/tensors_that_do_not_fit_fail_it_all", test_too_large);
+    return g_test_run();
+}

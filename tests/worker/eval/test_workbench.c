@@ -1,0 +1,274 @@
+/* A workbench whose device verifies itself, run by PoCL or (SKIPJACK_TEST_DEVICE=gpu) on the first GPU: whom it
+ * believes, and what gives way to whom where memory is short. */
+#include "worker/eval/workbench.h"
+
+#include "solvers/problem_key.h"
+#include "solvers/solver.h"
+#include "tests/support/judge_device.h"
+#include "tests/support/pocl_leaks.h"
+#include "worker/protocol/frames.h"
+
+#define SEED 77
+#define KEY  "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F"
+
+static struct device *device;
+static struct device_program *program;
+static const struct device_row *healthy;
+
+/* ---- what it tells the host is changed on the way ---- */
+
+static bool finds_wrong; /* what is right */
+static int samples;      /* reads of a sample's values */
+
+static bool read_watched(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
+                         GError **error)
+{
+    bool done = healthy->read(from, offset, to, bytes, error);
+    samples += bytes == 64;
+    if (finds_wrong && bytes > 10000 && bytes % 24 == 0)
+        ((int64_t *)to)[bytes / 24 * 2] = 1; /* of the first group's elements */
+    return done;
+}
+
+/* A workbench whose kernel is the naive one, right. */
+struct trial {
+    struct problem problem;
+    struct device_program *naive;
+    struct workbench bench;
+    struct invocation invocation;
+};
+
+static void trial_open(struct trial *t, const struct workbench_means *means)
+{
+    g_autoptr(GError) error = NULL;
+    struct context context;
+    struct solution solution;
+    const struct perf_config config = {0};
+    context_init(&context, &device->row->info(device)->target);
+    solution_init(&solution);
+    g_assert_true(problem_key_parse(KEY, &t->problem, NULL));
+    solver_solve(solver_find("ConvDirectNaive"), &t->problem, &context, &config, &solution, &error);
+    g_assert_no_error(error);
+    const struct launch *launch = &solution.launches[0];
+    if (!t->naive)
+        t->naive = judge_device_load(device, launch->file, launch->options, launch->entry);
+    workbench_open(&t->bench, device, &t->problem, NULL, SEED, means, &error);
+    g_assert_no_error(error);
+    invocation_prepare(&t->invocation, device, &solution, &t->naive, t->bench.tensors, NULL,
+                       &error);
+    g_assert_no_error(error);
+}
+
+static void trial_verify(struct trial *t)
+{
+    g_autoptr(GError) error = NULL;
+    struct verdict verdict;
+    workbench_verify(&t->bench, &t->invocation, "Direct", &verdict, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    g_assert_cmpfloat(verdict.error, <=, 1);
+}
+
+static void trial_close(struct trial *t)
+{
+    invocation_clear(&t->invocation);
+    workbench_close(&t->bench);
+}
+
+/* What it calls wrong the host looks at, and then its reference is computed again: once, unless it goes
+ * on so. A second workbench finds the reference there, unless nobody has used it for too long. */
+static void test_overruled(void)
+{
+    static const struct {
+        bool finds_wrong, is_unused, computes;
+    } steps[] = {
+        {false, false, true}, {true, false, false}, {false, false, false}, {false, true, true}};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    const struct workbench_means means = {program, judge_cache_new(device), NULL};
+    row.read = read_watched;
+    device->row = &row;
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
+        finds_wrong = false;
+        samples = 0;
+        judge_cache_drop_unused(means.judges, steps[i].is_unused ? 0 : 3600);
+        trial_open(&trial, &means);
+        g_assert_true(trial.bench.judge != NULL);
+        g_assert_true((samples > 0) == steps[i].computes);
+        finds_wrong = steps[i].finds_wrong;
+        samples = 0;
+        trial_verify(&trial);
+        g_assert_true((samples > 0) == steps[i].finds_wrong);
+        g_assert_true((trial.bench.reference != NULL) == steps[i].finds_wrong);
+        trial_close(&trial);
+    }
+    judge_cache_free(means.judges);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
+static int launches_left; /* until one is dropped without a word */
+
+static bool launch_dropping(struct device *of, const struct device_launch *launch, GError **error)
+{
+    return launches_left-- == 0 || healthy->launch(of, launch, error);
+}
+
+/* Two inputs are written and the kernel is launched before the comparison. */
+static void test_dropped(void)
+{
+    g_autoptr(GError) error = NULL;
+    const struct workbench_means means = {program, NULL, NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    struct verdict verdict;
+    row.launch = launch_dropping;
+    launches_left = -1;
+    device->row = &row;
+    trial_open(&trial, &means);
+    trial_verify(&trial);
+    launches_left = 3;
+    g_assert_false(workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_FAULT);
+    g_assert_cmpint(launches_left, ==, -1);
+    trial_close(&trial);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
+/* Who writes behind the output may have written into references, which nobody guards. */
+static void test_strayed(void)
+{
+    g_autoptr(GError) error = NULL;
+    const struct workbench_means means = {program, judge_cache_new(device), NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0}, other = {0};
+    struct verdict verdict;
+    row.read = read_watched;
+    finds_wrong = false;
+    device->row = &row;
+    trial_open(&trial, &means);
+    trial_open(&other, &means);
+    trial_close(&other);
+    samples = 0;
+    struct guarded *output = &trial.bench.memory[trial.bench.out];
+    g_assert_true(healthy->write(output->whole, GUARD_BYTES + output->bytes, "", 1, NULL));
+    workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_OUT_OF_BOUNDS);
+    g_assert_cmpint(samples, >, 0);                  /* its own is computed anew */
+    g_assert_false(judge_cache_clear(means.judges)); /* and those of others when they are needed */
+    trial_verify(&trial);
+    trial_close(&trial);
+    judge_cache_free(means.judges);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+    device->row->program_free(other.naive);
+}
+
+static int refusals; /* allocations that are refused from now on */
+
+static struct device_memory *alloc_crowded(struct device *of, int64_t bytes, GError **error)
+{
+    if (refusals == 0)
+        return healthy->alloc(of, bytes, error);
+    refusals--;
+    g_set_error_literal(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY, "nothing left");
+    return NULL;
+}
+
+static void test_crowded(void)
+{
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    const struct workbench_means means = {program, judge_cache_new(device), NULL};
+    row.alloc = alloc_crowded;
+    row.read = read_watched;
+    finds_wrong = false;
+    device->row = &row;
+    for (int round = 0; round < 2; round++) {
+        refusals = round;
+        samples = 0;
+        trial_open(&trial, &means);
+        g_assert_cmpint(refusals, ==, 0);
+        g_assert_cmpint(samples, >, 0); /* what was kept gave way */
+        trial_verify(&trial);
+        trial_close(&trial);
+    }
+    judge_cache_free(means.judges);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
+/* A config's workspace is worth more than the device's own verifying. */
+static void test_given_up(void)
+{
+    const struct workbench_means means = {program, judge_cache_new(device), NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    row.alloc = alloc_crowded;
+    device->row = &row;
+    for (int refused = 1; refused < 3; refused++) {
+        g_autoptr(GError) error = NULL;
+        struct device_memory *workspace;
+        refusals = 0;
+        trial_open(&trial, &means);
+        trial_verify(&trial);
+        g_assert_true(trial.bench.judge != NULL);
+        refusals = 1;
+        g_assert_false(workbench_workspace(&trial.bench, INT64_MAX / 2, &workspace, NULL));
+        g_assert_true(trial.bench.judge != NULL); /* it is no help there */
+        refusals = refused;
+        bool found = workbench_workspace(&trial.bench, 5000, &workspace, &error);
+        g_assert_true(found == (refused == 1));
+        g_assert_true(found || g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY));
+        g_assert_cmpint(refusals, ==, 0);
+        g_assert_null(trial.bench.judge);
+        g_assert_error(trial.bench.refusal, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
+        for (int run = 0; run < 2; run++)
+            trial_verify(&trial);
+        trial_close(&trial);
+    }
+    judge_cache_free(means.judges);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
+/* Inputs, reference, its largest magnitude, comparison: none of them is believed that was not made. */
+static void test_dropped_at_first(void)
+{
+    const struct workbench_means means = {program, NULL, NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    row.launch = launch_dropping;
+    device->row = &row;
+    for (int dropped = 0; dropped < 5; dropped++) {
+        launches_left = dropped;
+        trial_open(&trial, &means);
+        g_assert_cmpint(launches_left, <, 0);
+        g_assert_null(trial.bench.judge);
+        g_assert_error(trial.bench.refusal, WORKER_ERROR, WORKER_ERROR_DOUBT);
+        trial_verify(&trial);
+        trial_close(&trial);
+    }
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
+static void add_tests(struct device *opened, struct device_program *loaded)
+{
+    device = opened;
+    healthy = opened->row;
+    program = loaded;
+    g_test_add_func("/workbench/device_is_overruled_and_its_reference_kept", test_overruled);
+    g_test_add_func("/workbench/comparison_that_is_dropped_is_a_fault", test_dropped);
+    g_test_add_func("/workbench/nothing_dropped_is_believed", test_dropped_at_first);
+    g_test_add_func("/workbench/references_beside_stray_writes_are_made_anew", test_strayed);
+    g_test_add_func("/workbench/kept_references_give_way", test_crowded);
+    g_test_add_func("/workbench/workspace_takes_its_memory", test_given_up);
+}
+
+int main(int argc, char **argv)
+{
+    return judge_device_main(argc, argv, "/workbench/needs_a_device", add_tests);
+}

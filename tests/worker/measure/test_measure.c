@@ -1,0 +1,273 @@
+/* Measuring against a clock that moves as the test says. */
+#include "worker/measure/measure.h"
+
+#include <math.h>
+
+#include "tests/support/fake_device.h"
+
+struct script {
+    struct fake_device fake;
+    double base_ms;                /* a run's time */
+    double (*factor)(int64_t run); /* times this */
+    int64_t runs;
+};
+
+static bool scripted_run(void *data, int64_t run, GError **error)
+{
+    struct script *script = data;
+    (void)error;
+    g_assert_cmpint(run, ==, script->runs); /* each run has the next number, for rotating */
+    script->runs++;
+    script->fake.clock_ms += script->base_ms * (script->factor ? script->factor(run) : 1);
+    return true;
+}
+
+static double small_noise(int64_t run)
+{
+    return 1 + 0.01 * (double)(run * 7 % 11 - 5) / 5;
+}
+
+static double slow_start(int64_t run)
+{
+    return run < 6 ? 3.0 / (double)(run + 1) + 0.5 : small_noise(run);
+}
+
+static double two_speeds(int64_t run)
+{
+    return run * 7919 % 13 < 7 ? 1 : 4;
+}
+
+static void run_measure(struct script *script, struct measure_job *job, struct measurement *m)
+{
+    g_autoptr(GError) error = NULL;
+    fake_device_init(&script->fake);
+    script->runs = 0;
+    job->device = &script->fake.device;
+    job->run = scripted_run;
+    job->data = script;
+    script->fake.event_ms = job->floor_ms;
+    g_assert_true(measure(job, m, &error));
+    g_assert_no_error(error);
+}
+
+static void test_even(void)
+{
+    struct script script = {.base_ms = 2};
+    struct measure_job job = {.sample_seconds = 1, .floor_ms = 0.01};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 2.01, 0.001);
+    g_assert_cmpint(m.n, ==, 6); /* the fewest that have an interval */
+    g_assert_false(m.slow || m.unstable);
+}
+
+static void test_noise(void)
+{
+    struct script script = {.base_ms = 2, .factor = small_noise};
+    struct measure_job job = {.sample_seconds = 1};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 2, 0.02);
+    g_assert_cmpfloat(m.min_ms, >=, 1.98);
+    g_assert_cmpfloat(m.spread, <, 0.02);
+}
+
+static void test_warm_up(void)
+{
+    struct script script = {.base_ms = 2, .factor = slow_start};
+    struct measure_job job = {.sample_seconds = 1};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 2, 0.02);
+}
+
+static void test_short_runs(void)
+{
+    struct script script = {.base_ms = 0.002};
+    struct measure_job job = {.sample_seconds = 1, .floor_ms = 0.03};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    /* A reading of 300 runs holds one floor. */
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 0.0021, 0.00002);
+    g_assert_cmpint(script.runs, >, 6 * 250);
+}
+
+static void test_budget(void)
+{
+    struct script script = {.base_ms = 100, .factor = two_speeds};
+    struct measure_job job = {.sample_seconds = 0.01};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(m.n, ==, 3);
+    g_assert_cmpint(script.runs, <=, 7);
+}
+
+static void test_slow(void)
+{
+    struct script script = {.base_ms = 10};
+    struct measure_job job = {.sample_seconds = 1, .best_ms = 3};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_true(m.slow);
+    g_assert_cmpint(script.runs, ==, 2);
+    g_assert_cmpfloat(m.min_ms, ==, 10);
+    job.keep = true;
+    run_measure(&script, &job, &m);
+    g_assert_false(m.slow);
+    job.keep = false;
+    job.best_ms = 4;
+    run_measure(&script, &job, &m);
+    g_assert_false(m.slow);
+}
+
+/* The naive kernel beside one that is a thousand times faster: its time is wanted, not its second digit. */
+static void test_yardstick(void)
+{
+    struct script script = {.base_ms = 100, .factor = small_noise};
+    struct measure_job job = {
+        .sample_seconds = 1, .floor_ms = 0.01, .best_ms = 0.1, .keep = true, .alone = true};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_false(m.slow);
+    g_assert_cmpint(script.runs, ==, 3);
+    g_assert_cmpint(m.n, ==, 3);
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 100, 2);
+    script.base_ms = 0.05; /* runs that the floor would be a part of */
+    job.best_ms = 0.001;
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(m.n, >=, 6);
+    script.base_ms = 100; /* it may win */
+    job.best_ms = 40;
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(m.n, >=, 6);
+    job.best_ms = 0.1; /* others of its round are compared with it */
+    job.alone = false;
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(m.n, >=, 6);
+}
+
+static double slow_twice(int64_t run)
+{
+    return run < 2 ? 5 - (double)run : small_noise(run);
+}
+
+/* A device whose clocks are still low, or that is shared, makes a winner look hopeless at first. */
+static void test_yardstick_settles(void)
+{
+    struct script script = {.base_ms = 2, .factor = slow_twice};
+    struct measure_job job = {
+        .sample_seconds = 1, .floor_ms = 0.001, .best_ms = 2.2, .keep = true, .alone = true};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(m.n, >=, 6);
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 2, 0.05);
+}
+
+/* In the time that its deadline leaves it. */
+static void test_unstable(void)
+{
+    struct script script = {.base_ms = 1, .factor = two_speeds};
+    struct measure_job job = {.sample_seconds = 0.1};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_true(m.unstable);
+    g_assert_cmpfloat(script.fake.clock_ms / 1000, <, measure_most_seconds(0.1));
+}
+
+static double disturbed_at_first(int64_t run)
+{
+    return run < 40 ? two_speeds(run) : 1;
+}
+
+static void test_disturbance(void)
+{
+    struct script script = {.base_ms = 1, .factor = disturbed_at_first};
+    struct measure_job job = {.sample_seconds = 0.1};
+    struct measurement m;
+    run_measure(&script, &job, &m);
+    g_assert_false(m.unstable);
+    g_assert_cmpfloat(m.spread, <, 0.01);
+    g_assert_cmpfloat_with_epsilon(m.median_ms, 1, 0.001);
+}
+
+static void test_floor(void)
+{
+    struct fake_device fake;
+    double floor_ms = 0;
+    fake_device_init(&fake);
+    fake.event_ms = 0.012;
+    g_assert_true(measure_floor(&fake.device, &floor_ms, NULL));
+    g_assert_cmpfloat_with_epsilon(floor_ms, 0.012, 1e-9);
+}
+
+static double stops(int64_t run)
+{
+    return run < 3 ? 1 : 0;
+}
+
+static double runs_backwards(int64_t run)
+{
+    return run < 1 ? -1 : 1;
+}
+
+static double is_no_number(int64_t run)
+{
+    return run < 4 ? 1 : NAN;
+}
+
+/* Nobody waits for readings of a clock that stands still to fill their time. */
+static void test_a_clock_gone_wrong(void)
+{
+    double (*const factors[])(int64_t) = {stops, runs_backwards, is_no_number};
+    for (gsize i = 0; i < G_N_ELEMENTS(factors); i++) {
+        struct script script = {.base_ms = 2, .factor = factors[i]};
+        struct measure_job job = {.sample_seconds = 100};
+        struct measurement m;
+        run_measure(&script, &job, &m);
+        g_assert_cmpint(m.n, ==, 1);
+        g_assert_cmpfloat(m.min_ms, ==, 0);
+        g_assert_cmpfloat(m.median_ms, ==, 0);
+        g_assert_cmpint(script.runs, <, 30);
+    }
+}
+
+static void test_possible(void)
+{
+    static const struct {
+        double flops, bytes, peak_flops, peak_bytes;
+        bool cold;
+        double ms;
+    } rows[] = {
+        {2e9, 1e6, 1e12, 1e12, true, 2},  {2e9, 1e6, 0, 0, true, 0},
+        {1, 4e9, 1e12, 1e12, true, 4},    {1, 4e9, 1e12, 1e12, false, 1e-9},
+        {2e9, 4e9, 1e12, 1e12, false, 2},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct solution solution = {.flops = rows[i].flops,
+                                    .read_bytes = rows[i].bytes / 4,
+                                    .write_bytes = rows[i].bytes * 3 / 4};
+        struct target target = {.peak_flops = rows[i].peak_flops, .peak_bytes = rows[i].peak_bytes};
+        g_assert_cmpfloat_with_epsilon(
+            measure_possible_ms(&solution, &target, TYPE_FP32, rows[i].cold), rows[i].ms, 1e-12);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/measure/even_times_need_few_readings", test_even);
+    g_test_add_func("/measure/median_lies_amid_the_noise", test_noise);
+    g_test_add_func("/measure/slow_first_runs_do_not_count", test_warm_up);
+    g_test_add_func("/measure/short_runs_share_a_reading", test_short_runs);
+    g_test_add_func("/measure/spent_budget_ends_it", test_budget);
+    g_test_add_func("/measure/clearly_slower_is_dropped", test_slow);
+    g_test_add_func("/measure/yardstick_needs_few_readings", test_yardstick);
+    g_test_add_func("/measure/yardstick_that_has_not_settled_is_measured", test_yardstick_settles);
+    g_test_add_func("/measure/wide_spread_is_unstable", test_unstable);
+    g_test_add_func("/measure/disturbance_that_passes_does_not_count", test_disturbance);
+    g_test_add_func("/measure/floor_is_what_events_take", test_floor);
+    g_test_add_func("/measure/a_clock_gone_wrong_ends_it", test_a_clock_gone_wrong);
+    g_test_add_func("/measure/peaks_bound_the_time", test_possible);
+    return g_test_run();
+}

@@ -1,0 +1,490 @@
+/* Proposals are a pure function of strategy, seed and history. */
+#include "worker/search/search.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "solvers/problem_key.h"
+
+static const int32_t values_a[] = {1, 2, 3, 4};
+static const int32_t values_b[] = {1, 2, 3, 4, 5};
+static const struct space_param params[] = {{"a", 4, values_a}, {"b", 5, values_b}};
+
+static bool not_both_even(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    (void)p;
+    (void)context;
+    return values[0] % 2 || values[1] % 2;
+}
+
+static const struct space_constraint constraints[] = {
+    {"not_both_even", "nothing", 2, not_both_even}};
+static const struct space space = {2, params, 1, constraints};
+#define SPACE_COUNT 16 /* 4 * 5 less the 2 * 2 with both even */
+
+static bool always(const struct problem *p, const struct context *context, const char **reason)
+{
+    (void)p;
+    (void)context;
+    (void)reason;
+    return true;
+}
+
+static void usual_config(const struct problem *p, const struct context *context,
+                         struct perf_config *config)
+{
+    (void)p;
+    (void)context;
+    *config = (struct perf_config){.count = 2, .values = {3, 2}};
+}
+
+static void no_config(const struct problem *p, const struct context *context,
+                      struct perf_config *config)
+{
+    (void)p;
+    (void)context;
+    *config = (struct perf_config){0};
+}
+
+static const struct solver tunable = {
+    .name = "Tunable", .is_applicable = always, .default_config = usual_config, .space = &space};
+static const struct solver fixed = {
+    .name = "Fixed", .is_applicable = always, .default_config = no_config};
+
+/* ---- a solver with a search of its own ---- */
+
+static bool was_tried(const struct tried_config *tried, int count, const struct perf_config *config)
+{
+    for (int i = 0; i < count; i++)
+        if (perf_config_equal(&tried[i].config, config))
+            return true;
+    return false;
+}
+
+/* Walks coordinate by coordinate: the untried neighbours of the fastest config so far, and the end
+ * where all of them are slower. */
+static int walk_coordinates(const struct problem *p, const struct context *context,
+                            const struct tried_config *tried, int tried_count, int wanted,
+                            struct perf_config *configs)
+{
+    const struct tried_config *best = NULL;
+    int count = 0;
+    for (int i = 0; i < tried_count; i++)
+        if (isfinite(tried[i].time_ms) && (!best || tried[i].time_ms < best->time_ms))
+            best = &tried[i];
+    if (!best)
+        return 0;
+    g_autoptr(GArray) neighbours = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
+    space_neighbours(&space, p, context, &best->config, true, neighbours);
+    for (guint i = 0; i < neighbours->len && count < wanted; i++) {
+        const struct perf_config *config = &g_array_index(neighbours, struct perf_config, i);
+        if (!was_tried(tried, tried_count, config))
+            configs[count++] = *config;
+    }
+    return count;
+}
+
+/* Knows no rules: invalid configs, the default, what was tried before, and the same one twice. */
+static int propose_carelessly(const struct problem *p, const struct context *context,
+                              const struct tried_config *tried, int tried_count, int wanted,
+                              struct perf_config *configs)
+{
+    static const struct perf_config all[] = {{2, {2, 2}}, {2, {3, 2}}, {2, {1, 1}}, {2, {1, 1}},
+                                             {2, {9, 9}}, {2, {1, 3}}, {1, {1}},    {2, {1, 5}}};
+    (void)p;
+    (void)context;
+    (void)tried;
+    (void)tried_count;
+    int count = MIN(wanted, (int)G_N_ELEMENTS(all));
+    memcpy(configs, all, (size_t)count * sizeof *configs);
+    return count;
+}
+
+static const struct solver walking = {.name = "Walking",
+                                      .is_applicable = always,
+                                      .default_config = usual_config,
+                                      .space = &space,
+                                      .propose = walk_coordinates};
+static const struct solver careless = {.name = "Careless",
+                                       .is_applicable = always,
+                                       .default_config = usual_config,
+                                       .space = &space,
+                                       .propose = propose_carelessly};
+
+/* A job's history and the search over it. */
+struct fixture {
+    struct problem problem;
+    struct target target;
+    struct context context;
+    GPtrArray *rounds;
+    GArray *quarantined;
+    struct search search;
+};
+
+static void free_round(gpointer round)
+{
+    round_free(round);
+}
+
+static void fixture_init(struct fixture *f, const char *strategy, int64_t seed, int limit,
+                         int round)
+{
+    *f = (struct fixture){0};
+    problem_init(&f->problem);
+    problem_set_output(&f->problem);
+    context_init(&f->context, &f->target);
+    f->rounds = g_ptr_array_new_with_free_func(free_round);
+    f->quarantined = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
+    f->search = (struct search){
+        .solver = &tunable,
+        .problem = &f->problem,
+        .context = &f->context,
+        .strategy = strategy,
+        .seed = seed,
+        .configs_limit = limit,
+        .round_configs = round,
+        .rounds = f->rounds,
+        .quarantined = f->quarantined,
+    };
+}
+
+static void fixture_clear(struct fixture *f)
+{
+    g_ptr_array_unref(f->rounds);
+    g_array_unref(f->quarantined);
+}
+
+/* Stores the next round in the history; its configs as text, "" when nothing is left. */
+static char *next_round(struct fixture *f, int *default_index)
+{
+    char text[CONFIG_TEXT_MAX];
+    g_autoptr(GArray) configs = search_propose(&f->search, default_index);
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    struct round *round = round_new((int)configs->len);
+    for (guint i = 0; i < configs->len; i++) {
+        round->configs[i] = g_array_index(configs, struct perf_config, i);
+        g_ptr_array_add(texts, g_strdup(perf_config_format(&round->configs[i], text)));
+    }
+    g_ptr_array_add(texts, NULL);
+    g_ptr_array_add(f->rounds, round);
+    return g_strjoinv(" ", (char **)texts->pdata);
+}
+
+static void test_exhaustive_walks_in_order(void)
+{
+    static const char *const expected[] = {"3,2 1,1 1,2 1,3 1,4", "3,2 1,5 2,1 2,3 2,5 3,1",
+                                           "3,2 3,3 3,4 3,5 4,1 4,3", "3,2 4,5", ""};
+    struct fixture f;
+    fixture_init(&f, "exhaustive", 0, 0, 5);
+    for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
+        int default_index;
+        g_assert_cmpint(search_more(&f.search), ==, expected[i][0] != '\0');
+        g_autofree char *round = next_round(&f, &default_index);
+        g_assert_cmpstr(round, ==, expected[i]);
+        g_assert_cmpint(default_index, ==, expected[i][0] ? 0 : -1);
+    }
+    fixture_clear(&f);
+}
+
+static int count_distinct(const struct fixture *f, int *all)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    *all = 0;
+    for (guint r = 0; r < f->rounds->len; r++) {
+        const struct round *round = g_ptr_array_index(f->rounds, r);
+        for (int i = 0; i < round->config_count; i++, (*all)++) {
+            char text[CONFIG_TEXT_MAX];
+            g_assert_true(
+                space_contains(&space, &f->problem, &f->context, &round->configs[i], NULL));
+            g_hash_table_add(seen, g_strdup(perf_config_format(&round->configs[i], text)));
+        }
+    }
+    return (int)g_hash_table_size(seen);
+}
+
+static void test_nothing_is_drawn_twice(void)
+{
+    static const struct {
+        const char *strategy;
+        int limit, round, distinct;
+    } cases[] = {
+        {"exhaustive", 0, 5, SPACE_COUNT},
+        {"random", 0, 5, SPACE_COUNT},
+        {"random", 7, 3, 7},
+        {"exhaustive", 7, 3, 7},
+        {"random", 1, 8, 1},
+        {"random", 0, 1, SPACE_COUNT},
+        {"random", 1000, 1000, SPACE_COUNT},
+        {"local", 0, 5, SPACE_COUNT},
+        {"local", 7, 3, 7},
+        {"prior", 0, 5, SPACE_COUNT},
+    };
+    for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
+        struct fixture f;
+        int all, default_index;
+        fixture_init(&f, cases[c].strategy, 17, cases[c].limit, cases[c].round);
+        while (search_more(&f.search))
+            g_free(next_round(&f, &default_index));
+        g_assert_cmpint(count_distinct(&f, &all), ==, cases[c].distinct);
+        /* Only the default comes again: once in every round after the first. */
+        g_assert_cmpint(all, ==, cases[c].distinct + (int)f.rounds->len - 1);
+        g_autofree char *last = next_round(&f, &default_index);
+        g_assert_cmpstr(last, ==, "");
+        fixture_clear(&f);
+    }
+}
+
+static void test_equal_inputs_give_equal_rounds(void)
+{
+    struct fixture a, b, other_seed, other_problem;
+    int default_index;
+    fixture_init(&a, "random", 5, 0, 4);
+    fixture_init(&b, "random", 5, 0, 4);
+    fixture_init(&other_seed, "random", 6, 0, 8);
+    fixture_init(&other_problem, "random", 5, 0, 8);
+    other_problem.problem.k = 7;
+    for (int i = 0; i < 4; i++) {
+        g_autofree char *from_a = next_round(&a, &default_index);
+        g_autofree char *from_b = next_round(&b, &default_index);
+        g_assert_cmpstr(from_a, ==, from_b);
+    }
+    fixture_clear(&a);
+    fixture_init(&a, "random", 5, 0, 8);
+    g_autofree char *usual = next_round(&a, &default_index);
+    g_autofree char *seeded = next_round(&other_seed, &default_index);
+    g_autofree char *placed = next_round(&other_problem, &default_index);
+    g_assert_cmpstr(usual, !=, seeded);
+    g_assert_cmpstr(usual, !=, placed);
+    fixture_clear(&a);
+    fixture_clear(&b);
+    fixture_clear(&other_seed);
+    fixture_clear(&other_problem);
+}
+
+/* The second config of the first round, over many seeds: each but the default about equally often. The
+ * bounds are six standard deviations of a fair draw. */
+static void test_random_is_uniform(void)
+{
+    enum { DRAWS = 6000 };
+    g_autoptr(GHashTable) counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (int seed = 0; seed < DRAWS; seed++) {
+        struct fixture f;
+        char text[CONFIG_TEXT_MAX];
+        int default_index;
+        fixture_init(&f, "random", seed, 0, 2);
+        g_autoptr(GArray) configs = search_propose(&f.search, &default_index);
+        const char *drawn =
+            perf_config_format(&g_array_index(configs, struct perf_config, 1), text);
+        int count = GPOINTER_TO_INT(g_hash_table_lookup(counts, drawn));
+        g_hash_table_replace(counts, g_strdup(drawn), GINT_TO_POINTER(count + 1));
+        fixture_clear(&f);
+    }
+    g_assert_cmpuint(g_hash_table_size(counts), ==, SPACE_COUNT - 1);
+    GHashTableIter iter;
+    gpointer count;
+    g_hash_table_iter_init(&iter, counts);
+    while (g_hash_table_iter_next(&iter, NULL, &count)) {
+        g_assert_cmpint(GPOINTER_TO_INT(count), >, 400 - 6 * 20);
+        g_assert_cmpint(GPOINTER_TO_INT(count), <, 400 + 6 * 20);
+    }
+}
+
+static void test_quarantined_is_left_out(void)
+{
+    const struct perf_config out[] = {{2, {1, 1}}, {2, {3, 2}}};
+    struct fixture f;
+    int default_index;
+    fixture_init(&f, "exhaustive", 0, 0, 4);
+    g_array_append_val(f.quarantined, out[0]);
+    g_autofree char *first = next_round(&f, &default_index);
+    g_assert_cmpstr(first, ==, "3,2 1,2 1,3 1,4");
+    g_array_append_val(f.quarantined, out[1]);
+    g_autofree char *second = next_round(&f, &default_index);
+    g_assert_cmpstr(second, ==, "1,5 2,1 2,3 2,5");
+    g_assert_cmpint(default_index, ==, -1);
+    fixture_clear(&f);
+}
+
+/* They are never proposed again. Against the limit count the search's own configs and the default config, with
+ * which every search begins. */
+static void test_configs_of_another_search_do_not_count_but_for_the_default(void)
+{
+    for (int beyond_limit = 0; beyond_limit < 2; beyond_limit++) {
+        struct fixture f;
+        int default_index;
+        fixture_init(&f, "exhaustive", 0, 3, 3);
+        g_autofree char *taken = next_round(&f, &default_index);
+        g_assert_cmpstr(taken, ==, "3,2 1,1 1,2");
+        ((struct round *)f.rounds->pdata[0])->beyond_limit = beyond_limit;
+        g_assert_true(search_more(&f.search) == beyond_limit);
+        g_autofree char *own = next_round(&f, &default_index);
+        /* The default is measured again as the baseline. */
+        g_assert_cmpstr(own, ==, beyond_limit ? "3,2 1,3 1,4" : "");
+        g_assert_false(search_more(&f.search));
+        fixture_clear(&f);
+    }
+}
+
+static void test_untunable_solver_has_one_round(void)
+{
+    struct fixture f;
+    int default_index;
+    fixture_init(&f, "random", 0, 0, 8);
+    f.search.solver = &fixed;
+    g_assert_true(search_more(&f.search));
+    g_autoptr(GArray) configs = search_propose(&f.search, &default_index);
+    g_assert_cmpuint(configs->len, ==, 1);
+    g_assert_cmpint(g_array_index(configs, struct perf_config, 0).count, ==, 0);
+    g_assert_cmpint(default_index, ==, 0);
+    g_free(next_round(&f, &default_index));
+    g_assert_false(search_more(&f.search));
+    fixture_clear(&f);
+}
+
+/* The farther from (1, 5) the slower; (2, 5) is wrong. */
+static double made_up_time(const struct perf_config *config)
+{
+    return 1 + abs(config->values[0] - 1) + abs(config->values[1] - 5);
+}
+
+static void evaluate_last(struct fixture *f)
+{
+    struct round *round = g_ptr_array_index(f->rounds, f->rounds->len - 1);
+    for (int i = 0; i < round->config_count; i++) {
+        const struct perf_config *config = &round->configs[i];
+        bool wrong = config->values[0] == 2 && config->values[1] == 5;
+        round->outcomes[i] =
+            (struct outcome){.failure = wrong ? FAILURE_WRONG_RESULT : FAILURE_NONE,
+                             .median_ms = wrong ? 0.001 : made_up_time(config)};
+    }
+}
+
+/* The rounds of a whole job, joined by "; ". */
+static char *run_job(struct fixture *f, const struct solver *solver)
+{
+    g_autoptr(GString) all = g_string_new(NULL);
+    f->search.solver = solver;
+    for (int i = 0; i < 40 && search_more(&f->search); i++) {
+        int default_index;
+        g_autofree char *round = next_round(f, &default_index);
+        g_assert_cmpstr(round, !=, "");
+        g_string_append_printf(all, "%s%s", all->len ? "; " : "", round);
+        evaluate_last(f);
+    }
+    g_autoptr(GArray) more = search_propose(&f->search, &(int){0});
+    g_assert_cmpuint(more->len, ==, 0);
+    return g_string_free(g_steal_pointer(&all), FALSE);
+}
+
+static void test_own_search_replaces_the_strategy(void)
+{
+    static const struct {
+        const char *strategy;
+        int limit, round;
+        const char *expected;
+    } cases[] = {
+        {"random", 0, 3, "3,2; 3,2 1,2 3,1 3,3; 3,2 1,1 1,3; 3,2 2,3 1,4; 3,2 3,4 1,5; 3,2 2,5"},
+        {"random", 0, 1,
+         "3,2; 3,2 1,2; 3,2 1,1; 3,2 1,3; 3,2 2,3; 3,2 1,4; 3,2 3,4; 3,2 1,5; 3,2 2,5"},
+        {"random", 4, 3, "3,2; 3,2 1,2 3,1 3,3"},
+        {"random", 1, 3, "3,2"},
+        {"local", 4, 3, "3,2; 3,2 1,2 3,1 3,3"},
+        {"prior", 4, 3, "3,2; 3,2 1,2 3,1 3,3"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct fixture f;
+        fixture_init(&f, cases[i].strategy, 0, cases[i].limit, cases[i].round);
+        g_autofree char *rounds = run_job(&f, &walking);
+        g_assert_cmpstr(rounds, ==, cases[i].expected);
+        fixture_clear(&f);
+    }
+}
+
+/* A campaign that says exhaustive gets the whole space, from solvers with a search too. */
+static void test_exhaustive_has_no_own_search(void)
+{
+    struct fixture f;
+    int all;
+    fixture_init(&f, "exhaustive", 0, 0, 5);
+    g_autofree char *rounds = run_job(&f, &walking);
+    g_assert_true(g_str_has_prefix(rounds, "3,2 1,1 1,2 1,3 1,4; 3,2 1,5"));
+    g_assert_cmpint(count_distinct(&f, &all), ==, SPACE_COUNT);
+    fixture_clear(&f);
+}
+
+static void test_own_search_replays(void)
+{
+    struct fixture a, b;
+    fixture_init(&a, "random", 1, 0, 2);
+    fixture_init(&b, "random", 2, 0, 2);
+    g_autofree char *first = run_job(&a, &walking);
+    g_autofree char *second = run_job(&b, &walking);
+    g_assert_cmpstr(first, ==, second);
+    fixture_clear(&a);
+    fixture_clear(&b);
+}
+
+static void test_careless_proposals_are_filtered(void)
+{
+    struct fixture f;
+    fixture_init(&f, "random", 0, 0, 9);
+    g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 3}}));
+    g_autofree char *rounds = run_job(&f, &careless);
+    g_assert_cmpstr(rounds, ==, "3,2 1,1 1,5");
+    fixture_clear(&f);
+}
+
+/* What was taken out ends no walk, and is never the place to go on from. */
+static void test_own_search_sees_quarantined_as_failed(void)
+{
+    struct fixture f;
+    int default_index;
+    fixture_init(&f, "random", 0, 0, 1);
+    f.search.solver = &walking;
+    g_free(next_round(&f, &default_index));
+    evaluate_last(&f);
+    g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 2}}));
+    g_autofree char *second = next_round(&f, &default_index);
+    g_assert_cmpstr(second, ==, "3,2 3,1");
+    evaluate_last(&f);
+    g_array_set_size(f.quarantined, 0);
+    g_autofree char *third = next_round(&f, &default_index);
+    g_assert_cmpstr(third, ==, "3,2 1,2");
+    evaluate_last(&f);
+    g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 2}}));
+    g_autofree char *fourth = next_round(&f, &default_index);
+    g_assert_cmpstr(fourth, ==, "3,2 3,3");
+    fixture_clear(&f);
+}
+
+static void test_strategies_have_names(void)
+{
+    static const char *const names[] = {"exhaustive", "random", "local", "prior"};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        g_assert_true(search_strategy_known(names[i]));
+    g_assert_false(search_strategy_known("luck"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/search/exhaustive_walks_in_order", test_exhaustive_walks_in_order);
+    g_test_add_func("/search/nothing_is_drawn_twice", test_nothing_is_drawn_twice);
+    g_test_add_func("/search/equal_inputs_give_equal_rounds", test_equal_inputs_give_equal_rounds);
+    g_test_add_func("/search/random_is_uniform", test_random_is_uniform);
+    g_test_add_func("/search/quarantined_is_left_out", test_quarantined_is_left_out);
+    g_test_add_func("/search/configs_of_another_search_do_not_count_but_for_the_default",
+                    test_configs_of_another_search_do_not_count_but_for_the_default);
+    g_test_add_func("/search/untunable_solver_has_one_round", test_untunable_solver_has_one_round);
+    g_test_add_func("/search/own/replaces_the_strategy", test_own_search_replaces_the_strategy);
+    g_test_add_func("/search/own/exhaustive_has_none", test_exhaustive_has_no_own_search);
+    g_test_add_func("/search/own/replays", test_own_search_replays);
+    g_test_add_func("/search/own/careless_proposals_are_filtered",
+                    test_careless_proposals_are_filtered);
+    g_test_add_func("/search/own/sees_quarantined_as_failed",
+                    test_own_search_sees_quarantined_as_failed);
+    g_test_add_func("/search/strategies_have_names", test_strategies_have_names);
+    return g_test_run();
+}

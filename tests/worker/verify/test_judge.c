@@ -1,0 +1,288 @@
+/* The device's judge, run by PoCL or (SKIPJACK_TEST_DEVICE=gpu) on the first GPU, beside the host's: the
+ * same inputs, reference and verdicts. */
+#include "worker/verify/judge.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "solvers/problem_key.h"
+#include "tests/support/judge_device.h"
+#include "tests/support/pocl_leaks.h"
+#include "tests/support/random_problem.h"
+#include "worker/protocol/frames.h"
+#include "worker/verify/guarded.h"
+#include "worker/verify/random.h"
+#include "worker/verify/verify.h"
+
+#define SEED 77
+
+static struct device *device;
+static struct device_program *program;
+
+/* ---- a problem on both sides ---- */
+
+struct sides {
+    struct problem problem;
+    enum tensor_role out;
+    struct tensor tensors[TENSOR_COUNT];
+    struct guarded memory[TENSOR_COUNT];
+    struct device_memory *parts[TENSOR_COUNT];
+    double *dense[TENSOR_COUNT];
+    struct reference *host;
+    struct judge *judge;
+};
+
+static void sides_init(struct sides *s, const struct problem *p)
+{
+    g_autoptr(GError) error = NULL;
+    *s = (struct sides){.problem = *p, .out = problem_output_role(p)};
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        tensor_init(&s->tensors[t], p, (enum tensor_role)t);
+        guarded_alloc(&s->memory[t], device, tensor_bytes(&s->tensors[t]), 1,
+                      guarded_poison_of(p->type[t]), &error);
+        g_assert_no_error(error);
+        s->parts[t] = s->memory[t].parts[0];
+        if (t != (int)s->out)
+            s->dense[t] = random_dense(&s->tensors[t], (enum tensor_role)t, SEED);
+    }
+    s->host = reference_compute(p, (const double *const *)s->dense, 2, 0, &error);
+    g_assert_no_error(error);
+}
+
+static bool sides_judge(struct sides *s, GError **error)
+{
+    s->judge = judge_new(device, program, &s->problem, s->tensors, SEED, s->parts, error);
+    return s->judge != NULL;
+}
+
+static void sides_clear(struct sides *s)
+{
+    judge_free(s->judge);
+    reference_unref(s->host);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        guarded_free(&s->memory[t]);
+        g_free(s->dense[t]);
+    }
+}
+
+static void *read_back(const struct sides *s, enum tensor_role role)
+{
+    g_autoptr(GError) error = NULL;
+    void *data = g_malloc((gsize)s->memory[role].bytes);
+    device->row->read(s->parts[role], 0, data, s->memory[role].bytes, &error);
+    g_assert_no_error(error);
+    return data;
+}
+
+/* ---- what both must say ---- */
+
+static void compare_inputs(const struct sides *s, const char *key)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct tensor *tensor = &s->tensors[t];
+        gsize bytes = (gsize)tensor_bytes(tensor);
+        if (t == (int)s->out)
+            continue;
+        g_autofree void *data = read_back(s, (enum tensor_role)t);
+        g_autofree void *image = g_malloc0(bytes);
+        tensor_from_dense(tensor, s->dense[t], image);
+        if (memcmp(data, image, bytes) != 0)
+            g_error("%s: input %d is not the host's", key, t);
+    }
+}
+
+static void compare_references(const struct sides *s, const char *key)
+{
+    g_autoptr(GError) error = NULL;
+    struct reference *r = judge_fetch(s->judge, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(r->count, ==, s->host->count);
+    g_assert_cmpfloat(r->length, ==, s->host->length);
+    g_assert_cmpfloat(fabs(r->largest - s->host->largest), <=, 1e-6 * s->host->largest);
+    for (int64_t i = 0; i < r->count; i++) {
+        double size = (double)s->host->magnitude[i];
+        if (!(fabs(r->value[i] - s->host->value[i]) <= 1e-13 * size) ||
+            !(fabs((double)r->magnitude[i] - size) <= 1e-6 * size))
+            g_error("%s: element %" G_GINT64_FORMAT " is %g of %g, the host has %g of %g", key, i,
+                    r->value[i], (double)r->magnitude[i], s->host->value[i], size);
+    }
+    reference_unref(r);
+}
+
+/* The right output, with elements made wrong. Both sides count them. */
+static void compare_verdicts(struct sides *s, int wrong_elements, const char *key)
+{
+    g_autoptr(GError) error = NULL;
+    const struct tensor *tensor = &s->tensors[s->out];
+    g_autofree double *dense = g_memdup2(s->host->value, (gsize)s->host->count * sizeof(double));
+    g_autofree void *data = g_malloc0((gsize)tensor_bytes(tensor));
+    struct tolerance tolerance;
+    struct verdict verdict;
+    struct judged judged;
+    for (int i = 0; i < wrong_elements; i++)
+        dense[(i * 7 + 3) % s->host->count] += i % 2 || tensor->type == TYPE_INT32 ? 9 : NAN;
+    tensor_from_dense(tensor, dense, data);
+    tolerance_init(&tolerance, &s->problem, wrong_elements == 2 ? "Winograd" : "Direct",
+                   s->host->length);
+    verify_output(tensor, data, s->memory[s->out].poison, s->host, &tolerance, &verdict);
+    device->row->write(s->parts[s->out], 0, data, s->memory[s->out].bytes, &error);
+    judge_compare(s->judge, s->parts[s->out], &tolerance, &judged, &error);
+    g_assert_no_error(error);
+    if ((judged.wrong != 0) != (verdict.failure != FAILURE_NONE) ||
+        judged.wrong != MIN(wrong_elements, s->host->count))
+        g_error("%s: the device finds %" G_GINT64_FORMAT " wrong, the host says %s", key,
+                judged.wrong, verdict.detail);
+    /* In FP64 the references themselves differ in their last places. */
+    if (isfinite(verdict.error))
+        g_assert_cmpfloat(fabs(judged.error - verdict.error), <=, 1e-6 * verdict.error + 0.3);
+    else
+        g_assert_cmpfloat(judged.error, >=, 1e300);
+}
+
+static void compare_sides(const struct problem *p)
+{
+    g_autoptr(GError) error = NULL;
+    char key[PROBLEM_KEY_MAX];
+    struct sides s;
+    problem_key(p, key);
+    sides_init(&s, p);
+    if (!sides_judge(&s, &error))
+        g_error("%s: %s", key, error->message);
+    compare_inputs(&s, key);
+    compare_references(&s, key);
+    for (int wrong = 0; wrong < 3; wrong++)
+        compare_verdicts(&s, wrong, key);
+    sides_clear(&s);
+}
+
+static const char *const keys[] = {
+    "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F",
+    "12-9-11-3x3-16-9-11-2-2x2-1x1-2x2-0-NHWC-NHWC-NHWC-FP32-F_g4",
+    "3-40-40-7x7-8-20-20-4-3x3-2x2-1x1-0-NCHW-FP16-F",
+    "16-12-12-5x5-16-12-12-2-2x2-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g16",
+    "32-6-6-3x3-16-6-6-2-1x1-1x1-1x1-0-NCHW-BF16-F",
+    "8-1-50-1x5-8-1-50-2-0x2-1x1-1x1-0-NCHW-FP32-F",
+    "24-8-8-3x3-32-8-8-1-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-F",
+    "4-5-6-7-3x3x3-6-3-3-4-2-1x1x1-2x2x2-1x1x1-0-NCDHW-FP32-F",
+    "4-5-6-7-3x3x3-6-3-3-4-2-1x1x1-2x2x2-1x1x1-0-NDHWC-NDHWC-NDHWC-BF16-F",
+};
+
+static void test_table(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(keys) * 3; i++) {
+        g_autoptr(GError) error = NULL;
+        const char *key = keys[i / 3];
+        struct problem p;
+        if (!problem_key_parse(key, &p, &error) || !problem_validate(&p, &error))
+            g_error("%s: %s", key, error->message);
+        p.direction = (enum direction)(i % 3);
+        if (p.type[TENSOR_X] != TYPE_INT8 || p.direction == DIRECTION_F)
+            compare_sides(&p);
+    }
+}
+
+static void test_random(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(6);
+    struct random_limits limits;
+    random_limits_small(&limits);
+    limits.types =
+        1u << TYPE_FP32 | 1u << TYPE_FP16 | 1u << TYPE_BF16 | 1u << TYPE_FP64 | 1u << TYPE_INT8;
+    limits.layouts = (1u << LAYOUT_NCHW) | (1u << LAYOUT_NHWC) | (1u << LAYOUT_NCHWC4) |
+                     (1u << LAYOUT_CHWN) | (1u << LAYOUT_NCDHW) | (1u << LAYOUT_NDHWC);
+    for (int i = 0; i < 60; i++) {
+        struct problem p;
+        random_problem(random, &limits, &p);
+        compare_sides(&p);
+    }
+}
+
+/* Between rows of the output lies what is not its. */
+static void test_strided(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct problem p;
+    struct sides s;
+    g_assert_true(problem_key_parse(keys[0], &p, NULL));
+    sides_init(&s, &p);
+    guarded_free(&s.memory[s.out]);
+    int64_t stride[TENSOR_AXES];
+    for (int i = 0; i < TENSOR_AXES; i++)
+        stride[i] = 2 * s.tensors[s.out].stride[i];
+    tensor_set_strides(&s.tensors[s.out], stride);
+    guarded_alloc(&s.memory[s.out], device, tensor_bytes(&s.tensors[s.out]), 1, 0xff, &error);
+    s.parts[s.out] = s.memory[s.out].parts[0];
+    g_assert_true(sides_judge(&s, &error));
+    g_assert_no_error(error);
+    compare_verdicts(&s, 1, "strided");
+    sides_clear(&s);
+}
+
+/* ---- a device that is sick: what it tells the host is changed on the way ---- */
+
+enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_WRONG, LIE_COUNT };
+static enum lie lie;
+static const struct device_row *healthy;
+
+static bool read_lies(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
+                      GError **error)
+{
+    bool done = healthy->read(from, offset, to, bytes, error);
+    if (lie == LIE_VALUE && bytes == 64 && offset > 0)
+        ((double *)to)[5] += 1e-9;
+    if (lie == LIE_MAGNITUDE && bytes == 32)
+        ((float *)to)[2] *= 1.001f;
+    if (lie == LIE_NOTHING_WRONG && bytes > 10000)
+        memset(to, 0, (gsize)bytes);
+    return done;
+}
+
+static void test_sick(void)
+{
+    struct device_row row = *healthy;
+    struct problem p;
+    g_assert_true(problem_key_parse(keys[0], &p, NULL));
+    row.read = read_lies;
+    for (int i = 0; i < LIE_COUNT; i++) {
+        g_autoptr(GError) error = NULL;
+        struct sides s;
+        sides_init(&s, &p);
+        lie = (enum lie)i;
+        device->row = &row;
+        g_assert_false(sides_judge(&s, &error));
+        device->row = healthy;
+        g_assert_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT);
+        sides_clear(&s);
+    }
+}
+
+static void test_too_large(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct problem p;
+    struct device_memory *const none[TENSOR_COUNT] = {NULL};
+    struct tensor tensors[TENSOR_COUNT];
+    g_assert_true(problem_key_parse(keys[0], &p, NULL));
+    p.n = 1 << 30;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        tensor_init(&tensors[t], &p, (enum tensor_role)t);
+    g_assert_null(judge_new(device, program, &p, tensors, SEED, none, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
+}
+
+static void add_tests(struct device *opened, struct device_program *loaded)
+{
+    device = opened;
+    healthy = opened->row;
+    program = loaded;
+    g_test_add_func("/judge/table_of_problems_is_the_hosts", test_table);
+    g_test_add_func("/judge/random_problems_are_the_hosts", test_random);
+    g_test_add_func("/judge/output_with_holes_is_compared", test_strided);
+    g_test_add_func("/judge/sick_device_is_doubted", test_sick);
+    g_test_add_func("/judge/reference_beyond_the_device_is_refused", test_too_large);
+}
+
+int main(int argc, char **argv)
+{
+    return judge_device_main(argc, argv, "/judge/needs_a_device", add_tests);
+}

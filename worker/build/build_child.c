@@ -1,0 +1,211 @@
+#include "worker/build/build_child.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "schema/failure.h"
+#include "worker/build/compile_request.h"
+#include "worker/protocol/frames.h"
+#include "worker/protocol/target_json.h"
+
+#define LOG_MAX (64 << 10) /* of what a compiler says of a kernel */
+
+/* The toolchain when it is here and compiles for the target. */
+static const struct toolchain *toolchain_open(const char *name, const struct target *target,
+                                              const char **version, GError **error)
+{
+    const struct toolchain *toolchain = toolchain_find(name);
+    if (!toolchain) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE, "no toolchain is called '%s'",
+                    name);
+        return NULL;
+    }
+    *version = toolchain->version(target, error);
+    return *version && toolchain->can_compile(target, error) ? toolchain : NULL;
+}
+
+static bool compile(const struct compile_request *request, struct code_object *object,
+                    GError **error)
+{
+    const char *version = NULL;
+    const struct toolchain *toolchain =
+        toolchain_open(request->toolchain, &request->target, &version, error);
+    if (!toolchain)
+        return false;
+    /* The key that the code will lie under holds the version that was asked for. */
+    if (strcmp(version, request->version) != 0) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "%s is here as '%s', asked for '%s': was it changed while the worker runs?",
+                    request->toolchain, version, request->version);
+        return false;
+    }
+    return program_build(toolchain, &request->program, &request->target, object, error);
+}
+
+/* What became of it, as the agent is told. False when nothing was said about the source. */
+static bool failure_of(const GError *error, enum failure *failure)
+{
+    *failure = FAILURE_NONE;
+    if (g_error_matches(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE))
+        *failure = FAILURE_COMPILE_ERROR;
+    else if (g_error_matches(error, KERNELS_ERROR, KERNELS_ERROR_CRASH))
+        *failure = FAILURE_COMPILER_CRASH;
+    else if (g_error_matches(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT))
+        *failure = FAILURE_LOAD_ERROR;
+    return !error || *failure != FAILURE_NONE;
+}
+
+/* A compiler may print without end, and its first words say most. */
+static char *shortened(const char *text)
+{
+    gsize length = strlen(text);
+    g_autofree char *first = g_strndup(text, LOG_MAX);
+    g_autofree char *valid = g_utf8_make_valid(first, -1);
+    g_strstrip(valid);
+    if (length <= LOG_MAX)
+        return g_steal_pointer(&valid);
+    return g_strdup_printf("%s\n[%" G_GSIZE_FORMAT " bytes more]", valid, length - LOG_MAX);
+}
+
+static json_t *compiled_head(const struct compile_request *request,
+                             const struct code_object *object, enum failure failure,
+                             const GError *error)
+{
+    const char *log = object->log ? object->log : "";
+    g_autofree char *text = error ? g_strdup_printf("%s\n%s", error->message, log) : g_strdup(log);
+    g_autofree char *said = shortened(text);
+    json_t *head =
+        json_pack("{s:s, s:I, s:s, s:f, s:s}", "op", "compiled", "id", request->id, "failure",
+                  failure_name(failure), "seconds", object->seconds, "log", said);
+    if (!error) {
+        json_object_set_new(head, "registers", json_integer(object->registers));
+        json_object_set_new(head, "accumulation_registers",
+                            json_integer(object->accumulation_registers));
+        json_object_set_new(head, "scalar_registers", json_integer(object->scalar_registers));
+        if (object->instructions)
+            json_object_set_new(head, "instructions", json_string(object->instructions));
+        json_object_set_new(head, "spills", json_integer(object->spills));
+        json_object_set_new(head, "scratch_bytes", json_integer(object->scratch_bytes));
+        json_object_set_new(head, "local_bytes", json_integer(object->local_bytes));
+    }
+    return head;
+}
+
+static bool serve_compile(int out, json_t *head, GError **error)
+{
+    struct compile_request request = {0};
+    if (!compile_request_read(head, &request, error))
+        return false;
+    g_autoptr(GError) refused = NULL;
+    struct code_object object = {0};
+    enum failure failure;
+    compile(&request, &object, &refused);
+    if (!failure_of(refused, &failure)) {
+        /* No answer, so that no kernel is called bad for it. */
+        g_propagate_error(error, g_steal_pointer(&refused));
+        return false;
+    }
+    json_t *answer = compiled_head(&request, &object, failure, refused);
+    bool sent = frame_write(out, answer, object.code, error);
+    json_decref(answer);
+    code_object_clear(&object);
+    return sent;
+}
+
+/* The names of the request's list, NULL where it has none. */
+static const char **names_read(const json_t *head)
+{
+    const json_t *list = json_object_get(head, "toolchains");
+    size_t count = json_array_size(list), taken = 0;
+    const char **names = json_is_array(list) ? g_new0(const char *, count + 1) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (name)
+            names[taken++] = name;
+    }
+    return names;
+}
+
+static bool serve_version(int out, json_t *head, GError **error)
+{
+    struct target target;
+    g_autoptr(GError) missing = NULL;
+    if (!target_from_json(json_object_get(head, "target"), &target, error))
+        return false;
+    g_autofree const char **names = names_read(head);
+    const struct toolchain *toolchain = toolchain_for_target(&target, names, &missing);
+    const char *version = toolchain ? toolchain->version(&target, &missing) : NULL;
+    json_t *answer = json_pack("{s:s, s:s, s:s, s:s}", "op", "version", "toolchain",
+                               version ? toolchain->name : "", "version", version ? version : "",
+                               "error", missing ? missing->message : "");
+    bool sent = frame_write(out, answer, NULL, error);
+    json_decref(answer);
+    return sent;
+}
+
+/* All toolchains that are here. */
+static bool serve_stack(int out, json_t *head, GError **error)
+{
+    g_autoptr(GString) stack = g_string_new(NULL);
+    (void)head;
+    for (int i = 0; i < toolchain_table_count; i++) {
+        const char *version = toolchain_table[i]->version(NULL, NULL);
+        if (version)
+            g_string_append_printf(stack, "%s%s %s", stack->len ? "; " : "",
+                                   toolchain_table[i]->name, version);
+    }
+    json_t *answer = json_pack("{s:s, s:s}", "op", "stack", "stack", stack->str);
+    bool sent = frame_write(out, answer, NULL, error);
+    json_decref(answer);
+    return sent;
+}
+
+static const struct {
+    const char *op;
+    bool (*serve)(int out, json_t *head, GError **error);
+} requests[] = {
+    {"compile", serve_compile},
+    {"version", serve_version},
+    {"stack", serve_stack},
+};
+
+static bool serve(int out, json_t *head, GError **error)
+{
+    const char *op = json_string_value(json_object_get(head, "op"));
+    for (size_t i = 0; op && i < G_N_ELEMENTS(requests); i++)
+        if (strcmp(op, requests[i].op) == 0)
+            return requests[i].serve(out, head, error);
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "a build child knows no request '%s'",
+                op ? op : "");
+    return false;
+}
+
+/* The answers' descriptor; whatever writes to standard output from now on writes to stderr. */
+static int take_stdout(GError **error)
+{
+    int out = dup(STDOUT_FILENO);
+    if (out >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+        return out;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD, "cannot set the standard output apart");
+    return -1;
+}
+
+int build_child_main(void)
+{
+    g_autoptr(GError) error = NULL;
+    int out = take_stdout(&error);
+    while (out >= 0) {
+        struct frame frame = {0};
+        if (!frame_read(STDIN_FILENO, &frame, &error))
+            break;
+        bool served = serve(out, frame.head, &error);
+        frame_clear(&frame);
+        if (!served)
+            break;
+    }
+    if (g_error_matches(error, WORKER_ERROR, WORKER_ERROR_CLOSED))
+        return 0;
+    fprintf(stderr, "build child: %s\n", error->message);
+    return 1;
+}

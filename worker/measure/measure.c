@@ -1,0 +1,255 @@
+#include "worker/measure/measure.h"
+
+#include <math.h>
+
+#include "worker/measure/statistics.h"
+
+#define FLOOR_READINGS  32
+#define FLOOR_SHARE     20   /* a reading is at least this many floors long: 5 % of it at most */
+#define BATCH_MAX       1000 /* runs in a reading */
+#define WARM_UP_MAX     10   /* readings */
+#define WARM_UP_SHARE   0.2  /* of sample_seconds */
+#define SETTLED         0.05 /* two readings in a row this near have settled */
+#define READINGS_MIN    3
+#define READINGS_MAX    200
+#define PRECISION       0.02 /* of the median */
+#define CLEARLY_SLOWER  1.25 /* the interval's lower end over best: it cannot win */
+#define SPREAD_READINGS 4    /* fewer say nothing about spread */
+#define SPREAD_NOISY    0.3  /* something else ran meanwhile: worth another attempt */
+
+/* The time of `runs` runs from run *next on, in milliseconds. */
+static bool read_time(const struct measure_job *job, int runs, int64_t *next, double *ms,
+                      GError **error)
+{
+    const struct device_row *row = job->device->row;
+    struct device_event *from = row->record(job->device, error), *to = NULL;
+    bool done = from != NULL;
+
+    for (int i = 0; i < runs && done; i++)
+        done = job->run(job->data, (*next)++, error);
+    if (done)
+        to = row->record(job->device, error);
+    done = to && row->elapsed(from, to, ms, error);
+    row->event_free(from);
+    row->event_free(to);
+    return done;
+}
+
+struct tiny {
+    struct device *device;
+    struct device_memory *memory;
+};
+
+static bool fill_tiny(void *data, int64_t run, GError **error)
+{
+    struct tiny *tiny = data;
+
+    return tiny->device->row->fill(tiny->memory, 0, 4, (uint8_t)run, error);
+}
+
+bool measure_floor(struct device *device, double *floor_ms, GError **error)
+{
+    struct tiny tiny = {device, device->row->alloc(device, 4096, error)};
+    struct measure_job job = {.device = device, .run = fill_tiny, .data = &tiny};
+    double readings[FLOOR_READINGS];
+    int64_t run = 0;
+    bool done = tiny.memory != NULL;
+
+    for (int i = -1; i < FLOOR_READINGS && done; i++) /* the very first is many times longer */
+        done = read_time(&job, 1, &run, &readings[MAX(i, 0)], error);
+    device->row->memory_free(tiny.memory);
+    if (!done)
+        return false;
+    statistics_sort(readings, FLOOR_READINGS);
+    *floor_ms = statistics_median(readings, FLOOR_READINGS);
+    return true;
+}
+
+struct session {
+    const struct measure_job *job;
+    int64_t next;    /* run */
+    int batch;       /* runs a reading */
+    bool hopeless;   /* slower than the best by far */
+    bool impossible; /* a reading was not positive: the device's clock is not to be believed */
+    double spent_ms; /* in readings, warm-up included */
+    int count;
+    double readings[READINGS_MAX]; /* milliseconds a run */
+};
+
+static bool take_reading(struct session *s, double *run_ms, GError **error)
+{
+    double ms;
+
+    if (!read_time(s->job, s->batch, &s->next, &ms, error))
+        return false;
+    s->spent_ms += ms;
+    *run_ms = ms / s->batch;
+    s->impossible = s->impossible || !(ms > 0);
+    return true;
+}
+
+/* Runs in a reading such that the floor is a small part of it. */
+static int choose_batch(double reading_ms, double floor_ms)
+{
+    double run_ms = fmax(reading_ms - floor_ms, floor_ms / 50);
+
+    if (run_ms <= 0)
+        return 1;
+    return (int)fmin(fmax(ceil(FLOOR_SHARE * floor_ms / run_ms), 1), BATCH_MAX);
+}
+
+static bool settled(double before, double now)
+{
+    return fabs(now - before) <= SETTLED * before;
+}
+
+static bool warm_up(struct session *s, GError **error)
+{
+    double last = 0, now;
+    double limit_ms = s->spent_ms + s->job->sample_seconds * 1000 * WARM_UP_SHARE;
+
+    for (int i = 0; i < WARM_UP_MAX && (i == 0 || s->spent_ms < limit_ms); i++) {
+        if (!take_reading(s, &now, error))
+            return false;
+        if (s->impossible || (i > 0 && settled(last, now)))
+            return true;
+        last = now;
+    }
+    return true;
+}
+
+static bool enough(struct session *s, double limit_ms)
+{
+    double low, high;
+
+    if (s->impossible)
+        return true;
+    if (s->count < READINGS_MIN)
+        return false;
+    if (s->count == READINGS_MAX || s->spent_ms >= limit_ms)
+        return true;
+    statistics_sort(s->readings, s->count);
+    if (!statistics_median_interval(s->readings, s->count, &low, &high))
+        return false;
+    if (!s->job->keep && s->job->best_ms > 0 && low > CLEARLY_SLOWER * s->job->best_ms)
+        return true;
+    return statistics_median_precision(s->readings, s->count) <= PRECISION;
+}
+
+static void sum_up(struct session *s, struct measurement *m)
+{
+    statistics_sort(s->readings, s->count);
+    m->n = s->count;
+    m->min_ms = s->readings[0];
+    m->median_ms = statistics_median(s->readings, s->count);
+    m->spread = statistics_spread(s->readings, s->count);
+    m->unstable = s->count >= SPREAD_READINGS && m->spread > MEASURE_SPREAD_MAX;
+}
+
+static bool take_sample(struct session *s, struct measurement *m, GError **error)
+{
+    double limit_ms = s->spent_ms + s->job->sample_seconds * 1000;
+
+    s->count = 0;
+    while (!enough(s, limit_ms)) {
+        if (!take_reading(s, &s->readings[s->count], error))
+            return false;
+        s->count++;
+    }
+    sum_up(s, m);
+    return true;
+}
+
+/* Two readings of one run each: enough to see what is hopeless. */
+static bool first_look(struct session *s, struct measurement *m, GError **error)
+{
+    const struct measure_job *job = s->job;
+
+    for (s->count = 0; s->count < 2; s->count++) {
+        if (!take_reading(s, &s->readings[s->count], error))
+            return false;
+    }
+    double quick = fmin(s->readings[0], s->readings[1]);
+    s->batch = choose_batch(quick, job->floor_ms);
+    s->hopeless = job->best_ms > 0 && quick - job->floor_ms > MEASURE_SLOW_FACTOR * job->best_ms;
+    m->slow = s->hopeless && !job->keep;
+    if (m->slow) {
+        m->n = 2;
+        m->min_ms = quick;
+        m->median_ms = (s->readings[0] + s->readings[1]) / 2;
+    }
+    return true;
+}
+
+/* A yardstick of long runs: how much slower than the best it is, a third reading tells. */
+static bool is_yardstick(const struct session *s)
+{
+    return s->hopeless && s->job->alone && s->batch == 1 && !s->impossible;
+}
+
+/* Unless what made the first two slow passes: then nothing is summed up. */
+static bool third_look(struct session *s, struct measurement *m, GError **error)
+{
+    double *third = &s->readings[s->count];
+
+    if (!take_reading(s, third, error))
+        return false;
+    if (settled(third[-1], *third)) {
+        s->count++;
+        sum_up(s, m);
+    }
+    return true;
+}
+
+static bool worth_another(const struct measurement *m, int attempts)
+{
+    if (m->n < SPREAD_READINGS || m->spread <= SPREAD_NOISY)
+        return false;
+    return attempts < (m->unstable ? MEASURE_ATTEMPTS_MAX : MEASURE_ATTEMPTS);
+}
+
+static bool take_samples(struct session *s, struct measurement *measurement, GError **error)
+{
+    if (!take_sample(s, measurement, error))
+        return false;
+    for (int i = 1; worth_another(measurement, i) && !s->impossible; i++) {
+        struct measurement another = {0};
+
+        if (!take_sample(s, &another, error))
+            return false;
+        if (another.spread < measurement->spread)
+            *measurement = another;
+    }
+    return true;
+}
+
+bool measure(const struct measure_job *job, struct measurement *measurement, GError **error)
+{
+    struct session s = {.job = job, .batch = 1};
+    bool done;
+
+    *measurement = (struct measurement){0};
+    done = first_look(&s, measurement, error);
+    if (done && !measurement->slow && is_yardstick(&s))
+        done = third_look(&s, measurement, error);
+    if (done && measurement->n == 0 && !s.impossible)
+        done = warm_up(&s, error) && (s.impossible || take_samples(&s, measurement, error));
+    if (s.impossible)
+        *measurement = (struct measurement){.n = 1};
+    return done;
+}
+
+double measure_most_seconds(double sample_seconds)
+{
+    return 2 * MEASURE_ATTEMPTS_MAX * sample_seconds; /* each ends a reading late */
+}
+
+double measure_possible_ms(const struct solution *solution, const struct target *target,
+                           enum data_type type, bool cold_caches)
+{
+    double ms = target_least_ms(target, type, solution->flops);
+
+    if (cold_caches && target->peak_bytes > 0)
+        ms = fmax(ms, (solution->read_bytes + solution->write_bytes) / target->peak_bytes * 1e3);
+    return ms;
+}

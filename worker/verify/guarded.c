@@ -1,0 +1,132 @@
+#include "worker/verify/guarded.h"
+
+#include <string.h>
+
+uint8_t guarded_poison_of(enum data_type type)
+{
+    return type == TYPE_INT8 || type == TYPE_INT32 ? 0x7b : 0xff;
+}
+
+static int64_t part_offset(const struct guarded *guarded, int copy)
+{
+    return GUARD_BYTES + copy * guarded->step;
+}
+
+static bool take_parts(struct guarded *guarded, GError **error)
+{
+    const struct device_row *row = guarded->device->row;
+
+    for (int i = 0; i < guarded->copies; i++) {
+        guarded->parts[i] =
+            row->slice(guarded->whole, part_offset(guarded, i), guarded->bytes, error);
+        if (!guarded->parts[i])
+            return false;
+    }
+    return true;
+}
+
+static int64_t step_for(struct device *device, int64_t bytes)
+{
+    int64_t align = MAX(device->row->info(device)->slice_alignment, 4096);
+
+    return (bytes + align - 1) / align * align + GUARD_BYTES;
+}
+
+bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes, int copies,
+                   uint8_t poison, GError **error)
+{
+    const struct device_row *row = device->row;
+    int64_t step = step_for(device, bytes), all = GUARD_BYTES + copies * step;
+
+    *guarded = (struct guarded){device, NULL, NULL, copies, bytes, step, all, poison};
+    guarded->parts = g_new0(struct device_memory *, copies);
+    guarded->whole = row->alloc(device, all, error);
+    if (guarded->whole && row->fill(guarded->whole, 0, all, poison, error) &&
+        row->sync(device, error) && take_parts(guarded, error))
+        return true;
+    guarded_free(guarded);
+    return false;
+}
+
+static bool poison_tail(const struct guarded *guarded, int copy, GError **error)
+{
+    int64_t end = part_offset(guarded, copy) + guarded->bytes;
+
+    return guarded->device->row->fill(guarded->whole, end, guarded->step - guarded->bytes,
+                                      guarded->poison, error);
+}
+
+bool guarded_fits(const struct guarded *guarded, int64_t bytes)
+{
+    return guarded->whole && GUARD_BYTES + step_for(guarded->device, bytes) <= guarded->all;
+}
+
+bool guarded_resize(struct guarded *guarded, int64_t bytes, GError **error)
+{
+    g_assert(guarded->copies == 1 && guarded_fits(guarded, bytes));
+    guarded->device->row->memory_free(guarded->parts[0]);
+    guarded->bytes = bytes;
+    guarded->step = step_for(guarded->device, bytes);
+    if (take_parts(guarded, error) && poison_tail(guarded, 0, error))
+        return true;
+    guarded_free(guarded);
+    return false;
+}
+
+void guarded_free(struct guarded *guarded)
+{
+    for (int i = 0; guarded->parts && i < guarded->copies; i++)
+        guarded->device->row->memory_free(guarded->parts[i]);
+    if (guarded->whole)
+        guarded->device->row->memory_free(guarded->whole);
+    g_free(guarded->parts);
+    *guarded = (struct guarded){0};
+}
+
+bool guarded_poison(struct guarded *guarded, int copy, GError **error)
+{
+    return guarded->device->row->fill(guarded->parts[copy], 0, guarded->bytes, guarded->poison,
+                                      error);
+}
+
+static bool is_whole(const uint8_t *zone, int64_t bytes, uint8_t poison)
+{
+    return zone[0] == poison && memcmp(zone, zone + 1, (size_t)bytes - 1) == 0;
+}
+
+/* Looks through one zone from the side of the tensor on; *distance is how far the first damage
+ * is. */
+static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t bytes,
+                        bool backwards, int64_t *distance, GError **error)
+{
+    g_autofree uint8_t *zone = g_malloc((gsize)bytes);
+
+    *distance = -1;
+    if (!guarded->device->row->read(guarded->whole, offset, zone, bytes, error))
+        return false;
+    if (is_whole(zone, bytes, guarded->poison))
+        return true;
+    for (int64_t i = 0; i < bytes && *distance < 0; i++) {
+        if (zone[backwards ? bytes - 1 - i : i] != guarded->poison)
+            *distance = i;
+    }
+    return true;
+}
+
+bool guarded_check(struct guarded *guarded, int copy, bool *damaged, int64_t *offset,
+                   GError **error)
+{
+    int64_t first = part_offset(guarded, copy), before, after;
+    int64_t end = first + guarded->bytes, tail = guarded->step - guarded->bytes;
+
+    if (!find_damage(guarded, first - GUARD_BYTES, GUARD_BYTES, true, &before, error) ||
+        !find_damage(guarded, end, tail, false, &after, error))
+        return false;
+    *damaged = before >= 0 || after >= 0;
+    if (!*damaged)
+        return true;
+    *offset = before >= 0 && (after < 0 || before < after) ? -1 - before : guarded->bytes + after;
+    const struct device_row *row = guarded->device->row;
+    return row->fill(guarded->whole, first - GUARD_BYTES, GUARD_BYTES, guarded->poison, error) &&
+           poison_tail(guarded, copy, error) && row->sync(guarded->device, error);
+}

@@ -1,0 +1,423 @@
+#include "worker/verify/judge_private.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "worker/protocol/frames.h"
+#include "worker/verify/random.h"
+
+#define ITEMS        256  /* of a workgroup, as judge.cl has it */
+#define GROUPS_MAX   1024 /* of the entries that go through all elements: fills any device */
+#define ARGS_MAX     64
+#define FOUND_BYTES  (3ll * 8 * GROUPS_MAX)
+#define MEMORY_SHARE 4 /* of the device's memory: one part in this many */
+/* W has few elements of long sums: parts share an element's until that many work-items are busy. */
+#define ITEMS_WANTED (1 << 18)
+#define PARTS_MAX    64
+
+enum entry { ENTRY_RANDOM, ENTRY_REFERENCE, ENTRY_JOIN, ENTRY_COMPARE };
+
+static const char *const entry_names[JUDGE_ENTRIES] = {"judge_random", JUDGE_ENTRY, "judge_join",
+                                                       "judge_compare"};
+
+/* ---- launches ---- */
+
+struct arguments {
+    int count;
+    struct device_arg list[ARGS_MAX];
+};
+
+static struct device_arg *next_argument(struct arguments *arguments, int bytes)
+{
+    g_assert(arguments->count < ARGS_MAX);
+    struct device_arg *arg = &arguments->list[arguments->count++];
+    *arg = (struct device_arg){.bytes = bytes};
+    return arg;
+}
+
+static void add_memory(struct arguments *arguments, struct device_memory *memory)
+{
+    next_argument(arguments, 0)->memory = memory;
+}
+
+static void add_int32(struct arguments *arguments, int64_t value)
+{
+    next_argument(arguments, sizeof(int32_t))->value.int32 = (int32_t)value;
+}
+
+static void add_int64(struct arguments *arguments, int64_t value)
+{
+    next_argument(arguments, sizeof(int64_t))->value.int64 = value;
+}
+
+static void add_float64(struct arguments *arguments, double value)
+{
+    next_argument(arguments, sizeof(double))->value.float64 = value;
+}
+
+static void add_axes(struct arguments *arguments, const int64_t values[AXIS_COUNT])
+{
+    for (int a = 0; a < AXIS_COUNT; a++)
+        add_int32(arguments, values[a]);
+}
+
+static int type_number(enum data_type type)
+{
+    static const enum data_type numbered[] = {TYPE_FP32, TYPE_FP16,  TYPE_BF16,
+                                              TYPE_INT8, TYPE_INT32, TYPE_FP64};
+
+    for (int i = 0; i < (int)G_N_ELEMENTS(numbered); i++)
+        if (numbered[i] == type)
+            return i;
+    g_assert_not_reached();
+}
+
+static void add_tensor(struct arguments *arguments, const struct tensor *tensor)
+{
+    add_int32(arguments, type_number(tensor->type));
+    add_int32(arguments, tensor->block);
+    for (int i = 1; i < TENSOR_AXES; i++)
+        add_int32(arguments, tensor->extent[i]);
+    for (int i = 0; i < TENSOR_AXES; i++)
+        add_int64(arguments, tensor->stride[i]);
+}
+
+static bool launch(struct judge *judge, enum entry entry, int64_t groups,
+                   const struct arguments *arguments, GError **error)
+{
+    const struct device_launch launch = {
+        .kernel = judge->kernels[entry],
+        .grid = {groups * ITEMS, 1, 1},
+        .block = {ITEMS, 1, 1},
+        .arg_count = arguments->count,
+        .args = arguments->list,
+    };
+
+    return judge->device->row->launch(judge->device, &launch, error);
+}
+
+static int64_t groups_for(int64_t items)
+{
+    return (items + ITEMS - 1) / ITEMS;
+}
+
+static int64_t groups_through(const struct judge *judge)
+{
+    return MIN(groups_for(judge->count), GROUPS_MAX);
+}
+
+/* ---- inputs and reference ---- */
+
+bool judge_write_input(struct judge *judge, enum tensor_role role, struct device_memory *memory,
+                       GError **error)
+{
+    const struct tensor *tensor = &judge->tensors[role];
+    const struct device_row *row = judge->device->row;
+    int64_t count = tensor_count(tensor);
+    struct arguments arguments = {0};
+
+    if (tensor->block > 1 && !row->fill(memory, 0, tensor_bytes(tensor), 0, error))
+        return false;
+    add_memory(&arguments, memory);
+    add_int64(&arguments, count);
+    add_int64(&arguments, (int64_t)judge->seed_of[role]);
+    add_tensor(&arguments, tensor);
+    return launch(judge, ENTRY_RANDOM, groups_for(count), &arguments, error);
+}
+
+static bool write_inputs(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+                         GError **error)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (t != (int)judge->out &&
+            !judge_write_input(judge, (enum tensor_role)t, memory[t], error))
+            return false;
+    }
+    return true;
+}
+
+static void add_problem(struct arguments *arguments, const struct judge *judge)
+{
+    const struct problem *p = &judge->problem;
+
+    add_int32(arguments, (int)p->direction);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        add_int32(arguments, type_number(judge->tensors[t].type));
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        add_int32(arguments, judge->tensors[t].block);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        for (int i = 0; i < TENSOR_AXES; i++)
+            add_int64(arguments, judge->tensors[t].stride[i]);
+    add_int32(arguments, p->n);
+    add_int32(arguments, p->groups);
+    add_int32(arguments, p->c / p->groups);
+    add_int32(arguments, p->k / p->groups);
+    add_axes(arguments, p->in);
+    add_axes(arguments, p->fil);
+    add_axes(arguments, p->out);
+    add_axes(arguments, p->pad);
+    add_axes(arguments, p->stride);
+    add_axes(arguments, p->dilation);
+}
+
+/* What launches before have found must not pass for what the next one finds: each of its numbers is refused. */
+static bool forget_found(struct judge *judge, GError **error)
+{
+    return judge->device->row->fill(judge->found, 0, FOUND_BYTES, 0xff, error);
+}
+
+/* The same of sums before: they may be another problem's, or damaged. */
+static bool forget_sums(struct judge *judge, GError **error)
+{
+    int64_t sums = judge->count * judge->parts;
+    const struct device_row *row = judge->device->row;
+    return row->fill(judge->value, 0, sums * 8, 0xff, error) &&
+           row->fill(judge->magnitude, 0, sums * 4, 0xff, error);
+}
+
+static bool run_reference(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+                          GError **error)
+{
+    struct arguments sums = {0}, join = {0};
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        add_memory(&sums, memory[t]);
+    add_memory(&sums, judge->value);
+    add_memory(&sums, judge->magnitude);
+    add_int64(&sums, judge->count);
+    add_int32(&sums, judge->parts);
+    add_problem(&sums, judge);
+    add_memory(&join, judge->value);
+    add_memory(&join, judge->magnitude);
+    add_memory(&join, judge->found);
+    add_int64(&join, judge->count);
+    add_int32(&join, judge->parts);
+    add_int32(&join, groups_through(judge));
+    return forget_found(judge, error) && forget_sums(judge, error) &&
+           launch(judge, ENTRY_REFERENCE, groups_for(judge->count * judge->parts), &sums, error) &&
+           launch(judge, ENTRY_JOIN, groups_through(judge), &join, error);
+}
+
+static bool read_largest(struct judge *judge, GError **error)
+{
+    float largest[GROUPS_MAX];
+    int64_t groups = groups_through(judge);
+    bool sound = true;
+
+    judge->largest = 0;
+    if (!judge->device->row->read(judge->found, 0, largest, groups * (int64_t)sizeof(float), error))
+        return false;
+    for (int64_t i = 0; i < groups; i++) {
+        sound = sound && largest[i] >= 0 && isfinite(largest[i]);
+        judge->largest = fmax(judge->largest, (double)largest[i]);
+    }
+    if (!sound)
+        g_set_error_literal(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
+                            "the device did not look for its reference's largest magnitude");
+    return sound;
+}
+
+/* ---- comparing ---- */
+
+static bool run_comparison(struct judge *judge, struct device_memory *output,
+                           const struct tolerance *tolerance, GError **error)
+{
+    struct arguments arguments = {0};
+
+    add_memory(&arguments, output);
+    add_memory(&arguments, judge->value);
+    add_memory(&arguments, judge->magnitude);
+    for (int i = 0; i < 3; i++)
+        add_memory(&arguments, judge->found_parts[i]);
+    add_int64(&arguments, judge->count);
+    add_int32(&arguments, groups_through(judge));
+    add_int32(&arguments, tolerance->exact);
+    add_float64(&arguments, tolerance->tensor_wide ? judge->largest : -1);
+    add_float64(&arguments, tolerance->per_magnitude);
+    add_float64(&arguments, tolerance->per_value);
+    add_float64(&arguments, tolerance->smallest);
+    add_tensor(&arguments, &judge->tensors[judge->out]);
+    return forget_found(judge, error) &&
+           launch(judge, ENTRY_COMPARE, groups_through(judge), &arguments, error);
+}
+
+bool judge_compare(struct judge *judge, struct device_memory *output,
+                   const struct tolerance *tolerance, struct judged *judged, GError **error)
+{
+    union {
+        double ratio;
+        int64_t number;
+    } found[3][GROUPS_MAX];
+    int64_t groups = groups_through(judge), looked = 0;
+    bool sound = true;
+
+    if (!run_comparison(judge, output, tolerance, error) ||
+        !judge->device->row->read(judge->found, 0, found, sizeof(found), error))
+        return false;
+    *judged = (struct judged){0};
+    for (int64_t i = 0; i < groups; i++) {
+        int64_t looks = found[1][i].number, wrong = found[2][i].number;
+        sound = sound && looks >= 0 && looks <= judge->count && wrong >= 0 && wrong <= looks &&
+                found[0][i].ratio >= 0;
+        looked += sound ? looks : 0;
+        judged->error = fmax(judged->error, found[0][i].ratio);
+        judged->wrong += sound ? wrong : 0;
+    }
+    if (sound && looked == judge->count)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
+                "the device compared %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " elements", looked,
+                judge->count);
+    return false;
+}
+
+/* Poison is no result; of integers a few may look like it. */
+static bool check_comparison(struct judge *judge, struct device_memory *poisoned, GError **error)
+{
+    struct tolerance tolerance;
+    struct judged judged;
+
+    tolerance_init(&tolerance, &judge->problem, "Direct", judge_length(judge));
+    if (!judge_compare(judge, poisoned, &tolerance, &judged, error))
+        return false;
+    if (judged.wrong > judge->count / 2)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
+                "the device finds %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                " elements wrong in an output that nobody wrote",
+                judged.wrong, judge->count);
+    return false;
+}
+
+/* ---- the whole ---- */
+
+static bool find_kernels(struct judge *judge, struct device_program *program, GError **error)
+{
+    for (int i = 0; i < JUDGE_ENTRIES; i++) {
+        judge->kernels[i] = judge->device->row->kernel(program, entry_names[i], error);
+        if (!judge->kernels[i])
+            return false;
+    }
+    return true;
+}
+
+static void choose_parts(struct judge *judge)
+{
+    const struct problem *p = &judge->problem;
+    int64_t lines = p->n * p->out[AXIS_D] * p->out[AXIS_H];
+
+    judge->parts = 1;
+    if (p->direction == DIRECTION_W)
+        judge->parts = (int)CLAMP(ITEMS_WANTED / judge->count, 1, MIN(lines, PARTS_MAX));
+}
+
+static bool alloc_memory(struct judge *judge, GError **error)
+{
+    const struct device_row *row = judge->device->row;
+    const struct device_info *info = row->info(judge->device);
+    int64_t elements = judge->count * judge->parts, part = GROUPS_MAX * 8;
+    int64_t limit = MIN(info->memory_bytes / MEMORY_SHARE, info->largest_bytes);
+
+    if (elements > limit / 12) {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
+                    "a reference of %" G_GINT64_FORMAT " elements is too large for the device",
+                    elements);
+        return false;
+    }
+    judge->value = row->alloc(judge->device, elements * 8, error);
+    judge->magnitude = judge->value ? row->alloc(judge->device, elements * 4, error) : NULL;
+    judge->found = judge->magnitude ? row->alloc(judge->device, FOUND_BYTES, error) : NULL;
+    for (int i = 0; judge->found && i < 3; i++) {
+        judge->found_parts[i] = row->slice(judge->found, i * part, part, error);
+        if (!judge->found_parts[i])
+            return false;
+    }
+    return judge->found != NULL;
+}
+
+bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+                   GError **error)
+{
+    return write_inputs(judge, memory, error) && run_reference(judge, memory, error) &&
+           judge_check_sample(judge, error) && read_largest(judge, error);
+}
+
+bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+                  GError **error)
+{
+    return write_inputs(judge, memory, error) && check_comparison(judge, memory[judge->out], error);
+}
+
+struct judge *judge_new(struct device *device, struct device_program *program,
+                        const struct problem *p, const struct tensor *tensors, uint64_t seed,
+                        struct device_memory *const memory[TENSOR_COUNT], GError **error)
+{
+    struct judge *judge = g_new0(struct judge, 1);
+
+    judge->device = device;
+    judge->program = program;
+    judge->problem = *p;
+    memcpy(judge->tensors, tensors, sizeof(judge->tensors));
+    judge->out = problem_output_role(p);
+    judge->seed = seed;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        judge->seed_of[t] = random_seed_of((enum tensor_role)t, seed);
+    judge->count = tensor_count(&tensors[judge->out]);
+    choose_parts(judge);
+    if (find_kernels(judge, program, error) && alloc_memory(judge, error) &&
+        judge_refresh(judge, memory, error) && check_comparison(judge, memory[judge->out], error))
+        return judge;
+    judge_free(judge);
+    return NULL;
+}
+
+void judge_free(struct judge *judge)
+{
+    if (!judge)
+        return;
+    const struct device_row *row = judge->device->row;
+    for (int i = 0; i < 3; i++)
+        row->memory_free(judge->found_parts[i]);
+    row->memory_free(judge->found);
+    row->memory_free(judge->magnitude);
+    row->memory_free(judge->value);
+    for (int i = 0; i < JUDGE_ENTRIES; i++)
+        row->kernel_free(judge->kernels[i]);
+    g_free(judge);
+}
+
+double judge_length(const struct judge *judge)
+{
+    return reference_length(&judge->problem);
+}
+
+struct reference *judge_fetch(struct judge *judge, GError **error)
+{
+    const struct device_row *row = judge->device->row;
+    struct reference *reference = g_new0(struct reference, 1);
+
+    *reference = (struct reference){.role = judge->out,
+                                    .count = judge->count,
+                                    .largest = judge->largest,
+                                    .length = judge_length(judge),
+                                    .uses = 1};
+    reference->value = g_new(double, judge->count);
+    reference->magnitude = g_new(float, judge->count);
+    if (row->read(judge->value, 0, reference->value, judge->count * 8, error) &&
+        row->read(judge->magnitude, 0, reference->magnitude, judge->count * 4, error))
+        return reference;
+    reference_unref(reference);
+    return NULL;
+}
+
+bool judge_is_for(const struct judge *judge, const struct device_program *program,
+                  const struct problem *p, const struct tensor *tensors, uint64_t seed)
+{
+    return judge->program == program && judge->seed == seed && problem_equal(&judge->problem, p) &&
+           memcmp(judge->tensors, tensors, sizeof(judge->tensors)) == 0;
+}
+
+int64_t judge_bytes(const struct judge *judge)
+{
+    return judge->count * judge->parts * 12;
+}

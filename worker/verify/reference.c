@@ -1,0 +1,408 @@
+/*
+ * All three directions are one matrix product for each group: rows are the
+ * output's channels, columns its other axes, and the reduction runs over the
+ * rest. The left matrix is the filter (F, B) or y (W), addressed by a row's and
+ * a reduction index's offset. The right one is gathered: an element's position
+ * on each spatial axis is the sum of what its column and its reduction index
+ * say, divided by the stride for B, and zero where that falls beside the tensor.
+ */
+#include "worker/verify/reference.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "worker/protocol/frames.h"
+#include "worker/verify/reference_kernel.h"
+#include "worker/verify/tensor.h"
+
+/* A block of the right matrix and one of the left fit into a core's second-level cache:
+ * 256 * (64 + 64) * 8 bytes = 256 KiB. */
+#define BLOCK_COLUMNS 64
+#define BLOCK_ROWS    64
+#define BLOCK_DEPTH   256
+
+struct place {
+    int64_t base;
+    int64_t at[AXIS_COUNT];
+};
+
+struct product {
+    const struct problem *p;
+    int64_t rows, columns, depth; /* of one group */
+    int64_t blocks;               /* of columns, in one group */
+    const double *left, *right;   /* dense tensors */
+    int64_t extent[AXIS_COUNT];   /* of the gathered tensor */
+    int64_t divisor[AXIS_COUNT];
+    int64_t keep_one_of; /* blocks computed: one of this many */
+    atomic_llong next;   /* task: group * blocks + block */
+    struct reference *out;
+};
+
+static int64_t volume(const int64_t size[AXIS_COUNT])
+{
+    return size[0] * size[1] * size[2];
+}
+
+static void split(int64_t flat, const int64_t size[AXIS_COUNT], int64_t at[AXIS_COUNT])
+{
+    for (int a = AXIS_COUNT - 1; a >= 0; a--) {
+        at[a] = flat % size[a];
+        flat /= size[a];
+    }
+}
+
+/* The place of an image's pixel: n and the output position whose window is meant. */
+static void place_window(const struct problem *p, int64_t flat, int64_t image, struct place *place)
+{
+    split(flat % volume(p->out), p->out, place->at);
+    place->base = flat / volume(p->out) * image;
+    for (int a = 0; a < AXIS_COUNT; a++)
+        place->at[a] = place->at[a] * p->stride[a] - p->pad[a];
+}
+
+static void place_tap(const struct problem *p, int64_t flat, int64_t first_channel,
+                      const int64_t size[AXIS_COUNT], int sign, struct place *place)
+{
+    split(flat % volume(p->fil), p->fil, place->at);
+    place->base = (first_channel + flat / volume(p->fil)) * volume(size);
+    for (int a = 0; a < AXIS_COUNT; a++)
+        place->at[a] *= sign * p->dilation[a];
+}
+
+static void place_column(const struct product *m, int64_t group, int64_t column,
+                         struct place *place)
+{
+    const struct problem *p = m->p;
+
+    switch (p->direction) {
+    case DIRECTION_F: place_window(p, column, p->c * volume(p->in), place); return;
+    case DIRECTION_B:
+        split(column % volume(p->in), p->in, place->at);
+        place->base = column / volume(p->in) * p->k * volume(p->out);
+        for (int a = 0; a < AXIS_COUNT; a++)
+            place->at[a] += p->pad[a];
+        return;
+    case DIRECTION_W: place_tap(p, column, group * (p->c / p->groups), p->in, 1, place); return;
+    }
+}
+
+static void place_depth(const struct product *m, int64_t group, int64_t depth, struct place *place)
+{
+    const struct problem *p = m->p;
+
+    switch (p->direction) {
+    case DIRECTION_F: place_tap(p, depth, group * (p->c / p->groups), p->in, 1, place); return;
+    case DIRECTION_B: place_tap(p, depth, group * (p->k / p->groups), p->out, -1, place); return;
+    case DIRECTION_W: place_window(p, depth, p->c * volume(p->in), place); return;
+    }
+}
+
+static double gather(const struct product *m, const struct place *column, const struct place *depth)
+{
+    int64_t offset = 0;
+
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        int64_t at = column->at[a] + depth->at[a];
+        if (m->divisor[a] != 1) {
+            if (at % m->divisor[a] != 0)
+                return 0;
+            at /= m->divisor[a];
+        }
+        if (at < 0 || at >= m->extent[a])
+            return 0;
+        offset = offset * m->extent[a] + at;
+    }
+    return m->right[column->base + depth->base + offset];
+}
+
+/* The left element is left[row_offset + depth_offset]. */
+static int64_t row_offset(const struct product *m, int64_t group, int64_t row)
+{
+    const struct problem *p = m->p;
+
+    switch (p->direction) {
+    case DIRECTION_F: return (group * m->rows + row) * m->depth;
+    case DIRECTION_B:
+        return group * (p->k / p->groups) * m->rows * volume(p->fil) + row * volume(p->fil);
+    case DIRECTION_W: return (group * m->rows + row) * volume(p->out);
+    }
+    g_assert_not_reached();
+}
+
+static int64_t depth_offset(const struct product *m, int64_t depth)
+{
+    const struct problem *p = m->p;
+    int64_t window = volume(p->direction == DIRECTION_W ? p->out : p->fil);
+
+    switch (p->direction) {
+    case DIRECTION_F: return depth;
+    case DIRECTION_B: return depth / window * m->rows * window + depth % window;
+    case DIRECTION_W: return depth / window * p->k * window + depth % window;
+    }
+    g_assert_not_reached();
+}
+
+/* Where a result goes in the dense output. */
+static int64_t output_offset(const struct product *m, int64_t group, int64_t row, int64_t column)
+{
+    const struct problem *p = m->p;
+    int64_t channel = group * m->rows + row;
+    int64_t image = m->columns / p->n; /* columns of one image, F and B */
+
+    if (p->direction == DIRECTION_W)
+        return channel * m->columns + column;
+    return (column / image * m->rows * p->groups + channel) * image + column % image;
+}
+
+/* What one thread works in. */
+struct bench {
+    double right[BLOCK_DEPTH * BLOCK_COLUMNS]; /* panels of PANEL_COLUMNS: [panel][depth][column] */
+    double left[BLOCK_DEPTH * BLOCK_ROWS];     /* panels of PANEL_ROWS: [panel][depth][row] */
+    struct place column[BLOCK_COLUMNS];
+    int64_t depth_offset[BLOCK_DEPTH];
+    double *sums, *magnitudes; /* [panel of rows][panel of columns][PANEL_ROWS][PANEL_COLUMNS] */
+};
+
+static void pack_right(const struct product *m, int64_t group, int64_t first_depth, int depths,
+                       int columns, struct bench *bench)
+{
+    for (int d = 0; d < depths; d++) {
+        struct place depth;
+        place_depth(m, group, first_depth + d, &depth);
+        for (int c = 0; c < BLOCK_COLUMNS; c++) {
+            int at = (c / PANEL_COLUMNS * depths + d) * PANEL_COLUMNS + c % PANEL_COLUMNS;
+            bench->right[at] = c < columns ? gather(m, &bench->column[c], &depth) : 0;
+        }
+        bench->depth_offset[d] = depth_offset(m, first_depth + d);
+    }
+}
+
+static void pack_left(const struct product *m, int64_t group, int64_t first_row, int depths,
+                      struct bench *bench)
+{
+    int64_t rows = MIN(BLOCK_ROWS, m->rows - first_row);
+
+    for (int r = 0; r < BLOCK_ROWS; r++) {
+        double *panel = bench->left + r / PANEL_ROWS * depths * PANEL_ROWS + r % PANEL_ROWS;
+        if (r >= rows) {
+            for (int d = 0; d < depths; d++)
+                panel[d * PANEL_ROWS] = 0;
+            continue;
+        }
+        const double *row = m->left + row_offset(m, group, first_row + r);
+        for (int d = 0; d < depths; d++)
+            panel[d * PANEL_ROWS] = row[bench->depth_offset[d]];
+    }
+}
+
+/* Adds the packed blocks' product to the sums of rows first_row and on. */
+static void multiply_blocks(const struct product *m, int64_t first_row, int depths, int columns,
+                            struct bench *bench)
+{
+    int64_t rows = MIN(BLOCK_ROWS, m->rows - first_row);
+    int column_panels = (columns + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
+
+    for (int64_t r = 0; r * PANEL_ROWS < rows; r++) {
+        for (int c = 0; c < column_panels; c++) {
+            int64_t tile = ((first_row / PANEL_ROWS + r) * (BLOCK_COLUMNS / PANEL_COLUMNS) + c) *
+                           PANEL_ROWS * PANEL_COLUMNS;
+            reference_kernel(bench->left + r * depths * PANEL_ROWS,
+                             bench->right + c * depths * PANEL_COLUMNS, depths, bench->sums + tile,
+                             bench->magnitudes + tile);
+        }
+    }
+}
+
+static void store_block(const struct product *m, int64_t group, int64_t first_column, int columns,
+                        const struct bench *bench)
+{
+    for (int64_t r = 0; r < m->rows; r++) {
+        for (int c = 0; c < columns; c++) {
+            int64_t tile = r / PANEL_ROWS * (BLOCK_COLUMNS / PANEL_COLUMNS) + c / PANEL_COLUMNS;
+            int64_t from = (tile * PANEL_ROWS + r % PANEL_ROWS) * PANEL_COLUMNS + c % PANEL_COLUMNS;
+            int64_t to = output_offset(m, group, r, first_column + c);
+            m->out->value[to] = bench->sums[from];
+            m->out->magnitude[to] = (float)bench->magnitudes[from];
+        }
+    }
+}
+
+static int64_t padded_rows(const struct product *m)
+{
+    return (m->rows + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
+}
+
+static void compute_block(const struct product *m, int64_t group, int64_t block,
+                          struct bench *bench)
+{
+    int64_t first_column = block * BLOCK_COLUMNS;
+    int columns = (int)MIN(BLOCK_COLUMNS, m->columns - first_column);
+    size_t bytes = (size_t)(padded_rows(m) * BLOCK_COLUMNS) * sizeof(double);
+
+    memset(bench->sums, 0, bytes);
+    memset(bench->magnitudes, 0, bytes);
+    for (int c = 0; c < columns; c++)
+        place_column(m, group, first_column + c, &bench->column[c]);
+    for (int64_t first = 0; first < m->depth; first += BLOCK_DEPTH) {
+        int depths = (int)MIN(BLOCK_DEPTH, m->depth - first);
+        pack_right(m, group, first, depths, columns, bench);
+        for (int64_t row = 0; row < m->rows; row += BLOCK_ROWS) {
+            pack_left(m, group, row, depths, bench);
+            multiply_blocks(m, row, depths, columns, bench);
+        }
+    }
+    store_block(m, group, first_column, columns, bench);
+}
+
+/* The first and last block of every group, and others by a hash: a fixed step could fall into one
+ * phase of an image's rows. */
+static bool block_is_kept(const struct product *m, int64_t task)
+{
+    int64_t block = task % m->blocks;
+    uint64_t hash = (uint64_t)task * 0x9e3779b97f4a7c15u;
+
+    if (block == 0 || block == m->blocks - 1)
+        return true;
+    return ((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u >> 32) % (uint64_t)m->keep_one_of == 0;
+}
+
+static void *compute_blocks(void *data)
+{
+    struct product *m = data;
+    int64_t tasks = m->blocks * m->p->groups;
+    size_t bytes = (size_t)(padded_rows(m) * BLOCK_COLUMNS) * sizeof(double);
+    struct bench *bench = g_new(struct bench, 1);
+
+    bench->sums = g_malloc(bytes);
+    bench->magnitudes = g_malloc(bytes);
+    for (;;) {
+        int64_t task = atomic_fetch_add(&m->next, 1);
+        if (task >= tasks)
+            break;
+        if (block_is_kept(m, task))
+            compute_block(m, task / m->blocks, task % m->blocks, bench);
+    }
+    g_free(bench->sums);
+    g_free(bench->magnitudes);
+    g_free(bench);
+    return NULL;
+}
+
+static void product_init(struct product *m, const struct problem *p,
+                         const double *const dense[TENSOR_COUNT])
+{
+    int64_t filter = volume(p->fil), k = p->k / p->groups, c = p->c / p->groups;
+    enum direction direction = p->direction;
+
+    *m = (struct product){.p = p, .keep_one_of = 1};
+    m->rows = direction == DIRECTION_B ? c : k;
+    m->columns = direction == DIRECTION_F   ? p->n * volume(p->out)
+                 : direction == DIRECTION_B ? p->n * volume(p->in)
+                                            : c * filter;
+    m->depth = direction == DIRECTION_F   ? c * filter
+               : direction == DIRECTION_B ? k * filter
+                                          : p->n * volume(p->out);
+    m->blocks = (m->columns + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
+    m->left = dense[direction == DIRECTION_W ? TENSOR_Y : TENSOR_W];
+    m->right = dense[direction == DIRECTION_B ? TENSOR_Y : TENSOR_X];
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        m->extent[a] = direction == DIRECTION_B ? p->out[a] : p->in[a];
+        m->divisor[a] = direction == DIRECTION_B ? p->stride[a] : 1;
+    }
+}
+
+double reference_length(const struct problem *p)
+{
+    const double *const none[TENSOR_COUNT] = {NULL};
+    struct product m;
+
+    product_init(&m, p, none);
+    return (double)m.depth;
+}
+
+bool reference_supports(const struct problem *p, GError **error)
+{
+    const char *what = NULL;
+
+    if (p->epilogue[0])
+        what = "an epilogue";
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->cast[t] != TYPE_NONE)
+            what = "a cast";
+        else if (!tensor_type_supported(p->type[t]))
+            what = data_type_name(p->type[t]);
+    }
+    if (!what)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
+                "cannot compute a reference for a problem with %s", what);
+    return false;
+}
+
+static struct reference *reference_new(const struct problem *p, const struct product *m)
+{
+    struct reference *reference = g_new0(struct reference, 1);
+
+    reference->role = problem_output_role(p);
+    reference->count = m->rows * p->groups * m->columns;
+    reference->length = (double)m->depth;
+    reference->value = g_new(double, reference->count);
+    reference->magnitude = g_new(float, reference->count);
+    for (int64_t i = 0; i < reference->count; i++) {
+        reference->value[i] = NAN;
+        reference->magnitude[i] = NAN;
+    }
+    reference->uses = 1;
+    return reference;
+}
+
+static void run_threads(struct product *m, int threads)
+{
+    g_autofree GThread **others = g_new0(GThread *, threads);
+
+    for (int i = 1; i < threads; i++)
+        others[i] = g_thread_new("reference", compute_blocks, m);
+    compute_blocks(m);
+    for (int i = 1; i < threads; i++)
+        g_thread_join(others[i]);
+}
+
+struct reference *reference_compute(const struct problem *p,
+                                    const double *const dense[TENSOR_COUNT], int threads,
+                                    double macs_limit, GError **error)
+{
+    struct product m;
+
+    if (!reference_supports(p, error))
+        return NULL;
+    product_init(&m, p, dense);
+    double macs = (double)m.rows * (double)m.columns * (double)m.depth * (double)p->groups;
+    if (macs_limit > 0 && macs > macs_limit)
+        m.keep_one_of = (int64_t)ceil(macs / macs_limit);
+    m.out = reference_new(p, &m);
+    run_threads(&m, MAX(threads, 1));
+    for (int64_t i = 0; i < m.out->count; i++)
+        m.out->largest = fmax(m.out->largest, (double)m.out->magnitude[i]);
+    return m.out;
+}
+
+struct reference *reference_ref(struct reference *reference)
+{
+    reference->uses++;
+    return reference;
+}
+
+void reference_unref(struct reference *reference)
+{
+    if (!reference || --reference->uses > 0)
+        return;
+    g_free(reference->value);
+    g_free(reference->magnitude);
+    g_free(reference);
+}
+
+int64_t reference_bytes(const struct reference *reference)
+{
+    return reference->count * (int64_t)(sizeof(double) + sizeof(float));
+}

@@ -1,0 +1,167 @@
+#include "worker/verify/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "worker/verify/half.h"
+
+void tensor_init(struct tensor *tensor, const struct problem *p, enum tensor_role role)
+{
+    const int64_t *sizes = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+
+    tensor->type = p->type[role];
+    tensor->block = problem_layout_block(p->layout[role]);
+    tensor->extent[0] = role == TENSOR_W ? p->k : p->n;
+    tensor->extent[1] = role == TENSOR_X ? p->c : role == TENSOR_W ? p->c / p->groups : p->k;
+    for (int a = 0; a < AXIS_COUNT; a++)
+        tensor->extent[2 + a] = sizes[a];
+    problem_packed_strides(p, role, tensor->stride);
+}
+
+void tensor_set_strides(struct tensor *tensor, const int64_t stride[TENSOR_AXES])
+{
+    memcpy(tensor->stride, stride, sizeof(tensor->stride));
+}
+
+int64_t tensor_count(const struct tensor *tensor)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < TENSOR_AXES; i++)
+        count *= tensor->extent[i];
+    return count;
+}
+
+/* Places along an axis: blocks where channels are blocked. */
+static int64_t axis_places(const struct tensor *tensor, int axis)
+{
+    if (axis != 1)
+        return tensor->extent[axis];
+    return (tensor->extent[1] + tensor->block - 1) / tensor->block;
+}
+
+int64_t tensor_elements(const struct tensor *tensor)
+{
+    int64_t last = tensor->block - 1;
+
+    for (int i = 0; i < TENSOR_AXES; i++)
+        last += (axis_places(tensor, i) - 1) * tensor->stride[i];
+    return last + 1;
+}
+
+int64_t tensor_bytes(const struct tensor *tensor)
+{
+    return tensor_elements(tensor) * data_type_bytes(tensor->type);
+}
+
+bool tensor_is_packed(const struct tensor *tensor)
+{
+    int64_t count = tensor->block;
+
+    for (int i = 0; i < TENSOR_AXES; i++)
+        count *= axis_places(tensor, i);
+    return count == tensor_elements(tensor);
+}
+
+void tensor_walk_init(struct tensor_walk *walk, const struct tensor *tensor)
+{
+    *walk = (struct tensor_walk){.tensor = tensor};
+}
+
+static int64_t walk_offset(const struct tensor_walk *walk)
+{
+    const struct tensor *t = walk->tensor;
+    int64_t channel = walk->at[1];
+    int64_t offset = channel / t->block * t->stride[1] + channel % t->block;
+
+    for (int i = 0; i < TENSOR_AXES; i++)
+        offset += i == 1 ? 0 : walk->at[i] * t->stride[i];
+    return offset;
+}
+
+void tensor_walk_next(struct tensor_walk *walk)
+{
+    const struct tensor *t = walk->tensor;
+    int axis = TENSOR_AXES - 1;
+
+    if (++walk->at[axis] < t->extent[axis]) {
+        walk->offset += t->stride[axis];
+        return;
+    }
+    while (axis > 0 && walk->at[axis] == t->extent[axis]) {
+        walk->at[axis] = 0;
+        walk->at[--axis]++;
+    }
+    walk->offset = walk_offset(walk);
+}
+
+double tensor_load(enum data_type type, const void *data, int64_t offset)
+{
+    switch (type) {
+    case TYPE_FP32: return ((const float *)data)[offset];
+    case TYPE_FP16: return half_to_float(((const uint16_t *)data)[offset]);
+    case TYPE_BF16: return bfloat16_to_float(((const uint16_t *)data)[offset]);
+    case TYPE_INT8: return ((const int8_t *)data)[offset];
+    case TYPE_INT32: return ((const int32_t *)data)[offset];
+    case TYPE_FP64: return ((const double *)data)[offset];
+    default: return NAN;
+    }
+}
+
+void tensor_store(enum data_type type, void *data, int64_t offset, double value)
+{
+    switch (type) {
+    case TYPE_FP32: ((float *)data)[offset] = (float)value; break;
+    case TYPE_FP16: ((uint16_t *)data)[offset] = half_from_float((float)value); break;
+    case TYPE_BF16: ((uint16_t *)data)[offset] = bfloat16_from_float((float)value); break;
+    case TYPE_INT8: ((int8_t *)data)[offset] = (int8_t)value; break;
+    case TYPE_INT32: ((int32_t *)data)[offset] = (int32_t)value; break;
+    case TYPE_FP64: ((double *)data)[offset] = value; break;
+    default: g_assert_not_reached();
+    }
+}
+
+double tensor_round(enum data_type type, double value)
+{
+    switch (type) {
+    case TYPE_FP32: return (float)value;
+    case TYPE_FP16: return half_to_float(half_from_float((float)value));
+    case TYPE_BF16: return bfloat16_to_float(bfloat16_from_float((float)value));
+    case TYPE_INT8:
+    case TYPE_INT32: return nearbyint(value);
+    default: return value;
+    }
+}
+
+void tensor_from_dense(const struct tensor *tensor, const double *dense, void *data)
+{
+    struct tensor_walk walk;
+    int64_t count = tensor_count(tensor);
+
+    tensor_walk_init(&walk, tensor);
+    for (int64_t i = 0; i < count; i++, tensor_walk_next(&walk))
+        tensor_store(tensor->type, data, walk.offset, dense[i]);
+}
+
+void tensor_to_dense(const struct tensor *tensor, const void *data, double *dense)
+{
+    struct tensor_walk walk;
+    int64_t count = tensor_count(tensor);
+
+    tensor_walk_init(&walk, tensor);
+    for (int64_t i = 0; i < count; i++, tensor_walk_next(&walk))
+        dense[i] = tensor_load(tensor->type, data, walk.offset);
+}
+
+bool tensor_type_supported(enum data_type type)
+{
+    switch (type) {
+    case TYPE_FP32:
+    case TYPE_FP16:
+    case TYPE_BF16:
+    case TYPE_INT8:
+    case TYPE_INT32:
+    case TYPE_FP64: return true;
+    default: return false;
+    }
+}

@@ -1,0 +1,134 @@
+#include "worker/verify/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+struct worst {
+    int64_t index; /* logical, -1 for none */
+    double got, expected, ratio;
+    bool unwritten;
+};
+
+static bool is_poison(const uint8_t *bytes, int count, uint8_t poison)
+{
+    for (int i = 0; i < count; i++) {
+        if (bytes[i] != poison)
+            return false;
+    }
+    return true;
+}
+
+/* The error over the tolerance; infinite where nothing but the exact or no number was allowed. */
+static double error_ratio(double got, double expected, double allowed)
+{
+    double error = fabs(got - expected);
+
+    if (!isfinite(got) || !isfinite(expected))
+        return INFINITY;
+    if (allowed > 0)
+        return error / allowed;
+    return error; /* integers: 0, or at least 1 */
+}
+
+static bool is_wrong(double ratio, const struct tolerance *tolerance)
+{
+    return tolerance->exact ? ratio != 0 : !(ratio <= 1);
+}
+
+static void describe(const struct tensor *tensor, const struct worst *worst, int64_t wrong,
+                     struct verdict *verdict)
+{
+    int64_t at[TENSOR_AXES], rest = worst->index;
+
+    for (int i = TENSOR_AXES - 1; i >= 0; i--) {
+        at[i] = rest % tensor->extent[i];
+        rest /= tensor->extent[i];
+    }
+    g_autofree char *got =
+        worst->unwritten ? g_strdup("nothing written") : g_strdup_printf("got %.9g", worst->got);
+    g_autofree char *expected = isnan(worst->expected) ? g_strdup("a finite number")
+                                                       : g_strdup_printf("%.9g", worst->expected);
+    g_snprintf(verdict->detail, sizeof(verdict->detail),
+               "%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+               " elements are wrong, the worst at (%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
+               ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
+               "): %s, expected %s, %.3g times the tolerance",
+               wrong, tensor_count(tensor), at[0], at[1], at[2], at[3], at[4], got, expected,
+               worst->ratio);
+}
+
+static double judge(const struct tensor *tensor, const void *data, int64_t offset, uint8_t poison,
+                    double expected, double allowed, struct worst *now)
+{
+    int bytes = data_type_bytes(tensor->type);
+
+    now->got = tensor_load(tensor->type, data, offset);
+    now->expected = expected;
+    now->unwritten = is_poison((const uint8_t *)data + offset * bytes, bytes, poison);
+    if (isnan(expected)) /* not computed */
+        return now->unwritten || !isfinite(now->got) ? INFINITY : 0;
+    /* An integer result may happen to look like the poison. */
+    double ratio = error_ratio(now->got, expected, allowed);
+    now->unwritten = now->unwritten && ratio > 1;
+    return ratio;
+}
+
+void verify_output(const struct tensor *tensor, const void *data, uint8_t poison,
+                   const struct reference *reference, const struct tolerance *tolerance,
+                   struct verdict *verdict)
+{
+    struct worst worst = {.index = -1};
+    struct tensor_walk walk;
+    int64_t wrong = 0;
+
+    g_assert(tensor_count(tensor) == reference->count);
+    *verdict = (struct verdict){0};
+    tensor_walk_init(&walk, tensor);
+    for (int64_t i = 0; i < reference->count; i++, tensor_walk_next(&walk)) {
+        struct worst now = {.index = i};
+        double allowed = tolerance_at(tolerance, reference->value[i],
+                                      (double)reference->magnitude[i], reference->largest);
+        now.ratio = judge(tensor, data, walk.offset, poison, reference->value[i], allowed, &now);
+        wrong += is_wrong(now.ratio, tolerance);
+        if (now.ratio > worst.ratio)
+            worst = now;
+    }
+    verdict->error = worst.ratio;
+    if (wrong == 0)
+        return;
+    verdict->failure = FAILURE_WRONG_RESULT;
+    describe(tensor, &worst, wrong, verdict);
+}
+
+static uint8_t *mark_elements(const struct tensor *tensor)
+{
+    uint8_t *marks = g_malloc0((gsize)tensor_elements(tensor));
+    struct tensor_walk walk;
+    int64_t count = tensor_count(tensor);
+
+    tensor_walk_init(&walk, tensor);
+    for (int64_t i = 0; i < count; i++, tensor_walk_next(&walk))
+        marks[walk.offset] = 1;
+    return marks;
+}
+
+void verify_holes(const struct tensor *tensor, const void *data, uint8_t poison,
+                  struct verdict *verdict)
+{
+    int bytes = data_type_bytes(tensor->type);
+
+    *verdict = (struct verdict){0};
+    if (tensor->block > 1 || tensor_is_packed(tensor))
+        return;
+    g_autofree uint8_t *marks = mark_elements(tensor);
+    int64_t elements = tensor_elements(tensor);
+    for (int64_t i = 0; i < elements; i++) {
+        if (marks[i] || is_poison((const uint8_t *)data + i * bytes, bytes, poison))
+            continue;
+        verdict->failure = FAILURE_OUT_OF_BOUNDS;
+        g_snprintf(
+            verdict->detail, sizeof(verdict->detail),
+            "wrote between the output's elements, %" G_GINT64_FORMAT " elements from its start", i);
+        return;
+    }
+}
