@@ -8,8 +8,8 @@
 #include "coordinator/problems_of.h"
 #include "coordinator/table.h"
 #include "coordinator/watch.h"
-#include "schema/database.h"
-#include "schema/store_foreign.h"
+#include "schema/server/database.h"
+#include "schema/store/store_foreign.h"
 #include "schema/when.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "coordinator/cli.h"
 #include "coordinator/report.h"
 #include "coordinator/table.h"
-#include "schema/database.h"
-#include "schema/store_remeasure.h"
+#include "schema/server/database.h"
+#include "schema/store/store_remeasure.h"
 #include "solvers/solver.h"
 
 #include <stdio.h>

@@ -7,9 +7,9 @@
 #include "coordinator/progress.h"
 #include "coordinator/request.h"
 #include "coordinator/watch.h"
-#include "schema/database.h"
-#include "schema/store_foreign.h"
-#include "schema/store_winners.h"
+#include "schema/server/database.h"
+#include "schema/store/store_foreign.h"
+#include "schema/store/store_winners.h"
 #include "schema/when.h"
 
 #include <math.h>

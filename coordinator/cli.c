@@ -1,7 +1,7 @@
 #include "coordinator/cli.h"
 
-#include "schema/database.h"
 #include "schema/monitor/log.h"
+#include "schema/server/database.h"
 #include "schema/terminal.h"
 
 #include <stdio.h>

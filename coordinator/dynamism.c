@@ -2,7 +2,7 @@
 #include "coordinator/dynamism.h"
 
 #include "coordinator/plan.h"
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>

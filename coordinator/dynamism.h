@@ -12,7 +12,7 @@
 #ifndef COORDINATOR_DYNAMISM_H
 #define COORDINATOR_DYNAMISM_H
 
-#include "schema/store_results.h"
+#include "schema/store/store_results.h"
 #include "solvers/solver.h"
 
 enum dynamism_form { DYNAMISM_STATIC, DYNAMISM_DYNAMIC, DYNAMISM_PARTIAL };

@@ -3,7 +3,7 @@
 #include "coordinator/dynamism_report.h"
 #include "coordinator/plan.h"
 #include "coordinator/table.h"
-#include "schema/database.h"
+#include "schema/server/database.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "coordinator/plan.h"
 #include "coordinator/problems_of.h"
 #include "coordinator/report.h"
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 #include "solvers/problem_key.h"
 
 #include <string.h>

@@ -3,9 +3,9 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/process.h"
-#include "schema/completeness.h"
-#include "schema/store_results.h"
-#include "schema/store_winners.h"
+#include "schema/farm/completeness.h"
+#include "schema/store/store_results.h"
+#include "schema/store/store_winners.h"
 #include "solvers/problem_key.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #define COORDINATOR_ENTER_H
 
 #include "coordinator/request.h"
-#include "schema/job_reason.h"
+#include "schema/store/job_reason.h"
 
 /* What a campaign is made for. */
 struct machine {

@@ -3,7 +3,7 @@
 #define COORDINATOR_FARM_TABLES_H
 
 #include "coordinator/table.h"
-#include "schema/farm.h"
+#include "schema/farm/farm.h"
 
 Table *
 farm_campaigns(const struct farm_state *farm);   /* active and paused ones, with their forecast */

@@ -1,5 +1,5 @@
 #include "coordinator/import_foreign.h"
-#include "schema/store_foreign.h"
+#include "schema/store/store_foreign.h"
 
 #include "coordinator/cli.h"
 #include "coordinator/enter.h"

@@ -9,7 +9,7 @@
 #ifndef COORDINATOR_IMPORT_FOREIGN_H
 #define COORDINATOR_IMPORT_FOREIGN_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* As many rows that were left out are kept with their reason; all are counted. */
 #define FOREIGN_SKIPS_KEPT 1000

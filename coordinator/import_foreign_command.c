@@ -5,7 +5,7 @@
 #include "coordinator/import_foreign.h"
 #include "coordinator/import_store.h"
 #include "coordinator/table.h"
-#include "schema/database.h"
+#include "schema/server/database.h"
 #include "schema/terminal.h"
 
 #include <stdio.h>

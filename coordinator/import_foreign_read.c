@@ -2,7 +2,7 @@
 #include "coordinator/import_foreign_rows.h"
 #include "export/formats/find_db.h"
 #include "export/formats/perf_db.h"
-#include "schema/store_foreign.h"
+#include "schema/store/store_foreign.h"
 #include "solvers/problem_key.h"
 
 #define CONFIGS_AT_ONCE 5000

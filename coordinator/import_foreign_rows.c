@@ -1,5 +1,5 @@
 #include "coordinator/import_foreign_rows.h"
-#include "schema/store_foreign.h"
+#include "schema/store/store_foreign.h"
 
 /* A statement with so many rows takes some 100 ms and a few MB on either side. */
 #define ROWS_AT_ONCE 5000

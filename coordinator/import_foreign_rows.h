@@ -7,7 +7,7 @@
 #define COORDINATOR_IMPORT_FOREIGN_ROWS_H
 
 #include "coordinator/import_foreign.h"
-#include "schema/store_foreign.h"
+#include "schema/store/store_foreign.h"
 
 struct foreign_rows {
     Store *store; /* NULL: rows are counted and forgotten */

@@ -3,8 +3,8 @@
 #include "coordinator/cli.h"
 #include "coordinator/networks_command.h"
 #include "coordinator/progress.h"
-#include "schema/database.h"
 #include "schema/monitor/signals.h"
+#include "schema/server/database.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #define COORDINATOR_IMPORT_STORE_H
 
 #include "export/formats/import.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* From here on SIGINT and SIGTERM end the import in order. */
 void import_catch_signals(void);

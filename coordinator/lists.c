@@ -4,8 +4,8 @@
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/problem_text.h"
-#include "schema/database.h"
-#include "schema/farm.h"
+#include "schema/farm/farm.h"
+#include "schema/server/database.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>

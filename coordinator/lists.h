@@ -6,7 +6,7 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/table.h"
-#include "schema/store_results.h"
+#include "schema/store/store_results.h"
 
 /* A GOptionEntry. */
 #define LIST_JSON_OPTION(variable)                                                                 \

@@ -6,7 +6,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/safe_output.h"
 #include "export/commands.h"
-#include "schema/commands.h"
+#include "schema/commands/commands.h"
 #include "schema/monitor/log.h"
 #include "schema/monitor/signals.h"
 #include "schema/monitor/version.h"

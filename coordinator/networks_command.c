@@ -5,7 +5,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/lists.h"
 #include "coordinator/problem_text.h"
-#include "schema/database.h"
+#include "schema/server/database.h"
 #include "solvers/problem_key.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef COORDINATOR_NETWORKS_COMMAND_H
 #define COORDINATOR_NETWORKS_COMMAND_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Says on standard error that the network's name means another version now; nothing where it is new
  * or as it was. */

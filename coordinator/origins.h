@@ -6,7 +6,7 @@
 #define COORDINATOR_ORIGINS_H
 
 #include "coordinator/table.h"
-#include "schema/store_results.h"
+#include "schema/store/store_results.h"
 
 /* The jobs that are tuned, by reason: "30 budget cut, 12 new problem", the most first; "none". Free with
  * g_free(). */

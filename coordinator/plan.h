@@ -5,7 +5,7 @@
 #ifndef COORDINATOR_PLAN_H
 #define COORDINATOR_PLAN_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "solvers/solver.h"
 
 /* A problem and how often the network runs it. */

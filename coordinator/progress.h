@@ -6,8 +6,8 @@
 #ifndef COORDINATOR_PROGRESS_H
 #define COORDINATOR_PROGRESS_H
 
-#include "schema/farm.h"
-#include "schema/store_results.h"
+#include "schema/farm/farm.h"
+#include "schema/store/store_results.h"
 
 /* What a config costs: taken from the newest campaign of the same target, else a documented
  * guess. */

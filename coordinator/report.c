@@ -1,7 +1,7 @@
 #include "coordinator/report.h"
-#include "schema/drift.h"
-#include "schema/problem_part.h"
-#include "schema/store_foreign.h"
+#include "schema/store/drift.h"
+#include "schema/store/problem_part.h"
+#include "schema/store/store_foreign.h"
 
 #include "coordinator/cli.h"
 #include "coordinator/plan.h"

@@ -21,9 +21,9 @@
 #include "coordinator/enter.h"
 #include "coordinator/report_built.h"
 #include "coordinator/table.h"
-#include "schema/conditions.h"
-#include "schema/device_use.h"
-#include "schema/store_results.h"
+#include "schema/store/conditions.h"
+#include "schema/store/device_use.h"
+#include "schema/store/store_results.h"
 
 /* Times are NAN where they were not measured. */
 struct report_row {
@@ -39,7 +39,7 @@ struct report_row {
     double gflops;         /* the problem's own operations over the winner's time */
     bool tuned;            /* the winner is not its solver's default config */
     int64_t job;           /* the winner's */
-    double drift;          /* of the round that measured the winner (schema/drift.h) */
+    double drift;          /* of the round that measured the winner (schema/store/drift.h) */
     int drifted_results;   /* kept results of any solver whose round drifted */
     struct device_use use; /* of GPUs, by all of the problem's jobs; zeros where none is known */
     struct conditions

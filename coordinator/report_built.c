@@ -3,8 +3,8 @@
 #include "coordinator/progress.h"
 #include "coordinator/report_kernels.h"
 
-#include "schema/problem_part.h"
-#include "schema/store_kernels.h"
+#include "schema/store/problem_part.h"
+#include "schema/store/store_kernels.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #define COORDINATOR_REPORT_BUILT_H
 
 #include "coordinator/table.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 struct report_built {
     Table

@@ -6,8 +6,8 @@
 #include "coordinator/problem_text.h"
 #include "coordinator/report.h"
 #include "coordinator/report_kernels.h"
-#include "schema/database.h"
-#include "schema/problem_part.h"
+#include "schema/server/database.h"
+#include "schema/store/problem_part.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>

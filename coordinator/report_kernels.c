@@ -1,6 +1,6 @@
 #include "coordinator/report_kernels.h"
 
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 #include "solvers/occupancy.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #define COORDINATOR_REPORT_KERNELS_H
 
 #include "coordinator/table.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* A row a kernel; people see their instructions or their options, JSON has both. Free with table_free(). */
 Table *report_kernels(Store *store, int64_t campaign, bool instructions, GError **error);

@@ -3,8 +3,8 @@
 #include "coordinator/progress.h"
 #include "coordinator/report.h"
 #include "coordinator/request.h"
-#include "schema/drift.h"
-#include "schema/store_foreign.h"
+#include "schema/store/drift.h"
+#include "schema/store/store_foreign.h"
 #include "schema/when.h"
 #include "solvers/problem_key.h"
 

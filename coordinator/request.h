@@ -6,7 +6,7 @@
 
 #include "coordinator/plan.h"
 #include "export/formats/import.h"
-#include "schema/store_winners.h"
+#include "schema/store/store_winners.h"
 
 #include <jansson.h>
 

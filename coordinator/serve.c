@@ -7,8 +7,8 @@
 
 #include "coordinator/cli.h"
 #include "coordinator/commands.h"
-#include "schema/database.h"
 #include "schema/monitor/log.h"
+#include "schema/server/database.h"
 
 #include <signal.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include <uv.h>
 
-#include "schema/farm.h"
+#include "schema/farm/farm.h"
 #include "schema/monitor/monitor.h"
 #include "schema/monitor/signals.h"
 

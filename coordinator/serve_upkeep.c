@@ -1,8 +1,8 @@
 #include "coordinator/serve.h"
 
-#include "schema/database.h"
+#include "schema/farm/upkeep.h"
 #include "schema/monitor/log.h"
-#include "schema/upkeep.h"
+#include "schema/server/database.h"
 
 /* After the start; several that start together do not ask at the same time. */
 #define SOON_MS 2000

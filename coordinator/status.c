@@ -4,7 +4,7 @@
 #include "coordinator/farm_tables.h"
 #include "coordinator/lists.h"
 #include "coordinator/progress.h"
-#include "schema/database.h"
+#include "schema/server/database.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,10 +12,10 @@
 #include "coordinator/safe_output.h"
 #include "coordinator/supervise.h"
 #include "export/formats/release_folder.h"
-#include "schema/database.h"
+#include "schema/farm/upkeep.h"
 #include "schema/monitor/log.h"
-#include "schema/store_remeasure.h"
-#include "schema/upkeep.h"
+#include "schema/server/database.h"
+#include "schema/store/store_remeasure.h"
 #include "schema/when.h"
 
 #include <errno.h>

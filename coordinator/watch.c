@@ -3,8 +3,8 @@
 #include "coordinator/cli.h"
 #include "coordinator/first_rounds.h"
 #include "coordinator/process.h"
-#include "schema/database.h"
 #include "schema/monitor/signals.h"
+#include "schema/server/database.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "export/formats/find_db.h"
 #include "export/golden/golden_release.h"
 #include "export/release/export_manifest.h"
-#include "schema/database.h"
+#include "schema/server/database.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "export/golden/golden.h"
 #include "export/golden/golden_print.h"
 #include "export/golden/golden_release.h"
-#include "schema/database.h"
+#include "schema/server/database.h"
 #include "schema/terminal.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "export/commands.h"
 
 #include "export/usage.h"
-#include "schema/database.h"
+#include "schema/server/database.h"
 
 #include <string.h>
 

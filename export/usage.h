@@ -9,7 +9,7 @@
 #define EXPORT_USAGE_H
 
 #include "export/formats/import.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "solvers/problem.h"
 
 #include <stdio.h>

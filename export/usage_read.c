@@ -4,8 +4,8 @@
 #include "export/formats/import.h"
 #include "export/reader/skipjackdb.h"
 #include "export/usage.h"
-#include "schema/store_foreign.h"
-#include "schema/store_golden.h"
+#include "schema/store/store_foreign.h"
+#include "schema/store/store_golden.h"
 #include "solvers/problem_key.h"
 
 #include <string.h>

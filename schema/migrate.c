@@ -1,8 +1,8 @@
 #include "schema/migrate.h"
 
-#include "schema/connection.h"
-#include "schema/database.h"
-#include "schema/store_private.h"
+#include "schema/server/connection.h"
+#include "schema/server/database.h"
+#include "schema/store/store_private.h"
 
 #include <stdlib.h>
 #include <string.h>

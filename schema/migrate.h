@@ -14,7 +14,7 @@
 #define SCHEMA_MIGRATE_H
 
 #include "schema/migrations.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 #include <libpq-fe.h>
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/database.h"
 #include "schema/monitor/log.h"
+#include "schema/server/database.h"
 #include "schema/when.h"
 #include "worker/agent/agent.h"
 #include "worker/device/device_list.h"

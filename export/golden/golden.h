@@ -25,7 +25,7 @@
 #define EXPORT_GOLDEN_H
 
 #include "export/release/export.h"
-#include "schema/store_golden.h"
+#include "schema/store/store_golden.h"
 
 struct golden_wish {
     int64_t campaign;
@@ -34,8 +34,8 @@ struct golden_wish {
     /* Faster beyond the noise: the medians are further apart than `noise` times the mean of both
      * interquartile ranges, and by `gain` of the old one at the least. */
     double noise, gain;
-    bool allow_incomplete;  /* also of a campaign that is not complete (completeness.h) */
-    bool allow_drift;       /* also what was measured while the device drifted (schema/drift.h) */
+    bool allow_incomplete; /* also of a campaign that is not complete (completeness.h) */
+    bool allow_drift; /* also what was measured while the device drifted (schema/store/drift.h) */
     bool allow_unconfirmed; /* what is better counts without being measured again */
     bool remeasure;         /* has what disagrees measured again */
 };

@@ -1,7 +1,7 @@
 #include "export/golden/golden_logins.h"
 
 #include "export/golden/golden_verdict.h"
-#include "schema/drift.h"
+#include "schema/store/drift.h"
 
 #define WINNERS_AT_ONCE 1000
 

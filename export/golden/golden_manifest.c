@@ -4,7 +4,7 @@
 #include "export/formats/sqlite_file.h"
 #include "export/release/export_manifest.h"
 #include "export/release/export_source.h"
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 
 #include <glib/gstdio.h>
 #include <jansson.h>

@@ -3,7 +3,7 @@
 #define EXPORT_GOLDEN_MANIFEST_H
 
 #include "export/release/export.h"
-#include "schema/store_golden.h"
+#include "schema/store/store_golden.h"
 
 /* versions: the target's line; wish: the version and part of it that the files hold; files: the manifest's
  * member of that name, taken. The sources of the files are read a part at a time. */

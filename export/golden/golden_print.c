@@ -1,7 +1,7 @@
 #include "export/golden/golden_print.h"
 
 #include "export/release/export_manifest.h"
-#include "schema/drift.h"
+#include "schema/store/drift.h"
 #include "solvers/problem_key.h"
 
 #include <jansson.h>

@@ -7,7 +7,7 @@
 #define EXPORT_GOLDEN_RELEASE_H
 
 #include "export/release/export.h"
-#include "schema/store_golden.h"
+#include "schema/store/store_golden.h"
 
 /* Finds the one with golden versions where target is NULL; free with g_free(). NULL with an error where there
  * is none (STORE_ERROR_NOT_FOUND), or several (G_OPTION_ERROR: somebody has to name one). */

@@ -1,6 +1,6 @@
 #include "export/golden/golden_verdict.h"
 
-#include "schema/drift.h"
+#include "schema/store/drift.h"
 
 #include <math.h>
 #include <string.h>

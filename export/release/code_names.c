@@ -1,7 +1,7 @@
 #include "export/release/code_names.h"
 
 #include "export/formats/kernel_db.h"
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "export/release/export.h"
-#include "schema/store_foreign.h"
+#include "schema/store/store_foreign.h"
 
 #include "export/formats/release_folder.h"
 #include "export/release/export_manifest.h"

@@ -14,8 +14,8 @@
 #include "export/formats/export_error.h"
 #include "export/release/export_folder.h"
 #include "export/release/refusals.h"
-#include "schema/completeness.h"
-#include "schema/store.h"
+#include "schema/farm/completeness.h"
+#include "schema/store/store.h"
 
 #include <jansson.h>
 
@@ -35,7 +35,7 @@ struct export_wish {
     bool limits_workspace;    /* nothing that needs more than: */
     uint64_t workspace_bytes; /* of the configs of a job the fastest one within it is taken */
     bool dynamic_only;        /* nothing whose kernels are compiled for a shape */
-    bool allow_drift;         /* also what was measured while the device drifted (schema/drift.h) */
+    bool allow_drift; /* also what was measured while the device drifted (schema/store/drift.h) */
     const char *network, *tag; /* problems of these alone; NULL for all */
     bool require_complete;     /* of a campaign: nothing, unless it is complete (completeness.h) */
     bool replace;              /* files of another release of the target in the folder give way */

@@ -1,6 +1,6 @@
 #include "export/release/export_source.h"
 
-#include "schema/store_golden.h"
+#include "schema/store/store_golden.h"
 
 /* A job of a build-only campaign may have built as many. */
 #define BUILT_CONFIGS 8

@@ -4,7 +4,7 @@
 #include "export/formats/file_name.h"
 #include "export/formats/kernel_db.h"
 #include "export/release/export_compact.h"
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 
 #include <stdio.h>
 #include <string.h>

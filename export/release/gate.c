@@ -1,6 +1,6 @@
 #include "export/release/gate.h"
-#include "schema/drift.h"
-#include "schema/store_kernels.h"
+#include "schema/store/drift.h"
+#include "schema/store/store_kernels.h"
 
 #include <float.h>
 #include <math.h>

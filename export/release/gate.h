@@ -13,7 +13,7 @@
 
 #include "export/formats/find_db.h"
 #include "export/release/export.h"
-#include "schema/store_results.h"
+#include "schema/store/store_results.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 
@@ -27,7 +27,7 @@ struct gate {
 
 bool gate_init(struct gate *gate, Store *store, const char *target, GError **error);
 void gate_clear(struct gate *gate);
-/* results: judged ones (schema/store_results.h), which may pass next. Asks the store once for all kernels that they
+/* results: judged ones (schema/store/store_results.h), which may pass next. Asks the store once for all kernels that they
  * name, and forgets those of others. */
 bool gate_learn_kernels(struct gate *gate, Store *store, const GPtrArray *results, GError **error);
 /* Reads the code object: one that is away, or has other bytes than its hash says, is entered as damaged,

@@ -14,7 +14,7 @@
  *
  * A node is a thread with a connection of its own, as an agent's data lane.
  */
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/bench_blobs.h"
 #include "tests/support/bench_idle.h"
 #include "tests/support/bench_server.h"

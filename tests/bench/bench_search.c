@@ -11,7 +11,7 @@
  *
  * usage: bench_search [SEEDS]
  */
-#include "schema/store_winners.h"
+#include "schema/store/store_winners.h"
 #include "tests/support/real_data.h"
 #include "worker/search/search.h"
 

@@ -8,7 +8,7 @@
  * has ("stored JOB ROUND FENCE"), each that it refused ("refused JOB ROUND FENCE") and each error that
  * is neither a refusal nor a server that is away ("error WORDS").
  */
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "tests/support/sim_solver.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Campaigns that a request finds again, and what is noted of those it makes. */
 #include "coordinator/enter.h"
 #include "coordinator/plan.h"
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>

@@ -1,5 +1,5 @@
 #include "coordinator/progress.h"
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/queue_farm.h"
 
 #include <math.h>

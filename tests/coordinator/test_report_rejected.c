@@ -1,5 +1,5 @@
 /* `skipjack report --rejected` through the program itself: it reads a campaign by parts, and leaves none out. */
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/queue_farm.h"
 
 #include <jansson.h>

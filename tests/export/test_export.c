@@ -4,7 +4,7 @@
 #include "export/check.h"
 #include "export/formats/find_db.h"
 #include "export/formats/manifest.h"
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"

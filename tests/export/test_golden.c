@@ -1,7 +1,7 @@
 /* What of a campaign goes into a golden version, and why: on a campaign filled as workers fill it. */
 #include "export/golden/golden.h"
 
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"

@@ -1,7 +1,7 @@
 /* A golden winner counts when two logins agree on its time, where the farm has two that can measure it. */
 #include "export/golden/golden.h"
 
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "solvers/solver.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/role_farm.h"

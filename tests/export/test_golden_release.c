@@ -3,8 +3,8 @@
 
 #include "export/formats/find_db.h"
 #include "export/golden/golden.h"
-#include "schema/store_private.h"
-#include "schema/upkeep.h"
+#include "schema/farm/upkeep.h"
+#include "schema/store/store_private.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"

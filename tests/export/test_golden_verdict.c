@@ -1,8 +1,8 @@
 /* Where a campaign and the golden version disagree both are measured again, and luck does not stay. */
 #include "export/golden/golden.h"
 
-#include "schema/store_private.h"
-#include "schema/store_remeasure.h"
+#include "schema/store/store_private.h"
+#include "schema/store/store_remeasure.h"
 #include "solvers/solver.h"
 #include "tests/support/export_farm.h"
 

@@ -3,8 +3,8 @@
 
 #include "export/commands.h"
 #include "export/formats/export_error.h"
-#include "schema/store_golden.h"
-#include "schema/store_kernels.h"
+#include "schema/store/store_golden.h"
+#include "schema/store/store_kernels.h"
 #include "solvers/problem_key.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/real_data.h"

@@ -4,9 +4,9 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchain.h"
-#include "schema/problem_part.h"
-#include "schema/store_private.h"
-#include "schema/store_results.h"
+#include "schema/store/problem_part.h"
+#include "schema/store/store_private.h"
+#include "schema/store/store_results.h"
 #include "tests/faults/solver_faults.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

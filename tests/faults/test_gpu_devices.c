@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchain.h"
-#include "schema/conditions.h"
-#include "schema/problem_part.h"
-#include "schema/store_results.h"
+#include "schema/store/conditions.h"
+#include "schema/store/problem_part.h"
+#include "schema/store/store_results.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "schema/device_use.h"
-#include "schema/farm.h"
-#include "schema/problem_part.h"
-#include "schema/store_results.h"
+#include "schema/farm/farm.h"
+#include "schema/store/device_use.h"
+#include "schema/store/problem_part.h"
+#include "schema/store/store_results.h"
 #include "tests/faults/solver_ways.h"
 #include "tests/support/gpu_farm.h"
 #include "tests/support/live_farm.h"

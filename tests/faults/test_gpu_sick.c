@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "schema/store_results.h"
+#include "schema/store/store_results.h"
 #include "tests/support/gpu_farm.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "schema/store_results.h"
+#include "schema/store/store_results.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "schema/store_kernels.h"
-#include "schema/store_private.h"
+#include "schema/store/store_kernels.h"
+#include "schema/store/store_private.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 

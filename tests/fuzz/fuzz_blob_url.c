@@ -1,5 +1,5 @@
 /* Any text as the URL of a store of code objects: refused without showing a password, or opened. */
-#include "schema/blob_store.h"
+#include "schema/blobs/blob_store.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any bytes as a file of credentials, and as the body of a server's refusal: what is taken from them is
  * whole, and what is said of them shows nothing of a secret. */
-#include "schema/blob_http.h"
-#include "schema/s3_credentials.h"
+#include "schema/blobs/blob_http.h"
+#include "schema/blobs/s3_credentials.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* A claimed job made of any JSON, as the agent works on it: refused with a reason, or every config of its
  * history is solved or refused, and what is proposed next is the solver's own. */
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "worker/agent/work.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

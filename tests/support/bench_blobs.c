@@ -1,9 +1,9 @@
 #include "tests/support/bench_blobs.h"
 
-#include "schema/blobs.h"
-#include "schema/store_kernels.h"
-#include "schema/store_private.h"
-#include "schema/upkeep.h"
+#include "schema/blobs/blobs.h"
+#include "schema/farm/upkeep.h"
+#include "schema/store/store_kernels.h"
+#include "schema/store/store_private.h"
 #include "tests/support/bench_server.h"
 #include "tests/support/object_server.h"
 #include "tests/support/queue_farm.h"

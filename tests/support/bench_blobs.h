@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_BENCH_BLOBS_H
 #define TESTS_SUPPORT_BENCH_BLOBS_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Puts code objects and gets them, first in the database, then in an S3 server of this process. */
 void bench_blobs(Store *store);

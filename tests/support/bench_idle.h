@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_BENCH_IDLE_H
 #define TESTS_SUPPORT_BENCH_IDLE_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Prints queries a second and processor time of the server while so many nodes find nothing, then how
  * long until parts of them hold jobs of a campaign that appears. */

@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_BENCH_SERVER_H
 #define TESTS_SUPPORT_BENCH_SERVER_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Called first: the scratch database will be durable, with the settings of the embedded database,
  * except for max_connections. */

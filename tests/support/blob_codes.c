@@ -1,6 +1,6 @@
 #include "tests/support/blob_codes.h"
 
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 #include "tests/support/scratch_db.h"
 
 #include <libpq-fe.h>

@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_BLOB_CODES_H
 #define TESTS_SUPPORT_BLOB_CODES_H
 
-#include "schema/blobs.h"
+#include "schema/blobs/blobs.h"
 
 /* Free with g_bytes_unref(). */
 GBytes *blob_codes_make(int number);

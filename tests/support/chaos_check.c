@@ -1,6 +1,6 @@
 #include "tests/support/chaos_check.h"
 
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "solvers/problem_key.h"
 #include "tests/support/sim_solver.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_CHAOS_FARM_H
 #define TESTS_SUPPORT_CHAOS_FARM_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 #include "tests/support/chaos_faults.h"
 
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/chaos_room.h"
 #include "tests/support/chaos_server.h"
 

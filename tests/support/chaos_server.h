@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_CHAOS_SERVER_H
 #define TESTS_SUPPORT_CHAOS_SERVER_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Makes the cluster, on a disk of so many megabytes where there can be one, and starts it. */
 void server_create(int megabytes);

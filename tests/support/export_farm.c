@@ -1,6 +1,6 @@
 #include "tests/support/export_farm.h"
 
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "tests/support/scratch_db.h"

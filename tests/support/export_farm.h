@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_EXPORT_FARM_H
 #define TESTS_SUPPORT_EXPORT_FARM_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "solvers/space.h"
 
 #define EXPORT_FARM_TARGET "cpu-znver4_2"

@@ -7,7 +7,7 @@
 #define TESTS_SUPPORT_EXPORT_SCENE_H
 
 #include "export/release/export_plan.h"
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 #include "tests/support/temp_folder.h"
 
 #define EXPORT_SCENE_WORKSPACE 4096

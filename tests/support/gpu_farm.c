@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "kernels/toolchain.h"
-#include "schema/farm.h"
-#include "schema/store_results.h"
+#include "schema/farm/farm.h"
+#include "schema/store/store_results.h"
 #include "tests/support/temp_folder.h"
 
 #define PAUSE_US 10000

@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_GPU_FARM_H
 #define TESTS_SUPPORT_GPU_FARM_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 struct gpu_maker {
     const char *setting, *other, *toolchain, *target;

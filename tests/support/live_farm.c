@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "schema/store_results.h"
+#include "schema/store/store_results.h"
 #include "solvers/problem_key.h"
 #include "tests/support/scratch_db.h"
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_LIVE_FARM_H
 #define TESTS_SUPPORT_LIVE_FARM_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 #include <sys/types.h>
 

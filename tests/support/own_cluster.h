@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_OWN_CLUSTER_H
 #define TESTS_SUPPORT_OWN_CLUSTER_H
 
-#include "schema/database.h"
+#include "schema/server/database.h"
 
 void own_cluster_start(void);
 void own_cluster_stop(void);

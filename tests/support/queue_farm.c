@@ -1,6 +1,6 @@
 #include "tests/support/queue_farm.h"
 
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/scratch_db.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef TESTS_SUPPORT_QUEUE_FARM_H
 #define TESTS_SUPPORT_QUEUE_FARM_H
 
-#include "schema/store_results.h"
+#include "schema/store/store_results.h"
 
 struct farm {
     Store *store;

@@ -1,8 +1,8 @@
 #include "tests/support/role_farm.h"
 
-#include "schema/connection.h"
-#include "schema/roles.h"
-#include "schema/store_private.h"
+#include "schema/server/connection.h"
+#include "schema/server/roles.h"
+#include "schema/store/store_private.h"
 #include "tests/support/scratch_db.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef TESTS_SUPPORT_SCRATCH_DB_H
 #define TESTS_SUPPORT_SCRATCH_DB_H
 
-#include "schema/database.h"
+#include "schema/server/database.h"
 
 /* The scratch home, created without a database in it. Static. */
 const char *scratch_home(void);

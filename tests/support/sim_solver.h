@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_SIM_SOLVER_H
 #define TESTS_SUPPORT_SIM_SOLVER_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 #define SIM_TARGET "gfx90a68"
 #define SIM_KEPT   3

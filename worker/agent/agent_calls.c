@@ -1,6 +1,6 @@
 #include "worker/agent/agent_calls.h"
 
-#include "schema/farm.h"
+#include "schema/farm/farm.h"
 
 /* ---- calls about one job, or none ---- */
 

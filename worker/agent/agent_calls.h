@@ -8,8 +8,8 @@
 #ifndef WORKER_AGENT_CALLS_H
 #define WORKER_AGENT_CALLS_H
 
-#include "schema/device_use.h"
-#include "schema/store_kernels.h"
+#include "schema/store/device_use.h"
+#include "schema/store/store_kernels.h"
 #include "worker/agent/agent_state.h"
 
 /* A config that was quarantined, and the job that it was of; or the whole job. */

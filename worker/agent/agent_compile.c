@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/limits.h"
-#include "schema/farm.h"
+#include "schema/farm/farm.h"
 #include "worker/agent/own_code.h"
 #include "worker/agent/rebuild.h"
 #include "worker/protocol/target_json.h"

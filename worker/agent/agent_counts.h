@@ -6,7 +6,7 @@
 #ifndef WORKER_AGENT_COUNTS_H
 #define WORKER_AGENT_COUNTS_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "worker/child/child.h"
 
 struct agent_counts {

@@ -1,5 +1,5 @@
 /* The agent's row among the workers: entered, kept alive, signed off, and compared with the others'. */
-#include "schema/farm.h"
+#include "schema/farm/farm.h"
 #include "worker/agent/agent_state.h"
 #include "worker/agent/identity.h"
 

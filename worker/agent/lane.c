@@ -1,7 +1,7 @@
 #include "worker/agent/lane.h"
 
-#include "schema/database.h"
 #include "schema/monitor/log.h"
+#include "schema/server/database.h"
 
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS   5000

@@ -11,7 +11,7 @@
 #include <uv.h>
 
 #include "schema/monitor/metrics.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 typedef struct lane Lane;
 

@@ -8,7 +8,7 @@
 #ifndef WORKER_TWINS_H
 #define WORKER_TWINS_H
 
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 #include "worker/agent/work.h"
 
 typedef struct twins Twins;

@@ -7,9 +7,9 @@
 #define WORKER_WORK_H
 
 #include "kernels/toolchain.h"
-#include "schema/conditions.h"
 #include "schema/monitor/log.h"
-#include "schema/store.h"
+#include "schema/store/conditions.h"
+#include "schema/store/store.h"
 #include "solvers/solver.h"
 #include "worker/search/search.h"
 

@@ -6,7 +6,7 @@
 #ifndef WORKER_WORK_CHECK_H
 #define WORKER_WORK_CHECK_H
 
-#include "schema/store_kernels.h"
+#include "schema/store/store_kernels.h"
 #include "worker/agent/work.h"
 
 /* Why the job cannot be worked on, NULL where it can: its rows are damaged, this program has not its

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "schema/failure.h"
+#include "schema/store/failure.h"
 #include "worker/build/compile_request.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"

@@ -8,7 +8,7 @@
 #ifndef WORKER_GPU_CLOCKS_H
 #define WORKER_GPU_CLOCKS_H
 
-#include "schema/conditions.h"
+#include "schema/store/conditions.h"
 #include "worker/device/device.h"
 
 struct gpu_clocks {

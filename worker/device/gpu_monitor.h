@@ -9,7 +9,7 @@
 #ifndef WORKER_GPU_MONITOR_H
 #define WORKER_GPU_MONITOR_H
 
-#include "schema/conditions.h"
+#include "schema/store/conditions.h"
 #include "worker/device/device.h"
 
 typedef struct gpu_monitor GpuMonitor;

@@ -5,7 +5,7 @@
 #ifndef WORKER_EVAL_DEVICE_H
 #define WORKER_EVAL_DEVICE_H
 
-#include "schema/conditions.h"
+#include "schema/store/conditions.h"
 #include "worker/device/device.h"
 #include "worker/device/gpu_clocks.h"
 #include "worker/device/gpu_monitor.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "schema/drift.h"
+#include "schema/store/drift.h"
 #include "worker/protocol/frames.h"
 
 /* No device starts a kernel in less than a microsecond: a tenth of that is a clock gone wrong, also where the

@@ -6,7 +6,7 @@
 #ifndef WORKER_EVAL_ROUND_H
 #define WORKER_EVAL_ROUND_H
 
-#include "schema/failure.h"
+#include "schema/store/failure.h"
 #include "worker/eval/eval_kernels.h"
 #include "worker/eval/eval_request.h"
 #include "worker/eval/workbench.h"

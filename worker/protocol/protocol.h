@@ -49,7 +49,7 @@
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
  *    "error":..,"eval_seconds":..,"detail":"..",
  *    "busy_seconds":..,      that a GPU had work since it was told last
- *    "conditions":{..}}      the device's at that time (schema/conditions.h), where they are known
+ *    "conditions":{..}}      the device's at that time (schema/store/conditions.h), where they are known
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false,"busy_seconds":..,
  *    "by_device":true,         results were verified on the device; else "refusal" says why not, "" where
  *    "doubted":false,          no judge was sent; doubted: the device's own reference was wrong

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "schema/store_winners.h"
+#include "schema/store/store_winners.h"
 #include "solvers/problem_key.h"
 #include "worker/search/search_private.h"
 

@@ -29,7 +29,7 @@
 #ifndef WORKER_SEARCH_H
 #define WORKER_SEARCH_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "solvers/solver.h"
 
 struct search {

@@ -6,7 +6,7 @@
 #ifndef WORKER_VERIFY_H
 #define WORKER_VERIFY_H
 
-#include "schema/failure.h"
+#include "schema/store/failure.h"
 #include "worker/verify/reference.h"
 #include "worker/verify/tensor.h"
 #include "worker/verify/tolerance.h"

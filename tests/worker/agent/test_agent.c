@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "schema/store_private.h"
+#include "schema/store/store_private.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"

@@ -1,9 +1,9 @@
 /* What won elsewhere is tried first: whole campaigns through the program, on a real database. */
 #include <string.h>
 
-#include "schema/store_foreign.h"
-#include "schema/store_private.h"
-#include "schema/store_winners.h"
+#include "schema/store/store_foreign.h"
+#include "schema/store/store_private.h"
+#include "schema/store/store_winners.h"
 #include "solvers/problem_key.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

@@ -9,7 +9,7 @@
 
 #include "kernels/kernel_source.h"
 #include "kernels/opencl.h"
-#include "schema/failure.h"
+#include "schema/store/failure.h"
 #include "solvers/problem_key.h"
 #include "solvers/solver.h"
 #include "worker/protocol/frames.h"

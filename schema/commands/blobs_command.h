@@ -1,0 +1,11 @@
+/*
+ * skipjack db blobs [--json] [--check | --move URL] [--drop-damaged]. Internal to the
+ * room: `db` is its command.
+ */
+#ifndef SCHEMA_COMMANDS_BLOBS_COMMAND_H
+#define SCHEMA_COMMANDS_BLOBS_COMMAND_H
+
+/* What follows the verb; returns the exit status. */
+int command_db_blobs(int argc, char **argv);
+
+#endif

@@ -1,0 +1,190 @@
+/* skipjack db roles: creates the roles of a farm's database, and logins in them. */
+#include "schema/commands/roles_command.h"
+
+#include "schema/commands/db_options.h"
+#include "schema/server/connection.h"
+#include "schema/server/database.h"
+#include "schema/server/roles.h"
+#include "schema/small_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct request {
+    char *login, *role, *password_file;
+    int connections; /* 0 where it is not given */
+};
+
+static int fail(GError *error, int status)
+{
+    fprintf(stderr, "skipjack db roles: %s\n", error->message);
+    g_error_free(error);
+    return status;
+}
+
+/* ---- passwords, from files and terminals only ---- */
+
+#define PASSWORD_FILE_BYTES_MAX 65536
+
+static char *refuse_file(const char *path, const char *why, GError **error)
+{
+    g_set_error(error, STORE_ERROR, STORE_ERROR_ACCESS, "cannot take a password from '%s': %s",
+                path, why);
+    return NULL;
+}
+
+/* The first line of a file that nobody else can read. */
+static char *password_of_file(const char *path, GError **error)
+{
+    struct stat status;
+    g_autofree char *text = NULL;
+    if (stat(path, &status) != 0)
+        return refuse_file(path, g_strerror(errno), error);
+    if (S_ISREG(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return refuse_file(path, "others may read it; chmod 600 it first", error);
+    if ((text = small_file_read(path, PASSWORD_FILE_BYTES_MAX, NULL, error)) == NULL)
+        return NULL;
+    text[strcspn(text, "\r\n")] = '\0';
+    return *text != '\0' ? g_steal_pointer(&text)
+                         : refuse_file(path, "its first line is empty", error);
+}
+
+/* A line that the terminal does not show. */
+static char *ask_terminal(const char *prompt)
+{
+    struct termios shown, hidden;
+    char line[1024] = "";
+    if (tcgetattr(STDIN_FILENO, &shown) != 0)
+        return g_strdup("");
+    hidden = shown;
+    hidden.c_lflag &= ~(tcflag_t)ECHO;
+    fputs(prompt, stderr);
+    fflush(stderr);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+    bool read_line = fgets(line, sizeof line, stdin) != NULL;
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+    fputc('\n', stderr);
+    line[strcspn(line, "\n")] = '\0';
+    return g_strdup(read_line ? line : "");
+}
+
+/* NULL without an error where none is wanted: no file, no terminal, or an empty line. */
+static char *read_password(const struct request *request, GError **error)
+{
+    if (request->password_file != NULL)
+        return password_of_file(request->password_file, error);
+    if (isatty(STDIN_FILENO) == 0)
+        return NULL;
+    g_autofree char *first = ask_terminal("Its password, empty to leave it as it is: ");
+    if (*first == '\0')
+        return NULL;
+    g_autofree char *second = ask_terminal("The same again: ");
+    if (strcmp(first, second) == 0)
+        return g_steal_pointer(&first);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_ACCESS, "the two passwords differ");
+    return NULL;
+}
+
+/* ---- the command ---- */
+
+static bool parse(int argc, char **argv, struct request *request, GError **error)
+{
+    const GOptionEntry entries[] = {
+        {"login", 0, 0, G_OPTION_ARG_STRING, &request->login,
+         "create this login, or put one that there is into the role", "NAME"},
+        {"role", 0, 0, G_OPTION_ARG_STRING, &request->role,
+         "its role: reader, worker or coordinator", "ROLE"},
+        {"password-file", 0, 0, G_OPTION_ARG_FILENAME, &request->password_file,
+         "its password is the first line of FILE (else the terminal is asked)", "FILE"},
+        {"connections", 0, 0, G_OPTION_ARG_INT, &request->connections,
+         "how many it may have at once; a worker holds two (default for a new worker's login: half "
+         "of the server's)",
+         "N"},
+        {0}};
+    g_autoptr(GOptionContext) context = g_option_context_new(NULL);
+    g_option_context_set_summary(
+        context, "Creates the roles of a farm's database that are missing (skipjack_reader, \n"
+                 "skipjack_worker, skipjack_coordinator) and gives each what it may do there.\n"
+                 "May be repeated; run by the database's owner with CREATEROLE, or a superuser.");
+    g_option_context_set_description(
+        context,
+        "example: skipjack db roles --login node17 --role worker --password-file node17.pw\n");
+    g_option_context_add_main_entries(context, entries, NULL);
+    return db_options_parse(context, "skipjack db roles", argc, argv, error);
+}
+
+static const char *what_is_wrong(const struct request *request)
+{
+    if ((request->login == NULL) != (request->role == NULL))
+        return "--login and --role go together";
+    if (request->login == NULL && (request->password_file != NULL || request->connections != 0))
+        return "--password-file and --connections go with --login";
+    if (request->connections < 0 || request->connections > 100000)
+        return "--connections takes a number from 1 on";
+    if (request->role != NULL && role_find(request->role) == NULL)
+        return "--role takes reader, worker or coordinator";
+    if (request->login != NULL && role_find(request->login) != NULL)
+        return "--login takes a name of its own, not a role's";
+    return NULL;
+}
+
+static void print_next(const struct request *request, PGconn *connection)
+{
+    if (request->login == NULL) {
+        printf("\nA login for a node: skipjack db roles --login node17 --role worker\n");
+        return;
+    }
+    const char *host = PQhost(connection);
+    bool socket = host == NULL || *host == '/' || *host == '\0';
+    printf("It uses: SKIPJACK_DB=postgresql://%s@%s/%s\n", request->login, socket ? "HOST" : host,
+           PQdb(connection));
+    printf("and ~/.pgpass (mode 600): %s:%s:%s:%s:PASSWORD\n", socket ? "HOST" : host,
+           PQport(connection), PQdb(connection), request->login);
+}
+
+static int create(const struct request *request)
+{
+    GError *error = NULL;
+    bool embedded;
+    g_autofree char *password = NULL;
+    g_autofree char *url = database_url(&embedded, &error);
+    if (url == NULL || (embedded && !database_start(&error)))
+        return fail(error, EXIT_FAILED);
+    if (request->login != NULL)
+        password = read_password(request, &error);
+    if (error != NULL)
+        return fail(error, EXIT_FAILED);
+    PGconn *connection = connection_open(url, "skipjack roles", &error);
+    const struct role_login login = {.name = request->login,
+                                     .role = request->role ? role_find(request->role) : NULL,
+                                     .password = password,
+                                     .connections = request->connections};
+    bool done = connection != NULL && roles_create(connection, &error) &&
+                (request->login == NULL || roles_login(connection, &login, &error));
+    if (done)
+        print_next(request, connection);
+    PQfinish(connection);
+    return done ? EXIT_DONE : fail(error, EXIT_FAILED);
+}
+
+int command_db_roles(int argc, char **argv)
+{
+    struct request request = {0};
+    GError *error = NULL;
+    if (!parse(argc, argv, &request, &error))
+        return fail(error, EXIT_USAGE);
+    const char *wrong = what_is_wrong(&request);
+    if (wrong != NULL)
+        fprintf(stderr, "skipjack db roles: %s; see: skipjack db roles --help\n", wrong);
+    int status = wrong != NULL ? EXIT_USAGE : create(&request);
+    g_free(request.login);
+    g_free(request.role);
+    g_free(request.password_file);
+    return status;
+}

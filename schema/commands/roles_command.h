@@ -1,0 +1,11 @@
+/*
+ * skipjack db roles: the roles of a farm's database, and logins in them.
+ * Internal to the room: `db` is its command.
+ */
+#ifndef SCHEMA_COMMANDS_ROLES_COMMAND_H
+#define SCHEMA_COMMANDS_ROLES_COMMAND_H
+
+/* What follows the verb; returns the exit status. */
+int command_db_roles(int argc, char **argv);
+
+#endif

@@ -1,0 +1,303 @@
+/* The embedded PostgreSQL's processes. */
+#include "schema/server/embedded.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Backends notice within moments that their postmaster is gone; a busy one at its next wait. */
+#define REMAINS_SECONDS        10
+#define REMAINS_KILLED_SECONDS 10
+
+/* ---- starting ---- */
+
+/* The server's environment is its own: PGPORT, PGDATA and the like would change its settings. */
+#define SERVER_ENVIRONMENT "PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"
+
+/* Who runs, where, and what stays open: the log, and kept_fd where it is not -1. */
+struct program {
+    const struct embedded *embedded;
+    const char *const *argv;
+    const char *folder;
+    const char *const *environment;
+    int log_fd, kept_fd;
+};
+
+/* From here to exec only calls that are safe after a fork. */
+static _Noreturn void become(const struct program *program)
+{
+    const struct server_user *user = &program->embedded->user;
+    int null_fd = open("/dev/null", O_RDONLY);
+    struct rlimit files;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    umask(077);
+    /* The server outlives the command: a limit of the command's files (ulimit -S -f) is not the server's. */
+    if (getrlimit(RLIMIT_FSIZE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_FSIZE, &files);
+    }
+    bool ready = null_fd >= 0 && dup2(null_fd, 0) == 0 && dup2(program->log_fd, 1) == 1 &&
+                 dup2(program->log_fd, 2) == 2 && chdir(program->folder) == 0;
+    if (ready && geteuid() == 0)
+        ready = setgroups(1, &user->gid) == 0 && setresgid(user->gid, user->gid, user->gid) == 0 &&
+                setresuid(user->uid, user->uid, user->uid) == 0;
+    if (ready && close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0 &&
+        (program->kept_fd < 0 || fcntl(program->kept_fd, F_SETFD, 0) == 0))
+        execve(program->argv[0], (char *const *)(uintptr_t)program->argv,
+               (char *const *)(uintptr_t)program->environment);
+    static const char words[] = "cannot change to the server's user or run its program\n";
+    ssize_t written = write(2, words, sizeof words - 1);
+    (void)written; /* there is nowhere else to say it */
+    _exit(127);
+}
+
+static int open_log(const struct embedded *embedded, GError **error)
+{
+    int fd = open(embedded->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot write '%s': %s",
+                    embedded->log, g_strerror(errno));
+    else if (geteuid() == 0 && fchown(fd, embedded->user.uid, embedded->user.gid) != 0)
+        g_warning("cannot give '%s' to %s", embedded->log, embedded->user.name);
+    return fd;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}
+
+bool server_run(const struct embedded *embedded, const char *const *argv, const char *names,
+                int kept_fd, GError **error)
+{
+    int log_fd = open_log(embedded, error);
+    if (log_fd < 0)
+        return false;
+    g_autofree char *users = g_strdup_printf("NSS_WRAPPER_PASSWD=%s", names != NULL ? names : "");
+    const char *const plain[] = {SERVER_ENVIRONMENT, NULL};
+    const char *const named[] = {SERVER_ENVIRONMENT, "LD_PRELOAD=libnss_wrapper.so", users,
+                                 "NSS_WRAPPER_GROUP=/dev/null", NULL};
+    const struct program program = {.embedded = embedded,
+                                    .argv = argv,
+                                    .folder = "/",
+                                    .environment = names != NULL ? named : plain,
+                                    .log_fd = log_fd,
+                                    .kept_fd = kept_fd};
+    pid_t pid = fork();
+    if (pid == 0)
+        become(&program);
+    close(log_fd);
+    if (pid > 0 && wait_for(pid) == 0)
+        return true;
+    g_autofree char *tail = embedded_log_tail(embedded);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "%s failed, its last words in '%s':\n%s", argv[0], embedded->log, tail);
+    return false;
+}
+
+/* Two forks: the daemon is nobody's child here, so it leaves no zombie that looks alive. */
+pid_t server_spawn(const struct embedded *embedded, const char *const *argv, int kept_fd,
+                   GError **error)
+{
+    int pipe_fds[2];
+    pid_t server = -1;
+    int log_fd = open_log(embedded, error);
+    if (log_fd < 0)
+        return -1;
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+        close(log_fd);
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot make a pipe: %s",
+                    g_strerror(errno));
+        return -1;
+    }
+    /* It works in its cluster's folder from its first moment: is_of_cluster() tells it by that. */
+    static const char *const environment[] = {SERVER_ENVIRONMENT, NULL};
+    const struct program program = {.embedded = embedded,
+                                    .argv = argv,
+                                    .folder = embedded->data,
+                                    .environment = environment,
+                                    .log_fd = log_fd,
+                                    .kept_fd = kept_fd};
+    pid_t middle = fork();
+    if (middle == 0) {
+        setsid();
+        pid_t inner = fork();
+        if (inner == 0)
+            become(&program);
+        ssize_t written = write(pipe_fds[1], &inner, sizeof inner);
+        _exit(written == sizeof inner ? 0 : 1);
+    }
+    close(log_fd);
+    close(pipe_fds[1]);
+    if (middle > 0) {
+        wait_for(middle);
+        if (read(pipe_fds[0], &server, sizeof server) != sizeof server)
+            server = -1;
+    }
+    close(pipe_fds[0]);
+    if (server < 0)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot start a process for '%s'",
+                    argv[0]);
+    return server;
+}
+
+/* ---- looking ---- */
+
+static bool read_small(const char *path, char *buffer, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, buffer, size - 1);
+    close(fd);
+    buffer[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+bool server_is_alive(pid_t pid)
+{
+    char path[64], text[512];
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        return false;
+    g_snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (!read_small(path, text, sizeof text))
+        return false;
+    /* "PID (name) STATE ...": the name may hold anything, so the last ')' ends it. */
+    const char *end = strrchr(text, ')');
+    return end == NULL || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
+}
+
+/* Root may look at another user's process with CAP_SYS_PTRACE, which containers seldom have, or else as that user. */
+static bool look_as(const struct server_user *user, const char *path, struct stat *status)
+{
+    if (stat(path, status) == 0)
+        return true;
+    if (errno != EACCES || geteuid() != 0)
+        return false;
+    setfsgid(user->gid);
+    setfsuid(user->uid);
+    bool known = stat(path, status) == 0;
+    setfsuid(geteuid());
+    setfsgid(getegid());
+    return known;
+}
+
+/* PostgreSQL's processes work in their cluster's folder. */
+static bool is_of_cluster(const struct embedded *embedded, pid_t pid, const struct stat *data)
+{
+    char path[64], name[64];
+    struct stat cwd;
+    g_snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    if (!read_small(path, name, sizeof name) || !g_str_has_prefix(name, "postgres"))
+        return false;
+    g_snprintf(path, sizeof path, "/proc/%d/cwd", (int)pid);
+    return look_as(&embedded->user, path, &cwd) && cwd.st_dev == data->st_dev &&
+           cwd.st_ino == data->st_ino;
+}
+
+static pid_t recorded_pid(const struct embedded *embedded)
+{
+    char text[64];
+    g_autofree char *path = g_build_filename(embedded->data, "postmaster.pid", NULL);
+    return read_small(path, text, sizeof text) ? (pid_t)atoi(text) : 0;
+}
+
+pid_t server_pid(const struct embedded *embedded)
+{
+    struct stat data;
+    pid_t pid = recorded_pid(embedded);
+    if (pid <= 1 || stat(embedded->data, &data) != 0)
+        return 0;
+    return server_is_alive(pid) && is_of_cluster(embedded, pid, &data) ? pid : 0;
+}
+
+bool server_is_stopping(const struct embedded *embedded)
+{
+    /* The pid file's eighth line is the state, padded with blanks. */
+    g_autofree char *path = g_build_filename(embedded->data, "postmaster.pid", NULL);
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(path, &text, NULL, NULL))
+        return false;
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    return g_strv_length(lines) >= 8 && g_str_has_prefix(lines[7], "stopping");
+}
+
+/* ---- clearing up ---- */
+
+/* Counts processes of the cluster, and sends each the signal where it is not 0. */
+static int count_processes(const struct embedded *embedded, int signal_number)
+{
+    struct stat data;
+    struct dirent *entry;
+    int count = 0;
+    DIR *proc = stat(embedded->data, &data) == 0 ? opendir("/proc") : NULL;
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid <= 1 || !server_is_alive(pid) || !is_of_cluster(embedded, pid, &data))
+            continue;
+        count++;
+        if (signal_number != 0)
+            kill(pid, signal_number);
+    }
+    if (proc != NULL)
+        closedir(proc);
+    return count;
+}
+
+static bool wait_until_none(const struct embedded *embedded, double seconds)
+{
+    gint64 deadline = g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
+    while (count_processes(embedded, 0) > 0) {
+        if (g_get_monotonic_time() > deadline)
+            return false;
+        g_usleep(20000);
+    }
+    return true;
+}
+
+bool server_kill_remains(const struct embedded *embedded, GError **error)
+{
+    count_processes(embedded, SIGKILL);
+    if (wait_until_none(embedded, REMAINS_KILLED_SECONDS))
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "processes of an earlier server in '%s' do not end; end them, then try again",
+                embedded->data);
+    return false;
+}
+
+bool server_clear_remains(const struct embedded *embedded, GError **error)
+{
+    if (!wait_until_none(embedded, REMAINS_SECONDS) && !server_kill_remains(embedded, error))
+        return false;
+    /* With none left, a pid file only misleads: its number may belong to somebody else by now, or to a
+     * zombie that nobody collects. */
+    g_autofree char *pid_file = g_build_filename(embedded->data, "postmaster.pid", NULL);
+    g_autofree char *lock = g_build_filename(embedded->socket_dir, ".s.PGSQL.5432.lock", NULL);
+    const char *stale[] = {pid_file, lock};
+    for (gsize i = 0; i < G_N_ELEMENTS(stale); i++) {
+        if (unlink(stale[i]) != 0 && errno != ENOENT) {
+            g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot remove '%s': %s",
+                        stale[i], g_strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}

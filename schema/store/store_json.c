@@ -1,0 +1,284 @@
+#include "schema/store/store_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REAL_WHOLE_MAX 9.2e18 /* below 2^63: what is beyond is no int64_t */
+
+json_t *store_row_json(const PGresult *rows, int row)
+{
+    const char *text = PQgetvalue(rows, row, 0);
+    json_t *object = json_loads(text, JSON_DECODE_ANY, NULL);
+    /* PostgreSQL writes a large real with all of its digits. */
+    if (object == NULL)
+        object = json_loads(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+    return object != NULL ? object : json_null();
+}
+
+bool store_damaged(GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *words = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_DAMAGED, "a row of the database is damaged: %s",
+                words);
+    return false;
+}
+
+bool json_int_within(const json_t *value, int64_t least, int64_t most, int64_t *number)
+{
+    double real = json_real_value(value);
+    bool whole = json_is_integer(value) || (fabs(real) < REAL_WHOLE_MAX && real == trunc(real));
+    int64_t read = json_is_real(value) && whole ? (int64_t)real : json_integer_value(value);
+    if (!json_is_number(value) || !whole || read < least || read > most)
+        return false;
+    *number = read;
+    return true;
+}
+
+int64_t json_member_int(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    double real = json_real_value(value);
+    return json_is_real(value) && fabs(real) < REAL_WHOLE_MAX ? (int64_t)real
+                                                              : json_integer_value(value);
+}
+
+double json_member_double(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    /* What is not finite is written as a text. */
+    return json_is_string(value) ? NAN : json_number_value(value);
+}
+
+bool json_member_bool(const json_t *object, const char *name)
+{
+    return json_is_true(json_object_get(object, name));
+}
+
+char *json_member_text_or_null(const json_t *object, const char *name)
+{
+    return g_strdup(json_string_value(json_object_get(object, name)));
+}
+
+char *json_member_text(const json_t *object, const char *name)
+{
+    char *text = json_member_text_or_null(object, name);
+    return text != NULL ? text : g_strdup("");
+}
+
+json_t *json_from_text(const char *text)
+{
+    if (text == NULL)
+        return json_null();
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    return json_string(valid);
+}
+
+json_t *json_from_double(double value)
+{
+    return json_real(isfinite(value) ? value : 0);
+}
+
+/* ---- problems ---- */
+
+static const char *const problem_triples[] = {"in_size", "fil",    "out_size",
+                                              "pad",     "stride", "dilation"};
+
+static int64_t *triple_at(struct problem *p, gsize index)
+{
+    int64_t *const triples[] = {p->in, p->fil, p->out, p->pad, p->stride, p->dilation};
+    g_assert(index < G_N_ELEMENTS(triples));
+    return triples[index];
+}
+
+static const char *type_text(enum data_type type)
+{
+    return type == TYPE_NONE ? "" : data_type_name(type);
+}
+
+static bool type_from_text(const char *text, enum data_type *type, GError **error)
+{
+    *type = TYPE_NONE;
+    if (text == NULL || *text == '\0' || data_type_parse(text, type))
+        return true;
+    return store_damaged(error, "a problem has the data type '%s', which is not known", text);
+}
+
+json_t *problem_to_json(const struct problem *p)
+{
+    struct problem copy = *p;
+    const char direction[] = {direction_letter(p->direction), '\0'};
+    json_t *object = json_pack(
+        "{ss ss si sI sI sI sI si so}", "kind", "conv", "direction", direction, "spatial_dim",
+        p->spatial_dim, "n", (json_int_t)p->n, "c", (json_int_t)p->c, "k", (json_int_t)p->k,
+        "groups", (json_int_t)p->groups, "bias", p->bias, "epilogue", json_from_text(p->epilogue));
+    g_assert(p->kind == OP_CONV && object != NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(problem_triples); i++) {
+        const int64_t *v = triple_at(&copy, i);
+        json_object_set_new(
+            object, problem_triples[i],
+            json_pack("[III]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]));
+    }
+    json_object_set_new(
+        object, "types",
+        json_pack("[sss]", type_text(p->type[0]), type_text(p->type[1]), type_text(p->type[2])));
+    json_object_set_new(
+        object, "casts",
+        json_pack("[sss]", type_text(p->cast[0]), type_text(p->cast[1]), type_text(p->cast[2])));
+    json_object_set_new(object, "layouts",
+                        json_pack("[sss]", layout_name(p->layout[0]), layout_name(p->layout[1]),
+                                  layout_name(p->layout[2])));
+    return object;
+}
+
+static const char *text_at(const json_t *object, const char *name, gsize index)
+{
+    return json_string_value(json_array_get(json_object_get(object, name), index));
+}
+
+/* A number of a problem; its meaning is for problem_validate(). */
+static bool read_number(const json_t *value, const char *name, int64_t *number, GError **error)
+{
+    return json_int_within(value, INT32_MIN, INT32_MAX, number) ||
+           store_damaged(error, "a problem's %s is no 32-bit number", name);
+}
+
+static bool read_triple(const json_t *object, const char *name, int64_t *triple, GError **error)
+{
+    const json_t *array = json_object_get(object, name);
+    if (json_array_size(array) != AXIS_COUNT)
+        return store_damaged(error, "a problem's %s has not %d numbers", name, AXIS_COUNT);
+    for (gsize axis = 0; axis < AXIS_COUNT; axis++)
+        if (!read_number(json_array_get(array, axis), name, &triple[axis], error))
+            return false;
+    return true;
+}
+
+static bool read_numbers(const json_t *object, struct problem *p, GError **error)
+{
+    int64_t spatial_dim = 0, bias = 0;
+    const struct {
+        const char *name;
+        int64_t *number;
+    } numbers[] = {{"n", &p->n},           {"c", &p->c},    {"k", &p->k},
+                   {"groups", &p->groups}, {"bias", &bias}, {"spatial_dim", &spatial_dim}};
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
+        if (!read_number(json_object_get(object, numbers[i].name), numbers[i].name,
+                         numbers[i].number, error))
+            return false;
+    p->spatial_dim = (int)spatial_dim;
+    p->bias = (int)bias;
+    for (gsize i = 0; i < G_N_ELEMENTS(problem_triples); i++)
+        if (!read_triple(object, problem_triples[i], triple_at(p, i), error))
+            return false;
+    return true;
+}
+
+static bool read_tensor(const json_t *object, struct problem *p, gsize role, GError **error)
+{
+    const char *layout = text_at(object, "layouts", role);
+    if (!type_from_text(text_at(object, "types", role), &p->type[role], error) ||
+        !type_from_text(text_at(object, "casts", role), &p->cast[role], error))
+        return false;
+    return (layout != NULL && layout_parse(layout, &p->layout[role])) ||
+           store_damaged(error, "a problem has the layout '%s', which is not known",
+                         layout != NULL ? layout : "");
+}
+
+static bool read_texts(const json_t *object, struct problem *p, GError **error)
+{
+    const char *kind = json_string_value(json_object_get(object, "kind"));
+    const char *direction = json_string_value(json_object_get(object, "direction"));
+    const char *epilogue = json_string_value(json_object_get(object, "epilogue"));
+    if (g_strcmp0(kind, "conv") != 0)
+        return store_damaged(error, "a problem is of the kind '%s', which is not known",
+                             kind != NULL ? kind : "");
+    if (direction == NULL || strlen(direction) != 1 ||
+        !direction_parse(direction[0], &p->direction))
+        return store_damaged(error, "a problem has the direction '%s', which is not known",
+                             direction != NULL ? direction : "");
+    if (epilogue != NULL && strlen(epilogue) >= sizeof p->epilogue)
+        return store_damaged(error, "a problem's epilogue has more than %zu bytes",
+                             sizeof p->epilogue - 1);
+    g_strlcpy(p->epilogue, epilogue != NULL ? epilogue : "", sizeof p->epilogue);
+    return true;
+}
+
+bool problem_from_json(const json_t *object, struct problem *p, GError **error)
+{
+    problem_init(p);
+    p->kind = OP_CONV;
+    bool read = read_texts(object, p, error) && read_numbers(object, p, error);
+    for (gsize role = 0; role < TENSOR_COUNT && read; role++)
+        read = read_tensor(object, p, role, error);
+    if (!read) {
+        problem_init(p);
+        g_prefix_error(error, "problem %" G_GINT64_FORMAT ": ",
+                       (gint64)json_member_int(object, "id"));
+    }
+    return read;
+}
+
+/* ---- configs ---- */
+
+json_t *config_to_json(const struct perf_config *config)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < config->count; i++)
+        json_array_append_new(array, json_integer(config->values[i]));
+    return array;
+}
+
+bool config_from_json(const json_t *array, struct perf_config *config, GError **error)
+{
+    gsize count = json_array_size(array);
+    memset(config, 0, sizeof *config);
+    if (!json_is_array(array) || count > CONFIG_MAX)
+        return store_damaged(error, "a perf config has %zu values, at most %d are possible", count,
+                             CONFIG_MAX);
+    for (gsize i = 0; i < count; i++) {
+        int64_t value;
+        if (!json_int_within(json_array_get(array, i), INT32_MIN, INT32_MAX, &value)) {
+            memset(config, 0, sizeof *config);
+            return store_damaged(error, "a perf config has a value that is no 32-bit number");
+        }
+        config->values[config->count++] = (int32_t)value;
+    }
+    return true;
+}
+
+bool kept_from_json(const json_t *object, struct kept *kept, GError **error)
+{
+    int64_t workspace_bytes = 0;
+    memset(kept, 0, sizeof *kept);
+    if (!config_from_json(json_object_get(object, "config"), &kept->config, error))
+        return false;
+    if (!json_int_within(json_object_get(object, "workspace_bytes"), 0, INT64_MAX,
+                         &workspace_bytes))
+        return store_damaged(error, "a result's workspace has no size");
+    kept->config_text = json_member_text(object, "config_text");
+    kept->kernel_keys = json_member_text(object, "kernel_keys");
+    kept->outcome = (struct outcome){
+        .failure = FAILURE_NONE,
+        .n = (int)json_member_int(object, "n"),
+        .min_ms = json_member_double(object, "min_ms"),
+        .median_ms = json_member_double(object, "median_ms"),
+        .spread = json_member_double(object, "spread"),
+        .error = json_member_double(object, "error"),
+        .build_seconds = json_member_double(object, "build_seconds"),
+        .eval_seconds = json_member_double(object, "eval_seconds"),
+    };
+    kept->workspace_bytes = (uint64_t)workspace_bytes;
+    kept->flops = json_member_double(object, "flops");
+    kept->is_default = json_member_bool(object, "is_default");
+    return true;
+}
+
+void kept_clear(struct kept *kept)
+{
+    g_free(kept->config_text);
+    g_free(kept->kernel_keys);
+}
