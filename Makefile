@@ -250,7 +250,7 @@ PROVE_JOBS ?= 4
 quick_pocl = $(if $(SKIPJACK_TEST_LONG),,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
 define prove
 	$(check_machine)
-	@HARNESS_RULESFILE=tests/rules.yml $(quick_pocl) prove --timer -j$(or $(2),$(PROVE_JOBS)) -e 'tests/one $(TEST_SECONDS)' $(1) :: --tap
+	@HARNESS_RULESFILE=tests/rules.yml PERL5LIB=tests/support $(quick_pocl) prove --formatter SkipReport --timer -j$(or $(2),$(PROVE_JOBS)) -e 'tests/one $(TEST_SECONDS)' $(1) :: --tap
 endef
 
 test:

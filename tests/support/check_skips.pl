@@ -1,0 +1,34 @@
+#!/usr/bin/perl
+# usage: check_skips.pl PROGRAM
+#
+# Copies a test program's TAP from standard input. "Bail out!", at which prove would end all other tests too,
+# becomes a failed test. Under CI=true a skip that no row of tests/skips allows becomes a failed test too.
+use strict;
+use warnings;
+
+my ($program) = @ARGV;
+my $table = $0 =~ s{[^/]*$}{../skips}r;
+my @allowed; # reasons that CI accepts from this program, as patterns
+
+if (($ENV{CI} // '') eq 'true') {
+    open my $rows, '<', $table or die "cannot read $table: $!\n";
+    while (<$rows>) {
+        next if /^#|^\s*$/;
+        my ($programs, $reason, $why) = split / \| /;
+        die "$table, line $.: a row is PROGRAMS | REASON | WHY\n" unless $why;
+        push @allowed, qr/$reason/ if $program =~ /(^|\/)(?:$programs)$/;
+    }
+}
+
+$| = 1;
+while (my $line = <STDIN>) {
+    $line =~ s/^Bail out!/not ok - $&/;
+    if (($ENV{CI} // '') eq 'true' && $line =~ /^(ok\b.*?|1\.\.0)\s*#\s*skip\S*\s*(.*)/i) {
+        my ($test, $reason) = ($1, $2);
+        if (!grep { $reason =~ $_ } @allowed) {
+            $line = $test eq '1..0' ? "not ok 1\n1..1\n" : "not $test\n";
+            print STDERR "# $program skips a test, and tests/skips does not allow it: $reason\n";
+        }
+    }
+    print $line;
+}
