@@ -76,7 +76,7 @@ fuzz_sees := $(rooms)
 
 # Files at any depth below folders: $(call below,FOLDERS,PATTERN).
 below = $(sort $(shell find $(wildcard $(1)) -type f -name '$(2)'))
-sources_of = $(filter-out coordinator/main.c kernels/tools/% %/examples/% tests/support/gpu_double% \
+sources_of = $(filter-out coordinator/main.c kernels/tools/% export/sjdb/reader/examples/% tests/support/gpu_double% \
 	tests/support/monitor_double.c tests/support/cpu_mask.c,$(call below,$(1),*.c))
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
@@ -110,30 +110,30 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/list/CFLAGS
 
 # ---- The library that others read .sjdb files with: libc and libzstd alone, shared and static.
 
-reader_version := $(shell sed -n 's/.*return "\([0-9.]*\)";/\1/p' export/reader/file.c)
+reader_version := $(shell sed -n 's/.*return "\([0-9.]*\)";/\1/p' export/sjdb/reader/file.c)
 reader_name := libskipjackdb.so.$(reader_version)
 reader_soname := libskipjackdb.so.$(firstword $(subst ., ,$(reader_version)))
-reader_sources := $(sort $(wildcard export/reader/*.c))
+reader_sources := $(sort $(wildcard export/sjdb/reader/*.c))
 reader: $(BUILD)/reader/$(reader_name) $(BUILD)/reader/libskipjackdb.a
 
 $(BUILD)/obj/shared/%.o: %.c $(BUILD)/list/CFLAGS
 	$(compile) -fPIC
 
-$(BUILD)/reader/$(reader_name): $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) export/reader/libskipjackdb.map \
+$(BUILD)/reader/$(reader_name): $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) export/sjdb/reader/libskipjackdb.map \
 		$(BUILD)/list/reader_sources
 	$(call run,LINK) $(CC) $(sanitize) -shared -o $@ $(filter %.o,$^) -Wl,-soname,$(reader_soname) \
-		-Wl,--version-script=export/reader/libskipjackdb.map $(if $(sanitize),,-Wl,-z,defs) -lzstd
+		-Wl,--version-script=export/sjdb/reader/libskipjackdb.map $(if $(sanitize),,-Wl,-z,defs) -lzstd
 
 # Lookups are what it is for.
-$(BUILD)/obj/export/reader/%.o $(BUILD)/obj/shared/export/reader/%.o: private CFLAGS += -O3
+$(BUILD)/obj/export/sjdb/reader/%.o $(BUILD)/obj/shared/export/sjdb/reader/%.o: private CFLAGS += -O3
 
 # Position-independent too: it may become part of somebody's shared library.
 $(BUILD)/reader/libskipjackdb.a: $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) $(BUILD)/list/reader_sources
 	$(call run,AR) rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 # The examples include it as its users do; so does what tests one.
-as_users := $(wildcard export/reader/examples/*.c) $(call below,tests/export,test_run_check.c)
-$(as_users:%.c=$(BUILD)/obj/%.o) $(as_users:%.c=$(BUILD)/tidy/%.ok): private CFLAGS += -Iexport/reader
+as_users := $(wildcard export/sjdb/reader/examples/*.c) $(call below,tests/export,test_run_check.c)
+$(as_users:%.c=$(BUILD)/obj/%.o) $(as_users:%.c=$(BUILD)/tidy/%.ok): private CFLAGS += -Iexport/sjdb/reader
 
 # ---- Sources made from text: device code, its hashes, migrations.
 
@@ -178,7 +178,7 @@ $(foreach room,$(rooms) faults chaos bench,$(eval $(call test_program,$(room))))
 $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 
 # What an example computes is in no archive.
-$(BUILD)/tests/export/test_run_check: $(call objects,export/reader/examples/run_check.c)
+$(BUILD)/tests/export/sjdb/reader/test_run_check: $(call objects,export/sjdb/reader/examples/run_check.c)
 
 # What tests open in place of a GPU's runtime library, and of what watches one.
 gpu_double := $(BUILD)/tests/gpu_double.so
@@ -376,7 +376,7 @@ demo:
 to := $(DESTDIR)$(PREFIX)
 networks := $(wildcard coordinator/networks/*.csv)
 # Every page, and the sources that pages link to: their links work where they are installed, too.
-pages := README.md LICENSE $(sort $(wildcard */*.md */*/*.md */*/*/*.md export/reader/*.h export/reader/examples/*.c))
+pages := README.md LICENSE $(sort $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c))
 scripts := slurm/submit slurm/worker.sbatch systemd/publish
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 
@@ -387,10 +387,10 @@ install-reader: reader
 	ln -sf $(reader_name) $(to)/lib/$(reader_soname)
 	ln -sf $(reader_soname) $(to)/lib/libskipjackdb.so
 	install -D -m 644 -t $(to)/lib $(BUILD)/reader/libskipjackdb.a
-	install -D -m 644 -t $(to)/include export/reader/skipjackdb.h
-	install -D -m 644 -t $(to)/share/man/man3 export/reader/skipjackdb.3
+	install -D -m 644 -t $(to)/include export/sjdb/reader/skipjackdb.h
+	install -D -m 644 -t $(to)/share/man/man3 export/sjdb/reader/skipjackdb.3
 	install -d $(to)/lib/pkgconfig
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(reader_version)|' export/reader/skipjackdb.pc.in \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(reader_version)|' export/sjdb/reader/skipjackdb.pc.in \
 		>$(to)/lib/pkgconfig/skipjackdb.pc
 	chmod 644 $(to)/lib/pkgconfig/skipjackdb.pc
 

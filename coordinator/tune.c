@@ -11,7 +11,7 @@
 #include "coordinator/report.h"
 #include "coordinator/safe_output.h"
 #include "coordinator/supervise.h"
-#include "export/formats/release_folder.h"
+#include "export/release/release_folder.h"
 #include "schema/farm/upkeep.h"
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"

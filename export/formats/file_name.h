@@ -12,7 +12,7 @@ enum file_kind {
     FILE_PERF_DB,   /* .db, SQLite */
     FILE_PERF_TEXT, /* .db.txt */
     FILE_KERNEL_DB, /* .kdb, SQLite */
-    FILE_SJDB,      /* .sjdb, our own (reader/FORMAT.md) */
+    FILE_SJDB,      /* .sjdb, our own (export/sjdb/reader/FORMAT.md) */
 };
 #define FILE_KIND_COUNT 5
 

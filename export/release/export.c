@@ -1,9 +1,9 @@
 #include "export/release/export.h"
 #include "schema/store/store_foreign.h"
 
-#include "export/formats/release_folder.h"
 #include "export/release/export_manifest.h"
 #include "export/release/export_plan.h"
+#include "export/release/release_folder.h"
 
 void export_summary_clear(struct export_summary *summary)
 {

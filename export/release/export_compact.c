@@ -1,7 +1,7 @@
 #include "export/release/export_compact.h"
 
 #include "export/formats/kernel_db.h"
-#include "export/formats/sjdb_write.h"
+#include "export/sjdb/sjdb_write.h"
 
 #include <jansson.h>
 #include <stdlib.h>

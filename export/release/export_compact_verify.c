@@ -2,7 +2,7 @@
 #include "export/release/export_compact.h"
 
 #include "export/formats/kernel_db.h"
-#include "export/reader/skipjackdb.h"
+#include "export/sjdb/reader/skipjackdb.h"
 
 #include <errno.h>
 #include <string.h>

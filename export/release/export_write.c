@@ -1,6 +1,6 @@
 #include "export/release/export_plan.h"
 
-#include "export/check.h"
+#include "export/check/check.h"
 #include "export/formats/file_name.h"
 #include "export/formats/kernel_db.h"
 #include "export/release/export_compact.h"

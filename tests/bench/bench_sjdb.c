@@ -7,7 +7,7 @@
  */
 #include "export/formats/find_db.h"
 #include "export/formats/perf_db.h"
-#include "export/reader/skipjackdb.h"
+#include "export/sjdb/reader/skipjackdb.h"
 #include "tests/support/temp_folder.h"
 
 #include <glib/gstdio.h>

@@ -4,8 +4,8 @@
  * out of it. SKIPJACK_BENCH_KERNELS=250 compiles so many for each instead (all: ten minutes of a core).
  */
 #include "export/formats/kernel_db.h"
-#include "export/formats/sjdb_write.h"
-#include "export/reader/skipjackdb.h"
+#include "export/sjdb/reader/skipjackdb.h"
+#include "export/sjdb/sjdb_write.h"
 #include "kernels/program.h"
 #include "solvers/solver.h"
 #include "tests/support/temp_folder.h"

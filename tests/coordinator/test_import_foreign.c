@@ -7,7 +7,7 @@
 #include "export/formats/perf_db.h"
 #include "export/golden/golden.h"
 #include "export/release/export.h"
-#include "export/usage.h"
+#include "export/usage/usage.h"
 #include "solvers/problem_key.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/real_data.h"

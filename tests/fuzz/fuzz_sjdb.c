@@ -1,6 +1,6 @@
 /* Any bytes as a .sjdb, as they are and with the checksums made right: refused, or asked everything.
  * As a key's text: the library takes what the program takes, and writes it back. */
-#include "export/reader/layout.h"
+#include "export/sjdb/reader/layout.h"
 #include "solvers/problem_key.h"
 #include "tests/support/sjdb_bytes.h"
 

@@ -1,7 +1,7 @@
 #include "tests/support/held_out.h"
 
 #include "export/formats/find_db.h"
-#include "export/formats/sjdb_write.h"
+#include "export/sjdb/sjdb_write.h"
 
 #include <math.h>
 #include <string.h>

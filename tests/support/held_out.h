@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_HELD_OUT_H
 #define TESTS_SUPPORT_HELD_OUT_H
 
-#include "export/reader/skipjackdb.h"
+#include "export/sjdb/reader/skipjackdb.h"
 #include "tests/support/temp_folder.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_MERGE_TEXTS_H
 #define TESTS_SUPPORT_MERGE_TEXTS_H
 
-#include "export/merge.h"
+#include "export/merge/merge.h"
 
 #define K1       "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define K2       "64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F"

@@ -1,7 +1,7 @@
 #include "tests/support/sjdb_bytes.h"
 
-#include "export/formats/sjdb_write.h"
-#include "export/reader/layout.h"
+#include "export/sjdb/reader/layout.h"
+#include "export/sjdb/sjdb_write.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

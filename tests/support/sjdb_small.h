@@ -2,8 +2,8 @@
 #ifndef TESTS_SUPPORT_SJDB_SMALL_H
 #define TESTS_SUPPORT_SJDB_SMALL_H
 
-#include "export/formats/sjdb_write.h"
-#include "export/reader/skipjackdb.h"
+#include "export/sjdb/reader/skipjackdb.h"
+#include "export/sjdb/sjdb_write.h"
 
 #define SJDB_SMALL_KEY "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
 

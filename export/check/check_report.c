@@ -1,0 +1,303 @@
+#include "export/check/check.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    bool unfit, in_ours; /* in_ours: unfit where the file is ours */
+    bool listed;         /* all places are kept */
+} kinds[FINDING_COUNT] = {
+    [FINDING_ZERO_TIME_WINS] = {"zero time wins", true, false, false},
+    [FINDING_ZERO_TIME] = {"zero time", true, false, false},
+    [FINDING_NEGATIVE_TIME] = {"negative time", true, false, false},
+    [FINDING_DUPLICATE_KEY] = {"duplicate key", true, false, false},
+    [FINDING_DUPLICATE_SOLVER] = {"duplicate solver", true, false, false},
+    [FINDING_PARAMS_MISSING] = {"params missing", true, false, false},
+    [FINDING_STALE_PARAMS] = {"stale params", true, false, false},
+    [FINDING_CONFIG_MISSING] = {"config missing", true, false, false},
+    [FINDING_MD5_MISMATCH] = {"md5 mismatch", true, false, false},
+    [FINDING_WORKSPACE_MISMATCH] = {"workspace mismatch", true, false, false},
+    [FINDING_OTHER_TARGET] = {"other target", true, false, false},
+    [FINDING_OTHER_SOLVER] = {"solver of another target", true, false, false},
+    [FINDING_IMPOSSIBLE_TIME] = {"impossible time", true, false, false},
+    [FINDING_INDEX_MISSING] = {"index missing", true, false, false},
+    [FINDING_MALFORMED_3D_KEY] = {"malformed 3D key", true, false, false},
+    [FINDING_OUTPUT_OFF_FORMULA] = {"output size off formula", false, false, false},
+    [FINDING_INVALID_PROBLEM] = {"invalid problem", false, false, false},
+    [FINDING_UNSORTED_ENTRIES] = {"unsorted entries", false, false, false},
+    [FINDING_TOO_MANY_ENTRIES] = {"more than 4 entries", false, false, false},
+    [FINDING_UNKNOWN_SOLVER] = {"unknown solver", false, true, false},
+    [FINDING_UNKNOWN_ALGORITHM] = {"unknown algorithm", true, false, false},
+    [FINDING_UNUSED_CONFIG] = {"unused config", false, false, false},
+    [FINDING_UNEXPECTED_NAME] = {"unexpected name", false, false, false},
+    [FINDING_CARRIAGE_RETURN] = {"carriage return", false, false, false},
+    [FINDING_UNPRINTABLE_BYTE] = {"unprintable byte", true, false, false},
+    [FINDING_NO_FINAL_NEWLINE] = {"no final newline", true, false, false},
+    [FINDING_FILE_MISSING] = {"listed file missing", true, false, true},
+    [FINDING_FILE_DIFFERS] = {"file differs from the manifest", true, false, true},
+    [FINDING_FILE_UNLISTED] = {"file not in the manifest", true, false, true},
+    [FINDING_INCOMPLETE] = {"incomplete campaign", false, false, false},
+    [FINDING_WINNER_UNTUNED] = {"winner without perf-db row", true, false, true},
+    [FINDING_ENTRY_UNTUNED] = {"entry without perf-db row", false, true, true},
+    [FINDING_WINNER_NO_CODE] = {"winner without its kernel", true, false, true},
+    [FINDING_ENTRY_NO_CODE] = {"entry without its kernel", false, true, true},
+    [FINDING_SHARED_NO_CODE] = {"kernel of a shared row missing", false, false, true},
+    [FINDING_WINNER_NOT_IN_SJDB] = {"winner not in the .sjdb", true, false, true},
+    [FINDING_PARAMS_INVALID] = {"params not valid for the problem", false, true, true},
+    [FINDING_NO_PERF_DB] = {"winner with no perf-db beside it", false, false, false},
+    [FINDING_NO_KERNELS] = {"winner with no kernel-db beside it", false, false, false},
+    [FINDING_CODE_UNSURE] = {"kernel unsure without the device's limits", false, false, true},
+};
+
+const char *finding_name(enum finding finding)
+{
+    return kinds[finding].name;
+}
+
+bool finding_unfit(enum finding finding)
+{
+    return kinds[finding].unfit;
+}
+
+static bool is_unfit(const struct check_report *report, int finding)
+{
+    return kinds[finding].unfit || (report->ours && kinds[finding].in_ours);
+}
+
+void check_begin_anew(struct check_report *report)
+{
+    for (int i = 0; i < FINDING_COUNT; i++) {
+        g_clear_pointer(&report->first[i], g_free);
+        g_clear_pointer(&report->places[i], g_ptr_array_unref);
+        report->findings[i] = 0;
+    }
+    g_ptr_array_set_size(report->unreadable, 0);
+    g_ptr_array_set_size(report->changed_at, 0);
+    report->keys = report->entries = report->unreadable_count = report->changed = 0;
+    report->content = (struct file_target){.known = TARGET_UNKNOWN};
+    target_bounds_init(&report->bounds,
+                       report->named.known == TARGET_WHOLE ? &report->named.target : NULL);
+    report->by_order = report->out_of_order = false;
+}
+
+bool check_twice(struct check_report *report, GHashTable *all, GString **last, const char *text)
+{
+    if (!report->by_order) {
+        return !g_hash_table_add(all, g_strdup(text));
+    }
+    bool is_first = *last == NULL;
+    int order = is_first ? 1 : strcmp(text, (*last)->str);
+    if (is_first) {
+        *last = g_string_new(NULL);
+    }
+    g_string_assign(*last, text);
+    report->out_of_order = report->out_of_order || order < 0;
+    return order == 0;
+}
+
+void check_report_free(struct check_report *report)
+{
+    if (report == NULL) {
+        return;
+    }
+    check_begin_anew(report);
+    g_ptr_array_unref(report->unreadable);
+    g_ptr_array_unref(report->changed_at);
+    g_free(report->file);
+    g_free(report);
+}
+
+G_GNUC_PRINTF(1, 0)
+static struct unreadable *unreadable_new(const char *where_format, va_list arguments,
+                                         const char *reason)
+{
+    struct unreadable *place = g_new0(struct unreadable, 1);
+    place->where = g_strdup_vprintf(where_format, arguments);
+    place->reason = g_utf8_make_valid(reason, -1);
+    return place;
+}
+
+void check_unreadable(struct check_report *report, GError *error, const char *where_format, ...)
+{
+    va_list arguments;
+    report->unreadable_count++;
+    if (report->unreadable->len < CHECK_PLACES_MAX) {
+        va_start(arguments, where_format);
+        g_ptr_array_add(report->unreadable,
+                        unreadable_new(where_format, arguments, error->message));
+        va_end(arguments);
+    }
+    g_error_free(error);
+}
+
+void check_found(struct check_report *report, enum finding finding, const char *where_format, ...)
+{
+    va_list arguments;
+    bool first = report->findings[finding]++ == 0;
+    if (!first && !kinds[finding].listed) {
+        return;
+    }
+    va_start(arguments, where_format);
+    g_autofree char *place = g_strdup_vprintf(where_format, arguments);
+    va_end(arguments);
+    if (first) {
+        report->first[finding] = g_strdup(place);
+    }
+    if (kinds[finding].listed) {
+        if (report->places[finding] == NULL) {
+            report->places[finding] = g_ptr_array_new_with_free_func(g_free);
+        }
+        g_ptr_array_add(report->places[finding], g_steal_pointer(&place));
+    }
+}
+
+void check_changed(struct check_report *report, const char *where_format, ...)
+{
+    va_list arguments;
+    if (report->changed++ < CHECK_PLACES_MAX) {
+        va_start(arguments, where_format);
+        g_ptr_array_add(report->changed_at, g_strdup_vprintf(where_format, arguments));
+        va_end(arguments);
+    }
+}
+
+bool check_report_clean(const struct check_report *report)
+{
+    for (int i = 0; i < FINDING_COUNT; i++) {
+        if (is_unfit(report, i) && report->findings[i] > 0) {
+            return false;
+        }
+    }
+    return report->unreadable_count == 0 && report->changed == 0;
+}
+
+#define PRINTED_MAX 10 /* places on a terminal; --json has CHECK_PLACES_MAX */
+
+static void print_places(const struct check_report *report, FILE *out)
+{
+    for (guint i = 0; i < MIN(report->unreadable->len, PRINTED_MAX); i++) {
+        const struct unreadable *place = report->unreadable->pdata[i];
+        fprintf(out, "  cannot read %s: %s\n", place->where, place->reason);
+    }
+    if (report->unreadable_count > PRINTED_MAX) {
+        fprintf(out, "  cannot read %" G_GINT64_FORMAT " more\n",
+                report->unreadable_count - PRINTED_MAX);
+    }
+    for (guint i = 0; i < MIN(report->changed_at->len, PRINTED_MAX); i++) {
+        fprintf(out, "  written back differently: %s\n",
+                (const char *)report->changed_at->pdata[i]);
+    }
+    if (report->changed > PRINTED_MAX) {
+        fprintf(out, "  written back differently: %" G_GINT64_FORMAT " more\n",
+                report->changed - PRINTED_MAX);
+    }
+}
+
+/* A finding whose places are listed: the first of them, one a line. */
+static void print_finding(const struct check_report *report, int finding, FILE *out)
+{
+    const GPtrArray *places = report->places[finding];
+    const char *unfit = is_unfit(report, finding) ? " (unfit to ship)" : "";
+    if (places == NULL) {
+        fprintf(out, "  %s: %" G_GINT64_FORMAT ", first in %s%s\n", kinds[finding].name,
+                report->findings[finding], report->first[finding], unfit);
+        return;
+    }
+    fprintf(out, "  %s: %" G_GINT64_FORMAT "%s\n", kinds[finding].name, report->findings[finding],
+            unfit);
+    for (guint i = 0; i < MIN(places->len, PRINTED_MAX); i++) {
+        fprintf(out, "    %s\n", (const char *)places->pdata[i]);
+    }
+    if (places->len > PRINTED_MAX) {
+        fprintf(out, "    and %u more, see --json\n", places->len - PRINTED_MAX);
+    }
+}
+
+/* The target that the report states: the name's, else that of the content. */
+static const struct file_target *target_said(const struct check_report *report)
+{
+    return report->named.known != TARGET_UNKNOWN ? &report->named : &report->content;
+}
+
+void check_report_print(const struct check_report *report, FILE *out)
+{
+    const struct file_target *target = target_said(report);
+    fprintf(out, "%s: %s, target %s, %" G_GINT64_FORMAT " keys, %" G_GINT64_FORMAT " entries, %s\n",
+            report->file, report->format != NULL ? report->format : "unknown",
+            file_target_text(target), report->keys, report->entries,
+            check_report_clean(report) ? "clean" : "NOT clean");
+    for (int i = 0; i < FINDING_COUNT; i++) {
+        if (report->findings[i] > 0) {
+            print_finding(report, i, out);
+        }
+    }
+    print_places(report, out);
+}
+
+static json_t *json_places(const struct check_report *report)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < report->unreadable->len; i++) {
+        const struct unreadable *place = report->unreadable->pdata[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:s}", "where", place->where, "reason", place->reason));
+    }
+    return list;
+}
+
+static json_t *json_text(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    return json_string(valid);
+}
+
+static json_t *json_texts(const GPtrArray *texts)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < texts->len; i++) {
+        json_array_append_new(list, json_text(texts->pdata[i]));
+    }
+    return list;
+}
+
+static json_t *json_findings(const struct check_report *report)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < FINDING_COUNT; i++) {
+        if (report->findings[i] > 0) {
+            json_t *finding = json_pack("{s:s, s:I, s:o, s:b}", "kind", kinds[i].name, "count",
+                                        (json_int_t)report->findings[i], "first",
+                                        json_text(report->first[i]), "unfit", is_unfit(report, i));
+            if (report->places[i] != NULL) {
+                json_object_set_new(finding, "places", json_texts(report->places[i]));
+            }
+            json_array_append_new(list, finding);
+        }
+    }
+    return list;
+}
+
+void check_report_print_json(const struct check_report *report, FILE *out)
+{
+    g_autofree char *file = g_utf8_make_valid(report->file, -1);
+    const struct file_target *target = target_said(report);
+    bool known = target->known != TARGET_UNKNOWN;
+    json_t *object = json_pack(
+        "{s:s, s:s?, s:s?, s:s?, s:b, s:I, s:I, s:o, s:I, s:I, s:o, s:o, s:b}", "file", file,
+        "format", report->format, "target", known ? file_target_text(target) : NULL, "target_by",
+        !known                       ? NULL
+        : target == &report->content ? "content"
+                                     : "name",
+        "ours", report->ours, "keys", (json_int_t)report->keys, "entries",
+        (json_int_t)report->entries, "unreadable", json_places(report), "unreadable_count",
+        (json_int_t)report->unreadable_count, "changed", (json_int_t)report->changed, "changed_at",
+        json_texts(report->changed_at), "findings", json_findings(report), "clean",
+        check_report_clean(report));
+    char *dumped = json_dumps(object, JSON_COMPACT);
+    fprintf(out, "%s\n", dumped);
+    free(dumped);
+    json_decref(object);
+}

@@ -1,0 +1,118 @@
+#include "export/commands.h"
+
+#include "export/check/check_release.h"
+#include "export/formats/manifest.h"
+
+#define SUMMARY                                                                                    \
+    "Reads find-dbs, perf-dbs and kernel-dbs (plain or .bz2, MIOpen's own or ours)\n"              \
+    "and says what is in them: what cannot be read and why, whether what was read\n"               \
+    "is written back to the same bytes, whether its content contradicts the target that\n"         \
+    "its name says, and what else is worth knowing.\n\n"                                           \
+    "Of a folder, all files with names of these formats, and then each target's files\n"           \
+    "together, as a release: tunable winners of the find-db have params in the perf-db,\n"         \
+    "winners have their kernels in the kernel-db and are in the .sjdb, and files are\n"            \
+    "those that the manifest (.export.json, .golden.json) lists. A manifest stands for the\n"      \
+    "release that it lists."
+#define DESCRIPTION                                                                                \
+    "Exit status: 0 when all files are clean; 1 when a file has something that cannot\n"           \
+    "be read, something that is written back differently, or a finding that makes it\n"            \
+    "unfit to ship; 2 for wrong usage.\n\nExamples:\n"                                             \
+    "  skipjack check out\n"                                                                       \
+    "  skipjack check --json out/gfx90a68.HIP.fdb.txt out/gfx90a68.db"
+
+struct check_options {
+    gboolean json;
+    char **paths;
+};
+
+static bool parse(int argc, char **argv, struct check_options *options, GError **error)
+{
+    const GOptionEntry entries[] = {
+        {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "One JSON object a file, one a line",
+         NULL},
+        {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->paths, NULL, "PATH..."},
+        {0},
+    };
+    g_set_prgname("skipjack check");
+    GOptionContext *context = g_option_context_new(NULL);
+    g_option_context_set_summary(context, SUMMARY);
+    g_option_context_set_description(context, DESCRIPTION);
+    g_option_context_add_main_entries(context, entries, NULL);
+    bool parsed = g_option_context_parse(context, &argc, &argv, error);
+    g_option_context_free(context);
+    if (parsed && options->paths == NULL) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "name a file or a folder");
+        return false;
+    }
+    return parsed;
+}
+
+static bool print(const struct check_report *report, const struct check_options *options)
+{
+    if (options->json) {
+        check_report_print_json(report, stdout);
+    } else {
+        check_report_print(report, stdout);
+    }
+    fflush(stdout);
+    return check_report_clean(report);
+}
+
+/* Files of one folder, first each, then together. */
+static bool check_together(const char *folder, const GPtrArray *files,
+                           const struct check_options *options)
+{
+    bool clean = true;
+    g_autoptr(GHashTable) ours = check_names_of_manifests(files);
+    for (guint i = 0; i < files->len; i++) {
+        g_autoptr(CheckReport) report = check_file(files->pdata[i]);
+        g_autofree char *name = g_path_get_basename(files->pdata[i]);
+        report->ours = report->says_ours || g_hash_table_contains(ours, name);
+        clean = print(report, options) && clean;
+    }
+    g_autoptr(GPtrArray) releases = check_releases(folder, files, ours);
+    for (guint i = 0; i < releases->len; i++) {
+        clean = print(releases->pdata[i], options) && clean;
+    }
+    return clean;
+}
+
+static bool check_path(const char *path, const struct check_options *options)
+{
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GError) error = NULL;
+    if (manifest_is_name(path) && !g_file_test(path, G_FILE_TEST_IS_DIR)) {
+        g_autofree char *folder = g_path_get_dirname(path);
+        check_list_release(path, files);
+        return check_together(folder, files, options);
+    }
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR)) {
+        g_autoptr(CheckReport) report = check_file(path);
+        return print(report, options);
+    }
+    if (!check_list_files(path, files, &error)) {
+        g_printerr("skipjack check: %s\n", error->message);
+        return false;
+    }
+    if (files->len == 0) {
+        g_printerr("skipjack check: no find-db, perf-db or kernel-db lies in '%s'\n", path);
+        return false;
+    }
+    return check_together(path, files, options);
+}
+
+int command_check(int argc, char **argv)
+{
+    struct check_options options = {0};
+    g_autoptr(GError) error = NULL;
+    if (!parse(argc, argv, &options, &error)) {
+        g_printerr("skipjack check: %s\n", error->message);
+        return 2;
+    }
+    bool clean = true;
+    for (char **path = options.paths; *path != NULL; path++) {
+        clean = check_path(*path, &options) && clean;
+    }
+    g_strfreev(options.paths);
+    return clean ? 0 : 1;
+}

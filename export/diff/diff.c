@@ -1,0 +1,470 @@
+#include "export/diff/diff.h"
+
+#include "export/merge/merge_parts.h"
+#include "export/usage/usage.h"
+
+#include <math.h>
+#include <string.h>
+
+struct timed {
+    double ms[2]; /* of the winner; 0 where there is none */
+};
+
+struct diff {
+    struct merge merge;
+    struct diff_report *report;
+    bool all;
+    GHashTable *timed; /* key -> struct timed *, of the networks' problems */
+};
+
+static const char *keep(struct diff *diff, const char *text)
+{
+    return g_string_chunk_insert(diff->report->texts, text);
+}
+
+static void add_place(struct diff *diff, enum diff_what what, const char *key, const char *solver,
+                      const char *first, const char *second)
+{
+    if (diff->report->counts[what]++ < MERGE_NAMED_MAX || diff->all) {
+        const struct diff_place place = {what, keep(diff, key), keep(diff, solver),
+                                         keep(diff, first), keep(diff, second)};
+        g_array_append_val(diff->report->places, place);
+    }
+}
+
+static bool within_noise(double a, double b, double noise)
+{
+    return fmax(a, b) <= fmin(a, b) * (1 + noise);
+}
+
+static void add_times(struct diff_times *times, const double ms[2], int64_t multiplicity,
+                      double noise)
+{
+    times->problems++;
+    if (ms[0] > 0 && ms[1] > 0) {
+        times->both++;
+        times->first_ms += ms[0] * (double)multiplicity;
+        times->second_ms += ms[1] * (double)multiplicity;
+        bool differs = !within_noise(ms[0], ms[1], noise);
+        times->faster += differs && ms[1] < ms[0];
+        times->slower += differs && ms[1] > ms[0];
+    } else {
+        times->only_first += ms[0] > 0;
+        times->only_second += ms[1] > 0;
+    }
+}
+
+/* The mean of logarithms until the end, since a product of 100,000 ratios has no double. */
+struct mean {
+    double sum, weight;
+};
+
+static void mean_add(struct mean *mean, const double ms[2], int64_t multiplicity)
+{
+    if (ms[0] > 0 && ms[1] > 0) {
+        mean->sum += log(ms[1] / ms[0]) * (double)multiplicity;
+        mean->weight += (double)multiplicity;
+    }
+}
+
+static double mean_ratio(const struct mean *mean)
+{
+    return mean->weight > 0 ? exp(mean->sum / mean->weight) : 1;
+}
+
+/* ---- find-dbs ---- */
+
+/* Of equal times the first name, as files are sorted. */
+static const struct find_choice *winner(const GArray *choices, guint input)
+{
+    const struct find_choice *best = NULL;
+    for (guint i = 0; i < choices->len; i++) {
+        const struct find_choice *at = &g_array_index(choices, struct find_choice, i);
+        if (at->input != input || at->part.time_ms == 0) {
+            continue;
+        }
+        if (best == NULL || at->part.time_ms < best->part.time_ms ||
+            (at->part.time_ms == best->part.time_ms &&
+             span_compare(at->part.solver, best->part.solver) < 0)) {
+            best = at;
+        }
+    }
+    return best;
+}
+
+/* By what an entry says, in whichever form. */
+static int compare_choices(const struct find_choice *a, const struct find_choice *b)
+{
+    int order = span_compare(a->part.solver, b->part.solver);
+    if (order == 0) {
+        order = (a->part.time_ms > b->part.time_ms) - (a->part.time_ms < b->part.time_ms);
+    }
+    if (order == 0) {
+        order = (a->part.workspace_bytes > b->part.workspace_bytes) -
+                (a->part.workspace_bytes < b->part.workspace_bytes);
+    }
+    return order != 0 ? order : span_compare(a->part.algorithm, b->part.algorithm);
+}
+
+static int compare_sides(const void *a, const void *b)
+{
+    const struct find_choice *left = *(const struct find_choice *const *)a;
+    const struct find_choice *right = *(const struct find_choice *const *)b;
+    if (left->input != right->input) {
+        return left->input < right->input ? -1 : 1;
+    }
+    return compare_choices(left, right);
+}
+
+/* Entries that stand twice say nothing more. */
+static guint drop_repeated(GPtrArray *choices, guint first)
+{
+    guint kept = first;
+    for (guint i = first; i < choices->len; i++) {
+        if (kept == first || compare_sides(&choices->pdata[kept - 1], &choices->pdata[i]) != 0) {
+            choices->pdata[kept++] = choices->pdata[i];
+        }
+    }
+    return kept;
+}
+
+/* The same solvers with the same workspaces and algorithms, and times that differ by no more than the
+ * noise. */
+static bool same_entries(const GArray *choices, double noise)
+{
+    g_autoptr(GPtrArray) order = g_ptr_array_new();
+    for (guint i = 0; i < choices->len; i++) {
+        g_ptr_array_add(order, &g_array_index(choices, struct find_choice, i));
+    }
+    g_ptr_array_sort(order, compare_sides);
+    guint count = drop_repeated(order, 0), half = count / 2;
+    if (count % 2 != 0) {
+        return false;
+    }
+    for (guint i = 0; i < half; i++) {
+        const struct find_choice *first = order->pdata[i], *second = order->pdata[half + i];
+        bool equal = compare_choices(first, second) == 0 ||
+                     (span_equal(first->part.solver, second->part.solver) &&
+                      first->part.workspace_bytes == second->part.workspace_bytes &&
+                      span_equal(first->part.algorithm, second->part.algorithm) &&
+                      within_noise(first->part.time_ms, second->part.time_ms, noise));
+        if (first->input == second->input || !equal) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static char *winner_text(const struct find_choice *winner)
+{
+    return winner == NULL ? g_strdup("")
+                          : g_strdup_printf("%.*s %.*s ms", (int)winner->part.solver.length,
+                                            winner->part.solver.at, (int)winner->part.time.length,
+                                            winner->part.time.at);
+}
+
+static bool same_winner(const struct find_choice *a, const struct find_choice *b)
+{
+    return a == NULL || b == NULL ? a == b : span_equal(a->part.solver, b->part.solver);
+}
+
+static void place_key(struct diff *diff, const char *key, const GArray *choices,
+                      const struct find_choice *const winners[2])
+{
+    bool has[2] = {false, false};
+    for (guint i = 0; i < choices->len; i++) {
+        has[g_array_index(choices, struct find_choice, i).input] = true;
+    }
+    enum diff_what what = DIFF_CHANGED;
+    if (has[0] != has[1]) {
+        what = has[0] ? DIFF_LOST : DIFF_GAINED;
+    } else if (same_entries(choices, 0)) {
+        return;
+    } else if (winners[0] != NULL && winners[1] != NULL && !same_winner(winners[0], winners[1])) {
+        bool noise =
+            diff->report->noise > 0 &&
+            within_noise(winners[0]->part.time_ms, winners[1]->part.time_ms, diff->report->noise);
+        what = noise ? DIFF_NOISE : DIFF_WINNER;
+    } else if (!same_winner(winners[0], winners[1])) {
+        what = DIFF_WINNER;
+    } else if (same_entries(choices, diff->report->noise)) {
+        what = DIFF_NOISE;
+    }
+    g_autofree char *first = winner_text(winners[0]);
+    g_autofree char *second = winner_text(winners[1]);
+    add_place(diff, what, key, "", first, second);
+}
+
+static void compare_finds(struct diff *diff)
+{
+    struct mean mean = {0};
+    struct span span;
+    const GArray *choices = NULL;
+    diff->report->timed = true;
+    while (merge_finds_next(&diff->merge, &span, &choices)) {
+        const struct find_choice *const winners[2] = {winner(choices, 0), winner(choices, 1)};
+        const double ms[2] = {winners[0] != NULL ? winners[0]->part.time_ms : 0,
+                              winners[1] != NULL ? winners[1]->part.time_ms : 0};
+        g_autofree char *key = g_strndup(span.at, span.length);
+        struct timed *timed = g_hash_table_lookup(diff->timed, key);
+        if (timed != NULL) {
+            memcpy(timed->ms, ms, sizeof ms);
+        }
+        add_times(&diff->report->times, ms, 1, diff->report->noise);
+        mean_add(&mean, ms, 1);
+        place_key(diff, key, choices, winners);
+    }
+    diff->report->times.ratio = mean_ratio(&mean);
+}
+
+/* ---- perf-dbs and kernel-dbs ---- */
+
+/* Of items in order, one side's text at a time: the last that a file says holds. */
+struct sides {
+    const char *text[2];
+};
+
+static void compare_perf_row(struct diff *diff, struct perf_item *const *items, guint count)
+{
+    char key[PROBLEM_KEY_MAX];
+    bool has[2] = {false, false};
+    perf_row_key(&items[0]->record->row, key);
+    for (guint i = 0; i < count; i++) {
+        has[items[i]->input] = true;
+    }
+    if (has[0] != has[1]) {
+        add_place(diff, has[0] ? DIFF_LOST : DIFF_GAINED, key, "", "", "");
+        return;
+    }
+    for (guint i = 0, end = 0; i < count; i = end) {
+        struct sides sides = {{"", ""}};
+        for (end = i;
+             end < count && strcmp(items[end]->record->solver, items[i]->record->solver) == 0;
+             end++) {
+            sides.text[items[end]->input] = items[end]->record->params;
+        }
+        if (strcmp(sides.text[0], sides.text[1]) != 0) {
+            add_place(diff, DIFF_CHANGED, key, items[i]->record->solver, sides.text[0],
+                      sides.text[1]);
+        }
+    }
+}
+
+static void compare_perfs(struct diff *diff)
+{
+    g_autoptr(GPtrArray) order = merge_perfs_sorted(&diff->merge);
+    struct perf_item *const *items = (struct perf_item *const *)order->pdata;
+    for (guint i = 0, end = 0; i < order->len; i = end) {
+        for (end = i + 1; end < order->len &&
+                          perf_row_equal(&items[i]->record->row, &items[end]->record->row);) {
+            end++;
+        }
+        compare_perf_row(diff, items + i, end - i);
+    }
+}
+
+static void compare_kernels(struct diff *diff)
+{
+    g_autoptr(GPtrArray) order = merge_kernels_sorted(&diff->merge);
+    struct kernel_item *const *items = (struct kernel_item *const *)order->pdata;
+    for (guint i = 0, end = 0; i < order->len; i = end) {
+        struct sides sides = {{"", ""}};
+        for (end = i; end < order->len && kernel_item_compare(items[i], items[end]) == 0; end++) {
+            sides.text[items[end]->input] = items[end]->hash;
+        }
+        enum diff_what what = sides.text[0][0] == '\0'   ? DIFF_GAINED
+                              : sides.text[1][0] == '\0' ? DIFF_LOST
+                                                         : DIFF_CHANGED;
+        if (g_ascii_strcasecmp(sides.text[0], sides.text[1]) != 0) {
+            add_place(diff, what, items[i]->name, items[i]->args, sides.text[0], sides.text[1]);
+        }
+    }
+}
+
+/* ---- networks ---- */
+
+/* All problems of the lists are among those that nobody measured: no time is put in. */
+static bool read_lists(Usage *usage, const struct diff_lists *lists, struct usage_summary *uses,
+                       GError **error)
+{
+    for (char *const *list = lists != NULL ? lists->paths : NULL; list != NULL && *list != NULL;
+         list++) {
+        if (!usage_read_list(usage, *list, &lists->options, error)) {
+            return false;
+        }
+    }
+    usage_sum(usage, uses);
+    return true;
+}
+
+static void expect_problems(struct diff *diff, const struct usage_summary *uses)
+{
+    char key[PROBLEM_KEY_MAX];
+    for (guint i = 0; i < uses->gaps->len; i++) {
+        problem_key(&g_array_index(uses->gaps, struct usage_gap, i).problem, key);
+        if (!g_hash_table_contains(diff->timed, key)) {
+            g_hash_table_insert(diff->timed, g_strdup(key), g_new0(struct timed, 1));
+        }
+    }
+}
+
+static void sum_network(struct diff *diff, const struct usage_summary *uses, const char *name,
+                        struct mean *all)
+{
+    char key[PROBLEM_KEY_MAX];
+    struct mean mean = {0};
+    struct diff_times times = {.name = g_strdup(name)};
+    for (guint i = 0; i < uses->gaps->len; i++) {
+        const struct usage_gap *use = &g_array_index(uses->gaps, struct usage_gap, i);
+        if (strcmp(use->network, name) == 0) {
+            problem_key(&use->problem, key);
+            const struct timed *timed = g_hash_table_lookup(diff->timed, key);
+            add_times(&times, timed->ms, use->multiplicity, diff->report->noise);
+            add_times(&diff->report->all_networks, timed->ms, use->multiplicity,
+                      diff->report->noise);
+            mean_add(&mean, timed->ms, use->multiplicity);
+            mean_add(all, timed->ms, use->multiplicity);
+        }
+    }
+    times.ratio = mean_ratio(&mean);
+    g_array_append_val(diff->report->networks, times);
+}
+
+static void sum_networks(struct diff *diff, const struct usage_summary *uses)
+{
+    struct mean all = {0};
+    for (guint i = 0; i < uses->networks->len; i++) {
+        const struct usage_network *network = uses->networks->pdata[i];
+        sum_network(diff, uses, network->name, &all);
+    }
+    diff->report->all_networks.ratio = mean_ratio(&all);
+}
+
+/* ---- all ---- */
+
+/* What is compared, and which files hold it. */
+static const struct {
+    bool holds[FILE_KIND_COUNT];
+    void (*compare)(struct diff *diff);
+} parts[] = {
+    {{[FILE_FIND_DB] = true, [FILE_SJDB] = true}, compare_finds},
+    {{[FILE_PERF_DB] = true, [FILE_PERF_TEXT] = true, [FILE_SJDB] = true}, compare_perfs},
+    {{[FILE_KERNEL_DB] = true, [FILE_SJDB] = true}, compare_kernels},
+};
+
+static bool both_hold(const struct diff_report *report, size_t part)
+{
+    return parts[part].holds[report->kinds[0]] && parts[part].holds[report->kinds[1]];
+}
+
+static bool comparable(const struct diff_report *report, bool *timed)
+{
+    bool any = false;
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        any = any || both_hold(report, i);
+    }
+    *timed = both_hold(report, 0);
+    return any;
+}
+
+static bool read_files(struct diff *diff, const struct diff_lists *lists, GError **error)
+{
+    struct diff_report *report = diff->report;
+    bool timed = false;
+    for (int i = 0; i < 2; i++) {
+        if (!merge_read(&diff->merge, report->files[i], error)) {
+            return false;
+        }
+        report->kinds[i] = merge_input(&diff->merge, (guint)i)->kind;
+    }
+    if (!comparable(report, &timed)) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                    "'%s' is a %s and '%s' a %s: name two files of one sort", report->files[0],
+                    file_kind_name(report->kinds[0]), report->files[1],
+                    file_kind_name(report->kinds[1]));
+        return false;
+    }
+    if (lists != NULL && !timed) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                    "a %s has no times that networks could weight: leave --problems out",
+                    file_kind_name(report->kinds[0]));
+        return false;
+    }
+    return true;
+}
+
+static void compare(struct diff *diff)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        if (both_hold(diff->report, i)) {
+            parts[i].compare(diff);
+        }
+    }
+    for (guint i = 0; i < 2; i++) {
+        diff->report->keys[i] = merge_input(&diff->merge, i)->keys;
+        diff->report->entries[i] = merge_input(&diff->merge, i)->entries;
+        diff->report->targets[i] = merge_input_target(merge_input(&diff->merge, i));
+    }
+    merge_report_finish(diff->merge.report);
+}
+
+static bool diff_all(struct diff *diff, const struct diff_lists *lists, GError **error)
+{
+    struct usage_summary uses = {0};
+    g_autoptr(Usage) usage = usage_new();
+    if (!read_files(diff, lists, error) || !read_lists(usage, lists, &uses, error)) {
+        return false;
+    }
+    expect_problems(diff, &uses);
+    compare(diff);
+    sum_networks(diff, &uses);
+    usage_summary_clear(&uses);
+    return true;
+}
+
+static void times_clear(void *times)
+{
+    g_free(((struct diff_times *)times)->name);
+}
+
+static struct diff_report *report_new(const char *first, const char *second)
+{
+    struct diff_report *report = g_new0(struct diff_report, 1);
+    report->files[0] = g_strdup(first);
+    report->files[1] = g_strdup(second);
+    report->places = g_array_new(FALSE, FALSE, sizeof(struct diff_place));
+    report->networks = g_array_new(FALSE, FALSE, sizeof(struct diff_times));
+    g_array_set_clear_func(report->networks, times_clear);
+    report->texts = g_string_chunk_new(1 << 14);
+    return report;
+}
+
+void diff_report_free(struct diff_report *report)
+{
+    if (report != NULL) {
+        g_free(report->files[0]);
+        g_free(report->files[1]);
+        g_array_unref(report->places);
+        g_array_unref(report->networks);
+        g_string_chunk_free(report->texts);
+        merge_report_free(report->read);
+        g_free(report);
+    }
+}
+
+struct diff_report *diff_files(const char *first, const char *second,
+                               const struct diff_lists *lists, double noise, bool all,
+                               GError **error)
+{
+    const struct merge_options options = {.keep_zero = true};
+    g_autoptr(DiffReport) report = report_new(first, second);
+    report->noise = noise;
+    struct diff diff = {.report = report, .all = all};
+    merge_init(&diff.merge, &options, first);
+    diff.timed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    bool done = diff_all(&diff, lists, error);
+    report->read = g_steal_pointer(&diff.merge.report);
+    merge_clear(&diff.merge);
+    g_hash_table_unref(diff.timed);
+    return done ? g_steal_pointer(&report) : NULL;
+}

@@ -1,0 +1,101 @@
+#include "export/lookup/choose_solvers.h"
+
+#include "solvers/solver.h"
+
+struct choose_solvers {
+    const struct problem *problem;
+    struct context context;
+    const char **names;     /* of the table */
+    char (*algorithms)[64]; /* likewise; what is answered points here */
+};
+
+ChooseSolvers *choose_solvers_new(const struct target *target, const struct problem *problem,
+                                  uint64_t workspace_bytes)
+{
+    ChooseSolvers *solvers = g_new0(ChooseSolvers, 1);
+    solvers->problem = problem;
+    context_init(&solvers->context, target);
+    solvers->context.workspace_limit = workspace_bytes;
+    solvers->names = g_new0(const char *, (gsize)solver_table_count);
+    solvers->algorithms = g_malloc0_n((gsize)solver_table_count, sizeof *solvers->algorithms);
+    for (int i = 0; i < solver_table_count; i++) {
+        solvers->names[i] = solver_table[i]->name;
+    }
+    return solvers;
+}
+
+void choose_solvers_free(ChooseSolvers *solvers)
+{
+    if (solvers != NULL) {
+        g_free(solvers->names);
+        g_free(solvers->algorithms);
+        g_free(solvers);
+    }
+}
+
+/* An entry's params may be those that a campaign's limit of the workspace made the default: they read back under
+ * the workspace that the entry states. */
+static bool params_fit(const ChooseSolvers *solvers, const struct solver *solver,
+                       const struct skipjackdb_candidate *candidate)
+{
+    struct perf_config config;
+    struct context context = solvers->context;
+    if (solver_config_parse(solver, solvers->problem, &context, candidate->params, &config, NULL)) {
+        return true;
+    }
+    context.workspace_limit = MIN(context.workspace_limit, candidate->workspace_bytes);
+    return solver_applicable(solver, solvers->problem, &context, NULL) &&
+           solver_config_parse(solver, solvers->problem, &context, candidate->params, &config,
+                               NULL);
+}
+
+/* A database may name solvers of other libraries: of these nothing is said. */
+static int is_applicable(void *user, const struct skipjackdb_problem *problem,
+                         struct skipjackdb_candidate *candidate)
+{
+    ChooseSolvers *solvers = user;
+    int index = solver_index(candidate->solver);
+    (void)problem; /* the one that the solvers were made for */
+    if (index < 0) {
+        return SKIPJACKDB_UNSURE;
+    }
+    const struct solver *solver = solver_table[index];
+    if (!solver_applicable(solver, solvers->problem, &solvers->context, NULL)) {
+        return SKIPJACKDB_NO;
+    }
+    if (candidate->params != NULL && !params_fit(solvers, solver, candidate)) {
+        candidate->params = NULL;
+    }
+    if (candidate->workspace_bytes == SKIPJACKDB_UNKNOWN) {
+        candidate->workspace_bytes =
+            solver_workspace_bytes(solver, solvers->problem, &solvers->context);
+    }
+    if (candidate->algorithm[0] == '\0') {
+        candidate->algorithm =
+            solver_algorithm(solver, solvers->problem->direction, solvers->algorithms[index]);
+    }
+    candidate->revision = (uint32_t)solver->revision;
+    candidate->flags = SKIPJACKDB_FLAGS_KNOWN | (solver->dynamic ? SKIPJACKDB_DYNAMIC : 0) |
+                       (solver->space != NULL ? SKIPJACKDB_TUNABLE : 0);
+    return SKIPJACKDB_YES;
+}
+
+static double estimate(void *user, const struct skipjackdb_problem *problem, const char *name)
+{
+    const ChooseSolvers *solvers = user;
+    const struct solver *solver = solver_find(name);
+    (void)problem;
+    /* Estimates are made for problems that the solver can compute. */
+    return solver != NULL && solver_applicable(solver, solvers->problem, &solvers->context, NULL)
+               ? solver->estimate(solvers->problem, &solvers->context)
+               : 0;
+}
+
+void choose_solvers_answer(ChooseSolvers *solvers, struct skipjackdb_rules *rules)
+{
+    rules->solvers = solvers->names;
+    rules->solver_count = (size_t)solver_table_count;
+    rules->applicable = is_applicable;
+    rules->estimate = estimate;
+    rules->user = solvers;
+}

@@ -1,0 +1,425 @@
+#include "export/merge/merge_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW 32 /* entries of a key up to which comparing each with each beats sorting well */
+
+struct find_source {
+    FindTable *table;
+    guint input, at;
+};
+
+struct source_row {
+    const struct find_row *row;
+    guint input;
+};
+
+struct merge_finds {
+    GArray *sources; /* struct find_source, in the order of inputs */
+    GArray *rows;    /* struct source_row: those of the key at hand */
+    GArray *choices; /* struct find_choice: their entries */
+    GPtrArray *order, *chosen;
+    bool whole; /* none of their entries was left out */
+    /* The problem of the key at hand, and the time that it takes on the target at the least, 0 where that
+     * is not known. */
+    struct problem problem;
+    double least_ms;
+};
+
+static void source_clear(void *source)
+{
+    find_table_free(((struct find_source *)source)->table);
+}
+
+struct merge_finds *merge_finds_new(void)
+{
+    struct merge_finds *finds = g_new0(struct merge_finds, 1);
+    finds->sources = g_array_new(FALSE, FALSE, sizeof(struct find_source));
+    g_array_set_clear_func(finds->sources, source_clear);
+    finds->rows = g_array_new(FALSE, FALSE, sizeof(struct source_row));
+    finds->choices = g_array_new(FALSE, FALSE, sizeof(struct find_choice));
+    finds->order = g_ptr_array_new();
+    finds->chosen = g_ptr_array_new();
+    return finds;
+}
+
+void merge_finds_free(struct merge_finds *finds)
+{
+    g_array_unref(finds->sources);
+    g_array_unref(finds->rows);
+    g_array_unref(finds->choices);
+    g_ptr_array_unref(finds->order);
+    g_ptr_array_unref(finds->chosen);
+    g_free(finds);
+}
+
+struct reading {
+    struct merge *merge;
+    guint input;
+};
+
+static void bad_line(void *data, int64_t number, const char *reason)
+{
+    struct reading *reading = data;
+    merge_left_out(reading->merge, reading->input, "line", number, "%s", reason);
+}
+
+bool merge_finds_read(struct merge *merge, guint input, GError **error)
+{
+    struct reading reading = {merge, input};
+    struct find_source source = {.input = input};
+    source.table = find_table_read(merge_input(merge, input)->path, bad_line, &reading, error);
+    if (source.table == NULL) {
+        return false;
+    }
+    g_array_append_val(merge->finds->sources, source);
+    return true;
+}
+
+void merge_finds_add(struct merge *merge, guint input, GString *text)
+{
+    struct reading reading = {merge, input};
+    struct find_source source = {.input = input};
+    source.table = find_table_cut(text, bad_line, &reading);
+    g_array_append_val(merge->finds->sources, source);
+}
+
+int64_t merge_finds_count(const struct merge *merge)
+{
+    int64_t count = 0;
+    for (guint i = 0; i < merge->finds->sources->len; i++) {
+        count += g_array_index(merge->finds->sources, struct find_source, i).table->rows->len;
+    }
+    return count;
+}
+
+/* ---- the rows of one key ---- */
+
+static const struct find_row *source_row(const struct find_source *source)
+{
+    return source->at < source->table->rows->len
+               ? &g_array_index(source->table->rows, struct find_row, source->at)
+               : NULL;
+}
+
+static bool first_key(const struct merge_finds *finds, struct span *key)
+{
+    bool found = false;
+    for (guint i = 0; i < finds->sources->len; i++) {
+        const struct find_row *row =
+            source_row(&g_array_index(finds->sources, struct find_source, i));
+        if (row != NULL && (!found || span_compare(find_row_key(row), *key) < 0)) {
+            *key = find_row_key(row);
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* All rows of the first key that is left, in the order of inputs and lines. */
+static bool take_rows(struct merge_finds *finds, struct span *key)
+{
+    g_array_set_size(finds->rows, 0);
+    if (!first_key(finds, key)) {
+        return false;
+    }
+    for (guint i = 0; i < finds->sources->len; i++) {
+        struct find_source *source = &g_array_index(finds->sources, struct find_source, i);
+        const struct find_row *row = source_row(source);
+        while (row != NULL && span_equal(find_row_key(row), *key)) {
+            struct source_row taken = {row, source->input};
+            g_array_append_val(finds->rows, taken);
+            source->at++;
+            row = source_row(source);
+        }
+    }
+    return true;
+}
+
+/* Keys have one spelling each, so equal texts are equal problems and the first row's key stands for
+ * all. */
+static bool check_key(struct merge *merge, struct span key)
+{
+    char text[PROBLEM_KEY_MAX] = "";
+    struct merge_finds *finds = merge->finds;
+    g_autoptr(GError) error = NULL;
+    if (key.length < sizeof text) {
+        memcpy(text, key.at, key.length);
+        text[key.length] = '\0';
+        if (problem_key_parse(text, &finds->problem, &error)) {
+            finds->least_ms = target_least_problem_ms(&merge->bounds, &finds->problem);
+            return true;
+        }
+    }
+    for (guint i = 0; i < merge->finds->rows->len; i++) {
+        struct source_row *at = &g_array_index(merge->finds->rows, struct source_row, i);
+        merge_left_out(merge, at->input, "line", at->row->number, "%s",
+                       error != NULL ? error->message : "the key is longer than any problem's");
+    }
+    return false;
+}
+
+/* ---- their entries ---- */
+
+static const char *judge_time(const struct merge *merge, const struct find_part *part)
+{
+    if (part->time_ms < 0) {
+        return "the time is negative";
+    }
+    return part->time_ms == 0 && !merge->options->keep_zero ? "the time is 0" : NULL;
+}
+
+/* Why the entry cannot be of the target; NULL where it can be. Free with g_free(). */
+static char *judge_target(struct merge *merge, const struct find_part *part)
+{
+    const struct merge_finds *finds = merge->finds;
+    if (part->time_ms > 0 && part->time_ms < finds->least_ms &&
+        algorithm_does_all(part->algorithm.at, part->algorithm.length)) {
+        return g_strdup_printf("%.*s took %g ms, and %s needs %.3g at the least",
+                               (int)part->solver.length, part->solver.at, part->time_ms,
+                               merge->bounds.target->id, finds->least_ms);
+    }
+    return target_other_solver(&merge->bounds, &finds->problem, part->solver.at,
+                               part->solver.length);
+}
+
+/* Adds the row's entries; an impossible one is left out, and so is a line that is not read to its
+ * end. */
+static void take_entries(struct merge *merge, const struct source_row *from, guint rank)
+{
+    GArray *choices = merge->finds->choices;
+    struct find_choice choice = {.input = from->input, .number = from->row->number, .rank = rank};
+    struct span rest = find_row_entries(from->row);
+    guint before = choices->len, count = 0;
+    while (rest.at != NULL) {
+        const char *wrong = find_part_scan(&rest, &choice.part);
+        count++;
+        if (wrong == NULL && !find_algorithm_known(choice.part.algorithm)) {
+            wrong = "the algorithm is none of MIOpen's";
+        }
+        if (wrong != NULL) {
+            merge_left_out(merge, from->input, "line", from->row->number, "entry %u: %s", count,
+                           wrong);
+            g_array_set_size(choices, before);
+            return;
+        }
+        wrong = judge_time(merge, &choice.part);
+        g_autofree char *doubt = wrong == NULL ? judge_target(merge, &choice.part) : NULL;
+        if (doubt != NULL) {
+            merge_doubt(merge, from->input, "line", from->row->number, doubt);
+            merge->finds->whole = false;
+        } else if (wrong != NULL) {
+            merge_left_out(merge, from->input, "line", from->row->number, "entry %u (%.*s): %s",
+                           count, (int)choice.part.solver.length, choice.part.solver.at, wrong);
+            merge->finds->whole = false;
+        } else {
+            g_array_append_val(choices, choice);
+        }
+    }
+    struct merge_input *input = merge_input(merge, from->input);
+    input->keys += choices->len > before;
+    input->entries += choices->len - before;
+}
+
+/* By time as files are, a time of 0 behind all others; ties by name. */
+static int compare_times(const struct find_choice *a, const struct find_choice *b)
+{
+    bool a_zero = a->part.time_ms == 0, b_zero = b->part.time_ms == 0;
+    if (a_zero != b_zero) {
+        return a_zero ? 1 : -1;
+    }
+    if (a->part.time_ms != b->part.time_ms) {
+        return a->part.time_ms < b->part.time_ms ? -1 : 1;
+    }
+    return span_compare(a->part.solver, b->part.solver);
+}
+
+/* Entries of one solver come together; which solver comes first says nothing. */
+static int compare_solvers(const struct find_choice *a, const struct find_choice *b)
+{
+    if (a->part.solver.length != b->part.solver.length) {
+        return a->part.solver.length < b->part.solver.length ? -1 : 1;
+    }
+    int order = memcmp(a->part.solver.at, b->part.solver.at, a->part.solver.length);
+    return order != 0 ? order : (a > b) - (a < b);
+}
+
+typedef int compare_choices(const struct find_choice *a, const struct find_choice *b);
+
+static gint compare_pointers(gconstpointer a, gconstpointer b, gpointer compare)
+{
+    return (*(compare_choices **)compare)(*(const struct find_choice *const *)a,
+                                          *(const struct find_choice *const *)b);
+}
+
+/* A key has four entries at the most in nearly all files, where calls of a general sort would cost
+ * more than all else; a line that was made to be long is sorted by one. */
+static void sort_choices(GPtrArray *choices, compare_choices *compare)
+{
+    if (choices->len > FEW) {
+        g_ptr_array_sort_with_data(choices, compare_pointers, &compare);
+        return;
+    }
+    for (guint i = 1; i < choices->len; i++) {
+        void *moved = choices->pdata[i];
+        guint to = i;
+        for (; to > 0 && compare(moved, choices->pdata[to - 1]) < 0; to--) {
+            choices->pdata[to] = choices->pdata[to - 1];
+        }
+        choices->pdata[to] = moved;
+    }
+}
+
+/* ---- choosing ---- */
+
+/* Whether a stays rather than b; both are in the array of choices, in the order of inputs. */
+static bool preferred(const struct merge *merge, const struct find_choice *a,
+                      const struct find_choice *b)
+{
+    bool a_zero = a->part.time_ms == 0, b_zero = b->part.time_ms == 0;
+    if (a_zero != b_zero) {
+        return b_zero;
+    }
+    if (merge->options->prefer == MERGE_FASTEST && a->part.time_ms != b->part.time_ms) {
+        return a->part.time_ms < b->part.time_ms;
+    }
+    return merge->options->prefer == MERGE_NEWEST ? a > b : a < b;
+}
+
+/* The preferred one; where `only` is not NULL, of its line, or NULL when that has none. */
+static const struct find_choice *best_of(const struct merge *merge, struct find_choice **choices,
+                                         guint count, const struct find_choice *only)
+{
+    const struct find_choice *best = NULL;
+    for (guint i = 0; i < count; i++) {
+        if ((only == NULL || choices[i]->rank == only->rank) &&
+            (best == NULL || preferred(merge, choices[i], best))) {
+            best = choices[i];
+        }
+    }
+    return best;
+}
+
+static struct merge_side side_of(const struct find_choice *choice, bool whole)
+{
+    const struct find_part *part = &choice->part;
+    const char *end = part->workspace.at + part->workspace.length;
+    struct span value = {part->time.at, (size_t)(end - part->time.at)};
+    return (struct merge_side){choice->input, "line", choice->number, whole ? part->entry : value};
+}
+
+static void note_conflicts(struct merge *merge, struct span key, const struct find_choice *kept,
+                           struct find_choice **choices, guint count)
+{
+    for (guint i = 0; i < count; i++) {
+        const struct find_part *a = &kept->part, *b = &choices[i]->part;
+        bool algorithm = !span_equal(a->algorithm, b->algorithm);
+        if (choices[i] != kept &&
+            (algorithm || a->time_ms != b->time_ms || a->workspace_bytes != b->workspace_bytes)) {
+            struct merge_side stays = side_of(kept, algorithm);
+            struct merge_side goes = side_of(choices[i], algorithm);
+            merge_conflict(merge, key, a->solver, &stays, &goes);
+        }
+    }
+}
+
+/* One entry of each solver into finds->chosen. */
+static void choose(struct merge *merge, struct span key)
+{
+    struct merge_finds *finds = merge->finds;
+    struct find_choice **order = (struct find_choice **)finds->order->pdata;
+    guint count = finds->order->len;
+    const struct find_choice *only =
+        merge->options->replace_others ? best_of(merge, order, count, NULL) : NULL;
+    sort_choices(finds->order, compare_solvers);
+    for (guint first = 0, end = 0; first < count; first = end) {
+        for (end = first + 1;
+             end < count && span_equal(order[first]->part.solver, order[end]->part.solver);) {
+            end++;
+        }
+        const struct find_choice *kept = best_of(merge, order + first, end - first, only);
+        if (kept != NULL) {
+            g_ptr_array_add(finds->chosen, (void *)kept);
+            note_conflicts(merge, key, kept, order + first, end - first);
+        }
+    }
+    sort_choices(finds->chosen, compare_times);
+}
+
+/* Nothing to choose: one line, whose entries stand in their order, a solver once. */
+static bool stands_alone(const struct merge_finds *finds)
+{
+    const struct find_choice *choices = (const struct find_choice *)(void *)finds->choices->data;
+    guint count = finds->choices->len;
+    if (finds->rows->len != 1 || count > FEW) {
+        return false;
+    }
+    for (guint i = 1; i < count; i++) {
+        if (compare_times(&choices[i - 1], &choices[i]) >= 0) {
+            return false;
+        }
+        for (guint before = 0; before < i; before++) {
+            if (span_equal(choices[before].part.solver, choices[i].part.solver)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The key's entries, chosen and in order, into *merged. */
+static void merge_key(struct merge *merge, struct merged_find *merged)
+{
+    struct merge_finds *finds = merge->finds;
+    g_ptr_array_set_size(finds->order, 0);
+    g_ptr_array_set_size(finds->chosen, 0);
+    for (guint i = 0; i < finds->choices->len; i++) {
+        g_ptr_array_add(finds->order, &g_array_index(finds->choices, struct find_choice, i));
+    }
+    merged->line = (struct span){NULL, 0};
+    if (stands_alone(finds)) {
+        const struct find_row *row = g_array_index(finds->rows, struct source_row, 0).row;
+        g_ptr_array_extend(finds->chosen, finds->order, NULL, NULL);
+        if (finds->whole) {
+            merged->line = row->text;
+        }
+    } else {
+        choose(merge, merged->key);
+    }
+    merged->choices = (struct find_choice *const *)finds->chosen->pdata;
+    merged->count = finds->chosen->len;
+}
+
+bool merge_finds_next(struct merge *merge, struct span *key, const GArray **choices)
+{
+    struct merge_finds *finds = merge->finds;
+    g_array_set_size(finds->choices, 0);
+    while (finds->choices->len == 0) {
+        finds->whole = true;
+        if (!take_rows(finds, key)) {
+            return false;
+        }
+        if (!check_key(merge, *key)) {
+            continue;
+        }
+        for (guint i = 0; i < finds->rows->len; i++) {
+            take_entries(merge, &g_array_index(finds->rows, struct source_row, i), i);
+        }
+    }
+    *choices = finds->choices;
+    return true;
+}
+
+bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GError **error)
+{
+    const GArray *choices = NULL;
+    struct merged_find merged = {0};
+    while (merge_finds_next(merge, &merged.key, &choices)) {
+        merge_key(merge, &merged);
+        if (!emit(data, &merged, error)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,382 @@
+/* The best answer for a problem, whether it is held or not. */
+#include "export/sjdb/reader/choose.h"
+
+#define NAMES_MAX 1024 /* solvers of a file that are asked for an estimate */
+
+struct question {
+    skipjackdb *const *dbs;
+    size_t count;
+    const struct skipjackdb_problem *problem;
+    struct skipjackdb_rules rules;
+    uint32_t flags; /* that the answer must have */
+};
+
+/* Where candidates come from. */
+struct source {
+    int32_t how;
+    size_t index;                /* of the database; their count for none */
+    const struct skipjackdb *db; /* NULL for none */
+};
+
+/* A solver that the target's own file does not know at all is hardly one that runs there. A file of no
+ * solvers tells nothing. */
+static bool is_foreign(const struct question *question, const struct source *source,
+                       const char *solver)
+{
+    struct sjdb_look look = {question->count > 0 ? question->dbs[0] : NULL, false};
+    uint64_t number = 0;
+    return source->db != NULL && look.db != NULL && source->db != look.db &&
+           look.db->single[SJDB_SOLVER_NAMES].count > 0 &&
+           !sjdb_solver_find(&look, solver, &number);
+}
+
+/* Launches are those of a problem on a target: of no other. */
+static int read_solution(const struct question *question, const struct source *source,
+                         struct skipjackdb_choice *choice)
+{
+    struct skipjackdb_solution solution;
+    if (source->how != SKIPJACKDB_EXACT) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    int code = skipjackdb_solution(source->db, question->problem, choice->solver, &solution,
+                                   sizeof solution);
+    if (code == SKIPJACKDB_OK) {
+        choice->marks |= SKIPJACKDB_READY;
+        choice->params = solution.params[0] != '\0' ? solution.params : NULL;
+    }
+    return code;
+}
+
+/* The problem's own params, else those of the one that the candidate comes from. */
+static int read_params(const struct question *question, const struct source *source,
+                       const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
+{
+    struct skipjackdb_problem near = {.size = sizeof near};
+    const struct skipjackdb *db = source->db;
+    if (db == NULL) {
+        return SKIPJACKDB_OK;
+    }
+    int code = read_solution(question, source, choice);
+    if (code != SKIPJACKDB_NOT_FOUND) {
+        return code;
+    }
+    code = skipjackdb_params(db, question->problem, choice->solver, &choice->params);
+    if (code == SKIPJACKDB_OK && source->index != 0) {
+        choice->marks |= SKIPJACKDB_PARAMS_FOREIGN;
+    }
+    if (code != SKIPJACKDB_NOT_FOUND || source->how != SKIPJACKDB_NEAREST) {
+        return code == SKIPJACKDB_NOT_FOUND ? SKIPJACKDB_OK : code;
+    }
+    code = sjdb_set_problem(db, &db->find, candidate->number, &near);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_params(db, &near, choice->solver, &choice->params);
+    }
+    if (code == SKIPJACKDB_OK) {
+        choice->marks |= SKIPJACKDB_PARAMS_FOREIGN;
+    }
+    return code == SKIPJACKDB_NOT_FOUND ? SKIPJACKDB_OK : code;
+}
+
+static void make_choice(const struct source *source, const struct sjdb_candidate *candidate,
+                        struct skipjackdb_choice *choice)
+{
+    const struct skipjackdb_entry *entry = &candidate->entry;
+    bool near = source->how == SKIPJACKDB_NEAREST;
+    *choice = (struct skipjackdb_choice){
+        .how = source->how,
+        .marks = (near ? SKIPJACKDB_TIME_SCALED | SKIPJACKDB_WORKSPACE_SCALED : 0) |
+                 (source->db != NULL && source->index != 0 ? SKIPJACKDB_TIME_FOREIGN : 0),
+        .solver = entry->solver,
+        .algorithm = entry->algorithm,
+        .library = entry->library,
+        .time_ms = entry->time_ms,
+        .workspace_bytes = entry->workspace_bytes,
+        .revision = entry->revision,
+        .flags = entry->flags,
+        .db = source->index,
+        .problem = candidate->number,
+        .distance = (double)candidate->distance / SJDB_DISTANCE_UNIT,
+    };
+}
+
+/* What the caller knows better becomes the choice's. */
+static int ask_caller(const struct question *question, struct skipjackdb_choice *choice)
+{
+    const struct skipjackdb_rules *rules = &question->rules;
+    bool scaled = (choice->marks & SKIPJACKDB_WORKSPACE_SCALED) != 0;
+    struct skipjackdb_candidate candidate = {
+        sizeof candidate,
+        choice->solver,
+        choice->algorithm,
+        choice->params,
+        scaled ? SKIPJACKDB_UNKNOWN : choice->workspace_bytes,
+        choice->revision,
+        choice->flags,
+    };
+    if (rules->applicable == NULL) {
+        return SKIPJACKDB_UNSURE;
+    }
+    int answer = rules->applicable(rules->user, question->problem, &candidate);
+    if (candidate.params != choice->params) { /* then it is not what the file holds launches of */
+        choice->marks &= ~(uint32_t)SKIPJACKDB_READY;
+    }
+    choice->algorithm = candidate.algorithm;
+    choice->params = candidate.params;
+    choice->revision = candidate.revision;
+    choice->flags = candidate.flags;
+    if (!scaled || candidate.workspace_bytes != SKIPJACKDB_UNKNOWN) {
+        choice->workspace_bytes = candidate.workspace_bytes;
+        choice->marks &= ~(uint32_t)SKIPJACKDB_WORKSPACE_SCALED;
+    }
+    if (choice->params == NULL) {
+        choice->marks &= ~(uint32_t)SKIPJACKDB_PARAMS_FOREIGN;
+    }
+    return answer;
+}
+
+/* Whether the candidate is an answer: SKIPJACKDB_NOT_FOUND where it is not. */
+static int try_candidate(const struct question *question, const struct source *source,
+                         const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
+{
+    make_choice(source, candidate, choice);
+    int code = read_params(question, source, candidate, choice);
+    if (code != SKIPJACKDB_OK) {
+        return code;
+    }
+    int answer = ask_caller(question, choice);
+    if (answer == SKIPJACKDB_UNSURE && source->how != SKIPJACKDB_EXACT) {
+        choice->marks |= SKIPJACKDB_UNCHECKED;
+        answer = is_foreign(question, source, choice->solver) ? SKIPJACKDB_NO : answer;
+    }
+    if (choice->workspace_bytes == SKIPJACKDB_UNKNOWN) {
+        choice->marks &= ~(uint32_t)SKIPJACKDB_WORKSPACE_SCALED;
+    }
+    bool fits = question->rules.workspace_bytes == UINT64_MAX ||
+                (choice->workspace_bytes != SKIPJACKDB_UNKNOWN &&
+                 choice->workspace_bytes <= question->rules.workspace_bytes);
+    return answer != SKIPJACKDB_NO && fits && (choice->flags & question->flags) == question->flags
+               ? SKIPJACKDB_OK
+               : SKIPJACKDB_NOT_FOUND;
+}
+
+/* The first one in their order that is an answer. */
+static int pick(const struct question *question, const struct source *source,
+                const struct sjdb_candidates *list, struct skipjackdb_choice *choice)
+{
+    bool asked[SJDB_CANDIDATES] = {false};
+    for (uint32_t round = 0; round < list->count; round++) {
+        uint32_t next = list->count;
+        for (uint32_t i = 0; i < list->count; i++) {
+            if (!asked[i] &&
+                (next == list->count || list->list[i].order < list->list[next].order)) {
+                next = i;
+            }
+        }
+        asked[next] = true;
+        int code = try_candidate(question, source, &list->list[next], choice);
+        if (code != SKIPJACKDB_NOT_FOUND) {
+            return code;
+        }
+    }
+    return SKIPJACKDB_NOT_FOUND;
+}
+
+static int ask_solved(const struct question *question, const struct source *source,
+                      struct skipjackdb_choice *choice)
+{
+    struct sjdb_candidates list;
+    int code = sjdb_candidates_solved(source->db, question->problem, &list);
+    return code == SKIPJACKDB_OK ? pick(question, source, &list, choice) : code;
+}
+
+/* Asks databases in their order, exactly or for what is near. */
+static int ask_dbs(const struct question *question, bool exact, size_t first, size_t end,
+                   struct skipjackdb_choice *choice)
+{
+    struct sjdb_candidates list;
+    int code = SKIPJACKDB_NOT_FOUND;
+    for (size_t i = first; i < end && code == SKIPJACKDB_NOT_FOUND; i++) {
+        struct source source = {SKIPJACKDB_NEAREST, i, question->dbs[i]};
+        if (source.db == NULL) {
+            continue;
+        }
+        if (exact) {
+            source.how = i == 0 ? SKIPJACKDB_EXACT : SKIPJACKDB_OTHER_TARGET;
+        }
+        code = exact ? sjdb_candidates_exact(source.db, question->problem, &list)
+                     : sjdb_candidates_near(source.db, question->problem, &list);
+        if (code == SKIPJACKDB_OK) {
+            code = pick(question, &source, &list, choice);
+        }
+        if (code == SKIPJACKDB_NOT_FOUND && exact) {
+            code = ask_solved(question, &source, choice);
+        }
+        if (code == SKIPJACKDB_DAMAGED) {
+            choice->db = i;
+        }
+    }
+    return code;
+}
+
+/* Keeps the highest estimates. */
+static void add_estimate(struct sjdb_candidates *list, const struct skipjackdb_entry *entry,
+                         double estimate)
+{
+    uint32_t at = list->count;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (strcmp(list->list[i].entry.solver, entry->solver) == 0) {
+            return;
+        }
+    }
+    if (at == SJDB_CANDIDATES) {
+        for (uint32_t i = at = 0; i < list->count; i++) {
+            at = list->list[i].order > list->list[at].order ? i : at;
+        }
+        if (list->list[at].order <= -estimate) {
+            return;
+        }
+    } else {
+        list->count++;
+    }
+    list->list[at] = (struct sjdb_candidate){.entry = *entry, .order = -estimate};
+}
+
+static void ask_estimate(const struct question *question, const struct skipjackdb_entry *entry,
+                         struct sjdb_candidates *list)
+{
+    const struct skipjackdb_rules *rules = &question->rules;
+    double estimate = rules->estimate(rules->user, question->problem, entry->solver);
+    if (estimate > 0) {
+        add_estimate(list, entry, estimate);
+    }
+}
+
+static const struct skipjackdb_entry nothing_known = {
+    .algorithm = "", .library = "", .workspace_bytes = SKIPJACKDB_UNKNOWN};
+
+static int estimate_of_file(const struct question *question, size_t index,
+                            struct sjdb_candidates *list)
+{
+    struct sjdb_look look = {question->dbs[index], false};
+    const struct sjdb_array *single = look.db->single;
+    uint64_t count = single[SJDB_SOLVER_NAMES].count;
+    for (uint64_t i = 0; i < count && i < NAMES_MAX && !look.damaged; i++) {
+        struct skipjackdb_entry entry = nothing_known;
+        entry.solver = sjdb_text(&look, sjdb_get(&look, &single[SJDB_SOLVER_NAMES], i));
+        entry.revision = (uint32_t)sjdb_get(&look, &single[SJDB_SOLVER_REVISIONS], i);
+        entry.flags = (uint32_t)sjdb_get(&look, &single[SJDB_SOLVER_FLAGS], i);
+        if (!look.damaged) {
+            ask_estimate(question, &entry, list);
+        }
+    }
+    return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_OK;
+}
+
+static int choose_by_estimates(const struct question *question, struct skipjackdb_choice *choice)
+{
+    const struct skipjackdb_rules *rules = &question->rules;
+    const struct source source = {SKIPJACKDB_ESTIMATE, question->count, NULL};
+    struct sjdb_candidates list = {.count = 0};
+    if (rules->estimate == NULL) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    for (size_t i = 0; rules->solvers != NULL && i < rules->solver_count; i++) {
+        struct skipjackdb_entry entry = nothing_known;
+        entry.solver = rules->solvers[i];
+        ask_estimate(question, &entry, &list);
+    }
+    for (size_t i = 0; rules->solvers == NULL && i < question->count; i++) {
+        int code = question->dbs[i] == NULL ? SKIPJACKDB_OK : estimate_of_file(question, i, &list);
+        if (code != SKIPJACKDB_OK) {
+            choice->db = i;
+            return code;
+        }
+    }
+    return pick(question, &source, &list, choice);
+}
+
+static int answer(const struct question *question, uint32_t flags, struct skipjackdb_choice *choice)
+{
+    struct question asked = *question;
+    size_t near = question->rules.near > 1 ? question->rules.near : 1;
+    near = near < question->count ? near : question->count;
+    asked.flags = flags;
+    const struct {
+        bool exact;
+        size_t first, end;
+    } steps[] = {
+        {true, 0, near},
+        {false, 0, near},
+        {true, near, question->count},
+        {false, near, question->count},
+    };
+    int code = SKIPJACKDB_NOT_FOUND;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && code == SKIPJACKDB_NOT_FOUND; i++) {
+        code = ask_dbs(&asked, steps[i].exact, steps[i].first, steps[i].end, choice);
+    }
+    return code == SKIPJACKDB_NOT_FOUND ? choose_by_estimates(&asked, choice) : code;
+}
+
+/* What is answered may have to be compiled: then a dynamic one is looked for, to be run until that is
+ * there. */
+static int choose_both(const struct question *question, struct skipjackdb_choice *choice,
+                       struct skipjackdb_choice *later)
+{
+    struct skipjackdb_choice dynamic;
+    int code = answer(question, 0, choice);
+    if (code != SKIPJACKDB_OK || (choice->flags & SKIPJACKDB_DYNAMIC) != 0 ||
+        (choice->marks & SKIPJACKDB_READY) != 0) {
+        return code;
+    }
+    code = answer(question, SKIPJACKDB_DYNAMIC, &dynamic);
+    if (code == SKIPJACKDB_OK) {
+        *later = *choice;
+    }
+    if (code != SKIPJACKDB_NOT_FOUND) {
+        *choice = dynamic;
+    }
+    return code == SKIPJACKDB_NOT_FOUND ? SKIPJACKDB_OK : code;
+}
+
+static void give(int code, const struct skipjackdb_choice *made, struct skipjackdb_choice *room)
+{
+    struct skipjackdb_choice nothing = {.db = code == SKIPJACKDB_DAMAGED ? made->db : 0};
+    size_t size = room->size;
+    sjdb_hand_out(code == SKIPJACKDB_OK ? made : &nothing, sizeof *made, room, size);
+    room->size = size;
+}
+
+static bool is_usable(const struct question *question, const struct skipjackdb_rules *rules,
+                      const struct skipjackdb_choice *choice, const struct skipjackdb_choice *later)
+{
+    const struct skipjackdb_problem *problem = question->problem;
+    return (question->dbs != NULL || question->count == 0) && SJDB_SIZED(problem) &&
+           memchr(problem->epilogue, '\0', sizeof problem->epilogue) != NULL &&
+           (rules == NULL || (SJDB_SIZED(rules) && rules->mode >= SKIPJACKDB_NORMAL &&
+                              rules->mode <= SKIPJACKDB_HYBRID)) &&
+           SJDB_SIZED(choice) && (later == NULL || SJDB_SIZED(later));
+}
+
+int skipjackdb_choose(skipjackdb *const *dbs, size_t count,
+                      const struct skipjackdb_problem *problem,
+                      const struct skipjackdb_rules *rules, struct skipjackdb_choice *choice,
+                      struct skipjackdb_choice *later)
+{
+    struct question question = {dbs, count, problem, {.workspace_bytes = UINT64_MAX}, 0};
+    struct skipjackdb_choice made = {0}, other = {0};
+    if (!is_usable(&question, rules, choice, later)) {
+        return SKIPJACKDB_USAGE;
+    }
+    if (rules != NULL) {
+        question.rules = *rules;
+    }
+    int32_t mode = question.rules.mode;
+    int code = mode == SKIPJACKDB_HYBRID
+                   ? choose_both(&question, &made, &other)
+                   : answer(&question, mode == SKIPJACKDB_FAST ? SKIPJACKDB_DYNAMIC : 0, &made);
+    give(code, &made, choice);
+    if (later != NULL) {
+        give(code, &other, later);
+    }
+    return code;
+}

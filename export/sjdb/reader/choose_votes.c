@@ -1,0 +1,218 @@
+/* Which solvers may be the answer, from what a file holds. */
+#include "export/sjdb/reader/choose.h"
+
+#include <float.h>
+
+/* A neighbour's vote for its fastest solver is 1 / (NEAR + distance), for others less by how much slower
+ * they are. */
+#define NEAR 0.5
+
+static bool is_time(double time_ms)
+{
+    return time_ms > 0 && time_ms <= DBL_MAX;
+}
+
+static struct sjdb_candidate *add(struct sjdb_candidates *found,
+                                  const struct skipjackdb_entry *entry, uint64_t number)
+{
+    if (found->count == SJDB_CANDIDATES) {
+        return NULL;
+    }
+    struct sjdb_candidate *candidate = &found->list[found->count++];
+    *candidate = (struct sjdb_candidate){.entry = *entry, .number = number};
+    return candidate;
+}
+
+/* The first of them, where there are more than anybody asks. */
+static int read_entries(const struct skipjackdb *db, uint64_t number,
+                        struct skipjackdb_entry *entries, size_t *count)
+{
+    int code = skipjackdb_entries(db, number, entries, sizeof *entries, SJDB_CANDIDATES, count);
+    *count = *count < SJDB_CANDIDATES ? *count : SJDB_CANDIDATES;
+    return code;
+}
+
+int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                           struct sjdb_candidates *found)
+{
+    struct skipjackdb_solution solutions[SJDB_CANDIDATES];
+    uint64_t number = 0;
+    size_t count = 0;
+    found->count = 0;
+    int code = skipjackdb_solved_find(db, problem, &number);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_solutions(db, number, solutions, sizeof solutions[0], SJDB_CANDIDATES,
+                                    &count);
+    }
+    count = count < SJDB_CANDIDATES ? count : SJDB_CANDIDATES;
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++) {
+        const struct skipjackdb_entry entry = {.solver = solutions[i].solver,
+                                               .algorithm = "",
+                                               .library = "",
+                                               .workspace_bytes = solutions[i].workspace_bytes,
+                                               .revision = solutions[i].revision,
+                                               .flags = solutions[i].flags};
+        add(found, &entry, SKIPJACKDB_UNKNOWN);
+    }
+    return code;
+}
+
+int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                          struct sjdb_candidates *found)
+{
+    struct skipjackdb_entry entries[SJDB_CANDIDATES];
+    uint64_t number = 0;
+    size_t count = 0;
+    found->count = 0;
+    int code = skipjackdb_find(db, problem, &number);
+    if (code == SKIPJACKDB_OK) {
+        code = read_entries(db, number, entries, &count);
+    }
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++) {
+        if (is_time(entries[i].time_ms)) {
+            add(found, &entries[i], number)->order = entries[i].time_ms;
+        }
+    }
+    return code;
+}
+
+static double product(const int64_t *sizes)
+{
+    return (double)sizes[0] * (double)sizes[1] * (double)sizes[2];
+}
+
+/* Items of x, w, y. */
+static void count_items(const struct skipjackdb_problem *p, double *items)
+{
+    items[0] = (double)p->n * (double)p->c * product(p->in);
+    items[1] =
+        (double)p->k * (double)p->c / (double)(p->groups > 0 ? p->groups : 1) * product(p->fil);
+    items[2] = (double)p->n * (double)p->k * product(p->out);
+}
+
+/* Each item of y is a sum over the filter's items of its channel, in every direction. */
+static double operations(const struct skipjackdb_problem *p)
+{
+    double items[3];
+    count_items(p, items);
+    return items[1] * (double)p->n * product(p->out);
+}
+
+/* A workspace holds tensors, whole or in part, changed in form: it grows as one of them at the most. */
+static uint64_t scale_workspace(uint64_t bytes, const struct skipjackdb_problem *from,
+                                const struct skipjackdb_problem *to)
+{
+    double have[3], want[3], most = 1;
+    count_items(from, have);
+    count_items(to, want);
+    for (int i = 0; i < 3; i++) {
+        if (!(have[i] > 0) || !(want[i] > 0)) {
+            return bytes == 0 ? 0 : SKIPJACKDB_UNKNOWN;
+        }
+        most = want[i] / have[i] > most ? want[i] / have[i] : most;
+    }
+    double scaled = (double)bytes * most;
+    return scaled < (double)INT64_MAX ? (uint64_t)(scaled + 0.5) : SKIPJACKDB_UNKNOWN;
+}
+
+static double scale_time(double time_ms, const struct skipjackdb_problem *from,
+                         const struct skipjackdb_problem *to)
+{
+    double scaled = time_ms / operations(from) * operations(to);
+    return is_time(scaled) ? scaled : 0;
+}
+
+/* One neighbour with its entries. */
+struct voter {
+    const struct skipjackdb_problem *asked;
+    struct skipjackdb_problem problem;
+    const struct sjdb_neighbour *neighbour;
+    struct skipjackdb_entry entries[SJDB_CANDIDATES];
+    size_t count;
+    double best_ms;
+};
+
+static int read_voter(const struct skipjackdb *db, struct voter *voter)
+{
+    uint64_t number = voter->neighbour->number;
+    voter->problem.size = sizeof voter->problem;
+    int code = sjdb_set_problem(db, &db->find, number, &voter->problem);
+    if (code == SKIPJACKDB_OK) {
+        code = read_entries(db, number, voter->entries, &voter->count);
+    }
+    voter->best_ms = DBL_MAX;
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < voter->count; i++) {
+        double time_ms = voter->entries[i].time_ms;
+        voter->best_ms = is_time(time_ms) && time_ms < voter->best_ms ? time_ms : voter->best_ms;
+    }
+    return code;
+}
+
+/* The first problem that names a solver, which is the nearest one, says what it takes. */
+static struct sjdb_candidate *candidate_of(struct sjdb_candidates *found, const struct voter *voter,
+                                           const struct skipjackdb_entry *entry)
+{
+    for (uint32_t i = 0; i < found->count; i++) {
+        if (found->list[i].entry.solver == entry->solver) { /* a text stands once in a file */
+            return &found->list[i];
+        }
+    }
+    struct sjdb_candidate *made = add(found, entry, voter->neighbour->number);
+    if (made != NULL) {
+        made->distance = voter->neighbour->distance;
+        made->entry.time_ms = scale_time(entry->time_ms, &voter->problem, voter->asked);
+        made->entry.workspace_bytes =
+            scale_workspace(entry->workspace_bytes, &voter->problem, voter->asked);
+    }
+    return made;
+}
+
+static void vote(struct sjdb_candidates *found, const struct voter *voter)
+{
+    double distance = (double)voter->neighbour->distance / SJDB_DISTANCE_UNIT;
+    for (size_t i = 0; i < voter->count; i++) {
+        const struct skipjackdb_entry *entry = &voter->entries[i];
+        struct sjdb_candidate *candidate =
+            is_time(entry->time_ms) ? candidate_of(found, voter, entry) : NULL;
+        if (candidate != NULL) {
+            candidate->order -= voter->best_ms / entry->time_ms / (NEAR + distance);
+        }
+    }
+}
+
+int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                         struct sjdb_candidates *found)
+{
+    struct sjdb_neighbours neighbours;
+    struct voter voter = {.asked = problem};
+    found->count = 0;
+    int code = sjdb_nearest(db, problem, &neighbours);
+    for (uint32_t i = 0; code == SKIPJACKDB_OK && i < neighbours.count; i++) {
+        voter.neighbour = &neighbours.list[i];
+        code = read_voter(db, &voter);
+        if (code == SKIPJACKDB_OK) {
+            vote(found, &voter);
+        }
+    }
+    return code == SKIPJACKDB_OK && found->count == 0 ? SKIPJACKDB_NOT_FOUND : code;
+}
+
+bool sjdb_solver_find(struct sjdb_look *look, const char *solver, uint64_t *number)
+{
+    const struct sjdb_array *names = &look->db->single[SJDB_SOLVER_NAMES];
+    uint64_t low = 0, high = names->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        int order = strcmp(sjdb_text(look, sjdb_get(look, names, middle)), solver);
+        if (order == 0) {
+            *number = middle;
+            return true;
+        }
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,403 @@
+/* A problem's key as text: MIOpen's find-db key, with an epilogue behind it. */
+#include "export/sjdb/reader/view.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* What the key says of a tensor that stands in front of the filter, or behind it. */
+struct side {
+    int64_t channels, size[3];
+    int32_t layout, type, cast;
+};
+
+static const struct word {
+    const char *text;
+    size_t length;
+} type_words[] = {{"", 0},      {"FP32", 4}, {"FP16", 4}, {"BF16", 4}, {"INT8", 4},
+                  {"INT32", 5}, {"FP64", 4}, {"FP8", 3},  {"BF8", 3}},
+  layout_words[] = {{"NCHW", 4},   {"NHWC", 4},   {"CHWN", 4},  {"NCHWc4", 6}, {"NCHWc8", 6},
+                    {"CHWNc4", 6}, {"CHWNc8", 6}, {"NCDHW", 5}, {"NDHWC", 5}};
+#define TYPES   ((int32_t)(sizeof type_words / sizeof type_words[0]))
+#define LAYOUTS ((int32_t)(sizeof layout_words / sizeof layout_words[0]))
+
+static inline uint64_t digit_value(char c)
+{
+    return (unsigned char)(c - '0');
+}
+
+/* Nobody has sizes of 19 digits, but keys may. */
+static bool fits(const char *digit, const char *end)
+{
+    uint64_t number = 0;
+    for (; digit < end; digit++) {
+        if (number > (INT64_MAX - digit_value(*digit)) / 10) {
+            return false;
+        }
+        number = number * 10 + digit_value(*digit);
+    }
+    return true;
+}
+
+/* Digits without a leading zero, at most INT64_MAX. */
+static inline bool take_number(const char **at, int64_t *value)
+{
+    const char *digit = *at;
+    uint64_t number = digit_value(*digit), next;
+    if (number > 9) {
+        return false;
+    }
+    while ((next = digit_value(*++digit)) <= 9) {
+        if (number == 0) {
+            return false;
+        }
+        number = number * 10 + next;
+    }
+    if (digit - *at > 18 && !fits(*at, digit)) {
+        return false;
+    }
+    *at = digit;
+    *value = (int64_t)number;
+    return true;
+}
+
+/* Whether the word stands there; words are short. */
+static inline bool begins_with(const char *at, const struct word *word)
+{
+    size_t i = 0;
+    while (i < word->length && at[i] == word->text[i]) {
+        i++;
+    }
+    return i == word->length;
+}
+
+static bool take_char(const char **at, char c)
+{
+    bool taken = **at == c;
+    *at += taken;
+    return taken;
+}
+
+static bool take_count(const char **at, int64_t *value)
+{
+    return take_number(at, value) && take_char(at, '-');
+}
+
+/* One number an axis, the last followed by '-'. */
+static bool take_sizes(const char **at, int first_axis, char separator, int64_t *sizes)
+{
+    for (int a = first_axis; a < 3; a++) {
+        if (!take_number(at, &sizes[a]) || !take_char(at, a == 2 ? '-' : separator)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The front side's numbers tell 2D (three) from 3D (four): the filter's first is followed by 'x'. */
+static bool take_front(const char **at, struct skipjackdb_problem *p, struct side *front)
+{
+    int64_t numbers[5];
+    int count = 0;
+    do {
+        if (count == 5 || !take_number(at, &numbers[count++])) {
+            return false;
+        }
+    } while (take_char(at, '-'));
+    if (count < 4 || !take_char(at, 'x')) {
+        return false;
+    }
+    int first_axis = count == 5 ? 0 : 1;
+    p->spatial_dim = 3 - first_axis;
+    front->channels = numbers[0];
+    for (int a = first_axis; a < 3; a++) {
+        front->size[a] = numbers[1 + a - first_axis];
+    }
+    p->fil[first_axis] = numbers[count - 1];
+    return take_sizes(at, first_axis + 1, 'x', p->fil);
+}
+
+static bool take_numbers(const char **at, struct skipjackdb_problem *p, struct side *front,
+                         struct side *back)
+{
+    int64_t bias = 0;
+    if (!take_front(at, p, front)) {
+        return false;
+    }
+    int first_axis = 3 - p->spatial_dim;
+    if (!take_count(at, &back->channels) || !take_sizes(at, first_axis, '-', back->size) ||
+        !take_count(at, &p->n) || !take_sizes(at, first_axis, 'x', p->pad) ||
+        !take_sizes(at, first_axis, 'x', p->stride) ||
+        !take_sizes(at, first_axis, 'x', p->dilation) || !take_count(at, &bias) || bias > 1) {
+        return false;
+    }
+    p->bias = (int32_t)bias;
+    return true;
+}
+
+static bool take_layout(const char **at, int32_t *layout)
+{
+    size_t length = 0;
+    if (**at != 'N' && **at != 'C') {
+        return false;
+    }
+    while (length < 7 && (*at)[length] != '-' && (*at)[length] != '\0') {
+        length++;
+    }
+    for (int32_t i = 0; (*at)[length] == '-' && i < LAYOUTS; i++) {
+        if (length == layout_words[i].length && begins_with(*at, &layout_words[i])) {
+            *layout = i;
+            *at += length + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool all_are(const int32_t *three, int32_t one)
+{
+    return three[0] == one && three[1] == one && three[2] == one;
+}
+
+static int32_t default_layout(const struct skipjackdb_problem *p)
+{
+    return p->spatial_dim == 3 ? SKIPJACKDB_NCDHW : SKIPJACKDB_NCHW;
+}
+
+/* One word where all three are the default, else three. */
+static bool take_layouts(const char **at, struct skipjackdb_problem *p, struct side *front,
+                         struct side *back)
+{
+    if (!take_layout(at, &front->layout)) {
+        return false;
+    }
+    bool three = take_layout(at, &p->layout[1]);
+    if (!three) {
+        p->layout[1] = back->layout = front->layout;
+    } else if (!take_layout(at, &back->layout)) {
+        return false;
+    }
+    const int32_t layouts[] = {front->layout, p->layout[1], back->layout};
+    return three != all_are(layouts, default_layout(p));
+}
+
+/* No type's name begins with another's. */
+static bool take_type(const char **at, int32_t *type)
+{
+    if (**at != 'F' && **at != 'B' && **at != 'I') {
+        return false;
+    }
+    for (int32_t i = 1; i < TYPES; i++) {
+        if (begins_with(*at, &type_words[i])) {
+            *at += type_words[i].length;
+            *type = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One word where all three are equal, else three in a row. */
+static bool take_types(const char **at, struct skipjackdb_problem *p, struct side *front,
+                       struct side *back)
+{
+    if (!take_type(at, &front->type)) {
+        return false;
+    }
+    bool three = take_type(at, &p->type[1]);
+    if (!three) {
+        p->type[1] = back->type = front->type;
+        return true;
+    }
+    const int32_t rest[] = {p->type[1], front->type, front->type};
+    return take_type(at, &back->type) && !(all_are(rest, front->type) && back->type == front->type);
+}
+
+static bool take_direction(const char **at, int32_t *direction)
+{
+    static const char letters[] = {'F', 'B', 'W'};
+    for (int32_t i = 0; **at == '-' && i < 3; i++) {
+        if ((*at)[1] == letters[i]) {
+            *at += 2;
+            *direction = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_cast(const char **at, char letter, int32_t *cast)
+{
+    if ((*at)[0] != '_' || (*at)[1] != 'c' || (*at)[2] != letter) {
+        return true;
+    }
+    *at += 3;
+    return take_type(at, cast) && (**at == '_' || **at == '+' || **at == '\0');
+}
+
+static bool take_options(const char **at, struct skipjackdb_problem *p, struct side *front,
+                         struct side *back)
+{
+    if ((*at)[0] == '_' && (*at)[1] == 'g') {
+        *at += 2;
+        if (!take_number(at, &p->groups) || p->groups == 1) {
+            return false;
+        }
+    }
+    return take_cast(at, 'i', &front->cast) && take_cast(at, 'w', &p->cast[1]) &&
+           take_cast(at, 'o', &back->cast);
+}
+
+/* Steps are not taken apart: a text that is not canonical is one that no database holds. */
+static bool take_epilogue(const char *at, struct skipjackdb_problem *p)
+{
+    size_t length = strlen(at);
+    if (length >= SKIPJACKDB_EPILOGUE_MAX || (length > 0 && *at != '+')) {
+        return false;
+    }
+    memcpy(p->epilogue, at, length + 1);
+    return true;
+}
+
+static void put_side(struct skipjackdb_problem *p, const struct side *side, int tensor)
+{
+    int64_t *size = tensor == 0 ? p->in : p->out;
+    *(tensor == 0 ? &p->c : &p->k) = side->channels;
+    memcpy(size, side->size, sizeof side->size);
+    p->layout[tensor] = side->layout;
+    p->type[tensor] = side->type;
+    p->cast[tensor] = side->cast;
+}
+
+int skipjackdb_problem_init(struct skipjackdb_problem *p)
+{
+    if (!SJDB_SIZED(p)) {
+        return SKIPJACKDB_USAGE;
+    }
+    size_t size = p->size;
+    memset(p, 0, sizeof *p);
+    p->size = size;
+    p->n = p->c = p->k = p->groups = 1;
+    p->spatial_dim = 2;
+    for (int i = 0; i < 3; i++) {
+        p->in[i] = p->fil[i] = p->out[i] = p->stride[i] = p->dilation[i] = 1;
+        p->type[i] = SKIPJACKDB_FP32;
+    }
+    return SKIPJACKDB_OK;
+}
+
+int skipjackdb_problem_set_output(struct skipjackdb_problem *p)
+{
+    if (!SJDB_SIZED(p)) {
+        return SKIPJACKDB_USAGE;
+    }
+    for (int a = 0; a < 3; a++) {
+        p->out[a] = sjdb_formula_output(p, a);
+    }
+    return SKIPJACKDB_OK;
+}
+
+/* For B and W the side in front is y. */
+int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *p)
+{
+    struct side front = {.size = {1, 1, 1}}, back = {.size = {1, 1, 1}};
+    const char *at = key;
+    if (key == NULL || skipjackdb_problem_init(p) != SKIPJACKDB_OK) {
+        return SKIPJACKDB_USAGE;
+    }
+    if (!take_numbers(&at, p, &front, &back) || !take_layouts(&at, p, &front, &back) ||
+        !take_types(&at, p, &front, &back) || !take_direction(&at, &p->direction) ||
+        !take_options(&at, p, &front, &back) || !take_epilogue(at, p)) {
+        return SKIPJACKDB_SYNTAX;
+    }
+    int front_tensor = p->direction == SKIPJACKDB_F ? 0 : 2;
+    put_side(p, &front, front_tensor);
+    put_side(p, &back, 2 - front_tensor);
+    return SKIPJACKDB_OK;
+}
+
+struct writer {
+    char *buffer;
+    size_t size, length; /* length as it would be with room for all */
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format,
+                                                      ...)
+{
+    bool room = writer->length < writer->size;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(room ? writer->buffer + writer->length : NULL,
+                           room ? writer->size - writer->length : 0, format, arguments);
+    va_end(arguments);
+    writer->length += length > 0 ? (size_t)length : 0;
+}
+
+static void put_sizes(struct writer *writer, const struct skipjackdb_problem *p,
+                      const int64_t *sizes, char separator)
+{
+    for (int a = 3 - p->spatial_dim; a < 3; a++) {
+        put(writer, "%" PRId64 "%c", sizes[a], a == 2 ? '-' : separator);
+    }
+}
+
+static void put_numbers(struct writer *writer, const struct skipjackdb_problem *p, int front)
+{
+    put(writer, "%" PRId64 "-", front == 0 ? p->c : p->k);
+    put_sizes(writer, p, front == 0 ? p->in : p->out, '-');
+    put_sizes(writer, p, p->fil, 'x');
+    put(writer, "%" PRId64 "-", front == 0 ? p->k : p->c);
+    put_sizes(writer, p, front == 0 ? p->out : p->in, '-');
+    put(writer, "%" PRId64 "-", p->n);
+    put_sizes(writer, p, p->pad, 'x');
+    put_sizes(writer, p, p->stride, 'x');
+    put_sizes(writer, p, p->dilation, 'x');
+    put(writer, "%d-", p->bias);
+}
+
+static void put_words(struct writer *writer, const struct skipjackdb_problem *p, int front)
+{
+    static const char cast_letters[] = {'i', 'w', 'o'};
+    const int order[] = {front, 1, 2 - front};
+    bool one_layout = all_are(p->layout, default_layout(p));
+    bool one_type = all_are(p->type, p->type[0]);
+    for (int i = 0; i < (one_layout ? 1 : 3); i++) {
+        put(writer, "%s-", layout_words[p->layout[order[i]]].text);
+    }
+    for (int i = 0; i < (one_type ? 1 : 3); i++) {
+        put(writer, "%s", type_words[p->type[order[i]]].text);
+    }
+    put(writer, "-%c", "FBW"[p->direction]);
+    if (p->groups != 1) {
+        put(writer, "_g%" PRId64, p->groups);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (p->cast[order[i]] != SKIPJACKDB_NO_TYPE) {
+            put(writer, "_c%c%s", cast_letters[i], type_words[p->cast[order[i]]].text);
+        }
+    }
+    put(writer, "%.*s", SKIPJACKDB_EPILOGUE_MAX - 1, p->epilogue);
+}
+
+static bool names_known(const struct skipjackdb_problem *p)
+{
+    bool known = p->direction >= 0 && p->direction <= SKIPJACKDB_W &&
+                 (p->spatial_dim == 2 || p->spatial_dim == 3);
+    for (int i = 0; i < 3; i++) {
+        known = known && p->type[i] > 0 && p->type[i] < TYPES && p->cast[i] >= 0 &&
+                p->cast[i] < TYPES && p->layout[i] >= 0 && p->layout[i] < LAYOUTS;
+    }
+    return known;
+}
+
+int skipjackdb_problem_key(const struct skipjackdb_problem *p, char *buffer, size_t size)
+{
+    struct writer writer = {buffer, size, 0};
+    if (!SJDB_SIZED(p) || buffer == NULL || !names_known(p)) {
+        return SKIPJACKDB_USAGE;
+    }
+    int front = p->direction == SKIPJACKDB_F ? 0 : 2;
+    put_numbers(&writer, p, front);
+    put_words(&writer, p, front);
+    return writer.length < size ? SKIPJACKDB_OK : SKIPJACKDB_SPACE;
+}

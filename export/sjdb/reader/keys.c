@@ -1,0 +1,283 @@
+/* Where a problem is: by shape, then by variant within the shape's set. */
+#include "export/sjdb/reader/view.h"
+
+static uint64_t bucket_number(const struct sjdb_set *set, uint64_t hash)
+{
+    return set->bucket_bits > 0 ? hash >> (64 - set->bucket_bits) : 0;
+}
+
+/* Shapes whose hash begins with the bucket's bits. */
+static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t hash,
+                      uint64_t *first, uint64_t *end)
+{
+    uint64_t bucket = bucket_number(set, hash);
+    *first = sjdb_get(look, &set->part[SJDB_BUCKETS], bucket);
+    *end = sjdb_get(look, &set->part[SJDB_BUCKETS], bucket + 1);
+    if (*end > set->part[SJDB_SHAPES].count || *first > *end || *end - *first > SJDB_BUCKET_MAX) {
+        look->damaged = true;
+        *first = *end = 0;
+    }
+}
+
+/* Whether the table's varying columns have these fields' values; of a table that is not narrow. */
+static bool wide_row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
+                        const uint64_t *fields)
+{
+    uint64_t different = 0;
+    for (int i = 0; i < table->varying_count; i++) {
+        int field = (int)table->varying[i].field;
+        different |= sjdb_cell(look, table, row, field) ^ fields[field];
+    }
+    return different == 0;
+}
+
+/* Fingerprints and slots nearly always tell, so that comparing everything costs less than asking each
+ * time. */
+static bool row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
+                   const uint64_t *fields)
+{
+    const struct sjdb_comparison *end = table->varying + table->varying_count;
+    const uint8_t *rows = table->rows.bytes, *values = table->values.bytes;
+    const uint64_t width = table->values.width, mask = table->values.mask;
+    uint64_t different = 0, begin = row * table->rows.width;
+    if (!table->narrow) {
+        return wide_row_is(look, table, row, fields);
+    }
+    for (const struct sjdb_comparison *column = table->varying; column < end; column++) {
+        uint64_t cell = sjdb_few_bits(rows, begin + column->offset, column->mask);
+        if (column->count > 0) {
+            if (cell >= column->count) {
+                look->damaged = true;
+                return false;
+            }
+            cell = sjdb_few_bits(values, column->dictionary + cell * width, mask);
+        }
+        different |= cell ^ fields[column->field];
+    }
+    return different == 0;
+}
+
+static bool constants_are(const struct sjdb_table *table, const uint64_t *fields)
+{
+    uint64_t different = 0;
+    for (int i = 0; i < table->constant_count; i++) {
+        different |= table->constant_value[i] ^ fields[table->constant[i]];
+    }
+    return different == 0;
+}
+
+static bool find_shape(struct sjdb_look *look, const struct sjdb_set *set, const uint64_t *fields,
+                       uint64_t hash, uint64_t *shape)
+{
+    uint64_t first, end;
+    bucket_of(look, set, hash, &first, &end);
+    for (uint64_t i = first; i < end; i++) {
+        if (sjdb_get(look, &set->part[SJDB_FINGERPRINTS], i) == (hash & 0xffff) &&
+            row_is(look, &set->shapes, i, fields)) {
+            *shape = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An empty slot ends the search. */
+static bool find_variant(struct sjdb_look *look, const struct sjdb_set *set, const uint64_t *fields,
+                         uint64_t slot, uint64_t *variant)
+{
+    const struct sjdb_array *slots = &set->part[SJDB_VARIANT_SLOTS];
+    for (int i = 0; i < SJDB_PROBES_MAX && slots->count > 0; i++, slot++) {
+        uint64_t held = sjdb_get(look, slots, slot & set->slot_mask);
+        if (held == 0) {
+            return false;
+        }
+        if (held > set->variants.rows.count) {
+            look->damaged = true;
+            return false;
+        }
+        if (row_is(look, &set->variants, held - 1, fields)) {
+            *variant = held - 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the variant stands in the shape's set; sets are ascending. Halving without a branch: which half
+ * it is cannot be foretold. */
+static bool find_rank(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
+                      uint64_t variant, uint64_t *rank)
+{
+    const struct sjdb_array *items = &set->part[SJDB_SET_ITEMS];
+    uint64_t first = sjdb_get(look, &set->part[SJDB_SET_STARTS], which);
+    uint64_t end = sjdb_get(look, &set->part[SJDB_SET_STARTS], which + 1);
+    uint64_t low = first;
+    if (first >= end || end > items->count) {
+        look->damaged = true;
+        return false;
+    }
+    for (uint64_t count = end - first; count > 1; count -= count / 2) {
+        uint64_t middle = low + count / 2;
+        uint64_t held = sjdb_bits(items->bytes, middle * items->width, items->width, items->mask);
+        low = held <= variant ? middle : low;
+    }
+    *rank = low - first;
+    return sjdb_get(look, items, low) == variant;
+}
+
+/* What will be asked for soon: memory is slower than all that is computed here. */
+static void fetch(const struct sjdb_array *array, uint64_t index)
+{
+    if (index < array->count) {
+        __builtin_prefetch(array->bytes + (index * array->width >> 3));
+    }
+}
+
+/* 0 for none, else one more than the text's number; false where no problem here has it. */
+static bool epilogue_number(struct sjdb_look *look, const struct skipjackdb_problem *problem,
+                            uint64_t *number)
+{
+    *number = 0;
+    if (problem->epilogue[0] != '\0') {
+        *number = (uint64_t)(sjdb_text_number(look, problem->epilogue) + 1);
+        return *number != 0;
+    }
+    return true;
+}
+
+int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
+                  const struct skipjackdb_problem *problem, uint64_t *number)
+{
+    struct sjdb_look look = {db, false};
+    uint64_t shape_fields[SJDB_SHAPE_FIELDS], variant_fields[SJDB_VARIANT_FIELDS];
+    uint64_t shape = 0, variant = 0, rank = 0, epilogue = 0;
+    if (set->part[SJDB_SHAPES].count == 0) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    if (!epilogue_number(&look, problem, &epilogue)) {
+        return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
+    }
+    sjdb_shape_fields(problem, shape_fields);
+    sjdb_variant_fields(problem, epilogue, variant_fields);
+    uint64_t shape_hash = sjdb_fields_hash(shape_fields, SJDB_SHAPE_FIELDS);
+    fetch(&set->part[SJDB_BUCKETS], bucket_number(set, shape_hash));
+    uint64_t variant_hash = sjdb_fields_hash(variant_fields, SJDB_VARIANT_FIELDS);
+    fetch(&set->part[SJDB_VARIANT_SLOTS], variant_hash & set->slot_mask);
+    bool found = constants_are(&set->shapes, shape_fields) &&
+                 constants_are(&set->variants, variant_fields) &&
+                 find_shape(&look, set, shape_fields, shape_hash, &shape);
+    if (found) {
+        found = find_variant(&look, set, variant_fields, variant_hash, &variant) &&
+                find_rank(&look, set, sjdb_cell(&look, &set->shapes, shape, SJDB_SHAPE_SET),
+                          variant, &rank);
+    }
+    if (found) {
+        *number = sjdb_cell(&look, &set->shapes, shape, SJDB_SHAPE_BASE) + rank;
+        look.damaged = look.damaged || *number >= set->part[SJDB_PROBLEM_LISTS].count;
+        fetch(&set->part[SJDB_PROBLEM_LISTS], *number);
+        fetch(&set->part[SJDB_PAYLOAD_STARTS], *number / SJDB_PAYLOAD_STEP);
+    }
+    return look.damaged ? SKIPJACKDB_DAMAGED : found ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
+}
+
+/* The last shape whose first problem is not behind the number. */
+static uint64_t shape_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number)
+{
+    uint64_t low = 0, high = set->part[SJDB_SHAPES].count;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (sjdb_cell(look, &set->shapes, middle, SJDB_SHAPE_BASE) <= number) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The variant with that rank in the set; -1 where the set ends before it. */
+static int64_t variant_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
+                          uint64_t rank)
+{
+    uint64_t first = sjdb_get(look, &set->part[SJDB_SET_STARTS], which);
+    uint64_t end = sjdb_get(look, &set->part[SJDB_SET_STARTS], which + 1);
+    if (end < first || rank >= end - first) {
+        return -1;
+    }
+    uint64_t variant = sjdb_get(look, &set->part[SJDB_SET_ITEMS], first + rank);
+    return variant < set->part[SJDB_VARIANTS].count ? (int64_t)variant : -1;
+}
+
+static bool read_variant(struct sjdb_look *look, const struct sjdb_set *set, uint64_t variant,
+                         struct skipjackdb_problem *problem)
+{
+    uint64_t fields[SJDB_VARIANT_FIELDS];
+    const char *epilogue = "";
+    for (int i = 0; i < SJDB_VARIANT_FIELDS; i++) {
+        fields[i] = sjdb_cell(look, &set->variants, variant, i);
+    }
+    if (fields[SJDB_VARIANT_EPILOGUE] > 0) {
+        epilogue = sjdb_text(look, fields[SJDB_VARIANT_EPILOGUE] - 1);
+    }
+    size_t length = strlen(epilogue);
+    if (!sjdb_variant_from_fields(fields, problem) || length >= SKIPJACKDB_EPILOGUE_MAX) {
+        return false;
+    }
+    memset(problem->epilogue, 0, sizeof problem->epilogue);
+    memcpy(problem->epilogue, epilogue, length);
+    return true;
+}
+
+int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
+                     struct skipjackdb_problem *problem)
+{
+    struct sjdb_look look = {db, false};
+    uint64_t fields[SJDB_SHAPE_COLUMNS];
+    if (number >= set->part[SJDB_PROBLEM_LISTS].count) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    if (set->part[SJDB_SHAPES].count == 0) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    uint64_t shape = shape_of(&look, set, number);
+    for (int i = 0; i < SJDB_SHAPE_COLUMNS; i++) {
+        fields[i] = sjdb_cell(&look, &set->shapes, shape, i);
+    }
+    int64_t variant =
+        variant_of(&look, set, fields[SJDB_SHAPE_SET], number - fields[SJDB_SHAPE_BASE]);
+    if (variant < 0 || !read_variant(&look, set, (uint64_t)variant, problem) || look.damaged) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    sjdb_shape_from_fields(fields, problem);
+    return SKIPJACKDB_OK;
+}
+
+uint64_t skipjackdb_problem_count(const skipjackdb *db)
+{
+    return db == NULL ? 0 : db->find.part[SJDB_PROBLEM_LISTS].count;
+}
+
+int skipjackdb_problem_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem)
+{
+    if (db == NULL || !SJDB_SIZED(problem)) {
+        return SKIPJACKDB_USAGE;
+    }
+    return sjdb_set_problem(db, &db->find, number, problem);
+}
+
+int skipjackdb_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                    uint64_t *number)
+{
+    if (db == NULL || !SJDB_SIZED(problem) || number == NULL ||
+        memchr(problem->epilogue, '\0', sizeof problem->epilogue) == NULL) {
+        return SKIPJACKDB_USAGE;
+    }
+    return sjdb_set_find(db, &db->find, problem, number);
+}
+
+int skipjackdb_find_key(const skipjackdb *db, const char *key, uint64_t *number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    int code = skipjackdb_problem_parse(key, &problem);
+    return code == SKIPJACKDB_OK ? skipjackdb_find(db, &problem, number) : code;
+}

@@ -1,0 +1,108 @@
+/* Reads every record once and compares what lookups take on trust between checks of bounds. */
+#include "export/sjdb/reader/view.h"
+
+/* What a caller would get for the problem: its fields, found again under its number. */
+static bool problem_holds(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    uint64_t found = 0;
+    return sjdb_set_problem(db, set, number, &problem) == SKIPJACKDB_OK &&
+           sjdb_set_find(db, set, &problem, &found) == SKIPJACKDB_OK && found == number;
+}
+
+/* The payload begins where the last one ended; returns where this one ends. */
+static uint64_t payload_end(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
+                            uint64_t begin)
+{
+    struct sjdb_items items;
+    struct sjdb_item item;
+    sjdb_items_init(look, set, number, &items);
+    look->damaged = look->damaged || items.bit != begin;
+    while (sjdb_items_next(look, &items, &item)) {
+        const struct sjdb_array *part = set->part;
+        uint64_t solver = sjdb_get(look, &part[SJDB_CHOICE_SOLVERS], item.choice);
+        sjdb_text(look, sjdb_get(look, &look->db->single[SJDB_SOLVER_NAMES], solver));
+        if (set == &look->db->perf) {
+            sjdb_text(look, item.value);
+        } else if (set == &look->db->solved) {
+            struct skipjackdb_solution solution;
+            sjdb_recipe_read(look, item.value, &solution);
+        }
+    }
+    return items.bit;
+}
+
+static bool entries_hold(const struct skipjackdb *db, uint64_t number)
+{
+    size_t count = 0, room = 0;
+    struct skipjackdb_entry entry;
+    int code = skipjackdb_entries(db, number, &entry, sizeof entry, room, &count);
+    return code == SKIPJACKDB_OK &&
+           skipjackdb_best(db, number, NULL, &entry, sizeof entry) != SKIPJACKDB_DAMAGED;
+}
+
+bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
+                      const struct sjdb_array *items)
+{
+    uint64_t last = sjdb_get(look, starts, 0);
+    bool ascending = last == 0;
+    for (uint64_t i = 1; i < starts->count; i++) {
+        uint64_t start = sjdb_get(look, starts, i);
+        ascending = ascending && start >= last;
+        last = start;
+    }
+    return ascending && !look->damaged && last == items->count;
+}
+
+/* Texts are in order, and solvers in that of their names. */
+static bool names_hold(const struct skipjackdb *db)
+{
+    struct sjdb_look look = {db, false};
+    const struct sjdb_array *solvers = &db->single[SJDB_SOLVER_NAMES];
+    uint64_t texts = db->single[SJDB_STRING_STARTS].count;
+    bool ascending = true;
+    for (uint64_t i = 1; i < texts; i++) {
+        ascending = ascending && strcmp(sjdb_text(&look, i - 1), sjdb_text(&look, i)) < 0;
+    }
+    for (uint64_t i = 0; i < solvers->count; i++) {
+        uint64_t text = sjdb_get(&look, solvers, i);
+        ascending = ascending && text < texts && (i == 0 || sjdb_get(&look, solvers, i - 1) < text);
+    }
+    return ascending && !look.damaged;
+}
+
+static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
+{
+    struct sjdb_look look = {db, false};
+    const struct sjdb_array *part = set->part;
+    uint64_t bit = 0, count = part[SJDB_PROBLEM_LISTS].count;
+    if (count == 0) {
+        return SKIPJACKDB_OK;
+    }
+    if (!sjdb_starts_hold(&look, &part[SJDB_SET_STARTS], &part[SJDB_SET_ITEMS]) ||
+        !sjdb_starts_hold(&look, &part[SJDB_LIST_STARTS], &part[SJDB_LIST_ITEMS]) ||
+        !sjdb_starts_hold(&look, &part[SJDB_CHOICE_STARTS], &part[SJDB_CHOICE_VALUES])) {
+        return SKIPJACKDB_DAMAGED;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        bit = payload_end(&look, set, i, bit);
+        if (look.damaged || !problem_holds(db, set, i) ||
+            (set == &db->find && !entries_hold(db, i))) {
+            return SKIPJACKDB_DAMAGED;
+        }
+    }
+    return bit == part[SJDB_PAYLOAD].count ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
+}
+
+int sjdb_verify_records(const struct skipjackdb *db)
+{
+    const struct sjdb_set *const sets[] = {&db->find, &db->perf, &db->solved};
+    int code = names_hold(db) ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < sizeof sets / sizeof sets[0]; i++) {
+        code = verify_set(db, sets[i]);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = sjdb_verify_solutions(db);
+    }
+    return code == SKIPJACKDB_OK ? sjdb_verify_kernels(db) : code;
+}

@@ -1,0 +1,448 @@
+#include "export/sjdb/sjdb_set.h"
+
+#include <string.h>
+
+/* A problem in the order of the file. */
+struct record {
+    guint32 shape, variant; /* ranks */
+    guint32 problem;
+};
+
+/* What writing a set needs at hand. */
+struct writing {
+    const struct sjdb_set_builder *builder;
+    const struct sjdb_times *times;
+    const GArray *values; /* what ids become, NULL where values are numbers */
+    uint32_t base;
+    SjdbFile *file;
+    GArray *shape_order, *variant_order, *choice_order; /* ids, guint32 */
+    GArray *choice_rank;                                /* by id */
+    GArray *records;                                    /* struct record */
+};
+
+/* ---- what was added, by ranks ---- */
+
+static struct sjdb_set_item renamed(const struct writing *writing, struct sjdb_set_item item)
+{
+    item.choice = g_array_index(writing->choice_rank, guint32, item.choice);
+    if (writing->values != NULL) {
+        item.value = g_array_index(writing->values, guint32, item.value);
+    }
+    return item;
+}
+
+static gint compare_choices(gconstpointer a, gconstpointer b)
+{
+    guint32 one = ((const struct sjdb_set_item *)a)->choice;
+    guint32 other = ((const struct sjdb_set_item *)b)->choice;
+    return (one > other) - (one < other);
+}
+
+/* Those of a problem; answers by solver, of which their choices alone differ. */
+static bool take_items(const struct writing *writing, guint32 problem, GArray *items,
+                       GError **error)
+{
+    if (!sjdb_set_items(writing->builder, problem, items, error)) {
+        return false;
+    }
+    for (guint i = 0; i < items->len; i++) {
+        struct sjdb_set_item *item = &g_array_index(items, struct sjdb_set_item, i);
+        *item = renamed(writing, *item);
+    }
+    if (writing->builder->answers->len > 0) {
+        g_array_sort(items, compare_choices);
+    }
+    return true;
+}
+
+/* ---- order ---- */
+
+static void rename_all(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming)
+{
+    sjdb_rows_rename(&builder->variants, SJDB_VARIANT_EPILOGUE, renaming->texts, true);
+    sjdb_rows_rename(&builder->choices, CHOICE_SOLVER, renaming->solvers, false);
+    sjdb_rows_rename(&builder->choices, CHOICE_ALGORITHM, renaming->texts, true);
+    sjdb_rows_rename(&builder->choices, CHOICE_LIBRARY, renaming->texts, true);
+}
+
+static gint compare_records(gconstpointer a, gconstpointer b)
+{
+    const struct record *one = a, *other = b;
+    if (one->shape != other->shape) {
+        return one->shape < other->shape ? -1 : 1;
+    }
+    return (one->variant > other->variant) - (one->variant < other->variant);
+}
+
+static void fail_twice(const struct sjdb_set_builder *builder, GError **error)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    char key[SKIPJACKDB_KEY_MAX] = "";
+    uint64_t both[2], shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS];
+    sjdb_rows_get(&builder->problems, builder->first_twice, both);
+    sjdb_rows_get(&builder->shapes, (guint32)both[0], shape);
+    sjdb_rows_get(&builder->variants, (guint32)both[1], variant);
+    sjdb_shape_from_fields(shape, &problem);
+    sjdb_variant_from_fields(variant, &problem);
+    skipjackdb_problem_key(&problem, key, sizeof key);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                "the problem '%s' comes twice: merge its entries first", key);
+}
+
+/* Finds the order of shapes, variants, choices and problems in the file. */
+static void put_in_order(struct writing *writing)
+{
+    const struct sjdb_set_builder *builder = writing->builder;
+    writing->shape_order = sjdb_rows_order(&builder->shapes, true);
+    writing->variant_order = sjdb_rows_order(&builder->variants, false);
+    writing->choice_order = sjdb_rows_order(&builder->choices, false);
+    writing->choice_rank = sjdb_rank_of(writing->choice_order);
+    writing->records = g_array_new(FALSE, FALSE, sizeof(struct record));
+    g_autoptr(GArray) shape_rank = sjdb_rank_of(writing->shape_order);
+    g_autoptr(GArray) variant_rank = sjdb_rank_of(writing->variant_order);
+    for (guint32 i = 0; i < sjdb_rows_count(&builder->problems); i++) {
+        uint64_t both[2];
+        sjdb_rows_get(&builder->problems, i, both);
+        const struct record record = {g_array_index(shape_rank, guint32, both[0]),
+                                      g_array_index(variant_rank, guint32, both[1]), i};
+        g_array_append_val(writing->records, record);
+    }
+    g_array_sort(writing->records, compare_records);
+}
+
+/* ---- sections ---- */
+
+static void get_shape(const struct writing *writing, guint rank, uint64_t *fields)
+{
+    sjdb_rows_get(&writing->builder->shapes, g_array_index(writing->shape_order, guint32, rank),
+                  fields);
+}
+
+static void get_variant(const void *data, gsize rank, uint64_t *fields)
+{
+    const struct writing *writing = data;
+    sjdb_rows_get(&writing->builder->variants, g_array_index(writing->variant_order, guint32, rank),
+                  fields);
+}
+
+static uint64_t shape_hash(const struct writing *writing, guint rank)
+{
+    uint64_t fields[SJDB_SHAPE_FIELDS];
+    get_shape(writing, rank, fields);
+    return sjdb_fields_hash(fields, SJDB_SHAPE_FIELDS);
+}
+
+/* First shape of each bucket, and the number of shapes; false when a bucket is too full. */
+static bool fill_buckets(const struct writing *writing, unsigned bits, GArray *buckets)
+{
+    guint shapes = writing->shape_order->len, at = 0;
+    g_array_set_size(buckets, 0);
+    for (uint64_t b = 0; b <= UINT64_C(1) << bits; b++) {
+        uint64_t begin = at;
+        g_array_append_val(buckets, begin);
+        while (at < shapes && (bits == 0 || shape_hash(writing, at) >> (64 - bits) <= b)) {
+            at++;
+        }
+        if (at - begin > SJDB_BUCKET_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void write_buckets(const struct writing *writing)
+{
+    guint shapes = writing->shape_order->len;
+    g_autoptr(GArray) buckets = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GArray) prints = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    unsigned bits = sjdb_bits_for(shapes / 4);
+    while (!fill_buckets(writing, bits, buckets)) {
+        bits++;
+    }
+    for (guint i = 0; i < shapes; i++) {
+        uint64_t print = shape_hash(writing, i) & 0xffff;
+        g_array_append_val(prints, print);
+    }
+    sjdb_file_add_array(writing->file, writing->base + SJDB_BUCKETS, buckets);
+    sjdb_file_add_array(writing->file, writing->base + SJDB_FINGERPRINTS, prints);
+}
+
+/* What the rows of shapes have beside their fields. */
+struct shape_rows {
+    const struct writing *writing;
+    GArray *sets,
+        *bases; /* guint32, by rank: the set of its variants, its first problem's number */
+};
+
+static void get_shape_row(const void *data, gsize rank, uint64_t *cells)
+{
+    const struct shape_rows *rows = data;
+    get_shape(rows->writing, (guint)rank, cells);
+    cells[SJDB_SHAPE_SET] = g_array_index(rows->sets, guint32, rank);
+    cells[SJDB_SHAPE_BASE] = g_array_index(rows->bases, guint32, rank);
+}
+
+static void write_shapes(const struct writing *writing, struct sjdb_lists *sets)
+{
+    const struct sjdb_table_kinds kinds = {
+        writing->base + SJDB_SHAPES, writing->base + SJDB_SHAPE_WIDTHS,
+        writing->base + SJDB_SHAPE_STARTS, writing->base + SJDB_SHAPE_VALUES};
+    const GArray *records = writing->records;
+    guint shapes = writing->shape_order->len;
+    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(guint32));
+    g_autoptr(GArray) bases = g_array_new(FALSE, FALSE, sizeof(guint32));
+    g_autoptr(GArray) set = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    for (guint32 i = 0, at = 0; i < shapes; i++) {
+        g_array_append_val(bases, at);
+        g_array_set_size(set, 0);
+        for (; at < records->len && g_array_index(records, struct record, at).shape == i; at++) {
+            uint64_t variant = g_array_index(records, struct record, at).variant;
+            g_array_append_val(set, variant);
+        }
+        guint32 number = sjdb_lists_add(sets, (const uint64_t *)(const void *)set->data, set->len);
+        g_array_append_val(numbers, number);
+    }
+    const struct shape_rows rows = {writing, numbers, bases};
+    const struct sjdb_table table = {get_shape_row, &rows, shapes, SJDB_SHAPE_COLUMNS};
+    sjdb_table_write(&table, &kinds, writing->file);
+}
+
+/* Slots at most half full; more of them when a variant would stand too far from its own. */
+static bool fill_slots(const struct writing *writing, GArray *slots)
+{
+    memset(slots->data, 0, (gsize)slots->len * sizeof(uint64_t));
+    for (guint i = 0; i < writing->variant_order->len; i++) {
+        uint64_t fields[SJDB_VARIANT_FIELDS];
+        get_variant(writing, i, fields);
+        uint64_t slot = sjdb_fields_hash(fields, SJDB_VARIANT_FIELDS);
+        int probes = 0;
+        while (g_array_index(slots, uint64_t, slot & (slots->len - 1)) != 0) {
+            slot++;
+            if (++probes >= SJDB_PROBES_MAX) {
+                return false;
+            }
+        }
+        g_array_index(slots, uint64_t, slot & (slots->len - 1)) = i + 1;
+    }
+    return true;
+}
+
+static void write_variants(const struct writing *writing)
+{
+    const struct sjdb_table_kinds kinds = {
+        writing->base + SJDB_VARIANTS, writing->base + SJDB_VARIANT_WIDTHS,
+        writing->base + SJDB_VARIANT_STARTS, writing->base + SJDB_VARIANT_VALUES};
+    const struct sjdb_table table = {get_variant, writing, writing->variant_order->len,
+                                     SJDB_VARIANT_FIELDS};
+    guint variants = writing->variant_order->len, slot_count = 2;
+    g_autoptr(GArray) slots = g_array_new(FALSE, TRUE, sizeof(uint64_t));
+    do {
+        slot_count *= 2;
+        g_array_set_size(slots, slot_count);
+    } while (slot_count < 2 * variants || !fill_slots(writing, slots));
+    sjdb_table_write(&table, &kinds, writing->file);
+    sjdb_file_add_array(writing->file, writing->base + SJDB_VARIANT_SLOTS, slots);
+}
+
+static void write_lists(const struct writing *writing, const struct sjdb_lists *lists,
+                        uint32_t starts)
+{
+    sjdb_file_add_array(writing->file, writing->base + starts, lists->starts);
+    sjdb_file_add_array(writing->file, writing->base + starts + 1, lists->items);
+}
+
+/* How each choice's values are kept. */
+struct codings {
+    const struct writing *writing;
+    struct sjdb_column *columns; /* by rank */
+};
+
+static void add_to_coding(void *data, const struct sjdb_set_item *item)
+{
+    const struct codings *codings = data;
+    struct sjdb_set_item added = renamed(codings->writing, *item);
+    sjdb_column_add(&codings->columns[added.choice], added.value);
+}
+
+static bool make_codings(const struct writing *writing, struct sjdb_column *columns, GError **error)
+{
+    struct codings codings = {writing, columns};
+    guint choices = writing->choice_order->len;
+    for (guint i = 0; i < choices; i++) {
+        sjdb_column_init(&columns[i]);
+    }
+    if (!sjdb_set_each(writing->builder, add_to_coding, &codings, error)) {
+        return false;
+    }
+    for (guint i = 0; i < choices; i++) {
+        sjdb_column_choose(&columns[i]);
+    }
+    return true;
+}
+
+static void free_codings(struct sjdb_column *codings, guint count)
+{
+    for (guint i = 0; i < count; i++) {
+        sjdb_column_clear(&codings[i]);
+    }
+    g_free(codings);
+}
+
+static void write_codings(const struct writing *writing, const struct sjdb_column *codings)
+{
+    g_autoptr(GArray) widths = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    guint choices = writing->choice_order->len;
+    for (guint i = 0; i <= choices; i++) {
+        uint64_t start = values->len, width = codings[i].width;
+        g_array_append_val(starts, start);
+        if (i < choices) {
+            g_array_append_val(widths, width);
+        }
+        if (i < choices && codings[i].distinct != NULL) {
+            g_array_append_vals(values, codings[i].distinct->data, codings[i].distinct->len);
+        }
+    }
+    sjdb_file_add_array(writing->file, writing->base + SJDB_CHOICE_WIDTHS, widths);
+    sjdb_file_add_array(writing->file, writing->base + SJDB_CHOICE_STARTS, starts);
+    sjdb_file_add_array(writing->file, writing->base + SJDB_CHOICE_VALUES, values);
+}
+
+static void write_choices(const struct writing *writing)
+{
+    static const uint32_t kinds[] = {SJDB_CHOICE_SOLVERS, SJDB_CHOICE_ALGORITHMS,
+                                     SJDB_CHOICE_LIBRARIES};
+    for (guint field = 0; field < G_N_ELEMENTS(kinds); field++) {
+        g_autoptr(GArray) column = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+        for (guint i = 0; i < writing->choice_order->len; i++) {
+            uint64_t fields[CHOICE_FIELDS];
+            guint32 id = g_array_index(writing->choice_order, guint32, i);
+            sjdb_rows_get(&writing->builder->choices, id, fields);
+            g_array_append_val(column, fields[field]);
+        }
+        sjdb_file_add_array(writing->file, writing->base + kinds[field], column);
+    }
+}
+
+/* Appends what a problem with these items adds; its list into choices. */
+static void append_payload(const struct writing *writing, const GArray *items,
+                           const struct sjdb_column *codings, GArray *choices,
+                           struct sjdb_bits *payload)
+{
+    g_array_set_size(choices, 0);
+    for (guint i = 0; i < items->len; i++) {
+        const struct sjdb_set_item *item = &g_array_index(items, struct sjdb_set_item, i);
+        const struct sjdb_column *coding = &codings[item->choice];
+        uint64_t choice = item->choice;
+        g_array_append_val(choices, choice);
+        if (writing->times != NULL) {
+            sjdb_bits_append(payload, sjdb_times_code(writing->times, item->time_ms),
+                             writing->times->width);
+        }
+        sjdb_bits_append(payload, sjdb_column_code(coding, item->value), coding->width);
+    }
+}
+
+/* What the file says of each problem, in the order of the records. */
+struct problem_columns {
+    struct sjdb_lists lists;
+    struct sjdb_bits payload;
+    GArray *starts, *numbers, *list_bits; /* uint64_t */
+};
+
+static bool add_problems(const struct writing *writing, const struct sjdb_column *codings,
+                         struct problem_columns *columns, GError **error)
+{
+    g_autoptr(GArray) items = g_array_new(FALSE, FALSE, sizeof(struct sjdb_set_item));
+    g_autoptr(GArray) choices = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    for (guint i = 0; i < writing->records->len; i++) {
+        guint32 problem = g_array_index(writing->records, struct record, i).problem;
+        uint64_t begin = columns->payload.count;
+        if (!take_items(writing, problem, items, error)) {
+            return false;
+        }
+        if (i % SJDB_PAYLOAD_STEP == 0) {
+            g_array_append_val(columns->starts, begin);
+        }
+        append_payload(writing, items, codings, choices, &columns->payload);
+        uint64_t list = sjdb_lists_add(&columns->lists,
+                                       (const uint64_t *)(const void *)choices->data, choices->len);
+        uint64_t bits = columns->payload.count - begin;
+        g_array_append_val(columns->numbers, list);
+        if (list == columns->list_bits->len) {
+            g_array_append_val(columns->list_bits, bits);
+        }
+    }
+    sjdb_bits_end(&columns->payload);
+    return true;
+}
+
+static bool write_problems(const struct writing *writing, const struct sjdb_column *codings,
+                           GError **error)
+{
+    g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GArray) list_bits = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    struct problem_columns columns = {.starts = starts, .numbers = numbers, .list_bits = list_bits};
+    struct sjdb_bits *payload = &columns.payload;
+    sjdb_lists_init(&columns.lists);
+    sjdb_bits_init(payload, writing->file);
+    bool done = add_problems(writing, codings, &columns, error);
+    if (done) {
+        write_lists(writing, &columns.lists, SJDB_LIST_STARTS);
+        sjdb_file_add_array(writing->file, writing->base + SJDB_LIST_BITS, list_bits);
+        sjdb_file_add_array(writing->file, writing->base + SJDB_PROBLEM_LISTS, numbers);
+        sjdb_file_add_array(writing->file, writing->base + SJDB_PAYLOAD_STARTS, starts);
+        sjdb_file_add_bits(writing->file, writing->base + SJDB_PAYLOAD, payload, 1, payload->count);
+    }
+    sjdb_bits_clear(payload);
+    sjdb_lists_clear(&columns.lists);
+    return done;
+}
+
+static bool write_sections(const struct writing *writing, GError **error)
+{
+    struct sjdb_lists sets;
+    guint choices = writing->choice_order->len;
+    struct sjdb_column *codings = g_new0(struct sjdb_column, choices + 1);
+    bool done = make_codings(writing, codings, error);
+    sjdb_lists_init(&sets);
+    if (done) {
+        write_buckets(writing);
+        write_shapes(writing, &sets);
+        write_variants(writing);
+        write_lists(writing, &sets, SJDB_SET_STARTS);
+        done = write_problems(writing, codings, error);
+    }
+    if (done) {
+        write_choices(writing);
+        write_codings(writing, codings);
+    }
+    sjdb_lists_clear(&sets);
+    free_codings(codings, choices);
+    return done;
+}
+
+bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
+                    uint32_t base, const struct sjdb_times *times, SjdbFile *file, GError **error)
+{
+    if (sjdb_rows_count(&builder->problems) == 0) {
+        return true;
+    }
+    if (builder->twice) {
+        fail_twice(builder, error);
+        return false;
+    }
+    struct writing writing = {
+        .builder = builder, .times = times, .values = renaming->values, .base = base, .file = file};
+    rename_all(builder, renaming);
+    put_in_order(&writing);
+    bool done = write_sections(&writing, error);
+    g_clear_pointer(&writing.shape_order, g_array_unref);
+    g_clear_pointer(&writing.variant_order, g_array_unref);
+    g_clear_pointer(&writing.choice_order, g_array_unref);
+    g_clear_pointer(&writing.choice_rank, g_array_unref);
+    g_clear_pointer(&writing.records, g_array_unref);
+    return done;
+}

@@ -1,0 +1,239 @@
+#include "export/merge/merge.h"
+
+#include "export/sjdb/reader/skipjackdb.h"
+#include "export/sjdb/sjdb_write.h"
+#include "tests/support/temp_folder.h"
+
+#include <string.h>
+
+#define K1     "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
+#define K2     "64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F"
+#define DIRECT "miopenConvolutionFwdAlgoDirect"
+
+/* A problem's solver: with an entry where the time is above 0, with a solution where there are params. */
+struct known {
+    const char *key, *solver;
+    double time_ms;
+    const char *params;
+};
+
+static void add_known(SjdbWriter *writer, const struct known *known)
+{
+    static const struct sjdb_kernel_name kernel = {"a.cl.o", "-DA=1 -mcpu=gfx90a"};
+    const struct sjdb_find_entry entry = {known->solver, DIRECT, NULL, known->time_ms, 0};
+    struct problem problem;
+    struct solution solution;
+    g_assert_true(problem_key_parse(known->key, &problem, NULL));
+    if (known->time_ms > 0) {
+        g_assert_true(sjdb_writer_add_find(writer, &problem, &entry, 1, NULL));
+    }
+    if (known->params != NULL) {
+        solution_init(&solution);
+        solution.workspace_bytes = strlen(known->params) * 512;
+        struct launch *launch = solution_add_launch(&solution, "a.cl", "a");
+        launch_arg_tensor(launch, TENSOR_Y);
+        launch_arg_workspace(launch, 0);
+        launch_arg_int32(launch, -7);
+        launch_arg_float32(launch, 0.1);
+        launch_arg_scaled_stride(launch, TENSOR_X, 3, 2);
+        g_assert_true(sjdb_writer_add_solution(writer, &problem, known->solver, known->params,
+                                               &solution, &kernel, NULL));
+    }
+}
+
+static char *write_with_code(TempFolder *folder, const char *name, const char *meta,
+                             const char *code_text, const struct known *known, gsize count)
+{
+    const char *path = temp_folder_path(folder, name);
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    g_autoptr(GBytes) code = g_bytes_new_static(code_text, strlen(code_text));
+    sjdb_writer_set_meta(writer, meta);
+    sjdb_writer_set_solver(writer, "S", 3, true, false);
+    g_assert_true(sjdb_writer_add_kernel(writer, "a.cl.o", "-DA=1 -mcpu=gfx90a", code, NULL));
+    for (gsize i = 0; i < count; i++) {
+        add_known(writer, &known[i]);
+    }
+    g_assert_true(sjdb_writer_finish(writer, NULL));
+    return (char *)path;
+}
+
+static char *write_sjdb(TempFolder *folder, const char *name, const char *meta,
+                        const struct known *known, gsize count)
+{
+    return write_with_code(folder, name, meta, "code", known, count);
+}
+
+static MergeReport *merge(char *one, char *other, const char *out,
+                          const struct merge_options *options)
+{
+    char *paths[] = {one, other, NULL};
+    g_autoptr(GError) error = NULL;
+    MergeReport *report = merge_files(paths, out, options, &error);
+    g_assert_no_error(error);
+    return report;
+}
+
+/* "params" of the solver's solution, "none" where there is none. */
+static void assert_solution(const skipjackdb *db, const char *key, const char *solver,
+                            const char *params)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_solution solution = {.params = "none"};
+    g_assert_cmpint(skipjackdb_problem_parse(key, &problem), ==, SKIPJACKDB_OK);
+    skipjackdb_solution(db, &problem, solver, &solution, sizeof solution);
+    g_assert_cmpstr(solution.params, ==, params);
+}
+
+static const struct known inputs[2][3] = {
+    {{K1, "S", 2, "a"}, {K1 "+relu", "S", 2, "a relu"}, {K2, "T", 0, "a alone"}},
+    {{K1, "S", 3, "b"}, {K1 "+relu", "S", 1, NULL}, {K2, "T", 0, "b alone"}},
+};
+
+static void a_file_is_converted_to_itself(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct merge_options options = {0};
+    char *one = write_sjdb(folder, "a.sjdb", "{\"a\": 1}", inputs[0], 3);
+    const char *out = temp_folder_path(folder, "c.sjdb");
+    g_autoptr(MergeReport) report = merge(one, NULL, out, &options);
+    g_autoptr(GBytes) before = temp_folder_read(one);
+    g_autoptr(GBytes) after = temp_folder_read(out);
+    g_assert_true(merge_report_clean(report));
+    g_assert_true(g_bytes_equal(before, after));
+    g_assert_cmpint(report->keys, ==, 2 + 3 + 1);
+}
+
+static void solutions_go_with_the_entries_that_are_kept(void)
+{
+    static const struct {
+        struct merge_options options;
+        const char *plain, *relu, *alone; /* solutions' params */
+        int alone_losses;
+    } cases[] = {
+        {{.prefer = MERGE_NEWEST}, "b", "none", "b alone", 1},
+        {{.prefer = MERGE_FIRST}, "a", "a relu", "a alone", 0},
+        {{.prefer = MERGE_FASTEST}, "a", "none", "a alone", 1},
+        {{.prefer = MERGE_NEWEST, .replace_others = true}, "b", "none", "b alone", 1},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        const char *out = temp_folder_path(folder, "c.sjdb");
+        skipjackdb *db = NULL;
+        char *one = write_sjdb(folder, "a.sjdb", "{\"a\": 1}", inputs[0], 3);
+        char *other = write_sjdb(folder, "b.sjdb", "{\"b\": 1}", inputs[1], 3);
+        g_autoptr(MergeReport) report = merge(one, other, out, &cases[i].options);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_solution(db, K1, "S", cases[i].plain);
+        assert_solution(db, K1 "+relu", "S", cases[i].relu);
+        assert_solution(db, K2, "T", cases[i].alone);
+        g_assert_cmpint(report->losses[LOSS_SOLUTION_ALONE], ==, cases[i].alone_losses);
+        g_assert_cmpstr(skipjackdb_meta(db), ==, ""); /* the inputs' differ */
+        skipjackdb_close(db);
+    }
+}
+
+static void key_taken_whole_brings_its_own_solvers_alone(void)
+{
+    static const struct known with[] = {{K1, "S", 2, "a"}, {K1, "T", 0, "a alone"}};
+    static const struct known without[] = {{K1, "S", 1, "b"}};
+    for (int replace = 0; replace < 2; replace++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        struct merge_options options = {.replace_others = replace == 1};
+        const char *out = temp_folder_path(folder, "c.sjdb");
+        skipjackdb *db = NULL;
+        char *one = write_sjdb(folder, "a.sjdb", "{}", with, 2);
+        char *other = write_sjdb(folder, "b.sjdb", "{}", without, 1);
+        g_autoptr(MergeReport) report = merge(one, other, out, &options);
+        g_assert_nonnull(report);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_solution(db, K1, "S", "b");
+        assert_solution(db, K1, "T", replace == 1 ? "none" : "a alone");
+        g_assert_cmpstr(skipjackdb_meta(db), ==, "{}"); /* both say so */
+        skipjackdb_close(db);
+    }
+}
+
+static void an_older_entry_keeps_nothing_of_a_newer_find_db(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct merge_options options = {.prefer = MERGE_NEWEST};
+    const char *out = temp_folder_path(folder, "c.sjdb");
+    skipjackdb *db = NULL;
+    char *one = write_sjdb(folder, "a.sjdb", "{}", inputs[0], 1);
+    char *other = (char *)temp_folder_write(folder, "b.fdb.txt", K1 "=S:3,0," DIRECT "\n", -1);
+    g_autoptr(MergeReport) report = merge(one, other, out, &options);
+    g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+    assert_solution(db, K1, "S", "none");
+    g_assert_cmpint(report->losses[LOSS_SOLUTION_ALONE], ==, 1);
+    g_assert_cmpstr(skipjackdb_meta(db), ==, "");
+    skipjackdb_close(db);
+}
+
+/* Both inputs have a kernel of one name: the file has room for one, which is not what the other's solutions
+ * were measured with. */
+static void a_solution_does_not_run_another_inputs_code(void)
+{
+    static const struct known first[] = {{K1, "S", 1, "a"}, {K1, "T", 0, "a alone"}};
+    static const struct known last[] = {{K1, "S", 2, "b"}, {K2, "T", 0, "b alone"}};
+    static const struct {
+        enum merge_prefer prefer;
+        const char *entry, *first_alone, *last_alone; /* solutions' params */
+        gint64 left_out;
+    } cases[] = {
+        {MERGE_NEWEST, "b", "none", "b alone", 1},
+        {MERGE_FIRST, "a", "a alone", "none", 1},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        struct merge_options options = {.prefer = cases[i].prefer};
+        const char *out = temp_folder_path(folder, "c.sjdb");
+        skipjackdb *db = NULL;
+        char *one = write_with_code(folder, "a.sjdb", "{}", "code", first, 2);
+        char *other = write_with_code(folder, "b.sjdb", "{}", "another", last, 2);
+        g_autoptr(MergeReport) report = merge(one, other, out, &options);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_solution(db, K1, "S", cases[i].entry);
+        assert_solution(db, K1, "T", cases[i].first_alone);
+        assert_solution(db, K2, "T", cases[i].last_alone);
+        g_assert_cmpint(report->place_count, ==, cases[i].left_out);
+        skipjackdb_close(db);
+    }
+}
+
+/* Params of a problem with an epilogue are no row's. */
+static void other_formats_take_what_they_hold_of_solutions(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct merge_options options = {0};
+    char *one = write_sjdb(folder, "a.sjdb", "{}", inputs[0], 3);
+    const char *find = temp_folder_path(folder, "c.fdb.txt");
+    const char *perf = temp_folder_path(folder, "c.db.txt");
+    g_autoptr(MergeReport) finds = merge(one, NULL, find, &options);
+    g_autoptr(MergeReport) perfs = merge(one, NULL, perf, &options);
+    g_assert_cmpint(finds->losses[LOSS_SOLUTIONS], ==, 3);
+    g_assert_cmpint(perfs->losses[LOSS_SOLUTIONS], ==, 3);
+    g_autoptr(GBytes) text = temp_folder_read(perf);
+    g_autofree char *rows = g_strndup(g_bytes_get_data(text, NULL), g_bytes_get_size(text));
+    g_assert_nonnull(strstr(rows, "=S:a\n"));
+    g_assert_nonnull(strstr(rows, "=T:a alone\n"));
+    g_assert_null(strstr(rows, "relu"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/merge/solutions/a_file_is_converted_to_itself",
+                    a_file_is_converted_to_itself);
+    g_test_add_func("/merge/solutions/go_with_the_entries_that_are_kept",
+                    solutions_go_with_the_entries_that_are_kept);
+    g_test_add_func("/merge/solutions/key_taken_whole_brings_its_own_solvers_alone",
+                    key_taken_whole_brings_its_own_solvers_alone);
+    g_test_add_func("/merge/solutions/an_older_entry_keeps_nothing_of_a_newer_find_db",
+                    an_older_entry_keeps_nothing_of_a_newer_find_db);
+    g_test_add_func("/merge/solutions/do_not_run_another_inputs_code",
+                    a_solution_does_not_run_another_inputs_code);
+    g_test_add_func("/merge/solutions/other_formats_take_what_they_hold",
+                    other_formats_take_what_they_hold_of_solutions);
+    return g_test_run();
+}

@@ -1,0 +1,179 @@
+/* The example's own convolution, against the one that kernels are tested by; what it calls wrong. */
+#include "export/sjdb/reader/examples/run_check.h"
+
+#include "solvers/problem_key.h"
+#include "tests/support/conv_kinds.h"
+#include "tests/support/conv_reference.h"
+#include "tests/support/test_effort.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *message = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_error("%s", message);
+}
+
+void *allocate(size_t count, size_t size)
+{
+    return g_malloc0_n(count > 0 ? count : 1, size);
+}
+
+struct trial {
+    struct problem problem;
+    struct skipjackdb_problem read;
+    struct tensor tensors[TENSORS];
+};
+
+static void trial_init(struct trial *trial, const struct problem *problem)
+{
+    char key[PROBLEM_KEY_MAX];
+    trial->problem = *problem;
+    trial->read.size = sizeof trial->read;
+    g_assert_cmpint(skipjackdb_problem_parse(problem_key(problem, key), &trial->read), ==,
+                    SKIPJACKDB_OK);
+    for (int32_t t = 0; t < TENSORS; t++) {
+        tensor_init(&trial->tensors[t], &trial->read, t);
+        tensor_fill(&trial->tensors[t], (uint64_t)t + 1);
+    }
+}
+
+static void trial_clear(struct trial *trial)
+{
+    for (int t = 0; t < TENSORS; t++) {
+        tensor_clear(&trial->tensors[t]);
+    }
+}
+
+/* Into the output what the tests' reference computes from the stored inputs. */
+static void store_reference(struct trial *trial)
+{
+    const struct problem *p = &trial->problem;
+    enum tensor_role out = problem_output_role(p);
+    double *plain[TENSOR_COUNT], *magnitude = NULL;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        struct tensor *tensor = &trial->tensors[t];
+        int64_t sizes[5], count = conv_plain_sizes(p, (enum tensor_role)t, sizes);
+        plain[t] = g_new0(double, count);
+        for (int64_t i = 0; i < count; i++) {
+            plain[t][i] = conv_load(p, (enum tensor_role)t, tensor->strides, tensor->stored, i);
+        }
+    }
+    int64_t sizes[5], count = conv_plain_sizes(p, out, sizes);
+    magnitude = g_new0(double, count);
+    conv_reference(p, plain, magnitude);
+    for (int64_t i = 0; i < count; i++) {
+        conv_store(p, out, trial->tensors[out].strides, trial->tensors[out].stored, i,
+                   plain[out][i]);
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        g_free(plain[t]);
+    }
+    g_free(magnitude);
+}
+
+/* Types of the example; of INT8 no sums, which do not fit. */
+static bool is_known(const struct conv_cell *cell)
+{
+    static const enum tensor_role outputs[] = {TENSOR_Y, TENSOR_X, TENSOR_W};
+    bool known = cell->type[outputs[cell->direction]] != TYPE_INT8;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        known = known && cell->type[t] <= TYPE_INT32;
+    }
+    return known;
+}
+
+static void right_results_are_right(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(41);
+    int tried = 0;
+    for (int i = 0; i < test_effort(400); i++) {
+        struct conv_cell cell;
+        struct problem p;
+        struct trial trial;
+        char key[PROBLEM_KEY_MAX];
+        conv_cell_at(i % conv_cell_count(), &cell);
+        if (!is_known(&cell)) {
+            continue;
+        }
+        conv_kind_problem(random, g_rand_int_range(random, 0, conv_kind_count()), SIZES_ODD, &cell,
+                          1e6, &p);
+        trial_init(&trial, &p);
+        store_reference(&trial);
+        double error = output_error(&trial.read, trial.tensors, "Direct");
+        if (!(error <= 1)) {
+            g_test_message("%s: %g", problem_key(&p, key), error);
+            g_test_fail();
+        }
+        trial_clear(&trial);
+        tried++;
+    }
+    g_test_message("%d problems", tried);
+    g_assert_cmpint(tried, >, test_effort(200));
+}
+
+static void wrong_elements_are_wrong(void)
+{
+    static const char *const keys[] = {
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F",
+        "6-9-8-3x3-5-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-B",
+        "6-9-8-3x3-5-9-8-2-1x1-1x1-1x1-0-NCHW-FP16-W",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-BF16-F",
+        "8-9-8-3x3-8-9-8-1-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-F",
+    };
+    for (gsize k = 0; k < G_N_ELEMENTS(keys); k++) {
+        for (int spoilt = 0; spoilt < 2; spoilt++) {
+            struct problem p;
+            struct trial trial;
+            g_assert_true(problem_key_parse(keys[k], &p, NULL));
+            trial_init(&trial, &p);
+            store_reference(&trial);
+            enum tensor_role out = problem_output_role(&p);
+            struct tensor *output = &trial.tensors[out];
+            g_assert_cmpfloat(output_error(&trial.read, trial.tensors, "Direct"), <=, 1);
+            /* Nothing written, as the example fills it before, or another number. */
+            if (spoilt == 0) {
+                memset(output->stored, 0xff, (gsize)data_type_bytes(p.type[out]));
+            } else {
+                double value = conv_load(&p, out, output->strides, output->stored, 3);
+                conv_store(&p, out, output->strides, output->stored, 3, value > 0 ? -1 : 1);
+            }
+            g_assert_cmpfloat(output_error(&trial.read, trial.tensors, "Direct"), >, 1);
+            trial_clear(&trial);
+        }
+    }
+}
+
+/* A transform may be a little off, which a plain sum may not. */
+static void transforms_have_their_own_tolerance(void)
+{
+    struct problem p;
+    struct trial trial;
+    g_assert_true(problem_key_parse("64-9-8-3x3-6-9-8-1-1x1-1x1-1x1-0-NCHW-FP32-F", &p, NULL));
+    trial_init(&trial, &p);
+    store_reference(&trial);
+    float *stored = trial.tensors[SKIPJACKDB_TENSOR_Y].stored;
+    stored[40] += 1e-3f;
+    g_assert_cmpfloat(output_error(&trial.read, trial.tensors, "Direct"), >, 1);
+    g_assert_cmpfloat(output_error(&trial.read, trial.tensors, "miopenConvolutionFwdAlgoWinograd"),
+                      <=, 1);
+    stored[40] += 1;
+    g_assert_cmpfloat(output_error(&trial.read, trial.tensors, "miopenConvolutionFwdAlgoWinograd"),
+                      >, 1);
+    trial_clear(&trial);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/run_check/right_results_are_right", right_results_are_right);
+    g_test_add_func("/run_check/wrong_elements_are_wrong", wrong_elements_are_wrong);
+    g_test_add_func("/run_check/transforms_have_their_own_tolerance",
+                    transforms_have_their_own_tolerance);
+    return g_test_run();
+}
