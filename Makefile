@@ -9,7 +9,7 @@
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
-#   make layer-columns  the columns of layer tables, into export/formats/LAYER_TABLES.md
+#   make layer-columns  the columns of layer tables, into coordinator/import/LAYER_TABLES.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make reader      libskipjackdb, which reads .sjdb files in other programs
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
@@ -62,17 +62,19 @@ all: $(BUILD)/skipjack reader
 # kernels compile is run by the worker's devices.
 
 rooms := solvers kernels schema worker export coordinator
+# Folders of coordinator that other rooms may know: archives of their own.
+parts := coordinator-cli coordinator-import
 solvers_sees := solvers
 kernels_sees := kernels solvers
 kernels_runs := worker
-schema_sees := schema solvers
-worker_sees := worker schema kernels solvers
-export_sees := export schema solvers
-coordinator_sees := $(rooms)
-faults_sees := $(rooms)
-chaos_sees := $(rooms)
-bench_sees := $(rooms)
-fuzz_sees := $(rooms)
+schema_sees := schema solvers coordinator-cli
+worker_sees := worker schema kernels solvers coordinator-cli
+export_sees := export schema solvers $(parts)
+coordinator_sees := $(rooms) $(parts)
+faults_sees := $(rooms) $(parts)
+chaos_sees := $(rooms) $(parts)
+bench_sees := $(rooms) $(parts)
+fuzz_sees := $(rooms) $(parts)
 
 # Files at any depth below folders: $(call below,FOLDERS,PATTERN).
 below = $(sort $(shell find $(wildcard $(1)) -type f -name '$(2)'))
@@ -82,21 +84,23 @@ $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
 schema_sources += gen/migrations.c
+$(foreach part,$(parts),$(eval $(part)_sources := $(filter $(subst -,/,$(part))/%,$(coordinator_sources))))
+coordinator_sources := $(filter-out $(foreach part,$(parts),$($(part)_sources)),$(coordinator_sources))
 
 define archive
 $(BUILD)/lib$(1).a: $(call objects,$($(1)_sources)) $(BUILD)/list/$(1)_sources
 	$$(call run,AR) rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
 endef
-$(foreach room,$(rooms) support,$(eval $(call archive,$(room))))
+$(foreach room,$(rooms) $(parts) support,$(eval $(call archive,$(room))))
 
-$(BUILD)/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms))
+$(BUILD)/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms) $(parts))
 	$(link)
 
 # The same program with solvers that crash, hang and lie, for the fault tests. Its own
 # objects come first, so the linker takes none of the same name from the archives.
 $(BUILD)/skipjack-faults: $(BUILD)/obj/faults/solver_table.o \
 		$(call objects,coordinator/main.c $(wildcard tests/faults/solver_*.c) \
-			gen/faults/kernel_sources.c gen/faults/kernel_hashes.c) $(call archives,$(rooms))
+			gen/faults/kernel_sources.c gen/faults/kernel_hashes.c) $(call archives,$(rooms) $(parts))
 	$(link)
 
 $(BUILD)/obj/faults/solver_table.o: solvers/solver_table.c $(BUILD)/list/CFLAGS
@@ -211,14 +215,14 @@ $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c 
 
 # Rooms that work in memory run a second time under the sanitizers, by clang as the fuzzers: one build is
 # for both; a finding's line is all that is asked of its debugging information.
-in_memory := solvers kernels export
+in_memory := solvers kernels export coordinator/cli coordinator/import
 sanitized_build := build/sanitized
 make_sanitized = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(sanitized_build) \
 	EXTRA_CFLAGS='$(EXTRA_CFLAGS) -g1'
 # Of the tests that run kernels one is enough there: what they add is the compilers' time. find-dbs of
-# 100,000 keys are read by a fuzz target under them.
+# 100,000 keys are read by a fuzz target under them. Importing foreign databases needs PostgreSQL.
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
-	$(filter-out %_compile %_opencl %_find_db $(BUILD)/tests/kernels/test_conv_%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory)))))
+	$(filter-out %_compile %_opencl %_find_db %_import_foreign $(BUILD)/tests/kernels/test_conv_%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory)))))
 
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
 export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
@@ -266,7 +270,7 @@ test-long: test
 
 test-%: FORCE
 	$(DEPS) test
-	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms))) $(call programs_of,$*) $(machine_test) \
+	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms) $(parts))) $(call programs_of,$*) $(machine_test) \
 		$(if $(filter kernels,$*),$(family)/.made $(kin)/.made) \
 		$(if $(filter worker coordinator deploy export,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(if $(filter kernels,$*),$(kin)/* $(family)/*) $(call tests_of,$*))
@@ -363,7 +367,7 @@ solvers-table: $(BUILD)/skipjack
 layer-columns: $(BUILD)/skipjack
 	@$(BUILD)/skipjack import --columns >$(BUILD)/layer-columns.md
 	@sed -i -e '/^<!-- layer-columns:/,/^<!-- end of layer-columns/{//!d}' \
-		-e '/^<!-- layer-columns:/r $(BUILD)/layer-columns.md' export/formats/LAYER_TABLES.md
+		-e '/^<!-- layer-columns:/r $(BUILD)/layer-columns.md' coordinator/import/LAYER_TABLES.md
 
 demo:
 	$(DEPS) build
@@ -414,7 +418,7 @@ uninstall: uninstall-reader
 	-find $(wildcard $(addprefix $(to)/share/,doc/skipjack skipjack)) -depth -type d -empty -delete
 
 # Its libraries lie beside it, and those that they need in turn.
-$(BUILD)/bundle/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms))
+$(BUILD)/bundle/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms) $(parts))
 	$(link) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
 
 BUNDLE ?= $(BUILD)/skipjack-$(shell uname -m).tar.gz

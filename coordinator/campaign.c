@@ -1,16 +1,16 @@
 /* `skipjack campaign VERB`: everything about campaigns but running them. */
 #include "coordinator/campaign_verbs.h"
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
+#include "coordinator/cli/when.h"
 #include "coordinator/commands.h"
 #include "coordinator/enter.h"
 #include "coordinator/first_rounds.h"
 #include "coordinator/origins.h"
 #include "coordinator/problems_of.h"
-#include "coordinator/table.h"
 #include "coordinator/watch.h"
 #include "schema/server/database.h"
 #include "schema/store/store_foreign.h"
-#include "schema/when.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* `skipjack campaign remeasure`. */
 #include "coordinator/campaign_verbs.h"
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
 #include "coordinator/report.h"
-#include "coordinator/table.h"
 #include "schema/server/database.h"
 #include "schema/store/store_remeasure.h"
 #include "solvers/solver.h"

@@ -1,6 +1,7 @@
 /* `skipjack campaign list` and `show`. */
 #include "coordinator/campaign_verbs.h"
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/when.h"
 #include "coordinator/enter.h"
 #include "coordinator/lists.h"
 #include "coordinator/origins.h"
@@ -10,7 +11,6 @@
 #include "schema/server/database.h"
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_winners.h"
-#include "schema/when.h"
 
 #include <math.h>
 #include <stdio.h>

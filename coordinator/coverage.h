@@ -28,7 +28,7 @@
 #ifndef COORDINATOR_COVERAGE_H
 #define COORDINATOR_COVERAGE_H
 
-#include "export/formats/problem_list.h"
+#include "coordinator/import/problem_list.h"
 #include "solvers/solver.h"
 
 #include <jansson.h>

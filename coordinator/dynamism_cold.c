@@ -1,5 +1,5 @@
 /* The cold start, measured by the worker: the coordinator opens no device. */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/dynamism_report.h"
 #include "coordinator/enter.h"
 #include "coordinator/plan.h"

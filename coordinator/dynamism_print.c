@@ -1,8 +1,8 @@
 /* How the report on dynamism looks, for people and as JSON; and the command. */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
 #include "coordinator/dynamism_report.h"
 #include "coordinator/plan.h"
-#include "coordinator/table.h"
 #include "schema/server/database.h"
 #include "solvers/problem_key.h"
 

@@ -1,7 +1,7 @@
 /* Reads what `report --dynamic` computes on. */
 #include "coordinator/dynamism_report.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/plan.h"
 #include "coordinator/problems_of.h"
 #include "coordinator/report.h"

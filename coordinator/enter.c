@@ -1,7 +1,7 @@
 #include "coordinator/enter.h"
 #include "coordinator/unserved.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/process.h"
 #include "schema/farm/completeness.h"
 #include "schema/store/store_results.h"

@@ -2,7 +2,7 @@
 #ifndef COORDINATOR_FARM_TABLES_H
 #define COORDINATOR_FARM_TABLES_H
 
-#include "coordinator/table.h"
+#include "coordinator/cli/table.h"
 #include "schema/farm/farm.h"
 
 Table *

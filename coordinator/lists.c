@@ -1,7 +1,7 @@
 /* Tables that several commands show; `problems`, `networks` and `targets`. */
 #include "coordinator/lists.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/problem_text.h"
 #include "schema/farm/farm.h"

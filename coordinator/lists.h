@@ -4,8 +4,8 @@
 #ifndef COORDINATOR_LISTS_H
 #define COORDINATOR_LISTS_H
 
-#include "coordinator/cli.h"
-#include "coordinator/table.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
 #include "schema/store/store_results.h"
 
 /* A GOptionEntry. */

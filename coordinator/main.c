@@ -2,15 +2,16 @@
  * The command table: one row a command, and help, parsing and suggestions are
  * made from it. The only file that sees the commands of every room.
  */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/safe_output.h"
+#include "coordinator/cli/terminal.h"
+#include "coordinator/command_line.h"
 #include "coordinator/commands.h"
-#include "coordinator/safe_output.h"
 #include "export/commands.h"
 #include "schema/commands/commands.h"
 #include "schema/monitor/log.h"
 #include "schema/monitor/signals.h"
 #include "schema/monitor/version.h"
-#include "schema/terminal.h"
 #include "worker/commands.h"
 
 #include <errno.h>
@@ -273,7 +274,7 @@ int main(int argc, char **argv)
     hold_standard_descriptors();
     set_up_process();
     if (argc > 0)
-        cli_set_program(argv[0]);
+        command_line_set_program(argv[0]);
     /* A child speaks to its agent over its standard descriptors. */
     if (argc < 2 || strcmp(argv[1], "child") != 0)
         safe_output_begin();

@@ -1,7 +1,7 @@
 /* `networks`: the networks and their versions, their layers, and taking them away. */
 #include "coordinator/networks_command.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/lists.h"
 #include "coordinator/problem_text.h"

@@ -1,6 +1,6 @@
 #include "coordinator/origins.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/problem_text.h"
 #include "solvers/problem_key.h"
 

@@ -5,7 +5,7 @@
 #ifndef COORDINATOR_ORIGINS_H
 #define COORDINATOR_ORIGINS_H
 
-#include "coordinator/table.h"
+#include "coordinator/cli/table.h"
 #include "schema/store/store_results.h"
 
 /* The jobs that are tuned, by reason: "30 budget cut, 12 new problem", the most first; "none". Free with

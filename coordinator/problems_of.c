@@ -1,6 +1,6 @@
 #include "coordinator/problems_of.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 
 #include <stdio.h>
 

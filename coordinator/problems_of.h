@@ -4,8 +4,8 @@
 #ifndef COORDINATOR_PROBLEMS_OF_H
 #define COORDINATOR_PROBLEMS_OF_H
 
+#include "coordinator/import/import.h"
 #include "coordinator/request.h"
-#include "export/formats/import.h"
 
 /* Reads a command's words on its lists; COORDINATOR_ERROR_USAGE names the one that is wrong. */
 bool list_options(const struct import_words *words, struct import_options *options, GError **error);

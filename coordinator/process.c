@@ -1,6 +1,6 @@
 #include "coordinator/process.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "schema/monitor/signals.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "coordinator/progress.h"
 
+#include "coordinator/cli/terminal.h"
 #include "schema/monitor/log.h"
-#include "schema/terminal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* `skipjack quarantine`: configs that were taken out. */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/lists.h"
 #include "coordinator/problem_text.h"

@@ -3,7 +3,7 @@
 #include "schema/store/problem_part.h"
 #include "schema/store/store_foreign.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/plan.h"
 
 #include <math.h>

@@ -18,9 +18,9 @@
 #ifndef COORDINATOR_REPORT_H
 #define COORDINATOR_REPORT_H
 
+#include "coordinator/cli/table.h"
 #include "coordinator/enter.h"
 #include "coordinator/report_built.h"
-#include "coordinator/table.h"
 #include "schema/store/conditions.h"
 #include "schema/store/device_use.h"
 #include "schema/store/store_results.h"

@@ -4,7 +4,7 @@
 #ifndef COORDINATOR_REPORT_BUILT_H
 #define COORDINATOR_REPORT_BUILT_H
 
-#include "coordinator/table.h"
+#include "coordinator/cli/table.h"
 #include "schema/store/store.h"
 
 struct report_built {

@@ -1,5 +1,5 @@
 /* `skipjack report`. */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/dynamism_report.h"
 #include "coordinator/lists.h"

@@ -5,7 +5,7 @@
 #ifndef COORDINATOR_REPORT_KERNELS_H
 #define COORDINATOR_REPORT_KERNELS_H
 
-#include "coordinator/table.h"
+#include "coordinator/cli/table.h"
 #include "schema/store/store.h"
 
 /* A row a kernel; people see their instructions or their options, JSON has both. Free with table_free(). */

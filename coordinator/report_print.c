@@ -1,11 +1,11 @@
 /* How a report looks, for people and as JSON. */
+#include "coordinator/cli/when.h"
 #include "coordinator/problem_text.h"
 #include "coordinator/progress.h"
 #include "coordinator/report.h"
 #include "coordinator/request.h"
 #include "schema/store/drift.h"
 #include "schema/store/store_foreign.h"
-#include "schema/when.h"
 #include "solvers/problem_key.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 #include "coordinator/request.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/when.h"
 #include "coordinator/problems_of.h"
 #include "schema/small_file.h"
-#include "schema/when.h"
 #include "solvers/byte_count.h"
 
 #include <jansson.h>

@@ -4,8 +4,8 @@
 #ifndef COORDINATOR_REQUEST_H
 #define COORDINATOR_REQUEST_H
 
+#include "coordinator/import/import.h"
 #include "coordinator/plan.h"
-#include "export/formats/import.h"
 #include "schema/store/store_winners.h"
 
 #include <jansson.h>

@@ -5,7 +5,7 @@
  */
 #include "coordinator/serve.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/commands.h"
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"

@@ -1,5 +1,5 @@
 /* `skipjack solvers`: the solver table, and which solvers serve a problem. Needs no database. */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/coverage.h"
 #include "coordinator/enter.h"

@@ -1,5 +1,5 @@
 /* `skipjack status`: the farm at a glance. */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/farm_tables.h"
 #include "coordinator/lists.h"

@@ -1,6 +1,6 @@
 #include "coordinator/supervise.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/process.h"
 #include "schema/monitor/signals.h"
 

@@ -1,22 +1,23 @@
 /* `skipjack tune`: import, plan, build, evaluate, export and report in one go, on this machine. */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/safe_output.h"
+#include "coordinator/cli/when.h"
+#include "coordinator/command_line.h"
 #include "coordinator/commands.h"
 #include "coordinator/enter.h"
 #include "coordinator/first_rounds.h"
-#include "coordinator/import_store.h"
+#include "coordinator/import/import_store.h"
 #include "coordinator/networks_command.h"
 #include "coordinator/origins.h"
 #include "coordinator/problems_of.h"
 #include "coordinator/process.h"
 #include "coordinator/report.h"
-#include "coordinator/safe_output.h"
 #include "coordinator/supervise.h"
 #include "export/release/release_folder.h"
 #include "schema/farm/upkeep.h"
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"
 #include "schema/store/store_remeasure.h"
-#include "schema/when.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
         add_option(words, "--deadline", when_format(request->deadline_unix));
     add_option(words, "-o", g_strdup(tune->folder));
     g_ptr_array_add(words, NULL);
-    return cli_command((const char *const *)words->pdata);
+    return command_line((const char *const *)words->pdata);
 }
 
 /* ---- before the work ---- */
@@ -438,9 +439,9 @@ static void print_next(const struct tune *tune, const struct report *report, FIL
     const char *const rejected_words[] = {"report", "--campaign", id, "--rejected", NULL};
     const char *const check_words[] = {"check", tune->folder, NULL};
     const char *const networks_words[] = {"networks", NULL};
-    g_autofree char *rejected = cli_command(rejected_words);
-    g_autofree char *check = cli_command(check_words);
-    g_autofree char *networks = cli_command(networks_words);
+    g_autofree char *rejected = command_line(rejected_words);
+    g_autofree char *check = command_line(check_words);
+    g_autofree char *networks = command_line(networks_words);
     g_autofree char *further = search_further(tune, report);
     fprintf(out, "\nResults are in %s. What may come next:\n", tune->folder);
     fprintf(out, "  %s   # why configs were refused\n", rejected);

@@ -1,6 +1,7 @@
 #include "coordinator/watch.h"
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/command_line.h"
 #include "coordinator/first_rounds.h"
 #include "coordinator/process.h"
 #include "schema/monitor/signals.h"
@@ -102,7 +103,7 @@ bool watch_tick(struct watch *watch, GError **error)
 /* "campaign 3 is done; build/skipjack report --campaign 3" */
 static void say_next(const struct watch *watch, const char *what, const char *const *words)
 {
-    g_autofree char *command = cli_command(words);
+    g_autofree char *command = command_line(words);
     fprintf(stderr, "campaign %" G_GINT64_FORMAT " %s:\n  %s\n", watch->campaign, what, command);
 }
 

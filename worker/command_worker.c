@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/cli/when.h"
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"
-#include "schema/when.h"
 #include "worker/agent/agent.h"
 #include "worker/device/device_list.h"
 #include "worker/protocol/frames.h"

@@ -9,7 +9,7 @@
 #ifndef EXPORT_DIFF_H
 #define EXPORT_DIFF_H
 
-#include "export/formats/import.h"
+#include "coordinator/import/import.h"
 #include "export/merge/merge.h"
 
 enum diff_what {

@@ -1,10 +1,10 @@
 #include "export/commands.h"
 
+#include "coordinator/cli/terminal.h"
 #include "export/golden/golden.h"
 #include "export/golden/golden_print.h"
 #include "export/golden/golden_release.h"
 #include "schema/server/database.h"
-#include "schema/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

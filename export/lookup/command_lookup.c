@@ -1,6 +1,6 @@
 #include "export/commands.h"
 
-#include "export/formats/import.h"
+#include "coordinator/import/import.h"
 #include "export/lookup/lookup_choose.h"
 #include "export/lookup/lookup_solution.h"
 #include "export/lookup/lookup_stats.h"

@@ -4,7 +4,7 @@
 #ifndef EXPORT_LOOKUP_CHOOSE_H
 #define EXPORT_LOOKUP_CHOOSE_H
 
-#include "export/formats/problem_list.h"
+#include "coordinator/import/problem_list.h"
 
 #include <glib.h>
 #include <stdbool.h>

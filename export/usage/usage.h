@@ -8,7 +8,7 @@
 #ifndef EXPORT_USAGE_H
 #define EXPORT_USAGE_H
 
-#include "export/formats/import.h"
+#include "coordinator/import/import.h"
 #include "schema/store/store.h"
 #include "solvers/problem.h"
 

@@ -1,7 +1,7 @@
 /* Where usage takes networks and times from. */
+#include "coordinator/import/import.h"
 #include "export/check/check.h"
 #include "export/formats/find_db.h"
-#include "export/formats/import.h"
 #include "export/sjdb/reader/skipjackdb.h"
 #include "export/usage/usage.h"
 #include "schema/store/store_foreign.h"

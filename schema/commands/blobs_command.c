@@ -1,10 +1,10 @@
 /* skipjack db blobs: where code objects are, and moving them. */
 #include "schema/commands/blobs_command.h"
 
+#include "coordinator/cli/terminal.h"
 #include "schema/blobs/blobs.h"
 #include "schema/monitor/signals.h"
 #include "schema/server/database.h"
-#include "schema/terminal.h"
 
 #include <jansson.h>
 #include <stdio.h>

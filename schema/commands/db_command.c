@@ -1,13 +1,13 @@
 /* skipjack db: the database itself, the embedded one above all. */
 #include "schema/commands/commands.h"
 
+#include "coordinator/cli/terminal.h"
 #include "schema/commands/blobs_command.h"
 #include "schema/commands/collect_command.h"
 #include "schema/commands/roles_command.h"
 #include "schema/server/connection.h"
 #include "schema/server/database.h"
 #include "schema/server/embedded.h"
-#include "schema/terminal.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,8 +1,8 @@
 /* Coverage with solvers that serve what the tests need: a problem's k says who does. */
 #include "coordinator/coverage.h"
 
+#include "coordinator/import/import.h"
 #include "coordinator/plan.h"
-#include "export/formats/import.h"
 #include "solvers/problem_key.h"
 #include "tests/support/real_data.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "tests/support/temp_folder.h"
 
 static struct request request_with(const char *solvers, const char *workspace)

@@ -1,6 +1,6 @@
 /* Any bytes as a file to import, most of them as a layer table behind one of two headers: no crash, every line
  * is counted, and what is read is valid. */
-#include "export/formats/import.h"
+#include "coordinator/import/import.h"
 
 #include <string.h>
 

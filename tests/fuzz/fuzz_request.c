@@ -1,6 +1,6 @@
 /* Any bytes as a campaign's description, the FILE of `skipjack run`: refused by name, or a request whose
  * checks can be made. */
-#include "coordinator/cli.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/request.h"
 
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_IMPORT_TOTALS_H
 #define TESTS_SUPPORT_IMPORT_TOTALS_H
 
-#include "export/formats/import.h"
+#include "coordinator/import/import.h"
 
 void import_has_totals(const Import *import, int64_t lines, int64_t convolutions, int shapes,
                        int problems, guint skipped);

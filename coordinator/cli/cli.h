@@ -1,0 +1,72 @@
+/*
+ * What the commands of this room share: parsing their options, help with an
+ * example, and failing in one way.
+ */
+#ifndef COORDINATOR_CLI_CLI_H
+#define COORDINATOR_CLI_CLI_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#define COORDINATOR_ERROR (coordinator_error_quark())
+GQuark coordinator_error_quark(void);
+
+enum coordinator_error {
+    COORDINATOR_ERROR_USAGE,   /* The command line or a description asks for what makes no sense. */
+    COORDINATOR_ERROR_PROCESS, /* A process of this program could not be run or failed. */
+    COORDINATOR_ERROR_EMPTY,   /* There is nothing to work on. */
+};
+
+enum cli_status { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
+
+struct cli {
+    const char *command;         /* "campaign show" */
+    const char *arguments;       /* "ID", "FILE..." or NULL */
+    const char *summary;         /* a sentence or a few */
+    const char *notes;           /* printed in front of the example; or NULL */
+    const char *example;         /* one command line, or several lines */
+    const GOptionEntry *options; /* of the command itself; may be NULL */
+    const GOptionEntry *shared;  /* a second list, or NULL */
+    const GOptionEntry *lists;   /* a third one, of import_words_entries(), or NULL */
+    int least, most;             /* how many arguments; most -1 for no limit */
+};
+
+/* Parses argv and leaves the arguments that are no options in it, after argv[0]. --help prints
+ * and ends the program. False after a message on stderr: the command then returns CLI_USAGE. */
+bool cli_parse(const struct cli *cli, int *argc, char ***argv);
+
+/* Prints a notice on standard error: what was found or is done now. -q leaves notices out. */
+G_GNUC_PRINTF(1, 2)
+void cli_note(const char *format, ...);
+
+/* For commands by which something is lost: --yes and --dry-run. */
+struct cli_loss {
+    gboolean yes, dry_run;
+};
+#define CLI_LOSS_OPTIONS(loss)                                                                     \
+    {"yes", 'y', 0, G_OPTION_ARG_NONE, &(loss)->yes, "do not ask on a terminal", NULL},            \
+    {                                                                                              \
+        "dry-run", 0, 0, G_OPTION_ARG_NONE, &(loss)->dry_run, "only say what would go", NULL       \
+    }
+/* Says what would go and asks, as the options tell. False where nothing is to be changed: *status is then
+ * the command's exit status. */
+G_GNUC_PRINTF(3, 4)
+bool cli_may_lose(const struct cli_loss *loss, int *status, const char *format, ...);
+
+/* Prints "skipjack COMMAND: message", frees the error, and returns the exit status that fits it. */
+int cli_fail(const char *command, GError *error);
+
+/* A subcommand of a command: "campaign show". argv[0] is the subcommand's name. */
+struct cli_verb {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv);
+};
+/* Runs the verb that argv[1] names; --help lists them, an unknown one is CLI_USAGE. */
+int cli_run_verb(const char *command, const struct cli_verb *verbs, int count, const char *example,
+                 int argc, char **argv);
+
+/* A campaign's or job's id: digits only. COORDINATOR_ERROR_USAGE. */
+bool cli_parse_id(const char *text, int64_t *id, GError **error);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * A table that a command shows: described once by its columns, filled cell by
+ * cell, then printed aligned for people or as a JSON array of objects.
+ */
+#ifndef COORDINATOR_CLI_TABLE_H
+#define COORDINATOR_CLI_TABLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The widest line that a table takes on a terminal that does not say how wide it is. */
+#define TABLE_WIDTH 120
+/* The widest line that a table takes: COLUMNS where that is set, else the terminal's, and no limit where
+ * the output is no terminal, since a program may read it. */
+int table_width(void);
+
+enum table_kind {
+    TABLE_TEXT,   /* left-aligned */
+    TABLE_INT,    /* right-aligned */
+    TABLE_NUMBER, /* right-aligned, with .decimals; -4 means four significant digits */
+    TABLE_YES,    /* "yes" or "no"; true or false in JSON */
+};
+
+struct table_column {
+    const char *title; /* "time ms"; NULL for a column that only JSON has */
+    const char *key;   /* "time_ms" */
+    enum table_kind kind;
+    int decimals;
+};
+
+typedef struct table Table;
+
+/* columns must outlive the table. */
+Table *table_new(const struct table_column *columns, int count);
+void table_free(Table *table);
+
+/* Cells are added from left to right; after the last column the next row begins. The kind must
+ * be the column's own. NULL text, and a number that is NaN, are "-" and JSON's null; control characters
+ * are blank for people. */
+void table_text(Table *table, const char *text);
+/* A TABLE_TEXT that is something else than a string in JSON, whose reference it takes. */
+void table_text_as(Table *table, const char *text, json_t *value);
+void table_int(Table *table, int64_t value);
+/* The same of a TABLE_INT that may not be known: below 0 it is "-" and null. */
+void table_count(Table *table, int64_t value);
+void table_number(Table *table, double value);
+void table_yes(Table *table, bool value);
+
+/* 12.35, 0.6530, 0.006021: a number with so many significant digits, "-" for NaN. Free with
+ * g_free(). */
+char *table_significant(double value, int digits);
+
+int table_rows(const Table *table);
+
+/* The titles, then a line a row. Where a line would exceed table_width() the last column goes on
+ * below, for four lines at most, and is then cut, which "..." shows. An empty table prints its
+ * titles alone. */
+void table_print(const Table *table, FILE *out);
+/* One object a row, with all columns. A new reference. */
+json_t *table_json(const Table *table);
+/* Prints the one or the other to standard output. */
+void table_show(const Table *table, bool as_json);
+/* Prints json with a line end and releases it. */
+void table_show_json(json_t *json);
+
+#endif

@@ -1,0 +1,303 @@
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
+#include "coordinator/commands.h"
+#include "coordinator/import/import.h"
+#include "coordinator/import/import_foreign_command.h"
+#include "coordinator/import/import_store.h"
+#include "coordinator/import/layer_columns.h"
+#include "coordinator/problems_of.h"
+#include "coordinator/unserved.h"
+#include "export/formats/byte_source.h"
+#include "solvers/problem_key.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SKIPS_SHOWN 20 /* a file; JSON has them all */
+
+static struct {
+    gboolean dry_run, list_problems, strict, json, foreign, columns;
+    struct import_words list;
+    char *tag, *direction, *target, *name;
+} options;
+
+static const GOptionEntry entries[] = {
+    {"dry-run", 'n', 0, G_OPTION_ARG_NONE, &options.dry_run, "Store nothing; needs no database",
+     NULL},
+    {"list", 'l', 0, G_OPTION_ARG_NONE, &options.list_problems,
+     "Print a line a problem: multiplicity, tab, key", NULL},
+    {"strict", 0, 0, G_OPTION_ARG_NONE, &options.strict, "Fail when a line cannot be used", NULL},
+    {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "Print the totals as JSON", NULL},
+    {"tag", 't', 0, G_OPTION_ARG_STRING, &options.tag, "Mark the problems with this tag", "TAG"},
+    {"direction", 'd', 0, G_OPTION_ARG_STRING, &options.direction,
+     "Only these directions, such as F or FBW (layer tables: F when not given)", "F|B|W|FBW"},
+    {"columns", 0, 0, G_OPTION_ARG_NONE, &options.columns,
+     "Print the columns of layer tables, as Markdown", NULL},
+    {"foreign", 0, 0, G_OPTION_ARG_NONE, &options.foreign,
+     "Store what find-dbs and perf-dbs say of solvers, as a foreign campaign", NULL},
+    {"target", 0, 0, G_OPTION_ARG_STRING, &options.target,
+     "With --foreign: the target of the files (their names tell when not given)", "ID"},
+    {"name", 0, 0, G_OPTION_ARG_STRING, &options.name, "With --foreign: the campaign's name",
+     "NAME"},
+    G_OPTION_ENTRY_NULL,
+};
+
+static struct cli cli = {
+    .command = "import",
+    .arguments = "FILE...",
+    .summary =
+        "Reads problems from driver command lines, layer tables (CSV), find-dbs and perf-dbs "
+        "(text or SQLite) and lists of keys, each also compressed with " PACKINGS_READ
+        "; '-' is standard "
+        "input. Every line "
+        "that cannot be used is named on stderr; a layer table of which a column is not understood is "
+        "refused as a whole (the columns stand below). With --foreign the times and perf configs of "
+        "find-dbs and perf-dbs of one target become a campaign that somebody else measured: to "
+        "look at, to compare with and for searches to begin from, never verified, worked on or "
+        "exported.",
+    .example = "skipjack import coordinator/networks/resnet50-v1.5.csv --batch 64 --tag resnet\n"
+               "  skipjack import problems.txt --dry-run --list\n"
+               "  skipjack import --foreign gfx942130.HIP.fdb.txt.bz2 gfx942130.db.bz2",
+    .options = entries,
+    .least = 0,
+    .most = -1,
+};
+
+/* The help on layer tables begins with this; the columns follow. */
+#define TABLES                                                                                     \
+    "Layer tables begin with a header that names their columns and have a layer a row;\n"          \
+    "cells stand between commas, semicolons or tabs. Names are read in any case, with or\n"        \
+    "without spaces, '-' and '_'. Columns that say the same must agree. Columns:\n"
+
+/* An unset variable of a script, which would name nothing as nothing. */
+static bool check_names(GError **error)
+{
+    const struct {
+        const char *option, *given;
+    } names[] = {{"--tag", options.tag}, {"--name", options.name}};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (names[i].given != NULL && names[i].given[0] == '\0') {
+            g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                        "%s needs a name, not ''", names[i].option);
+            return false;
+        }
+        if (names[i].given != NULL && strlen(names[i].given) > NETWORK_NAME_MAX) {
+            g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                        "%s has %zu bytes, more than %d are not taken", names[i].option,
+                        strlen(names[i].given), NETWORK_NAME_MAX);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_foreign(GError **error)
+{
+    bool lists = options.list_problems || options.tag != NULL || options.direction != NULL ||
+                 import_words_any(&options.list);
+    bool campaigns = options.target != NULL || options.name != NULL;
+    if (options.foreign ? !lists : !campaigns) {
+        return true;
+    }
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                        options.foreign
+                            ? "--foreign goes with --target, --name, --dry-run, --strict and --json"
+                            : "--target and --name belong to --foreign");
+    return false;
+}
+
+static bool read_options(struct import_options *given, GError **error)
+{
+    if (!list_options(&options.list, given, error)) {
+        return false;
+    }
+    if (options.direction != NULL) {
+        given->directions = import_parse_directions(options.direction);
+        if (given->directions == 0) {
+            g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                        "--direction is '%s', it must be F, B, W or several of them",
+                        options.direction);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Names what the last file's lines lacked. */
+static void show_skips(const Import *import, guint first)
+{
+    guint count = import->skipped->len;
+    for (guint i = first; i < MIN(count, first + SKIPS_SHOWN); i++) {
+        const struct import_skip *skip = g_ptr_array_index(import->skipped, i);
+        fprintf(stderr, "%s:%" G_GINT64_FORMAT ": %s\n", skip->file, skip->line, skip->reason);
+    }
+    if (count > first + SKIPS_SHOWN) {
+        const struct import_skip *skip = g_ptr_array_index(import->skipped, first);
+        fprintf(stderr, "%s: %u more lines cannot be used (--json lists all)\n", skip->file,
+                count - first - SKIPS_SHOWN);
+    }
+}
+
+/* False when a file could not be read at all; the others are read all the same. */
+static bool read_files(Import *import, char **paths)
+{
+    bool all = true;
+    for (; *paths != NULL; paths++) {
+        g_autoptr(GError) error = NULL;
+        guint first = import->skipped->len;
+        bool read = import_file(import, *paths, &error);
+        import_end_progress();
+        if (import_stopped()) {
+            return false;
+        }
+        if (!read) {
+            fprintf(stderr, "skipjack import: %s\n", error->message);
+            all = false;
+        }
+        show_skips(import, first);
+    }
+    return all;
+}
+
+static json_t *skips_json(const Import *import)
+{
+    json_t *array = json_array();
+    for (guint i = 0; i < import->skipped->len; i++) {
+        const struct import_skip *skip = g_ptr_array_index(import->skipped, i);
+        json_array_append_new(array, json_pack("{s:s, s:I, s:s}", "file", skip->file, "line",
+                                               (json_int_t)skip->line, "reason", skip->reason));
+    }
+    return array;
+}
+
+static json_t *list_json(const Import *import)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < problem_list_count(import->problems); i++) {
+        const struct problem_entry *entry = problem_list_get(import->problems, i);
+        char key[PROBLEM_KEY_MAX];
+        json_array_append_new(array, json_pack("{s:I, s:s}", "multiplicity",
+                                               (json_int_t)entry->multiplicity, "key",
+                                               problem_key(&entry->problem, key)));
+    }
+    return array;
+}
+
+static json_t *networks_json(const Import *import)
+{
+    json_t *array = json_array();
+    for (guint i = 0; i < import->networks->len; i++) {
+        const struct import_network *network = g_ptr_array_index(import->networks, i);
+        g_autofree char *name = g_utf8_make_valid(network->name, -1);
+        json_array_append_new(
+            array, json_pack("{s:s, s:i}", "name", name, "layers", (int)network->layers->len));
+    }
+    return array;
+}
+
+static Unserved *find_unserved(const Import *import)
+{
+    Unserved *unserved = unserved_new();
+    for (int i = 0; i < problem_list_count(import->problems); i++) {
+        unserved_ask(unserved, &problem_list_get(import->problems, i)->problem, NULL);
+    }
+    return unserved;
+}
+
+static void show_json(const Import *import, const Unserved *unserved)
+{
+    json_t *json = json_pack(
+        "{s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "lines", (json_int_t)import->lines, "convolutions",
+        (json_int_t)import->convolutions, "replaced", (json_int_t)import->replaced, "shapes",
+        problem_list_shapes(import->problems), "problems", problem_list_count(import->problems),
+        "networks", networks_json(import), "skipped", skips_json(import));
+    if (options.list_problems) {
+        json_object_set_new(json, "list", list_json(import));
+    }
+    json_object_set_new(json, "unserved", unserved_json(unserved));
+    table_show_json(json);
+}
+
+static void show_text(const Import *import)
+{
+    for (int i = 0; options.list_problems && i < problem_list_count(import->problems); i++) {
+        const struct problem_entry *entry = problem_list_get(import->problems, i);
+        char key[PROBLEM_KEY_MAX];
+        printf("%" G_GINT64_FORMAT "\t%s\n", entry->multiplicity,
+               problem_key(&entry->problem, key));
+    }
+    /* With --list, standard output is the list alone, so that another import can read it. */
+    fprintf(options.list_problems ? stderr : stdout,
+            "%" G_GINT64_FORMAT " lines: %" G_GINT64_FORMAT
+            " convolutions, %d shapes, %d problems; %u cannot be used\n",
+            import->lines, import->convolutions, problem_list_shapes(import->problems),
+            problem_list_count(import->problems), import->skipped->len);
+}
+
+static int run_foreign(char **paths)
+{
+    const struct import_foreign_options foreign = {
+        .target = options.target,
+        .name = options.name,
+        .dry_run = options.dry_run,
+        .strict = options.strict,
+        .json = options.json,
+    };
+    return import_foreign_command(paths, &foreign);
+}
+
+int command_import(int argc, char **argv)
+{
+    g_autoptr(Import) import = NULL;
+    struct import_options given;
+    GError *error = NULL;
+    g_autofree GOptionEntry *lists = import_words_entries(&options.list, 0, 'b');
+    g_autofree char *columns = layer_columns_help();
+    g_autofree char *notes = g_strconcat(TABLES, columns, NULL);
+    cli.lists = lists;
+    cli.notes = notes;
+    if (!cli_parse(&cli, &argc, &argv)) {
+        return CLI_USAGE;
+    }
+    if (options.columns) {
+        g_autofree char *table = layer_columns_markdown();
+        fputs(table, stdout);
+        return CLI_DONE;
+    }
+    if (argc < 2) {
+        return cli_fail("import", g_error_new(COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                                              "needs FILE..., see skipjack import --help"));
+    }
+    if (!check_names(&error) || !check_foreign(&error) || !read_options(&given, &error)) {
+        return cli_fail("import", error);
+    }
+    if (options.foreign) {
+        return run_foreign(argv + 1);
+    }
+    import_catch_signals();
+    given.goes_on = import_goes_on;
+    import = import_new(&given);
+    bool all_read = read_files(import, argv + 1);
+    problems_say_replaced(import);
+    problems_say_joined(import);
+    problems_say_biased(import);
+    bool stores = !options.dry_run && problem_list_count(import->problems) > 0;
+    if (!import_stopped() && stores && !import_store(import, options.tag, &error) &&
+        !import_stopped()) {
+        return cli_fail("import", error);
+    }
+    if (import_stopped()) {
+        g_clear_error(&error);
+        fprintf(stderr, "stopped: nothing was stored; the same command begins again\n");
+        return CLI_INTERRUPTED;
+    }
+    g_autoptr(Unserved) unserved = find_unserved(import);
+    unserved_say(unserved);
+    if (options.json) {
+        show_json(import, unserved);
+    } else {
+        show_text(import);
+    }
+    bool unusable = options.strict && import->skipped->len > 0;
+    return all_read && !unusable ? CLI_DONE : CLI_FAILED;
+}

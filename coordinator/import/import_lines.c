@@ -1,0 +1,271 @@
+#include "coordinator/import/import_reader.h"
+
+#include "solvers/driver_line.h"
+#include "solvers/problem_key.h"
+
+#include <string.h>
+
+void import_lines_init(struct import_lines *lines, Import *import,
+                       const struct import_source *source)
+{
+    *lines = (struct import_lines){.import = import,
+                                   .options = import != NULL ? &import->options : NULL,
+                                   .source = source,
+                                   .line = g_string_new(NULL),
+                                   .ahead = g_string_new(NULL)};
+    (void)line_reader_rewind(source->lines, &lines->failure); /* told by import_lines_end() */
+}
+
+bool import_lines_end(struct import_lines *lines, GError **error)
+{
+    g_string_free(lines->line, TRUE);
+    g_string_free(lines->ahead, TRUE);
+    if (lines->failure == NULL) {
+        return true;
+    }
+    g_propagate_prefixed_error(error, lines->failure,
+                               "cannot read '%s' to its end: ", lines->source->name);
+    return false;
+}
+
+#define LINES_BETWEEN_LOOKS 4096 /* a few milliseconds of reading */
+
+static bool stops(struct import_lines *lines, int64_t number)
+{
+    const struct import_options *options = lines->options;
+    if (options == NULL || options->goes_on == NULL || number % LINES_BETWEEN_LOOKS != 0 ||
+        options->goes_on(lines->source->name, number)) {
+        return false;
+    }
+    g_set_error_literal(&lines->failure, EXPORT_ERROR, EXPORT_ERROR_STOPPED, "stopped");
+    return true;
+}
+
+/* Reads the next usable line into `ahead`; ahead_number stays 0 at the end. */
+static void read_ahead(struct import_lines *lines)
+{
+    struct line line;
+    enum read_step step = lines->failure == NULL ? READ_BAD : READ_FAILED;
+    while (step == READ_BAD && lines->failure == NULL) {
+        g_autoptr(GError) error = NULL;
+        step = line_reader_next(lines->source->lines, &line, &error);
+        if (lines->import != NULL && (step == READ_ROW || step == READ_BAD)) {
+            lines->import->lines++;
+        }
+        if (step == READ_BAD && lines->import != NULL) {
+            import_skip(lines->import, lines->source, line.number, error->message);
+        } else if (step == READ_FAILED) {
+            lines->failure = g_steal_pointer(&error);
+        }
+    }
+    if (step != READ_ROW || stops(lines, line.number)) {
+        return;
+    }
+    g_string_truncate(lines->ahead, 0);
+    g_string_append_len(lines->ahead, line.text, (gssize)line.length);
+    if (g_str_has_suffix(lines->ahead->str, "\r")) {
+        g_string_truncate(lines->ahead, lines->ahead->len - 1);
+    }
+    lines->ahead_number = line.number;
+}
+
+/* The line ends in a backslash as a shell's command that the next line goes on with, and the next one
+ * begins with a flag: otherwise it is a command of its own. */
+static bool goes_on(struct import_lines *lines)
+{
+    size_t length = lines->line->len;
+    if (length == 0 || lines->line->str[length - 1] != '\\' ||
+        import_line_is_blank(lines->line->str)) {
+        return false;
+    }
+    if (lines->ahead_number == 0) {
+        read_ahead(lines);
+    }
+    const char *next = lines->ahead->str + strspn(lines->ahead->str, " \t");
+    return lines->ahead_number > 0 && *next == '-' &&
+           lines->line->len + lines->ahead->len <= LINE_BYTES_MAX;
+}
+
+const char *import_lines_next(struct import_lines *lines)
+{
+    if (lines->ahead_number == 0) {
+        read_ahead(lines);
+    }
+    if (lines->ahead_number == 0) {
+        return NULL;
+    }
+    lines->number = lines->ahead_number;
+    lines->joined = 0;
+    g_string_assign(lines->line, lines->ahead->str);
+    lines->ahead_number = 0;
+    while (!lines->plain && goes_on(lines)) {
+        lines->line->str[lines->line->len - 1] = ' ';
+        g_string_append(lines->line, lines->ahead->str);
+        lines->joined = lines->ahead_number - lines->number;
+        lines->ahead_number = 0;
+    }
+    return lines->line->str;
+}
+
+bool import_line_is_blank(const char *line)
+{
+    line += strspn(line, " \t\r\v\f");
+    return *line == '\0' || *line == '#';
+}
+
+/* Reads one line that is not blank: its layer (problems has room for one a direction), or a
+ * reason. */
+typedef bool line_reader(const char *line, struct problem problems[DIRECTION_COUNT],
+                         struct import_layer *layer, GError **error);
+
+static bool read_lines(Import *import, const struct import_source *source, line_reader *read,
+                       bool shipped, GError **error)
+{
+    struct import_lines lines;
+    import_lines_init(&lines, import, source);
+    for (const char *line; (line = import_lines_next(&lines)) != NULL;) {
+        g_autoptr(GError) wrong = NULL;
+        struct problem problems[DIRECTION_COUNT];
+        struct import_layer layer = {NULL, "", 1, problems, 1, false, shipped};
+        if (import_line_is_blank(line)) {
+            continue;
+        }
+        if (read(line, problems, &layer, &wrong)) {
+            import_add_replaced(import, source, lines.number, &layer);
+        } else {
+            import_skip(import, source, lines.number, wrong->message);
+        }
+    }
+    return import_lines_end(&lines, error);
+}
+
+static bool read_driver_line(const char *line, struct problem problems[DIRECTION_COUNT],
+                             struct import_layer *layer, GError **error)
+{
+    struct driver_line parsed;
+    driver_line_parse(line, &parsed);
+    if (parsed.kind != DRIVER_LINE_CONV) {
+        g_set_error_literal(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, parsed.reason);
+        return false;
+    }
+    memcpy(problems, parsed.problems, sizeof parsed.problems);
+    layer->count = parsed.problem_count;
+    return true;
+}
+
+static bool parse_key(const char *key, struct problem *p, GError **error)
+{
+    return problem_key_parse(key, p, error) && problem_validate(p, error);
+}
+
+/* What stands in front of the '=', NULL when there is none. */
+static char *key_of_entry(const char *line)
+{
+    const char *end = strchr(line, '=');
+    return end != NULL ? g_strndup(line, (gsize)(end - line)) : NULL;
+}
+
+static bool needs_equals(GError **error)
+{
+    g_set_error_literal(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                        "there is no '=' between key and entries");
+    return false;
+}
+
+static bool read_find_entry(const char *line, struct problem *p, struct import_layer *layer,
+                            GError **error)
+{
+    g_autofree char *key = key_of_entry(line);
+    (void)layer; /* one problem a line, as it was initialised */
+    return key != NULL ? parse_key(key, p, error) : needs_equals(error);
+}
+
+static bool parse_row_key(const char *key, struct problem *p, GError **error)
+{
+    struct perf_row row;
+    return perf_row_key_parse(key, &row, error) && perf_row_to_problem(&row, p, error);
+}
+
+static bool read_perf_entry(const char *line, struct problem *p, struct import_layer *layer,
+                            GError **error)
+{
+    g_autofree char *key = key_of_entry(line);
+    (void)layer;
+    return key != NULL ? parse_row_key(key, p, error) : needs_equals(error);
+}
+
+/* "KEY", or "MULTIPLICITY<TAB>KEY" as import --list prints it. */
+static bool read_key(const char *line, struct problem *p, struct import_layer *layer,
+                     GError **error)
+{
+    g_autofree char *text = g_strstrip(g_strdup(line));
+    char *tab = strchr(text, '\t');
+    if (tab == NULL) {
+        return parse_key(text, p, error);
+    }
+    *tab = '\0';
+    if (!g_ascii_string_to_signed(text, 10, 1, INT32_MAX, &layer->multiplicity, NULL)) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "'%.40s' is no multiplicity", text);
+        return false;
+    }
+    return parse_key(tab + 1, p, error);
+}
+
+bool import_driver_lines(Import *import, const struct import_source *source, GError **error)
+{
+    return read_lines(import, source, read_driver_line, false, error);
+}
+
+bool import_find_db(Import *import, const struct import_source *source, GError **error)
+{
+    return read_lines(import, source, read_find_entry, true, error);
+}
+
+bool import_perf_text(Import *import, const struct import_source *source, GError **error)
+{
+    return read_lines(import, source, read_perf_entry, true, error);
+}
+
+bool import_keys(Import *import, const struct import_source *source, GError **error)
+{
+    return read_lines(import, source, read_key, false, error);
+}
+
+/* A key may be malformed (FORMATS.md 3) and still be seen to be one: a word of numbers with at least
+ * that many separators. */
+static bool looks_like_key(const char *text, size_t length, char separator, int least)
+{
+    int count = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (g_ascii_isspace(text[i])) {
+            return false;
+        }
+        count += text[i] == separator;
+    }
+    return count >= least && g_ascii_isdigit(text[0]);
+}
+
+static bool looks_like_entry(const char *line, char separator, int least)
+{
+    const char *end = strchr(line, '=');
+    return end != NULL && looks_like_key(line, (size_t)(end - line), separator, least);
+}
+
+#define FIND_KEY_DASHES 14 /* of a 2D key: C-H-W-FIL-K-oH-oW-N-P-S-D-bias-layout-type-direction */
+
+bool import_is_find_db_line(const char *line)
+{
+    return looks_like_entry(line, '-', FIND_KEY_DASHES);
+}
+
+bool import_is_perf_text_line(const char *line)
+{
+    return looks_like_entry(line, 'x', PERF_ROW_INTS); /* and two more, if it is whole */
+}
+
+bool import_is_key_line(const char *line)
+{
+    const char *tab = strchr(line, '\t');
+    const char *key = tab != NULL ? tab + 1 : line;
+    return looks_like_key(key, strcspn(key, " \t"), '-', FIND_KEY_DASHES);
+}

@@ -1,0 +1,30 @@
+/*
+ * Storing what an import read: all of it in one transaction, in pieces, with
+ * progress on standard error. SIGINT and SIGTERM end reading and storing, and
+ * then nothing is stored.
+ */
+#ifndef COORDINATOR_IMPORT_IMPORT_STORE_H
+#define COORDINATOR_IMPORT_IMPORT_STORE_H
+
+#include "coordinator/import/import.h"
+#include "schema/store/store.h"
+
+/* From here on SIGINT and SIGTERM end the import in order. */
+void import_catch_signals(void);
+/* Whether one of them came. */
+bool import_stopped(void);
+/* For struct import_options: shows how many lines of the file were read, and returns false once a signal
+ * came. */
+bool import_goes_on(const char *file, int64_t line);
+/* Ends the line of progress that import_goes_on() may have left on the terminal. */
+void import_end_progress(void);
+
+/* Waits until no other import is storing, and says so. The turn is given back by store_leave_import(). False where
+ * the database fails (*error is set) or a signal came. */
+bool import_take_turn(Store *store, GError **error);
+
+/* Stores the problems, with the tag where one is given, and the networks. False where it fails or a signal
+ * came; nothing is stored then. */
+bool import_store(const Import *import, const char *tag, GError **error);
+
+#endif

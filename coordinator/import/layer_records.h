@@ -1,0 +1,47 @@
+/*
+ * The records of a separated text (CSV as spreadsheets, pandas and hands write
+ * it): cells between commas, semicolons or tabs; a cell in quotes may hold the
+ * separator, line ends (which become spaces) and "" for a quote. Lines that are
+ * empty, hold separators alone or begin with '#' are no records.
+ */
+#ifndef COORDINATOR_IMPORT_LAYER_RECORDS_H
+#define COORDINATOR_IMPORT_LAYER_RECORDS_H
+
+#include "coordinator/import/import_reader.h"
+
+#define RECORD_CELLS_MAX 512
+#define RECORD_LINES_MAX 256 /* lines that a quoted cell may go on over */
+
+struct layer_records {
+    struct import_lines lines;
+    GQueue ahead;     /* struct ahead_line *, read and not yet given out */
+    int64_t number;   /* of the record's first line, from 1 */
+    int64_t last;     /* of the last line that was read into a record or passed over */
+    GString *text;    /* the cells, a NUL behind each */
+    GPtrArray *cells; /* const char *, into text */
+};
+
+void layer_records_init(struct layer_records *records, Import *import,
+                        const struct import_source *source);
+/* Ends the walk. False with the reason where the source could not be read to its end. */
+bool layer_records_end(struct layer_records *records, GError **error);
+
+/* The next line that may begin a record, with comments where `comments`, as it stands; it stays to be
+ * read. NULL at the end. */
+const char *layer_records_peek(struct layer_records *records, bool comments);
+/* Passes over the line that layer_records_peek() gave. */
+void layer_records_skip_line(struct layer_records *records);
+
+/* Sets cells to those of the next record, which stays to be read. False at the end, and where a quote is
+ * not closed. */
+bool layer_records_look(struct layer_records *records, char separator);
+
+/* READ_ROW: cells and number are set, until the next call. READ_BAD: a quote is not closed, or there are
+ * too many cells; the next call goes on at the next line. READ_END also where the source cannot be read
+ * any further: layer_records_end() says so. */
+enum read_step layer_records_next(struct layer_records *records, char separator, GError **error);
+
+/* Splits one line; true when all its quotes are closed. cells are into text. */
+bool layer_split_line(const char *line, char separator, GString *text, GPtrArray *cells);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * A row of a layer table: what its cells say, and the problems that it means.
+ * Columns that say the same must agree; nothing is guessed where a cell may mean
+ * two things.
+ */
+#ifndef COORDINATOR_IMPORT_LAYER_ROW_H
+#define COORDINATOR_IMPORT_LAYER_ROW_H
+
+#include "coordinator/import/import.h"
+#include "coordinator/import/layer_columns.h"
+
+struct layer_row {
+    const struct layer_header *header;
+    const char *const *cells;    /* as many as the header has */
+    int64_t values[FIELD_COUNT]; /* where said_by is not 0 */
+    int said_by[FIELD_COUNT];    /* index of the cell that said it, from 1 */
+    const char *network, *name;  /* "" where the row names none */
+    int network_cell;            /* index of the cell that names the network */
+    int spatial_dim;             /* of the problem: 2 for a 1D layer, whose height is 1 */
+    bool one_axis;               /* a 1D layer */
+};
+
+/* Reads the cells. False with EXPORT_ERROR_SYNTAX, naming the column and what it takes; of *row only
+ * network_cell is then valid. options: where --layout decides the order of a shape. */
+bool layer_row_read(const struct layer_header *header, const char *const *cells,
+                    const struct import_options *options, struct layer_row *row, GError **error);
+
+/* False with EXPORT_ERROR_KIND where the row says another batch size, data type or layout than the
+ * options. */
+bool layer_row_suits(const struct layer_row *row, const struct import_options *options,
+                     GError **error);
+
+/* The row's problems: one a direction, batch size and data type. An array of struct problem, empty where
+ * the row has other directions than the options; NULL with EXPORT_ERROR_SYNTAX or
+ * SOLVERS_ERROR_INVALID. */
+GArray *layer_row_problems(const struct layer_row *row, const struct import_options *options,
+                           GError **error);
+
+int64_t layer_row_multiplicity(const struct layer_row *row);
+
+#endif
