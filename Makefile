@@ -98,13 +98,9 @@ $(BUILD)/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms) $
 
 # The same program with solvers that crash, hang and lie, for the fault tests. Its own
 # objects come first, so the linker takes none of the same name from the archives.
-$(BUILD)/skipjack-faults: $(BUILD)/obj/faults/solver_table.o \
-		$(call objects,coordinator/main.c $(wildcard tests/faults/solver_*.c) \
+$(BUILD)/skipjack-faults: $(call objects,coordinator/main.c $(wildcard tests/faults/solver_*.c) \
 			gen/faults/kernel_sources.c gen/faults/kernel_hashes.c) $(call archives,$(rooms) $(parts))
 	$(link)
-
-$(BUILD)/obj/faults/solver_table.o: solvers/solver_table.c $(BUILD)/list/CFLAGS
-	$(compile) -DSKIPJACK_TEST_SOLVERS
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/list/CFLAGS
 	$(compile)

@@ -8,17 +8,25 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 number=0
 
+empty_tree() {
+    rm -rf "$scratch/tree"
+    mkdir -p "$scratch/tree/tests"
+    for room in solvers kernels schema worker export coordinator; do mkdir "$scratch/tree/$room"; done
+}
+
 # finds LABEL FILE INCLUDE EXPECTED: a tree whose FILE includes INCLUDE is refused with
 # a message that holds EXPECTED, or passes when EXPECTED is empty.
 finds() {
-    rm -rf "$scratch/tree"
-    for room in solvers kernels schema worker export coordinator; do
-        mkdir -p "$scratch/tree/$room"
-    done
+    empty_tree
     mkdir -p "$(dirname "$scratch/tree/$2")"
     echo "$3" | sed 's/^[<"]/#include &/' >"$scratch/tree/$2"
-    found=$("$here/lint-rooms" "$scratch/tree" 2>&1; echo "status $?")
-    expected=${4:+$4.* status 1}
+    judge "$1" "$here/lint-rooms" "$4"
+}
+
+# judge LABEL LINT EXPECTED: what LINT says of the tree.
+judge() {
+    found=$("$2" "$scratch/tree" 2>&1; echo "status $?")
+    expected=${3:+$3.* status 1}
     number=$((number + 1))
     if echo $found | grep -q "${expected:-^status 0}"; then
         echo "ok $number - $1"
@@ -57,5 +65,19 @@ finds 'clients of stores know no queries' schema/blobs/a.c '"schema/store/store_
 finds 'libcurl is in blobs only' schema/store/a.c '<curl/curl.h>' 'store may not use'
 finds 'no way round by ..' worker/a.c '"../export/a.h"' 'from the top'
 finds 'the top level is kept' coordinator.c '<stdio.h>' 'coordinator.c: does not belong'
+finds 'no room includes a test' worker/a.c '"tests/support/a.h"' 'worker may not know'
 finds 'test scripts can be run' tests/schema/a.t '#!/bin/sh' 'a.t: prove cannot run it'
+
+# row LABEL ROW EXPECTED: tests/rooms with this row is refused with a message that holds EXPECTED.
+row() {
+    empty_tree
+    cp "$here/lint-rooms" "$scratch/tree/tests/"
+    echo "$2" >"$scratch/tree/tests/rooms"
+    judge "$1" "$scratch/tree/tests/lint-rooms" "$3"
+}
+
+row 'a row names folders that exist' 'kernels solvers' ''
+row 'a row of a missing folder' 'kernels/gone solvers' 'kernels/gone does not exist'
+row 'a row that allows a missing folder' 'kernels solvers/gone' 'solvers/gone does not exist'
+row 'a row that allows tests' 'kernels tests' 'kernels must not include tests'
 echo "1..$number"

@@ -1,6 +1,6 @@
 /*
- * A solver whose configs misbehave, each in its own way and for real. It is in
- * the solver table of build/skipjack-faults alone.
+ * A solver whose configs misbehave, each in its own way and for real. Only build/skipjack-faults has it in its solver
+ * table (tests/faults/solver_table.c).
  */
 #ifndef TESTS_FAULTS_SOLVER_FAULTS_H
 #define TESTS_FAULTS_SOLVER_FAULTS_H
@@ -23,7 +23,5 @@ enum fault {
 #define FAULT_KINDS (FAULT_CONSTRAINT + 1)
 
 extern const struct solver solver_faults;
-
-#define SOLVER_FAULT_ROWS &solver_faults, &solver_ways
 
 #endif
