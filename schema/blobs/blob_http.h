@@ -18,15 +18,18 @@ Http *http_new(const struct blob_patience *patience);
 void http_free(Http *http);
 
 struct http_request {
-    const char *method; /* "GET", "PUT", "DELETE", "MKCOL" */
-    const char *url;    /* without credentials; may be shown */
-    GBytes *body;       /* or NULL */
-    gsize most;         /* bytes of an answer 2xx; more is an error */
-    /* Makes an attempt's headers: signatures hold for minutes. May be NULL. False with an error ends it. */
-    bool (*headers)(void *data, HttpHeaders **headers, GError **error);
-    void *data;
-    const char *user, *password; /* basic authentication, where user is not NULL */
-    bool netrc;                  /* from netrc where that has an entry */
+    const char *method;         /* "GET", "PUT", "DELETE", "MKCOL" */
+    const char *url;            /* without credentials: errors show it */
+    const HttpHeaders *headers; /* beside those that every request has, or NULL; the caller's */
+    GBytes *body;               /* or NULL */
+    gsize most;                 /* bytes of an answer with status 2xx; a longer one is an error */
+    const char *user,
+        *password; /* sent as basic authentication, or signed with; user NULL for none */
+    /* CURLOPT_AWS_SIGV4, "aws:amz:REGION:s3": user and password are the key that signs the request, with all
+     * headers and the body's SHA-256. NULL: basic authentication. */
+    const char *sigv4;
+    bool
+        netrc; /* without a user: basic authentication by the netrc file's entry for the host, if any */
 };
 
 struct http_answer {

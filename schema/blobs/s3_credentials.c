@@ -1,6 +1,13 @@
 #include "schema/blobs/s3_credentials.h"
 #include "schema/small_file.h"
 
+void s3_credentials_clear(struct s3_credentials *credentials)
+{
+    g_clear_pointer(&credentials->key_id, g_free);
+    g_clear_pointer(&credentials->secret, g_free);
+    g_clear_pointer(&credentials->session_token, g_free);
+}
+
 static const char *environment(const char *name)
 {
     const char *value = g_getenv(name);

@@ -6,8 +6,14 @@
 #ifndef SCHEMA_BLOBS_S3_CREDENTIALS_H
 #define SCHEMA_BLOBS_S3_CREDENTIALS_H
 
-#include "schema/blobs/s3_sign.h"
 #include "schema/store/store.h"
+
+struct s3_credentials {
+    char *key_id, *secret, *session_token; /* token NULL if there is none */
+};
+void s3_credentials_clear(struct s3_credentials *credentials);
+typedef struct s3_credentials S3Credentials;
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(S3Credentials, s3_credentials_clear)
 
 /* Looked up anew by each call, since those of a session change. STORE_ERROR_BLOBS, without a secret in
  * the message. */

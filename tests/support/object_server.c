@@ -34,8 +34,11 @@ static char *canonical_request(struct MHD_Connection *connection, const struct r
     g_auto(GStrv) split = g_strsplit(names, ";", -1);
     const char *mark = strchr(request->target, '?');
     gsize length = mark != NULL ? (gsize)(mark - request->target) : strlen(request->target);
-    g_string_append_printf(text, "\n%.*s\n%s\n", (int)length, request->target,
-                           mark != NULL ? mark + 1 : "");
+    /* S3 encodes the decoded path once, whatever way the client spelled it. */
+    g_autofree char *sent = g_strndup(request->target, length);
+    g_autofree char *decoded = g_uri_unescape_string(sent, NULL);
+    g_autofree char *path = g_uri_escape_string(decoded, "/", FALSE);
+    g_string_append_printf(text, "\n%s\n%s\n", path, mark != NULL ? mark + 1 : "");
     for (char **name = split; *name != NULL; name++) {
         const char *value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, *name);
         g_string_append_printf(text, "%s:%s\n", *name, value != NULL ? value : "");
@@ -88,6 +91,35 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return value != NULL ? value : "";
 }
 
+struct names {
+    char **list;
+    bool all_signed;
+};
+
+static enum MHD_Result look_at_header(void *data, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
+{
+    struct names *names = data;
+    g_autofree char *lower = g_ascii_strdown(name, -1);
+    (void)kind;
+    (void)value;
+    if (g_str_has_prefix(lower, "x-amz-"))
+        names->all_signed &= g_strv_contains((const char *const *)names->list, lower);
+    return MHD_YES;
+}
+
+/* Whether the signature covers the host, date and body's hash, and every other x-amz- header that came, as S3
+ * demands. */
+static bool covers(struct MHD_Connection *connection, const char *signed_names)
+{
+    g_auto(GStrv) list = g_strsplit(signed_names, ";", -1);
+    struct names names = {list, true};
+    const char *const *signs = (const char *const *)list;
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, look_at_header, &names);
+    return names.all_signed && g_strv_contains(signs, "host") &&
+           g_strv_contains(signs, "x-amz-content-sha256") && g_strv_contains(signs, "x-amz-date");
+}
+
 /* NULL, or the error code of the refusal. */
 static const char *check(const ObjectServer *server, struct MHD_Connection *connection,
                          const struct request *request, const char *method)
@@ -99,17 +131,16 @@ static const char *check(const ObjectServer *server, struct MHD_Connection *conn
     g_autofree char *signature = field(authorization, "Signature=");
     g_autofree char *scope = g_strdup_printf(
         OBJECT_SERVER_KEY_ID "/%.8s/" OBJECT_SERVER_REGION "/s3/aws4_request", time);
-    const char *needed = server->token != NULL
-                             ? "host;x-amz-content-sha256;x-amz-date;x-amz-security-token"
-                             : "host;x-amz-content-sha256;x-amz-date";
     g_autofree char *body =
         g_compute_checksum_for_data(G_CHECKSUM_SHA256, request->body->data, request->body->len);
-    if (!g_str_has_prefix(authorization, "AWS4-HMAC-SHA256 ") || strcmp(names, needed) != 0)
+    if (!g_str_has_prefix(authorization, "AWS4-HMAC-SHA256 ") || !covers(connection, names))
         return "AccessDenied";
     if (!is_fresh(time))
         return "RequestTimeTooSkewed";
     if (strcmp(credential, scope) != 0)
         return "InvalidAccessKeyId";
+    if (server->token == NULL && *header(connection, "x-amz-security-token") != '\0')
+        return "AccessDenied";
     if (server->token != NULL &&
         strcmp(header(connection, "x-amz-security-token"), server->token) != 0)
         return "ExpiredToken";

@@ -1,9 +1,10 @@
 /*
  * An S3-compatible server for tests: real HTTP on a port of the loopback, in
- * threads of the test's own process, objects in memory. It computes each
- * request's signature (version 4) itself from what arrived and refuses those
- * that differ, have no right hash of the body, or are a quarter of an hour old.
- * It fails on demand.
+ * threads of the test's own process, objects in memory. It computes the
+ * signature (version 4) of each request from the request as it arrived. A
+ * request is refused if its signature differs, if the hash of its body is wrong,
+ * if it has an x-amz- header that is not signed, or if it is older than 15
+ * minutes. object_server_fail() makes the server fail on demand.
  */
 #ifndef TESTS_SUPPORT_OBJECT_SERVER_H
 #define TESTS_SUPPORT_OBJECT_SERVER_H
