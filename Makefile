@@ -195,7 +195,7 @@ $(BUILD)/tests/worker/device/test_device_gpu $(BUILD)/tests/worker/device/test_g
 cpu_mask := $(BUILD)/tests/cpu_mask.so
 $(cpu_mask): tests/support/cpu_mask.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
-$(BUILD)/tests/kernels/test_opencl: | $(cpu_mask)
+$(BUILD)/tests/kernels/toolchains/test_opencl: | $(cpu_mask)
 ifneq ($(TEST_CPU),)
 export OCL_ICD_VENDORS := $(CURDIR)/$(cpu_mask)
 export SKIPJACK_TEST_CPU := $(TEST_CPU)
@@ -203,7 +203,7 @@ endif
 ifneq ($(TEST_THREADS),)
 export POCL_MAX_PTHREAD_COUNT := $(TEST_THREADS)
 endif
-machine_test := $(if $(TEST_CPU)$(TEST_THREADS),$(BUILD)/tests/kernels/test_opencl)
+machine_test := $(if $(TEST_CPU)$(TEST_THREADS),$(BUILD)/tests/kernels/toolchains/test_opencl)
 check_machine = $(if $(machine_test),@$(machine_test) --tap -p /opencl/device_is_the_one_asked_for)
 
 # Assembly is among the fault tests' device code alone.
@@ -218,7 +218,8 @@ make_sanitized = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link 
 # Of the tests that run kernels one is enough there: what they add is the compilers' time. find-dbs of
 # 100,000 keys are read by a fuzz target under them. Importing foreign databases needs PostgreSQL.
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
-	$(filter-out %_compile %_opencl %_find_db %_import_foreign $(BUILD)/tests/kernels/test_conv_%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory)))))
+	$(filter-out %_compile %_opencl %_find_db %_import_foreign $(BUILD)/tests/kernels/test_conv_% \
+	$(BUILD)/tests/kernels/device/%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory)))))
 
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
 export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
@@ -285,8 +286,8 @@ test-chaos:
 # an unpacked bundle with PostgreSQL (make bundle), and runs each by itself: programs as PROGRAM --tap, the
 # script by sh, with SKIPJACK=.../skipjack, SKIPJACK_PG_BIN=.../usr/lib/postgresql/15/bin, LD_LIBRARY_PATH=.../lib
 # and SKIPJACK_TEST_DEVICE=gpu. What they say is TAP.
-gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/test_conv_winograd \
-	$(BUILD)/tests/kernels/test_conv_few_channels $(BUILD)/tests/worker/verify/test_judge \
+gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/device/winograd/test_conv_winograd \
+	$(BUILD)/tests/kernels/device/few_channels/test_conv_few_channels $(BUILD)/tests/worker/verify/test_judge \
 	$(BUILD)/tests/worker/eval/test_workbench $(BUILD)/tests/faults/test_kills tests/worker/gpu.t
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu
 gpu-test: PROVE_JOBS := $(shell nproc)

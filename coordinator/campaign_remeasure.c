@@ -5,7 +5,7 @@
 #include "coordinator/report.h"
 #include "schema/server/database.h"
 #include "schema/store/store_remeasure.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #include <stdio.h>
 #include <string.h>

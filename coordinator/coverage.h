@@ -29,7 +29,7 @@
 #define COORDINATOR_COVERAGE_H
 
 #include "coordinator/import/problem_list.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #include <jansson.h>
 

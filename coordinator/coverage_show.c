@@ -4,7 +4,7 @@
 #include "coordinator/lists.h"
 #include "coordinator/plan.h"
 #include "coordinator/problem_text.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 

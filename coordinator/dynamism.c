@@ -3,7 +3,7 @@
 
 #include "coordinator/plan.h"
 #include "schema/store/store_kernels.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #define COORDINATOR_DYNAMISM_H
 
 #include "schema/store/store_results.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 enum dynamism_form { DYNAMISM_STATIC, DYNAMISM_DYNAMIC, DYNAMISM_PARTIAL };
 #define DYNAMISM_FORMS (DYNAMISM_PARTIAL + 1)

@@ -4,7 +4,7 @@
 #include "coordinator/enter.h"
 #include "coordinator/plan.h"
 #include "coordinator/process.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <errno.h>
 #include <stdio.h>

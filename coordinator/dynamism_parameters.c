@@ -2,7 +2,7 @@
 #include "coordinator/dynamism.h"
 
 #include "coordinator/plan.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 #include <string.h>

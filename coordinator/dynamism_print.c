@@ -4,7 +4,7 @@
 #include "coordinator/dynamism_report.h"
 #include "coordinator/plan.h"
 #include "schema/server/database.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 

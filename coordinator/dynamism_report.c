@@ -6,7 +6,7 @@
 #include "coordinator/problems_of.h"
 #include "coordinator/report.h"
 #include "schema/store/store_kernels.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

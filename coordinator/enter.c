@@ -6,7 +6,7 @@
 #include "schema/farm/completeness.h"
 #include "schema/store/store_results.h"
 #include "schema/store/store_winners.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <stdio.h>
 #include <string.h>

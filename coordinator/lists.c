@@ -6,7 +6,7 @@
 #include "coordinator/problem_text.h"
 #include "schema/farm/farm.h"
 #include "schema/server/database.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 #include <string.h>

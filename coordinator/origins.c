@@ -2,7 +2,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/problem_text.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 char *origins_text(const struct job_origins *origins)
 {

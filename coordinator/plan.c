@@ -1,6 +1,6 @@
 #include "coordinator/plan.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

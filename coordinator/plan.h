@@ -6,7 +6,7 @@
 #define COORDINATOR_PLAN_H
 
 #include "schema/store/store.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 /* A problem and how often the network runs it. */
 struct plan_problem {

@@ -6,7 +6,7 @@
 #ifndef COORDINATOR_PROBLEM_TEXT_H
 #define COORDINATOR_PROBLEM_TEXT_H
 
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 /* Direction, input as CxHxW, output channels, filter, stride, padding, dilation, groups,
  * batch, types, layouts, epilogue. Free with g_free(). */

@@ -8,7 +8,7 @@
 #include "coordinator/report_kernels.h"
 #include "schema/server/database.h"
 #include "schema/store/problem_part.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* What devices did while a campaign was measured on them. */
 #include "coordinator/report.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "coordinator/report_kernels.h"
 
 #include "schema/store/store_kernels.h"
-#include "solvers/occupancy.h"
+#include "solvers/framework/occupancy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "coordinator/plan.h"
 #include "coordinator/problem_text.h"
 #include "coordinator/report.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "coordinator/request.h"
 #include "schema/store/drift.h"
 #include "schema/store/store_foreign.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What a campaign cost of GPUs. */
 #include "coordinator/report.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 static void add_use(struct device_use *all, const struct device_use *more)
 {

@@ -4,7 +4,7 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/problems_of.h"
 #include "schema/small_file.h"
-#include "solvers/byte_count.h"
+#include "solvers/problem/byte_count.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -7,8 +7,8 @@
 #include "coordinator/plan.h"
 #include "coordinator/problems_of.h"
 #include "coordinator/progress.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver_claims.h"
+#include "solvers/framework/solver_claims.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "coordinator/unserved.h"
 
 #include "coordinator/plan.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <stdio.h>
 

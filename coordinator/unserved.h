@@ -6,7 +6,7 @@
 #ifndef COORDINATOR_UNSERVED_H
 #define COORDINATOR_UNSERVED_H
 
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #include <jansson.h>
 

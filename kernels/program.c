@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "kernels/amd_object.h"
-#include "kernels/cuda_object.h"
-#include "kernels/instructions.h"
 #include "kernels/kernel_source.h"
+#include "kernels/objects/amd_object.h"
+#include "kernels/objects/cuda_object.h"
+#include "kernels/objects/instructions.h"
 
 /* The object's bytes; free with g_bytes_unref(). */
 static GBytes *object_read(const char *file, const struct target *target, GError **error)

@@ -8,7 +8,7 @@
 #ifndef KERNELS_PROGRAM_H
 #define KERNELS_PROGRAM_H
 
-#include "kernels/toolchain.h"
+#include "kernels/toolchains/toolchain.h"
 
 #define PROGRAM_HASH_LENGTH 64
 

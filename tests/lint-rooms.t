@@ -38,7 +38,7 @@ judge() {
 
 finds 'a room includes itself' solvers/a.c '"solvers/a.h"' ''
 finds 'a header beside the file' worker/gpu/a.c '"a.h"' ''
-finds 'worker knows kernels' worker/gpu/a.c '"kernels/toolchain.h"' ''
+finds 'worker knows kernels' worker/gpu/a.c '"kernels/toolchains/toolchain.h"' ''
 finds 'solvers know nobody' solvers/conv/a.c '"kernels/a.h"' 'a.c:1: .*solvers may not know'
 finds 'solvers do no I/O' solvers/a.h '<uv.h>' 'solvers may not use'
 finds 'libpq is in schema' schema/a.c '<libpq-fe.h>' ''

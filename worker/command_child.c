@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/opencl.h"
+#include "kernels/toolchains/opencl.h"
 #include "worker/build/build_child.h"
 #include "worker/child/child.h"
 #include "worker/device/device_list.h"

@@ -8,7 +8,7 @@
 #include "coordinator/problems_of.h"
 #include "coordinator/unserved.h"
 #include "export/formats/byte_source.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <stdio.h>
 #include <string.h>

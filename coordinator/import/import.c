@@ -1,7 +1,7 @@
 #include "coordinator/import/import.h"
 
 #include "coordinator/import/import_reader.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -11,7 +11,7 @@
 
 #include "coordinator/import/problem_list.h"
 #include "export/formats/export_error.h"
-#include "solvers/layer.h"
+#include "solvers/problem/layer.h"
 
 /* Bits of a set of directions; 1 << enum direction. */
 #define DIRECTIONS_ALL 7

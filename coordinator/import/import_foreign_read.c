@@ -3,7 +3,7 @@
 #include "export/formats/find_db.h"
 #include "export/formats/perf_db.h"
 #include "schema/store/store_foreign.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #define CONFIGS_AT_ONCE 5000
 #define TIME_MAX_MS     1e12 /* the store's own limit, some decades */

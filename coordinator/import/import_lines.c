@@ -1,7 +1,7 @@
 #include "coordinator/import/import_reader.h"
 
-#include "solvers/driver_line.h"
-#include "solvers/problem_key.h"
+#include "solvers/driver/driver_line.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

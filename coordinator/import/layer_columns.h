@@ -11,7 +11,7 @@
 #define COORDINATOR_IMPORT_LAYER_COLUMNS_H
 
 #include "export/formats/export_error.h"
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 /* The numbers that a row gives for its layer. A field with an axis is followed by those of the next two axes, in
  * the order of enum axis; layouts and casts follow enum tensor_role. */

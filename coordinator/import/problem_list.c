@@ -1,6 +1,6 @@
 #include "coordinator/import/problem_list.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 struct problem_list {
     GPtrArray *entries; /* struct problem_entry *, each also a key of `index` */

@@ -5,7 +5,7 @@
 #ifndef COORDINATOR_IMPORT_PROBLEM_LIST_H
 #define COORDINATOR_IMPORT_PROBLEM_LIST_H
 
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 struct problem_entry {
     struct problem problem;

@@ -5,7 +5,7 @@
 #include "export/formats/manifest.h"
 #include "export/formats/sqlite_file.h"
 #include "export/sjdb/reader/layout.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #include <stdarg.h>
 #include <string.h>

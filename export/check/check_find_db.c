@@ -2,8 +2,8 @@
 
 #include "export/formats/find_db.h"
 #include "export/formats/find_scan.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "export/check/check.h"
 
 #include "export/formats/perf_db.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "export/formats/find_scan.h"
 #include "export/formats/kernel_db.h"
 #include "export/sjdb/sjdb_meta.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <errno.h>
 #include <string.h>

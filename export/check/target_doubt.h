@@ -5,7 +5,7 @@
 #ifndef EXPORT_TARGET_DOUBT_H
 #define EXPORT_TARGET_DOUBT_H
 
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #define TARGET_NAME_MAX   128 /* longer ones are no solver's */
 #define TARGET_NAMES_SEEN 64

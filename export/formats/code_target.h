@@ -6,7 +6,7 @@
 #ifndef EXPORT_CODE_TARGET_H
 #define EXPORT_CODE_TARGET_H
 
-#include "solvers/target.h"
+#include "solvers/framework/target.h"
 
 /* As many of a code object's first bytes are enough to tell. */
 #define CODE_HEAD_BYTES 4096

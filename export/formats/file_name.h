@@ -5,7 +5,7 @@
 #ifndef EXPORT_FILE_NAME_H
 #define EXPORT_FILE_NAME_H
 
-#include "solvers/target.h"
+#include "solvers/framework/target.h"
 
 enum file_kind {
     FILE_FIND_DB,   /* .HIP.fdb.txt */

@@ -7,7 +7,7 @@
 #define EXPORT_MANIFEST_H
 
 #include "export/formats/export_error.h"
-#include "solvers/target.h"
+#include "solvers/framework/target.h"
 
 #include <jansson.h>
 

@@ -7,7 +7,7 @@
 #define EXPORT_PERF_DB_H
 
 #include "export/formats/line_reader.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <sqlite3.h>
 

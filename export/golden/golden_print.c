@@ -2,7 +2,7 @@
 
 #include "export/release/export_manifest.h"
 #include "schema/store/drift.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <jansson.h>
 #include <stdio.h>

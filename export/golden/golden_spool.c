@@ -1,6 +1,6 @@
 #include "export/golden/golden_spool.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "export/lookup/choose_solvers.h"
 
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 struct choose_solvers {
     const struct problem *problem;

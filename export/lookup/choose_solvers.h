@@ -6,8 +6,8 @@
 #define EXPORT_CHOOSE_SOLVERS_H
 
 #include "export/sjdb/reader/skipjackdb.h"
-#include "solvers/problem.h"
-#include "solvers/space.h"
+#include "solvers/framework/space.h"
+#include "solvers/problem/problem.h"
 
 typedef struct choose_solvers ChooseSolvers;
 /* For one problem on one target. Both must outlive it. */

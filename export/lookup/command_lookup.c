@@ -4,8 +4,8 @@
 #include "export/lookup/lookup_choose.h"
 #include "export/lookup/lookup_solution.h"
 #include "export/lookup/lookup_stats.h"
-#include "solvers/problem_key.h"
-#include "solvers/target.h"
+#include "solvers/framework/target.h"
+#include "solvers/problem/problem_key.h"
 
 #include <errno.h>
 #include <stdio.h>

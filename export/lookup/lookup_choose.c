@@ -3,7 +3,7 @@
 #include "export/formats/export_error.h"
 #include "export/lookup/choose_solvers.h"
 #include "export/lookup/lookup_solution.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 #include "export/lookup/lookup_stats.h"
 
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 #include <stdbool.h>
 #include <stdio.h>

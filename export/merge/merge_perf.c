@@ -1,7 +1,7 @@
 #include "export/merge/merge_parts.h"
 
 #include "export/check/check.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #define EXPORT_EXPORT_ENTRIES_H
 
 #include "export/formats/find_db.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 /* What passed the gate for a problem. */
 struct planned_entry {

@@ -14,8 +14,8 @@
 #include "export/formats/find_db.h"
 #include "export/release/export.h"
 #include "schema/store/store_results.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 
 struct gate {
     struct target target;

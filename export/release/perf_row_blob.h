@@ -2,7 +2,7 @@
 #ifndef EXPORT_PERF_ROW_BLOB_H
 #define EXPORT_PERF_ROW_BLOB_H
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #define PERF_ROW_BLOB_MAX (sizeof(struct perf_row))
 

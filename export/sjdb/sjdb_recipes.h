@@ -6,7 +6,7 @@
 #define EXPORT_SJDB_RECIPES_H
 
 #include "export/sjdb/sjdb_rows.h"
-#include "solvers/solution.h"
+#include "solvers/framework/solution.h"
 
 struct sjdb_recipes {
     char *path;

@@ -10,8 +10,8 @@
 #define EXPORT_SJDB_WRITE_H
 
 #include "export/formats/export_error.h"
-#include "solvers/problem_key.h"
-#include "solvers/solution.h"
+#include "solvers/framework/solution.h"
+#include "solvers/problem/problem_key.h"
 
 typedef struct sjdb_writer SjdbWriter;
 /* Of the file that is to be at the path. */

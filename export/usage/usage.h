@@ -10,7 +10,7 @@
 
 #include "coordinator/import/import.h"
 #include "schema/store/store.h"
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* How usage looks, for people and as JSON. */
 #include "export/usage/usage.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <jansson.h>
 

@@ -6,7 +6,7 @@
 #include "export/usage/usage.h"
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_golden.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Turns text files into C source, at build time:
  *
  *   embed kernel_sources FILE...   the table in kernels/kernel_source.h
- *   embed kernel_hashes FILE...    the function in solvers/kernel_hash.h
+ *   embed kernel_hashes FILE...    the function in solvers/framework/kernel_hash.h
  *   embed migrations FILE...       the table in schema/migrations.h
  *
  * The C source goes to standard output. Kernels' headers (*.h) are given beside
@@ -171,8 +171,9 @@ static void print_kernel_sources(const GPtrArray *texts)
 
 static void print_kernel_hashes(const GPtrArray *texts)
 {
-    puts("#include \"solvers/kernel_hash.h\"\n\n#include <stddef.h>\n#include <string.h>\n\n"
-         "static const char *const hashes[][2] = {");
+    puts(
+        "#include \"solvers/framework/kernel_hash.h\"\n\n#include <stddef.h>\n#include <string.h>\n\n"
+        "static const char *const hashes[][2] = {");
     for (guint i = 0; i < texts->len; i++) {
         const struct text *text = texts->pdata[i];
         printf("    {\"%s\", \"%s\"},\n", text->name, text->sha256);

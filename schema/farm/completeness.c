@@ -1,7 +1,7 @@
 #include "schema/farm/completeness.h"
 
 #include "schema/store/store_private.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #define NAMED_MAX 3 /* problems that the text names */
 

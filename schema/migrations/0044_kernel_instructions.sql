@@ -1,6 +1,6 @@
 -- What else is known of a kernel: AMD's accumulation registers (of matrix units) and scalar
 -- ones, and how often its code has which instruction that tells what it lives on, as
--- kernels/instructions.h writes it ("ds_read_b128 8, total 412"). NULL where nobody said it.
+-- kernels/objects/instructions.h writes it ("ds_read_b128 8, total 412"). NULL where nobody said it.
 -- oldest program: 0038
 
 ALTER TABLE kernels

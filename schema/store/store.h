@@ -16,10 +16,10 @@
 #define SCHEMA_STORE_STORE_H
 
 #include "schema/store/failure.h"
-#include "solvers/layer.h"
-#include "solvers/problem.h"
-#include "solvers/space.h"
-#include "solvers/target.h"
+#include "solvers/framework/space.h"
+#include "solvers/framework/target.h"
+#include "solvers/problem/layer.h"
+#include "solvers/problem/problem.h"
 
 #define STORE_ERROR (store_error_quark())
 GQuark store_error_quark(void);

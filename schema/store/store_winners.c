@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "schema/store/store_private.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 /* ---- gathering ---- */
 

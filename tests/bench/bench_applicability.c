@@ -9,7 +9,7 @@
  * To serve takes all of a rule's questions, to refuse perhaps one: the median
  * of what is served stands beside that of all.
  */
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/random_problem.h"
 
 #include <math.h>

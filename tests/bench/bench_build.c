@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "kernels/compiler_run.h"
 #include "kernels/kernel_source.h"
-#include "kernels/opencl.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "kernels/toolchains/compiler_run.h"
+#include "kernels/toolchains/opencl.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/temp_folder.h"
 
 #define KERNELS    32 /* of a target at most */

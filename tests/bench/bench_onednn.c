@@ -16,8 +16,8 @@
  * Exit status 1 where the network takes more than GOAL times oneDNN's time,
  * or the two disagree about a result.
  */
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/solution_run.h"
 #include "tests/support/temp_folder.h"
 

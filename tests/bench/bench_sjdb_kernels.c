@@ -7,7 +7,7 @@
 #include "export/sjdb/reader/skipjackdb.h"
 #include "export/sjdb/sjdb_write.h"
 #include "kernels/program.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/temp_folder.h"
 
 #include <glib/gstdio.h>

@@ -5,8 +5,8 @@
  * speed changes; shown are the medians and their ratio. Both run one solution, the default config's:
  * one binary serves all strides.
  */
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/conv_trial.h"
 #include "tests/support/temp_folder.h"
 

@@ -3,7 +3,7 @@
 
 #include "coordinator/import/import.h"
 #include "coordinator/plan.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/real_data.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "coordinator/problem_text.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/random_problem.h"
 
 #define RANDOM_PROBLEMS 10000

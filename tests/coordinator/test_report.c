@@ -1,7 +1,7 @@
 #include "coordinator/enter.h"
 #include "coordinator/plan.h"
 #include "coordinator/report.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/scratch_db.h"
 
 #include <math.h>

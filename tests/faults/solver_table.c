@@ -1,5 +1,5 @@
 /* The table of build/skipjack-faults: the built-in solvers and those that misbehave. */
-#include "solvers/solver_rows.h"
+#include "solvers/framework/solver_rows.h"
 #include "tests/faults/solver_faults.h"
 
 /* clang-format off */

@@ -1,6 +1,6 @@
 #include "tests/faults/solver_ways.h"
 
-#include "solvers/conv_common.h"
+#include "solvers/common/conv_common.h"
 
 #define BLOCK_ITEMS 64 /* as ways.cl states it */
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_FAULTS_SOLVER_WAYS_H
 #define TESTS_FAULTS_SOLVER_WAYS_H
 
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #define WAYS 6
 

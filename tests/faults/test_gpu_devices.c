@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "kernels/toolchain.h"
+#include "kernels/toolchains/toolchain.h"
 #include "schema/store/conditions.h"
 #include "schema/store/problem_part.h"
 #include "schema/store/store_results.h"

@@ -1,5 +1,5 @@
 /* Any bytes: refused with a reason, or a code object that states its target and its kernel. */
-#include "kernels/amd_object.h"
+#include "kernels/objects/amd_object.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Any bytes: refused with a reason, or a code object that states its architecture and its kernel. */
-#include "kernels/cuda_object.h"
+#include "kernels/objects/cuda_object.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Any bytes as a driver line: no crash, and what is read is valid and written back unchanged. */
-#include "solvers/driver_line.h"
+#include "solvers/driver/driver_line.h"
 
 #include <string.h>
 

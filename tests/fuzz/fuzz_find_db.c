@@ -1,7 +1,7 @@
 /* Any line: refused with a reason, or written back as it was and read again the same. */
 #include "export/formats/find_db.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

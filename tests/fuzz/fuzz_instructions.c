@@ -1,6 +1,6 @@
 /* Any bytes: names with counts, or nothing. The code of NVIDIA's GPUs, since AMD's is LLVM's to read; how
  * it is found in the file is the same for both. */
-#include "kernels/instructions.h"
+#include "kernels/objects/instructions.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A problem, a target and a config from outside, a line each, and every solver asked about them, as
  * workers and `worker --cold` ask: it refuses, or says what can be run. */
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

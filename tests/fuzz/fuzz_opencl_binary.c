@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/opencl_binary.h"
+#include "kernels/toolchains/opencl_binary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

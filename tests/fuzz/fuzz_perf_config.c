@@ -1,5 +1,5 @@
 /* Any text as a perf config: refused, or written back unchanged. The first byte says how many values. */
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Any bytes as a perf-db key: what is read is written back, and a row's problem has that row. */
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* Any bytes as a key: what is read is written back byte by byte. */
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any bytes as a .sjdb, as they are and with the checksums made right: refused, or asked everything.
  * As a key's text: the library takes what the program takes, and writes it back. */
 #include "export/sjdb/reader/layout.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/sjdb_bytes.h"
 
 #include <string.h>

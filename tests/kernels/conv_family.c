@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"

@@ -11,12 +11,12 @@
  */
 #include <string.h>
 
-#include "kernels/amd_object.h"
 #include "kernels/kernel_source.h"
-#include "kernels/limits.h"
-#include "kernels/toolchain.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "kernels/objects/amd_object.h"
+#include "kernels/objects/limits.h"
+#include "kernels/toolchains/toolchain.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/test_effort.h"
 

@@ -16,24 +16,24 @@ as_on() {
     OCL_ICD_VENDORS=$tests/cpu_mask.so SKIPJACK_TEST_CPU=$1 "$tests/kernels/$2" --tap ${3:+-p "$3"} >"$log" 2>&1
 }
 
-[ -x "$tests/kernels/test_opencl" ] || { echo '1..0 # SKIP the tests are not built'; exit 0; }
+[ -x "$tests/kernels/toolchains/test_opencl" ] || { echo '1..0 # SKIP the tests are not built'; exit 0; }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 for cpu in athlon64 haswell; do
-    if ! as_on $cpu test_opencl /opencl/device_is_the_one_asked_for || grep -q '# SKIP' "$log"; then
+    if ! as_on $cpu toolchains/test_opencl /opencl/device_is_the_one_asked_for || grep -q '# SKIP' "$log"; then
         sed 's/^/# /' "$log"
         number=$((number + 1))
         echo "ok $number - $cpu # SKIP PoCL's device does not become a $cpu on this machine"
         continue
     fi
     grep "PoCL's device" "$log"
-    as_on $cpu test_opencl /opencl/name_says_how_wide_vectors_are
+    as_on $cpu toolchains/test_opencl /opencl/name_says_how_wide_vectors_are
     result $? "$cpu: the target's name says how wide vectors are"
-    as_on $cpu test_conv_direct_tiled /conv_direct_tiled/what_is_too_large_is_refused
+    as_on $cpu device/direct/test_conv_direct_tiled /conv_direct_tiled/what_is_too_large_is_refused
     result $? "$cpu: ConvDirectTiled refuses what every CPU refuses, and no more"
     [ $cpu = athlon64 ] || continue # the rest takes ten seconds
-    as_on $cpu test_toolchain_opencl /toolchain/opencl/every_default_compiles_without_a_warning
+    as_on $cpu toolchains/test_toolchain_opencl /toolchain/opencl/every_default_compiles_without_a_warning
     result $? "$cpu: every default compiles without a warning"
 done
 echo "1..$number"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/conv_reference.h"
 #include "tests/support/conv_trial.h"
 #include "tests/support/pocl_leaks.h"

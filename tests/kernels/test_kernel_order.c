@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernels/kernel_source.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 /* Finds instructions that add to memory in any order, as kernels here may write them: functions of HIP, CUDA and
  * OpenCL C, builtins of compilers, PTX (also the copy engine's), AMD's assembly. The order that a fence is given

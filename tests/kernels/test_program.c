@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "kernels/amd_object.h"
+#include "kernels/objects/amd_object.h"
 #include "tests/support/conv_trial.h"
 #include "tests/support/pocl_leaks.h"
 #include "tests/support/temp_folder.h"

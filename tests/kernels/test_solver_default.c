@@ -2,7 +2,7 @@
  * A solver without a single valid config is built and run all the same, with its default: rows of
  * this file's own over a real kernel.
  */
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/conv_trial.h"
 #include "tests/support/pocl_leaks.h"

@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_CONV_KINDS_H
 #define TESTS_SUPPORT_CONV_KINDS_H
 
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 struct conv_cell {
     enum direction direction;

@@ -7,7 +7,7 @@
 #ifndef TESTS_SUPPORT_CONV_REFERENCE_H
 #define TESTS_SUPPORT_CONV_REFERENCE_H
 
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 /* Sizes of a tensor's plain array. Returns their product. */
 int64_t conv_plain_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[5]);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/conv_reference.h"
 
 /* Bytes before and behind each tensor that no kernel may touch; keeps a tensor's alignment. */

@@ -8,7 +8,7 @@
 #ifndef TESTS_SUPPORT_CONV_TRIAL_H
 #define TESTS_SUPPORT_CONV_TRIAL_H
 
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/solution_run.h"
 
 /* How tensors lie in memory. Blocked layouts are always packed. */

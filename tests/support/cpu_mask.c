@@ -2,7 +2,7 @@
  * An OpenCL library that is PoCL on an older CPU: OCL_ICD_VENDORS names it to the loader, SKIPJACK_TEST_CPU names the
  * CPU. PoCL asks LLVM's getHostCPUFeatures() what it may compile for and how many lanes it reports. This library loads
  * PoCL behind a function of the same name that hides what the older CPU lacks. Code for an older CPU runs on a newer
- * one. Features that this machine lacks cannot be added: tests/kernels/test_opencl.c compares what PoCL's device
+ * one. Features that this machine lacks cannot be added: tests/kernels/toolchains/test_opencl.c compares what PoCL's device
  * reports with the CPU that was asked for.
  */
 #define CL_TARGET_OPENCL_VERSION 120

@@ -1,8 +1,8 @@
 #include "tests/support/export_farm.h"
 
 #include "schema/store/store_kernels.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/scratch_db.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/instructions.h"
+#include "kernels/objects/instructions.h"
 #include "tests/support/gcn_sim_private.h"
 
 /* ---- reading the text ---- */

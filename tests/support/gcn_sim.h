@@ -9,7 +9,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "solvers/target.h"
+#include "solvers/framework/target.h"
 
 struct gcn_range {
     void *start;

@@ -10,7 +10,7 @@
 enum { X, W, Y, TENSORS };
 enum { DEPTH, HEIGHT, WIDTH, AXES };
 
-/* The arguments of conv_naive_*, in the order of solvers/conv_direct_naive.c. */
+/* The arguments of conv_naive_*, in the order of solvers/direct/conv_direct_naive.c. */
 struct conv {
     float *data[TENSORS];
     int64_t stride[TENSORS][2 + AXES]; /* images or output channels, channels, axes */

@@ -4,7 +4,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "kernels/toolchain.h"
+#include "kernels/toolchains/toolchain.h"
 #include "schema/farm/farm.h"
 #include "schema/store/store_results.h"
 #include "tests/support/temp_folder.h"

@@ -1,6 +1,6 @@
 #include "tests/support/import_totals.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 void import_has_totals(const Import *import, int64_t lines, int64_t convolutions, int shapes,
                        int problems, guint skipped)

@@ -1,8 +1,8 @@
 #include "tests/support/judge_device.h"
 
 #include "kernels/kernel_source.h"
-#include "kernels/opencl.h"
-#include "kernels/toolchain.h"
+#include "kernels/toolchains/opencl.h"
+#include "kernels/toolchains/toolchain.h"
 #include "tests/support/temp_folder.h"
 #include "worker/verify/judge.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "schema/store/store_results.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/scratch_db.h"
 
 #define POLL_US 5000

@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_RANDOM_PROBLEM_H
 #define TESTS_SUPPORT_RANDOM_PROBLEM_H
 
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 /* What may come. Masks are bits of 1 << the enum's value; each needs at least one bit. */
 struct random_limits {

@@ -1,6 +1,6 @@
 #include "tests/support/sim_solver.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/queue_farm.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "tests/support/sjdb_small.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 void sjdb_small_parse(const char *key, struct problem *problem, struct skipjackdb_problem *read)
 {

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "kernels/opencl.h"
 #include "kernels/program.h"
+#include "kernels/toolchains/opencl.h"
 #include "tests/support/test_effort.h"
 #include "worker/device/device.h"
 

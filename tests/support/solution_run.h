@@ -6,8 +6,8 @@
 #ifndef TESTS_SUPPORT_SOLUTION_RUN_H
 #define TESTS_SUPPORT_SOLUTION_RUN_H
 
-#include "solvers/solution.h"
-#include "solvers/target.h"
+#include "solvers/framework/solution.h"
+#include "solvers/framework/target.h"
 
 struct solution_runner;
 

@@ -1,6 +1,6 @@
 #include "tests/support/table_problems.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 /* Forward keys; B and W are made of each. */
 static const char *const common_keys[] = {

@@ -6,8 +6,8 @@
 
 #include <glib.h>
 
-#include "solvers/problem.h"
-#include "solvers/target.h"
+#include "solvers/framework/target.h"
+#include "solvers/problem/problem.h"
 
 #define TABLE_TARGETS 4
 

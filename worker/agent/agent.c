@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/agent/identity.h"
 #include "worker/agent/own_code.h"
 

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "kernels/program.h"
-#include "kernels/toolchain.h"
+#include "kernels/toolchains/toolchain.h"
 #include "schema/monitor/signals.h"
 #include "schema/small_file.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/identity.h"
 #include "worker/agent/work.h"

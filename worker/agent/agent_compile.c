@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "kernels/limits.h"
+#include "kernels/objects/limits.h"
 #include "schema/farm/farm.h"
 #include "worker/agent/own_code.h"
 #include "worker/agent/rebuild.h"

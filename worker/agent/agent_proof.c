@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/agent/own_code.h"
 #include "worker/protocol/target_json.h"
 

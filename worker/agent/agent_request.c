@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/agent/own_code.h"
 #include "worker/agent/work_check.h"
 #include "worker/measure/measure.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/agent/work_check.h"
 #include "worker/search/search_private.h"
 

@@ -6,11 +6,11 @@
 #ifndef WORKER_WORK_H
 #define WORKER_WORK_H
 
-#include "kernels/toolchain.h"
+#include "kernels/toolchains/toolchain.h"
 #include "schema/monitor/log.h"
 #include "schema/store/conditions.h"
 #include "schema/store/store.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "worker/search/search.h"
 
 /* What computes less hangs: a slow CPU core does fifty times as much. */

@@ -1,6 +1,6 @@
 /*
  * The build child: reads compile requests from stdin, compiles them one after
- * another with kernels/toolchain.h, answers on stdout (protocol.h). A compiler
+ * another with kernels/toolchains/toolchain.h, answers on stdout (protocol.h). A compiler
  * may write to standard output, crash or hang: the first is led to stderr, the
  * others are for the agent to notice.
  */

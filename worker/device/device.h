@@ -12,7 +12,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "solvers/target.h"
+#include "solvers/framework/target.h"
 
 #define DEVICE_NUMBER_MAX 1023
 

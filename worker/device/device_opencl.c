@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "kernels/opencl.h"
+#include "kernels/toolchains/opencl.h"
 #include "worker/device/device.h"
 
 #define DEVICES_MAX 64

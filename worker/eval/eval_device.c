@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "kernels/opencl.h"
+#include "kernels/toolchains/opencl.h"
 #include "worker/device/gpu_place.h"
 #include "worker/measure/measure.h"
 #include "worker/protocol/protocol.h"

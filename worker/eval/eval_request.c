@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"
 

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-#include "kernels/toolchain.h"
-#include "solvers/solver.h"
+#include "kernels/toolchains/toolchain.h"
+#include "solvers/framework/solver.h"
 
 struct eval_config {
     int index; /* the agent's name for it */

@@ -6,7 +6,7 @@
 #ifndef WORKER_INVOCATION_H
 #define WORKER_INVOCATION_H
 
-#include "solvers/solution.h"
+#include "solvers/framework/solution.h"
 #include "worker/device/device.h"
 #include "worker/verify/tensor.h"
 

@@ -8,8 +8,8 @@
 #ifndef WORKER_MEASURE_H
 #define WORKER_MEASURE_H
 
-#include "solvers/solution.h"
-#include "solvers/target.h"
+#include "solvers/framework/solution.h"
+#include "solvers/framework/target.h"
 #include "worker/device/device.h"
 
 struct measure_job {

@@ -15,7 +15,7 @@
  *     or "compiler crash" of one in a process of its own, which is asked for once more; or "load
  *     error" of a code object that is damaged or not what it should be
  * registers to local_bytes are what the compiler says of the kernel, -1 where it does not; instructions
- * (kernels/instructions.h) are absent where they were not counted; of its log the first 64 KiB are told.
+ * (kernels/objects/instructions.h) are absent where they were not counted; of its log the first 64 KiB are told.
  * Before the first compilation for a target, since a kernel's key holds the toolchain and its version:
  *   {"op":"version","target":{..},
  *    "toolchains":["clang"]}      only these; left out: any. The first that serves the target answers

@@ -6,7 +6,7 @@
 #ifndef WORKER_TARGET_JSON_H
 #define WORKER_TARGET_JSON_H
 
-#include "solvers/space.h"
+#include "solvers/framework/space.h"
 #include "worker/device/device.h"
 
 #include <jansson.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "schema/store/store_winners.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/search/search_private.h"
 
 static uint64_t mix_text(uint64_t hash, const char *text)

@@ -30,7 +30,7 @@
 #define WORKER_SEARCH_H
 
 #include "schema/store/store.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 
 struct search {
     const struct solver *solver;

@@ -8,7 +8,7 @@
 #ifndef WORKER_REFERENCE_H
 #define WORKER_REFERENCE_H
 
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 struct reference {
     enum tensor_role role; /* the tensor that the direction writes */

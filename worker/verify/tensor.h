@@ -8,7 +8,7 @@
 #ifndef WORKER_TENSOR_H
 #define WORKER_TENSOR_H
 
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 #define TENSOR_AXES 5
 

@@ -22,7 +22,7 @@
 #ifndef WORKER_TOLERANCE_H
 #define WORKER_TOLERANCE_H
 
-#include "solvers/problem.h"
+#include "solvers/problem/problem.h"
 
 struct tolerance {
     bool exact;

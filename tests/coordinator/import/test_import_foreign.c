@@ -8,7 +8,7 @@
 #include "export/golden/golden.h"
 #include "export/release/export.h"
 #include "export/usage/usage.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/real_data.h"
 #include "tests/support/scratch_db.h"

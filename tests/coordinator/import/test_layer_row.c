@@ -1,5 +1,5 @@
 #include "coordinator/import/import.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "export/check/target_doubt.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
 

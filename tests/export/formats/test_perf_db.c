@@ -1,6 +1,6 @@
 #include "export/formats/perf_db.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "export/golden/golden.h"
 
 #include "schema/store/store_private.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"

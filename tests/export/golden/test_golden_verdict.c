@@ -3,7 +3,7 @@
 
 #include "schema/store/store_private.h"
 #include "schema/store/store_remeasure.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/export_farm.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "export/lookup/choose_solvers.h"
 
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/table_problems.h"
 
 #include <string.h>

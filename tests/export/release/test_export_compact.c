@@ -3,7 +3,7 @@
 #include "export/formats/find_db.h"
 #include "export/release/export.h"
 #include "export/sjdb/reader/skipjackdb.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/temp_folder.h"
 

@@ -2,8 +2,8 @@
 #include "export/release/export.h"
 
 #include "export/formats/find_db.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"

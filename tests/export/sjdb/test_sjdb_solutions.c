@@ -3,7 +3,7 @@
 #include "export/formats/kernel_db.h"
 #include "export/formats/perf_db.h"
 #include "export/sjdb/reader/layout.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/sjdb_bytes.h"
 #include "tests/support/sjdb_small.h"

@@ -5,7 +5,7 @@
 #include "export/formats/export_error.h"
 #include "schema/store/store_golden.h"
 #include "schema/store/store_kernels.h"
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/real_data.h"
 #include "tests/support/temp_folder.h"

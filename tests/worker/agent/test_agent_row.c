@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "kernels/toolchain.h"
+#include "kernels/toolchains/toolchain.h"
 #include "schema/store/store_private.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/patience.h"

@@ -1,7 +1,7 @@
 /* The OpenCL device as PoCL gives it. */
 #include "worker/device/device.h"
 
-#include "kernels/opencl.h"
+#include "kernels/toolchains/opencl.h"
 #include "tests/support/temp_folder.h"
 
 static struct device *open_device(void)

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "kernels/kernel_source.h"
-#include "kernels/opencl.h"
+#include "kernels/toolchains/opencl.h"
 #include "schema/store/failure.h"
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"
 

@@ -2,8 +2,8 @@
  * believes, and what gives way to whom where memory is short. */
 #include "worker/eval/workbench.h"
 
-#include "solvers/problem_key.h"
-#include "solvers/solver.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/judge_device.h"
 #include "tests/support/pocl_leaks.h"
 #include "worker/protocol/frames.h"

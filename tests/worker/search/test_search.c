@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 
 static const int32_t values_a[] = {1, 2, 3, 4};
 static const int32_t values_b[] = {1, 2, 3, 4, 5};

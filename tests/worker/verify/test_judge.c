@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/judge_device.h"
 #include "tests/support/pocl_leaks.h"
 #include "tests/support/random_problem.h"

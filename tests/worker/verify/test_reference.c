@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "worker/protocol/frames.h"
 #include "worker/verify/tensor.h"
 

@@ -1,6 +1,6 @@
 #include "export/sjdb/reader/skipjackdb.h"
 #include "export/sjdb/sjdb_write.h"
-#include "solvers/target.h"
+#include "solvers/framework/target.h"
 #include "tests/support/sjdb_bytes.h"
 #include "tests/support/temp_folder.h"
 

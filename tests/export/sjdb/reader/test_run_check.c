@@ -1,7 +1,7 @@
 /* The example's own convolution, against the one that kernels are tested by; what it calls wrong. */
 #include "export/sjdb/reader/examples/run_check.h"
 
-#include "solvers/problem_key.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/conv_reference.h"
 #include "tests/support/test_effort.h"

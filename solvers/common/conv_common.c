@@ -1,0 +1,354 @@
+#include "solvers/common/conv_common.h"
+
+#include <math.h>
+
+/* One tile past a tensor's end, so that rounding a size up cannot overflow either. */
+#define OFFSET_MARGIN (1 << 20)
+/* Positions of an axis that a tile may have past the last one: the longest, ConvDirectTiled's, has 512. */
+#define TILE_MARGIN   1024
+
+int64_t conv_divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+int64_t conv_gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+double conv_used_part(double count, int block)
+{
+    return count / (ceil(count / block) * block);
+}
+
+bool conv_is_plain(const struct problem *p, const char **reason)
+{
+    if (p->kind != OP_CONV) {
+        *reason = "needs a convolution";
+        return false;
+    }
+    if (p->epilogue[0]) {
+        *reason = "needs a convolution without epilogue";
+        return false;
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->cast[t] != TYPE_NONE) {
+            *reason = "needs tensors without cast types";
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t conv_reach(const struct problem *p, enum axis axis)
+{
+    return p->in[axis] + 2 * p->pad[axis] + p->dilation[axis] * (p->fil[axis] - 1);
+}
+
+static bool is_16_or_32_bit_float(enum data_type type)
+{
+    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16;
+}
+
+bool conv_is_int8_to_int32(const struct problem *p)
+{
+    return p->type[TENSOR_X] == TYPE_INT8 && p->type[TENSOR_W] == TYPE_INT8 &&
+           p->type[TENSOR_Y] == TYPE_INT32;
+}
+
+bool conv_types_are_served(const struct problem *p, const char **reason)
+{
+    if (is_16_or_32_bit_float(p->type[TENSOR_X]) && is_16_or_32_bit_float(p->type[TENSOR_W]) &&
+        is_16_or_32_bit_float(p->type[TENSOR_Y]))
+        return true;
+    if (!conv_is_int8_to_int32(p)) {
+        *reason = "needs FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
+        return false;
+    }
+    if (p->direction != DIRECTION_F) {
+        *reason = "needs the forward direction for INT8";
+        return false;
+    }
+    return true;
+}
+
+const char *conv_sum_type(const struct problem *p)
+{
+    return conv_is_int8_to_int32(p) ? "int" : "float";
+}
+
+bool conv_layouts_are_plain(const struct problem *p, const char **reason)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (problem_layout_block(p->layout[t]) > 1) {
+            *reason = "needs layouts whose channels do not lie in blocks";
+            return false;
+        }
+    }
+    return true;
+}
+
+void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)
+{
+    double c_count = (double)(p->c / p->groups), k_count = (double)(p->k / p->groups);
+    double in = (double)p->n, out = (double)p->n, fil = 1;
+
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        in *= (double)p->in[a];
+        out *= (double)p->out[a];
+        fil *= (double)p->fil[a];
+    }
+    *m = p->direction == DIRECTION_B ? c_count : k_count;
+    *n = p->direction == DIRECTION_F ? out : p->direction == DIRECTION_B ? in : c_count * fil;
+    *k = p->direction == DIRECTION_F   ? c_count * fil
+         : p->direction == DIRECTION_B ? k_count * fil
+                                       : out;
+}
+
+/* Kernels reckon positions of tiles that end past the tensor, round up to whole strides, and multiply
+ * a dilation by what a stride has of it: all that stays below 2^31 too. */
+static bool positions_fit_32_bits(const struct problem *p)
+{
+    const double most = INT32_MAX - OFFSET_MARGIN;
+
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        double reach = (double)conv_reach(p, (enum axis)a);
+        if (reach > most ||
+            reach + TILE_MARGIN * (double)p->stride[a] * (double)p->dilation[a] > INT32_MAX)
+            return false;
+    }
+    return true;
+}
+
+bool conv_counts_fit_32_bits(const struct problem *p, const char **reason)
+{
+    const double most = INT32_MAX - OFFSET_MARGIN;
+    double m, n, k;
+
+    conv_gemm_sizes(p, &m, &n, &k);
+    *reason = "needs positions and sums of fewer than 2^31 elements, and padded sizes and a tile's "
+              "strides below that";
+    return positions_fit_32_bits(p) && m <= most && n <= most && k <= most &&
+           (double)p->n * (double)p->groups <= most;
+}
+
+int64_t conv_loop_items(int64_t count, int block)
+{
+    const int64_t most = INT64_C(1) << 30;
+
+    return MIN(conv_divide_up(count, block) * block, most);
+}
+
+void conv_add_direction_option(const struct problem *p, struct launch *launch)
+{
+    static const char *const names[] = {[DIRECTION_F] = "DIRECTION_F",
+                                        [DIRECTION_B] = "DIRECTION_B",
+                                        [DIRECTION_W] = "DIRECTION_W"};
+
+    launch_option_int(launch, names[p->direction], 1);
+}
+
+void conv_add_type_options(const struct problem *p, struct launch *launch)
+{
+    static const char *const names[TENSOR_COUNT] = {"TYPE_X", "TYPE_W", "TYPE_Y"};
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        launch_option_text(launch, names[t], data_type_name(p->type[t]));
+}
+
+void conv_add_tensor_args(struct launch *launch)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        launch_arg_tensor(launch, (enum tensor_role)t);
+}
+
+void conv_add_stride_args(struct launch *launch)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        for (int axis = 0; axis < 5; axis++)
+            launch_arg_stride(launch, (enum tensor_role)t, axis);
+    }
+}
+
+void conv_add_plane_strides(struct launch *launch, enum tensor_role role)
+{
+    for (int axis = 0; axis < 5; axis++) {
+        if (axis != 2)
+            launch_arg_stride(launch, role, axis);
+    }
+}
+
+void conv_add_shape_args(const struct problem *p, struct launch *launch)
+{
+    const int64_t *const sizes[] = {p->in, p->fil, p->out, p->pad, p->stride, p->dilation};
+
+    launch_arg_int32(launch, p->n);
+    launch_arg_int32(launch, p->groups);
+    launch_arg_int32(launch, p->c / p->groups);
+    launch_arg_int32(launch, p->k / p->groups);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        for (int a = 0; a < AXIS_COUNT; a++)
+            launch_arg_int32(launch, sizes[i][a]);
+    }
+}
+
+static bool offsets_fit_32_bits(const struct problem *p)
+{
+    const int64_t most = INT32_MAX - OFFSET_MARGIN;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (problem_tensor_elements(p, (enum tensor_role)t) > most)
+            return false;
+    }
+    return positions_fit_32_bits(p) && conv_reach(p, AXIS_H) <= most / p->in[AXIS_W];
+}
+
+bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
+{
+    if (!conv_is_plain(p, reason))
+        return false;
+    if (p->direction != DIRECTION_F || p->spatial_dim != 2) {
+        *reason = "needs a 2D forward convolution";
+        return false;
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->type[t] != TYPE_FP32 || p->layout[t] != LAYOUT_NCHW) {
+            *reason = "needs FP32 tensors in NCHW";
+            return false;
+        }
+    }
+    if (!offsets_fit_32_bits(p)) {
+        *reason = "needs tensors, padding and strides whose offsets fit 32 bits";
+        return false;
+    }
+    return true;
+}
+
+/* The outputs from..end-1 read inside the input; end is never below from. */
+struct outputs {
+    int64_t from, end;
+};
+
+/* Of the outputs first..out-1 those that do so through a filter position. */
+static struct outputs outputs_inside(const struct problem *p, int axis, int64_t first,
+                                     int64_t filter)
+{
+    int64_t stride = p->stride[axis], offset = filter * p->dilation[axis] - p->pad[axis];
+    int64_t from = offset < 0 ? conv_divide_up(-offset, stride) : 0;
+    int64_t last = p->in[axis] - 1 - offset;
+    int64_t end = last < 0 ? 0 : MIN(last / stride + 1, p->out[axis]);
+
+    from = MAX(from, first);
+    return (struct outputs){from, MAX(end, from)};
+}
+
+static int64_t count_inside(const struct problem *p, int axis, int64_t first, int64_t filter)
+{
+    struct outputs outputs = outputs_inside(p, axis, first, filter);
+
+    return outputs.end - outputs.from;
+}
+
+double conv_exact_macs(const struct problem *p)
+{
+    double macs = (double)p->n * (double)p->k * (double)(p->c / p->groups);
+
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        int64_t inside = 0;
+        for (int64_t f = 0; f < p->fil[a]; f++)
+            inside += count_inside(p, a, 0, f);
+        macs *= (double)inside;
+    }
+    return macs;
+}
+
+int64_t conv_stride_period(const struct problem *p, enum axis axis)
+{
+    return p->stride[axis] / conv_gcd(p->stride[axis], p->dilation[axis]);
+}
+
+/* Input positions of an axis that some output reads. Filter position f reads offset + o * stride; f
+ * less `period` reads the same positions moved down by `shift` outputs, so only the outputs from
+ * out - shift on bring new positions. Positions of other filter positions differ modulo the stride.
+ */
+static int64_t touched_positions(const struct problem *p, int axis)
+{
+    int64_t stride = p->stride[axis], dilation = p->dilation[axis], touched = 0;
+    int64_t period = conv_stride_period(p, (enum axis)axis);
+    int64_t shift = period * dilation / stride;
+
+    for (int64_t f = 0; f < p->fil[axis]; f++) {
+        int64_t first = f < period ? 0 : MAX(p->out[axis] - shift, 0);
+        touched += count_inside(p, axis, first, f);
+    }
+    return touched;
+}
+
+/* Filter positions of an axis through which some output reads inside the input. */
+static int64_t touched_filter_positions(const struct problem *p, int axis)
+{
+    int64_t touched = 0;
+
+    for (int64_t f = 0; f < p->fil[axis]; f++)
+        touched += count_inside(p, axis, 0, f) > 0;
+    return touched;
+}
+
+/* Outputs of an axis that read inside the input at all. From the last filter position to the first
+ * their ranges only move up. */
+static int64_t touched_outputs(const struct problem *p, int axis)
+{
+    int64_t touched = 0, reached = 0;
+
+    for (int64_t f = p->fil[axis] - 1; f >= 0; f--) {
+        struct outputs outputs = outputs_inside(p, axis, reached, f);
+        touched += outputs.end - outputs.from;
+        reached = MAX(reached, outputs.end);
+    }
+    return touched;
+}
+
+/* Elements of an axis that the convolution looks at: what meets padding alone is left out. */
+static int64_t touched(const struct problem *p, enum tensor_role role, int axis)
+{
+    switch (role) {
+    case TENSOR_X: return touched_positions(p, axis);
+    case TENSOR_W: return touched_filter_positions(p, axis);
+    default: return touched_outputs(p, axis);
+    }
+}
+
+/* An input's elements that count, or all of an output's, without what blocked layouts add. */
+static double meant_bytes(const struct problem *p, enum tensor_role role)
+{
+    bool is_written = role == problem_output_role(p);
+    double bytes = data_type_bytes(p->type[role]);
+
+    if (role == TENSOR_W)
+        bytes *= (double)p->k * (double)(p->c / p->groups);
+    else
+        bytes *= (double)p->n * (double)(role == TENSOR_X ? p->c : p->k);
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        const int64_t *sizes = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+        bytes *= (double)(is_written ? sizes[a] : touched(p, role, a));
+    }
+    return bytes;
+}
+
+void conv_set_compulsory_bytes(const struct problem *p, struct solution *solution)
+{
+    enum tensor_role output = problem_output_role(p);
+
+    solution->read_bytes = 0;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if ((enum tensor_role)t != output)
+            solution->read_bytes += meant_bytes(p, (enum tensor_role)t);
+    }
+    solution->write_bytes = meant_bytes(p, output);
+}

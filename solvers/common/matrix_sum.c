@@ -1,0 +1,42 @@
+#include "solvers/common/matrix_sum.h"
+
+#include "solvers/common/conv_common.h"
+
+/* As conv_matrix_sum.cl has them. */
+#define SUM_ITEMS    128
+#define SUMS_AN_ITEM 4
+/* Items that share an element's parts, where there are so many. */
+#define SUM_SHARES   8
+#define SUM_BYTES    4
+
+bool matrix_parts_are_short(double terms, int splits)
+{
+    return terms <= (double)splits * MATRIX_TERMS_MOST;
+}
+
+int matrix_least_splits(double terms)
+{
+    int splits = 1;
+
+    while (splits < MATRIX_SPLITS_MOST && !matrix_parts_are_short(terms, splits))
+        splits *= 2;
+    return splits;
+}
+
+void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution)
+{
+    enum tensor_role role = problem_output_role(p);
+    struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
+    int shares = splits >= SUM_SHARES ? SUM_SHARES : 1;
+    const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM) * shares, 1, 1};
+
+    launch_option_text(launch, "LANE", conv_sum_type(p));
+    launch_option_int(launch, "SHARES", shares);
+    launch_option_text(launch, "TYPE", data_type_name(p->type[role]));
+    launch_arg_workspace(launch, 0);
+    launch_arg_tensor(launch, role);
+    launch_arg_int64(launch, count);
+    launch_arg_int32(launch, splits);
+    launch_set_grid(launch, items, (const int[]){SUM_ITEMS, 1, 1});
+    solution->workspace_bytes = (uint64_t)count * (uint64_t)splits * SUM_BYTES;
+}

@@ -1,0 +1,353 @@
+#include "solvers/common/matrix_transform.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "solvers/common/conv_common.h"
+
+/* As conv_transpose.cl has them. */
+#define ITEMS         256
+#define TILE          64
+/* As conv_transpose_blocks.cl has them. */
+#define BLOCK_ITEMS   128
+#define CHUNK_BYTES   16
+#define CHUNK_MOST    8
+#define SLAB_BYTES    8192
+/* Chunks of channels side by side that fill a line of a cache. */
+#define CHUNKS_A_LINE 8
+/* Parts of planes that are worth an instruction each. */
+#define PART_BYTES    8
+/* Planes of fewer positions are copied element by element: most of a tile would be idle. */
+#define TILED_PLANE   16
+/* Workgroups, and elements of a plane: items and counts fit 31 bits. */
+#define BLOCKS_MOST   0x1p23
+#define ELEMENTS_MOST 0x1p31
+
+/* A tensor as planes of channels by positions: images, or the filters of a group. */
+struct side {
+    enum tensor_role role;
+    int64_t batches, groups, channels, positions;
+    int64_t padded_batches, padded_channels;
+};
+
+/* Elements from each to the next. */
+struct steps {
+    int64_t batch, group, channel, position;
+};
+
+int64_t matrix_transform_channels(int64_t channels, const struct problem *p, int chunk)
+{
+    return conv_divide_up(channels / p->groups, chunk) * chunk;
+}
+
+static struct side side_of(const struct problem *p, enum tensor_role role, int chunk)
+{
+    const int64_t *plane = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+    int64_t channels = role == TENSOR_Y ? p->k : p->c, k = p->k / p->groups;
+    bool is_filter = role == TENSOR_W;
+
+    return (struct side){
+        .role = role,
+        .batches = is_filter ? k : p->n,
+        .groups = p->groups,
+        .channels = channels / p->groups,
+        .positions = plane[AXIS_H] * plane[AXIS_W],
+        .padded_batches = is_filter ? matrix_transform_channels(p->k, p, chunk) : p->n,
+        .padded_channels = matrix_transform_channels(channels, p, chunk),
+    };
+}
+
+static double padded_elements(const struct side *side)
+{
+    return (double)side->padded_batches * (double)side->groups * (double)side->padded_channels *
+           (double)side->positions;
+}
+
+static bool is_moved(const struct problem *p, const struct side *side)
+{
+    return side->padded_channels != side->channels || side->padded_batches != side->batches ||
+           (p->layout[side->role] == LAYOUT_NCHW && side->positions > 1 &&
+            side->channels * side->groups > 1);
+}
+
+static uint64_t moved_bytes(const struct problem *p, const struct side *side)
+{
+    return workspace_align((uint64_t)padded_elements(side) *
+                           (uint64_t)data_type_bytes(p->type[side->role]));
+}
+
+uint64_t matrix_transform_bytes(const struct problem *p, int chunk)
+{
+    uint64_t bytes = 0;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct side side = side_of(p, (enum tensor_role)t, chunk);
+        if (is_moved(p, &side))
+            bytes += moved_bytes(p, &side);
+    }
+    return bytes;
+}
+
+/* By tiles and element by element: which of them, layouts say. */
+static bool move_is_served(const struct side *side)
+{
+    double plane = (double)side->padded_channels * (double)side->positions;
+    double planes = (double)side->padded_batches * (double)side->groups;
+    double tiled =
+        ceil((double)side->padded_channels / TILE) * ceil((double)side->positions / TILE);
+
+    return plane < ELEMENTS_MOST && planes * fmax(tiled, ceil(plane / ITEMS)) <= BLOCKS_MOST;
+}
+
+bool matrix_transform_serves(const struct problem *p, int chunk, const char **reason)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct side side = side_of(p, (enum tensor_role)t, chunk);
+        *reason = "needs two dimensions and the layout NHWC or NCHW";
+        if (p->spatial_dim != 2 || (p->layout[t] != LAYOUT_NHWC && p->layout[t] != LAYOUT_NCHW))
+            return false;
+        *reason = "needs tensors of fewer elements, or such as need not be moved";
+        if (is_moved(p, &side) && !move_is_served(&side))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the launches ---- */
+
+/* Filters are groups of batches, images batches of groups. */
+static struct steps steps_of(const struct side *side, bool channels_last, bool is_padded)
+{
+    int64_t channels = is_padded ? side->padded_channels : side->channels;
+    int64_t batches = is_padded ? side->padded_batches : side->batches;
+    int64_t lines = side->role == TENSOR_W ? 1 : side->groups;
+    struct steps steps = {.channel = 1, .position = lines * channels};
+
+    steps.batch = lines * channels * side->positions;
+    steps.group = channels_last ? channels : channels * side->positions;
+    if (side->role == TENSOR_W)
+        steps.group = batches * steps.batch;
+    if (!channels_last) {
+        steps.channel = side->positions;
+        steps.position = 1;
+    }
+    return steps;
+}
+
+/* What a launch moves: rows by columns as conv_transpose.cl has them. */
+struct move {
+    struct steps from, to;
+    int64_t rows, columns, fill, from_row, from_column, to_row, planes, blocks;
+    bool is_tiled;
+};
+
+/* Into the workspace, where channels are last and filled up. */
+static struct move move_in(const struct problem *p, const struct side *side)
+{
+    bool is_last = p->layout[side->role] == LAYOUT_NHWC;
+    struct move move = {.from = steps_of(side, is_last, false), .to = steps_of(side, true, true)};
+
+    move.is_tiled = !is_last && side->positions >= TILED_PLANE;
+    move.rows = move.is_tiled ? side->channels : side->positions;
+    move.columns = move.is_tiled ? side->positions : side->channels;
+    move.fill = side->padded_channels;
+    move.from_row = move.is_tiled ? move.from.channel : move.from.position;
+    move.from_column = move.is_tiled ? 1 : move.from.channel;
+    move.to_row = move.to.position;
+    move.planes = side->padded_batches * side->groups;
+    return move;
+}
+
+/* And out of it. */
+static struct move move_out(const struct problem *p, const struct side *side)
+{
+    bool is_last = p->layout[side->role] == LAYOUT_NHWC;
+    struct move move = {.from = steps_of(side, true, true), .to = steps_of(side, is_last, false)};
+
+    move.is_tiled = !is_last && side->positions >= TILED_PLANE;
+    move.rows = move.is_tiled || is_last ? side->positions : side->channels;
+    move.columns = move.is_tiled || is_last ? side->channels : side->positions;
+    move.fill = move.is_tiled ? move.rows : move.columns;
+    move.from_row = move.is_tiled || is_last ? move.from.position : 1;
+    move.from_column = move.is_tiled || is_last ? 1 : move.from.position;
+    move.to_row = is_last ? move.to.position : move.to.channel;
+    move.planes = side->batches * side->groups;
+    return move;
+}
+
+static int64_t blocks_of(const struct move *move)
+{
+    if (move->is_tiled)
+        return conv_divide_up(move->fill, TILE) * conv_divide_up(move->columns, TILE);
+    return conv_divide_up(move->rows * move->fill, ITEMS);
+}
+
+/* A tensor and the workspace, in the order in which a launch that moves has them. */
+static void add_ends(const struct side *side, uint64_t offset, bool is_in, struct launch *launch)
+{
+    if (!is_in)
+        launch_arg_workspace(launch, offset);
+    launch_arg_tensor(launch, side->role);
+    if (is_in)
+        launch_arg_workspace(launch, offset);
+}
+
+static void add_move(const struct problem *p, const struct side *side, const struct move *move,
+                     uint64_t offset, bool is_in, struct solution *solution)
+{
+    static const char *const entries[][2] = {
+        [TENSOR_X] = {"conv_transpose_x", "x"},
+        [TENSOR_W] = {"conv_transpose_w", "w"},
+        [TENSOR_Y] = {"conv_transpose_y", "y"},
+    };
+    struct launch *launch =
+        solution_add_launch(solution, "conv_transpose.cl", entries[side->role][0]);
+    const int64_t sizes[] = {blocks_of(move), side->groups,  side->batches,
+                             move->rows,      move->columns, move->fill};
+    const int64_t steps[] = {move->from.batch, move->from.group, move->from_row, move->from_column,
+                             move->to.batch,   move->to.group,   move->to_row};
+
+    launch_option_int(launch, "BYTES", data_type_bytes(p->type[side->role]));
+    launch_option_text(launch, "TENSOR", entries[side->role][1]);
+    launch_option_int(launch, "TILED", move->is_tiled);
+    launch_sort_options(launch);
+    add_ends(side, offset, is_in, launch);
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+        launch_arg_int32(launch, sizes[i]);
+    for (size_t i = 0; i < G_N_ELEMENTS(steps); i++)
+        launch_arg_int64(launch, steps[i]);
+    launch_set_grid(launch, (const int64_t[]){sizes[0] * move->planes * ITEMS, 1, 1},
+                    (const int[]){ITEMS, 1, 1});
+}
+
+/* How conv_transpose_blocks.cl moves planes, where it can. */
+struct block_move {
+    int vector, channel_blocks;
+    bool is_slab;
+    int64_t blocks;
+};
+
+/* The least power of 2 that is no less than `count`, `most` at the most. */
+static int power_within(int64_t count, int most)
+{
+    int power = 1;
+
+    while (power < most && power < count)
+        power *= 2;
+    return power;
+}
+
+static bool find_block_move(const struct problem *p, const struct side *side,
+                            struct block_move *move)
+{
+    const int bytes = (int)data_type_bytes(p->type[side->role]);
+    const int chunk = MIN(CHUNK_BYTES / bytes, CHUNK_MOST);
+    const int64_t chunks = conv_divide_up(side->padded_channels, chunk);
+    const int64_t slab = SLAB_BYTES / bytes / chunk / side->positions;
+
+    move->vector = (int)conv_gcd(side->positions, chunk);
+    move->is_slab = move->vector * bytes < PART_BYTES || side->positions < 2 * chunk;
+    if (!move->is_slab) {
+        move->channel_blocks = power_within(chunks, CHUNKS_A_LINE);
+        move->blocks = conv_divide_up(chunks, move->channel_blocks) *
+                       conv_divide_up(side->positions, BLOCK_ITEMS / move->channel_blocks * chunk);
+        return true;
+    }
+    if (slab < 1 || side->channels * side->positions % chunk != 0)
+        return false;
+    move->channel_blocks = power_within(chunks, BLOCK_ITEMS);
+    while (move->channel_blocks > slab)
+        move->channel_blocks /= 2;
+    move->blocks = conv_divide_up(chunks, move->channel_blocks);
+    return true;
+}
+
+static void add_block_move(const struct problem *p, const struct side *side,
+                           const struct block_move *move, uint64_t offset, bool is_in,
+                           struct solution *solution)
+{
+    static const char *const entries[][2] = {
+        [TENSOR_X] = {"conv_transpose_blocks_x", "x"},
+        [TENSOR_W] = {"conv_transpose_blocks_w", "w"},
+        [TENSOR_Y] = {"conv_transpose_blocks_y", "y"},
+    };
+    const struct steps first = steps_of(side, false, false), last = steps_of(side, true, true);
+    const struct steps *from = is_in ? &first : &last, *to = is_in ? &last : &first;
+    struct launch *launch =
+        solution_add_launch(solution, "conv_transpose_blocks.cl", entries[side->role][0]);
+    const int64_t sizes[] = {move->blocks,    side->groups,          side->batches, side->channels,
+                             side->positions, side->padded_channels, last.position};
+    const int64_t steps[] = {from->batch, from->group, to->batch, to->group};
+    const int64_t planes = side->groups * (is_in ? side->padded_batches : side->batches);
+
+    launch_option_int(launch, "BYTES", data_type_bytes(p->type[side->role]));
+    launch_option_int(launch, "CHANNEL_BLOCKS", move->channel_blocks);
+    launch_option_int(launch, "IN", is_in);
+    launch_option_int(launch, "SLAB", move->is_slab);
+    launch_option_text(launch, "TENSOR", entries[side->role][1]);
+    launch_option_int(launch, "VECTOR", move->vector);
+    launch_sort_options(launch);
+    add_ends(side, offset, is_in, launch);
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+        launch_arg_int32(launch, sizes[i]);
+    for (size_t i = 0; i < G_N_ELEMENTS(steps); i++)
+        launch_arg_int64(launch, steps[i]);
+    launch_set_grid(launch, (const int64_t[]){move->blocks * planes * BLOCK_ITEMS, 1, 1},
+                    (const int[]){BLOCK_ITEMS, 1, 1});
+}
+
+/* A tensor into the workspace, or out of it. */
+static void add_side(const struct problem *p, const struct side *side, uint64_t offset, bool is_in,
+                     struct solution *solution)
+{
+    struct block_move blocks;
+
+    if (p->layout[side->role] == LAYOUT_NCHW && find_block_move(p, side, &blocks)) {
+        add_block_move(p, side, &blocks, offset, is_in, solution);
+        return;
+    }
+    const struct move move = is_in ? move_in(p, side) : move_out(p, side);
+    add_move(p, side, &move, offset, is_in, solution);
+}
+
+static void find_in_workspace(struct launch *launch, enum tensor_role role, uint64_t offset)
+{
+    for (int i = 0; i < launch->arg_count; i++) {
+        struct launch_arg *arg = &launch->args[i];
+        if (arg->kind != ARG_TENSOR || arg->tensor != role)
+            continue;
+        arg->kind = ARG_WORKSPACE;
+        arg->value = (int64_t)offset;
+    }
+}
+
+void matrix_transform_solution(const struct problem *p, int chunk, struct solution *solution)
+{
+    struct solution inner = *solution;
+    uint64_t offsets[TENSOR_COUNT], at = workspace_align(inner.workspace_bytes);
+    enum tensor_role output = problem_output_role(p);
+    struct side sides[TENSOR_COUNT];
+
+    if (matrix_transform_bytes(p, chunk) == 0)
+        return;
+    memset(solution->launches, 0, sizeof(solution->launches));
+    solution->launch_count = 0;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        sides[t] = side_of(p, (enum tensor_role)t, chunk);
+        if (!is_moved(p, &sides[t]))
+            continue;
+        offsets[t] = at;
+        at += moved_bytes(p, &sides[t]);
+        for (int i = 0; i < inner.launch_count; i++)
+            find_in_workspace(&inner.launches[i], sides[t].role, offsets[t]);
+        solution->workspace_bytes = at;
+        if (sides[t].role == output)
+            continue;
+        add_side(p, &sides[t], offsets[t], true, solution);
+    }
+    for (int i = 0; i < inner.launch_count; i++)
+        *solution_add_launch(solution, inner.launches[i].file, inner.launches[i].entry) =
+            inner.launches[i];
+    if (is_moved(p, &sides[output]))
+        add_side(p, &sides[output], offsets[output], false, solution);
+}

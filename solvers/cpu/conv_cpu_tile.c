@@ -1,0 +1,40 @@
+#include "solvers/cpu/conv_cpu_tile.h"
+
+/* x86's AVX-512 has 32 vector registers, what came before it 16. */
+static int vector_registers(const struct target *target)
+{
+    return target->vector_bytes >= 64 ? 32 : 16;
+}
+
+/* A vector wider than a register takes several. */
+static int registers_of(const struct target *target, int vec)
+{
+    int bytes = vec * (int)sizeof(float), width = MAX(target->vector_bytes, 16);
+
+    return (bytes + width - 1) / width;
+}
+
+bool tile_fits_registers(const struct target *target, int vec, int tile_vectors, int tile_k)
+{
+    int row = tile_vectors * registers_of(target, vec);
+
+    return tile_k * row + row + 1 <= vector_registers(target);
+}
+
+bool tile_hides_latency(const struct target *target, int vec, int tile_vectors, int tile_k)
+{
+    /* Two units with a latency of four cycles. */
+    return tile_k * tile_vectors * registers_of(target, vec) >= 8;
+}
+
+int tile_default_k(const struct target *target)
+{
+    return tile_fits_registers(target, 8, 1, 8) ? 8 : 6;
+}
+
+bool tile_wastes_little(int64_t count, int tile, int smallest_tile)
+{
+    int64_t rounded = (count + tile - 1) / tile * tile;
+
+    return tile == smallest_tile || 3 * rounded <= 4 * count;
+}

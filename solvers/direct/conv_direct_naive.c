@@ -1,0 +1,140 @@
+/* The plain convolution: every direction, layout and type that the dialect knows, nothing to tune.
+ */
+#include "solvers/common/conv_common.h"
+#include "solvers/framework/solver_rows.h"
+
+/* Work-items a workgroup, as conv_direct_naive.cl states it. */
+#define BLOCK_ITEMS 64
+
+static const char *const sources[] = {"conv_direct_naive.cl", NULL};
+static const char *const entries[DIRECTION_COUNT] = {"conv_naive_f", "conv_naive_b",
+                                                     "conv_naive_w"};
+
+static bool is_floating(enum data_type type)
+{
+    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16 || type == TYPE_FP64;
+}
+
+static bool types_are_served(const struct problem *p, const char **reason)
+{
+    bool floating = is_floating(p->type[TENSOR_X]) && is_floating(p->type[TENSOR_W]) &&
+                    is_floating(p->type[TENSOR_Y]);
+
+    if (floating)
+        return true;
+    if (!conv_is_int8_to_int32(p)) {
+        *reason = "needs FP64, FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
+        return false;
+    }
+    if (p->direction != DIRECTION_F) {
+        *reason = "needs the forward direction for INT8";
+        return false;
+    }
+    return true;
+}
+
+/* Elements without what blocked layouts add: one work-item each. */
+static double output_items(const struct problem *p)
+{
+    enum tensor_role role = problem_output_role(p);
+    const int64_t *sizes = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+    double items = role == TENSOR_W ? (double)p->k * (double)(p->c / p->groups)
+                                    : (double)p->n * (double)(role == TENSOR_X ? p->c : p->k);
+
+    for (int a = 0; a < AXIS_COUNT; a++)
+        items *= (double)sizes[a];
+    return items;
+}
+
+static bool naive_is_applicable(const struct problem *p, const struct context *context,
+                                const char **reason)
+{
+    (void)context;
+    if (!conv_is_plain(p, reason) || !types_are_served(p, reason))
+        return false;
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (conv_reach(p, (enum axis)a) > INT32_MAX) {
+            *reason = "needs padded sizes and dilated filters below 2^31";
+            return false;
+        }
+    }
+    if (output_items(p) > (double)UINT32_MAX - BLOCK_ITEMS) {
+        *reason = "needs fewer than 2^32 output elements, a work-item each";
+        return false;
+    }
+    return true;
+}
+
+static double naive_estimate(const struct problem *p, const struct context *context)
+{
+    (void)p;
+    (void)context;
+    return 1.0;
+}
+
+static void naive_default_config(const struct problem *p, const struct context *context,
+                                 struct perf_config *config)
+{
+    (void)p;
+    (void)context;
+    *config = (struct perf_config){.count = 0};
+}
+
+static const char *sum_type(const struct problem *p)
+{
+    if (conv_is_int8_to_int32(p))
+        return "int";
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->type[t] == TYPE_FP64)
+            return "double";
+    }
+    return "float";
+}
+
+static void add_options(const struct problem *p, struct launch *launch)
+{
+    static const char *const direction_names[DIRECTION_COUNT] = {"DIRECTION_F", "DIRECTION_B",
+                                                                 "DIRECTION_W"};
+    static const char *const block_names[TENSOR_COUNT] = {"BLOCK_X", "BLOCK_W", "BLOCK_Y"};
+
+    conv_add_type_options(p, launch);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        launch_option_int(launch, block_names[t], problem_layout_block(p->layout[t]));
+    launch_option_text(launch, "ACC", sum_type(p));
+    launch_option_int(launch, direction_names[p->direction], 1);
+    launch_sort_options(launch);
+}
+
+static bool naive_solve(const struct problem *p, const struct context *context,
+                        const struct perf_config *config, struct solution *solution, GError **error)
+{
+    struct launch *launch =
+        solution_add_launch(solution, "conv_direct_naive.cl", entries[p->direction]);
+
+    (void)context;
+    (void)config;
+    (void)error;
+    add_options(p, launch);
+    conv_add_tensor_args(launch);
+    conv_add_stride_args(launch);
+    conv_add_shape_args(p, launch);
+    launch_set_grid(launch, (const int64_t[3]){(int64_t)output_items(p), 1, 1},
+                    (const int[3]){BLOCK_ITEMS, 1, 1});
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}
+
+const struct solver solver_conv_direct_naive = {
+    .provider = "skipjack",
+    .name = "ConvDirectNaive",
+    .revision = 2,
+    .algorithm = "Direct",
+    .dynamic = true,
+    .any_strides = true,
+    .sources = sources,
+    .is_applicable = naive_is_applicable,
+    .estimate = naive_estimate,
+    .default_config = naive_default_config,
+    .solve = naive_solve,
+};

@@ -1,0 +1,478 @@
+#include "solvers/driver/driver_line.h"
+
+#include "solvers/driver/driver_flags.h"
+#include "solvers/problem/text_cursor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Quotes stand between words, too: lines are copied from scripts. */
+#define SPACES " \t\r\n\v\f\"'`"
+
+static const char driver_path[] = "./bin/MIOpenDriver";
+
+/* A word of the line; length 0 at its end. */
+struct word {
+    const char *text;
+    size_t length;
+};
+
+static const struct {
+    const char *word;
+    enum data_type type;
+    int directions; /* 0 where flags say them */
+} commands[] = {
+    {"conv", TYPE_FP32, 0},
+    {"convfp16", TYPE_FP16, 0},
+    {"convbfp16", TYPE_BF16, 0},
+    {"convint8", TYPE_INT8, 0},
+    {"convfp8", TYPE_FP8, 0},
+    {"convbfp8", TYPE_BF8, 0},
+    {"convfp64", TYPE_FP64, 0},
+    {"conv_bwd_data", TYPE_FP32, 2}, /* rocMLIR's operations */
+    {"conv_bwd_weight", TYPE_FP32, 4},
+};
+
+/* Primitives whose lines stand in the same logs, each also with the suffix of a data type. */
+static const char *const others[] = {
+    "CBAInfer",
+    "CatTensor",
+    "Cat",
+    "Dropout",
+    "GEMM",
+    "activ",
+    "addlayernorm",
+    "adam",
+    "ampadam",
+    "adamw",
+    "ampadamw",
+    "argmax",
+    "bnorm",
+    "cat",
+    "ctc",
+    "dropout",
+    "embed",
+    "fused",
+    "gemm",
+    "getitem",
+    "glu",
+    "groupnorm",
+    "kthvalue",
+    "layernorm",
+    "logsoftmax",
+    "lrn",
+    "mha",
+    "multimarginloss",
+    "nllloss",
+    "op",
+    "pool",
+    "prelu",
+    "reduce",
+    "reduceextreme",
+    "reducecalculation",
+    "rnn",
+    "rnn_seq",
+    "rope",
+    "sigmoidfocalloss",
+    "softmarginloss",
+    "softmax",
+    "sum",
+    "t5layernorm",
+    "tensorop",
+    "transformersadamw",
+};
+
+static const char *const type_suffixes[] = {"", "fp16", "bfp16", "int8", "fp8", "bfp8", "fp64"};
+
+static struct word next_word(const char **at)
+{
+    *at += strspn(*at, SPACES);
+    struct word word = {*at, strcspn(*at, SPACES)};
+    if (word.length > 0 && word.text[0] == '#') {
+        word.length = 0; /* a comment; "-#" is a flag and begins otherwise */
+        return word;
+    }
+    *at += word.length;
+    return word;
+}
+
+static bool word_is(struct word word, const char *text)
+{
+    return strlen(text) == word.length && memcmp(text, word.text, word.length) == 0;
+}
+
+/* What scripts put between commands. */
+static bool is_separator(struct word word)
+{
+    return strspn(word.text, ",;\\") >= word.length;
+}
+
+static bool word_contains(struct word word, const char *text)
+{
+    return g_strstr_len(word.text, (gssize)word.length, text) != NULL;
+}
+
+G_GNUC_PRINTF(3, 4)
+static void give_up(struct driver_line *out, enum driver_line_kind kind, const char *format, ...)
+{
+    va_list arguments;
+    out->kind = kind;
+    out->problem_count = 0;
+    va_start(arguments, format);
+    g_autofree char *reason = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_autofree char *valid = g_utf8_make_valid(reason, -1);
+    g_strlcpy(out->reason, valid, sizeof out->reason);
+    const char *end;
+    if (!g_utf8_validate(out->reason, -1, &end)) {
+        out->reason[end - out->reason] = '\0'; /* never half a character at the cut */
+    }
+}
+
+/* For messages: long words of binary files need no more. */
+static int shown(struct word word)
+{
+    return (int)MIN(word.length, 40u);
+}
+
+/* A driver's name, alone or at the end of a path. */
+static bool is_driver(struct word word)
+{
+    static const char *const names[] = {"MIOpenDriver", "MIOpenDriver.exe", "rocmlir-gen"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        size_t length = strlen(names[i]);
+        if (word.length >= length &&
+            memcmp(word.text + word.length - length, names[i], length) == 0 &&
+            (word.length == length || strchr("/\\", word.text[word.length - length - 1]) != NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "OpenDriver", "r": what is left of the driver's path when a line lost its start. */
+static bool is_torn_driver(struct word word)
+{
+    return word.length < sizeof driver_path &&
+           word_is(word, driver_path + sizeof driver_path - 1 - word.length);
+}
+
+static int function_directions(struct word word)
+{
+    static const struct {
+        const char *name;
+        int mask;
+    } functions[] = {{"ConvolutionForward", 1},
+                     {"ConvolutionBackwardData", 2},
+                     {"ConvolutionBackwardWeights", 4}};
+    for (size_t i = 0; i < G_N_ELEMENTS(functions); i++) {
+        if (word_contains(word, functions[i].name)) {
+            return functions[i].mask;
+        }
+    }
+    return 0;
+}
+
+static int find_command(struct word word)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+        if (word_is(word, commands[i].word)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static bool is_other(struct word word)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
+        size_t length = strlen(others[i]);
+        if (word.length < length || memcmp(word.text, others[i], length) != 0) {
+            continue;
+        }
+        for (size_t s = 0; s < G_N_ELEMENTS(type_suffixes); s++) {
+            if (word_is((struct word){word.text + length, word.length - length},
+                        type_suffixes[s])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* A flag's word may hold its value, too: "--batchsize=8". */
+static size_t flag_length(struct word word)
+{
+    const char *end = word.length > 0 ? memchr(word.text, '=', word.length) : NULL;
+    return end != NULL ? (size_t)(end - word.text) : word.length;
+}
+
+static const struct driver_flag *find_flag(struct word word)
+{
+    return driver_flag_find(word.text, flag_length(word));
+}
+
+/* Such a rest and its command, which nothing stands in front of. */
+static bool is_torn_opening(struct word word, const char *behind)
+{
+    struct word second = next_word(&behind);
+    return is_torn_driver(word) && !is_driver(word) &&
+           (find_command(second) >= 0 || is_other(second));
+}
+
+/* What stands in front of the flags. */
+struct opening {
+    enum data_type type;
+    int directions; /* from a function's name, 0 when none is there */
+};
+
+/* Skips a logger's or a launcher's prefix ("srun -n 1"): everything in front of a driver, or a
+ * function's name with its colon. */
+static struct word skip_prefix(const char **at, struct opening *opening, bool *driver)
+{
+    const char *scan = *at;
+    struct word word = next_word(&scan), first = word;
+    bool prefixed = find_flag(first) == NULL && find_command(first) < 0 && !is_other(first) &&
+                    !is_torn_opening(first, scan);
+    int directions = 0;
+    *driver = false;
+    for (; prefixed && word.length > 0; word = next_word(&scan)) {
+        directions |= function_directions(word);
+        if (is_driver(word)) {
+            *driver = true;
+            opening->directions = directions;
+            *at = scan;
+            return next_word(at);
+        }
+    }
+    next_word(at);
+    if (first.length > 0 && first.text[first.length - 1] == ':' &&
+        function_directions(first) != 0) {
+        opening->directions = function_directions(first);
+        return next_word(at);
+    }
+    return first;
+}
+
+/* Sets *at to the first flag. False with out's kind and reason set when the line has no flags to
+ * read. */
+static bool read_opening(const char **at, struct opening *opening, struct driver_line *out)
+{
+    bool driver;
+    struct word word = skip_prefix(at, opening, &driver);
+    if (!driver && is_torn_opening(word, *at)) {
+        word = next_word(at);
+    }
+    int command = find_command(word);
+    if (word.length == 0) {
+        give_up(out, DRIVER_LINE_BROKEN, "nothing follows the driver's name");
+    } else if (command >= 0) {
+        opening->type = commands[command].type;
+        if (commands[command].directions != 0) {
+            opening->directions = commands[command].directions;
+        }
+        return true;
+    } else if (word.text[0] == '-') {
+        *at = word.text;
+        return true;
+    } else if (is_other(word)) {
+        give_up(out, DRIVER_LINE_OTHER, "'%.*s' is another primitive than convolution", shown(word),
+                word.text);
+    } else if (driver) {
+        give_up(out, DRIVER_LINE_BROKEN, "unknown driver command '%.*s'", shown(word), word.text);
+    } else {
+        give_up(
+            out, DRIVER_LINE_BROKEN,
+            "it begins with '%.*s', neither a driver command nor a flag (is its start cut off?)",
+            shown(word), word.text);
+    }
+    return false;
+}
+
+static bool looks_like_flag(struct word word)
+{
+    return word.length >= 2 && word.text[0] == '-' && !g_ascii_isdigit(word.text[1]) &&
+           find_flag(word) != NULL;
+}
+
+/* Behind the '=' of a flag's word, else the next word. Length 0 where neither gives a value. */
+static struct word take_value(struct word name, const char **at)
+{
+    size_t length = flag_length(name);
+    if (length < name.length) {
+        return (struct word){name.text + length + 1, name.length - length - 1};
+    }
+    const char *scan = *at;
+    struct word value = next_word(&scan);
+    if (looks_like_flag(value)) {
+        value.length = 0;
+    } else if (value.length > 0) {
+        *at = scan;
+    }
+    return value;
+}
+
+/* One flag with its value. False with the reason set when it cannot be used. */
+static bool read_flag(struct word name, const char **at, struct driver_values *values,
+                      struct driver_line *out)
+{
+    const struct driver_flag *flag = find_flag(name);
+    if (flag == NULL) {
+        bool dashed = name.text[0] == '-' && name.length > 1;
+        give_up(out, DRIVER_LINE_BROKEN,
+                dashed ? "unknown flag '%.*s'" : "'%.*s' stands where a flag belongs", shown(name),
+                name.text);
+        return false;
+    }
+    struct word value = take_value(name, at);
+    if (value.length == 0) {
+        if (flag->kind == FLAG_IGNORED || (flag->kind == FLAG_TEXT && flag->index == TEXT_TIME)) {
+            return true; /* says how to run, not what */
+        }
+        give_up(out, DRIVER_LINE_BROKEN, "flag %.*s needs a value", shown(name), name.text);
+        return false;
+    }
+    if (flag->kind != FLAG_IGNORED && !driver_values_set(values, flag, value.text, value.length)) {
+        give_up(out, DRIVER_LINE_BROKEN, "flag %.*s needs a number, not '%.*s'", shown(name),
+                name.text, shown(value), value.text);
+        return false;
+    }
+    return true;
+}
+
+/* A shell's operator: what follows is said to the shell. */
+static bool ends_command(struct word word)
+{
+    size_t digits = strspn(word.text, "12") == 1 && word.length > 1;
+    return word.length > 0 && strchr(digits > 0 ? "><" : "|&><", word.text[digits]) != NULL;
+}
+
+/* All flags up to the line's end, or the shell's part of it. */
+static bool read_flags(const char *at, struct driver_values *values, struct driver_line *out)
+{
+    struct word word;
+    while ((word = next_word(&at)).length > 0 && !ends_command(word)) {
+        if (!is_separator(word) && !read_flag(word, &at, values, out)) {
+            return false;
+        }
+    }
+    while ((word = next_word(&at)).length > 0) {
+        if (is_driver(word)) {
+            give_up(out, DRIVER_LINE_BROKEN, "a second command follows, give each its own line");
+            return false;
+        }
+    }
+    return true;
+}
+
+void driver_line_parse(const char *line, struct driver_line *out)
+{
+    g_autoptr(GError) error = NULL;
+    struct opening opening = {TYPE_FP32, 0};
+    struct driver_values values;
+    const char *at = line;
+    memset(out, 0, sizeof *out);
+    if (next_word(&at).length == 0) {
+        out->kind = DRIVER_LINE_BLANK;
+        return;
+    }
+    at = line;
+    if (!read_opening(&at, &opening, out)) {
+        return;
+    }
+    driver_values_init(&values);
+    if (!read_flags(at, &values, out)) {
+        return;
+    }
+    out->problem_count =
+        driver_values_problems(&values, opening.type, opening.directions, out->problems, &error);
+    if (out->problem_count == 0) {
+        give_up(out, DRIVER_LINE_BROKEN, "%s", error->message);
+        return;
+    }
+    out->kind = DRIVER_LINE_CONV;
+}
+
+/* The command word for the types, NULL where the driver has none. */
+static const char *command_word(const struct problem *p)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+        enum data_type type = commands[i].type;
+        if (p->type[TENSOR_X] == type && p->type[TENSOR_W] == type &&
+            p->type[TENSOR_Y] == (type == TYPE_INT8 ? TYPE_INT32 : type)) {
+            return type == TYPE_INT8 && p->direction != DIRECTION_F ? NULL : commands[i].word;
+        }
+    }
+    return NULL;
+}
+
+static void write_numbers(struct text_writer *writer, const struct problem *p)
+{
+    const struct {
+        enum driver_number first;
+        const int64_t *sizes;
+    } axes[] = {{NUMBER_IN_D, p->in},
+                {NUMBER_FIL_D, p->fil},
+                {NUMBER_PAD_D, p->pad},
+                {NUMBER_STRIDE_D, p->stride},
+                {NUMBER_DILATION_D, p->dilation}};
+    text_write(writer, " --spatial_dim %d --batchsize %" PRId64, p->spatial_dim, p->n);
+    text_write(writer, " --in_channels %" PRId64 " --out_channels %" PRId64, p->c, p->k);
+    for (size_t i = 0; i < G_N_ELEMENTS(axes); i++) {
+        for (int a = p->spatial_dim == 2 ? AXIS_H : AXIS_D; a < AXIS_COUNT; a++) {
+            const char *name = driver_number_name((enum driver_number)((int)axes[i].first + a));
+            text_write(writer, " --%s %" PRId64, name, axes[i].sizes[a]);
+        }
+    }
+    text_write(writer, " --group_count %" PRId64 " --bias %d", p->groups, p->bias);
+}
+
+/* Layouts without their block, which the driver takes as a flag of its own, one for all tensors. */
+static bool write_layouts(struct text_writer *writer, const struct problem *p)
+{
+    static const char *const names[TENSOR_COUNT] = {"in_layout", "fil_layout", "out_layout"};
+    int block = problem_layout_block(p->layout[TENSOR_X]);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const char *layout = layout_name(p->layout[t]);
+        if (problem_layout_block(p->layout[t]) != block) {
+            return false;
+        }
+        text_write(writer, " --%s %.*s", names[t], (int)strcspn(layout, "c"), layout);
+    }
+    if (block > 1) {
+        text_write(writer, " --tensor_vect 1 --vector_length %d", block);
+    }
+    return true;
+}
+
+static void write_casts(struct text_writer *writer, const struct problem *p)
+{
+    static const char *const names[TENSOR_COUNT] = {"in_cast_type", "wei_cast_type",
+                                                    "out_cast_type"};
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->cast[t] != TYPE_NONE) {
+            g_autofree char *type = g_ascii_strdown(data_type_name(p->cast[t]), -1);
+            text_write(writer, " --%s %s", names[t], type);
+        }
+    }
+}
+
+char *driver_line_format(const struct problem *p)
+{
+    char buffer[2048];
+    struct text_writer writer;
+    const char *command = command_word(p);
+    if (command == NULL) {
+        return NULL;
+    }
+    text_writer_init(&writer, buffer, sizeof buffer);
+    text_write(&writer, "%s %s", driver_path, command);
+    write_numbers(&writer, p);
+    if (!write_layouts(&writer, p)) {
+        return NULL;
+    }
+    write_casts(&writer, p);
+    text_write(&writer, " --mode conv --pad_mode default -F %d", 1 << p->direction);
+    return g_strdup(buffer);
+}

@@ -1,0 +1,292 @@
+/*
+ * W of 2D convolutions with 1 to 4 input channels and one group: the weights' gradient of a network's first layer.
+ * FP32, FP16 and BF16, NCHW and NHWC, packed tensors; any padding, strides and dilation whose sums fit registers.
+ * Static: filter, stride and dilation are compiled in. Rows of y are divided into parts, whose sums lie in the
+ * workspace and are added up; w has a multiple of four elements. GPUs.
+ */
+#include <string.h>
+
+#include "solvers/common/conv_common.h"
+#include "solvers/common/matrix_sum.h"
+#include "solvers/few_channels/few_channels.h"
+#include "solvers/framework/solver_rows.h"
+
+enum { TILE_K, ITEMS_K, SHARES, MOST_W, PARTS, PARAM_COUNT };
+
+/* An item's sums and what it reads at once, in registers; multiplications that are spelled out. */
+#define REGISTERS_MOST     176
+#define REGISTERS_MOST_AMD 128 /* whose compilers load further ahead */
+#define UNROLLED_MOST      1024
+#define ITEMS_MOST         512
+/* Positions that an item multiplies at once. */
+#define POSITIONS          4
+
+static const char *const sources[] = {"conv_few_channels_w.cl", "conv_matrix_sum.cl", NULL};
+
+static const struct space_param params[PARAM_COUNT] = {
+    {"TILE_K", 4, (const int32_t[]){1, 2, 4, 8}},
+    {"ITEMS_K", 4, (const int32_t[]){4, 8, 16, 32}},
+    {"SHARES", 5, (const int32_t[]){1, 2, 4, 8, 16}},
+    {"MOST_W", 4, (const int32_t[]){16, 32, 64, 128}}, /* positions at a time, divided evenly */
+    {"PARTS", 9, (const int32_t[]){1, 32, 128, 256, 384, 512, 768, 1024, 2048}},
+};
+
+static const int32_t smallest[PARAM_COUNT] = {1, 4, 1, 16, 1};
+
+/* ---- how the kernel divides the sums ---- */
+
+static int64_t items_of(const struct problem *p, const int32_t *values)
+{
+    return values[ITEMS_K] * values[SHARES] * p->fil[AXIS_H];
+}
+
+static int64_t block_of(const int32_t *values)
+{
+    return (int64_t)values[ITEMS_K] * values[TILE_K];
+}
+
+/* Positions of a row that are in local memory at a time. */
+static int64_t step_of(const struct problem *p, const int32_t *values)
+{
+    return few_channels_up_to_fours(few_channels_even(p->out[AXIS_W], values[MOST_W]));
+}
+
+/* Columns of x that so many positions of y read. */
+static int64_t span_of(const struct problem *p, int64_t positions)
+{
+    return (positions - 1) * p->stride[AXIS_W] + (p->fil[AXIS_W] - 1) * p->dilation[AXIS_W] + 1;
+}
+
+static double sums_of(const struct problem *p, const int32_t *values)
+{
+    return (double)values[TILE_K] * (double)p->c * (double)p->fil[AXIS_W];
+}
+
+/* Rows of y and x, or the sums that shares add up. */
+static double local_bytes_of(const struct problem *p, const int32_t *values)
+{
+    int64_t step = step_of(p, values);
+    double y = (double)(block_of(values) * (step + 4));
+    double x =
+        (double)(p->c * p->fil[AXIS_H]) * (double)(few_channels_up_to_fours(span_of(p, step)) + 4);
+    double sums = values[SHARES] > 1
+                      ? (double)values[ITEMS_K] * (double)p->fil[AXIS_H] * sums_of(p, values)
+                      : 0;
+
+    return sizeof(float) * (MAX(y + x, sums) + 4);
+}
+
+static double count_registers(const struct problem *p, const int32_t *values)
+{
+    return sums_of(p, values) + POSITIONS * values[TILE_K] +
+           (double)few_channels_up_to_fours(span_of(p, POSITIONS));
+}
+
+/* ---- the space ---- */
+
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    bool is_amd = context->target->vendor == VENDOR_AMD;
+
+    return count_registers(p, values) <= (is_amd ? REGISTERS_MOST_AMD : REGISTERS_MOST);
+}
+
+static bool sums_are_spelled_out(const struct problem *p, const struct context *context,
+                                 const int32_t *values)
+{
+    (void)context;
+    return POSITIONS * sums_of(p, values) <= UNROLLED_MOST;
+}
+
+/* No more than twice the rows of w, but for the smallest block. */
+static bool block_suits_channels(const struct problem *p, const struct context *context,
+                                 const int32_t *values)
+{
+    (void)context;
+    return block_of(values) == block_of(smallest) || block_of(values) < 2 * p->k;
+}
+
+static bool items_suit_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    int64_t items = items_of(p, values);
+
+    return items <= MIN(ITEMS_MOST, context->target->max_workgroup) &&
+           (values[SHARES] == 1 || items_of(p, smallest) * values[SHARES] <= ITEMS_MOST);
+}
+
+/* Each share has positions, and no narrower step would do. */
+static bool step_suits_row(const struct problem *p, const struct context *context,
+                           const int32_t *values)
+{
+    (void)context;
+    return (values[SHARES] == 1 || values[SHARES] * POSITIONS <= step_of(p, values)) &&
+           (values[MOST_W] == smallest[MOST_W] || p->out[AXIS_W] > values[MOST_W] / 2);
+}
+
+static bool rows_fit_local_memory(const struct problem *p, const struct context *context,
+                                  const int32_t *values)
+{
+    return local_bytes_of(p, values) <= (double)context->target->local_bytes;
+}
+
+static uint64_t part_bytes(const struct problem *p, const int32_t *values)
+{
+    return (uint64_t)few_channels_weights(p) * (uint64_t)few_channels_parts(p, values[PARTS]) *
+           sizeof(float);
+}
+
+static bool parts_have_rows(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    return values[PARTS] == 1 || (values[PARTS] <= few_channels_rows(p) &&
+                                  part_bytes(p, values) <= context->workspace_limit);
+}
+
+static const struct space_constraint constraints[] = {
+    {"sums_fit_registers", "registers", TILE_K + 1, sums_fit_registers},
+    {"sums_are_spelled_out", "code size", TILE_K + 1, sums_are_spelled_out},
+    {"block_suits_channels", "arithmetic", ITEMS_K + 1, block_suits_channels},
+    {"items_suit_target", "workgroup size", SHARES + 1, items_suit_target},
+    {"step_suits_row", "arithmetic", MOST_W + 1, step_suits_row},
+    {"rows_fit_local_memory", "local memory", MOST_W + 1, rows_fit_local_memory},
+    {"parts_have_rows", "workspace", PARTS + 1, parts_have_rows},
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
+
+/* ---- what it serves ---- */
+
+static bool few_channels_weights_is_applicable(const struct problem *p,
+                                               const struct context *context, const char **reason)
+{
+    if (p->direction != DIRECTION_W) {
+        *reason = "needs direction W";
+        return false;
+    }
+    if (!few_channels_serves(p, context, reason))
+        return false;
+    if (!sums_fit_registers(p, context, smallest) || !sums_are_spelled_out(p, context, smallest) ||
+        !items_suit_target(p, context, smallest) || !rows_fit_local_memory(p, context, smallest)) {
+        *reason = "needs a filter, strides and dilation that registers and local memory can hold";
+        return false;
+    }
+    if (few_channels_weights(p) % 4 != 0 || p->k > 1 << 20) {
+        *reason = "needs at most 2^20 output channels and a multiple of 4 weights";
+        return false;
+    }
+    return true;
+}
+
+/* What is tried first where nothing is known, by measuring on an H200; the last always is in the space. */
+static const int32_t wishes[][PARAM_COUNT] = {
+    {2, 32, 1, 64, 1}, {4, 8, 4, 128, 1}, {4, 8, 4, 64, 1}, {4, 8, 1, 64, 1}, {2, 8, 4, 32, 1},
+    {2, 4, 4, 32, 1},  {2, 8, 1, 16, 1},  {1, 8, 1, 16, 1}, {1, 4, 1, 16, 1},
+};
+
+static void few_channels_weights_default_config(const struct problem *p,
+                                                const struct context *context,
+                                                struct perf_config *config)
+{
+    config->count = PARAM_COUNT;
+    for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
+        memcpy(config->values, wishes[i], sizeof(wishes[i]));
+        if (space_contains(&space, p, context, config, NULL))
+            break;
+    }
+    few_channels_choose_parts(&space, p, context, conv_divide_up(p->k, block_of(config->values)),
+                              config);
+}
+
+/* The most within the limit; a part where there is no room for one. */
+static uint64_t few_channels_weights_workspace_bytes(const struct problem *p,
+                                                     const struct context *context)
+{
+    int32_t values[PARAM_COUNT];
+    uint64_t most;
+
+    memcpy(values, smallest, sizeof(values));
+    most = part_bytes(p, values);
+    for (int i = 1; i < params[PARTS].count; i++) {
+        values[PARTS] = params[PARTS].values[i];
+        if (parts_have_rows(p, context, values))
+            most = MAX(most, part_bytes(p, values));
+    }
+    return most;
+}
+
+/* Above kernels that fill up channels to a block. */
+static double few_channels_weights_estimate(const struct problem *p, const struct context *context)
+{
+    (void)p;
+    (void)context;
+    return 250.0;
+}
+
+/* ---- the launch ---- */
+
+/* What runs fastest in y, in all of it and in the part that is in local memory. */
+static bool y_is_in_chunks(const struct problem *p, const int32_t *values)
+{
+    if (few_channels_is_nhwc(p))
+        return few_channels_in_chunks(p, p->k) && few_channels_in_chunks(p, block_of(values));
+    return few_channels_in_chunks(p, p->out[AXIS_W]) &&
+           few_channels_in_chunks(p, step_of(p, values));
+}
+
+static void add_arguments(const struct problem *p, const int32_t *values, struct launch *launch)
+{
+    launch_arg_tensor(launch, TENSOR_Y);
+    launch_arg_tensor(launch, TENSOR_X);
+    launch_arg_workspace(launch, 0);
+    few_channels_add_image(p, launch);
+    launch_arg_int32(launch, few_channels_rows(p));
+    launch_arg_int32(launch, few_channels_part_rows(p, values[PARTS]));
+    launch_arg_int32(launch, conv_divide_up(p->k, block_of(values)));
+}
+
+static bool few_channels_weights_solve(const struct problem *p, const struct context *context,
+                                       const struct perf_config *config, struct solution *solution,
+                                       GError **error)
+{
+    const int32_t *values = config->values;
+    int64_t blocks = conv_divide_up(p->k, block_of(values)),
+            parts = few_channels_parts(p, values[PARTS]);
+    int items = (int)items_of(p, values);
+    struct launch *launch =
+        solution_add_launch(solution, "conv_few_channels_w.cl", "conv_few_channels_w");
+
+    (void)context;
+    (void)error;
+    few_channels_add_options(p, launch);
+    launch_option_int(launch, "CHUNKED", y_is_in_chunks(p, values));
+    launch_option_int(
+        launch, "X_CHUNKED",
+        few_channels_in_chunks(p, p->in[AXIS_W] * (few_channels_is_nhwc(p) ? p->c : 1)));
+    for (int i = TILE_K; i <= SHARES; i++)
+        launch_option_int(launch, params[i].name, values[i]);
+    launch_option_int(launch, "STEP_W", step_of(p, values));
+    launch_sort_options(launch);
+    add_arguments(p, values, launch);
+    launch_set_grid(launch, (const int64_t[3]){blocks * parts * items, 1, 1},
+                    (const int[3]){items, 1, 1});
+    matrix_add_sum(p, few_channels_weights(p), (int)parts, solution);
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}
+
+const struct solver solver_conv_few_channels_weights = {
+    .provider = "skipjack",
+    .name = "ConvFewChannelsWeights",
+    .revision = 4,
+    .algorithm = "Direct",
+    .sources = sources,
+    .is_applicable = few_channels_weights_is_applicable,
+    .workspace_bytes = few_channels_weights_workspace_bytes,
+    .estimate = few_channels_weights_estimate,
+    .default_config = few_channels_weights_default_config,
+    .space = &space,
+    .solve = few_channels_weights_solve,
+};

@@ -1,0 +1,57 @@
+#include "solvers/framework/occupancy.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+
+/*
+ * The register files of a SIMD. AMD's as LLVM's AMDGPUBaseInfo.cpp has them, of waves as wide as solvers'
+ * targets run them (target_limits.c); NVIDIA's from its table of technical specifications by compute
+ * capability: a quarter of a multiprocessor's 65,536 registers of 32 lanes. A row matches architectures that begin with its name,
+ * the first one that does.
+ */
+static const struct file {
+    const char *arch;
+    int registers; /* a lane's, of all waves together */
+    int granule;   /* as many are given out at a time */
+    int waves;     /* at most */
+    bool shared;   /* accumulation registers are of the same file */
+    int scalar; /* registers of all waves together, in granules of 16; 0 where they limit nothing */
+} files[] = {
+    {"gfx90a", 512, 8, 8, true, 800},   {"gfx94", 512, 8, 8, true, 800},
+    {"gfx95", 512, 8, 8, true, 800},    {"gfx803", 256, 4, 10, false, 800},
+    {"gfx90", 256, 4, 10, false, 800},  {"gfx1100", 1536, 24, 16, true, 0},
+    {"gfx1101", 1536, 24, 16, true, 0}, {"gfx1151", 1536, 24, 16, true, 0},
+    {"gfx12", 1536, 24, 16, true, 0},   {"gfx103", 1024, 16, 16, true, 0},
+    {"gfx11", 1024, 16, 16, true, 0},   {"gfx101", 1024, 8, 20, true, 0},
+    {"sm_75", 512, 8, 8, true, 0},      {"sm_86", 512, 8, 12, true, 0},
+    {"sm_87", 512, 8, 12, true, 0},     {"sm_89", 512, 8, 12, true, 0},
+    {"sm_12", 512, 8, 12, true, 0},     {"sm_60", 1024, 8, 32, true, 0},
+    {"sm_6", 512, 8, 16, true, 0},      {"sm_7", 512, 8, 16, true, 0},
+    {"sm_8", 512, 8, 16, true, 0},      {"sm_9", 512, 8, 16, true, 0},
+    {"sm_10", 512, 8, 16, true, 0},
+};
+
+#define SCALAR_GRANULE 16
+
+static int given_out(int registers, int granule)
+{
+    return (MAX(registers, 1) + granule - 1) / granule * granule;
+}
+
+int occupancy_waves(const char *arch, int vector, int accumulation, int scalar)
+{
+    for (size_t i = 0; vector >= 0 && i < G_N_ELEMENTS(files); i++) {
+        const struct file *file = &files[i];
+        if (!g_str_has_prefix(arch, file->arch)) {
+            continue;
+        }
+        int most = file->shared ? vector : MAX(vector, accumulation);
+        int waves = MIN(file->waves, file->registers / given_out(most, file->granule));
+        if (file->scalar > 0) {
+            waves = MIN(waves, file->scalar / given_out(scalar, SCALAR_GRANULE));
+        }
+        return waves;
+    }
+    return 0;
+}

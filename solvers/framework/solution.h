@@ -1,0 +1,98 @@
+/*
+ * A solution is the recipe that a solver gives for one problem and config: the
+ * launches in order, each with its program, grid and arguments as data. Nothing
+ * in it needs a device. Sizes that only a tensor's strides decide are argument
+ * kinds, so that one solution serves packed and non-packed tensors alike.
+ */
+#ifndef SOLVERS_FRAMEWORK_SOLUTION_H
+#define SOLVERS_FRAMEWORK_SOLUTION_H
+
+#include "solvers/framework/target.h"
+#include "solvers/problem/problem.h"
+
+/* What a launch's file is, by the end of its name (kernels/program.h builds each). */
+enum program_kind {
+    PROGRAM_SOURCE,   /* "NAME.cl": a text in the dialect, compiled with the options */
+    PROGRAM_ASSEMBLY, /* "NAME.s": AMD assembly; the options become symbols */
+    PROGRAM_OBJECT,   /* "NAME.co": a ready code object; it takes no options */
+};
+enum program_kind program_kind_of(const char *file);
+
+enum launch_arg_kind {
+    ARG_TENSOR,    /* pointer to the tensor of role .tensor */
+    ARG_WORKSPACE, /* pointer .value bytes into the workspace */
+    ARG_INT32,     /* .value as a 32-bit integer */
+    ARG_INT64,     /* .value as a 64-bit integer */
+    ARG_FLOAT32,   /* .real as a 32-bit float */
+    /* stride in elements (64-bit) of logical axis .value (N C D H W) of tensor .tensor, times
+     * .factor */
+    ARG_STRIDE,
+};
+
+struct launch_arg {
+    enum launch_arg_kind kind;
+    enum tensor_role tensor;
+    int64_t value;
+    int64_t factor;
+    double real;
+};
+
+#define LAUNCH_ARGS_MAX       64
+#define LAUNCH_OPTIONS_MAX    1024
+#define SOLUTION_LAUNCHES_MAX 6
+
+/* Slices of the workspace begin at multiples of this: what the strictest devices want of a buffer's part
+ * (NVIDIA's OpenCL). */
+#define WORKSPACE_ALIGNMENT 512
+/* The next multiple of it. */
+uint64_t workspace_align(uint64_t bytes);
+
+struct launch {
+    enum program_kind program_kind;
+    const char *file;                 /* static string: "conv_direct_naive.cl" */
+    const char *entry;                /* static string: the kernel's name */
+    char options[LAUNCH_OPTIONS_MAX]; /* "-DNAME=VALUE ..." in canonical (sorted) order */
+    int64_t grid[3];                  /* work-items in all, a multiple of block */
+    int block[3];                     /* work-items a workgroup; also compiled in by the source */
+    int64_t local_bytes;              /* dynamic local memory */
+    int arg_count;
+    struct launch_arg args[LAUNCH_ARGS_MAX];
+};
+
+struct solution {
+    int launch_count;
+    struct launch launches[SOLUTION_LAUNCHES_MAX];
+    uint64_t workspace_bytes;
+    double flops;      /* operations the solution itself does (a multiply-accumulate counts as 2) */
+    double read_bytes; /* compulsory: bytes it cannot avoid reading */
+    double write_bytes; /* compulsory: bytes it cannot avoid writing */
+};
+
+void solution_init(struct solution *solution);
+/* Whether it can be run at all: each launch has items, in whole workgroups that the target takes, its
+ * options are -DNAME=VALUE and nothing else, its sizes are within what can be counted, and its
+ * arguments point into its workspace. SOLVERS_ERROR_INVALID says what is wrong. */
+bool solution_validate(const struct solution *solution, const struct target *target,
+                       GError **error);
+/* Whether options are "-DNAME=VALUE ...", of letters, digits and "_.+-" alone, or "". */
+bool launch_options_valid(const char *options);
+/* Appends a launch of kernel `entry` of `file`; the caller sets grid, block, options and arguments.
+ */
+struct launch *solution_add_launch(struct solution *solution, const char *file, const char *entry);
+/* Appends " -Dname=value"; launch_sort_options() then puts them into canonical order. */
+void launch_option_int(struct launch *launch, const char *name, int64_t value);
+void launch_option_text(struct launch *launch, const char *name, const char *value);
+void launch_sort_options(struct launch *launch);
+void launch_arg_tensor(struct launch *launch, enum tensor_role role);
+void launch_arg_workspace(struct launch *launch, uint64_t offset_bytes);
+void launch_arg_int32(struct launch *launch, int64_t value);
+void launch_arg_int64(struct launch *launch, int64_t value);
+void launch_arg_float32(struct launch *launch, double value);
+void launch_arg_stride(struct launch *launch, enum tensor_role role, int logical_axis);
+/* The same times a factor: how far a step of the convolution's stride goes. */
+void launch_arg_scaled_stride(struct launch *launch, enum tensor_role role, int logical_axis,
+                              int64_t factor);
+/* Sets block, and grid rounded up to its multiple. */
+void launch_set_grid(struct launch *launch, const int64_t items[3], const int block[3]);
+
+#endif

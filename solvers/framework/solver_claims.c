@@ -1,0 +1,245 @@
+#include "solvers/framework/solver_claims.h"
+
+/* Spaces are counted no further. */
+#define CONFIGS_MAX 100000
+
+#define BATCH        2
+#define SIZE         28
+#define CHANNELS     128
+#define GROUPS       4
+/* Where the channels above are not served: of an image, whose size then is another. */
+#define FEW_CHANNELS 2
+#define FEW_SIZE     32
+
+const int claim_filters[CLAIM_FILTER_COUNT] = {1, 2, 3, 5, 7, 31};
+
+static const char *const target_ids[] = {"gfx90a68", "sm_90_132_80g", "cpu-skylake-avx512_2"};
+/* Beside them, of a vendor's other kind of matrix unit: solvers of instructions alone differ there. */
+static const char *const native_target_ids[] = {"gfx1100_48"};
+
+/* One problem to ask about, and what serving it shows. */
+struct probe {
+    enum solver_feature feature;
+    int filter;              /* index in claim_filters */
+    bool depthwise, grouped; /* whatever the feature */
+    bool few;
+    struct problem problem;
+};
+
+static void set_types(struct problem *p, enum data_type type)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p->type[t] = type;
+    if (type == TYPE_INT8)
+        p->type[TENSOR_Y] = TYPE_INT32;
+}
+
+static void set_axes(struct problem *p, const struct probe *probe)
+{
+    int64_t filter = claim_filters[probe->filter];
+
+    for (int a = p->spatial_dim == 3 ? AXIS_D : AXIS_H; a < AXIS_COUNT; a++) {
+        p->in[a] = probe->few ? FEW_SIZE : SIZE;
+        p->fil[a] = filter;
+        p->pad[a] = filter / 2;
+        p->stride[a] = probe->feature == FEATURE_STRIDE ? 2 : 1;
+        p->dilation[a] = probe->feature == FEATURE_DILATION ? 2 : 1;
+    }
+}
+
+static int64_t group_count(const struct probe *probe)
+{
+    if (probe->feature == FEATURE_DEPTHWISE || probe->depthwise)
+        return CHANNELS;
+    return probe->feature == FEATURE_GROUPS || probe->grouped ? GROUPS : 1;
+}
+
+/* The tensor that differs is the one that is written, so that no solver need convert on reading. */
+static void mix(struct problem *p, enum solver_feature feature)
+{
+    enum tensor_role output = problem_output_role(p);
+
+    if (feature == FEATURE_MIXED_LAYOUTS && p->spatial_dim == 2)
+        p->layout[output] = p->layout[output] == LAYOUT_NCHW ? LAYOUT_NHWC : LAYOUT_NCHW;
+    else if (feature == FEATURE_MIXED_LAYOUTS)
+        p->layout[output] = p->layout[output] == LAYOUT_NCDHW ? LAYOUT_NDHWC : LAYOUT_NCDHW;
+    else if (feature == FEATURE_MIXED_TYPES)
+        p->type[output] = p->type[output] == TYPE_FP32 ? TYPE_FP16 : TYPE_FP32;
+}
+
+/* False where there is no such problem. */
+static bool make_problem(struct probe *probe, enum direction direction, enum layout layout,
+                         enum data_type type)
+{
+    struct problem *p = &probe->problem;
+
+    problem_init(p);
+    p->direction = direction;
+    p->spatial_dim = layout == LAYOUT_NCDHW || layout == LAYOUT_NDHWC ? 3 : 2;
+    p->n = BATCH;
+    p->c = probe->few ? FEW_CHANNELS : CHANNELS;
+    p->k = CHANNELS;
+    p->groups = group_count(probe);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p->layout[t] = layout;
+    set_types(p, type);
+    set_axes(p, probe);
+    mix(p, probe->feature);
+    problem_set_output(p);
+    return problem_validate(p, NULL);
+}
+
+/* ---- what a solver answers ---- */
+
+static void note_solution(const struct solver *solver, const struct problem *p,
+                          const struct context *context, const struct perf_config *config,
+                          struct solver_claims *claims)
+{
+    struct solution solution;
+
+    if (!solver_solve(solver, p, context, config, &solution, NULL))
+        return;
+    if (claims->least_launches == 0 || solution.launch_count < claims->least_launches)
+        claims->least_launches = solution.launch_count;
+    claims->most_launches = MAX(claims->most_launches, solution.launch_count);
+    if (solution.workspace_bytes > 0)
+        claims->with_workspace = true;
+    else
+        claims->without_workspace = true;
+}
+
+/* The default, and of the space the 1st, 2nd, 4th, 8th config and so on: from all its corners, at
+ * the cost of a walk. */
+static void note_configs(const struct solver *solver, const struct problem *p,
+                         const struct context *context, struct solver_claims *claims)
+{
+    const struct space *space = solver_space(solver, p, context);
+    struct perf_config config;
+    struct space_walk walk;
+    int64_t count = 0;
+
+    solver->default_config(p, context, &config);
+    note_solution(solver, p, context, &config, claims);
+    if (!space)
+        return;
+    space_walk_init(&walk, space, p, context);
+    while (count < CONFIGS_MAX && space_walk_next(&walk, &config)) {
+        count++;
+        if ((count & (count - 1)) == 0)
+            note_solution(solver, p, context, &config, claims);
+    }
+    claims->most_configs = MAX(claims->most_configs, count);
+}
+
+/* Walking spaces is what takes time: plain FP32 problems tell as much as all, and others are looked
+ * at where these have told nothing of the direction in the layout, or nothing at all. */
+static bool configs_matter(const struct probe *probe, const struct solver_claims *claims)
+{
+    const struct problem *p = &probe->problem;
+    enum layout layout = p->layout[TENSOR_X];
+    bool is_usual = layout == LAYOUT_NCHW || layout == LAYOUT_NHWC;
+
+    if (probe->feature >= FEATURE_MIXED_LAYOUTS)
+        return false;
+    return claims->most_launches == 0 ||
+           (is_usual && (p->type[TENSOR_X] == TYPE_FP32 ||
+                         (claims->looked_at[layout] & 1u << p->direction) == 0));
+}
+
+static void note_served(const struct solver *solver, const struct probe *probe,
+                        const struct context *context, struct solver_claims *claims)
+{
+    const struct problem *p = &probe->problem;
+    unsigned direction = 1u << p->direction;
+
+    claims->directions |= direction;
+    claims->vendors |= 1u << context->target->vendor;
+    claims->features[probe->feature] |= direction;
+    claims->many_channels = claims->many_channels || !probe->few;
+    claims->filters |= 1u << probe->filter;
+    if (probe->feature < FEATURE_MIXED_LAYOUTS)
+        claims->served[p->layout[TENSOR_X]][p->type[TENSOR_X]] |= direction;
+    if (configs_matter(probe, claims)) {
+        claims->looked_at[p->layout[TENSOR_X]] |= direction;
+        note_configs(solver, p, context, claims);
+    }
+}
+
+/* ---- asking ---- */
+
+static bool is_served(const struct solver *solver, struct probe *probe,
+                      const struct context *context, const struct problem *base)
+{
+    return make_problem(probe, base->direction, base->layout[TENSOR_X], base->type[TENSOR_X]) &&
+           solver_applicable(solver, &probe->problem, context, NULL);
+}
+
+/* Who serves few channels a group may serve with groups, or of images alone, what it does not serve without. */
+static bool is_served_somehow(const struct solver *solver, struct probe *probe,
+                              const struct context *context, const struct problem *base)
+{
+    bool groups_are_said = probe->feature == FEATURE_PLAIN || probe->feature == FEATURE_GROUPS ||
+                           probe->feature == FEATURE_DEPTHWISE;
+
+    if (probe->depthwise && groups_are_said)
+        return false;
+    if (is_served(solver, probe, context, base))
+        return true;
+    probe->grouped = !groups_are_said;
+    if (probe->grouped && is_served(solver, probe, context, base))
+        return true;
+    probe->grouped = false;
+    probe->few = group_count(probe) == 1;
+    return probe->few && is_served(solver, probe, context, base);
+}
+
+static void ask_shapes(const struct solver *solver, const struct context *context,
+                       const struct problem *base, struct solver_claims *claims)
+{
+    for (int i = 0; i < FEATURE_COUNT * CLAIM_FILTER_COUNT * 2; i++) {
+        struct probe probe = {.feature = (enum solver_feature)(i / 2 % FEATURE_COUNT),
+                              .filter = i / 2 / FEATURE_COUNT,
+                              .depthwise = i % 2 == 1};
+        if (is_served_somehow(solver, &probe, context, base))
+            note_served(solver, &probe, context, claims);
+    }
+}
+
+static void ask_target(const struct solver *solver, const struct target *target,
+                       struct solver_claims *claims)
+{
+    struct context context;
+    struct problem base;
+
+    context_init(&context, target);
+    problem_init(&base);
+    for (int d = 0; d < DIRECTION_COUNT; d++) {
+        for (int l = 0; l < LAYOUT_COUNT; l++) {
+            for (int t = TYPE_NONE + 1; t < DATA_TYPE_COUNT; t++) {
+                base.direction = (enum direction)d;
+                base.layout[TENSOR_X] = (enum layout)l;
+                base.type[TENSOR_X] = (enum data_type)t;
+                ask_shapes(solver, &context, &base, claims);
+            }
+        }
+    }
+}
+
+static void ask_targets(const struct solver *solver, const char *const *ids, gsize count,
+                        struct solver_claims *claims)
+{
+    for (gsize i = 0; i < count; i++) {
+        struct target target;
+        bool is_known = target_parse(ids[i], &target, NULL);
+        g_assert(is_known);
+        ask_target(solver, &target, claims);
+    }
+}
+
+void solver_claims_find(const struct solver *solver, struct solver_claims *claims)
+{
+    *claims = (struct solver_claims){0};
+    ask_targets(solver, target_ids, G_N_ELEMENTS(target_ids), claims);
+    if (solver->native)
+        ask_targets(solver, native_target_ids, G_N_ELEMENTS(native_target_ids), claims);
+}

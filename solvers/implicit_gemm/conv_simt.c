@@ -1,0 +1,186 @@
+/*
+ * Convolutions as one matrix product per group on a GPU's plain units, as fast as these get: F, B and W
+ * of 2D, all tensors packed, FP32 and of one layout, NCHW or NHWC; groups, stride, dilation, any padding.
+ * Dynamic. B of strides goes by phases, without products with zeros. Long sums may be split
+ * (SPLITS), whose parts then lie in the workspace.
+ *
+ * LOAD_A and LOAD_B are how many neighbours an item loads at once, ASYNC whether elements go into local
+ * memory beside its own work (NVIDIA's from sm_80 on), STAGES how many blocks of terms are there.
+ */
+#include "solvers/implicit_gemm/conv_simt.h"
+
+#include "solvers/common/conv_common.h"
+#include "solvers/framework/solver_rows.h"
+#include "solvers/gemm/gemm.h"
+
+/* Tensors whose offsets fit 32 bits, also a little past their ends. */
+#define ELEMENTS_MOST ((INT64_C(1) << 31) - (1 << 24))
+
+static const char *const sources[] = {"conv_simt.cl", "conv_sum_splits.cl", NULL};
+
+/* ---- what it serves ---- */
+
+static bool tensors_are_served(const struct problem *p, const char **reason)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        *reason = "needs FP32 tensors";
+        if (p->type[t] != TYPE_FP32)
+            return false;
+        *reason = "needs two dimensions, and NCHW or NHWC for all tensors";
+        if (p->spatial_dim != 2 || p->layout[t] != p->layout[TENSOR_X] ||
+            (p->layout[t] != LAYOUT_NCHW && p->layout[t] != LAYOUT_NHWC))
+            return false;
+    }
+    return true;
+}
+
+static bool conv_simt_is_applicable(const struct problem *p, const struct context *context,
+                                    const char **reason)
+{
+    *reason = "needs a GPU";
+    if (context_is_cpu(context) || !conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
+        !conv_counts_fit_32_bits(p, reason))
+        return false;
+    *reason = "needs tensors of fewer than 2^31 elements";
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (problem_tensor_elements(p, (enum tensor_role)t) > ELEMENTS_MOST)
+            return false;
+    }
+    *reason = "needs fewer channels, groups and strides: a grid's axes are short";
+    return conv_simt_fits_grid(p, context);
+}
+
+/* Beside ConvImplicitGemm's 34, which reads an element at a time. */
+static double conv_simt_estimate(const struct problem *p, const struct context *context)
+{
+    const struct tile_product product = simt_product_sizes(p);
+    struct perf_config config;
+
+    conv_simt_default_config(p, context, &config);
+    return 90.0 * conv_used_part(product.m, config.values[SIMT_BLOCK_M]) *
+           conv_used_part(product.n, config.values[SIMT_BLOCK_N]);
+}
+
+/* ---- the launch ---- */
+
+static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
+{
+    const struct simt_block block = conv_simt_block(p, values);
+
+    simt_add_options(&block, launch);
+    launch_option_int(launch, "INNER_CHANNEL", simt_is_nhwc(p));
+    conv_add_direction_option(p, launch);
+    launch_sort_options(launch);
+}
+
+/* The strides n c h w; of w's parts those of a packed w of NCHW. */
+static void add_strides(const struct problem *p, enum tensor_role role, bool is_split,
+                        struct launch *launch)
+{
+    struct problem plain = *p;
+    int64_t strides[5];
+
+    if (is_split)
+        plain.layout[role] = LAYOUT_NCHW;
+    problem_packed_strides(&plain, role, strides);
+    for (int axis = 0; axis < 5; axis++) {
+        if (axis != 2)
+            launch_arg_int32(launch, strides[axis]);
+    }
+}
+
+/* Elements from a group's operands to the next one's, a b c, and of one place. */
+static void add_groups(const struct problem *p, struct launch *launch)
+{
+    int64_t x[5], w[5], y[5], c = p->c / p->groups, k = p->k / p->groups;
+
+    problem_packed_strides(p, TENSOR_X, x);
+    problem_packed_strides(p, TENSOR_W, w);
+    problem_packed_strides(p, TENSOR_Y, y);
+    const int64_t groups[DIRECTION_COUNT][3] = {
+        [DIRECTION_F] = {k * w[0], c * x[1], k * y[1]},
+        [DIRECTION_B] = {k * w[0], k * y[1], c * x[1]},
+        [DIRECTION_W] = {k * y[1], c * x[1], k * w[0]},
+    };
+    for (int i = 0; i < 3; i++)
+        launch_arg_int64(launch, groups[p->direction][i]);
+    for (int i = 0; i < 3; i++)
+        launch_arg_int64(launch, 0);
+    launch_arg_int32(launch, 1);
+}
+
+static void add_arguments(const struct problem *p, const int32_t *values, int64_t part_terms,
+                          bool is_split, struct launch *launch)
+{
+    static const enum tensor_role operands[][3] = {
+        [DIRECTION_F] = {TENSOR_W, TENSOR_X, TENSOR_Y},
+        [DIRECTION_B] = {TENSOR_W, TENSOR_Y, TENSOR_X},
+        [DIRECTION_W] = {TENSOR_Y, TENSOR_X, TENSOR_W},
+    };
+    const enum tensor_role *roles = operands[p->direction];
+    const struct tile_product product = simt_product_sizes(p);
+
+    launch_arg_tensor(launch, roles[0]);
+    launch_arg_tensor(launch, roles[1]);
+    if (is_split)
+        launch_arg_workspace(launch, 0);
+    else
+        launch_arg_tensor(launch, roles[2]);
+    add_strides(p, TENSOR_X, false, launch);
+    add_strides(p, TENSOR_W, is_split && p->direction == DIRECTION_W, launch);
+    add_strides(p, TENSOR_Y, false, launch);
+    conv_add_shape_args(p, launch);
+    add_groups(p, launch);
+    launch_arg_int32(launch, conv_divide_up((int64_t)product.m, values[SIMT_BLOCK_M]));
+    launch_arg_int32(launch, part_terms);
+    launch_arg_int64(launch, is_split ? (int64_t)(product.part_bytes / sizeof(float)) : 0);
+    launch_arg_int32(launch, simt_store_of(p, is_split));
+}
+
+static bool conv_simt_solve(const struct problem *p, const struct context *context,
+                            const struct perf_config *config, struct solution *solution,
+                            GError **error)
+{
+    const struct tile_product product = simt_product_sizes(p);
+    const int32_t *values = config->values;
+    const int64_t blocks = conv_divide_up((int64_t)product.k, values[SIMT_BLOCK_K]);
+    const int64_t part_blocks = conv_divide_up(blocks, values[SIMT_SPLITS]);
+    const int splits = (int)conv_divide_up(blocks, part_blocks);
+    struct launch *launch = solution_add_launch(solution, "conv_simt.cl", "conv_simt");
+    int items = conv_simt_items(values);
+
+    (void)context;
+    (void)error;
+    add_options(p, values, launch);
+    add_arguments(p, values, part_blocks * values[SIMT_BLOCK_K], splits > 1, launch);
+    launch_set_grid(launch,
+                    (const int64_t[3]){
+                        (int64_t)(conv_simt_workgroups(&product, values) / product.layers) * items,
+                        1, (int64_t)product.layers * splits},
+                    (const int[3]){items, 1, 1});
+    if (splits > 1) {
+        if (p->direction == DIRECTION_W)
+            gemm_add_split_sum(p, 0, splits, solution);
+        else
+            gemm_add_packed_sum(p, 0, splits, solution);
+        solution->workspace_bytes = (uint64_t)splits * product.part_bytes;
+    }
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}
+
+const struct solver solver_conv_simt = {
+    .provider = "skipjack",
+    .name = "ConvSimt",
+    .revision = 5,
+    .algorithm = "ImplicitGEMM",
+    .dynamic = true,
+    .sources = sources,
+    .is_applicable = conv_simt_is_applicable,
+    .workspace_bytes = conv_simt_workspace_bytes,
+    .estimate = conv_simt_estimate,
+    .default_config = conv_simt_default_config,
+    .space = &conv_simt_space,
+    .solve = conv_simt_solve,
+};

@@ -1,0 +1,347 @@
+#include "solvers/implicit_gemm/conv_simt.h"
+
+#include <string.h>
+
+#include "solvers/common/conv_common.h"
+
+#define SPLITS_MOST   512
+/* A block's rows and columns at the least. */
+#define LEAST_ROWS    32
+#define LEAST_COLUMNS 64
+/* W alone has these, where little else is there to share: blocks of so few columns, and of so many terms. */
+#define FEW_COLUMNS   32
+#define MANY_TERMS    32
+/* Work-items that a unit may get of parts of sums: about two rounds of what it holds at once. */
+#define ITEMS_A_UNIT  1024.0
+static const struct space_param params[SIMT_PARAM_COUNT] = {
+    {"BLOCK_M", 4, (const int32_t[]){32, 64, 128, 256}},
+    {"BLOCK_N", 4, (const int32_t[]){FEW_COLUMNS, 64, 128, 256}},
+    {"TILE_M", 3, (const int32_t[]){4, 8, 16}},
+    {"TILE_N", 3, (const int32_t[]){4, 8, 16}},
+    {"BLOCK_K", 3, (const int32_t[]){8, 16, MANY_TERMS}},
+    {"LOAD_A", 2, (const int32_t[]){1, 4}},
+    {"LOAD_B", 2, (const int32_t[]){1, 4}},
+    {"ASYNC", 2, (const int32_t[]){0, 1}},
+    {"STAGES", 3, (const int32_t[]){2, 3, 4}},
+    {"SPLITS", 10, (const int32_t[]){1, 2, 4, 8, 16, 32, 64, 128, 256, SPLITS_MOST}},
+};
+
+/* ---- the product ---- */
+
+static double blocks_of(double count, int32_t block)
+{
+    return (double)conv_divide_up((int64_t)count, block);
+}
+
+int conv_simt_items(const int32_t *values)
+{
+    return values[SIMT_BLOCK_M] / values[SIMT_TILE_M] *
+           (values[SIMT_BLOCK_N] / values[SIMT_TILE_N]);
+}
+
+double conv_simt_workgroups(const struct tile_product *product, const int32_t *values)
+{
+    return blocks_of(product->m, values[SIMT_BLOCK_M]) *
+           blocks_of(product->n, values[SIMT_BLOCK_N]) * product->layers;
+}
+
+/* ---- how operands lie ---- */
+
+/* Whether neighbours in memory are terms, in a and in b. By layout and config alone, so that one
+ * binary serves all shapes; rows of a 1x1 filter of B are neighbours where they come in fours. */
+static bool a_is_by_term(const struct problem *p, const int32_t *values)
+{
+    if (simt_is_nhwc(p))
+        return p->direction == DIRECTION_F;
+    return p->direction != DIRECTION_B || values[SIMT_LOAD_A] == 1;
+}
+
+static bool b_is_by_term(const struct problem *p)
+{
+    return simt_is_nhwc(p) == (p->direction != DIRECTION_W);
+}
+
+/* Of the values only those before `known` are looked at. */
+static struct simt_block block_of(const struct problem *p, const int32_t *values, int known)
+{
+    struct simt_block block = {.block_m = values[SIMT_BLOCK_M],
+                               .block_n = values[SIMT_BLOCK_N],
+                               .tile_m = values[SIMT_TILE_M],
+                               .tile_n = values[SIMT_TILE_N],
+                               .c_by_row = simt_is_nhwc(p) && p->direction != DIRECTION_W,
+                               .b_by_term = b_is_by_term(p)};
+
+    if (known > SIMT_BLOCK_K)
+        block.block_k = values[SIMT_BLOCK_K];
+    if (known > SIMT_LOAD_A) {
+        block.load_a = values[SIMT_LOAD_A];
+        block.a_by_term = a_is_by_term(p, values);
+    }
+    if (known > SIMT_LOAD_B)
+        block.load_b = values[SIMT_LOAD_B];
+    if (known > SIMT_STAGES) {
+        block.async = values[SIMT_ASYNC] != 0;
+        block.stages = values[SIMT_STAGES];
+    }
+    return block;
+}
+
+struct simt_block conv_simt_block(const struct problem *p, const int32_t *values)
+{
+    return block_of(p, values, SIMT_STAGES + 1);
+}
+
+/* ---- the space ---- */
+
+static bool items_suit_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct simt_block block = block_of(p, values, SIMT_TILE_N + 1);
+
+    return simt_items_suit(&block, context->target->max_workgroup);
+}
+
+/* A term's products are to be many for what is read of it, and their sums to leave registers. */
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    int sums = values[SIMT_TILE_M] * values[SIMT_TILE_N];
+
+    (void)p;
+    (void)context;
+    return sums >= 32 && sums <= 128;
+}
+
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct tile_product product = simt_product_sizes(p);
+
+    (void)context;
+    if (values[SIMT_BLOCK_N] == FEW_COLUMNS &&
+        (p->direction != DIRECTION_W || blocks_of(product.n, FEW_COLUMNS) * FEW_COLUMNS ==
+                                            blocks_of(product.n, LEAST_COLUMNS) * LEAST_COLUMNS))
+        return false;
+    return (values[SIMT_BLOCK_M] == LEAST_ROWS || values[SIMT_BLOCK_M] < 2 * product.m) &&
+           (values[SIMT_BLOCK_N] <= LEAST_COLUMNS || values[SIMT_BLOCK_N] < 2 * product.n);
+}
+
+/* Many terms at once bring long pieces of memory where a block has few products for what it reads. */
+static bool terms_suit_block(const struct problem *p, const struct context *context,
+                             const int32_t *values)
+{
+    (void)context;
+    return values[SIMT_BLOCK_K] < MANY_TERMS ||
+           (p->direction == DIRECTION_W && values[SIMT_TILE_M] * values[SIMT_TILE_N] == 32);
+}
+
+static bool blocks_fit_grid(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    const struct tile_product product = simt_product_sizes(p);
+
+    (void)context;
+    return conv_simt_workgroups(&product, values) / product.layers * conv_simt_items(values) <=
+           UINT32_MAX / 2;
+}
+
+/* Where four can be loaded at once nothing else pays, but for terms, which come one by one where they
+ * are to be copied past registers. */
+static bool load_suits(bool has_quads, bool by_term, const struct context *context, int32_t load)
+{
+    if (load == 4)
+        return has_quads;
+    return !has_quads || (by_term && context->target->vendor == VENDOR_NVIDIA);
+}
+
+static bool a_suits_items(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    const struct simt_block block = block_of(p, values, SIMT_LOAD_A + 1);
+
+    return load_suits(simt_a_has_quads(p), simt_is_nhwc(p) || p->direction != DIRECTION_B, context,
+                      values[SIMT_LOAD_A]) &&
+           simt_items_share_a(&block);
+}
+
+static bool b_suits_items(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    const struct simt_block block = block_of(p, values, SIMT_LOAD_B + 1);
+
+    return load_suits(simt_b_has_quads(p), b_is_by_term(p), context, values[SIMT_LOAD_B]) &&
+           simt_items_share_b(&block);
+}
+
+/* One of the operands at least is to be copied, and none to come term by term for nothing. */
+static bool async_suits_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    bool a_by_term = a_is_by_term(p, values), b_by_term = b_is_by_term(p);
+
+    if (!values[SIMT_ASYNC])
+        return (values[SIMT_LOAD_A] == 4 || !a_by_term || !simt_a_has_quads(p)) &&
+               (values[SIMT_LOAD_B] == 4 || !b_by_term || !simt_b_has_quads(p));
+    return target_compute_capability(context->target) >= 80 &&
+           !(a_by_term && values[SIMT_LOAD_A] == 4 && b_by_term && values[SIMT_LOAD_B] == 4);
+}
+
+static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
+                                    const int32_t *values)
+{
+    const struct simt_block block = block_of(p, values, SIMT_STAGES + 1);
+
+    return (values[SIMT_STAGES] == 2 || values[SIMT_ASYNC]) &&
+           simt_fits_local_memory(&block, context->target->local_bytes);
+}
+
+/* Parts are for too few workgroups for the units, and terms enough. */
+static bool splits_suit_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    const struct tile_product product = simt_product_sizes(p);
+
+    return values[SIMT_SPLITS] == 1 ||
+           (tile_may_split(&product, context, values[SIMT_SPLITS], values[SIMT_BLOCK_K]) &&
+            conv_simt_workgroups(&product, values) * conv_simt_items(values) *
+                    values[SIMT_SPLITS] <=
+                ITEMS_A_UNIT * context->target->compute_units);
+}
+
+static const struct space_constraint constraints[] = {
+    {"items_suit_target", "workgroup size", SIMT_TILE_N + 1, items_suit_target},
+    {"sums_fit_registers", "registers", SIMT_TILE_N + 1, sums_fit_registers},
+    {"block_suits_sizes", "arithmetic", SIMT_TILE_N + 1, block_suits_sizes},
+    {"blocks_fit_grid", "work-items of a launch", SIMT_TILE_N + 1, blocks_fit_grid},
+    {"terms_suit_block", "registers", SIMT_BLOCK_K + 1, terms_suit_block},
+    {"a_suits_items", "alignment", SIMT_LOAD_A + 1, a_suits_items},
+    {"b_suits_items", "alignment", SIMT_LOAD_B + 1, b_suits_items},
+    {"async_suits_target", "copy units", SIMT_ASYNC + 1, async_suits_target},
+    {"stages_fit_local_memory", "local memory", SIMT_STAGES + 1, stages_fit_local_memory},
+    {"splits_suit_target", "compute units", SIMT_SPLITS + 1, splits_suit_target},
+};
+
+const struct space conv_simt_space = {SIMT_PARAM_COUNT, params, G_N_ELEMENTS(constraints),
+                                      constraints};
+
+bool conv_simt_fits_grid(const struct problem *p, const struct context *context)
+{
+    const int32_t least[SIMT_PARAM_COUNT] = {LEAST_ROWS, LEAST_COLUMNS, 4, 8};
+
+    return simt_product_sizes(p).layers <= SIMT_GRID_MOST && blocks_fit_grid(p, context, least);
+}
+
+/* ---- the default ---- */
+
+/* F and B add up what is as large as a tensor: their parts get few, of some length. */
+#define DATA_PART_TERMS 256
+
+static int32_t default_terms(const struct problem *p, const int32_t *block)
+{
+    return p->direction == DIRECTION_W && block[SIMT_TILE_M] * block[SIMT_TILE_N] == 32 ? MANY_TERMS
+                                                                                        : 16;
+}
+
+/* Parts that a block begins with: W as many as it may have, the others until units have two workgroups. */
+static int32_t default_splits(const struct problem *p, const struct context *context,
+                              const int32_t *block)
+{
+    const struct tile_product product = simt_product_sizes(p);
+    double workgroups = conv_simt_workgroups(&product, block);
+    int32_t values[SIMT_PARAM_COUNT], splits = 1;
+
+    memcpy(values, block, SIMT_BLOCK_K * sizeof *values);
+    values[SIMT_BLOCK_K] = default_terms(p, block);
+    for (values[SIMT_SPLITS] = 2; values[SIMT_SPLITS] <= SPLITS_MOST; values[SIMT_SPLITS] *= 2) {
+        if (!splits_suit_target(p, context, values))
+            break;
+        if (p->direction != DIRECTION_W &&
+            (workgroups * splits >= 2.0 * context->target->compute_units ||
+             product.k < (double)DATA_PART_TERMS * values[SIMT_SPLITS]))
+            break;
+        splits = values[SIMT_SPLITS];
+    }
+    return splits;
+}
+
+/* How much of a block's work counts: what is there of it, and how evenly units get such blocks; smaller
+ * ones read more for a product, and parts are to be added up. */
+static double block_worth(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    const struct tile_product product = simt_product_sizes(p);
+    int items = conv_simt_items(values), splits = default_splits(p, context, values);
+    double workgroups = conv_simt_workgroups(&product, values) * splits;
+    double at_once = (double)context->target->compute_units * (items <= 128 ? 4 : 2);
+    double filled = p->direction == DIRECTION_W ? 1 : conv_used_part(workgroups, (int)at_once);
+    double lines = values[SIMT_BLOCK_M] * values[SIMT_BLOCK_N] /
+                   (double)(values[SIMT_BLOCK_M] + values[SIMT_BLOCK_N]) / 64;
+
+    if (splits > 1 && p->direction != DIRECTION_W)
+        filled *= 0.9;
+    return conv_used_part(product.m, values[SIMT_BLOCK_M]) *
+           conv_used_part(product.n, values[SIMT_BLOCK_N]) *
+           (workgroups < at_once ? filled : (1 + filled) / 2) * (0.7 + 0.3 * lines);
+}
+
+/* What a default may be: of W, whose rows and columns are often few, blocks of as few, with half the sums an
+ * item, so that more items wait for memory. */
+static const int32_t data_blocks[][SIMT_BLOCK_K] = {
+    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4}, {32, 128, 8, 8}};
+static const int32_t weights_blocks[][SIMT_BLOCK_K] = {
+    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {32, 128, 4, 8},
+    {128, 32, 8, 4},  {64, 32, 8, 4},  {32, 64, 4, 8}};
+
+static void choose_block(const struct problem *p, const struct context *context, int32_t *values)
+{
+    bool weights = p->direction == DIRECTION_W;
+    const int32_t(*blocks)[SIMT_BLOCK_K] = weights ? weights_blocks : data_blocks;
+    gsize count = weights ? G_N_ELEMENTS(weights_blocks) : G_N_ELEMENTS(data_blocks), which = 0;
+    double best = 0;
+
+    for (gsize i = 0; i < count; i++) {
+        double worth = block_worth(p, context, blocks[i]);
+        if (blocks_fit_grid(p, context, blocks[i]) && worth > best) {
+            best = worth;
+            which = i;
+        }
+    }
+    memcpy(values, blocks[which], sizeof blocks[which]);
+}
+
+void conv_simt_default_config(const struct problem *p, const struct context *context,
+                              struct perf_config *config)
+{
+    int32_t *values = config->values;
+
+    config->count = SIMT_PARAM_COUNT;
+    choose_block(p, context, values);
+    values[SIMT_BLOCK_K] = default_terms(p, values);
+    values[SIMT_LOAD_A] = simt_a_has_quads(p) ? 4 : 1;
+    values[SIMT_LOAD_B] = simt_b_has_quads(p) ? 4 : 1;
+    values[SIMT_ASYNC] = 0;
+    values[SIMT_STAGES] = 2;
+    values[SIMT_SPLITS] = default_splits(p, context, values);
+}
+
+/* The most that any config has: now blocks of many sums an item leave the most to split, now those that
+ * leave the fewest rows and columns empty. */
+uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    int32_t splits = 1;
+
+    for (int m = 0; m < params[SIMT_BLOCK_M].count; m++) {
+        for (int n = 0; n < params[SIMT_BLOCK_N].count; n++) {
+            int32_t block_m = params[SIMT_BLOCK_M].values[m],
+                    block_n = params[SIMT_BLOCK_N].values[n];
+            int32_t tile = CLAMP(block_m * block_n / 512, 4, 16);
+            int32_t values[SIMT_PARAM_COUNT] = {block_m, block_n, 8, tile, 8,
+                                                1,       1,       0, 2,    2 * splits};
+            while (splits < SPLITS_MOST && splits_suit_target(p, context, values)) {
+                splits = values[SIMT_SPLITS];
+                values[SIMT_SPLITS] *= 2;
+            }
+        }
+    }
+    return splits > 1 ? (uint64_t)splits * simt_product_sizes(p).part_bytes : 0;
+}

@@ -1,0 +1,399 @@
+#include "solvers/matrix_amd/matrix_amd.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "solvers/common/conv_common.h"
+#include "solvers/common/matrix_sum.h"
+#include "solvers/common/matrix_transform.h"
+
+#define BLOCK_M MATRIX_AMD_BLOCK_M
+#define BLOCK_N MATRIX_AMD_BLOCK_N
+#define WAVE_M  MATRIX_AMD_WAVE_M
+#define WAVE_N  MATRIX_AMD_WAVE_N
+#define UNIT    MATRIX_AMD_UNIT
+#define BLOCK_K MATRIX_AMD_BLOCK_K
+#define BUFFERS MATRIX_AMD_BUFFERS
+#define SPLITS  MATRIX_AMD_SPLITS
+#define PARAMS  MATRIX_AMD_PARAMS
+
+#define CHUNK_BYTES       MATRIX_AMD_CHUNK_BYTES
+#define GRID_MOST         65535 /* what a grid's second and third axis have on every GPU */
+/* Work-items along the first axis are 32 bits: the shortest block has 16 of them a row. */
+#define ROWS_MOST         0x0ff00000
+/* A position's channels of all groups are reckoned in int. */
+#define CHANNELS_MOST     (INT32_MAX - (1 << 20))
+#define WAVES_MOST        8
+#define LOADS_MOST        8 /* chunks that an item has under way of one operand */
+/* Vector registers of a lane beside its sums, fragments and loads: MFMA's, and WMMA's, where the compiler has more
+ * fragments under way at a time. */
+#define REGISTERS_MFMA    80
+#define REGISTERS_WMMA    112
+/* A block's rows and columns at the least, and chunks of a row. */
+#define BLOCK_LEAST       32
+#define ROW_CHUNKS_LEAST  4
+#define ROW_CHUNKS_MOST   8
+/* A part has so many blocks of terms at the least, and a unit so many workgroups where terms are split. */
+#define STEPS_A_PART      4
+#define WORKGROUPS_A_UNIT 2
+
+/* Groups of fewer channels would mostly be filled up with zeros. */
+#define CHANNELS_LEAST   4
+/* What is left of a solver's worth where tensors are moved, roughly. */
+#define USED_BY_MOVES    0.7
+#define SPLIT_BYTES_MOST 0x1p50
+
+const char *const matrix_amd_sources[] = {"conv_matrix_amd.cl", "conv_matrix_sum.cl",
+                                          "conv_transpose.cl", "conv_transpose_blocks.cl", NULL};
+
+/* ---- the space ---- */
+
+static bool waves_suit_block(const struct problem *p, const struct context *context,
+                             const int32_t *values)
+{
+    struct matrix_amd_shape shape;
+
+    if (values[WAVE_M] > values[BLOCK_M] || values[WAVE_N] > values[BLOCK_N] ||
+        !matrix_amd_find_shape(p, context->target, values, &shape))
+        return false;
+    return shape.waves >= 1 && shape.waves <= WAVES_MOST &&
+           shape.items <= context->target->max_workgroup;
+}
+
+/* Steps are whole, and there are no more terms in a block than there are. */
+static bool terms_suit_unit(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    struct matrix_amd_shape shape;
+
+    if (!matrix_amd_find_shape(p, context->target, values, &shape))
+        return false;
+    return shape.row_chunks >= ROW_CHUNKS_LEAST && shape.row_chunks <= ROW_CHUNKS_MOST &&
+           shape.row_chunks % shape.step_chunks == 0 &&
+           (shape.row_chunks == ROW_CHUNKS_LEAST ||
+            values[BLOCK_K] <= matrix_amd_product_of(p).terms);
+}
+
+/* What is turned around on its way is stored by whole words. */
+static bool items_share_loads(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    struct matrix_amd_shape shape;
+    int least = 4 / matrix_amd_element_bytes(p);
+
+    if (!matrix_amd_find_shape(p, context->target, values, &shape))
+        return false;
+    return shape.a_loads >= (p->direction == DIRECTION_W ? least : 1) &&
+           shape.b_loads >= (p->direction == DIRECTION_F ? 1 : least) &&
+           shape.a_loads <= LOADS_MOST && shape.b_loads <= LOADS_MOST;
+}
+
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    struct matrix_amd_shape shape;
+    int words = CHUNK_BYTES / 4, fragments, loads, beside;
+
+    if (!matrix_amd_find_shape(p, context->target, values, &shape))
+        return false;
+    fragments = (shape.tiles_m + shape.tiles_n) * shape.fragment_chunks * words;
+    loads = (shape.a_loads + shape.b_loads) * words;
+    beside = shape.unit.wmma == 0 ? REGISTERS_MFMA : REGISTERS_WMMA;
+    return matrix_amd_registers_suffice(context->target, &shape,
+                                        values[WAVE_M] * values[WAVE_N] / shape.unit.wave,
+                                        fragments + loads + beside);
+}
+
+static bool is_filled(double count, int block)
+{
+    return block == BLOCK_LEAST || block < 2 * count;
+}
+
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct matrix_amd_product product = matrix_amd_product_of(p);
+
+    (void)context;
+    return is_filled(product.rows, values[BLOCK_M]) && is_filled(product.columns, values[BLOCK_N]);
+}
+
+static bool blocks_fit_local_memory(const struct problem *p, const struct context *context,
+                                    const int32_t *values)
+{
+    struct matrix_amd_shape shape;
+
+    return matrix_amd_find_shape(p, context->target, values, &shape) &&
+           matrix_amd_local_bytes(&shape, values) <= context->target->local_bytes;
+}
+
+/* ---- the workspace ---- */
+
+/* Of w with whole chunks of channels. */
+static double part_elements(const struct problem *p)
+{
+    return (double)p->groups * (double)matrix_amd_group_k(p) * (double)matrix_amd_group_c(p) *
+           (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
+}
+
+static double split_bytes(const struct problem *p, int splits)
+{
+    return splits > 1 ? splits * part_elements(p) * (double)sizeof(float) : 0;
+}
+
+static uint64_t transform_bytes(const struct problem *p)
+{
+    return matrix_transform_bytes(p, matrix_amd_chunk(p));
+}
+
+static bool workspace_fits(const struct problem *p, const struct context *context, int splits)
+{
+    double bytes = split_bytes(p, splits);
+
+    return bytes < SPLIT_BYTES_MOST &&
+           workspace_align((uint64_t)bytes) + transform_bytes(p) <= context->workspace_limit;
+}
+
+/* W alone has parts: where there are too few workgroups for the units, and terms enough. */
+static bool splits_suit_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    const struct matrix_amd_product product = matrix_amd_product_of(p);
+    int splits = values[SPLITS];
+
+    if (splits == 1)
+        return true;
+    return p->direction == DIRECTION_W &&
+           splits * STEPS_A_PART <= matrix_amd_blocks(product.terms, values[BLOCK_K]) &&
+           product.layers * splits <= GRID_MOST &&
+           matrix_amd_workgroups(p, values) * splits <=
+               2.0 * WORKGROUPS_A_UNIT * context->target->compute_units &&
+           workspace_fits(p, context, splits);
+}
+
+static const struct space_constraint constraints[] = {
+    {"block_suits_sizes", "arithmetic", BLOCK_N + 1, block_suits_sizes},
+    {"waves_suit_block", "workgroup size", UNIT + 1, waves_suit_block},
+    {"terms_suit_unit", "arithmetic", BLOCK_K + 1, terms_suit_unit},
+    {"items_share_loads", "arithmetic", BLOCK_K + 1, items_share_loads},
+    {"sums_fit_registers", "registers", BLOCK_K + 1, sums_fit_registers},
+    {"blocks_fit_local_memory", "local memory", BUFFERS + 1, blocks_fit_local_memory},
+    {"splits_suit_target", "compute units", SPLITS + 1, splits_suit_target},
+};
+
+#define BLOCK_VALUES                                                                               \
+    4, (const int32_t[])                                                                           \
+    {                                                                                              \
+        32, 64, 128, 256                                                                           \
+    }
+#define SPLITS_VALUES                                                                              \
+    7, (const int32_t[])                                                                           \
+    {                                                                                              \
+        1, 2, 4, 8, 16, 32, 64                                                                     \
+    }
+
+static const struct space_param mfma_params[PARAMS] = {
+    {"BLOCK_M", BLOCK_VALUES},
+    {"BLOCK_N", BLOCK_VALUES},
+    {"WAVE_M", 3, (const int32_t[]){32, 64, 128}},
+    {"WAVE_N", 3, (const int32_t[]){32, 64, 128}},
+    {"UNIT", 2, (const int32_t[]){16, 32}},
+    {"BLOCK_K", 4, (const int32_t[]){16, 32, 64, 128}},
+    {"BUFFERS", 2, (const int32_t[]){1, 2}},
+    {"SPLITS", SPLITS_VALUES},
+};
+
+static const struct space_param wmma_params[PARAMS] = {
+    {"BLOCK_M", BLOCK_VALUES},
+    {"BLOCK_N", BLOCK_VALUES},
+    {"WAVE_M", 3, (const int32_t[]){16, 32, 64}},
+    {"WAVE_N", 3, (const int32_t[]){16, 32, 64}},
+    {"UNIT", 1, (const int32_t[]){WMMA_SIZE}},
+    {"BLOCK_K", 3, (const int32_t[]){32, 64, 128}},
+    {"BUFFERS", 2, (const int32_t[]){1, 2}},
+    {"SPLITS", SPLITS_VALUES},
+};
+
+const struct space matrix_mfma_space = {PARAMS, mfma_params, G_N_ELEMENTS(constraints),
+                                        constraints};
+const struct space matrix_wmma_space = {PARAMS, wmma_params, G_N_ELEMENTS(constraints),
+                                        constraints};
+
+/* ---- what is served ---- */
+
+static bool tensors_are_served(const struct problem *p, const char **reason)
+{
+    enum data_type type = p->type[TENSOR_X];
+    bool is_alike = p->type[TENSOR_W] == type && p->type[TENSOR_Y] == type;
+
+    *reason =
+        "needs FP32, FP16 or BF16, and one type for all tensors, or INT8 with an INT32 output";
+    if (!conv_is_int8_to_int32(p) &&
+        (!is_alike || (type != TYPE_FP32 && type != TYPE_FP16 && type != TYPE_BF16)))
+        return false;
+    *reason = "needs the forward direction for INT8";
+    if (type == TYPE_INT8 && p->direction != DIRECTION_F)
+        return false;
+    *reason = "needs groups of four channels and more";
+    if (p->groups > 1 && (p->c / p->groups < CHANNELS_LEAST || p->k / p->groups < CHANNELS_LEAST))
+        return false;
+    return matrix_transform_serves(p, matrix_amd_chunk(p), reason);
+}
+
+bool matrix_amd_serves(const struct problem *p, const char **reason)
+{
+    if (!conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
+        !conv_counts_fit_32_bits(p, reason))
+        return false;
+    const struct matrix_amd_product product = matrix_amd_product_of(p);
+    double channels = fmax((double)matrix_amd_group_c(p), (double)matrix_amd_group_k(p));
+    *reason = "needs fewer than 2^31 channels";
+    if (channels * (double)p->groups > CHANNELS_MOST)
+        return false;
+    *reason =
+        "needs fewer positions, groups, channels and filter positions: a grid's axes are short";
+    return product.layers <= GRID_MOST && product.columns <= (double)BLOCK_LEAST * GRID_MOST &&
+           product.rows <= ROWS_MOST;
+}
+
+static bool all_hold(const struct problem *p, const struct context *context, const int32_t *values)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(constraints); i++) {
+        if (!constraints[i].holds(p, context, values))
+            return false;
+    }
+    return true;
+}
+
+void matrix_amd_default(const struct problem *p, const struct context *context,
+                        const int32_t (*configs)[MATRIX_AMD_PARAMS], int count,
+                        struct perf_config *config)
+{
+    int32_t *values = config->values;
+
+    config->count = PARAMS;
+    for (int i = 0; i < count; i++) {
+        memcpy(values, configs[i], sizeof configs[i]);
+        values[BLOCK_K] = ROW_CHUNKS_LEAST * CHUNK_BYTES / matrix_amd_element_bytes(p);
+        if (all_hold(p, context, values) &&
+            (p->direction == DIRECTION_W ||
+             matrix_amd_workgroups(p, values) >= context->target->compute_units))
+            break;
+    }
+    for (int32_t splits = 64; splits > 1 && values[SPLITS] == 1; splits /= 2) {
+        values[SPLITS] = splits;
+        if (!splits_suit_target(p, context, values))
+            values[SPLITS] = 1;
+    }
+}
+
+/* The most that any config has: the largest blocks leave the most to split. */
+uint64_t matrix_amd_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    int32_t values[PARAMS] = {[BLOCK_M] = 256, [BLOCK_N] = 256, [BLOCK_K] = 16, [SPLITS] = 64};
+
+    while (values[SPLITS] > 1 && !splits_suit_target(p, context, values))
+        values[SPLITS] /= 2;
+    return workspace_align((uint64_t)split_bytes(p, values[SPLITS])) + transform_bytes(p);
+}
+
+double matrix_amd_used_part(const struct problem *p, const struct perf_config *config)
+{
+    const struct matrix_amd_product product = matrix_amd_product_of(p);
+    double channels = (double)(p->c / p->groups) * (double)(p->k / p->groups);
+
+    return conv_used_part(product.rows, config->values[BLOCK_M]) *
+           conv_used_part(product.columns, config->values[BLOCK_N]) * channels /
+           ((double)matrix_amd_group_c(p) * (double)matrix_amd_group_k(p)) *
+           (transform_bytes(p) > 0 ? USED_BY_MOVES : 1);
+}
+
+/* ---- the launch ---- */
+
+static void add_options(const struct problem *p, const struct matrix_amd_shape *shape,
+                        const int32_t *values, struct launch *launch)
+{
+    for (int i = 0; i < SPLITS; i++)
+        launch_option_int(launch, mfma_params[i].name, values[i]);
+    launch_option_int(launch, "SPLIT", values[SPLITS] > 1);
+    launch_option_int(launch, "UNIT_K", shape->unit.terms);
+    launch_option_int(launch, "WMMA", shape->unit.wmma);
+    conv_add_direction_option(p, launch);
+    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    launch_sort_options(launch);
+}
+
+static void add_plane(struct launch *launch, const int64_t *sizes)
+{
+    launch_arg_int32(launch, sizes[AXIS_H]);
+    launch_arg_int32(launch, sizes[AXIS_W]);
+}
+
+/* 16 counts, c and k those of a group. */
+static void add_shape(const struct problem *p, struct launch *launch)
+{
+    const int64_t *const planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
+
+    launch_arg_int32(launch, p->n);
+    launch_arg_int32(launch, matrix_amd_group_c(p));
+    launch_arg_int32(launch, matrix_amd_group_k(p));
+    launch_arg_int32(launch, p->groups);
+    for (gsize i = 0; i < G_N_ELEMENTS(planes); i++)
+        add_plane(launch, planes[i]);
+}
+
+static void add_arguments(const struct problem *p, const int32_t *values, int64_t part_terms,
+                          struct launch *launch)
+{
+    static const enum tensor_role operands[][3] = {
+        [DIRECTION_F] = {TENSOR_X, TENSOR_W, TENSOR_Y},
+        [DIRECTION_B] = {TENSOR_Y, TENSOR_W, TENSOR_X},
+        [DIRECTION_W] = {TENSOR_Y, TENSOR_X, TENSOR_W},
+    };
+    const enum tensor_role *roles = operands[p->direction];
+
+    launch_arg_tensor(launch, roles[0]);
+    launch_arg_tensor(launch, roles[1]);
+    if (values[SPLITS] > 1)
+        launch_arg_workspace(launch, 0);
+    else
+        launch_arg_tensor(launch, roles[2]);
+    add_shape(p, launch);
+    launch_arg_int32(launch, values[SPLITS]);
+    launch_arg_int32(launch, part_terms);
+}
+
+static void set_grid(const struct problem *p, const struct matrix_amd_shape *shape,
+                     const int32_t *values, struct launch *launch)
+{
+    const struct matrix_amd_product product = matrix_amd_product_of(p);
+    const int64_t grid[] = {matrix_amd_blocks(product.rows, values[BLOCK_M]) * shape->items,
+                            matrix_amd_blocks(product.columns, values[BLOCK_N]),
+                            (int64_t)product.layers * values[SPLITS]};
+    const int block[] = {shape->items, 1, 1};
+
+    launch_set_grid(launch, grid, block);
+}
+
+bool matrix_amd_solve(const struct problem *p, const struct context *context,
+                      const struct perf_config *config, struct solution *solution, GError **error)
+{
+    const int32_t *values = config->values;
+    struct launch *launch = solution_add_launch(solution, "conv_matrix_amd.cl", "conv_matrix_amd");
+    int64_t steps = matrix_amd_blocks(matrix_amd_product_of(p).terms, values[BLOCK_K]);
+    struct matrix_amd_shape shape;
+    bool is_found = matrix_amd_find_shape(p, context->target, values, &shape);
+
+    (void)error;
+    g_assert(is_found);
+    add_options(p, &shape, values, launch);
+    add_arguments(p, values, matrix_amd_blocks((double)steps, values[SPLITS]) * values[BLOCK_K],
+                  launch);
+    set_grid(p, &shape, values, launch);
+    if (values[SPLITS] > 1)
+        matrix_add_sum(p, (int64_t)part_elements(p), values[SPLITS], solution);
+    matrix_transform_solution(p, matrix_amd_chunk(p), solution);
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}

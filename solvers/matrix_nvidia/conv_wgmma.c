@@ -1,0 +1,200 @@
+/*
+ * Convolutions on Hopper's matrix units, which read their operands from local memory and work beside the
+ * loads (wgmma). F, B and W of 2D, all tensors packed, NHWC or NCHW and of FP16 or BF16, F also of INT8 with an INT32 result; groups,
+ * stride, dilation, any padding. Dynamic. NVIDIA's sm_90 alone. What is not NHWC with the channels of a group in
+ * chunks of 16 bytes is moved first. Terms may be split
+ * (SPLITS) into parts, whose sums then lie in the workspace.
+ */
+#include "solvers/common/matrix_sum.h"
+#include "solvers/framework/solver_rows.h"
+#include "solvers/matrix_nvidia/matrix_common.h"
+
+enum { BLOCK_M, BLOCK_N, STAGES, NEAR, SPLITS, PARAM_COUNT };
+
+#define BLOCK_K          64 /* a line of 128 bytes */
+#define ITEMS_A_GROUP    128
+#define ROWS_A_GROUP     64
+#define REGISTERS_UNIT   65536
+#define REGISTERS_BESIDE 64 /* of an item, its sums aside */
+#define STAGES_LEAST     3
+
+static const char *const sources[] = {"conv_wgmma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
+                                      "conv_transpose_blocks.cl", NULL};
+
+static const struct space_param params[PARAM_COUNT] = {
+    {"BLOCK_M", 3, (const int32_t[]){64, 128, 256}},
+    {"BLOCK_N", 4, (const int32_t[]){64, 128, 192, 256}},
+    {"STAGES", 4, (const int32_t[]){STAGES_LEAST, 4, 5, 6}},
+    {"NEAR", 2, (const int32_t[]){0, 1}},
+    {"SPLITS", MATRIX_SPLITS_VALUES},
+};
+
+/* ---- the space ---- */
+
+static struct matrix_blocks blocks_of(const int32_t *values)
+{
+    return (struct matrix_blocks){values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS]};
+}
+
+static int items_of(const int32_t *values)
+{
+    return values[BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP;
+}
+
+/* Bytes of the blocks of terms that are there, or of the sums on their way out, behind the places that W notes. */
+static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
+{
+    const struct matrix_blocks blocks = blocks_of(values);
+    int64_t places = p->direction == DIRECTION_W ? 2 * BLOCK_K * MATRIX_PLACE_BYTES : 0;
+    int64_t stages = (int64_t)MIN(values[STAGES], matrix_steps(p, &blocks)) *
+                     (values[BLOCK_M] + values[BLOCK_N]) * BLOCK_K * MATRIX_ELEMENT_BYTES;
+    int64_t sums = (int64_t)values[BLOCK_M] * values[BLOCK_N] * MATRIX_ELEMENT_BYTES;
+
+    return MAX(places + stages, sums);
+}
+
+/* A single filter position reads nothing twice. */
+static bool near_suits_filter(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    (void)context;
+    return values[NEAR] == 0 || p->fil[AXIS_H] * p->fil[AXIS_W] > 1;
+}
+
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    int sums = values[BLOCK_N] * ROWS_A_GROUP / ITEMS_A_GROUP;
+
+    (void)p;
+    (void)context;
+    return items_of(values) * (sums + REGISTERS_BESIDE) <= REGISTERS_UNIT;
+}
+
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], BLOCK_K, 1};
+
+    (void)context;
+    return matrix_block_suits(p, &blocks);
+}
+
+static bool splits_suit_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    const struct matrix_blocks blocks = blocks_of(values);
+
+    return matrix_splits_suit(p, context, &blocks);
+}
+
+/* Blocks of terms that do not come need no stage. */
+static bool stages_suit_terms(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct matrix_blocks blocks = blocks_of(values);
+
+    (void)context;
+    return values[STAGES] == STAGES_LEAST || values[STAGES] <= matrix_steps(p, &blocks);
+}
+
+static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
+                                    const int32_t *values)
+{
+    return local_bytes_of(p, values) <= target_dynamic_local_bytes(context->target);
+}
+
+static const struct space_constraint constraints[] = {
+    {"sums_fit_registers", "registers", BLOCK_N + 1, sums_fit_registers},
+    {"block_suits_sizes", "arithmetic", BLOCK_N + 1, block_suits_sizes},
+    {"near_suits_filter", "arithmetic", NEAR + 1, near_suits_filter},
+    {"splits_suit_target", "compute units", SPLITS + 1, splits_suit_target},
+    {"stages_suit_terms", "arithmetic", SPLITS + 1, stages_suit_terms},
+    {"stages_fit_local_memory", "local memory", SPLITS + 1, stages_fit_local_memory},
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
+
+/* ---- what it serves ---- */
+
+static bool is_applicable(const struct problem *p, const struct context *context,
+                          const char **reason)
+{
+    *reason = "needs Hopper's matrix units (sm_90)";
+    if (target_compute_capability(context->target) != 90)
+        return false;
+    return matrix_serves(p, context, reason);
+}
+
+/* The smallest comes first: it suits every problem. */
+static void default_config(const struct problem *p, const struct context *context,
+                           struct perf_config *config)
+{
+    static const struct matrix_blocks candidates[] = {
+        {64, 64, BLOCK_K, 1},  {64, 128, BLOCK_K, 1},  {128, 64, BLOCK_K, 1},
+        {64, 256, BLOCK_K, 1}, {128, 128, BLOCK_K, 1}, {128, 192, BLOCK_K, 1},
+        {128, 256, BLOCK_K, 1}};
+    struct matrix_blocks best = candidates[0];
+    double least = G_MAXDOUBLE;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(candidates); i++)
+        matrix_choose(p, context, &candidates[i], &best, &least);
+    config->count = PARAM_COUNT;
+    config->values[BLOCK_M] = best.m;
+    config->values[BLOCK_N] = best.n;
+    config->values[STAGES] = 4;
+    config->values[NEAR] = 0;
+    config->values[SPLITS] = best.splits;
+    if (!stages_suit_terms(p, context, config->values))
+        config->values[STAGES] = STAGES_LEAST;
+}
+
+static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
+{
+    static const struct matrix_blocks largest = {256, 256, BLOCK_K, 1};
+
+    return matrix_workspace_bytes(p, context, &largest);
+}
+
+/* Beside ConvMatrix, whose units do half as much in the same time. */
+static double estimate(const struct problem *p, const struct context *context)
+{
+    struct perf_config config;
+    struct matrix_blocks blocks;
+
+    default_config(p, context, &config);
+    blocks = blocks_of(config.values);
+    return 300.0 * matrix_used_part(p, &blocks);
+}
+
+static bool solve(const struct problem *p, const struct context *context,
+                  const struct perf_config *config, struct solution *solution, GError **error)
+{
+    const struct matrix_blocks blocks = blocks_of(config->values);
+    struct launch *launch = solution_add_launch(solution, "conv_wgmma.cl", "conv_wgmma");
+
+    (void)context;
+    (void)error;
+    for (int i = 0; i < SPLITS; i++)
+        launch_option_int(launch, params[i].name, config->values[i]);
+    launch->local_bytes = local_bytes_of(p, config->values);
+    matrix_finish_launch(p, &blocks, items_of(config->values), launch);
+    matrix_finish_solution(p, &blocks, solution);
+    return true;
+}
+
+const struct solver solver_conv_wgmma = {
+    .provider = "skipjack",
+    .name = "ConvWgmma",
+    .revision = 8,
+    .algorithm = "ImplicitGEMM",
+    .dynamic = true,
+    .native = true,
+    .sources = sources,
+    .is_applicable = is_applicable,
+    .workspace_bytes = workspace_bytes,
+    .estimate = estimate,
+    .default_config = default_config,
+    .space = &space,
+    .solve = solve,
+};

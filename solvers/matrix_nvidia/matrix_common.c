@@ -1,0 +1,421 @@
+#include "solvers/matrix_nvidia/matrix_common.h"
+
+#include <math.h>
+
+#include "solvers/common/conv_common.h"
+#include "solvers/common/matrix_sum.h"
+#include "solvers/common/matrix_transform.h"
+
+#define CHUNK_BYTES       16
+#define ELEMENTS_A_CHUNK  8 /* of 16 bits */
+#define CHANNELS_LEAST    4
+#define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
+#define BLOCKS_MOST       0x1p24
+/* Places that kernels reckon in int, with room for a block past the last one. */
+#define PLACES_MOST       (INT32_MAX - (1 << 20))
+/* Of a workgroup. */
+#define START_CYCLES      2000
+/* A part has so many blocks of terms at the least. */
+#define STEPS_A_PART      4
+/* Workgroups that a unit gets at most where terms are split for the units' sake. */
+#define WORKGROUPS_A_UNIT 4
+/* What is left to the product of the time beside tensors that are moved. */
+#define USED_BY_MOVES     0.7
+
+/* ---- the product ---- */
+
+/* Filter positions that a phase of B meets at the most, and its positions along an axis. */
+static int64_t phase_taps(const struct problem *p, enum axis axis)
+{
+    return conv_divide_up(p->fil[axis], conv_stride_period(p, axis));
+}
+
+static int64_t phase_positions(const struct problem *p, enum axis axis)
+{
+    return conv_divide_up(p->in[axis], p->stride[axis]);
+}
+
+static double taps_of(const struct problem *p)
+{
+    return (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
+}
+
+/* Channels of 16 bytes, in which loads come. */
+static int chunk_of(const struct problem *p)
+{
+    return CHUNK_BYTES / (int)data_type_bytes(p->type[TENSOR_X]);
+}
+
+/* Channels of a group with those that fill up its last chunk; of x and w as elements of 16 bits. */
+int64_t matrix_c_of(const struct problem *p)
+{
+    int chunk = chunk_of(p);
+
+    return matrix_transform_channels(p->c, p, chunk) / chunk * ELEMENTS_A_CHUNK;
+}
+
+int64_t matrix_k_of(const struct problem *p)
+{
+    return matrix_transform_channels(p->k, p, chunk_of(p));
+}
+
+struct matrix_product matrix_product_of(const struct problem *p)
+{
+    double c = (double)matrix_c_of(p), k = (double)matrix_k_of(p), n = (double)p->n;
+    double groups = (double)p->groups, y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
+
+    if (p->direction == DIRECTION_F)
+        return (struct matrix_product){y, k, c * taps_of(p), groups};
+    if (p->direction == DIRECTION_W)
+        return (struct matrix_product){k, c * taps_of(p), y, groups};
+    return (struct matrix_product){
+        n * (double)phase_positions(p, AXIS_H) * (double)phase_positions(p, AXIS_W), c,
+        k * (double)phase_taps(p, AXIS_H) * (double)phase_taps(p, AXIS_W),
+        groups * (double)p->stride[AXIS_H] * (double)p->stride[AXIS_W]};
+}
+
+static double blocks_of(double count, int block)
+{
+    return (double)conv_divide_up((int64_t)count, block);
+}
+
+double matrix_workgroups(const struct problem *p, const struct matrix_blocks *blocks)
+{
+    const struct matrix_product product = matrix_product_of(p);
+
+    return blocks_of(product.rows, blocks->m) * blocks_of(product.columns, blocks->n) *
+           product.layers;
+}
+
+/* In B each filter position has its own blocks of channels. */
+static double all_steps(const struct problem *p, int block_k)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    double k = (double)matrix_k_of(p);
+
+    if (p->direction != DIRECTION_B)
+        return blocks_of(product.terms, block_k);
+    return product.terms / k * blocks_of(k, block_k);
+}
+
+double matrix_steps(const struct problem *p, const struct matrix_blocks *blocks)
+{
+    return blocks_of(all_steps(p, blocks->k), blocks->splits);
+}
+
+bool matrix_block_suits(const struct problem *p, const struct matrix_blocks *blocks)
+{
+    const struct matrix_product product = matrix_product_of(p);
+
+    return (blocks->m == MATRIX_SMALLEST || blocks->m < 2 * product.rows) &&
+           (blocks->n == MATRIX_SMALLEST || blocks->n < 2 * product.columns);
+}
+
+double matrix_used_part(const struct problem *p, const struct matrix_blocks *blocks)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    double channels = (double)p->c * (double)p->k / (double)(p->groups * p->groups);
+
+    return conv_used_part(product.rows, blocks->m) * conv_used_part(product.columns, blocks->n) *
+           channels / (double)(matrix_transform_channels(p->c, p, chunk_of(p)) * matrix_k_of(p)) *
+           (matrix_transform_bytes(p, chunk_of(p)) > 0 ? USED_BY_MOVES : 1);
+}
+
+/* ---- parts ---- */
+
+/* Of the result with whole loads of channels. */
+double matrix_result_elements(const struct problem *p)
+{
+    double c = (double)matrix_c_of(p) * (double)p->groups,
+           k = (double)matrix_k_of(p) * (double)p->groups;
+    double n = (double)p->n;
+
+    if (p->direction == DIRECTION_F)
+        return n * k * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
+    if (p->direction == DIRECTION_B)
+        return n * c * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];
+    return k * (double)matrix_c_of(p) * taps_of(p);
+}
+
+static int least_splits(const struct problem *p)
+{
+    return matrix_least_splits(matrix_product_of(p).terms);
+}
+
+static double split_bytes(const struct problem *p, int splits)
+{
+    return splits > 1 ? splits * matrix_result_elements(p) * (double)sizeof(float) : 0;
+}
+
+static uint64_t transform_bytes(const struct problem *p)
+{
+    return matrix_transform_bytes(p, chunk_of(p));
+}
+
+/* In the workspace as a solution lays it out. */
+static bool parts_fit(const struct problem *p, const struct context *context, int splits)
+{
+    if (matrix_product_of(p).layers * splits > GRID_MOST ||
+        (splits > 1 && matrix_result_elements(p) > MATRIX_SUM_MOST))
+        return false;
+    return workspace_align((uint64_t)split_bytes(p, splits)) + transform_bytes(p) <=
+           context->workspace_limit;
+}
+
+bool matrix_splits_suit(const struct problem *p, const struct context *context,
+                        const struct matrix_blocks *blocks)
+{
+    int least = least_splits(p);
+
+    if (blocks->splits <= least)
+        return blocks->splits == least;
+    return parts_fit(p, context, blocks->splits) &&
+           blocks->splits * STEPS_A_PART <= all_steps(p, blocks->k) &&
+           matrix_workgroups(p, blocks) * blocks->splits <=
+               (double)WORKGROUPS_A_UNIT * context->target->compute_units;
+}
+
+/* In W what is stored is small beside what is read; elsewhere parts pay only where units would be idle. */
+int matrix_default_splits(const struct problem *p, const struct context *context,
+                          const struct matrix_blocks *blocks)
+{
+    struct matrix_blocks parts = *blocks;
+    double most = context->target->compute_units * (p->direction == DIRECTION_W ? 2.0 : 1.0);
+
+    parts.splits = least_splits(p);
+    while (parts.splits < MATRIX_SPLITS_MOST) {
+        parts.splits *= 2;
+        if (!matrix_splits_suit(p, context, &parts) ||
+            matrix_workgroups(p, blocks) * parts.splits > most)
+            return parts.splits / 2;
+    }
+    return parts.splits;
+}
+
+/*
+ * A block of terms costs its operations, 4096 a cycle, or its loads, of which second-level caches give a unit 28
+ * bytes a cycle; a workgroup some for its start and its stores; parts that they are written and read.
+ */
+double matrix_cycles(const struct context *context, const struct matrix_blocks *blocks,
+                     const struct matrix_effort *effort)
+{
+    double m = blocks->m, n = blocks->n, k = blocks->k, units = context->target->compute_units;
+    double step = fmax(2 * m * n * k / 4096, (m + n) * k * MATRIX_ELEMENT_BYTES / 28);
+    double waves = ceil(effort->workgroups / units);
+    double parts = 2 * effort->parts_bytes / (units * 14) + 3000;
+
+    return waves * (effort->steps * step + effort->start + m * n / 8) +
+           (blocks->splits > 1 ? parts : 0);
+}
+
+static double cycles_of(const struct problem *p, const struct context *context,
+                        const struct matrix_blocks *blocks)
+{
+    const struct matrix_effort effort = {.workgroups =
+                                             matrix_workgroups(p, blocks) * blocks->splits,
+                                         .steps = matrix_steps(p, blocks),
+                                         .start = START_CYCLES,
+                                         .parts_bytes = split_bytes(p, blocks->splits)};
+
+    return matrix_cycles(context, blocks, &effort);
+}
+
+bool matrix_choose(const struct problem *p, const struct context *context,
+                   const struct matrix_blocks *candidate, struct matrix_blocks *best, double *least)
+{
+    struct matrix_blocks parts = *candidate;
+    bool found = false;
+
+    if (!matrix_block_suits(p, candidate))
+        return false;
+    for (parts.splits = least_splits(p); parts.splits <= MATRIX_SPLITS_MOST; parts.splits *= 2) {
+        double cycles = cycles_of(p, context, &parts);
+        if (cycles >= *least || !matrix_splits_suit(p, context, &parts))
+            continue;
+        *least = cycles;
+        *best = parts;
+        found = true;
+    }
+    return found;
+}
+
+uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *context,
+                                const struct matrix_blocks *largest)
+{
+    struct matrix_blocks parts = *largest;
+
+    for (parts.splits = MATRIX_SPLITS_MOST; parts.splits > least_splits(p); parts.splits /= 2) {
+        if (matrix_splits_suit(p, context, &parts))
+            break;
+    }
+    return workspace_align((uint64_t)split_bytes(p, parts.splits)) + transform_bytes(p);
+}
+
+/* ---- what is served ---- */
+
+static bool tensors_are_served(const struct problem *p, const char **reason)
+{
+    *reason = "needs FP16 or BF16 tensors of one type, or forward INT8 with an INT32 output";
+    if (conv_is_int8_to_int32(p))
+        return p->direction == DIRECTION_F && matrix_transform_serves(p, chunk_of(p), reason);
+    if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)
+        return false;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->type[t] != p->type[TENSOR_X])
+            return false;
+    }
+    return matrix_transform_serves(p, chunk_of(p), reason);
+}
+
+/* Groups of hardly a channel would be filled up with zeros. */
+static bool groups_are_served(const struct problem *p, const char **reason)
+{
+    *reason = "needs groups of four channels and more";
+    return p->groups == 1 ||
+           (p->c / p->groups >= CHANNELS_LEAST && p->k / p->groups >= CHANNELS_LEAST);
+}
+
+static double span(const struct problem *p, enum axis axis)
+{
+    return ((double)p->fil[axis] - 1) * (double)p->dilation[axis] + 1;
+}
+
+/* Positions of the tensor that the filter moves over, with what begins before it and ends behind it: a place there
+ * is one number, to which a filter position's is added. */
+static double places_of(const struct problem *p)
+{
+    const int64_t *size = p->direction == DIRECTION_B ? p->out : p->in;
+    double h = (double)p->pad[AXIS_H] + span(p, AXIS_H) + 1;
+    double w = (double)p->pad[AXIS_W] + span(p, AXIS_W) + 1;
+
+    return ((double)p->n * (double)size[AXIS_H] + h) * (double)size[AXIS_W] + w;
+}
+
+/* Also a position's channels, of all groups, and a filter's elements, whatever the direction. */
+static bool places_fit_32_bits(const struct problem *p, const char **reason)
+{
+    double c = (double)matrix_c_of(p),
+           channels = fmax(c, (double)matrix_k_of(p)) * (double)p->groups;
+
+    *reason = "needs tensors of fewer than 2^31 positions, channels and elements of a filter";
+    return places_of(p) <= PLACES_MOST && channels <= PLACES_MOST && c * taps_of(p) <= PLACES_MOST;
+}
+
+static bool sizes_are_served(const struct problem *p, const struct context *context,
+                             const char **reason)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    const struct matrix_blocks smallest = {MATRIX_SMALLEST, MATRIX_SMALLEST, 1, 1};
+    int least = least_splits(p);
+
+    *reason = "needs fewer groups and shorter strides, or fewer positions: a grid's axes are short";
+    if (product.layers > GRID_MOST || product.rows >= INT32_MAX - 256 ||
+        matrix_workgroups(p, &smallest) / product.layers > BLOCKS_MOST)
+        return false;
+    *reason = "needs shorter sums, or a workspace for their parts and for tensors that are moved";
+    return matrix_parts_are_short(product.terms, least) && parts_fit(p, context, least);
+}
+
+bool matrix_serves(const struct problem *p, const struct context *context, const char **reason)
+{
+    return conv_is_plain(p, reason) && tensors_are_served(p, reason) &&
+           groups_are_served(p, reason) && conv_counts_fit_32_bits(p, reason) &&
+           places_fit_32_bits(p, reason) && sizes_are_served(p, context, reason);
+}
+
+/* ---- the launches ---- */
+
+static void add_options(const struct problem *p, int splits, struct launch *launch)
+{
+    launch_option_int(launch, "SPLIT", splits > 1);
+    conv_add_direction_option(p, launch);
+    launch_option_text(launch, "LANE", conv_sum_type(p));
+    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    launch_sort_options(launch);
+}
+
+static void add_plane(struct launch *launch, int64_t h, int64_t w)
+{
+    launch_arg_int32(launch, h);
+    launch_arg_int32(launch, w);
+}
+
+/*
+ * A number below 2^31 divided by `by` is (high(number * multiplier) + number) >> shift, high() the upper 32
+ * bits of 64. Granlund and Montgomery, "Division by invariant integers using multiplication", 1994.
+ */
+void matrix_add_divisor(struct launch *launch, int64_t by)
+{
+    int shift = 0;
+    uint64_t multiplier;
+
+    while ((int64_t)1 << shift < by)
+        shift++;
+    multiplier = (((((uint64_t)1 << shift) - (uint64_t)by) << 32) / (uint64_t)by) + 1;
+    launch_arg_int32(launch, (int32_t)(uint32_t)multiplier);
+    launch_arg_int32(launch, shift);
+}
+
+static void add_shape(const struct problem *p, struct launch *launch)
+{
+    bool is_backward = p->direction == DIRECTION_B;
+    int64_t h = is_backward ? phase_positions(p, AXIS_H) : p->out[AXIS_H];
+    int64_t w = is_backward ? phase_positions(p, AXIS_W) : p->out[AXIS_W];
+    const int64_t *planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
+
+    launch_arg_int32(launch, p->n);
+    launch_arg_int32(launch, matrix_c_of(p));
+    launch_arg_int32(launch, matrix_k_of(p));
+    launch_arg_int32(launch, p->groups);
+    for (size_t i = 0; i < G_N_ELEMENTS(planes); i++)
+        add_plane(launch, planes[i][AXIS_H], planes[i][AXIS_W]);
+    add_plane(launch, conv_stride_period(p, AXIS_H), conv_stride_period(p, AXIS_W));
+    add_plane(launch, h, w);
+    matrix_add_divisor(launch, h * w);
+    matrix_add_divisor(launch, w);
+    matrix_add_divisor(launch, matrix_c_of(p) / ELEMENTS_A_CHUNK);
+    matrix_add_divisor(launch, p->fil[AXIS_W]);
+}
+
+static void add_operands(const struct problem *p, int splits, struct launch *launch)
+{
+    static const enum tensor_role operands[][2] = {
+        [DIRECTION_F] = {TENSOR_X, TENSOR_W},
+        [DIRECTION_B] = {TENSOR_Y, TENSOR_W},
+        [DIRECTION_W] = {TENSOR_Y, TENSOR_X},
+    };
+
+    launch_arg_tensor(launch, operands[p->direction][0]);
+    launch_arg_tensor(launch, operands[p->direction][1]);
+    if (splits > 1)
+        launch_arg_workspace(launch, 0);
+    else
+        launch_arg_tensor(launch, problem_output_role(p));
+}
+
+void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *blocks, int items,
+                          struct launch *launch)
+{
+    const struct matrix_product product = matrix_product_of(p);
+    int64_t columns = (int64_t)blocks_of(product.columns, blocks->n);
+    int64_t rows = (int64_t)blocks_of(product.rows, blocks->m);
+    const int64_t grid[] = {rows * columns * items, 1, (int64_t)product.layers * blocks->splits};
+
+    add_options(p, blocks->splits, launch);
+    add_operands(p, blocks->splits, launch);
+    add_shape(p, launch);
+    launch_arg_int32(launch, columns);
+    launch_arg_int32(launch, blocks->splits);
+    launch_arg_int64(launch, (int64_t)matrix_result_elements(p));
+    launch_set_grid(launch, grid, (const int[]){items, 1, 1});
+}
+
+void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
+                            struct solution *solution)
+{
+    if (blocks->splits > 1)
+        matrix_add_sum(p, (int64_t)matrix_result_elements(p), blocks->splits, solution);
+    matrix_transform_solution(p, chunk_of(p), solution);
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+}

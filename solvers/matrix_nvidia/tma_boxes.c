@@ -1,0 +1,108 @@
+#include "solvers/matrix_nvidia/tma_boxes.h"
+
+#include "solvers/common/conv_common.h"
+#include "solvers/matrix_nvidia/matrix_common.h"
+
+#define PANEL     64  /* channels of a panel of W's columns */
+#define SPAN_MOST 256 /* positions of an axis from a box's first to its last */
+
+static bool is_one_line(const struct problem *p)
+{
+    for (int axis = AXIS_H; axis <= AXIS_W; axis++) {
+        if (p->fil[axis] != 1 || p->pad[axis] != 0 || p->stride[axis] != 1)
+            return false;
+    }
+    return true;
+}
+
+static void set_sizes(struct tma_boxes *boxes, const struct problem *p)
+{
+    boxes->n = p->n;
+    for (int axis = AXIS_H; axis <= AXIS_W; axis++) {
+        boxes->in[axis] = p->in[axis];
+        boxes->out[axis] = p->out[axis];
+    }
+    if (!is_one_line(p))
+        return;
+    boxes->n = 1;
+    boxes->in[AXIS_H] = boxes->out[AXIS_H] = 1;
+    boxes->in[AXIS_W] = boxes->out[AXIS_W] = p->n * p->out[AXIS_H] * p->out[AXIS_W];
+}
+
+/* What boxes divide. */
+static int64_t places(const struct tma_boxes *boxes, const struct problem *p, enum axis axis)
+{
+    if (p->direction == DIRECTION_B)
+        return conv_divide_up(boxes->in[axis], p->stride[axis]);
+    return boxes->out[axis];
+}
+
+/* The longest box along an axis: a map has the places between its positions too. */
+static int64_t longest(const struct tma_boxes *boxes, const struct problem *p, enum axis axis)
+{
+    int64_t stride = p->direction == DIRECTION_B ? 1 : p->stride[axis];
+
+    return MIN(MIN(places(boxes, p, axis), TMA_BOX_MOST), (SPAN_MOST - 1) / stride + 1);
+}
+
+/* Boxes along each axis and along the images, by their length. */
+struct counts {
+    int64_t h[TMA_BOX_MOST + 1], w[TMA_BOX_MOST + 1], n[TMA_BOX_MOST + 1];
+};
+
+static void count_boxes(int64_t *counts, int64_t positions, int64_t most)
+{
+    for (int64_t length = 1; length <= most; length++)
+        counts[length] = conv_divide_up(positions, length);
+}
+
+static void try_box(struct tma_boxes *boxes, const struct counts *counts, int h, int w)
+{
+    int64_t n = MIN(TMA_BOX_MOST / (h * w), boxes->n);
+    int64_t count = counts->h[h] * counts->w[w] * counts->n[n];
+
+    if (count >= boxes->count)
+        return;
+    boxes->box_n = n;
+    boxes->box[AXIS_H] = h;
+    boxes->box[AXIS_W] = w;
+    boxes->along[AXIS_H] = counts->h[h];
+    boxes->along[AXIS_W] = counts->w[w];
+    boxes->count = count;
+}
+
+void tma_boxes_init(struct tma_boxes *boxes, const struct problem *p)
+{
+    struct counts counts;
+    int most_h, most_w;
+
+    *boxes = (struct tma_boxes){.count = INT64_MAX};
+    set_sizes(boxes, p);
+    most_h = (int)longest(boxes, p, AXIS_H);
+    most_w = (int)longest(boxes, p, AXIS_W);
+    count_boxes(counts.h, places(boxes, p, AXIS_H), most_h);
+    count_boxes(counts.w, places(boxes, p, AXIS_W), most_w);
+    count_boxes(counts.n, boxes->n, MIN(TMA_BOX_MOST, boxes->n));
+    for (int w = most_w; w > 0; w--) {
+        for (int h = MIN(TMA_BOX_MOST / w, most_h); h > 0; h--)
+            try_box(boxes, &counts, h, w);
+    }
+}
+
+void tma_grid_init(struct tma_grid *grid, const struct problem *p, const struct tma_boxes *boxes,
+                   int block_m, int block_n, int splits, int workgroups_most)
+{
+    int64_t c = matrix_c_of(p), k = matrix_k_of(p), layers = p->groups * splits;
+
+    grid->rows = conv_divide_up(boxes->count, block_m / TMA_BOX_MOST);
+    grid->columns = conv_divide_up(p->direction == DIRECTION_F ? k : c, block_n);
+    if (p->direction == DIRECTION_W) {
+        int64_t panels = conv_divide_up(c, PANEL) * p->fil[AXIS_H] * p->fil[AXIS_W];
+        grid->rows = conv_divide_up(k, block_m);
+        grid->columns = conv_divide_up(panels, block_n / PANEL);
+    }
+    if (p->direction == DIRECTION_B)
+        layers *= p->stride[AXIS_H] * p->stride[AXIS_W];
+    grid->tiles = grid->rows * grid->columns * layers;
+    grid->workgroups = MIN(grid->tiles, workgroups_most);
+}

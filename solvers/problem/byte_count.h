@@ -1,0 +1,19 @@
+/*
+ * Numbers of bytes as people write them: "64MiB", "1.5 GB", "4096".
+ */
+#ifndef SOLVERS_PROBLEM_BYTE_COUNT_H
+#define SOLVERS_PROBLEM_BYTE_COUNT_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A number and a unit: none or B for bytes; k, M, G, T, or KiB, MiB, GiB, TiB, of 1024; kB, MB, GB, TB of 1000.
+ * Capitals do not matter. A number of a larger unit may have a fraction; the result is cut off to whole bytes. At most
+ * INT64_MAX.
+ * SOLVERS_ERROR_SYNTAX names what is wrong. */
+bool byte_count_parse(const char *text, uint64_t *bytes, GError **error);
+/* "64 MiB" where it is a whole number of a unit, else "1000000 bytes". Free with g_free(). */
+char *byte_count_text(uint64_t bytes);
+
+#endif

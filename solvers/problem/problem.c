@@ -1,0 +1,267 @@
+#include "solvers/problem/problem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define AXES 5 /* N C D H W */
+
+/* Logical axes (0 N, 1 C, 2 D, 3 H, 4 W) of each layout, outermost first. The D of a 2D layout is
+ * 1. */
+static const struct {
+    int order[AXES];
+    int block;
+} layout_orders[LAYOUT_COUNT] = {
+    [LAYOUT_NCHW] = {{0, 1, 2, 3, 4}, 1},   [LAYOUT_NHWC] = {{0, 2, 3, 4, 1}, 1},
+    [LAYOUT_CHWN] = {{1, 2, 3, 4, 0}, 1},   [LAYOUT_NCHWC4] = {{0, 1, 2, 3, 4}, 4},
+    [LAYOUT_NCHWC8] = {{0, 1, 2, 3, 4}, 8}, [LAYOUT_CHWNC4] = {{1, 2, 3, 4, 0}, 4},
+    [LAYOUT_CHWNC8] = {{1, 2, 3, 4, 0}, 8}, [LAYOUT_NCDHW] = {{0, 1, 2, 3, 4}, 1},
+    [LAYOUT_NDHWC] = {{0, 2, 3, 4, 1}, 1},
+};
+
+void problem_init(struct problem *p)
+{
+    memset(p, 0, sizeof *p);
+    p->kind = OP_CONV;
+    p->direction = DIRECTION_F;
+    p->spatial_dim = 2;
+    p->n = p->c = p->k = p->groups = 1;
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        p->in[a] = p->fil[a] = p->out[a] = p->stride[a] = p->dilation[a] = 1;
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        p->type[t] = TYPE_FP32;
+        p->cast[t] = TYPE_NONE;
+        p->layout[t] = LAYOUT_NCHW;
+    }
+}
+
+/* Within this range no sum or product of the size formulas can overflow 63 bits. */
+static bool in_range(int64_t value)
+{
+    return value >= 0 && value <= INT32_MAX;
+}
+
+static bool axis_in_range(const struct problem *p, int a)
+{
+    return in_range(p->in[a]) && in_range(p->fil[a]) && in_range(p->pad[a]) &&
+           in_range(p->stride[a]) && in_range(p->dilation[a]) && p->stride[a] > 0;
+}
+
+void problem_set_output(struct problem *p)
+{
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        p->out[a] = 1;
+        if (!axis_in_range(p, a)) {
+            continue; /* problem_validate() names the field */
+        }
+        int64_t span = p->in[a] + 2 * p->pad[a] - p->dilation[a] * (p->fil[a] - 1) - 1;
+        if (span > 0) {
+            p->out[a] = span / p->stride[a] + 1;
+        }
+    }
+}
+
+bool problem_is_clamped(const struct problem *p)
+{
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (axis_in_range(p, a) &&
+            p->in[a] + 2 * p->pad[a] < p->dilation[a] * (p->fil[a] - 1) + 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool mirror_axis(const struct problem *t, int a, int64_t output_pad, struct problem *p,
+                        GError **error)
+{
+    static const char names[] = "dhw";
+    if (!axis_in_range(t, a)) {
+        g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID,
+                    "a size of the transposed convolution's axis %c is out of range", names[a]);
+        return false;
+    }
+    if (output_pad < 0 || output_pad >= t->stride[a]) {
+        g_set_error(
+            error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID,
+            "trans_output_pad_%c is %" PRId64
+            ", no convolution equals it: it must be at least 0 and below the stride %" PRId64,
+            names[a], output_pad, t->stride[a]);
+        return false;
+    }
+    int64_t reach = t->dilation[a] * (t->fil[a] - 1) + 1 - 2 * t->pad[a];
+    int64_t size = 0;
+    if (__builtin_mul_overflow(t->stride[a], t->in[a] - 1, &size) ||
+        __builtin_add_overflow(size, reach + output_pad, &size) || size < 1) {
+        g_set_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID,
+                    "the transposed convolution's output size on axis %c is not positive",
+                    names[a]);
+        return false;
+    }
+    p->in[a] = size;
+    p->out[a] = t->in[a];
+    return true;
+}
+
+bool problem_from_transposed(const struct problem *t, const int64_t output_pad[AXIS_COUNT],
+                             struct problem *p, GError **error)
+{
+    static const enum direction mirrored[DIRECTION_COUNT] = {
+        [DIRECTION_F] = DIRECTION_B,
+        [DIRECTION_B] = DIRECTION_F,
+        [DIRECTION_W] = DIRECTION_W,
+    };
+    struct problem mirror = *t;
+    mirror.direction = mirrored[t->direction];
+    mirror.c = t->k;
+    mirror.k = t->c;
+    mirror.type[TENSOR_X] = t->type[TENSOR_Y];
+    mirror.type[TENSOR_Y] = t->type[TENSOR_X];
+    mirror.cast[TENSOR_X] = t->cast[TENSOR_Y];
+    mirror.cast[TENSOR_Y] = t->cast[TENSOR_X];
+    mirror.layout[TENSOR_X] = t->layout[TENSOR_Y];
+    mirror.layout[TENSOR_Y] = t->layout[TENSOR_X];
+    for (int a = t->spatial_dim == 2 ? AXIS_H : AXIS_D; a < AXIS_COUNT; a++) {
+        if (!mirror_axis(t, a, output_pad[a], &mirror, error)) {
+            return false;
+        }
+    }
+    *p = mirror;
+    return problem_validate(p, error);
+}
+
+#define FIELD_COUNT (7 + 6 * AXIS_COUNT + 3 * TENSOR_COUNT + 1)
+
+/* All numbers of a problem in declaration order. Padding bytes of the struct must not count. */
+static void flatten(const struct problem *p, int64_t fields[FIELD_COUNT])
+{
+    const int64_t head[] = {p->kind, p->direction, p->spatial_dim, p->n, p->c, p->k, p->groups};
+    const int64_t *const axes[] = {p->in, p->fil, p->out, p->pad, p->stride, p->dilation};
+    int count = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(head); i++) {
+        fields[count++] = head[i];
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(axes); i++) {
+        for (int a = 0; a < AXIS_COUNT; a++) {
+            fields[count++] = axes[i][a];
+        }
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        fields[count + t] = p->type[t];
+        fields[count + TENSOR_COUNT + t] = p->cast[t];
+        fields[count + 2 * TENSOR_COUNT + t] = p->layout[t];
+    }
+    fields[count + 3 * TENSOR_COUNT] = p->bias;
+}
+
+int problem_compare(const struct problem *a, const struct problem *b)
+{
+    int64_t left[FIELD_COUNT], right[FIELD_COUNT];
+    flatten(a, left);
+    flatten(b, right);
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        if (left[i] != right[i]) {
+            return left[i] < right[i] ? -1 : 1;
+        }
+    }
+    return strcmp(a->epilogue, b->epilogue);
+}
+
+bool problem_equal(const struct problem *a, const struct problem *b)
+{
+    return problem_compare(a, b) == 0;
+}
+
+guint problem_hash(const struct problem *p)
+{
+    int64_t fields[FIELD_COUNT];
+    flatten(p, fields);
+    uint64_t hash = 1469598103934665603u; /* FNV-1a, a 64-bit word at a time, folded at the end */
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        hash = (hash ^ (uint64_t)fields[i]) * 1099511628211u;
+        hash ^= hash >> 29;
+    }
+    return (guint)(hash ^ hash >> 32) ^ g_str_hash(p->epilogue);
+}
+
+static guint hash_key(gconstpointer problem)
+{
+    return problem_hash(problem);
+}
+
+static gboolean equal_keys(gconstpointer a, gconstpointer b)
+{
+    return problem_equal(a, b);
+}
+
+GHashTable *problem_table_new(GDestroyNotify free_value)
+{
+    return g_hash_table_new_full(hash_key, equal_keys, NULL, free_value);
+}
+
+double problem_macs(const struct problem *p)
+{
+    double macs = (double)p->n * (double)p->k * (double)(p->c / p->groups);
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        macs *= (double)p->fil[a] * (double)p->out[a];
+    }
+    return macs;
+}
+
+static void tensor_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[AXES])
+{
+    const int64_t *spatial = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+    sizes[0] = role == TENSOR_W ? p->k : p->n;
+    sizes[1] = role == TENSOR_X ? p->c : role == TENSOR_W ? p->c / p->groups : p->k;
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        sizes[2 + a] = spatial[a];
+    }
+}
+
+int problem_layout_block(enum layout layout)
+{
+    g_assert(layout < LAYOUT_COUNT);
+    return layout_orders[layout].block;
+}
+
+int64_t problem_tensor_elements(const struct problem *p, enum tensor_role role)
+{
+    int64_t sizes[AXES];
+    int64_t block = problem_layout_block(p->layout[role]);
+    tensor_sizes(p, role, sizes);
+    sizes[1] = (sizes[1] + block - 1) / block * block;
+    int64_t elements = 1;
+    for (int i = 0; i < AXES; i++) {
+        elements *= sizes[i];
+    }
+    return elements;
+}
+
+int64_t problem_tensor_bytes(const struct problem *p, enum tensor_role role)
+{
+    return problem_tensor_elements(p, role) * data_type_bytes(p->type[role]);
+}
+
+enum tensor_role problem_output_role(const struct problem *p)
+{
+    static const enum tensor_role roles[DIRECTION_COUNT] = {
+        [DIRECTION_F] = TENSOR_Y,
+        [DIRECTION_B] = TENSOR_X,
+        [DIRECTION_W] = TENSOR_W,
+    };
+    return roles[p->direction];
+}
+
+void problem_packed_strides(const struct problem *p, enum tensor_role role, int64_t strides[5])
+{
+    int64_t sizes[AXES];
+    enum layout layout = p->layout[role];
+    int64_t stride = problem_layout_block(layout);
+    tensor_sizes(p, role, sizes);
+    sizes[1] = (sizes[1] + stride - 1) / stride;
+    for (int i = AXES - 1; i >= 0; i--) {
+        int axis = layout_orders[layout].order[i];
+        strides[axis] = stride;
+        stride *= sizes[axis];
+    }
+}

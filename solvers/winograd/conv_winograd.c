@@ -1,0 +1,449 @@
+/*
+ * 3x3 convolutions of stride 1 by Winograd's minimal filtering, in tiles of 2x2 or 4x4 positions (TILE) of
+ * y, of x for B: F(2x2,3x3) or F(4x4,3x3) for F and B, F(3x3,2x2) or F(3x3,4x4) for W. Both operands are transformed
+ * into planes in the workspace, one for each of the 16 or 36 places of a tile; the planes are
+ * multiplied as a batch of matrices, and the products transformed back. F, B and W; 2D; every layout
+ * whose channels are not in blocks, any strides; FP32, FP16 and BF16 in any mixture, planes in FP32;
+ * groups; any padding. Dynamic.
+ *
+ * On GPUs the product of the planes may be conv_simt.cl's (SIMT), whose tile is of the same parameters.
+ *
+ * Accuracy: sums stay in FP32, but the transforms take differences of neighbours, so an element's
+ * error follows the largest magnitudes of its tile rather than its own, and tiles of 4x4 lose more than
+ * those of 2x2. Held by tests to 128 u times the tensor's largest magnitude, u = 2^-24.
+ * INT8 is left out: the filters' transforms have halves.
+ */
+#include <string.h>
+
+#include "solvers/common/conv_common.h"
+#include "solvers/framework/solver_rows.h"
+#include "solvers/gemm/gemm.h"
+#include "solvers/winograd/winograd_plan.h"
+
+#define TILE        (TILE_SPLITS + 1)
+#define SIMT        (TILE + 1)
+#define PARAM_COUNT (SIMT + 1)
+
+static const char *const sources[] = {"gemm.cl", "conv_simt.cl", "conv_winograd_in.cl",
+                                      "conv_winograd_out.cl", NULL};
+
+static const struct space_param params[PARAM_COUNT] = {
+    TILE_PARAMS,
+    {"SPLITS", 7, (const int32_t[]){1, 2, 4, 8, 16, 32, TILE_SPLITS_MAX}},
+    {"TILE", 2, (const int32_t[]){2, 4}},
+    {"SIMT", 2, (const int32_t[]){0, 1}},
+};
+
+/* Vectors of a CPU; a GPU's items take one column each. */
+static int lanes_of(const struct context *context)
+{
+    return context_is_cpu(context) ? 8 : 1;
+}
+
+/* An upper bound of the workspace's elements and of a transform's work-items (a row of a plane has
+ * whole workgroups of 64), before anything is counted in integers: 36 places of tensors rounded up to
+ * whole tiles and pitches. */
+static bool sizes_fit(const struct problem *p, const char **reason)
+{
+    double patches = (double)p->n * (double)(MAX(p->in[AXIS_H], p->out[AXIS_H]) + 4) *
+                     (double)(MAX(p->in[AXIS_W], p->out[AXIS_W]) + 4) / 4;
+    double channels = (double)p->c + (double)p->k + 32;
+    double weights = (double)p->k * ((double)p->c / (double)p->groups + 16);
+
+    *reason = "needs fewer tiles and channels: transforms are counted in 31 bits";
+    return patches * channels < 0x1p31 && weights < 0x1p31 && 64 * patches < 0x1p31 &&
+           64 * channels < 0x1p31;
+}
+
+static bool winograd_is_applicable(const struct problem *p, const struct context *context,
+                                   const char **reason)
+{
+    const int planes_most = 36;
+
+    (void)context;
+    if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
+        !conv_layouts_are_plain(p, reason))
+        return false;
+    if (p->type[TENSOR_X] == TYPE_INT8) {
+        *reason = "needs floating-point tensors: the transforms have fractions";
+        return false;
+    }
+    if (p->spatial_dim != 2 || p->fil[AXIS_H] != 3 || p->fil[AXIS_W] != 3) {
+        *reason = "needs a 2D convolution with 3x3 filters";
+        return false;
+    }
+    if (p->stride[AXIS_H] != 1 || p->stride[AXIS_W] != 1 || p->dilation[AXIS_H] != 1 ||
+        p->dilation[AXIS_W] != 1) {
+        *reason = "needs stride 1 and dilation 1";
+        return false;
+    }
+    return conv_counts_fit_32_bits(p, reason) && sizes_fit(p, reason) &&
+           gemm_grid_fits(p, (double)MAX(p->c, p->k) / (double)p->groups,
+                          (double)p->groups * planes_most, reason);
+}
+
+/* ---- the space ---- */
+
+/* Rows are channels, columns of F and B and terms of W patches. */
+static struct tile_product product_of(const struct problem *p, int tile)
+{
+    double k_count = (double)(p->k / p->groups), c_count = (double)(p->c / p->groups), patches;
+    struct tile_product product;
+    struct winograd_plan plan;
+
+    winograd_lay_out(p, tile, &plan);
+    patches = (double)p->n * (double)plan.b.tiles[0] * (double)plan.b.tiles[1];
+    product.m = p->direction == DIRECTION_B ? c_count : k_count;
+    product.n = p->direction == DIRECTION_W ? c_count : patches;
+    product.k = p->direction == DIRECTION_W   ? patches
+                : p->direction == DIRECTION_F ? c_count
+                                              : k_count;
+    product.layers = (double)p->groups * plan.places;
+    product.part_bytes = p->direction == DIRECTION_W ? plan.part_bytes : 0;
+    product.beside_bytes = plan.c.offset;
+    return product;
+}
+
+static bool tile_fits_workspace(const struct problem *p, const struct context *context, int tile)
+{
+    struct winograd_plan plan;
+
+    winograd_lay_out(p, tile, &plan);
+    return plan.c.offset + plan.part_bytes <= context->workspace_limit;
+}
+
+/* The smallest tiles make the most patches, and the grid is largest with them. */
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct tile_product product = product_of(p, 2);
+
+    return tile_block_suits(&product, context, values);
+}
+
+static bool blocks_fit_grid(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    const struct tile_product product = product_of(p, 2);
+
+    return tile_fits_grid(&product, context, values);
+}
+
+static bool parts_fit(const struct problem *p, const struct context *context, const int32_t *values)
+{
+    const struct tile_product product = product_of(p, values[TILE]);
+
+    return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);
+}
+
+static bool planes_fit_workspace(const struct problem *p, const struct context *context,
+                                 const int32_t *values)
+{
+    return tile_fits_workspace(p, context, values[TILE]);
+}
+
+static bool block_suits_patches(const struct problem *p, const struct context *context,
+                                const int32_t *values)
+{
+    const struct tile_product product = product_of(p, values[TILE]);
+
+    return tile_block_suits(&product, context, values);
+}
+
+static bool simt_suits(const struct problem *p, const struct context *context,
+                       const int32_t *values)
+{
+    const struct tile_product product = product_of(p, values[TILE]);
+    struct simt_block block;
+    struct winograd_plan plan;
+
+    if (values[SIMT] == 0)
+        return true;
+    winograd_lay_out(p, values[TILE], &plan);
+    block = winograd_simt_block(p, values, &plan);
+    return !context_is_cpu(context) && winograd_has_quads(p, &plan) && block.tile_m % 4 == 0 &&
+           (block.tile_n == 4 || block.tile_n == 8) && block.tile_m * block.tile_n >= 32 &&
+           (block.block_k == 8 || block.block_k == 16) &&
+           simt_items_suit(&block, context->target->max_workgroup) && simt_items_share_a(&block) &&
+           simt_items_share_b(&block) &&
+           simt_fits_local_memory(&block, context->target->local_bytes) &&
+           tile_workgroups(&product, values) / product.layers * simt_items(&block) <=
+               UINT32_MAX / 2;
+}
+
+static const struct space_constraint constraints[] = {
+    TILE_CONSTRAINTS(block_suits_sizes, blocks_fit_grid),
+    {"parts_fit", "arithmetic, grid size and workspace", TILE + 1, parts_fit},
+    {"planes_fit_workspace", "workspace", TILE + 1, planes_fit_workspace},
+    {"block_suits_patches", "arithmetic", TILE + 1, block_suits_patches},
+    {"simt_suits", "alignment and items of a tile", SIMT + 1, simt_suits},
+};
+
+static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
+
+static int most_parts(const struct tile_product *product, const struct context *context)
+{
+    int least_block_k = context_is_cpu(context) ? 64 : 8, parts = TILE_SPLITS_MAX;
+
+    while (!tile_may_split(product, context, parts, least_block_k))
+        parts /= 2;
+    return parts;
+}
+
+/* The most that a config takes which the context allows, or what the smallest takes where it allows
+ * none: now tiles of 2x2 have more, now those of 4x4. */
+static uint64_t winograd_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    uint64_t most = 0, least = UINT64_MAX;
+
+    for (int tile = 2; tile <= 4; tile += 2) {
+        const struct tile_product product = product_of(p, tile);
+        struct winograd_plan plan;
+        uint64_t bytes;
+        winograd_lay_out(p, tile, &plan);
+        bytes = plan.c.offset + plan.part_bytes * (uint64_t)most_parts(&product, context);
+        least = MIN(least, bytes);
+        if (bytes <= context->workspace_limit)
+            most = MAX(most, bytes);
+    }
+    return most > 0 ? most : least;
+}
+
+/* How much of a block's work counts: what is there of it, and how evenly units get such blocks; smaller
+ * ones read more for a product. */
+static double block_worth(const struct context *context, const struct tile_product *product,
+                          const int32_t *values)
+{
+    int block_m = tile_block_m(values), block_n = tile_block_n(values);
+    double workgroups = tile_workgroups(product, values) * values[TILE_SPLITS];
+    double lines = block_m * block_n / (double)(block_m + block_n) / 64;
+
+    return conv_used_part(product->m, block_m) * conv_used_part(product->n, block_n) *
+           conv_used_part(workgroups, context->target->compute_units) * (0.7 + 0.3 * lines);
+}
+
+/* Parts of the sums until units have enough work. */
+static int32_t parts_of(const struct context *context, const struct tile_product *product,
+                        const int32_t *values)
+{
+    int32_t splits = 1;
+
+    while (splits < TILE_SPLITS_MAX &&
+           tile_workgroups(product, values) * splits < 4.0 * context->target->compute_units &&
+           tile_may_split(product, context, 2 * splits, values[TILE_BLOCK_K]))
+        splits *= 2;
+    return splits;
+}
+
+/* The best of its blocks, of which those of 128 items did best on an H200; none where the alignment does not suit. */
+static void choose_simt(const struct problem *p, const struct context *context,
+                        const struct tile_product *product, int32_t *values)
+{
+    static const int32_t blocks[][TILE_PARAM_COUNT] = {
+        {8, 16, 4, 8, 2, 1, 16}, {8, 8, 4, 8, 2, 1, 16}, {4, 16, 4, 8, 2, 1, 16}};
+    int32_t simt[PARAM_COUNT];
+    double best = 0;
+
+    values[SIMT] = 0;
+    memcpy(simt, values, sizeof simt);
+    simt[SIMT] = 1;
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++) {
+        double worth;
+        memcpy(simt, blocks[i], sizeof blocks[i]);
+        simt[TILE_SPLITS] = parts_of(context, product, simt);
+        worth = block_worth(context, product, simt);
+        if (worth > best && tile_block_suits(product, context, simt) &&
+            tile_fits_grid(product, context, simt) && simt_suits(p, context, simt)) {
+            memcpy(values, simt, sizeof simt);
+            best = worth;
+        }
+    }
+}
+
+/* What tiles cost, in operations: a GPU does ten or more while it moves a byte. Each plane's value is
+ * written and read again. */
+static double tile_cost(const struct problem *p, int tile)
+{
+    struct winograd_plan plan;
+    double product, bytes;
+
+    winograd_lay_out(p, tile, &plan);
+    product = 2.0 * plan.places * (double)winograd_patches(&plan.b) * (double)p->k *
+              (double)(p->c / p->groups);
+    bytes = 2.0 * (double)(plan.c.offset + plan.part_bytes);
+    return product + 10 * bytes;
+}
+
+/* CPUs keep to the small tiles, whose patches stay in registers. */
+static int default_tile(const struct problem *p, const struct context *context)
+{
+    bool large = !context_is_cpu(context) && tile_cost(p, 4) < tile_cost(p, 2);
+
+    if (!tile_fits_workspace(p, context, large ? 4 : 2))
+        large = !large;
+    return large ? 4 : 2;
+}
+
+static void winograd_default_config(const struct problem *p, const struct context *context,
+                                    struct perf_config *config)
+{
+    int tile = default_tile(p, context);
+    const struct tile_product product = product_of(p, tile);
+    int32_t *values = config->values;
+
+    tile_default_config(&product, context, config);
+    config->count = PARAM_COUNT;
+    values[TILE] = tile;
+    values[TILE_SPLITS] =
+        tile_default_splits(&product, context, values, tile_workgroups(&product, values));
+    choose_simt(p, context, &product, values);
+}
+
+static double winograd_estimate(const struct problem *p, const struct context *context)
+{
+    bool many_channels = p->c / p->groups >= 16 && p->k / p->groups >= 16;
+    struct perf_config config;
+
+    if (!many_channels)
+        return 2.0;
+    winograd_default_config(p, context, &config);
+    return context_is_cpu(context) ? 10.0 : config.values[SIMT] ? 120.0 : 50.0;
+}
+
+/* ---- launches ---- */
+
+/* Height and width of the tensor, filters being images of 3x3. */
+static const int64_t *sizes_of(const struct problem *p, enum tensor_role role)
+{
+    return role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+}
+
+static void add_tensor_args(const struct problem *p, const struct winograd_planes *planes,
+                            struct launch *launch)
+{
+    const int64_t *sizes = sizes_of(p, planes->tensor);
+
+    conv_add_plane_strides(launch, planes->tensor);
+    launch_arg_int32(launch, planes->columns);
+    launch_arg_int32(launch, sizes[AXIS_H]);
+    launch_arg_int32(launch, sizes[AXIS_W]);
+    launch_arg_int32(launch, planes->tiles[0]);
+    launch_arg_int32(launch, planes->tiles[1]);
+}
+
+/* The options that both kernels have, and the grid; returns how many workgroups a row has. */
+static int64_t set_up(const struct problem *p, const struct context *context,
+                      const struct winograd_planes *planes, const char *transform,
+                      struct launch *launch)
+{
+    bool is_cpu = context_is_cpu(context);
+    int lanes = lanes_of(context), items = is_cpu ? 1 : 64;
+    int64_t blocks = conv_divide_up(planes->filled, items * lanes);
+
+    launch_option_text(launch, "TYPE", data_type_name(p->type[planes->tensor]));
+    launch_option_int(launch, "BY_CHANNEL", planes->by_channel);
+    launch_option_int(launch, "VEC", lanes);
+    launch_option_int(launch, "ITEMS", items);
+    launch_option_text(launch, "TRANSFORM", transform);
+    launch_set_grid(launch, (const int64_t[3]){planes->rows * blocks * items, 1, 1},
+                    (const int[3]){items, 1, 1});
+    return blocks;
+}
+
+static void add_in_launch(const struct problem *p, const struct context *context,
+                          const struct winograd_planes *planes, const char *transform, int step,
+                          const int64_t pad[AXIS_COUNT], struct solution *solution)
+{
+    struct launch *launch =
+        solution_add_launch(solution, "conv_winograd_in.cl", "conv_winograd_in");
+    int64_t blocks = set_up(p, context, planes, transform, launch);
+
+    launch_option_int(launch, "FLIP", planes->tensor == TENSOR_W && p->direction == DIRECTION_B);
+    launch_sort_options(launch);
+    launch_arg_tensor(launch, planes->tensor);
+    launch_arg_workspace(launch, planes->offset);
+    add_tensor_args(p, planes, launch);
+    launch_arg_int32(launch, step);
+    launch_arg_int32(launch, pad[AXIS_H]);
+    launch_arg_int32(launch, pad[AXIS_W]);
+    launch_arg_int32(launch, planes->filled);
+    launch_arg_int32(launch, blocks);
+    launch_arg_int64(launch, planes->pitch);
+    launch_arg_int64(launch, planes->rows * planes->pitch);
+}
+
+static void add_out_launch(const struct problem *p, const struct context *context,
+                           const struct winograd_plan *plan, const char *transform,
+                           struct solution *solution)
+{
+    const struct winograd_planes *planes = &plan->c;
+    struct launch *launch =
+        solution_add_launch(solution, "conv_winograd_out.cl", "conv_winograd_out");
+    int64_t blocks = set_up(p, context, planes, transform, launch);
+
+    launch_sort_options(launch);
+    launch_arg_workspace(launch, planes->offset);
+    launch_arg_tensor(launch, planes->tensor);
+    add_tensor_args(p, planes, launch);
+    launch_arg_int32(launch, blocks);
+    launch_arg_int64(launch, planes->pitch);
+    launch_arg_int64(launch, planes->rows * planes->pitch);
+    launch_arg_int32(launch, plan->splits);
+    launch_arg_int64(launch, plan->places * planes->rows * planes->pitch);
+}
+
+static const char *out_transform(enum direction direction, bool large)
+{
+    if (direction == DIRECTION_W)
+        return large ? "Y3_6" : "Y3_4";
+    return large ? "Y4_6" : "Y2_4";
+}
+
+static bool winograd_solve(const struct problem *p, const struct context *context,
+                           const struct perf_config *config, struct solution *solution,
+                           GError **error)
+{
+    const int64_t none[AXIS_COUNT] = {0};
+    const int64_t full[AXIS_COUNT] = {0, 2 - p->pad[AXIS_H], 2 - p->pad[AXIS_W]};
+    const int32_t *values = config->values;
+    const int tile = values[TILE];
+    const bool large = tile == 4;
+    struct winograd_plan plan;
+
+    (void)error;
+    winograd_lay_out(p, tile, &plan);
+    plan.splits = 1;
+    if (p->direction == DIRECTION_W) {
+        plan.splits =
+            tile_split_terms(values, winograd_patches(&plan.b), values[TILE_SPLITS], &plan.part);
+        add_in_launch(p, context, &plan.a, large ? "W4_6" : "W2_4", tile, none, solution);
+        add_in_launch(p, context, &plan.b, large ? "X6" : "X4", tile, p->pad, solution);
+    } else {
+        add_in_launch(p, context, &plan.a, large ? "W3_6" : "W3_4", 0, none, solution);
+        add_in_launch(p, context, &plan.b, large ? "X6" : "X4", tile,
+                      p->direction == DIRECTION_F ? p->pad : full, solution);
+    }
+    winograd_add_product(p, context, values, values[SIMT], &plan, solution);
+    add_out_launch(p, context, &plan, out_transform(p->direction, large), solution);
+    solution->workspace_bytes = plan.c.offset + plan.part_bytes * (uint64_t)plan.splits;
+    solution->flops = 2.0 * plan.places * (double)winograd_patches(&plan.b) * (double)p->k *
+                      (double)(p->c / p->groups);
+    conv_set_compulsory_bytes(p, solution);
+    return true;
+}
+
+const struct solver solver_conv_winograd = {
+    .provider = "skipjack",
+    .name = "ConvWinograd",
+    .revision = 6,
+    .algorithm = "Winograd",
+    .dynamic = true,
+    .any_strides = true,
+    .sources = sources,
+    .is_applicable = winograd_is_applicable,
+    .workspace_bytes = winograd_workspace_bytes,
+    .estimate = winograd_estimate,
+    .default_config = winograd_default_config,
+    .space = &space,
+    .solve = winograd_solve,
+};

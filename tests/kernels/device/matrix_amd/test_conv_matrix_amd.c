@@ -1,0 +1,135 @@
+/*
+ * ConvMfma and ConvWmma run through PoCL, with their instructions done by hand by the documented layout of
+ * each (matrix_unit_amd_emulated.h): all of the kernel is tried here but the matrix units themselves.
+ */
+#include <string.h>
+
+#include "solvers/matrix_amd/matrix_amd.h"
+#include "solvers/framework/solver.h"
+#include "tests/support/conv_shapes.h"
+#include "tests/support/pocl_leaks.h"
+
+/* No solution has it: kernels are compiled so for this test alone; unoptimised, since PoCL takes five times as long
+ * to compile the loops by which the instructions are done otherwise. */
+#define EMULATED " -DMATRIX_EMULATED=1 -cl-opt-disable"
+
+static struct solution_runner *runner;
+
+/* Sizes that fill no block, and strides, dilation, padding and groups that each direction has to mind; `moved`
+ * has channels that make no whole chunks, and lies as NCHW. */
+static const struct conv_shape strided = {2, 32, 64, 2, 7, 8, 3, 2, 1, 2, 1},
+                               dilated = {1, 16, 80, 1, 6, 7, 3, 3, 2, 1, 2},
+                               plain = {2, 96, 32, 1, 7, 6, 1, 1, 0, 1, 1},
+                               images = {5, 16, 16, 1, 3, 3, 1, 1, 0, 1, 1},
+                               moved = {2, 10, 18, 2, 5, 7, 3, 2, 1, 1, 1};
+
+static const struct {
+    const char *target, *type;
+    enum direction direction;
+    const char *config; /* BLOCK_M, BLOCK_N, WAVE_M, WAVE_N, UNIT, BLOCK_K, BUFFERS, SPLITS */
+    const struct conv_shape *shapes[2];
+} cases[] = {
+    {"gfx90a68", "FP32", DIRECTION_F, "64,64,32,64,32,16,2,1", {&strided, &dilated}},
+    {"gfx90a68", "FP32", DIRECTION_B, "64,32,32,32,16,32,1,1", {&strided, &moved}},
+    {"gfx942130", "FP16", DIRECTION_W, "64,128,32,128,32,32,1,2", {&strided, &moved}},
+    {"gfx908_60", "BF16", DIRECTION_F, "64,64,64,32,32,32,1,1", {&plain, &dilated}},
+    {"gfx908_60", "INT8", DIRECTION_F, "64,64,32,32,16,64,2,1", {&strided, &plain}},
+    {"gfx942130", "INT8", DIRECTION_F, "64,32,32,32,32,64,1,1", {&dilated, &moved}},
+    {"gfx1100_48", "FP16", DIRECTION_F, "64,32,32,16,16,32,1,1", {&strided, &dilated}},
+    {"gfx1100_48", "BF16", DIRECTION_W, "64,64,64,32,16,32,2,1", {&strided, &images}},
+    {"gfx1100_48", "INT8", DIRECTION_F, "32,64,16,64,16,64,1,1", {&plain, &images}},
+    {"gfx1201_64", "FP16", DIRECTION_B, "64,32,32,32,16,64,2,1", {&strided, &plain}},
+    {"gfx1201_64", "INT8", DIRECTION_F, "64,64,64,32,16,64,2,1", {&dilated, &plain}},
+};
+
+static void make_problem(gsize row, const struct conv_shape *shape, struct problem *p)
+{
+    enum data_type type;
+
+    g_assert_true(data_type_parse(cases[row].type, &type));
+    conv_shape_problem(shape, cases[row].direction, shape == &moved ? LAYOUT_NCHW : LAYOUT_NHWC, p);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p->type[t] = type;
+    if (type == TYPE_INT8)
+        p->type[TENSOR_Y] = TYPE_INT32;
+    g_assert_true(problem_validate(p, NULL));
+}
+
+/* The solution with the instructions done by hand; the config need not be in the space, which leaves out
+ * blocks that such small problems do not fill. */
+static void solve_emulated(gsize row, const struct problem *p, struct solution *solution)
+{
+    g_autoptr(GError) error = NULL;
+    struct perf_config config;
+    struct context context;
+    struct target target;
+    const struct solver *solver =
+        solver_find(g_str_has_prefix(cases[row].target, "gfx9") ? "ConvMfma" : "ConvWmma");
+
+    g_assert_true(target_parse(cases[row].target, &target, &error));
+    context_init(&context, &target);
+    g_assert_true(solver_applicable(solver, p, &context, NULL));
+    g_assert_true(perf_config_parse(cases[row].config, MATRIX_AMD_PARAMS, &config, &error));
+    solution_init(solution);
+    g_assert_true(solver->solve(p, &context, &config, solution, &error));
+    for (int i = 0; i < solution->launch_count; i++) {
+        struct launch *launch = &solution->launches[i];
+        if (strcmp(launch->file, "conv_matrix_amd.cl") == 0)
+            g_assert_cmpuint(g_strlcat(launch->options, EMULATED, LAUNCH_OPTIONS_MAX), <,
+                             LAUNCH_OPTIONS_MAX);
+    }
+}
+
+static void is_right_by_the_documented_layouts(gconstpointer data)
+{
+    gsize row = (gsize)GPOINTER_TO_SIZE(data);
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases[row].shapes); i++) {
+        struct conv_trial trial;
+        struct solution solution;
+        struct problem p;
+        int64_t first = 0;
+        make_problem(row, cases[row].shapes[i], &p);
+        solve_emulated(row, &p, &solution);
+        conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+        conv_trial_run(&trial, runner, &solution);
+        g_assert_cmpint(conv_trial_wrong(&trial, "ImplicitGEMM", &first), ==, 0);
+        g_assert_cmpint(conv_trial_stray(&trial), ==, 0);
+        conv_trial_clear(&trial);
+    }
+}
+
+static void add_tests(void)
+{
+    static const char *const directions[] = {"F", "B", "W"};
+
+    for (gsize row = 0; row < G_N_ELEMENTS(cases); row++) {
+        g_autofree char *path = g_strdup_printf(
+            "/conv_matrix_amd/is_right_by_the_documented_layouts/%s_%s_%s_%s", cases[row].target,
+            cases[row].type, directions[cases[row].direction], cases[row].config);
+        g_test_add_data_func(path, GSIZE_TO_POINTER(row), is_right_by_the_documented_layouts);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    double seconds;
+    int status, kernels;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    runner = solution_runner_new(temp_folder_path(folder, "pocl"));
+    if (!runner || solution_runner_target(runner)->vendor != VENDOR_CPU) {
+        g_print("1..0 # SKIP PoCL is not on this machine, or the device is another one\n");
+        return 0;
+    }
+    solution_runner_hurry(runner, true);
+    add_tests();
+    status = g_test_run();
+    seconds = solution_runner_compile_seconds(runner, &kernels);
+    g_print("# %d kernels compiled in %.0f s\n", kernels, seconds);
+    solution_runner_free(runner);
+    return status;
+}

@@ -1,0 +1,85 @@
+#!/bin/sh
+# What kernels/tools/embed makes of text files, checked by compiling it.
+set -u
+
+build=$(dirname "$SKIPJACK")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+number=0
+
+result() {
+    number=$((number + 1))
+    if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
+}
+
+# refuses LABEL EXPECTED ARGUMENT...: embed fails and names the reason.
+refuses() {
+    label=$1 expected=$2
+    shift 2
+    found=$("$build/embed" "$@" 2>&1 >/dev/null) && found="it did not fail"
+    echo "$found" | grep -q "$expected"
+    result $? "$label"
+}
+
+cd "$scratch" || exit 1
+echo '#define LOCAL __local /* "why??=" \ */' >dialect.h
+printf '#include "dialect.h"\nkernel\tvoid a() {}\n\303\251 no newline at the end' >a.cl
+printf '%s\nkernel\tvoid a() {}\n\303\251 no newline at the end' "$(cat dialect.h)
+" >expected
+echo 'SELECT 1;' >0001_first.sql
+echo "SELECT 'x';" >0002_second.sql
+cat >print.c <<'PROGRAM'
+#include "kernels/kernel_source.h"
+#include "schema/migrations.h"
+#include "solvers/framework/kernel_hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    const struct kernel_source *source = &kernel_sources[0];
+    if (argc > 1)
+        return printf("%s", source->text) < 0;
+    printf("%zu %s %d %d\n", kernel_sources_count, source->file,
+           strcmp(kernel_source_hash("a.cl"), source->sha256), kernel_source_hash("b.cl") == NULL);
+    printf("%s\n", source->sha256);
+    for (size_t i = 0; i < migrations_count; i++)
+        printf("%d %s %s", migrations[i].number, migrations[i].name, migrations[i].sql);
+    return argv[0] == NULL;
+}
+PROGRAM
+
+"$build/embed" kernel_sources dialect.h a.cl >sources.c && "$build/embed" kernel_hashes dialect.h a.cl >hashes.c &&
+    "$build/embed" migrations 0002_second.sql 0001_first.sql >migrations.c &&
+    gcc -std=c17 -Wall -Wextra -Werror -I"$OLDPWD" -o print print.c sources.c hashes.c migrations.c
+result $? 'its output compiles without a warning'
+./print text >text && cmp text expected
+result $? 'a kernel holds its dialect, byte for byte'
+[ "$(./print | sed -n 1p)" = '1 a.cl 0 1' ]
+result $? 'hashes are found by file name'
+[ "$(./print | sed -n 2p)" = "$(sha256sum expected | cut -d' ' -f1)" ]
+result $? 'the hash is of the whole text'
+[ "$(./print | sed -n 3,4p)" = "1 0001_first SELECT 1;
+2 0002_second SELECT 'x';" ]
+result $? 'migrations are in order'
+"$build/embed" kernel_sources dialect.h >empty.c && gcc -std=c17 -Werror -I"$OLDPWD" -c empty.c
+result $? 'no kernel at all is fine'
+
+echo '#include <stdio.h>' >b.cl
+refuses 'another include' 'headers of kernels/device alone' kernel_sources dialect.h b.cl
+printf '#include "tile.h"\n#include "dialect.h"\nend\n' >b.cl
+refuses 'a header that is not there' 'lacks' kernel_sources dialect.h b.cl
+printf '#include "dialect.h"\ntile\n' >tile.h
+"$build/embed" kernel_sources tile.h dialect.h b.cl >twice.c && [ "$(grep -c 'define LOCAL' twice.c)" = 1 ]
+result $? 'a header comes once, however often it is included'
+mkdir other && cp a.cl other
+refuses 'one name twice' 'two files' kernel_sources dialect.h a.cl other/a.cl
+cp 0001_first.sql 0001_again.sql
+refuses 'one number twice' 'this number' migrations 0001_first.sql 0001_again.sql
+cp 0001_first.sql 1_first.sql
+refuses 'a migration without four digits' 'NNNN_name.sql' migrations 1_first.sql
+printf 'a\0b' >nul.cl
+refuses 'a NUL byte' 'NUL' kernel_sources dialect.h nul.cl
+refuses 'no mode' 'usage' sources
+echo "1..$number"

@@ -1,0 +1,111 @@
+/*
+ * What tiles of ConvGrouped take, reckoned by hand, and what it says of problems that it does not serve.
+ */
+#include <string.h>
+
+#include "solvers/framework/solver.h"
+#include "solvers/grouped/grouped_shape.h"
+#include "solvers/problem/problem_key.h"
+
+static struct target target;
+static struct context context;
+
+static void problem_of(const char *key, struct problem *p)
+{
+    g_assert_true(problem_key_parse(key, p, NULL));
+}
+
+/* Of 36 columns 34 are a tile's and two the padding where it goes on in the next image; in B a stride of
+ * two leaves 2 by 2 places to a position. A place has an odd number of chunks. */
+static const struct tile_case {
+    const char *key;
+    int32_t values[GROUPED_PARAM_COUNT];
+    int64_t items, bundles;
+    double tiles, local_bytes, registers;
+} tile_cases[] = {
+    {"256-56-56-3x3-256-56-56-32-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g32",
+     {8, 32, 8, 4, 1, 1},
+     128,
+     4,
+     7 * 56,
+     10 * 36 * 144 + 64 * 144 + 4 * 16 * 80,
+     3 * 2 * 4 * 2 + 3 * 4 * 4},
+    {"512-28-28-3x3-512-56-56-32-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-B_g32",
+     {4, 32, 4, 4, 0, 1},
+     128,
+     8,
+     7 * 28,
+     5 * 35 * 144 + 64 * 304 + 4 * 16 * 80,
+     (4 * 4 + 2) * 4},
+    {"256-56-56-3x3-256-56-56-32-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-W_g32",
+     {4, 32, 8, 2, 1, 64},
+     256,
+     4,
+     14 * 56,
+     2 * (6 * 36 + 4 * 32) * 144,
+     3 * 2 * 2 * 4 + 3 * 2 * 2},
+};
+
+static void tiles_take_what_kernels_have(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(tile_cases); i++) {
+        const struct tile_case *row = &tile_cases[i];
+        struct problem p;
+        problem_of(row->key, &p);
+        g_assert_cmpint(grouped_items(&p, row->values), ==, row->items);
+        g_assert_cmpint(grouped_bundles(&p, row->values), ==, row->bundles);
+        g_assert_cmpfloat(grouped_tiles(&p, row->values), ==, row->tiles);
+        g_assert_cmpfloat(grouped_local_bytes(&p, row->values), ==, row->local_bytes);
+        g_assert_cmpfloat(grouped_registers(&p, row->values), ==, row->registers);
+    }
+}
+
+static void what_is_not_served_has_its_reason(void)
+{
+    static const struct {
+        const char *key, *reason;
+    } cases[] = {
+        {"256-8-8-3x3-256-8-8-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g2", "four to 64 channels"},
+        {"64-8-8-3x3-64-8-8-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g32", "four to 64 channels"},
+        {"64-8-8-3x3-64-8-8-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_g8", "FP16 or BF16"},
+        {"64-60-60-31x31-64-60-60-2-15x15-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-W", "smaller filter"},
+    };
+    const struct solver *solver = solver_find("ConvGrouped");
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const char *reason = "";
+        struct problem p;
+        problem_of(cases[i].key, &p);
+        g_assert_false(solver_applicable(solver, &p, &context, &reason));
+        g_assert_nonnull(strstr(reason, cases[i].reason));
+    }
+}
+
+/* 802816 positions of W: a sum in FP32 takes 32768. */
+static void long_sums_need_a_workspace(void)
+{
+    const struct solver *solver = solver_find("ConvGrouped");
+    const char *reason = "";
+    struct perf_config config;
+    struct problem p;
+
+    problem_of("64-112-112-3x3-64-112-112-64-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-W_g8", &p);
+    solver->default_config(&p, &context, &config);
+    g_assert_cmpint(config.values[GROUPED_SPLITS], >=, 802816 / 32768);
+    context.workspace_limit = 1 << 16;
+    g_assert_false(solver_applicable(solver, &p, &context, &reason));
+    g_assert_nonnull(strstr(reason, "workspace"));
+    context_init(&context, &target);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
+    context_init(&context, &target);
+    g_test_add_func("/grouped_shape/tiles_take_what_kernels_have", tiles_take_what_kernels_have);
+    g_test_add_func("/grouped_shape/what_is_not_served_has_its_reason",
+                    what_is_not_served_has_its_reason);
+    g_test_add_func("/grouped_shape/long_sums_need_a_workspace", long_sums_need_a_workspace);
+    return g_test_run();
+}

@@ -1,0 +1,104 @@
+/* ConvTma's configs: what holds for each of them, whichever problem, and what teams need. */
+#include "solvers/framework/solver.h"
+#include "solvers/framework/solver_rows.h"
+#include "solvers/matrix_nvidia/conv_tma.h"
+#include "solvers/problem/problem_key.h"
+
+static struct target target;
+static struct context context;
+
+/* Short products, strides whose phases differ, parts that do not divide the terms, tensors that are moved. */
+static const char *const keys[] = {
+    "160-7-7-1x1-960-7-7-64-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-W",
+    "512-7-7-3x3-512-14-14-64-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-W",
+    "200-3-4-3x3-72-9-13-2-1x1-4x4-1x1-0-NHWC-NHWC-NHWC-FP16-B",
+    "320-7-7-1x1-1280-7-7-4-0x0-1x1-1x1-0-NCHW-BF16-B",
+    "2048-7-7-1x1-512-7-7-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+    "64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-FP16-F",
+};
+
+static void set_problem(struct problem *p, const char *key)
+{
+    context_init(&context, &target);
+    g_assert_true(problem_key_parse(key, p, NULL));
+    g_assert_true(solver_applicable(&solver_conv_tma, p, &context, NULL));
+}
+
+static int64_t team_bytes(const struct perf_config *config)
+{
+    return (int64_t)config->values[TMA_BLOCK_M] * config->values[TMA_BLOCK_N] * 4;
+}
+
+/* A cluster has no workgroup too few, and lays its sums where the stages of its only tile were. */
+static void teams_have_one_tile(gconstpointer key)
+{
+    struct perf_config config;
+    struct space_walk walk;
+    struct tma_boxes boxes;
+    struct tma_grid grid;
+    struct problem p;
+
+    set_problem(&p, key);
+    tma_boxes_init(&boxes, &p);
+    space_walk_init(&walk, &conv_tma_space, &p, &context);
+    while (space_walk_next(&walk, &config)) {
+        int team = config.values[TMA_TEAM];
+        conv_tma_grid(&p, &context, config.values, &boxes, &grid);
+        g_assert_cmpint(grid.workgroups, >, 0);
+        g_assert_cmpint(grid.workgroups % team, ==, 0);
+        if (team == 1)
+            continue;
+        g_assert_cmpint(grid.tiles * team, ==, grid.workgroups);
+        g_assert_cmpint(team_bytes(&config), <=, conv_tma_local_bytes(&context, config.values));
+    }
+}
+
+static void workspace_is_no_more_than_said(gconstpointer key)
+{
+    struct perf_config config;
+    struct space_walk walk;
+    struct problem p;
+    int solved = 0;
+
+    set_problem(&p, key);
+    space_walk_init(&walk, &conv_tma_space, &p, &context);
+    for (; space_walk_next(&walk, &config); solved++) {
+        struct solution solution;
+        g_assert_true(solver_solve(&solver_conv_tma, &p, &context, &config, &solution, NULL));
+        g_assert_cmpuint(solution.workspace_bytes, <=, conv_tma_workspace_bytes(&p, &context));
+    }
+    g_assert_cmpint(solved, >, 1);
+}
+
+/* What teams have in their own local memory, no limit of the workspace takes from them. */
+static void teams_need_no_workspace(void)
+{
+    struct perf_config config, limited;
+    struct solution solution;
+    struct problem p;
+
+    set_problem(&p, keys[0]);
+    conv_tma_default_config(&p, &context, &config);
+    g_assert_cmpint(config.values[TMA_TEAM], >, 1);
+    context.workspace_limit = conv_tma_maps_bytes(&context);
+    conv_tma_default_config(&p, &context, &limited);
+    g_assert_true(perf_config_equal(&config, &limited));
+    g_assert_true(solver_solve(&solver_conv_tma, &p, &context, &limited, &solution, NULL));
+    g_assert_cmpuint(solution.workspace_bytes, <=, context.workspace_limit);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_assert_true(target_parse("sm_90_132_141g", &target, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        g_autofree char *teams = g_strdup_printf("/conv_tma_space/teams_have_one_tile/%s", keys[i]);
+        g_autofree char *bytes =
+            g_strdup_printf("/conv_tma_space/workspace_is_no_more_than_said/%s", keys[i]);
+        g_test_add_data_func(teams, keys[i], teams_have_one_tile);
+        g_test_add_data_func(bytes, keys[i], workspace_is_no_more_than_said);
+    }
+    g_test_add_func("/conv_tma_space/teams_need_no_workspace", teams_need_no_workspace);
+    return g_test_run();
+}

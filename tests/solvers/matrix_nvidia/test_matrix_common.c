@@ -1,0 +1,218 @@
+/* What solvers of NVIDIA's matrix units share: how terms are split, what moved tensors need, and, with those of AMD's,
+ * which places fit an int. */
+#include "solvers/common/matrix_transform.h"
+#include "solvers/framework/solver.h"
+#include "solvers/matrix_nvidia/matrix_common.h"
+#include "solvers/problem/problem_key.h"
+
+static struct target target;
+static struct context context;
+
+static void set_problem(struct problem *p, enum direction direction, enum layout layout,
+                        int64_t size, int64_t filter, int64_t stride)
+{
+    problem_init(p);
+    p->direction = direction;
+    p->n = 64;
+    p->c = p->k = 64;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        p->type[t] = TYPE_FP16;
+        p->layout[t] = layout;
+    }
+    for (int a = AXIS_H; a <= AXIS_W; a++) {
+        p->in[a] = size;
+        p->fil[a] = filter;
+        p->pad[a] = filter / 2;
+        p->stride[a] = stride;
+    }
+    problem_set_output(p);
+    g_assert_true(problem_validate(p, NULL));
+}
+
+/* 64 images of 112 by 112 are 802816 terms of W; a sum in FP32 by units that cut takes 32768. */
+static void long_sums_are_always_split(void)
+{
+    static const char *const names[] = {"ConvMatrix", "ConvWgmma"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        const struct solver *solver = solver_find(names[i]);
+        const char *reason = NULL;
+        struct perf_config config;
+        struct space_walk walk;
+        struct problem p;
+        int configs = 0;
+        set_problem(&p, DIRECTION_W, LAYOUT_NHWC, 112, 3, 1);
+        solver->default_config(&p, &context, &config);
+        g_assert_cmpint(config.values[config.count - 1], >=, 802816 / 32768);
+        space_walk_init(&walk, solver->space, &p, &context);
+        for (; space_walk_next(&walk, &config); configs++)
+            g_assert_cmpint(config.values[config.count - 1], >=, 802816 / 32768);
+        g_assert_cmpint(configs, >, 10);
+        context.workspace_limit = 1 << 20;
+        g_assert_false(solver_applicable(solver, &p, &context, &reason));
+        g_assert_cmpstr(
+            reason, ==,
+            "needs shorter sums, or a workspace for their parts and for tensors that are "
+            "moved");
+        context_init(&context, &target);
+    }
+}
+
+/* ConvFewChannelsMatrixW has parts of rows, in a space of its own. */
+static void long_sums_of_few_channels_are_split_too(void)
+{
+    const struct solver *solver = solver_find("ConvFewChannelsMatrixW");
+    struct perf_config config;
+    struct space_walk walk;
+    struct problem p;
+    int configs = 0;
+
+    g_assert_true(problem_key_parse(
+        "64-112-112-7x7-3-224-224-64-3x3-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-W", &p, NULL));
+    solver->default_config(&p, &context, &config);
+    g_assert_cmpint(config.values[config.count - 1], >=, 802816 / 32768);
+    space_walk_init(&walk, solver->space, &p, &context);
+    for (; space_walk_next(&walk, &config); configs++)
+        g_assert_cmpint(config.values[config.count - 1], >=, 802816 / 32768);
+    g_assert_cmpint(configs, >, 10);
+    p.n *= 1024;
+    problem_set_output(&p);
+    g_assert_false(solver_applicable(solver, &p, &context, NULL));
+}
+
+static void phases_leave_out_what_does_not_meet(void)
+{
+    static const struct {
+        int64_t size, filter, stride;
+        struct matrix_product product;
+    } rows[] = {
+        {56, 3, 1, {64 * 56 * 56, 64, 64 * 9, 1}},
+        {56, 3, 2, {64 * 28 * 28, 64, 64 * 4, 4}},
+        {56, 1, 2, {64 * 28 * 28, 64, 64, 4}},
+        {55, 5, 3, {64 * 19 * 19, 64, 64 * 4, 9}},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct matrix_product product;
+        struct problem p;
+        set_problem(&p, DIRECTION_B, LAYOUT_NHWC, rows[i].size, rows[i].filter, rows[i].stride);
+        product = matrix_product_of(&p);
+        g_assert_cmpfloat(product.rows, ==, rows[i].product.rows);
+        g_assert_cmpfloat(product.columns, ==, rows[i].product.columns);
+        g_assert_cmpfloat(product.terms, ==, rows[i].product.terms);
+        g_assert_cmpfloat(product.layers, ==, rows[i].product.layers);
+    }
+}
+
+static void only_what_lies_otherwise_is_moved(void)
+{
+    static const struct {
+        enum layout layout;
+        int64_t c, filter;
+        int launches;
+    } rows[] = {
+        {LAYOUT_NHWC, 64, 3, 1}, /* nothing */
+        {LAYOUT_NCHW, 64, 1, 3}, /* x and y: a filter of one position lies alike in both */
+        {LAYOUT_NCHW, 64, 3, 4},
+        {LAYOUT_NHWC, 3, 3, 3}, /* x and w, for their channels */
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const struct solver *solver = solver_find("ConvWgmma");
+        struct perf_config config;
+        struct solution solution;
+        struct problem p;
+        set_problem(&p, DIRECTION_F, rows[i].layout, 56, rows[i].filter, 1);
+        p.c = rows[i].c;
+        solver->default_config(&p, &context, &config);
+        g_assert_true(solver_solve(solver, &p, &context, &config, &solution, NULL));
+        g_assert_cmpint(solution.launch_count, ==, rows[i].launches);
+        g_assert_cmpint(matrix_transform_bytes(&p, 8) > 0, ==, rows[i].launches > 1);
+        g_assert_cmpuint(solution.workspace_bytes, <=,
+                         solver_workspace_bytes(solver, &p, &context));
+    }
+}
+
+/* Also that each launch has a grid that CUDA takes. */
+static bool serves(const struct solver *solver, const struct problem *p,
+                   const struct context *unlimited)
+{
+    struct perf_config config;
+    struct solution solution;
+
+    if (!solver_applicable(solver, p, unlimited, NULL))
+        return false;
+    solver->default_config(p, unlimited, &config);
+    g_assert_true(solver_solve(solver, p, unlimited, &config, &solution, NULL));
+    for (int i = 0; i < solution.launch_count; i++) {
+        const struct launch *launch = &solution.launches[i];
+        g_assert_cmpint(launch->grid[0] / launch->block[0], <=, INT32_MAX);
+    }
+    return true;
+}
+
+/* Of each two rows the first is past what kernels of matrix units reckon in int, or than a grid of CUDA has
+ * workgroups for, and the second is not. */
+static void places_in_kernels_stay_below_32_bits(void)
+{
+#define F16 "-0-NHWC-NHWC-NHWC-FP16-"
+    static const struct {
+        const char *key;
+        bool by_amd, served;
+    } rows[] = {
+        {"8-65536-40000-1x1-8-16384-10000-1-0x0-4x4-1x1" F16 "F", false, false},
+        {"8-65536-30000-1x1-8-16384-7500-1-0x0-4x4-1x1" F16 "F", false, true},
+        {"8-2048-1250-1x1-8-65536-40000-1-0x0-32x32-1x1" F16 "W", false, false},
+        {"8-2048-938-1x1-8-65536-30000-1-0x0-32x32-1x1" F16 "W", false, true},
+        {"8-256-256-1x1-8-32-32-40000-112x112-1x1-1x1" F16 "B", false, false},
+        {"8-256-256-1x1-8-32-32-30000-112x112-1x1-1x1" F16 "B", false, true},
+        {"8-1-1-64x64-1048576-64-64-1-0x0-1x1-1x1" F16 "B", false, false},
+        {"8-1-1-64x64-262144-64-64-1-0x0-1x1-1x1" F16 "B", false, true},
+        {"2147450880-1-1-1x1-524280-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, false},
+        {"2143256640-1-1-1x1-524280-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
+        {"524280-1-1-1x1-2147450880-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, false},
+        {"524280-1-1-1x1-2143256640-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
+        {"524288-45-1-3x3-524288-227-3-397-0x1-5x3-3x1" F16 "B", false, false},
+        {"524288-45-1-3x3-524288-227-3-187-0x1-5x3-3x1" F16 "B", false, true},
+    };
+    static const char *const askers[][2] = {
+        {"ConvMatrix", "sm_80_108_80g"}, {"ConvMatrix", "sm_90_132_80g"},
+        {"ConvWgmma", "sm_90_132_80g"},  {"ConvMfma", "gfx90a68"},
+        {"ConvMfma", "gfx94268"},        {"ConvWmma", "gfx1100_48"},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows) * G_N_ELEMENTS(askers); i++) {
+        const char *const *asker = askers[i % G_N_ELEMENTS(askers)];
+        gsize r = i / G_N_ELEMENTS(askers);
+        struct target asked;
+        struct context unlimited;
+        struct problem p;
+        g_assert_true(target_parse(asker[1], &asked, NULL));
+        context_init(&unlimited, &asked);
+        g_assert_true(problem_key_parse(rows[r].key, &p, NULL) && problem_validate(&p, NULL));
+        if ((asked.vendor == VENDOR_NVIDIA || rows[r].by_amd) &&
+            serves(solver_find(asker[0]), &p, &unlimited) != rows[r].served) {
+            g_test_message("%s for %s: %s", asker[0], asker[1], rows[r].key);
+            g_test_fail();
+        }
+    }
+#undef F16
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
+    context_init(&context, &target);
+    g_test_add_func("/matrix_common/long_sums_are_always_split", long_sums_are_always_split);
+    g_test_add_func("/matrix_common/long_sums_of_few_channels_are_split_too",
+                    long_sums_of_few_channels_are_split_too);
+    g_test_add_func("/matrix_common/phases_leave_out_what_does_not_meet",
+                    phases_leave_out_what_does_not_meet);
+    g_test_add_func("/matrix_common/only_what_lies_otherwise_is_moved",
+                    only_what_lies_otherwise_is_moved);
+    g_test_add_func("/matrix_common/places_in_kernels_stay_below_32_bits",
+                    places_in_kernels_stay_below_32_bits);
+    return g_test_run();
+}
