@@ -6,6 +6,7 @@
 #include "schema/farm/completeness.h"
 #include "schema/store/store_results.h"
 #include "schema/store/store_winners.h"
+#include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"
 
 #include <stdio.h>

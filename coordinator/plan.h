@@ -23,7 +23,7 @@ void plan_merge_problems(GArray *problems);
 struct plan_request {
     const struct target *target;
     const char *stack;    /* "" for any */
-    const char *strategy; /* a name that worker/search/search.h has */
+    const char *strategy; /* a name of solvers/framework/strategy.h */
     int64_t seed;
     int configs_limit; /* 0 for none */
     int round_configs;

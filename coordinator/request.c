@@ -4,6 +4,7 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/problems_of.h"
 #include "schema/small_file.h"
+#include "solvers/framework/strategy.h"
 #include "solvers/problem/byte_count.h"
 
 #include <jansson.h>
@@ -12,8 +13,6 @@
 
 #define DESCRIPTION_BYTES_MAX (1 << 20)
 #define BUDGET_SECONDS_MAX    1e12 /* as the database's */
-
-static const char *const strategies[] = {"random", "local", STRATEGY_PRIOR, "exhaustive"};
 
 void request_init(struct request *request, double budget_seconds)
 {
@@ -43,6 +42,8 @@ void request_clear(struct request *request)
     *request = (struct request){0};
 }
 
+#define STRATEGY_HELP(id, name, summary) name ": " summary "; "
+
 GOptionEntry *request_options(struct request *request)
 {
     const GOptionEntry entries[] = {
@@ -51,9 +52,7 @@ GOptionEntry *request_options(struct request *request)
         {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
          "configs a job evaluates at most, 0 for all (32)", "N"},
         {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy,
-         "prior (what won nearby, then local), local, random or exhaustive (" REQUEST_DEFAULT_STRATEGY
-         ")",
-         "S"},
+         STRATEGIES(STRATEGY_HELP) "default: " REQUEST_DEFAULT_STRATEGY, "S"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "what the search draws from (0)", "S"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
          "working time in seconds, 0 for no limit; every job's first round is measured in any case",
@@ -150,14 +149,21 @@ bool request_read_deadline(const char *deadline, int64_t *deadline_unix, GError 
     return refuse(error, "--deadline takes " WHEN_FORMS ", always in the future, not", deadline);
 }
 
+static bool refuse_strategy(const char *strategy, GError **error)
+{
+    g_autoptr(GString) names = g_string_new(strategy_table[0].name);
+
+    for (int i = 1; i < STRATEGY_COUNT; i++)
+        g_string_append_printf(names, "%s%s", i < STRATEGY_COUNT - 1 ? ", " : " or ",
+                               strategy_table[i].name);
+    g_autofree char *format = g_strdup_printf("--strategy is %s, not", names->str);
+    return refuse(error, format, strategy);
+}
+
 bool request_check(struct request *request, GError **error)
 {
-    bool known = false;
-    for (gsize i = 0; i < G_N_ELEMENTS(strategies); i++)
-        known = known || strcmp(request->strategy, strategies[i]) == 0;
-    if (!known)
-        return refuse(error, "--strategy is prior, local, random or exhaustive, not",
-                      request->strategy);
+    if (strategy_find(request->strategy) < 0)
+        return refuse_strategy(request->strategy, error);
     if ((request->name && !request_check_name(request->name, error)) ||
         !request_check_budget(request->budget_seconds, error) ||
         !request_check_share(request->share, error) ||

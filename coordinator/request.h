@@ -6,7 +6,8 @@
 
 #include "coordinator/import/import.h"
 #include "coordinator/plan.h"
-#include "schema/store/store_winners.h"
+#include "coordinator/import/import.h"
+#include "solvers/framework/strategy.h"
 
 #include <jansson.h>
 

@@ -151,7 +151,7 @@ struct campaign {
     char *stack;    /* toolchain and its version that results must come from, "" for any */
     char *state;    /* "active", "paused", "done", "cancelled"; CAMPAIGN_OVERDUE: it would be
                        active, but its deadline has passed */
-    char *strategy; /* "exhaustive", "random", "local", or STRATEGY_PRIOR of store_winners.h */
+    char *strategy; /* a name of solvers/framework/strategy.h */
     int64_t seed;
     int configs_limit;                    /* configs a job may evaluate; 0 no limit */
     int round_configs;                    /* configs in a round */

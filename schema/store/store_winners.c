@@ -6,6 +6,7 @@
 
 #include "schema/store/store_private.h"
 #include "solvers/framework/solver.h"
+#include "solvers/framework/strategy.h"
 
 /* ---- gathering ---- */
 

@@ -18,10 +18,6 @@
 
 #include "schema/store/store.h"
 
-/* The strategy of campaigns whose jobs are given a prior; not those of solvers that search by
- * themselves. */
-#define STRATEGY_PRIOR "prior"
-
 /* A campaign with more jobs that have ended is not gathered while somebody waits for it: about a
  * second. */
 #define GATHER_SOON 20000

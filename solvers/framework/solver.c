@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "solvers/framework/kernel_hash.h"
+#include "solvers/framework/strategy.h"
 
 int solver_index(const char *name)
 {
@@ -22,7 +23,7 @@ const struct solver *solver_find(const char *name)
 
 bool solver_searches(const struct solver *solver, const char *strategy)
 {
-    return solver->propose && strcmp(strategy, "exhaustive") != 0;
+    return solver->propose && strcmp(strategy, STRATEGY_EXHAUSTIVE) != 0;
 }
 
 const char *solver_form(const struct solver *solver)

@@ -69,7 +69,8 @@ const struct solver *solver_find(const char *name);
 /* Index in the table, or -1. */
 int solver_index(const char *name);
 
-/* Its own search takes the place of a campaign's strategy: of any but "exhaustive". */
+/* Whether the solver's own search replaces the campaign's strategy (a name of solvers/framework/strategy.h): it replaces
+ * every one but "exhaustive". */
 bool solver_searches(const struct solver *solver, const char *strategy);
 
 /* "dynamic", "partial" or "static": how much of the shape its kernels are compiled for. */

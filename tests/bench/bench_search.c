@@ -11,7 +11,7 @@
  *
  * usage: bench_search [SEEDS]
  */
-#include "schema/store/store_winners.h"
+#include "solvers/framework/strategy.h"
 #include "tests/support/real_data.h"
 #include "worker/search/search.h"
 
@@ -37,20 +37,6 @@ struct space_record {
 /* A space's functions know their problem alone; one space is searched at a time. */
 static const struct space_record *searched;
 static struct perf_config searched_default;
-
-static guint config_hash(gconstpointer key)
-{
-    const struct perf_config *config = key;
-    guint hash = 5381;
-    for (int i = 0; i < config->count; i++)
-        hash = hash * 33 + (guint)config->values[i];
-    return hash;
-}
-
-static gboolean config_equal(gconstpointer a, gconstpointer b)
-{
-    return perf_config_equal(a, b);
-}
 
 static bool is_recorded(const struct problem *p, const struct context *context,
                         const int32_t *values)

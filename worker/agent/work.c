@@ -4,7 +4,6 @@
 
 #include "solvers/problem/problem_key.h"
 #include "worker/agent/work_check.h"
-#include "worker/search/search_private.h"
 
 /* A row stands for the solver as it was then: another revision's config may read as something else
  * today. */

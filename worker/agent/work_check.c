@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "solvers/framework/strategy.h"
 #include "worker/protocol/frames.h"
 
 static char *check_solver(const struct job *job)
@@ -18,7 +19,7 @@ static char *check_solver(const struct job *job)
 
 static char *check_order(const struct job *job)
 {
-    if (!search_strategy_known(job->strategy))
+    if (strategy_find(job->strategy) < 0)
         return g_strdup_printf("its campaign's strategy '%s' is not known", job->strategy);
     if (job->configs_limit < 0 || job->round_configs < 0 || job->round_configs > ROUND_CONFIGS_MAX)
         return g_strdup_printf("its campaign wants rounds of %d configs, %d in all",

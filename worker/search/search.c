@@ -1,15 +1,57 @@
+/*
+ * Random order. Every config has a rank, a hash of the job's seed and the config's values. Taking the untried
+ * configs with the smallest ranks is a uniform draw without replacement (bottom-k sampling), and needs no memory
+ * of earlier draws: the next round finds the same order from the seed alone.
+ *
+ * Local search. It keeps no state: each round reads its position from the history.
+ *   1. Until LOCAL_STARTS configs were tried, draw configs at random. A prior replaces these starts.
+ *   2. Sort the timed configs, fastest first, and pass over those slower than LOCAL_WITHIN times the fastest.
+ *   3. For each of them without a known faster neighbour, propose its untried neighbours. A neighbour differs in
+ *      one parameter only.
+ *   4. If the round still wants configs: half of them from those that differ from the fastest config in two
+ *      parameters, the rest at random, as new starts.
+ * A climb thus goes on from round to round, and stops at a local optimum, where another start takes over. This is
+ * first-improvement hill climbing with restarts (Hoos and Stuetzle, Stochastic Local Search, 2004, chapter 2).
+ * `make bench-search` chose the constants.
+ */
 #include "worker/search/search.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "schema/store/store_winners.h"
+#include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"
-#include "worker/search/search_private.h"
+
+#define LOCAL_STARTS 8
+#define LOCAL_WITHIN 1.5
+
+guint config_hash(gconstpointer key)
+{
+    const struct perf_config *config = key;
+    guint hash = (guint)config->count;
+    for (int i = 0; i < config->count; i++)
+        hash = hash * 31 + (guint)config->values[i];
+    return hash;
+}
+
+gboolean config_equal(gconstpointer a, gconstpointer b)
+{
+    return perf_config_equal(a, b);
+}
+
+/* SplitMix64's step (Steele, Lea, Flood 2014): every input bit reaches every output bit. */
+static uint64_t mix(uint64_t value)
+{
+    value += 0x9e3779b97f4a7c15u;
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+    return value ^ (value >> 31);
+}
 
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
     for (; *text; text++)
-        hash = search_mix(hash ^ (unsigned char)*text);
+        hash = mix(hash ^ (unsigned char)*text);
     return hash;
 }
 
@@ -17,10 +59,84 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 static uint64_t job_seed(const struct search *search)
 {
     char key[PROBLEM_KEY_MAX];
-    uint64_t hash = search_mix((uint64_t)search->seed);
+    uint64_t hash = mix((uint64_t)search->seed);
     hash = mix_text(hash, problem_key(search->problem, key));
     return mix_text(hash, search->solver->name);
 }
+
+/* ---- the history ---- */
+
+/* Every config tried so far, in the order of evaluation. A config measured in several rounds counts with its
+ * lowest time; a failed or quarantined config has the time INFINITY. Points into the search's rounds. */
+struct history {
+    GArray *tried;      /* struct tried_config */
+    GHashTable *places; /* struct perf_config * -> its place in tried */
+};
+
+/* NULL for a config that was never tried. */
+static struct tried_config *history_find(const struct history *history,
+                                         const struct perf_config *config)
+{
+    gpointer place = NULL;
+    if (!g_hash_table_lookup_extended(history->places, config, NULL, &place))
+        return NULL;
+    return &g_array_index(history->tried, struct tried_config, GPOINTER_TO_UINT(place));
+}
+
+/* The config must outlive the history. */
+static struct tried_config *history_add(struct history *history, struct perf_config *config)
+{
+    struct tried_config *known = history_find(history, config);
+    if (known)
+        return known;
+    struct tried_config added = {.config = *config, .time_ms = INFINITY};
+    g_hash_table_insert(history->places, config, GUINT_TO_POINTER(history->tried->len));
+    g_array_append_val(history->tried, added);
+    return &g_array_index(history->tried, struct tried_config, history->tried->len - 1);
+}
+
+/* A config dropped early as slow has a rough time, which still orders it behind the fast ones. */
+static double outcome_time(const struct outcome *outcome)
+{
+    bool timed = outcome->failure == FAILURE_NONE || outcome->failure == FAILURE_SLOW;
+    return timed ? outcome->median_ms : INFINITY;
+}
+
+static void history_init(struct history *history, const struct search *search)
+{
+    history->tried = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
+    history->places = g_hash_table_new(config_hash, config_equal);
+    for (guint r = 0; search->rounds && r < search->rounds->len; r++) {
+        const struct round *round = g_ptr_array_index(search->rounds, r);
+        for (int i = 0; i < round->config_count; i++) {
+            struct tried_config *tried = history_add(history, &round->configs[i]);
+            tried->time_ms = fmin(tried->time_ms, outcome_time(&round->outcomes[i]));
+        }
+    }
+    for (guint i = 0; search->quarantined && i < search->quarantined->len; i++)
+        history_add(history, &g_array_index(search->quarantined, struct perf_config, i))->time_ms =
+            INFINITY;
+}
+
+static void history_clear(struct history *history)
+{
+    g_hash_table_unref(history->places);
+    g_array_unref(history->tried);
+}
+
+/* ---- a proposal in the making ---- */
+
+struct proposal {
+    const struct search *search;
+    const struct space *space; /* in force; NULL for none */
+    uint64_t seed;             /* the job's own */
+    GHashTable *seen;          /* struct perf_config *: tried, proposed or quarantined */
+    GArray *configs;           /* struct perf_config: proposed; never moves while `seen` is used */
+    struct perf_config first;  /* the default */
+    bool first_allowed;        /* the default is not quarantined */
+    int distinct;              /* configs that count against the limit; the default counts once */
+    int wanted;                /* new configs that may still be proposed */
+};
 
 static void collect_rounds(struct proposal *proposal, bool beyond_limit)
 {
@@ -39,7 +155,7 @@ static void collect_seen(struct proposal *proposal)
     bool has_first = g_hash_table_contains(proposal->seen, &proposal->first);
     proposal->distinct = (int)g_hash_table_size(proposal->seen);
     collect_rounds(proposal, true);
-    /* Every search begins with the default config, so this search would have tried it, too. */
+    /* This search would have begun with the default config, too, so it counts even if another search tried it. */
     if (!has_first && g_hash_table_contains(proposal->seen, &proposal->first))
         proposal->distinct++;
     for (guint i = 0; search->quarantined && i < search->quarantined->len; i++) {
@@ -72,7 +188,8 @@ static void proposal_clear(struct proposal *proposal)
     g_array_unref(proposal->configs);
 }
 
-bool proposal_take(struct proposal *proposal, const struct perf_config *config)
+/* Proposes the config if it is new and one more is wanted. */
+static bool proposal_take(struct proposal *proposal, const struct perf_config *config)
 {
     if (proposal->wanted <= 0 || g_hash_table_contains(proposal->seen, config))
         return false;
@@ -83,7 +200,8 @@ bool proposal_take(struct proposal *proposal, const struct perf_config *config)
     return true;
 }
 
-/* The first configs of the space that were not tried. */
+/* ---- in order, and at random ---- */
+
 static void propose_in_order(struct proposal *proposal)
 {
     const struct search *search = proposal->search;
@@ -94,9 +212,25 @@ static void propose_in_order(struct proposal *proposal)
         proposal_take(proposal, &config);
 }
 
-/* ---- at random ---- */
+struct ranked {
+    uint64_t rank;
+    struct perf_config config;
+};
 
-/* Puts the largest rank back on top after heap->data[0] was replaced. */
+static uint64_t config_rank(uint64_t seed, const struct perf_config *config)
+{
+    for (int i = 0; i < config->count; i++)
+        seed = mix(seed ^ (uint32_t)config->values[i]);
+    return seed;
+}
+
+static int compare_ranks(gconstpointer a, gconstpointer b)
+{
+    const struct ranked *left = a, *right = b;
+    return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+/* A binary heap with the largest rank on top: heap->data[0] was replaced and sinks to its place. */
 static void heap_sink(GArray *heap)
 {
     struct ranked *at = (struct ranked *)(void *)heap->data;
@@ -127,8 +261,9 @@ static void heap_rise(GArray *heap)
     }
 }
 
-/* Of all configs that were not tried those of the smallest ranks. */
-void propose_drawn(struct proposal *proposal, int most)
+/* Proposes up to `most` untried configs of the whole space, those with the smallest ranks. The heap keeps the
+ * `most` smallest seen so far, so a walk through a space of any size needs little memory. */
+static void propose_drawn(struct proposal *proposal, int most)
 {
     const struct search *search = proposal->search;
     g_autoptr(GArray) heap = g_array_new(FALSE, FALSE, sizeof(struct ranked));
@@ -158,31 +293,143 @@ static void propose_at_random(struct proposal *proposal)
     propose_drawn(proposal, proposal->wanted);
 }
 
-/* ---- a solver's own search ---- */
+/* ---- local search ---- */
 
-/* Whatever a solver proposes, only what is valid and new is taken, each config once. */
-static void propose_as_solver(struct proposal *proposal)
-{
-    const struct search *search = proposal->search;
-    int wanted = proposal->wanted;
-    g_autofree struct perf_config *asked = g_new0(struct perf_config, wanted);
+struct climb {
+    struct proposal *proposal;
     struct history history;
-    history_init(&history, search);
-    int count =
-        search->solver->propose(search->problem, search->context,
-                                (const struct tried_config *)(const void *)history.tried->data,
-                                (int)history.tried->len, wanted, asked);
-    history_clear(&history);
-    g_assert(count >= 0 && count <= wanted);
-    for (int i = 0; i < count; i++)
-        if (space_contains(proposal->space, search->problem, search->context, &asked[i], NULL))
-            proposal_take(proposal, &asked[i]);
+    GArray *order; /* struct tried_config *: the timed configs, fastest first */
+};
+
+static gint compare_times(gconstpointer a, gconstpointer b)
+{
+    const struct tried_config *left = *(const struct tried_config *const *)a;
+    const struct tried_config *right = *(const struct tried_config *const *)b;
+    if (left->time_ms != right->time_ms)
+        return left->time_ms > right->time_ms ? 1 : -1;
+    /* Equal times keep the order of evaluation: the sort must not depend on the library's. */
+    return (left > right) - (left < right);
 }
 
-/* ---- strategies ---- */
+static void climb_init(struct climb *climb, struct proposal *proposal)
+{
+    climb->proposal = proposal;
+    history_init(&climb->history, proposal->search);
+    climb->order = g_array_new(FALSE, FALSE, sizeof(struct tried_config *));
+    for (guint i = 0; i < climb->history.tried->len; i++) {
+        const struct tried_config *tried =
+            &g_array_index(climb->history.tried, struct tried_config, i);
+        if (isfinite(tried->time_ms))
+            g_array_append_val(climb->order, tried);
+    }
+    g_array_sort(climb->order, compare_times);
+}
 
-/* A prior takes the place of starts that are drawn. Of few configs it may use half: the rest is for
- * what it does not know. */
+static void climb_clear(struct climb *climb)
+{
+    g_array_unref(climb->order);
+    history_clear(&climb->history);
+}
+
+static const struct tried_config *climb_at(const struct climb *climb, guint place)
+{
+    return g_array_index(climb->order, const struct tried_config *, place);
+}
+
+static GArray *neighbours_of(const struct climb *climb, const struct perf_config *config)
+{
+    const struct proposal *proposal = climb->proposal;
+    GArray *neighbours = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
+    /* A default config may lie outside of the space, with another number of values. */
+    if (config->count == proposal->space->param_count)
+        space_neighbours(proposal->space, proposal->search->problem, proposal->search->context,
+                         config, false, neighbours);
+    return neighbours;
+}
+
+/* Appends the neighbours that were never seen, with their ranks, to found. */
+static void add_new(const struct climb *climb, const GArray *neighbours, GArray *found)
+{
+    struct ranked ranked;
+    for (guint i = 0; i < neighbours->len; i++) {
+        ranked.config = g_array_index(neighbours, struct perf_config, i);
+        if (g_hash_table_contains(climb->proposal->seen, &ranked.config))
+            continue;
+        ranked.rank = config_rank(climb->proposal->seed, &ranked.config);
+        g_array_append_val(found, ranked);
+    }
+}
+
+static void take_ranked(const struct climb *climb, GArray *found, int most)
+{
+    g_array_sort(found, compare_ranks);
+    for (guint i = 0; i < found->len && most > 0; i++)
+        most -=
+            proposal_take(climb->proposal, &g_array_index(found, struct ranked, i).config) ? 1 : 0;
+}
+
+static bool has_faster(const struct climb *climb, const GArray *neighbours, double time_ms)
+{
+    for (guint i = 0; i < neighbours->len; i++) {
+        const struct tried_config *known =
+            history_find(&climb->history, &g_array_index(neighbours, struct perf_config, i));
+        if (known && known->time_ms < time_ms)
+            return true;
+    }
+    return false;
+}
+
+static void take_neighbours(const struct climb *climb, const struct tried_config *tried)
+{
+    g_autoptr(GArray) neighbours = neighbours_of(climb, &tried->config);
+    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(struct ranked));
+    /* The climb has moved on to the faster neighbour. */
+    if (has_faster(climb, neighbours, tried->time_ms))
+        return;
+    add_new(climb, neighbours, found);
+    take_ranked(climb, found, climb->proposal->wanted);
+}
+
+/* Proposes configs that differ from the fastest one in two parameters. */
+static void take_second_neighbours(const struct climb *climb, int most)
+{
+    g_autoptr(GArray) neighbours = neighbours_of(climb, &climb_at(climb, 0)->config);
+    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(struct ranked));
+    for (guint i = 0; i < neighbours->len; i++) {
+        g_autoptr(GArray) second =
+            neighbours_of(climb, &g_array_index(neighbours, struct perf_config, i));
+        add_new(climb, second, found);
+    }
+    take_ranked(climb, found, most);
+}
+
+/* Local search without drawn starts: steps 2 to 4 of the account at the top. The space is not NULL. */
+static void propose_climb(struct proposal *proposal)
+{
+    struct climb climb;
+    climb_init(&climb, proposal);
+    for (guint i = 0; i < climb.order->len && proposal->wanted > 0; i++) {
+        if (climb_at(&climb, i)->time_ms > LOCAL_WITHIN * climb_at(&climb, 0)->time_ms)
+            break;
+        take_neighbours(&climb, climb_at(&climb, i));
+    }
+    if (proposal->wanted > 0 && climb.order->len > 0)
+        take_second_neighbours(&climb, (proposal->wanted + 1) / 2);
+    if (proposal->wanted > 0)
+        propose_drawn(proposal, proposal->wanted);
+    climb_clear(&climb);
+}
+
+static void propose_locally(struct proposal *proposal)
+{
+    int known = proposal->distinct + (int)proposal->configs->len;
+    if (known < LOCAL_STARTS)
+        propose_drawn(proposal, LOCAL_STARTS - known);
+    propose_climb(proposal);
+}
+
+/* A prior replaces the drawn starts. It may use half of a limited number of configs: the other half looks for
+ * configs that the prior does not know. */
 static void propose_from_prior(struct proposal *proposal)
 {
     const struct search *search = proposal->search;
@@ -203,33 +450,40 @@ static void propose_from_prior(struct proposal *proposal)
         propose_locally(proposal);
 }
 
+/* ---- a solver's own search ---- */
+
+static void propose_as_solver(struct proposal *proposal)
+{
+    const struct search *search = proposal->search;
+    int wanted = proposal->wanted;
+    g_autofree struct perf_config *asked = g_new0(struct perf_config, wanted);
+    struct history history;
+    history_init(&history, search);
+    int count =
+        search->solver->propose(search->problem, search->context,
+                                (const struct tried_config *)(const void *)history.tried->data,
+                                (int)history.tried->len, wanted, asked);
+    history_clear(&history);
+    g_assert(count >= 0 && count <= wanted);
+    /* A solver may propose an invalid config or one twice; only valid new configs are taken. */
+    for (int i = 0; i < count; i++)
+        if (space_contains(proposal->space, search->problem, search->context, &asked[i], NULL))
+            proposal_take(proposal, &asked[i]);
+}
+
+/* ---- proposing ---- */
+
 typedef void propose_fn(struct proposal *proposal);
 
-static const struct strategy {
-    const char *name;
-    propose_fn *propose;
-} strategies[] = {
-    {"exhaustive", propose_in_order},
-    {"random", propose_at_random},
-    {"local", propose_locally},
-    {STRATEGY_PRIOR, propose_from_prior},
+static propose_fn *const proposers[STRATEGY_COUNT] = {
+    [SEARCH_EXHAUSTIVE] = propose_in_order,
+    [SEARCH_RANDOM] = propose_at_random,
+    [SEARCH_LOCAL] = propose_locally,
+    [SEARCH_PRIOR] = propose_from_prior,
 };
 
-static const struct strategy *strategy_find(const char *name)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(strategies); i++)
-        if (strcmp(strategies[i].name, name) == 0)
-            return &strategies[i];
-    return NULL;
-}
-
-bool search_strategy_known(const char *strategy)
-{
-    return strategy_find(strategy) != NULL;
-}
-
-/* otherwise: how the campaign's strategy takes configs from the space. */
-static void propose_new(struct proposal *proposal, propose_fn *otherwise)
+/* by_strategy chooses the configs if the solver has no search of its own. */
+static void propose_new(struct proposal *proposal, propose_fn *by_strategy)
 {
     const struct search *search = proposal->search;
     proposal_take(proposal, &proposal->first);
@@ -238,16 +492,16 @@ static void propose_new(struct proposal *proposal, propose_fn *otherwise)
     if (solver_searches(search->solver, search->strategy))
         propose_as_solver(proposal);
     else
-        otherwise(proposal);
+        by_strategy(proposal);
 }
 
 GArray *search_propose(const struct search *search, int *default_index)
 {
     struct proposal proposal;
-    const struct strategy *strategy = strategy_find(search->strategy);
-    g_assert(strategy);
+    int strategy = strategy_find(search->strategy);
+    g_assert(strategy >= 0);
     proposal_init(&proposal, search);
-    propose_new(&proposal, strategy->propose);
+    propose_new(&proposal, proposers[strategy]);
     GArray *configs = g_array_ref(proposal.configs);
     *default_index = configs->len > 0 && proposal.first_allowed ? 0 : -1;
     if (*default_index == 0 &&
@@ -261,8 +515,8 @@ bool search_more(const struct search *search)
 {
     struct proposal proposal;
     proposal_init(&proposal, search);
-    /* Of a strategy any config answers, so a walk may end at the first; a solver's search is asked for
-     * as many as search_propose() will ask it for. */
+    /* One new config answers the question for a strategy, so the walk through the space may end at the first. A
+     * solver's own search is asked for as many configs as search_propose() will ask it for. */
     if (!solver_searches(search->solver, search->strategy))
         proposal.wanted = MIN(proposal.wanted, 1);
     propose_new(&proposal, propose_in_order);

@@ -1,30 +1,23 @@
 /*
- * Proposes the configs that a job's next round tries. A proposal is a pure function of
- * what struct search holds: the same strategy, seed, prior and stored history give
- * the same configs on any node, so a job replays exactly.
+ * Proposes the configs that a job's next round tries. A proposal is a pure function of struct search: the same
+ * strategy, seed, prior and stored history give the same configs on any node, so a job replays exactly.
  *
- * A job's first round begins with the default config. Every later round
- * measures the default again before anything else, as the baseline that shows
- * drift; that repetition does not count against the limit.
+ * A job's first round begins with the default config. Every later round measures the default again before
+ * anything else, as the baseline that shows drift; this repetition does not count against the limit.
  *
- * The history also has configs that another campaign's search tried. They do not count against the limit,
- * but for the default config, with which every search begins. Configs of the same search (strategy and
- * seed) count: it goes on where it was.
+ * The history may hold rounds of another campaign's search (round->beyond_limit). Their configs are not proposed
+ * again and do not count against the limit; only the default config counts, since every search begins with it.
  *
- * Strategies, each until its job's limit or until nothing of the space is left:
+ * Strategies (solvers/framework/strategy.h), each until the job's limit or until the space has no new config:
  *   exhaustive  the space in its order
- *   random      the space in an order that is the job's own
- *   local       from several starts, the fastest first, to whatever is faster and differs in one
- *               parameter alone; where that ends, two parameters away and from new starts
- *   prior       the configs that won nearby first, at most half of the job's, and then local
+ *   random      the space in an order drawn from the job's seed
+ *   local       local search from several starts (search.c describes the steps)
+ *   prior       the configs that won nearby first, at most half of the job's limit, and then local
  *
- * A solver that brings its own search (struct solver's propose) replaces every
- * strategy but "exhaustive", which stays exhaustive: whoever names it wants
- * the whole space. The own search is shown all that was tried, in the order of
- * the history, each config once with its lowest median; quarantined configs
- * stand among them as failed. Of what it proposes only configs of the space in
- * force that are new are taken. Default, limits and rounds hold as they do for
- * a strategy, and the job ends where nothing is left of its proposals.
+ * A solver with a search of its own (struct solver's propose) replaces every strategy but "exhaustive". It gets
+ * the whole history, each config once with its lowest median; failed and quarantined configs have the time
+ * INFINITY. Of its proposals only new configs of the space in force are taken. Default, limits and rounds hold
+ * as they do for a strategy, and the job ends when the solver proposes nothing more.
  */
 #ifndef WORKER_SEARCH_H
 #define WORKER_SEARCH_H
@@ -36,7 +29,7 @@ struct search {
     const struct solver *solver;
     const struct problem *problem;
     const struct context *context;
-    const char *strategy; /* a name of the above */
+    const char *strategy; /* a name of solvers/framework/strategy.h */
     int64_t seed;
     int configs_limit;         /* distinct configs of the job's own search; 0 for no limit */
     int round_configs;         /* new configs in a round, at least 1 */
@@ -45,8 +38,6 @@ struct search {
     const GArray *quarantined; /* struct perf_config: never proposed, NULL for none */
 };
 
-bool search_strategy_known(const char *strategy);
-
 /* The next round's configs, empty when the job has nothing left to try. *default_index is the place of
  * the default config among them, -1 when it is quarantined or nothing is proposed. The caller frees the
  * array of struct perf_config with g_array_unref(). */
@@ -54,5 +45,9 @@ GArray *search_propose(const struct search *search, int *default_index);
 
 /* Whether search_propose() would find a config that was never tried. */
 bool search_more(const struct search *search);
+
+/* For hash tables whose keys are struct perf_config *. */
+guint config_hash(gconstpointer config);
+gboolean config_equal(gconstpointer a, gconstpointer b);
 
 #endif

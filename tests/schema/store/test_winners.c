@@ -1,5 +1,6 @@
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_winners.h"
+#include "solvers/framework/strategy.h"
 
 #include "schema/farm/upkeep.h"
 #include "schema/store/store_private.h"

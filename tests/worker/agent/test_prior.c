@@ -3,7 +3,7 @@
 
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_private.h"
-#include "schema/store/store_winners.h"
+#include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

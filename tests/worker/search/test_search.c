@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"
 
 static const int32_t values_a[] = {1, 2, 3, 4};
@@ -458,12 +459,18 @@ static void test_own_search_sees_quarantined_as_failed(void)
     fixture_clear(&f);
 }
 
-static void test_strategies_have_names(void)
+static void test_every_strategy_fills_a_round(void)
 {
-    static const char *const names[] = {"exhaustive", "random", "local", "prior"};
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
-        g_assert_true(search_strategy_known(names[i]));
-    g_assert_false(search_strategy_known("luck"));
+    for (int i = 0; i < STRATEGY_COUNT; i++) {
+        struct fixture f;
+        int default_index;
+        fixture_init(&f, strategy_table[i].name, 1, 0, 4);
+        g_autofree char *configs = next_round(&f, &default_index);
+        g_test_message("%s: %s", strategy_table[i].name, configs);
+        g_assert_cmpint(default_index, ==, 0);
+        g_assert_nonnull(strchr(configs, ' '));
+        fixture_clear(&f);
+    }
 }
 
 int main(int argc, char **argv)
@@ -485,6 +492,6 @@ int main(int argc, char **argv)
                     test_careless_proposals_are_filtered);
     g_test_add_func("/search/own/sees_quarantined_as_failed",
                     test_own_search_sees_quarantined_as_failed);
-    g_test_add_func("/search/strategies_have_names", test_strategies_have_names);
+    g_test_add_func("/search/every_strategy_fills_a_round", test_every_strategy_fills_a_round);
     return g_test_run();
 }

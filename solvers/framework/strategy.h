@@ -1,0 +1,35 @@
+/*
+ * How a campaign's search chooses the configs that it measures: the one list of strategies. The command
+ * line parses `--strategy` by it and prints its help from it; worker/search has a function for each row.
+ * Campaigns and jobs keep a strategy as its name.
+ */
+#ifndef SOLVERS_STRATEGY_H
+#define SOLVERS_STRATEGY_H
+
+#define STRATEGY_PRIOR      "prior"
+#define STRATEGY_EXHAUSTIVE "exhaustive"
+
+/* ROW(enum constant, name, summary), the default first. */
+#define STRATEGIES(ROW)                                                                            \
+    ROW(SEARCH_PRIOR, STRATEGY_PRIOR, "what won for the nearest problems and targets, then local") \
+    ROW(SEARCH_LOCAL, "local", "climbs from several starts")                                       \
+    ROW(SEARCH_RANDOM, "random", "draws evenly from the space")                                    \
+    ROW(SEARCH_EXHAUSTIVE, STRATEGY_EXHAUSTIVE, "takes the whole space in order")
+
+enum strategy_id {
+#define STRATEGY_ID(id, name, summary) id,
+    STRATEGIES(STRATEGY_ID)
+#undef STRATEGY_ID
+        STRATEGY_COUNT,
+};
+
+struct strategy {
+    const char *name;
+    const char *summary; /* a phrase without a full stop */
+};
+extern const struct strategy strategy_table[STRATEGY_COUNT]; /* by enum strategy_id */
+
+/* The strategy's enum strategy_id, or -1 for an unknown name. */
+int strategy_find(const char *name);
+
+#endif
