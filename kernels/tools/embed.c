@@ -1,14 +1,16 @@
 /*
- * Turns text files into C source, at build time:
+ * Turns text files into C source at build time:
  *
- *   embed kernel_sources FILE...   the table in kernels/kernel_source.h
- *   embed kernel_hashes FILE...    the function in solvers/framework/kernel_hash.h
- *   embed migrations FILE...       the table in schema/migrations.h
+ *   embed kernel_sources FILE...   the table declared in kernels/kernel_source.h
+ *   embed kernel_hashes FILE...    the function declared in solvers/framework/kernel_hash.h
+ *   embed migrations FILE...       the table declared in schema/migrations.h
  *
- * The C source goes to standard output. Kernels' headers (*.h) are given beside
- * them; each `#include "NAME.h"` is replaced by that header's text, the first
- * time it comes, without #line directives, so that the text stands alone and its
- * hash does not depend on where it was built.
+ * The C source goes to standard output. Device headers (*.h) are given together
+ * with the kernels (*.cl). Each `#include "NAME.h"` of a kernel is replaced by
+ * the header's text where the header is included first, and left out later.
+ * Comments and blank lines are removed, so that a reworded comment changes no
+ * kernel's hash and nothing has to be compiled or measured again for it. There
+ * are no #line directives: the hash does not depend on the folder of the build.
  */
 #include <glib.h>
 #include <stdbool.h>
@@ -56,7 +58,7 @@ static char *read_text(const char *path)
     return body;
 }
 
-/* The header that the line includes, NULL when it includes nothing. Free with g_free(). */
+/* The name of the header that the line includes, NULL when the line is no #include. Free with g_free(). */
 static char *included_header(const char *path, const char *line)
 {
     const char *word = line + strspn(line, " \t");
@@ -68,7 +70,7 @@ static char *included_header(const char *path, const char *line)
     return g_strdup(parts[1]);
 }
 
-/* Appends the text with the headers it includes; `included` holds those that came before. */
+/* Appends `body` with the headers it includes. `included` holds the names of headers already appended. */
 static void append_expanded(GString *out, const char *path, const char *body, GHashTable *headers,
                             GHashTable *included)
 {
@@ -89,12 +91,61 @@ static void append_expanded(GString *out, const char *path, const char *body, GH
     }
 }
 
+/* The end of the literal or comment that begins at `c`, or the character behind `c` where neither begins. An
+ * unfinished one ends with the text. */
+static const char *token_end(const char *c, bool *is_comment)
+{
+    const char *end = NULL;
+    *is_comment = g_str_has_prefix(c, "//") || g_str_has_prefix(c, "/*");
+    if (c[0] == '"' || c[0] == '\'') {
+        for (end = c + 1; *end && *end != c[0]; end++)
+            end += end[0] == '\\' && end[1];
+        return *end ? end + 1 : end;
+    }
+    if (!*is_comment)
+        return c + 1;
+    end = strstr(c + 2, c[1] == '*' ? "*/" : "\n");
+    if (!end)
+        return c + strlen(c);
+    return c[1] == '*' ? end + 2 : end;
+}
+
+/* Removes trailing blanks of the last line, and the line itself where nothing else is on it. */
+static void end_line(GString *out)
+{
+    while (out->len > 0 && (out->str[out->len - 1] == ' ' || out->str[out->len - 1] == '\t'))
+        g_string_truncate(out, out->len - 1);
+    if (out->len > 0 && out->str[out->len - 1] != '\n')
+        g_string_append_c(out, '\n');
+}
+
+/* The text of C or OpenCL C without its comments and blank lines. A comment becomes one space, as in C's own
+ * translation. */
+static char *strip_comments(const char *text)
+{
+    GString *out = g_string_new(NULL);
+    while (*text) {
+        bool is_comment = false;
+        const char *end = token_end(text, &is_comment);
+        if (is_comment)
+            g_string_append_c(out, ' ');
+        else if (*text == '\n')
+            end_line(out);
+        else
+            g_string_append_len(out, text, end - text);
+        text = end;
+    }
+    end_line(out);
+    return g_string_free(out, FALSE);
+}
+
+/* A kernel's text with the headers it includes and without comments. */
 static char *expand(const char *path, const char *body, GHashTable *headers)
 {
     g_autoptr(GHashTable) included = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    GString *out = g_string_new(NULL);
+    g_autoptr(GString) out = g_string_new(NULL);
     append_expanded(out, path, body, headers, included);
-    return g_string_free(out, FALSE);
+    return strip_comments(out->str);
 }
 
 static bool is_header(const char *path)
@@ -102,7 +153,7 @@ static bool is_header(const char *path)
     return g_str_has_suffix(path, ".h");
 }
 
-/* Texts by file name. */
+/* The headers among the files: text by file name. */
 static GHashTable *read_headers(char **paths)
 {
     GHashTable *headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -139,7 +190,7 @@ static GPtrArray *read_texts(char **paths)
     return texts;
 }
 
-/* One literal a line. A question mark is escaped: C17 still has trigraphs. */
+/* One C literal for each line of the text. Question marks are escaped, because C17 still has trigraphs. */
 static void print_literal(const char *body)
 {
     fputs("     \"", stdout);
@@ -156,7 +207,7 @@ static void print_literal(const char *body)
     fputs("\"", stdout);
 }
 
-/* An array needs an element, so each table ends in an empty row that is not counted. */
+/* C allows no empty array, so each table ends in an empty row that its count leaves out. */
 static void print_kernel_sources(const GPtrArray *texts)
 {
     puts("#include \"kernels/kernel_source.h\"\n\nconst struct kernel_source kernel_sources[] = {");
@@ -186,7 +237,7 @@ static void print_kernel_hashes(const GPtrArray *texts)
          "    }\n    return NULL;\n}");
 }
 
-/* The number that NNNN_name.sql begins with; the name is a C literal as it is. */
+/* The number of a migration NNNN_name.sql. Fails on other names, so that a name needs no escapes as a C literal. */
 static int migration_number(const char *name)
 {
     static const char word[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
