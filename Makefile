@@ -245,7 +245,7 @@ $(eval $(call by_name,kin,gpu_compile,--kin))
 # needs several times what a quiet one does. PoCL leaves the source of the tests' kernels as it is and
 # optimizes what it makes of it alone, in half the time; the long suite, and tests that take the flags away,
 # compile as users do. Called with files and, where that is wanted, how many at a time. TESTS names some alone:
-# make test TESTS='tests/coordinator/tune.t build/tests/chaos/*'.
+# make test TESTS='tests/coordinator/tune/tune.t build/tests/chaos/*'.
 TEST_SECONDS ?= 1800
 PROVE_JOBS ?= 4
 quick_pocl = $(if $(SKIPJACK_TEST_LONG),,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)

@@ -39,6 +39,12 @@ bool cli_parse(const struct cli *cli, int *argc, char ***argv);
 G_GNUC_PRINTF(1, 2)
 void cli_note(const char *format, ...);
 
+/* The option --json: an entry of a table of options. */
+#define CLI_JSON_OPTION(variable)                                                                  \
+    {                                                                                              \
+        "json", 0, 0, G_OPTION_ARG_NONE, variable, "print JSON instead of a table", NULL           \
+    }
+
 /* For commands by which something is lost: --yes and --dry-run. */
 struct cli_loss {
     gboolean yes, dry_run;

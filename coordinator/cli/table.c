@@ -1,5 +1,6 @@
 #include "coordinator/cli/table.h"
 
+#include "coordinator/cli/cli.h"
 #include "coordinator/cli/terminal.h"
 
 #include <glib.h>
@@ -257,4 +258,21 @@ void table_show(const Table *table, bool as_json)
         table_show_json(table_json(table));
     else
         table_print(table, stdout);
+}
+
+int table_finish(const char *command, Table *table, bool as_json, GError *error)
+{
+    if (!table)
+        return cli_fail(command, error);
+    table_show(table, as_json);
+    table_free(table);
+    return CLI_DONE;
+}
+
+void table_section(const char *title, const Table *table)
+{
+    if (table_rows(table) == 0)
+        return;
+    printf("\n%s:\n", title);
+    table_print(table, stdout);
 }

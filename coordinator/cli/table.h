@@ -5,6 +5,7 @@
 #ifndef COORDINATOR_CLI_TABLE_H
 #define COORDINATOR_CLI_TABLE_H
 
+#include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,6 +63,11 @@ void table_print(const Table *table, FILE *out);
 json_t *table_json(const Table *table);
 /* Prints the one or the other to standard output. */
 void table_show(const Table *table, bool as_json);
+/* How a listing command ends: shows and frees the table, or reports and frees the error where it is NULL. Returns
+ * the exit status. */
+int table_finish(const char *command, Table *table, bool as_json, GError *error);
+/* Prints "title:" and the table below it; nothing when it is empty. */
+void table_section(const char *title, const Table *table);
 /* Prints json with a line end and releases it. */
 void table_show_json(json_t *json);
 

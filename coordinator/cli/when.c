@@ -1,5 +1,6 @@
 #include "coordinator/cli/when.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,4 +78,24 @@ char *when_format(int64_t unix_seconds)
 {
     g_autoptr(GDateTime) when = g_date_time_new_from_unix_local(unix_seconds);
     return when ? g_date_time_format(when, "%Y-%m-%dT%H:%M:%S") : g_strdup("");
+}
+
+char *when_text(int64_t unix_seconds)
+{
+    g_autoptr(GDateTime) time = g_date_time_new_from_unix_local(unix_seconds);
+    return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S") : g_strdup("-");
+}
+
+char *when_duration(double seconds)
+{
+    if (!isfinite(seconds))
+        return g_strdup("an unknown time");
+    long whole = lround(MAX(seconds, 0));
+    if (whole < 60)
+        return g_strdup_printf("%ld s", whole);
+    if (whole < 600 && whole % 60 != 0)
+        return g_strdup_printf("%ld min %ld s", whole / 60, whole % 60);
+    if (whole < 7200)
+        return g_strdup_printf("%ld min", (whole + 30) / 60);
+    return g_strdup_printf("%ld h %ld min", whole / 3600, whole % 3600 / 60);
 }

@@ -1,5 +1,5 @@
 /*
- * Points of time as users write them: for a worker's end, a campaign's deadline.
+ * Points of time and durations as users write and read them.
  */
 #ifndef COORDINATOR_CLI_WHEN_H
 #define COORDINATOR_CLI_WHEN_H
@@ -19,5 +19,9 @@
 bool when_parse(const char *text, int64_t *unix_seconds);
 /* "2026-01-31T07:00:00", in local time, which when_parse() takes. Free with g_free(). */
 char *when_format(int64_t unix_seconds);
+/* "2026-11-21 09:30:00", in local time, for tables. Free with g_free(). */
+char *when_text(int64_t unix_seconds);
+/* "45 s", "3 min 20 s", "2 h 10 min". Free with g_free(). */
+char *when_duration(double seconds);
 
 #endif

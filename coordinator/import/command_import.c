@@ -5,8 +5,8 @@
 #include "coordinator/import/import_foreign_command.h"
 #include "coordinator/import/import_store.h"
 #include "coordinator/import/layer_columns.h"
-#include "coordinator/problems_of.h"
-#include "coordinator/unserved.h"
+#include "coordinator/import/problems_import.h"
+#include "coordinator/plan/unserved.h"
 #include "export/formats/byte_source.h"
 #include "solvers/problem/problem_key.h"
 

@@ -2,9 +2,9 @@
 #include "schema/store/store_foreign.h"
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/enter.h"
 #include "coordinator/import/import_foreign_rows.h"
 #include "coordinator/import/import_reader.h"
+#include "coordinator/process/machine.h"
 #include "export/formats/byte_source.h"
 #include "export/formats/file_name.h"
 #include "export/formats/line_reader.h"

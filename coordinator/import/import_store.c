@@ -1,8 +1,8 @@
 #include "coordinator/import/import_store.h"
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/networks_command.h"
-#include "coordinator/progress.h"
+#include "coordinator/cli/progress_line.h"
+#include "coordinator/plan/progress.h"
 #include "schema/monitor/signals.h"
 #include "schema/server/database.h"
 
@@ -171,4 +171,14 @@ bool import_store(const Import *import, const char *tag, GError **error)
         network_say_change(network->name, &changes[i]);
     }
     return true;
+}
+
+void network_say_change(const char *name, const struct network_change *change)
+{
+    if (change->previous == 0 || change->previous == change->number)
+        return;
+    fprintf(stderr,
+            "network '%s' has other layers now: %s %d; version %d stays, and campaigns made for it "
+            "keep it\n",
+            name, change->is_new ? "version" : "again version", change->number, change->previous);
 }

@@ -27,4 +27,8 @@ bool import_take_turn(Store *store, GError **error);
  * came; nothing is stored then. */
 bool import_store(const Import *import, const char *tag, GError **error);
 
+/* Says on standard error that the network's name means another version now; prints nothing where the network is
+ * new or unchanged. */
+void network_say_change(const char *name, const struct network_change *change);
+
 #endif

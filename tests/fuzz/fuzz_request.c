@@ -1,7 +1,7 @@
 /* Any bytes as a campaign's description, the FILE of `skipjack run`: refused by name, or a request whose
  * checks can be made. */
+#include "coordinator/campaigns/request.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/request.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 #include "coordinator/import/import_foreign.h"
 #include "schema/store/store_foreign.h"
 
-#include "coordinator/cli/cli.h"
+#include "coordinator/campaigns/lists.h"
 #include "coordinator/commands.h"
-#include "coordinator/report.h"
+#include "coordinator/reports/report.h"
 #include "export/formats/perf_db.h"
 #include "export/golden/golden.h"
 #include "export/release/export.h"
@@ -323,12 +323,12 @@ static void report_asked_for_no_campaign_passes_it_over(void)
     bool is_new;
     farm_init(&farm, &order);
     g_assert_cmpint(import_both(farm.store, folder, &is_new), >, farm.campaign);
-    g_autoptr(GPtrArray) campaigns = report_campaigns(farm.store, &error);
+    g_autoptr(GPtrArray) campaigns = list_own_campaigns(farm.store, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(campaigns->len, ==, 1);
     g_assert_cmpint(((const struct campaign *)campaigns->pdata[0])->id, ==, farm.campaign);
     g_assert_true(store_change_campaign(farm.store, farm.campaign, "drop", &error));
-    g_assert_null(report_campaigns(farm.store, &error));
+    g_assert_null(list_own_campaigns(farm.store, &error));
     g_assert_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY);
     farm_clear(&farm);
 }

@@ -1,0 +1,428 @@
+/* `skipjack campaign VERB`: everything about campaigns but running them. */
+#include "coordinator/campaigns/campaign_verbs.h"
+#include "coordinator/campaigns/enter.h"
+#include "coordinator/campaigns/origins.h"
+#include "coordinator/campaigns/problems_of.h"
+#include "coordinator/campaigns/watch.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
+#include "coordinator/cli/when.h"
+#include "coordinator/commands.h"
+#include "coordinator/plan/first_rounds.h"
+#include "schema/server/database.h"
+#include "schema/store/store_foreign.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void say_entered(const struct entered *entered)
+{
+    const struct campaign *campaign = entered->campaign;
+    if (entered->existed)
+        fprintf(stderr,
+                "the same was asked for before: campaign %" G_GINT64_FORMAT " (%s) goes on%s\n",
+                campaign->id, campaign->state,
+                entered->extended ? " with more working time"
+                : entered->moved  ? " with another deadline"
+                                  : "");
+    else
+        cli_note("campaign %" G_GINT64_FORMAT " on %s: %d jobs, at most %" G_GINT64_FORMAT
+                 " configs, %d jobs with results of earlier campaigns\n",
+                 campaign->id, campaign->target, campaign->jobs, entered->configs, entered->reused);
+    if (!entered->existed && !campaign->build_only)
+        origins_say(&entered->origins);
+    entered_say_missing(entered);
+}
+
+/* The object that `create --json` prints; NULL where the jobs cannot be listed. */
+static json_t *entered_json(Store *store, const struct entered *entered, GError **error)
+{
+    const struct campaign *campaign = entered->campaign;
+    Table *jobs = origins_list_jobs(store, campaign->id, error);
+    if (!jobs)
+        return NULL;
+    json_t *json = json_pack(
+        "{s:I, s:b, s:s, s:i, s:i, s:i, s:i, s:I, s:o, s:o}", "id", (json_int_t)campaign->id,
+        "existed", entered->existed, "target", campaign->target, "jobs", campaign->jobs, "reused",
+        entered->reused, "uncovered", (int)entered->uncovered->len, "left_out", entered->left_out,
+        "configs_taken", (json_int_t)entered->origins.configs, "reasons",
+        origins_json(&entered->origins), "job_list", table_json(jobs));
+    table_free(jobs);
+    return json;
+}
+
+/* Finds or creates the campaign of a request and says on stderr which. *json, where it is asked for, is an
+ * object about it, a new reference. */
+static bool create_campaign(Store *store, struct request *request, int64_t *id, json_t **json,
+                            GError **error)
+{
+    if (!request->target) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "name the target: --target gfx90a68, or local for this machine's device");
+        return false;
+    }
+    g_autoptr(GArray) problems = problems_of_request(store, request, error);
+    struct machine machine = {0};
+    struct entered entered = {0};
+    bool ok = problems && machine_find(store, request->target, &machine, error) &&
+              enter_campaign(store, request, &machine, problems, &entered, error);
+    if (ok) {
+        say_entered(&entered);
+        first_rounds_say(store, entered.campaign);
+        *id = entered.campaign->id;
+        ok = !json || (*json = entered_json(store, &entered, error)) != NULL;
+    }
+    machine_clear(&machine);
+    entered_clear(&entered);
+    return ok;
+}
+
+static int run_create(struct request *request, gboolean as_json)
+{
+    GError *error = NULL;
+    int64_t id = 0;
+    json_t *json = NULL;
+    g_autoptr(Store) store = request_check(request, &error) ? database_open(false, &error) : NULL;
+    if (!store || !create_campaign(store, request, &id, as_json ? &json : NULL, &error))
+        return cli_fail("campaign create", error);
+    if (as_json) {
+        table_show_json(json);
+        return CLI_DONE;
+    }
+    json_decref(json);
+    printf("%" G_GINT64_FORMAT "\n", id);
+    return CLI_DONE;
+}
+
+#define TRUST_HELP                                                                                 \
+    "on CPUs its workers run code that workers of these logins built, beside their own login's; "  \
+    "what others built they build again"
+
+static int verb_create(int argc, char **argv)
+{
+    struct request request;
+    gboolean as_json = FALSE;
+    request_init(&request, 0);
+    g_autofree GOptionEntry *shared = request_options(&request);
+    g_autofree GOptionEntry *lists = import_words_entries(&request.list, 'n', 0);
+    const GOptionEntry options[] = {
+        {"problems", 'p', 0, G_OPTION_ARG_FILENAME_ARRAY, &request.files,
+         "a file that the importers read; may be repeated", "FILE"},
+        {"tag", 0, 0, G_OPTION_ARG_STRING, &request.tag, "the problems imported with that tag",
+         "T"},
+        {"build-only", 0, 0, G_OPTION_ARG_NONE, &request.build_only,
+         "measure nothing: of each job build its first --configs, the default one and what the "
+         "strategy begins with",
+         NULL},
+        {"pool", 0, 0, G_OPTION_ARG_STRING, &request.pool,
+         "only workers that were started with --label X (any)", "X"},
+        {"stack", 0, 0, G_OPTION_ARG_STRING, &request.stack,
+         "only workers with this software: \"clang >= 15 < 20; driver >= 535\" (this machine's where "
+         "--target is local, else any). Compilers (clang, hiprtc, nvrtc, opencl) are asked of those who "
+         "build, runtime (cuda, hip, opencl) and driver of the devices that measure",
+         "ITEMS"},
+        {"priority", 0, 0, G_OPTION_ARG_INT, &request.priority,
+         "campaigns with a higher one are worked on first (0)", "N"},
+        {"share", 0, 0, G_OPTION_ARG_DOUBLE, &request.share,
+         "of the working time, among campaigns of one priority (1)", "X"},
+        {"trust", 0, 0, G_OPTION_ARG_STRING, &request.trust, TRUST_HELP, "LOGIN[,LOGIN]"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print an object", NULL},
+        {0},
+    };
+    const struct cli cli = {
+        .command = "campaign create",
+        .summary = "Plans problems x solvers for one target and prints the campaign's id. The "
+                   "problems are those of files (--problems), of a tag (--tag), or the layers of a "
+                   "network that was imported (--network without --problems). The same request "
+                   "again finds the same campaign.",
+        .example = "skipjack campaign create --target gfx90a68 --problems layers.txt --configs 64",
+        .options = options,
+        .shared = shared,
+        .lists = lists,
+    };
+    int status = cli_parse(&cli, &argc, &argv) ? run_create(&request, as_json) : CLI_USAGE;
+    request_clear(&request);
+    return status;
+}
+
+static int verb_watch(int argc, char **argv)
+{
+    const struct cli cli = {
+        .command = "campaign watch",
+        .arguments = "ID",
+        .summary = "Follows a campaign until it is done. Ctrl-C ends the watching only.",
+        .example = "skipjack campaign watch 3",
+        .least = 1,
+        .most = 1,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    int64_t id = 0;
+    GError *error = NULL;
+    g_autoptr(Store) store =
+        cli_parse_id(argv[1], &id, &error) ? database_open(false, &error) : NULL;
+    return store ? watch_campaign("campaign watch", store, id) : cli_fail("campaign watch", error);
+}
+
+/* A foreign campaign has no jobs that could be changed. */
+static bool suits_change(const struct campaign *campaign, const char *verb, GError **error)
+{
+    if (!campaign_is_foreign(campaign) || strcmp(verb, "drop") == 0)
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_STATE,
+                "campaign %" G_GINT64_FORMAT
+                " is foreign: it has nothing to work on, and can only be dropped",
+                campaign->id);
+    return false;
+}
+
+/* A campaign that cannot be read is said elsewhere: it was changed. */
+static void say_if_overdue(Store *store, int64_t id)
+{
+    struct campaign *campaign = store_get_campaign(store, id, NULL);
+    if (campaign && strcmp(campaign->state, CAMPAIGN_OVERDUE) == 0)
+        fprintf(stderr,
+                "its deadline has passed, so nothing of it is begun until it has a later one: "
+                "skipjack campaign set %" G_GINT64_FORMAT " --deadline TIME\n",
+                id);
+    campaign_free(campaign);
+}
+
+/* Whether a change by which something is lost may be made. */
+static bool may_change(const struct campaign *campaign, const char *verb,
+                       const struct cli_loss *loss, int *status)
+{
+    if (strcmp(verb, "drop") == 0)
+        return cli_may_lose(loss, status,
+                            "campaign %" G_GINT64_FORMAT
+                            " '%s' on %s with its %d jobs, rounds and results",
+                            campaign->id, campaign->name, campaign->target, campaign->jobs);
+    if (strcmp(verb, "cancel") == 0)
+        return cli_may_lose(loss, status,
+                            "%d jobs of campaign %" G_GINT64_FORMAT " '%s' that are not done",
+                            campaign->jobs_open, campaign->id, campaign->name);
+    return true;
+}
+
+static int change(const char *verb, const char *text, const struct cli_loss *loss)
+{
+    g_autofree char *command = g_strdup_printf("campaign %s", verb);
+    int64_t id = 0;
+    GError *error = NULL;
+    g_autoptr(Store) store = cli_parse_id(text, &id, &error) ? database_open(false, &error) : NULL;
+    struct campaign *campaign = store ? store_get_campaign(store, id, &error) : NULL;
+    if (!campaign)
+        return cli_fail(command, error);
+    int status = CLI_DONE;
+    bool suits = suits_change(campaign, verb, &error);
+    if (suits && !may_change(campaign, verb, loss, &status)) {
+        campaign_free(campaign);
+        return status;
+    }
+    bool changes = suits && store_change_campaign(store, id, verb, &error);
+    campaign_free(campaign);
+    if (!changes)
+        return cli_fail(command, error);
+    cli_note("campaign %" G_GINT64_FORMAT ": %s done\n", id, verb);
+    if (strcmp(verb, "resume") == 0)
+        say_if_overdue(store, id);
+    return CLI_DONE;
+}
+
+/* pause, resume, cancel, retry and drop differ by their name and sentence only. */
+static const struct {
+    const char *verb, *summary;
+} changes[] = {
+    {"pause",
+     "Claims nothing more of a campaign until it is resumed; what is under way is finished."},
+    {"resume", "Lets a paused campaign go on."},
+    {"cancel", "Ends a campaign for good; what was measured stays."},
+    {"retry", "Brings a campaign's failed jobs back to ready."},
+    {"drop", "Removes a campaign. What other campaigns use stays."},
+};
+
+/* ---- set ---- */
+
+/* The values of the options; an option that is not given has the value of set_nothing. */
+struct set_request {
+    int priority;
+    double share, budget_seconds;
+    char *pool, *name, *deadline, *trust;
+};
+
+#define NO_PRIORITY G_MININT
+#define NO_NUMBER   (-G_MAXDOUBLE)
+static const struct set_request set_nothing = {
+    .priority = NO_PRIORITY, .share = NO_NUMBER, .budget_seconds = NO_NUMBER};
+
+/* *deadline_unix is what the wish points to; "none" is no deadline. */
+static bool set_check(const struct set_request *wanted, struct campaign_changes *wish,
+                      int64_t *deadline_unix, GError **error)
+{
+    const char *deadline = g_strcmp0(wanted->deadline, "none") == 0 ? NULL : wanted->deadline;
+    *wish = (struct campaign_changes){
+        .name = wanted->name,
+        .pool = wanted->pool,
+        .priority = wanted->priority == NO_PRIORITY ? NULL : &wanted->priority,
+        .share = wanted->share == NO_NUMBER ? NULL : &wanted->share,
+        .budget_seconds = wanted->budget_seconds == NO_NUMBER ? NULL : &wanted->budget_seconds,
+        .deadline_unix = wanted->deadline ? deadline_unix : NULL,
+    };
+    if (!wish->name && !wish->pool && !wish->priority && !wish->share && !wish->budget_seconds &&
+        !wish->deadline_unix && !wanted->trust) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "say what to set: --name, --budget, --deadline, --priority, --share, --pool or "
+                    "--trust");
+        return false;
+    }
+    return (!wish->name || request_check_name(wish->name, error)) &&
+           request_check_text("--pool", wish->pool, error) &&
+           (!wish->share || request_check_share(*wish->share, error)) &&
+           (!wish->budget_seconds || request_check_budget(*wish->budget_seconds, error)) &&
+           request_read_deadline(deadline, deadline_unix, error);
+}
+
+static void say_set(const struct campaign *campaign)
+{
+    g_autofree char *budget = when_duration(campaign->budget_seconds);
+    g_autofree char *deadline =
+        campaign->deadline_unix ? when_format(campaign->deadline_unix) : g_strdup("none");
+    cli_note("campaign %" G_GINT64_FORMAT " %s, %s: priority %d, share %g, pool %s, budget %s, "
+             "deadline %s\n",
+             campaign->id, campaign->name, campaign->state, campaign->priority, campaign->share,
+             campaign->pool[0] ? campaign->pool : "any",
+             campaign->budget_seconds > 0 ? budget : "none", deadline);
+}
+
+static int set(const struct set_request *wanted, const char *text)
+{
+    int64_t id = 0, deadline_unix = 0;
+    struct campaign_changes wish;
+    g_auto(GStrv) trusted = request_logins(wanted->trust);
+    GError *error = NULL;
+    g_autoptr(Store) store =
+        set_check(wanted, &wish, &deadline_unix, &error) && cli_parse_id(text, &id, &error)
+            ? database_open(false, &error)
+            : NULL;
+    wish.trusted = wanted->trust ? trusted : NULL;
+    struct campaign *campaign = store && store_set_campaign(store, id, &wish, &error)
+                                    ? store_get_campaign(store, id, &error)
+                                    : NULL;
+    if (!campaign)
+        return cli_fail("campaign set", error);
+    say_set(campaign);
+    campaign_free(campaign);
+    return CLI_DONE;
+}
+
+static int verb_set(int argc, char **argv)
+{
+    struct set_request wanted = set_nothing;
+    const GOptionEntry options[] = {
+        {"name", 0, 0, G_OPTION_ARG_STRING, &wanted.name, "what lists call it", "X"},
+        {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &wanted.budget_seconds,
+         "its whole working time in seconds, 0 for no limit; what a smaller one ended goes on",
+         "SECONDS"},
+        {"deadline", 0, 0, G_OPTION_ARG_STRING, &wanted.deadline,
+         "nothing is begun from then on: " WHEN_FORMS "; none for no deadline", "TIME"},
+        {"priority", 0, 0, G_OPTION_ARG_INT, &wanted.priority, "higher ones are worked on first",
+         "N"},
+        {"share", 0, 0, G_OPTION_ARG_DOUBLE, &wanted.share,
+         "of the working time, among campaigns of one priority", "X"},
+        {"pool", 0, 0, G_OPTION_ARG_STRING, &wanted.pool,
+         "only workers with that label, \"\" for any", "X"},
+        {"trust", 0, 0, G_OPTION_ARG_STRING, &wanted.trust, TRUST_HELP ", \"\" for none",
+         "LOGIN[,LOGIN]"},
+        {0},
+    };
+    const struct cli cli = {
+        .command = "campaign set",
+        .arguments = "ID",
+        .summary = "Sets a campaign's name, its limits of time, and who works on it and when, from "
+                   "the next claim on. A later deadline lets an overdue campaign go on.",
+        .example = "skipjack campaign set 3 --budget 7200 --deadline 07:00\n"
+                   "  skipjack campaign set 3 --priority 10 --share 2",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    int status = cli_parse(&cli, &argc, &argv) ? set(&wanted, argv[1]) : CLI_USAGE;
+    g_free(wanted.pool);
+    g_free(wanted.name);
+    g_free(wanted.deadline);
+    g_free(wanted.trust);
+    return status;
+}
+
+static int verb_change(int argc, char **argv)
+{
+    g_autofree char *command = g_strdup_printf("campaign %s", argv[0]);
+    g_autofree char *example = g_strdup_printf("skipjack campaign %s 3", argv[0]);
+    struct cli cli = {
+        .command = command,
+        .arguments = "ID",
+        .example = example,
+        .least = 1,
+        .most = 1,
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(changes); i++) {
+        if (strcmp(changes[i].verb, argv[0]) == 0)
+            cli.summary = changes[i].summary;
+    }
+    struct cli_loss loss = {0};
+    const GOptionEntry options[] = {CLI_LOSS_OPTIONS(&loss), {0}};
+    g_autofree char *verb = g_strdup(argv[0]);
+    if (strcmp(verb, "drop") == 0 || strcmp(verb, "cancel") == 0)
+        cli.options = options;
+    return cli_parse(&cli, &argc, &argv) ? change(verb, argv[1], &loss) : CLI_USAGE;
+}
+
+static const struct cli_verb verbs[] = {
+    {"create", "plan problems x solvers for one target", verb_create},
+    {"list", "all campaigns", campaign_verb_list},
+    {"show", "one campaign: jobs by state, failures, latest events", campaign_verb_show},
+    {"watch", "follow one until it is done", verb_watch},
+    {"set", "its name, budget, deadline, priority, share, pool or trusted logins", verb_set},
+    {"pause", "claim nothing more for now", verb_change},
+    {"resume", "let a paused one go on", verb_change},
+    {"cancel", "end one for good", verb_change},
+    {"retry", "bring failed jobs back", verb_change},
+    {"remeasure", "measure winners, defaults and unstable configs again", campaign_verb_remeasure},
+    {"drop", "remove one", verb_change},
+};
+
+int command_campaign(int argc, char **argv)
+{
+    return cli_run_verb("campaign", verbs, G_N_ELEMENTS(verbs),
+                        "skipjack campaign create --target local --network resnet50-v1.5", argc,
+                        argv);
+}
+
+int command_run(int argc, char **argv)
+{
+    const struct cli cli = {
+        .command = "run",
+        .arguments = "FILE",
+        .summary =
+            "Creates the campaign that a JSON file describes, and watches it. Fields: target, "
+            "problems (a file or a list), tag, network, batch (a number or a list), dtype (a name "
+            "or a list), layout, allow_clamped, solvers (names or families, a text or a list), "
+            "all_solvers, workspace_limit (bytes, or a text like \"64MiB\"), dynamic_only, "
+            "deterministic, tunable_only, configs, strategy, seed, budget, build_only, name, pool, stack, priority, share, trust (logins, a text or a list). Workers do the work: start one with skipjack worker.",
+        .example = "echo '{\"target\": \"local\", \"problems\": \"layers.txt\"}' >campaign.json\n"
+                   "  skipjack run campaign.json",
+        .least = 1,
+        .most = 1,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    struct request request;
+    GError *error = NULL;
+    int64_t id = 0;
+    request_init(&request, 0);
+    bool ok = request_from_file(argv[1], &request, &error) && request_check(&request, &error);
+    g_autoptr(Store) store = ok ? database_open(false, &error) : NULL;
+    ok = store && create_campaign(store, &request, &id, NULL, &error);
+    request_clear(&request);
+    return ok ? watch_campaign("run", store, id) : cli_fail("run", error);
+}

@@ -1,0 +1,24 @@
+/*
+ * Lists that several commands show, read from the database.
+ */
+#ifndef COORDINATOR_CAMPAIGNS_LISTS_H
+#define COORDINATOR_CAMPAIGNS_LISTS_H
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
+#include "schema/store/store_results.h"
+
+/* Runs a whole command whose only option is --json: opens the database and shows the table that `make` returns.
+ * `cli` has no options of its own. Returns the exit status. */
+int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **error), int argc,
+                 char **argv);
+
+/* The newest `limit` events of the campaign, or of all campaigns for 0. NULL and a set error when the database
+ * refuses. Free with table_free(). */
+Table *list_events(Store *store, int64_t campaign, int limit, GError **error);
+
+/* All campaigns (struct campaign *) but foreign ones, the newest first. COORDINATOR_ERROR_EMPTY where there is
+ * none. */
+GPtrArray *list_own_campaigns(Store *store, GError **error);
+
+#endif

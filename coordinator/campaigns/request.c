@@ -1,0 +1,472 @@
+#include "coordinator/campaigns/request.h"
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/when.h"
+#include "coordinator/import/problems_import.h"
+#include "schema/small_file.h"
+#include "solvers/framework/strategy.h"
+#include "solvers/problem/byte_count.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#define DESCRIPTION_BYTES_MAX (1 << 20)
+#define BUDGET_SECONDS_MAX    1e12 /* as the database's */
+
+void request_init(struct request *request, double budget_seconds)
+{
+    *request = (struct request){
+        .strategy = g_strdup(REQUEST_DEFAULT_STRATEGY),
+        .configs = REQUEST_DEFAULT_CONFIGS,
+        .budget_seconds = budget_seconds,
+        .share = 1,
+    };
+}
+
+void request_clear(struct request *request)
+{
+    g_free(request->name);
+    g_free(request->target);
+    g_free(request->tag);
+    import_words_clear(&request->list);
+    g_free(request->strategy);
+    g_free(request->solvers);
+    g_free(request->pool);
+    g_free(request->trust);
+    g_free(request->stack);
+    g_free(request->deadline);
+    g_free(request->workspace_limit);
+    g_strfreev(request->files);
+    g_strfreev(request->networks);
+    *request = (struct request){0};
+}
+
+#define STRATEGY_HELP(id, name, summary) name ": " summary "; "
+
+GOptionEntry *request_options(struct request *request)
+{
+    const GOptionEntry entries[] = {
+        {"target", 't', 0, G_OPTION_ARG_STRING, &request->target,
+         "what to tune for: gfx90a68, sm_90_132_80g, cpu-znver4_2, or local", "T"},
+        {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
+         "configs a job evaluates at most, 0 for all (32)", "N"},
+        {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy,
+         STRATEGIES(STRATEGY_HELP) "default: " REQUEST_DEFAULT_STRATEGY, "S"},
+        {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "what the search draws from (0)", "S"},
+        {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
+         "working time in seconds, 0 for no limit; every job's first round is measured in any case",
+         "SECONDS"},
+        {"deadline", 0, 0, G_OPTION_ARG_STRING, &request->deadline,
+         "nothing is begun from then on, not even a first round: " WHEN_FORMS, "TIME"},
+        {"solvers", 0, 0, G_OPTION_ARG_STRING, &request->solvers,
+         "only these solvers, joined by commas, whatever their estimates: names, or families "
+         "(direct, gemm, implicitgemm, winograd, fft)",
+         "A,B"},
+        {"all-solvers", 0, 0, G_OPTION_ARG_NONE, &request->all_solvers,
+         "also those estimated far below the best for a problem", NULL},
+        REQUEST_LIMIT_OPTIONS(&request->workspace_limit, request),
+        {"name", 0, 0, G_OPTION_ARG_STRING, &request->name, "what lists call the campaign", "X"},
+        {0},
+    };
+    return g_memdup2(entries, sizeof entries);
+}
+
+static bool refuse(GError **error, const char *format, const char *what)
+{
+    g_autofree char *message = g_strdup_printf("%s '%s'", format, what);
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, message);
+    return false;
+}
+
+/* Without files the network is the source of problems, and nothing is left out. */
+static bool check_list(const struct request *request, GError **error)
+{
+    struct import_options options;
+    struct import_words others = request->list;
+    others.network = NULL;
+    if (import_words_any(&others) && !(request->files && request->files[0])) {
+        g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                            "--batch, --dtype, --layout and --allow-clamped say what a list leaves "
+                            "out: they belong to --problems FILE");
+        return false;
+    }
+    return list_options(&request->list, &options, error);
+}
+
+char **request_logins(const char *trust)
+{
+    g_auto(GStrv) words = g_strsplit(trust ? trust : "", ",", -1);
+    GPtrArray *logins = g_ptr_array_new();
+    for (char **word = words; *word; word++)
+        if (*g_strstrip(*word))
+            g_ptr_array_add(logins, g_strdup(*word));
+    g_ptr_array_add(logins, NULL);
+    return (char **)g_ptr_array_free(logins, FALSE);
+}
+
+bool request_check_text(const char *option, const char *text, GError **error)
+{
+    glong length = text ? g_utf8_strlen(text, -1) : 0;
+    if (length <= REQUEST_TEXT_MAX)
+        return true;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "%s takes at most %d characters, not %ld", option, REQUEST_TEXT_MAX, length);
+    return false;
+}
+
+bool request_check_name(const char *name, GError **error)
+{
+    if (!name[0])
+        return refuse(error, "--name needs a name, not", name);
+    return request_check_text("--name", name, error);
+}
+
+bool request_check_budget(double budget_seconds, GError **error)
+{
+    if (budget_seconds >= 0 && budget_seconds <= BUDGET_SECONDS_MAX)
+        return true;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "--budget cannot be negative, nor above %g seconds; 0 is no limit",
+                BUDGET_SECONDS_MAX);
+    return false;
+}
+
+bool request_check_share(double share, GError **error)
+{
+    if (share > 0 && isfinite(share))
+        return true;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "--share takes a number above 0");
+    return false;
+}
+
+bool request_read_deadline(const char *deadline, int64_t *deadline_unix, GError **error)
+{
+    *deadline_unix = 0;
+    if (!deadline || when_parse(deadline, deadline_unix))
+        return true;
+    return refuse(error, "--deadline takes " WHEN_FORMS ", always in the future, not", deadline);
+}
+
+static bool refuse_strategy(const char *strategy, GError **error)
+{
+    g_autoptr(GString) names = g_string_new(strategy_table[0].name);
+
+    for (int i = 1; i < STRATEGY_COUNT; i++)
+        g_string_append_printf(names, "%s%s", i < STRATEGY_COUNT - 1 ? ", " : " or ",
+                               strategy_table[i].name);
+    g_autofree char *format = g_strdup_printf("--strategy is %s, not", names->str);
+    return refuse(error, format, strategy);
+}
+
+bool request_check(struct request *request, GError **error)
+{
+    if (strategy_find(request->strategy) < 0)
+        return refuse_strategy(request->strategy, error);
+    if ((request->name && !request_check_name(request->name, error)) ||
+        !request_check_budget(request->budget_seconds, error) ||
+        !request_check_share(request->share, error) ||
+        !request_read_deadline(request->deadline, &request->deadline_unix, error))
+        return false;
+    if (request->solvers && !request->solvers[0])
+        return refuse(error, "--solvers needs names, not", "");
+    if (request->configs < 0 || request->seed < 0) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "--configs and --seed cannot be negative");
+        return false;
+    }
+    struct context_limits limits;
+    if (!request_limits(request, &limits, error))
+        return false;
+    if (request->pool && !request->pool[0])
+        return refuse(error, "--pool needs a label, not", "");
+    g_autoptr(GPtrArray) solvers = request_solvers(request, error);
+    return solvers && request_check_text("--stack", request->stack, error) &&
+           request_check_text("--pool", request->pool, error) && check_list(request, error);
+}
+
+bool request_takes_unpromising(const struct request *request)
+{
+    return request->all_solvers || request->solvers;
+}
+
+int request_round_configs(const struct request *request)
+{
+    if (!request->build_only)
+        return REQUEST_ROUND_CONFIGS;
+    return request->configs > 0 ? MIN(request->configs, ROUND_CONFIGS_MAX) : ROUND_CONFIGS_MAX;
+}
+
+bool request_read_limits(const char *workspace, struct context_limits *limits, GError **error)
+{
+    limits->limits_workspace = workspace != NULL;
+    if (!workspace || byte_count_parse(workspace, &limits->workspace_bytes, error))
+        return true;
+    if (error && *error) {
+        (*error)->domain = COORDINATOR_ERROR;
+        (*error)->code = COORDINATOR_ERROR_USAGE;
+    }
+    g_prefix_error(error, "--workspace-limit: ");
+    return false;
+}
+
+bool request_limits(const struct request *request, struct context_limits *limits, GError **error)
+{
+    *limits = (struct context_limits){.dynamic_only = request->dynamic_only,
+                                      .deterministic = request->deterministic,
+                                      .tunable_only = request->tunable_only};
+    return request_read_limits(request->workspace_limit, limits, error);
+}
+
+json_t *request_limits_json(const struct campaign *campaign)
+{
+    const struct context_limits *limits = &campaign->limits;
+    return json_pack("{s:s, s:o, s:b, s:b, s:b}", "solvers", campaign->solvers, "workspace_limit",
+                     limits->limits_workspace ? json_integer((json_int_t)limits->workspace_bytes)
+                                              : json_null(),
+                     "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
+                     "tunable_only", limits->tunable_only);
+}
+
+void request_add_limits(const struct request *request, GPtrArray *words)
+{
+    const struct {
+        bool said;
+        const char *word;
+    } flags[] = {{request->dynamic_only, "--dynamic-only"},
+                 {request->deterministic, "--deterministic"},
+                 {request->tunable_only, "--tunable-only"}};
+    if (request->workspace_limit) {
+        g_ptr_array_add(words, g_strdup("--workspace-limit"));
+        g_ptr_array_add(words, g_strdup(request->workspace_limit));
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(flags); i++)
+        if (flags[i].said)
+            g_ptr_array_add(words, g_strdup(flags[i].word));
+}
+
+/* The name that find-dbs give families begins so. */
+#define FAMILY_PREFIX "miopenConvolutionAlgo"
+
+static bool is_of(const struct solver *solver, const char *name)
+{
+    const char *family = g_ascii_strncasecmp(name, FAMILY_PREFIX, strlen(FAMILY_PREFIX)) == 0
+                             ? name + strlen(FAMILY_PREFIX)
+                             : name;
+    return strcmp(solver->name, name) == 0 || g_ascii_strcasecmp(solver->algorithm, family) == 0;
+}
+
+static bool is_of_any(const struct solver *solver, char *const *names)
+{
+    for (; *names; names++)
+        if (is_of(solver, *names))
+            return true;
+    return false;
+}
+
+GPtrArray *request_solvers(const struct request *request, GError **error)
+{
+    g_auto(GStrv) names = g_strsplit(request->solvers ? request->solvers : "", ",", -1);
+    g_autoptr(GPtrArray) found = g_ptr_array_new();
+    for (int i = 0; names[i]; i++) {
+        bool known = false;
+        for (int s = 0; s < solver_table_count && !known; s++)
+            known = is_of(solver_table[s], names[i]);
+        if (!known) {
+            refuse(error, "there is no solver and no family of them (see skipjack solvers)",
+                   names[i]);
+            return NULL;
+        }
+    }
+    for (int i = 0; i < solver_table_count; i++)
+        if (!names[0] || is_of_any(solver_table[i], names))
+            g_ptr_array_add(found, (gpointer)solver_table[i]);
+    return g_steal_pointer(&found);
+}
+
+/* ---- descriptions ---- */
+
+static bool take_text(const json_t *value, char **field)
+{
+    if (!json_is_string(value))
+        return false;
+    g_free(*field);
+    *field = g_strdup(json_string_value(value));
+    return true;
+}
+
+/* A string or a whole number, or an array of them, as a NULL-terminated array of texts; NULL when it is
+ * neither. */
+static char **take_list(const json_t *value)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+        if (json_is_integer(item))
+            g_ptr_array_add(texts,
+                            g_strdup_printf("%" G_GINT64_FORMAT, (gint64)json_integer_value(item)));
+        else if (json_is_string(item))
+            g_ptr_array_add(texts, g_strdup(json_string_value(item)));
+        else
+            return NULL;
+    }
+    g_ptr_array_add(texts, NULL);
+    return (char **)g_ptr_array_steal(texts, NULL);
+}
+
+static bool take_files(const json_t *value, const char *folder, struct request *request)
+{
+    g_auto(GStrv) files = take_list(value);
+    if (!files)
+        return false;
+    for (int i = 0; files[i]; i++) {
+        char *path = g_path_is_absolute(files[i]) ? g_strdup(files[i])
+                                                  : g_build_filename(folder, files[i], NULL);
+        g_free(files[i]);
+        files[i] = path;
+    }
+    g_strfreev(request->files);
+    request->files = g_steal_pointer(&files);
+    return true;
+}
+
+/* A value or several as an option takes them, joined by commas. */
+static bool take_joined(const json_t *value, char **field)
+{
+    g_auto(GStrv) words = take_list(value);
+    g_free(*field);
+    *field = words ? g_strjoinv(",", words) : NULL;
+    return words != NULL;
+}
+
+static bool take_integer(const json_t *value, gint64 most, gint64 *field)
+{
+    *field = json_integer_value(value);
+    return json_is_integer(value) && *field >= 0 && *field <= most;
+}
+
+static bool take_yes(const json_t *value, gboolean *field)
+{
+    *field = json_is_true(value);
+    return json_is_boolean(value);
+}
+
+/* A number of bytes, or a text with a unit. */
+static bool take_bytes(const json_t *value, char **field)
+{
+    if (json_is_string(value))
+        return take_text(value, field);
+    g_free(*field);
+    *field = g_strdup_printf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static bool take_flag(const char *key, const json_t *value, struct request *request, bool *taken)
+{
+    const struct {
+        const char *key;
+        gboolean *field;
+    } flags[] = {
+        {"build_only", &request->build_only},     {"all_solvers", &request->all_solvers},
+        {"dynamic_only", &request->dynamic_only}, {"deterministic", &request->deterministic},
+        {"tunable_only", &request->tunable_only}, {"allow_clamped", &request->list.allow_clamped},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(flags); i++) {
+        if (strcmp(key, flags[i].key) == 0) {
+            *taken = take_yes(value, flags[i].field);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_other(const char *key, const json_t *value, struct request *request)
+{
+    gint64 number = 0;
+    bool taken;
+    if (take_flag(key, value, request, &taken))
+        return taken;
+    if (strcmp(key, "workspace_limit") == 0)
+        return take_bytes(value, &request->workspace_limit);
+    if (strcmp(key, "seed") == 0)
+        return take_integer(value, G_MAXINT64, &request->seed);
+    if (strcmp(key, "budget") == 0) {
+        request->budget_seconds = json_number_value(value);
+        return json_is_number(value);
+    }
+    if (strcmp(key, "share") == 0) {
+        request->share = json_number_value(value);
+        return json_is_number(value);
+    }
+    if (strcmp(key, "priority") == 0) {
+        request->priority = (int)json_integer_value(value);
+        return json_is_integer(value) && json_integer_value(value) == request->priority;
+    }
+    if (strcmp(key, "configs") != 0 || !take_integer(value, G_MAXINT, &number))
+        return false;
+    request->configs = (int)number;
+    return true;
+}
+
+static bool take_field(const char *key, const json_t *value, const char *folder,
+                       struct request *request)
+{
+    const struct {
+        const char *key;
+        char **field;
+    } texts[] = {
+        {"name", &request->name},
+        {"target", &request->target},
+        {"tag", &request->tag},
+        {"network", &request->list.network},
+        {"strategy", &request->strategy},
+        {"pool", &request->pool},
+        {"stack", &request->stack},
+        {"deadline", &request->deadline},
+        {"layout", &request->list.layout},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+        if (strcmp(key, texts[i].key) == 0)
+            return take_text(value, texts[i].field);
+    }
+    if (strcmp(key, "problems") == 0)
+        return take_files(value, folder, request);
+    if (strcmp(key, "solvers") == 0)
+        return take_joined(value, &request->solvers);
+    if (strcmp(key, "trust") == 0)
+        return take_joined(value, &request->trust);
+    if (strcmp(key, "batch") == 0)
+        return take_joined(value, &request->list.batch);
+    if (strcmp(key, "dtype") == 0)
+        return take_joined(value, &request->list.dtype);
+    return take_other(key, value, request);
+}
+
+bool request_from_file(const char *path, struct request *request, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_autofree char *text = small_file_read(path, DESCRIPTION_BYTES_MAX, NULL, error);
+    if (!text)
+        return false;
+    json_error_t where;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
+    bool ok = json_is_object(root);
+    if (!ok)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "cannot read the campaign '%s', line %d: %s", path, root ? 1 : where.line,
+                    root ? "an object is expected" : where.text);
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach (root, key, value) {
+        if (ok && !take_field(key, value, folder, request)) {
+            ok = false;
+            g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                        "cannot read the campaign '%s': '%s' is no field of it, or not of its type",
+                        path, key);
+        }
+    }
+    json_decref(root);
+    return ok;
+}

@@ -1,0 +1,80 @@
+#include "coordinator/import/problems_import.h"
+
+#include "coordinator/cli/cli.h"
+
+#include <stdio.h>
+
+/* As many unusable lines are named; a log full of them is counted. */
+#define NAMED_SKIPS 10
+
+static void say_skipped(const Import *import)
+{
+    for (guint i = 0; i < import->skipped->len; i++) {
+        const struct import_skip *skip = g_ptr_array_index(import->skipped, i);
+        if (i < NAMED_SKIPS)
+            fprintf(stderr, "%s:%" G_GINT64_FORMAT ": not used: %s\n", skip->file, skip->line,
+                    skip->reason);
+    }
+    if (import->skipped->len > NAMED_SKIPS)
+        fprintf(stderr,
+                "%u more lines could not be used; skipjack import --dry-run names them all\n",
+                import->skipped->len - NAMED_SKIPS);
+}
+
+bool list_options(const struct import_words *words, struct import_options *options, GError **error)
+{
+    g_autoptr(GError) wrong = NULL;
+    if (import_words_parse(words, options, &wrong))
+        return true;
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, wrong->message);
+    return false;
+}
+
+void problems_say_replaced(const Import *import)
+{
+    if (import->replaced > 0)
+        fprintf(stderr,
+                "in %" G_GINT64_FORMAT
+                " lines --batch, --dtype or --layout replaced what the line says itself\n",
+                import->replaced);
+}
+
+void problems_say_joined(const Import *import)
+{
+    for (guint i = 0; i < import->networks->len; i++) {
+        const struct import_network *network = g_ptr_array_index(import->networks, i);
+        if (network->files > 1)
+            fprintf(stderr, "network '%s' has the layers of %d files\n", network->name,
+                    network->files);
+    }
+}
+
+void problems_say_biased(const Import *import)
+{
+    int biased = 0;
+    for (int i = 0; i < problem_list_count(import->problems); i++)
+        biased += problem_list_get(import->problems, i)->problem.bias != 0;
+    if (biased > 0)
+        fprintf(
+            stderr,
+            "bias is 1 in the keys of %d problems; MIOpen looks up bias 0 where another kernel adds "
+            "the bias, as in PyTorch: for such layers make it 0, or remove the column\n",
+            biased);
+}
+
+Import *problems_import(char *const *files, const struct import_words *words, GError **error)
+{
+    struct import_options options;
+    if (!list_options(words, &options, error))
+        return NULL;
+    g_autoptr(Import) import = import_new(&options);
+    for (int i = 0; files[i]; i++) {
+        if (!import_file(import, files[i], error))
+            return NULL;
+    }
+    say_skipped(import);
+    problems_say_replaced(import);
+    problems_say_joined(import);
+    problems_say_biased(import);
+    return g_steal_pointer(&import);
+}

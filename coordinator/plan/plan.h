@@ -1,0 +1,87 @@
+/*
+ * Planning: problems x solvers x one target become jobs. Pure, but for
+ * allocation: the same inputs give the same plan and the same identity.
+ */
+#ifndef COORDINATOR_PLAN_PLAN_H
+#define COORDINATOR_PLAN_PLAN_H
+
+#include "schema/store/store.h"
+#include "solvers/framework/solver.h"
+
+/* A problem and how often the network runs it. */
+struct plan_problem {
+    struct problem problem;
+    int multiplicity;
+};
+
+/* Appends a problem to problems (GArray of struct plan_problem). */
+void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity);
+/* Of equal ones the first stays where it is, with all their multiplicities. */
+void plan_merge_problems(GArray *problems);
+
+/* What a campaign is asked to do; the pointers belong to the caller. */
+struct plan_request {
+    const struct target *target;
+    const char *stack;    /* "" for any */
+    const char *strategy; /* a name of solvers/framework/strategy.h */
+    int64_t seed;
+    int configs_limit; /* 0 for none */
+    int round_configs;
+    bool build_only;
+    struct context_limits limits; /* under which solvers are asked, here and by workers */
+    const GArray *problems;       /* struct plan_problem */
+    const struct solver *const *solvers;
+    int solver_count;
+    bool unpromising_too; /* plan them whatever their estimates */
+};
+
+/*
+ * A solver is promising for a problem where its estimate is at least this part of the best
+ * applicable one's. The others are left out unless they are asked for: measuring them costs as
+ * much and wins hardly ever. The naive solver, the yardstick, is always planned.
+ */
+#define PLAN_PROMISING_SHARE 0.25
+
+struct plan {
+    struct job_plan
+        *jobs; /* problems in the order given, each with its solvers in the table's order */
+    int count;
+    GArray *uncovered; /* struct plan_problem: what no solver serves */
+    int64_t configs;   /* how many configs the jobs evaluate at most */
+    int left_out;      /* jobs that were not planned because their solvers are not promising */
+};
+
+/* Asks every solver about every problem. A job's priority is its problem's weight in the network,
+ * lowered where another solver is estimated better. Free with plan_free(). */
+struct plan *plan_new(const struct plan_request *request);
+void plan_free(struct plan *plan);
+
+/* A space is walked no further than this only to say how large it is. */
+#define PLAN_COUNTED_MAX 100000
+
+/* Configs that a job of this solver tries at most, also with a search of its own: its space in the context,
+ * capped by limit, or PLAN_COUNTED_MAX where that is 0; 1 for solvers that cannot be tuned. */
+int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
+                         const struct context *context, int limit);
+
+/* How often a job of so many configs evaluates one: every round after the first measures the
+ * default config again, to see how the machine drifts. */
+int64_t plan_evaluations(int64_t configs, int round_configs);
+
+/* How few new configs the rounds of a campaign's jobs may hold while there are more: a solver's own
+ * search may ask for one at a time. */
+int plan_round_configs(const struct solver *solver, const struct campaign *campaign);
+
+/*
+ * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
+ * revisions and hashes, target, stack, strategy, seed, limits, build_only; and over the problem and
+ * solver of each job that was planned for it. The order of problems and solvers does not count, nor
+ * does the budget: asking for more time is the same campaign. Free with g_free().
+ */
+char *plan_identity(const struct plan_request *request, const struct plan *plan);
+
+/* The naive solver: what every speed-up is measured against. */
+#define PLAN_NAIVE_SOLVER "ConvDirectNaive"
+bool plan_is_naive(const struct solver *solver);
+
+#endif

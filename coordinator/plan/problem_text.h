@@ -1,0 +1,15 @@
+/*
+ * A problem in short readable form, for tables: "F 64x56x56 k64 3x3 s2 p1 n64
+ * FP16 NHWC". What has its usual value (stride 1, no padding, one group, FP32,
+ * NCHW) is left out; the canonical key stays the identity.
+ */
+#ifndef COORDINATOR_PLAN_PROBLEM_TEXT_H
+#define COORDINATOR_PLAN_PROBLEM_TEXT_H
+
+#include "solvers/problem/problem.h"
+
+/* Direction, input as CxHxW, output channels, filter, stride, padding, dilation, groups,
+ * batch, types, layouts, epilogue. Free with g_free(). */
+char *problem_text(const struct problem *p);
+
+#endif

@@ -1,0 +1,177 @@
+#include "coordinator/plan/progress.h"
+
+#include "coordinator/cli/when.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Guesses where a target has no history. PoCL takes 0.5 to 1.8 s a kernel and a CPU is slow to
+ * verify; clang for AMD takes 0.13 s and NVRTC 0.02 to 0.05 s. */
+#define CPU_COMPILE_SECONDS 1.2
+#define CPU_EVAL_SECONDS    0.6
+#define GPU_COMPILE_SECONDS 0.15
+#define GPU_EVAL_SECONDS    0.1
+
+static bool rates_of_campaign(Store *store, int64_t campaign, struct progress_rates *rates)
+{
+    struct progress done = {0};
+    if (!store_progress(store, campaign, &done, NULL) || done.configs_done == 0 ||
+        done.kernels_built == 0)
+        return false;
+    rates->compile_seconds = done.compile_seconds / (double)done.configs_done;
+    rates->eval_seconds = done.eval_seconds / (double)done.configs_done;
+    int64_t own = done.configs_done - done.configs_taken;
+    rates->working_seconds = own > 0 ? done.spent_seconds / (double)own : 0;
+    rates->measured = rates->eval_seconds > 0;
+    return rates->measured;
+}
+
+/* A history that cannot be read leaves the guess: it only foretells, nothing depends on it. */
+void progress_rates_load(Store *store, const char *target, struct progress_rates *rates)
+{
+    bool cpu = g_str_has_prefix(target, "cpu-");
+    g_autoptr(GPtrArray) campaigns = store_list_campaigns(store, NULL);
+    for (guint i = campaigns ? campaigns->len : 0; i > 0; i--) {
+        const struct campaign *campaign = g_ptr_array_index(campaigns, i - 1);
+        if (strcmp(campaign->target, target) == 0 && rates_of_campaign(store, campaign->id, rates))
+            return;
+    }
+    *rates = (struct progress_rates){
+        .compile_seconds = cpu ? CPU_COMPILE_SECONDS : GPU_COMPILE_SECONDS,
+        .eval_seconds = cpu ? CPU_EVAL_SECONDS : GPU_EVAL_SECONDS,
+    };
+}
+
+double progress_config_seconds(const struct progress_rates *rates, int children)
+{
+    return rates->working_seconds > 0
+               ? rates->working_seconds
+               : rates->compile_seconds / MAX(children, 1) + rates->eval_seconds;
+}
+
+static bool is_over(const struct progress *progress)
+{
+    return progress->done + progress->failed >= progress->jobs;
+}
+
+/* A config that is built and waits to be measured is half done. */
+static double configs_over(const struct progress *progress)
+{
+    double built = (double)progress->configs_open;
+    return (double)progress->configs_done + (progress->build_only ? built : built / 2);
+}
+
+/* config_seconds: what one config takes. */
+static double time_left(const struct progress *progress, const struct progress_goal *goal,
+                        double config_seconds)
+{
+    double done = configs_over(progress);
+    double all = MAX((double)goal->configs - done, 0) * config_seconds;
+    double first =
+        MAX((double)(goal->first_configs + goal->counted_done) - done, 0) * config_seconds;
+    double left = progress->budget_seconds <= 0
+                      ? all
+                      : MIN(all, MAX(progress->budget_seconds - progress->spent_seconds, first));
+    return progress->has_deadline ? MIN(left, MAX(progress->deadline_seconds, 0)) : left;
+}
+
+double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
+                         const struct progress_rates *rates, int children)
+{
+    double config = progress->build_only ? rates->compile_seconds / MAX(children, 1)
+                                         : progress_config_seconds(rates, children);
+    return is_over(progress) ? 0 : time_left(progress, goal, config);
+}
+
+double progress_eta(const struct progress *progress, const struct progress_goal *goal)
+{
+    double done = configs_over(progress);
+    if (is_over(progress))
+        return 0;
+    if ((progress->build_only ? done : (double)progress->configs_done) <= 0 ||
+        progress->spent_seconds <= 0)
+        return NAN;
+    double own = done - (double)progress->configs_taken;
+    return own > 0 ? time_left(progress, goal, progress->spent_seconds / own) : NAN;
+}
+
+double progress_farm_eta(const struct farm_campaign *c)
+{
+    int64_t rounds = c->configs_limit > 0
+                         ? (c->configs_limit + c->round_configs - 1) / MAX(c->round_configs, 1)
+                         : c->highest_round + 1;
+    rounds = MAX(rounds, c->highest_round + 1);
+    const struct progress progress = {
+        .jobs = (int)c->jobs,
+        .done = (int)c->done,
+        .failed = (int)c->failed,
+        .configs_done = ((c->done + c->failed) * rounds + c->rounds_behind) * c->round_configs,
+        .spent_seconds = c->spent_seconds,
+        .budget_seconds = c->budget_seconds,
+    };
+    const struct progress_goal goal = {
+        .configs = c->jobs * rounds * c->round_configs,
+        .first_configs = c->jobs * c->round_configs,
+    };
+    return strcmp(c->state, "active") == 0 ? progress_eta(&progress, &goal) / MAX(c->workers, 1)
+                                           : NAN;
+}
+
+#define LOOKING_SHARE 20 /* one part of so many */
+
+int progress_pause_ms(const struct progress *progress, double reading_seconds)
+{
+    double ms = CLAMP(reading_seconds * 1000 * LOOKING_SHARE, 1000, 60000);
+    if (progress->has_deadline && progress->deadline_seconds > 0)
+        ms = MIN(ms, progress->deadline_seconds * 1000 + 10);
+    return (int)ms;
+}
+
+/* The time left comes first: a narrow terminal cuts the line's end. */
+static void append_time_left(GString *text, const struct progress *progress, double eta)
+{
+    bool spent =
+        progress->budget_seconds > 0 && progress->spent_seconds >= progress->budget_seconds;
+    if (!isfinite(eta) || is_over(progress))
+        return;
+    if (spent && eta < 1) {
+        g_string_append(text, "finishing what was begun: ");
+        return;
+    }
+    g_autofree char *left = when_duration(MAX(eta, 1));
+    g_string_append_printf(text, "about %s left: ", left);
+}
+
+char *progress_text(const struct progress *progress, int64_t configs_total, double eta)
+{
+    GString *text = g_string_new(NULL);
+    append_time_left(text, progress, eta);
+    g_string_append_printf(text, "jobs %d of %d", progress->done + progress->failed,
+                           progress->jobs);
+    if (progress->failed > 0)
+        g_string_append_printf(text, " (%d failed)", progress->failed);
+    g_string_append_printf(text, ", kernels %" G_GINT64_FORMAT, progress->kernels_built);
+    int64_t configs = progress->configs_done + (progress->build_only ? progress->configs_open : 0);
+    g_string_append_printf(text, ", configs %" G_GINT64_FORMAT, configs);
+    if (configs_total > 0)
+        g_string_append_printf(text, " of %s%" G_GINT64_FORMAT,
+                               progress->budget_seconds > 0 ? "at most " : "",
+                               MAX(configs_total, configs));
+    if (progress->build_only)
+        g_string_append(text, " built, not measured");
+    g_autofree char *spent = when_duration(progress->spent_seconds);
+    g_string_append_printf(text, ", worked %s", spent);
+    if (progress->budget_seconds > 0) {
+        g_autofree char *budget = when_duration(progress->budget_seconds);
+        g_string_append_printf(text, " of %s", budget);
+    }
+    if (progress->has_deadline && !is_over(progress)) {
+        g_autofree char *until = when_duration(progress->deadline_seconds);
+        if (progress->deadline_seconds > 0)
+            g_string_append_printf(text, ", deadline in %s", until);
+        else
+            g_string_append(text, ", deadline passed");
+    }
+    return g_string_free(text, FALSE);
+}

@@ -1,0 +1,88 @@
+#include "coordinator/process/machine.h"
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/process/process.h"
+
+#include <string.h>
+
+void machine_clear(struct machine *machine)
+{
+    g_free(machine->stack);
+    g_free(machine->device);
+    *machine = (struct machine){0};
+}
+
+static void take_limit(const json_t *object, const char *key, int *field)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+    if (value > 0 && value <= G_MAXINT)
+        *field = (int)value;
+}
+
+/* The id gives the limits of its architecture; what the opened device said of itself is known
+ * better. */
+static bool take_target(const json_t *object, struct target *target, GError **error)
+{
+    const char *id = json_string_value(json_object_get(object, "id"));
+    if (!id) {
+        g_set_error(
+            error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
+            "cannot learn this machine's device: 'skipjack worker --probe' names no target");
+        return false;
+    }
+    if (!target_parse(id, target, error))
+        return false;
+    json_int_t local_bytes = json_integer_value(json_object_get(object, "local_bytes"));
+    double flops = json_number_value(json_object_get(object, "peak_flops"));
+    double bytes = json_number_value(json_object_get(object, "peak_bytes"));
+    target->local_bytes = local_bytes > 0 ? local_bytes : target->local_bytes;
+    target->peak_flops = flops > 0 ? flops : target->peak_flops;
+    target->peak_bytes = bytes > 0 ? bytes : target->peak_bytes;
+    take_limit(object, "max_workgroup", &target->max_workgroup);
+    take_limit(object, "wave_size", &target->wave_size);
+    take_limit(object, "vector_bytes", &target->vector_bytes);
+    return true;
+}
+
+static char *take_word(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return g_strdup(text ? text : "");
+}
+
+bool machine_probe(struct machine *machine, GError **error)
+{
+    *machine = (struct machine){0};
+    json_t *probe = process_probe(error);
+    if (!probe)
+        return false;
+    bool ok = take_target(json_object_get(probe, "target"), &machine->target, error);
+    machine->stack = take_word(probe, "stack");
+    machine->device = take_word(probe, "device");
+    json_decref(probe);
+    return ok;
+}
+
+bool machine_parse_target(const char *name, struct target *target, GError **error)
+{
+    g_autoptr(GError) wrong = NULL;
+    if (target_parse(name, target, &wrong))
+        return true;
+    g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, wrong->message);
+    return false;
+}
+
+bool machine_find(Store *store, const char *name, struct machine *machine, GError **error)
+{
+    if (strcmp(name, "local") == 0)
+        return machine_probe(machine, error);
+    *machine = (struct machine){.stack = g_strdup(""), .device = g_strdup("")};
+    g_autoptr(GError) unknown = NULL;
+    if (store_get_target(store, name, &machine->target, &unknown))
+        return true;
+    if (!g_error_matches(unknown, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
+        g_propagate_error(error, g_steal_pointer(&unknown));
+        return false;
+    }
+    return machine_parse_target(name, &machine->target, error);
+}

@@ -1,0 +1,47 @@
+/*
+ * Processes of this same program: the coordinator never opens a device and
+ * never writes an export itself, it starts the command that does.
+ */
+#ifndef COORDINATOR_PROCESS_PROCESS_H
+#define COORDINATOR_PROCESS_PROCESS_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Signals that some commands take one by one with process_wait_signal(): those of signals_ending(), and CHLD. */
+void process_block_signals(void);
+/* Back to the default: a signal that came meanwhile takes effect now. */
+void process_unblock_signals(void);
+/* Waits at most timeout_ms for one of them; 0 when none came. */
+int process_wait_signal(int timeout_ms);
+
+/*
+ * Starts `skipjack ARGS...` (NULL-terminated) in a process group of its own, so that a
+ * terminal's Ctrl-C reaches it through its parent only, with standard error appended to
+ * log_path (NULL: inherited) and standard output to output_fd (-1: to where standard error
+ * goes). It is asked to end (SIGTERM) when its parent dies. 0 and a set error when it cannot
+ * be started.
+ */
+pid_t process_start(const char *const *args, const char *log_path, int output_fd, GError **error);
+
+/* True when the process has ended; *status is then as waitpid() gives it. */
+bool process_ended(pid_t pid, int *status);
+
+/* "ended with status 3", "was killed by signal 9 (Killed)". Free with g_free(). */
+char *process_status_text(int status);
+
+/* Runs a command to its end. *output is its standard output, also when it fails; NULL when it
+ * could not be started. Called with signals as they are by default: Ctrl-C ends this process,
+ * and the command with it. */
+bool process_run(const char *const *args, const char *log_path, char **output, GError **error);
+
+/* The same with signals blocked (process_block_signals()): the first signal that asks to end is passed on
+ * to the command, a second one kills it, but SIGHUP, which comes twice when a terminal closes; *caught is the last, 0 for none. */
+bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error);
+
+/* Runs `skipjack worker --probe --eval local` and parses what it prints. A new reference, or NULL. */
+json_t *process_probe(GError **error);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Coverage: which solvers serve each problem of a list on one target, from
+ * which algorithm families, and how much there is to choose in each solver's
+ * space. "Beside the naive one" leaves PLAN_NAIVE_SOLVER out, the last resort
+ * that serves nearly everything; "other families" leave its whole family out,
+ * of which a fast relative is no alternative. The functions read nothing but
+ * their arguments, and write nothing but what they return or print.
+ *
+ * As JSON it is an object:
+ *   target            the target's id
+ *   problems          how many distinct ones
+ *   unserved          of them, those that no solver serves, not even the naive one
+ *   histogram         {"3": N, ...}: N problems have 3 applicable solvers beside the naive one;
+ *                     counts that no problem has are left out
+ *   families          {"GEMM": N, ...}: problems that a solver of the family serves, beside the
+ *                     naive one
+ *   family_histogram  as histogram: of the families of those solvers
+ *   other_family_histogram    likewise, without the naive solver's family
+ *   poorest           an array, of each problem that has as few solvers as the poorest, and of 20
+ *                     where those are fewer: key, problem (for people), count (solvers beside the
+ *                     naive one), naive (whether it serves too), solvers and families (names), and
+ *                     other_families (how many)
+ *   solvers           an array, of each solver: solver, family, problems (that it serves), counted
+ *                     (of them, those whose spaces were counted), configs_min, configs_median,
+ *                     configs_max, share_one_config and share_no_config (parts of its problems);
+ *                     null for solvers that cannot be tuned
+ */
+#ifndef COORDINATOR_REPORTS_COVERAGE_H
+#define COORDINATOR_REPORTS_COVERAGE_H
+
+#include "coordinator/import/problem_list.h"
+#include "solvers/framework/solver.h"
+
+#include <jansson.h>
+
+#define COVERAGE_SOLVERS_MAX 64
+
+/* A solver's spaces are counted for so many of its problems at most, taken evenly from all; and
+ * none further than PLAN_COUNTED_MAX: a larger space counts as one of so many configs. */
+#define COVERAGE_SAMPLE 2000
+
+struct coverage_request {
+    const struct target *target;
+    const ProblemList *problems;
+    struct context_limits limits;
+    const struct solver *const *solvers;
+    int solver_count; /* at most COVERAGE_SOLVERS_MAX */
+    /* Called between spaces that are counted; may be NULL. */
+    void (*progress)(int done, int total, void *data);
+    void *data;
+};
+
+struct coverage_problem {
+    int index;           /* in the list of problems */
+    uint64_t applicable; /* bit i: the i-th solver of the request, the naive one's too */
+    int solvers;         /* applicable, beside the naive one */
+    int families;        /* how many they are from */
+    int other_families;  /* of these, those that are not the naive solver's */
+    bool naive;          /* the naive solver serves it */
+};
+
+struct coverage_family {
+    const char *name;
+    int problems; /* that a solver of it serves, beside the naive one */
+};
+
+struct coverage_solver {
+    const struct solver *solver;
+    int problems;                 /* it serves */
+    int counted;                  /* of them, those whose spaces were counted; 0: not tunable */
+    int64_t least, median, most;  /* valid configs of these; of two in the middle the lower one */
+    int with_one, with_no_config; /* how many of all its problems' spaces hold one, and none (the
+                                   * default then runs) */
+};
+
+struct coverage {
+    const ProblemList *list;
+    const char *naive_family; /* NULL where the naive solver was not asked */
+    char target[64];
+    int unserved;             /* problems that no solver serves, not even the naive one */
+    GArray *problems;         /* struct coverage_problem, the poorest first: by solvers, whether the
+                               * naive one serves them, families, then their order in the list */
+    GArray *solver_histogram; /* int: problems with so many solvers, beside the naive one */
+    GArray *family_histogram; /* int: problems with so many families, beside the naive solver */
+    GArray *other_family_histogram; /* int: problems with so many other families */
+    GArray *families;               /* struct coverage_family, in the order of the solvers */
+    GArray *solvers;                /* struct coverage_solver, in the order given */
+};
+
+/* Asks every solver about every problem. The list and the solvers must outlive the result. Free
+ * with coverage_free(). */
+struct coverage *coverage_new(const struct coverage_request *request);
+void coverage_free(struct coverage *coverage);
+
+/* How many problems are among the poorest: all that have as few solvers as the first, and COUNT
+ * where those are fewer. */
+guint coverage_poorest(const struct coverage *coverage, guint count);
+
+/* To standard output, for people: the poorest problems are cut to a screen. */
+void coverage_print(const struct coverage *coverage);
+/* The same as an object; a new reference. */
+json_t *coverage_json(const struct coverage *coverage);
+
+#endif

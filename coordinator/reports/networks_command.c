@@ -1,0 +1,143 @@
+/* `networks`: the networks and their versions, their layers, and taking them away. */
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
+#include "coordinator/cli/when.h"
+#include "coordinator/commands.h"
+#include "coordinator/plan/problem_text.h"
+#include "schema/server/database.h"
+#include "solvers/problem/problem_key.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- layers ---- */
+
+static const struct table_column layer_columns[] = {
+    {"x", "multiplicity", TABLE_INT, 0},   {"layer", "layer", TABLE_TEXT, 0},
+    {"problem", "problem", TABLE_TEXT, 0}, {"GMAC", "gmacs", TABLE_NUMBER, 3},
+    {NULL, "key", TABLE_TEXT, 0},
+};
+
+static Table *list_layers(Store *store, const char *network, GError **error)
+{
+    g_autoptr(GPtrArray) layers = store_list_layers(store, network, error);
+    if (!layers)
+        return NULL;
+    Table *table = table_new(layer_columns, G_N_ELEMENTS(layer_columns));
+    for (guint i = 0; i < layers->len; i++) {
+        const struct layer *layer = g_ptr_array_index(layers, i);
+        char key[PROBLEM_KEY_MAX];
+        g_autofree char *text = problem_text(&layer->problem);
+        table_int(table, layer->multiplicity);
+        table_text(table, layer->name[0] ? layer->name : NULL);
+        table_text(table, text);
+        table_number(table, problem_macs(&layer->problem) * layer->multiplicity * 1e-9);
+        table_text(table, problem_key(&layer->problem, key));
+    }
+    return table;
+}
+
+/* ---- networks ---- */
+
+static const struct table_column network_columns[] = {
+    {"network", "network", TABLE_TEXT, 0},    {"version", "version", TABLE_INT, 0},
+    {"current", "current", TABLE_TEXT, 0},    {"layers", "layers", TABLE_INT, 0},
+    {"problems", "problems", TABLE_INT, 0},   {"GMAC", "gmacs", TABLE_NUMBER, 3},
+    {"campaigns", "campaigns", TABLE_INT, 0}, {"imported", "imported", TABLE_TEXT, 0},
+};
+
+static Table *list_networks(Store *store, bool versions, GError **error)
+{
+    g_autoptr(GPtrArray) networks = store_list_networks(store, versions, error);
+    if (!networks)
+        return NULL;
+    Table *table = table_new(network_columns, G_N_ELEMENTS(network_columns));
+    for (guint i = 0; i < networks->len; i++) {
+        const struct network_row *network = g_ptr_array_index(networks, i);
+        g_autofree char *imported = when_text(network->created);
+        table_text(table, network->name);
+        table_int(table, network->version);
+        table_text(table, network->current ? "yes" : "no");
+        table_int(table, network->layers);
+        table_int(table, network->problems);
+        table_number(table, network->gmacs);
+        table_int(table, network->campaigns);
+        table_text(table, imported);
+    }
+    return table;
+}
+
+/* ---- the command ---- */
+
+/* Removes the versions in a transaction and undoes it, to count those that would go. */
+static bool count_versions(Store *store, const char *name, int *versions, GError **error)
+{
+    if (!store_begin(store, error))
+        return false;
+    bool removed = store_remove_network(store, name, versions, error);
+    return store_end(store, false, removed ? error : NULL) && removed;
+}
+
+static int remove_networks(Store *store, char **names, const struct cli_loss *loss)
+{
+    for (; *names; names++) {
+        int versions = 0, status = CLI_DONE;
+        GError *error = NULL;
+        if (!count_versions(store, *names, &versions, &error))
+            return cli_fail("networks", error);
+        if (!cli_may_lose(loss, &status, "network '%s', %d version%s", *names, versions,
+                          versions == 1 ? "" : "s")) {
+            if (status != CLI_DONE)
+                return status;
+            continue;
+        }
+        if (!store_remove_network(store, *names, &versions, &error))
+            return cli_fail("networks", error);
+        printf("removed '%s': %d version%s; the problems stay\n", *names, versions,
+               versions == 1 ? "" : "s");
+    }
+    return CLI_DONE;
+}
+
+int command_networks(int argc, char **argv)
+{
+    gboolean as_json = FALSE, versions = FALSE;
+    struct cli_loss loss = {0};
+    const GOptionEntry options[] = {
+        {"versions", 0, 0, G_OPTION_ARG_NONE, &versions,
+         "every version, not the current ones alone", NULL},
+        CLI_LOSS_OPTIONS(&loss),
+        CLI_JSON_OPTION(&as_json),
+        {0},
+    };
+    const struct cli cli = {
+        .command = "networks",
+        .arguments = "[NAME[@VERSION] | remove NAME[@VERSION]...]",
+        .summary =
+            "Lists the networks, or the layers of one; 'remove' takes networks away. A network "
+            "that is imported again with other layers gets a new version, which the name "
+            "alone then means; NAME@VERSION means that one. A version that a campaign was "
+            "made for stays until the campaign is dropped.",
+        .example = "skipjack networks resnet50-v1.5\n"
+                   "  skipjack networks --versions\n"
+                   "  skipjack networks remove resnet50-v1.5@1",
+        .options = options,
+        .most = -1,
+    };
+    if (!cli_parse(&cli, &argc, &argv))
+        return CLI_USAGE;
+    bool removes = argc > 2 && strcmp(argv[1], "remove") == 0;
+    GError *error = NULL;
+    if (argc > 2 && !removes) {
+        g_set_error(&error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "name one network, or 'remove' and networks, not '%s'", argv[1]);
+        return cli_fail("networks", error);
+    }
+    g_autoptr(Store) store = database_open(as_json, &error);
+    if (store && removes)
+        return remove_networks(store, argv + 2, &loss);
+    Table *table = !store     ? NULL
+                   : argc > 1 ? list_layers(store, argv[1], &error)
+                              : list_networks(store, versions, &error);
+    return table_finish("networks", table, as_json, error);
+}

@@ -1,0 +1,27 @@
+/*
+ * What a build-only campaign brought: kernels, and nothing measured.
+ */
+#ifndef COORDINATOR_REPORTS_REPORT_BUILT_H
+#define COORDINATOR_REPORTS_REPORT_BUILT_H
+
+#include "coordinator/cli/table.h"
+#include "schema/store/store.h"
+
+struct report_built {
+    Table
+        *solvers;  /* a row a solver: problems, configs that are built, and that building refused */
+    Table *matrix; /* as report_matrix_instructions() gives it */
+    int64_t configs, refused, code_bytes;
+    int kernels;
+    double compile_seconds;
+};
+
+/* NULL and a set error where it cannot be read. */
+struct report_built *report_built_new(Store *store, int64_t campaign, GError **error);
+void report_built_free(struct report_built *built);
+
+void report_built_print(const struct report_built *built, FILE *out);
+/* A new reference. */
+json_t *report_built_json(const struct report_built *built);
+
+#endif

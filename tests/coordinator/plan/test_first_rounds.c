@@ -1,0 +1,120 @@
+/* A budget that first rounds overrun is said before the work begins, with what would fit it. */
+#include "coordinator/plan/first_rounds.h"
+
+#include <string.h>
+
+static struct problem problems[3];
+
+/* Three problems, the first the heaviest; A serves all of them, B is the better one for the first. */
+static GArray *make_rounds(void)
+{
+    static const struct {
+        int problem;
+        const char *solver;
+        int64_t configs;
+        double priority;
+    } rows[] = {{0, "A", 4, 50}, {0, "B", 4, 100}, {1, "A", 4, 10}, {1, "B", 4, 9},
+                {2, "A", 4, 5},  {2, "C", 1, 1},   {0, "C", 1, 20}, {1, "C", 1, 2}};
+    GArray *rounds = g_array_new(FALSE, TRUE, sizeof(struct first_round));
+    for (size_t i = 0; i < G_N_ELEMENTS(problems); i++) {
+        problem_init(&problems[i]);
+        problems[i].c = (int64_t)i + 1;
+        problem_set_output(&problems[i]);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const struct first_round round = {.problem = &problems[rows[i].problem],
+                                          .solver = rows[i].solver,
+                                          .configs = rows[i].configs,
+                                          .priority = rows[i].priority};
+        g_array_append_val(rounds, round);
+    }
+    return rounds;
+}
+
+static char *advice(double budget, double spent, int64_t deadline, double config_seconds)
+{
+    g_autoptr(GArray) rounds = make_rounds();
+    const struct campaign campaign = {
+        .budget_seconds = budget, .spent_seconds = spent, .deadline_unix = deadline};
+    return first_rounds_advice(rounds, &campaign, config_seconds, false);
+}
+
+/* 23 configs of 10 s. */
+static void a_budget_that_fits_is_not_spoken_of(void)
+{
+    static const struct {
+        double budget, spent;
+        bool fits;
+    } cases[] = {{0, 0, true},   {230, 0, true},   {229, 0, true},
+                 {30, 0, false}, {500, 200, true}, {500, 280, false}};
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *text = advice(cases[i].budget, cases[i].spent, 0, 10);
+        g_assert_cmpint(text == NULL, ==, cases[i].fits);
+    }
+}
+
+static void what_would_fit_is_offered(void)
+{
+    static const char *const said[] = {
+        "the budget is 1 min 40 s, and the first rounds of 8 jobs take about 3 min 50 s",
+        "(23 configs of 10.00 s, as measured here before)",
+        "They are measured in any case, so that each problem gets a winner",
+        "--budget 230 ",
+        "--configs 1 ",
+        "the default configs alone, about 1 min 20 s",
+        "--solvers B,A ",
+        "the 1 heaviest of the 3 problems fit",
+        "--deadline 100s ",
+        "about 43 % of the first rounds",
+    };
+    g_autofree char *text = advice(100, 0, 0, 10);
+    g_assert_nonnull(text);
+    for (size_t i = 0; i < G_N_ELEMENTS(said); i++) {
+        g_test_message("%s", said[i]);
+        g_assert_nonnull(strstr(text, said[i]));
+    }
+}
+
+static void a_deadline_that_is_there_is_not_offered(void)
+{
+    g_autofree char *text = advice(100, 20, 1, 10);
+    g_assert_nonnull(strstr(text, "the budget has left 1 min 20 s"));
+    g_assert_nonnull(strstr(text, "in any case until the deadline"));
+    g_assert_null(strstr(text, "--deadline"));
+    g_assert_nonnull(strstr(text, "--budget 250 ")); /* the whole one, with what is spent */
+}
+
+/* Jobs that had a first round, or took configs over, have no first round to come. */
+static void only_first_rounds_to_come_count(void)
+{
+    static char states[][8] = {"ready", "done", "built", "failed", "ready"};
+    static const int rounds[] = {0, 1, 0, 0, 2};
+    char solver[] = "NoSuchSolver";
+    g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(g_free);
+    for (size_t i = 0; i < G_N_ELEMENTS(rounds); i++) {
+        struct job_row *job = g_new0(struct job_row, 1);
+        *job = (struct job_row){.solver = solver, .state = states[i], .rounds = rounds[i]};
+        g_ptr_array_add(jobs, job);
+    }
+    const struct campaign campaign = {.round_configs = 4};
+    const struct target target = {0};
+    int64_t evaluations;
+    g_autoptr(GArray) first = first_rounds_list(jobs, &campaign, &target, &evaluations);
+    g_assert_cmpuint(first->len, ==, 2);
+    g_assert_cmpint(first_rounds_configs(first), ==, 2);
+    g_assert_cmpint(evaluations, ==, 5);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/first_rounds/a_budget_that_fits_is_not_spoken_of",
+                    a_budget_that_fits_is_not_spoken_of);
+    g_test_add_func("/first_rounds/what_would_fit_is_offered", what_would_fit_is_offered);
+    g_test_add_func("/first_rounds/a_deadline_that_is_there_is_not_offered",
+                    a_deadline_that_is_there_is_not_offered);
+    g_test_add_func("/first_rounds/only_first_rounds_to_come_count",
+                    only_first_rounds_to_come_count);
+    return g_test_run();
+}

@@ -1,0 +1,211 @@
+#include "coordinator/cli/when.h"
+#include "coordinator/plan/progress.h"
+#include "schema/store/store_private.h"
+#include "tests/support/queue_farm.h"
+
+#include <math.h>
+
+static const struct progress_rates rates = {
+    .compile_seconds = 2, .eval_seconds = 1, .measured = true};
+static const struct progress_goal goal = {.configs = 20, .first_configs = 8};
+
+static void the_estimate_is_all_work_or_the_budget(void)
+{
+    static const struct {
+        struct progress progress;
+        double expected;
+    } cases[] = {
+        {{.jobs = 2}, 40},
+        {{.jobs = 2, .budget_seconds = 30}, 30},
+        {{.jobs = 2, .budget_seconds = 99}, 40},
+        /* Every job's first round is measured, however small the budget. */
+        {{.jobs = 2, .budget_seconds = 1}, 16},
+        {{.jobs = 2, .budget_seconds = 30, .spent_seconds = 10, .configs_done = 5}, 20},
+        {{.jobs = 2, .budget_seconds = 9, .spent_seconds = 10, .configs_done = 5}, 6},
+        {{.jobs = 2, .done = 1, .failed = 1}, 0},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_assert_cmpfloat(progress_estimate(&cases[i].progress, &goal, &rates, 2), ==,
+                          cases[i].expected);
+}
+
+static void the_eta_follows_what_configs_took(void)
+{
+    struct progress p = {.jobs = 4, .done = 1, .configs_done = 4, .spent_seconds = 8};
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 32);
+    p.budget_seconds = 20;
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 12);
+    p.budget_seconds = 9;
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 8);
+    /* What is built and waits is half done. */
+    p.configs_open = 8;
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 1);
+    p.done = 4;
+    g_assert_cmpfloat(progress_eta(&p, &goal), ==, 0);
+}
+
+static void there_is_no_eta_before_the_first_config(void)
+{
+    struct progress p = {.jobs = 4};
+    double eta = progress_eta(&p, &goal);
+    g_assert_true(isnan(eta));
+    g_autofree char *text = progress_text(&p, 40, eta);
+    g_assert_cmpstr(text, ==, "jobs 0 of 4, kernels 0, configs 0 of 40, worked 0 s");
+    g_autofree char *no_total = progress_text(&p, 0, eta);
+    g_assert_cmpstr(no_total, ==, "jobs 0 of 4, kernels 0, configs 0, worked 0 s");
+}
+
+static void the_line_names_time_left_failures_and_budget(void)
+{
+    struct progress p = {.jobs = 4,
+                         .done = 1,
+                         .failed = 1,
+                         .kernels_built = 17,
+                         .configs_done = 10,
+                         .spent_seconds = 75,
+                         .budget_seconds = 600};
+    g_autofree char *text = progress_text(&p, 40, 130);
+    g_assert_cmpstr(text, ==,
+                    "about 2 min 10 s left: jobs 2 of 4 (1 failed), kernels 17, configs 10 of at "
+                    "most 40, worked 1 min 15 s of 10 min");
+}
+
+static void kernels_move_before_the_first_config_is_measured(void)
+{
+    struct progress p = {.jobs = 4, .kernels_built = 5, .spent_seconds = 3};
+    g_autofree char *text = progress_text(&p, 40, 30);
+    g_assert_cmpstr(text, ==,
+                    "about 30 s left: jobs 0 of 4, kernels 5, configs 0 of 40, worked 3 s");
+}
+
+static void a_spent_budget_says_that_it_is_finishing(void)
+{
+    struct progress p = {.jobs = 4, .done = 1, .spent_seconds = 61, .budget_seconds = 60};
+    g_autofree char *text = progress_text(&p, 40, 0);
+    g_assert_true(g_str_has_prefix(text, "finishing what was begun: jobs 1 of 4"));
+    p.done = 4;
+    g_autofree char *over = progress_text(&p, 40, 0);
+    g_assert_true(g_str_has_prefix(over, "jobs 4 of 4"));
+}
+
+static void what_is_only_built_is_done_when_it_is_built(void)
+{
+    const struct progress p = {.jobs = 4,
+                               .done = 1,
+                               .configs_open = 8,
+                               .configs_done = 2, /* refused by building */
+                               .kernels_built = 9,
+                               .spent_seconds = 5,
+                               .build_only = true};
+    const struct progress_goal all = {.configs = 40, .first_configs = 40};
+    const struct progress_rates slow = {.compile_seconds = 2, .eval_seconds = 1000};
+    g_assert_cmpfloat(progress_eta(&p, &all), ==, 15);
+    g_assert_cmpfloat(progress_estimate(&p, &all, &slow, 2), ==, 30);
+    g_autofree char *text = progress_text(&p, 40, 15);
+    g_assert_cmpstr(text, ==,
+                    "about 15 s left: jobs 1 of 4, kernels 9, configs 10 of 40 built, not "
+                    "measured, worked 5 s");
+}
+
+static void durations_are_readable(void)
+{
+    static const struct {
+        double seconds;
+        const char *text;
+    } cases[] = {
+        {0, "0 s"},      {59.4, "59 s"},   {75, "1 min 15 s"},
+        {600, "10 min"}, {3600, "60 min"}, {9000, "2 h 30 min"},
+        {-5, "0 s"},     {420, "7 min"},   {NAN, "an unknown time"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *text = when_duration(cases[i].seconds);
+        g_assert_cmpstr(text, ==, cases[i].text);
+    }
+}
+
+static void what_is_slow_to_read_is_looked_at_less_often(void)
+{
+    static const struct {
+        double reading_seconds;
+        int expected_ms;
+    } cases[] = {{0.001, 1000}, {0.1, 2000}, {1.5, 30000}, {15, 60000}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_assert_cmpint(progress_pause_ms(&(struct progress){0}, cases[i].reading_seconds), ==,
+                        cases[i].expected_ms);
+}
+
+static void a_deadline_bounds_the_estimate_and_is_not_slept_through(void)
+{
+    const struct progress_goal work = {.configs = 40, .first_configs = 8};
+    const struct progress_rates a_second = {.eval_seconds = 1};
+    struct progress p = {.jobs = 2, .has_deadline = true, .deadline_seconds = 7};
+    g_assert_cmpfloat(progress_estimate(&p, &work, &a_second, 1), ==, 7);
+    g_autofree char *before = progress_text(&p, 40, 7);
+    g_assert_nonnull(strstr(before, ", deadline in 7 s"));
+    g_assert_cmpint(progress_pause_ms(&p, 15), <=, 7010);
+    p.deadline_seconds = -3;
+    g_assert_cmpfloat(progress_estimate(&p, &work, &a_second, 1), ==, 0);
+    g_autofree char *after = progress_text(&p, 40, 0);
+    g_assert_nonnull(strstr(after, ", deadline passed"));
+    g_assert_cmpint(progress_pause_ms(&p, 0.001), ==, 1000);
+    p.done = 2;
+    g_autofree char *over = progress_text(&p, 40, 0);
+    g_assert_null(strstr(over, "deadline"));
+}
+
+/* Each of the farm's configs takes 1.5 s to measure, and every other one is refused at once. */
+static void what_a_config_costs_is_known_from_the_newest_that_was_measured(void)
+{
+    struct farm farm;
+    struct progress_rates known;
+    farm_init(&farm, &(struct order){.jobs = 1, .seed = 1, .configs_limit = 2});
+    progress_rates_load(farm.store, "gfx90a68", &known);
+    g_assert_false(known.measured);
+    farm_work(&farm, 0, false, 1);
+    farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2, .configs_limit = 2}, NULL);
+    progress_rates_load(farm.store, "gfx90a68", &known);
+    g_assert_true(known.measured);
+    g_assert_cmpfloat(known.eval_seconds, ==, 0.75);
+    progress_rates_load(farm.store, "gfx1030_36", &known);
+    g_assert_false(known.measured);
+    int64_t first = farm.campaign;
+    farm.campaign = farm_create(farm.store, &(struct order){.jobs = 1, .seed = 3}, NULL);
+    g_assert_true(store_do(farm.store, NULL,
+                           "UPDATE outcomes SET eval_seconds = '{9,9}', total_eval_seconds = 18"
+                           " WHERE campaign_id = $1",
+                           "l", first));
+    progress_rates_load(farm.store, "gfx90a68", &known);
+    g_assert_cmpfloat(known.eval_seconds, ==, 9);
+    farm_work(&farm, 1, false, 1); /* round 0 was taken over */
+    progress_rates_load(farm.store, "gfx90a68", &known);
+    g_assert_cmpfloat(known.eval_seconds, ==, 0.75);
+    farm_clear(&farm);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/progress/the_estimate_is_all_work_or_the_budget",
+                    the_estimate_is_all_work_or_the_budget);
+    g_test_add_func("/progress/the_eta_follows_what_configs_took",
+                    the_eta_follows_what_configs_took);
+    g_test_add_func("/progress/there_is_no_eta_before_the_first_config",
+                    there_is_no_eta_before_the_first_config);
+    g_test_add_func("/progress/the_line_names_time_left_failures_and_budget",
+                    the_line_names_time_left_failures_and_budget);
+    g_test_add_func("/progress/kernels_move_before_the_first_config_is_measured",
+                    kernels_move_before_the_first_config_is_measured);
+    g_test_add_func("/progress/a_spent_budget_says_that_it_is_finishing",
+                    a_spent_budget_says_that_it_is_finishing);
+    g_test_add_func("/progress/what_is_only_built_is_done_when_it_is_built",
+                    what_is_only_built_is_done_when_it_is_built);
+    g_test_add_func("/progress/what_is_slow_to_read_is_looked_at_less_often",
+                    what_is_slow_to_read_is_looked_at_less_often);
+    g_test_add_func("/progress/what_a_config_costs_is_known_from_the_newest_that_was_measured",
+                    what_a_config_costs_is_known_from_the_newest_that_was_measured);
+    g_test_add_func("/progress/a_deadline_bounds_the_estimate_and_is_not_slept_through",
+                    a_deadline_bounds_the_estimate_and_is_not_slept_through);
+    g_test_add_func("/progress/durations_are_readable", durations_are_readable);
+    return g_test_run();
+}
