@@ -1,7 +1,7 @@
 #include "export/formats/find_db.h"
 
-#include <errno.h>
-#include <math.h>
+#include "export/formats/find_scan.h"
+
 #include <string.h>
 
 struct find_db {
@@ -25,97 +25,49 @@ const char *find_time_text(double time_ms, char buffer[FIND_TIME_MAX])
     return g_ascii_formatd(buffer, FIND_TIME_MAX, "%.6g", time_ms);
 }
 
-/* Cuts *text at the first `stop` and returns what stood in front; NULL, and nothing cut, without
- * one. */
-static char *take_until(char **text, char stop)
+/* Ends a piece of `text` where its separator is. The scan has passed that separator. */
+static const char *end_piece(char *text, struct span piece)
 {
-    char *start = *text;
-    char *found = strchr(start, stop);
-    if (found == NULL) {
-        return NULL;
-    }
-    *found = '\0';
-    *text = found + 1;
+    char *start = text + (piece.at - text);
+    start[piece.length] = '\0';
     return start;
 }
 
-static const char *take_time(const char *text, struct find_entry *entry)
+static struct find_entry entry_of(char *text, const struct find_part *part)
 {
-    char *end = NULL;
-    if (text[strspn(text, "0123456789.eE+-")] != '\0') {
-        return "the time is not a number";
-    }
-    entry->time_text = text;
-    entry->time_ms = g_ascii_strtod(text, &end);
-    return end == text || *end != '\0' || !isfinite(entry->time_ms) ? "the time is not a number"
-                                                                    : NULL;
-}
-
-static const char *take_workspace(const char *text, struct find_entry *entry)
-{
-    if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
-        return "the workspace is not a number of bytes";
-    }
-    errno = 0;
-    entry->workspace_bytes = g_ascii_strtoull(text, NULL, 10);
-    return errno == ERANGE ? "the workspace is larger than any memory" : NULL;
-}
-
-/* rest: "time,workspace,algorithm", or "solver,time,workspace,library,cache key" (older form). */
-static const char *take_fields(char *name, char *rest, struct find_entry *entry)
-{
-    char *fields[4];
-    int count = 0;
-    while (count < 4 && (fields[count] = take_until(&rest, ',')) != NULL) {
-        count++;
-    }
-    if (count != 2 && count != 4) {
-        return "expected solver:time,workspace,algorithm "
-               "or algorithm:solver,time,workspace,library,key";
-    }
-    entry->older = count == 4;
-    entry->solver = entry->older ? fields[0] : name;
-    entry->algorithm = entry->older ? name : rest;
-    entry->library = entry->older ? fields[3] : NULL;
-    entry->cache_key = entry->older ? rest : NULL;
-    if (entry->solver[0] == '\0' || entry->algorithm[0] == '\0') {
-        return "the solver or the algorithm has no name";
-    }
-    const char *wrong = take_time(fields[entry->older ? 1 : 0], entry);
-    return wrong != NULL ? wrong : take_workspace(fields[entry->older ? 2 : 1], entry);
-}
-
-static const char *take_entry(char *text, struct find_entry *entry)
-{
-    char *rest = text;
-    char *name = take_until(&rest, ':');
-    if (name == NULL) {
-        return "expected a ':' behind the first name";
-    }
-    return take_fields(name, rest, entry);
+    return (struct find_entry){
+        .older = part->older,
+        .solver = end_piece(text, part->solver),
+        .time_text = end_piece(text, part->time),
+        .time_ms = part->time_ms,
+        .workspace_bytes = part->workspace_bytes,
+        .algorithm = end_piece(text, part->algorithm),
+        .library = part->older ? end_piece(text, part->library) : NULL,
+        .cache_key = part->older ? end_piece(text, part->cache_key) : NULL,
+    };
 }
 
 bool find_line_parse(char *text, struct find_line *line, GError **error)
 {
-    char *rest = text;
+    struct span key, rest = {text, strlen(text)};
+    const char *wrong = find_key_scan(&rest, &key);
     g_array_set_size(line->entries, 0);
-    line->key = take_until(&rest, '=');
-    if (line->key == NULL || line->key[0] == '\0') {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "expected a key and '='");
+    line->key = NULL;
+    if (wrong != NULL) {
+        g_set_error_literal(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, wrong);
         return false;
     }
-    while (rest != NULL) {
-        struct find_entry entry = {0};
-        char *next = rest;
-        char *one = take_until(&next, ';');
-        const char *wrong = take_entry(one != NULL ? one : rest, &entry);
+    line->key = end_piece(text, key);
+    while (rest.at != NULL) {
+        struct find_part part;
+        wrong = find_part_scan(&rest, &part);
         if (wrong != NULL) {
             g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "entry %u: %s",
                         line->entries->len + 1, wrong);
             return false;
         }
+        struct find_entry entry = entry_of(text, &part);
         g_array_append_val(line->entries, entry);
-        rest = one != NULL ? next : NULL;
     }
     return true;
 }

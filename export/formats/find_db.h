@@ -1,8 +1,7 @@
 /*
- * MIOpen's find-db: text, one line a problem (FORMATS.md 3), in the newer form
- * of entries and the older one. Reading keeps the text of times and whatever
- * else has more than one spelling, so a line that was read is written back as
- * it stood; what it says is judged by others (check, gate).
+ * MIOpen's find-db, line by line, in both forms (export/formats/FORMATS.md). Fields with more than one spelling,
+ * such as times, keep their text, so a line is written back with the same bytes. The values are not judged
+ * here: zero times and unknown solvers pass, and check and the gate refuse them.
  */
 #ifndef EXPORT_FIND_DB_H
 #define EXPORT_FIND_DB_H
@@ -11,12 +10,12 @@
 
 #include <stdio.h>
 
-#define FIND_ENTRIES_MAX 4 /* a key, in files that are released */
+#define FIND_ENTRIES_MAX 4 /* entries of a key in a released file */
 
 struct find_entry {
     bool older;            /* algorithm:solver,time,workspace,library,cache key */
-    const char *solver;    /* texts belong to the line that was parsed, or to the caller */
-    const char *time_text; /* as it stands in the file; see find_time_text() */
+    const char *solver;    /* all texts belong to the parsed line, or to the caller who set them */
+    const char *time_text; /* the file's spelling; find_time_text() makes a new one */
     double time_ms;
     uint64_t workspace_bytes;
     const char *algorithm; /* "miopenConvolutionFwdAlgoGEMM" */
@@ -25,7 +24,7 @@ struct find_entry {
 };
 
 struct find_line {
-    const char *key; /* as it stands; problem_key_parse() is the caller's */
+    const char *key; /* the file's spelling, not checked: callers use problem_key_parse() */
     GArray *entries; /* struct find_entry */
 };
 
@@ -33,14 +32,14 @@ void find_line_init(struct find_line *line);
 void find_line_clear(struct find_line *line);
 
 #define FIND_TIME_MAX 32
-/* The text of a time as MIOpen writes it, "%.6g": its readers hold a float, six digits are finer
- * than any timer, and no positive time becomes 0. Returns buffer. */
+/* Writes a time as MIOpen does ("%.6g") and returns buffer. Six digits are finer than any timer and than the float
+ * in which MIOpen keeps a time; no positive time becomes 0. */
 const char *find_time_text(double time_ms, char buffer[FIND_TIME_MAX]);
 
-/* Takes text (no line end) apart in place: *line points into it afterwards. EXPORT_ERROR_SYNTAX
- * names the entry and what is wrong with it. Times may be zero or negative, but are numbers. */
+/* Parses `text`, which has no line end, in place: *line points into it afterwards, and separators in it become
+ * NUL bytes. On EXPORT_ERROR_SYNTAX the message names the entry; `text` is then partly overwritten. */
 bool find_line_parse(char *text, struct find_line *line, GError **error);
-/* Its inverse, appended to out, without a line end. */
+/* Appends the line to `out`, without a line end: the inverse of find_line_parse(). */
 void find_line_format(const struct find_line *line, GString *out);
 
 typedef struct find_db FindDb;
@@ -48,9 +47,9 @@ FindDb *find_db_open(const char *path, GError **error);
 void find_db_close(FindDb *db);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FindDb, find_db_close)
 
-/* What the next line says into *line (which must be initialised), valid until the next call; *at
- * describes the line itself: at->number in all cases but READ_END. Lines come as they stand in the
- * file. */
+/* Reads the next line of the file into *line, which find_line_init() has prepared; its texts are valid until the
+ * next call. at->number is set unless the result is READ_END. READ_BAD: the line is no find-db line and the
+ * next call goes on behind it. */
 enum read_step find_db_next(FindDb *db, struct find_line *line, struct line *at, GError **error);
 
 #endif

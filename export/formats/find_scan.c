@@ -158,6 +158,11 @@ static const char *take_fields(struct span name, struct span rest, struct find_p
     return take_workspace(part->workspace, &part->workspace_bytes);
 }
 
+const char *find_key_scan(struct span *rest, struct span *key)
+{
+    return take_until(rest, '=', key) && key->length > 0 ? NULL : "expected a key and '='";
+}
+
 const char *find_part_scan(struct span *rest, struct find_part *part)
 {
     struct span name, fields;

@@ -1,7 +1,7 @@
 /*
- * A find-db's line taken apart where it lies, for files of which most lines
- * are looked at and copied: the text stays as it was, and nothing is copied.
- * It takes the lines that find_line_parse() takes, and says the same of them.
+ * The grammar of a find-db's line (export/formats/FORMATS.md), the only parser of it. A scan changes and copies
+ * nothing: each piece is a span of the caller's text. Merges look at most lines only to copy them, and
+ * find_line_parse() makes strings of the pieces for everybody else.
  */
 #ifndef EXPORT_FIND_SCAN_H
 #define EXPORT_FIND_SCAN_H
@@ -19,23 +19,26 @@ struct span {
 bool span_equal(struct span a, struct span b);
 /* The order of strcmp(). */
 int span_compare(struct span a, struct span b);
-/* Nothing but printable ASCII. */
+/* Returns true if all bytes are printable ASCII; also for an empty text. */
 bool span_printable(struct span text);
 
 struct find_part {
     bool older;
-    struct span entry; /* all of it */
+    struct span entry; /* the whole entry, without its ';' */
     struct span solver, time, workspace, algorithm;
     struct span library, cache_key; /* older form only */
     double time_ms;
     uint64_t workspace_bytes;
 };
 
-/* The entry at the front of *rest, which moves behind it; *rest is then empty with at NULL behind the
- * last one. NULL, or what is wrong with the entry (static). */
+/* Takes the key in front of the first '=' and moves *rest behind it. Returns NULL, or a static text that says what
+ * is wrong; *rest is then undefined. */
+const char *find_key_scan(struct span *rest, struct span *key);
+/* Takes the first entry of *rest and moves *rest to the next entry; rest->at is NULL after the last one. Returns
+ * NULL, or a static text that says what is wrong with the entry. Times may be zero or negative. */
 const char *find_part_scan(struct span *rest, struct find_part *part);
 
-/* "miopenConvolution", a direction, "Algo", a family. */
+/* Returns true for MIOpen's algorithm names: "miopenConvolution", a direction, "Algo", a family. */
 bool find_algorithm_known(struct span algorithm);
 
 #endif

@@ -112,13 +112,13 @@ static const char *take_row(struct span text, struct find_row *row)
     if (!span_printable(text)) {
         return "the line holds a byte that is not printable ASCII";
     }
-    const char *equals = memchr(text.at, '=', text.length);
-    if (equals == NULL || equals == text.at) {
-        return "expected a key and '='";
+    struct span key, entries = text;
+    const char *wrong = find_key_scan(&entries, &key);
+    if (wrong == NULL) {
+        row->text = text;
+        row->key_length = (uint32_t)key.length;
     }
-    row->text = text;
-    row->key_length = (uint32_t)(equals - text.at);
-    return NULL;
+    return wrong;
 }
 
 static int compare_rows(const void *a, const void *b)
