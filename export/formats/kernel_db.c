@@ -97,22 +97,15 @@ bool kernel_db_add(KernelDbWriter *writer, const char *name, const char *args, G
     const void *bytes = g_bytes_get_data(code, &size);
     g_autofree char *packed = compress(code, &length);
     g_autofree char *md5 = g_compute_checksum_for_bytes(G_CHECKSUM_MD5, code);
-    sqlite3_stmt *insert = writer->insert;
-    sqlite3_reset(insert);
-    sqlite3_bind_text(insert, 1, name, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(insert, 2, args, -1, SQLITE_TRANSIENT);
-    if (packed != NULL) {
-        sqlite3_bind_blob64(insert, 3, packed, length, SQLITE_STATIC);
-    } else {
-        sqlite3_bind_blob64(insert, 3, size > 0 ? bytes : "", size, SQLITE_STATIC);
-    }
-    sqlite3_bind_text(insert, 4, md5, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(insert, 5, packed != NULL ? (int64_t)size : 0);
-    enum read_step step = sqlite_step(insert, error);
-    /* Neither the blob nor the hash outlives this call. */
-    sqlite3_reset(insert);
-    sqlite3_clear_bindings(insert);
-    return step == READ_END;
+    const struct kernel_entry entry = {
+        .name = name,
+        .args = args,
+        .hash = md5,
+        .blob = packed != NULL ? packed : bytes,
+        .blob_bytes = packed != NULL ? length : size,
+        .uncompressed_bytes = packed != NULL ? (int64_t)size : 0,
+    };
+    return kernel_db_add_entry(writer, &entry, error);
 }
 
 bool kernel_db_add_entry(KernelDbWriter *writer, const struct kernel_entry *entry, GError **error)
@@ -121,11 +114,13 @@ bool kernel_db_add_entry(KernelDbWriter *writer, const struct kernel_entry *entr
     sqlite3_reset(insert);
     sqlite3_bind_text(insert, 1, entry->name, -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 2, entry->args, -1, SQLITE_STATIC);
+    /* Bound in place: sqlite_do() would copy megabytes. A NULL pointer would be stored as NULL. */
     sqlite3_bind_blob64(insert, 3, entry->blob_bytes > 0 ? entry->blob : "", entry->blob_bytes,
                         SQLITE_STATIC);
     sqlite3_bind_text(insert, 4, entry->hash, -1, SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, entry->uncompressed_bytes);
     enum read_step step = sqlite_step(insert, error);
+    /* The statement must not keep pointers to the caller's memory. */
     sqlite3_reset(insert);
     sqlite3_clear_bindings(insert);
     return step == READ_END;

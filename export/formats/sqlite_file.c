@@ -186,6 +186,33 @@ sqlite3_stmt *sqlite_statement(sqlite3 *db, const char *sql, GError **error)
     return statement;
 }
 
+static sqlite3_stmt **member_of(void *holder, const struct sqlite_member *member)
+{
+    return (sqlite3_stmt **)(void *)((char *)holder + member->offset);
+}
+
+bool sqlite_members_prepare(sqlite3 *db, void *holder, const struct sqlite_member *members,
+                            size_t count, GError **error)
+{
+    for (size_t i = 0; i < count; i++) {
+        sqlite3_stmt **statement = member_of(holder, &members[i]);
+        *statement = sqlite_statement(db, members[i].sql, error);
+        if (*statement == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void sqlite_members_finalize(void *holder, const struct sqlite_member *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        sqlite3_stmt **statement = member_of(holder, &members[i]);
+        sqlite3_finalize(*statement);
+        *statement = NULL;
+    }
+}
+
 enum read_step sqlite_step(sqlite3_stmt *statement, GError **error)
 {
     switch (sqlite3_step(statement)) {
@@ -286,6 +313,12 @@ static bool check_type(sqlite3_stmt *statement, int column, int wanted, GError *
         return false;
     }
     return true;
+}
+
+const char *sqlite_text_at(sqlite3_stmt *statement, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    return text != NULL ? text : "";
 }
 
 const char *sqlite_column_word(sqlite3_stmt *statement, int column, GError **error)

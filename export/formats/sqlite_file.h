@@ -37,6 +37,17 @@ void sqlite_file_close(sqlite3 *db);
 
 /* NULL and an error that has SQLite's words ("no such table: perf_db"). */
 sqlite3_stmt *sqlite_statement(sqlite3 *db, const char *sql, GError **error);
+/* A prepared statement that a struct keeps: where in the struct, and its SQL. One list prepares and ends them all. */
+struct sqlite_member {
+    size_t offset; /* of a sqlite3_stmt * */
+    const char *sql;
+};
+/* Prepares the statements of `holder`, whose members are NULL. On false, the members after the failing one stay
+ * NULL, and sqlite_members_finalize() is still to be called. */
+bool sqlite_members_prepare(sqlite3 *db, void *holder, const struct sqlite_member *members,
+                            size_t count, GError **error);
+void sqlite_members_finalize(void *holder, const struct sqlite_member *members, size_t count);
+
 /* READ_ROW, READ_END or READ_FAILED. */
 enum read_step sqlite_step(sqlite3_stmt *statement, GError **error);
 /* Binds a value for each letter: t a text or NULL, l an int64_t, d a double, b a blob with its size
@@ -49,6 +60,8 @@ bool sqlite_do(sqlite3_stmt *statement, GError **error, const char *types, ...);
 char *sqlite_text_value(sqlite3 *db, const char *sql, GError **error);
 bool sqlite_run(sqlite3 *db, const char *sql, GError **error);
 
+/* The column as text, "" for NULL: for databases that this program has written. Valid until the next step. */
+const char *sqlite_text_at(sqlite3_stmt *statement, int column);
 /* The column as text. NULL and EXPORT_ERROR_SYNTAX for another type, or a NUL inside. */
 const char *sqlite_column_word(sqlite3_stmt *statement, int column, GError **error);
 bool sqlite_column_number(sqlite3_stmt *statement, int column, int64_t *value, GError **error);

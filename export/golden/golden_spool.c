@@ -16,60 +16,44 @@
     " PRIMARY KEY (problem_id, solver));"                                                          \
     "CREATE TABLE rivals (id INTEGER PRIMARY KEY, entry INTEGER);"
 
-#define HELD "SELECT id, rank, median_ms FROM entries WHERE side = ? AND key = ?"
-#define ADD                                                                                        \
-    "INSERT INTO entries (side, key, fits, job, problem_id, problem, solver, rank, median_ms,"     \
-    " spread, passes, why, confirmed, reason, config)"                                             \
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-#define REPLACE                                                                                    \
-    "UPDATE entries SET job = ?2, problem_id = ?3, problem = ?4, solver = ?5, rank = ?6,"          \
-    " median_ms = ?7, spread = ?8, passes = ?9, why = ?10, confirmed = ?11, reason = ?12,"         \
-    " config = ?13"                                                                                \
-    " WHERE id = ?1"
-#define KEEP   "INSERT INTO kept VALUES (?, ?, ?, ?, ?)"
-#define MISFIT "UPDATE entries SET fits = 0 WHERE id = ?"
-#define JUDGE  "UPDATE entries SET found = ?2 WHERE id = ?1"
-#define REFUSE "UPDATE entries SET passes = 0, why = ?2, reason = ?3 WHERE id = ?1"
+static const struct sqlite_member members[] = {
+    {offsetof(struct golden_spool, held),
+     "SELECT id, rank, median_ms FROM entries WHERE side = ? AND key = ?"},
+    {offsetof(struct golden_spool, add),
+     "INSERT INTO entries (side, key, fits, job, problem_id, problem, solver, rank, median_ms,"
+     " spread, passes, why, confirmed, reason, config)"
+     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    {offsetof(struct golden_spool, replace),
+     "UPDATE entries SET job = ?2, problem_id = ?3, problem = ?4, solver = ?5, rank = ?6,"
+     " median_ms = ?7, spread = ?8, passes = ?9, why = ?10, confirmed = ?11, reason = ?12,"
+     " config = ?13"
+     " WHERE id = ?1"},
+    {offsetof(struct golden_spool, keep), "INSERT INTO kept VALUES (?, ?, ?, ?, ?)"},
+    {offsetof(struct golden_spool, misfit), "UPDATE entries SET fits = 0 WHERE id = ?"},
+    {offsetof(struct golden_spool, judge), "UPDATE entries SET found = ?2 WHERE id = ?1"},
+    {offsetof(struct golden_spool, refuse),
+     "UPDATE entries SET passes = 0, why = ?2, reason = ?3 WHERE id = ?1"},
+};
 
 bool golden_spool_open(struct golden_spool *spool, const char *path, GError **error)
 {
-    const struct {
-        sqlite3_stmt **statement;
-        const char *sql;
-    } all[] = {{&spool->held, HELD},    {&spool->add, ADD},       {&spool->replace, REPLACE},
-               {&spool->keep, KEEP},    {&spool->misfit, MISFIT}, {&spool->judge, JUDGE},
-               {&spool->refuse, REFUSE}};
     memset(spool, 0, sizeof *spool);
     spool->db = sqlite_file_scratch(path, CODE_NAMES_SCHEMA SCHEMA, error);
     bool open = spool->db != NULL;
     for (int side = 0; open && side < GOLDEN_SIDES; side++) {
         open = code_names_init(&spool->names[side], spool->db, side, error);
     }
-    for (size_t i = 0; open && i < G_N_ELEMENTS(all); i++) {
-        *all[i].statement = sqlite_statement(spool->db, all[i].sql, error);
-        open = *all[i].statement != NULL;
-    }
-    return open;
+    return open && sqlite_members_prepare(spool->db, spool, members, G_N_ELEMENTS(members), error);
 }
 
 void golden_spool_close(struct golden_spool *spool)
 {
-    sqlite3_stmt *const all[] = {spool->held,   spool->add,   spool->replace, spool->keep,
-                                 spool->misfit, spool->judge, spool->refuse};
-    for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
-        sqlite3_finalize(all[i]);
-    }
+    sqlite_members_finalize(spool, members, G_N_ELEMENTS(members));
     for (int side = 0; side < GOLDEN_SIDES; side++) {
         code_names_clear(&spool->names[side]);
     }
     sqlite_file_close(spool->db);
     memset(spool, 0, sizeof *spool);
-}
-
-static const char *text_at(sqlite3_stmt *statement, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(statement, column);
-    return text != NULL ? text : "";
 }
 
 /* ---- entries ---- */
@@ -247,7 +231,7 @@ bool golden_spool_judge(struct golden_spool *spool,
             .has_base = sqlite3_column_int(query, 7) != 0,
             .base = entry_at(query, 8),
             .has_problem = sqlite3_column_int(query, 14) != 0,
-            .key = text_at(query, 15),
+            .key = sqlite_text_at(query, 15),
         };
         int64_t found = judge(data, &pair);
         step = sqlite_do(spool->judge, error, "ll", pair.id, found) ? sqlite_step(query, error)
@@ -272,9 +256,9 @@ bool golden_spool_list_refused(struct golden_spool *spool,
         const struct export_refusal refusal = {
             .why = (enum refusal)sqlite3_column_int(query, 4),
             .job = sqlite3_column_int64(query, 0),
-            .problem = (char *)text_at(query, 1), /* they are copied from here */
-            .solver = (char *)text_at(query, 2),
-            .reason = (char *)text_at(query, 3),
+            .problem = (char *)sqlite_text_at(query, 1), /* they are copied from here */
+            .solver = (char *)sqlite_text_at(query, 2),
+            .reason = (char *)sqlite_text_at(query, 3),
         };
         step = refuse(data, &refusal, error) ? sqlite_step(query, error) : READ_FAILED;
     }
@@ -352,11 +336,11 @@ bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
     while (step == READ_ROW) {
         disputes[waiting++] = (struct golden_dispute){
             .problem_id = sqlite3_column_int64(query, 0),
-            .solver = g_string_chunk_insert_const(texts, text_at(query, 1)),
+            .solver = g_string_chunk_insert_const(texts, sqlite_text_at(query, 1)),
             .rival = sqlite3_column_type(query, 2) != SQLITE_NULL
-                         ? g_string_chunk_insert_const(texts, text_at(query, 2))
+                         ? g_string_chunk_insert_const(texts, sqlite_text_at(query, 2))
                          : NULL,
-            .not_by = g_string_chunk_insert_const(texts, text_at(query, 3)),
+            .not_by = g_string_chunk_insert_const(texts, sqlite_text_at(query, 3)),
         };
         (*count)++;
         bool done = waiting < piece || dispute(data, disputes, waiting, error);

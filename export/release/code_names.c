@@ -5,50 +5,37 @@
 
 #include <string.h>
 
-#define FIND "SELECT id FROM codes WHERE side = ? AND key = ?"
-#define ADD  "INSERT INTO codes (side, key, name, args, sha256) VALUES (?, ?, ?, ?, ?)"
-#define USE  "INSERT OR IGNORE INTO uses VALUES (?, ?)"
-#define OF_OWNER                                                                                   \
-    "SELECT c.id FROM uses u JOIN codes c ON c.id = u.code WHERE u.owner = ? ORDER BY c.key"
-#define RIVAL                                                                                      \
-    "SELECT c.key, c.name, c.args FROM codes c JOIN codes o ON o.side = c.side"                    \
-    " AND o.name = c.name AND o.args = c.args AND o.sha256 <> c.sha256"                            \
-    " WHERE c.id = ? AND o.bound LIMIT 1"
-#define BIND    "UPDATE codes SET bound = ?2 WHERE id = ?1 AND bound <> ?2"
-#define RELEASE "DELETE FROM uses WHERE owner = ?"
 #define CONTEST                                                                                    \
     "UPDATE codes SET contested = 1 WHERE side = ?1 AND (name, args) IN (SELECT name, args"        \
     " FROM codes WHERE side = ?1 GROUP BY name, args HAVING min(sha256) <> max(sha256))"
 
+static const struct sqlite_member members[] = {
+    {offsetof(struct code_names, find), "SELECT id FROM codes WHERE side = ? AND key = ?"},
+    {offsetof(struct code_names, add),
+     "INSERT INTO codes (side, key, name, args, sha256) VALUES (?, ?, ?, ?, ?)"},
+    {offsetof(struct code_names, use), "INSERT OR IGNORE INTO uses VALUES (?, ?)"},
+    {offsetof(struct code_names, of_owner),
+     "SELECT c.id FROM uses u JOIN codes c ON c.id = u.code WHERE u.owner = ? ORDER BY c.key"},
+    {offsetof(struct code_names, rival),
+     "SELECT c.key, c.name, c.args FROM codes c JOIN codes o ON o.side = c.side"
+     " AND o.name = c.name AND o.args = c.args AND o.sha256 <> c.sha256"
+     " WHERE c.id = ? AND o.bound LIMIT 1"},
+    {offsetof(struct code_names, bind),
+     "UPDATE codes SET bound = ?2 WHERE id = ?1 AND bound <> ?2"},
+    {offsetof(struct code_names, release), "DELETE FROM uses WHERE owner = ?"},
+};
+
 bool code_names_init(struct code_names *names, sqlite3 *db, int side, GError **error)
 {
-    const struct {
-        sqlite3_stmt **statement;
-        const char *sql;
-    } all[] = {
-        {&names->find, FIND},         {&names->add, ADD},     {&names->use, USE},
-        {&names->of_owner, OF_OWNER}, {&names->rival, RIVAL}, {&names->bind, BIND},
-        {&names->release, RELEASE},
-    };
     memset(names, 0, sizeof *names);
     names->db = db;
     names->side = side;
-    for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
-        *all[i].statement = sqlite_statement(db, all[i].sql, error);
-        if (*all[i].statement == NULL) {
-            return false;
-        }
-    }
-    return true;
+    return sqlite_members_prepare(db, names, members, G_N_ELEMENTS(members), error);
 }
 
 void code_names_clear(struct code_names *names)
 {
-    sqlite3_stmt *const all[] = {names->find,  names->add,  names->use,    names->of_owner,
-                                 names->rival, names->bind, names->release};
-    for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
-        sqlite3_finalize(all[i]);
-    }
+    sqlite_members_finalize(names, members, G_N_ELEMENTS(members));
     memset(names, 0, sizeof *names);
 }
 
@@ -106,19 +93,14 @@ static bool list_codes(struct code_names *names, int64_t owner, GArray *codes, G
     return step == READ_END;
 }
 
-static const char *text_at(sqlite3_stmt *statement, int column)
-{
-    return (const char *)sqlite3_column_text(statement, column);
-}
-
 /* *reason: its name is bound to another one. */
 static bool find_rival(struct code_names *names, int64_t code, char **reason, GError **error)
 {
     enum read_step step = sqlite_ask(names->rival, error, "l", code);
     if (step == READ_ROW) {
         *reason = g_strdup_printf("another code object has the name of its kernel %.12s (%s, '%s')",
-                                  text_at(names->rival, 0), text_at(names->rival, 1),
-                                  text_at(names->rival, 2));
+                                  sqlite_text_at(names->rival, 0), sqlite_text_at(names->rival, 1),
+                                  sqlite_text_at(names->rival, 2));
     }
     sqlite3_reset(names->rival);
     return step != READ_FAILED;

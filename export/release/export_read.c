@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-static const char *text_at(sqlite3_stmt *statement, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(statement, column);
-    return text != NULL ? text : "";
-}
-
 /* ---- all of it ---- */
 
 /* Adds the first column of all rows. */
@@ -18,7 +12,7 @@ static bool sum_rows(struct export_spool *spool, const char *sql, GChecksum *sum
     sqlite3_stmt *query = sqlite_statement(spool->db, sql, error);
     enum read_step step = query != NULL ? sqlite_step(query, error) : READ_FAILED;
     for (; step == READ_ROW; step = sqlite_step(query, error)) {
-        const char *text = text_at(query, 0);
+        const char *text = sqlite_text_at(query, 0);
         g_checksum_update(sum, (const guchar *)text, (gssize)strlen(text) + 1);
     }
     sqlite3_finalize(query);
@@ -87,12 +81,12 @@ static void add_entry(ExportLines *lines)
 {
     sqlite3_stmt *query = lines->query;
     struct planned_entry entry = {
-        .solver = solver_find(text_at(query, 1)), /* the gate has found it, too */
+        .solver = solver_find(sqlite_text_at(query, 1)), /* the gate has found it, too */
         .time_ms = sqlite3_column_double(query, 3),
         .workspace_bytes = (uint64_t)sqlite3_column_int64(query, 4),
-        .params = g_string_chunk_insert(lines->params, text_at(query, 5)),
+        .params = g_string_chunk_insert(lines->params, sqlite_text_at(query, 5)),
     };
-    g_strlcpy(entry.time_text, text_at(query, 2), sizeof entry.time_text);
+    g_strlcpy(entry.time_text, sqlite_text_at(query, 2), sizeof entry.time_text);
     g_array_append_val(lines->line.entries, entry);
 }
 
@@ -120,10 +114,11 @@ enum read_step export_lines_next(ExportLines *lines, const struct planned_line *
     if (lines->step != READ_ROW) {
         return lines->step;
     }
-    g_string_assign(line->key, text_at(lines->query, 0));
+    g_string_assign(line->key, sqlite_text_at(lines->query, 0));
     g_array_set_size(line->entries, 0);
     g_string_chunk_clear(lines->params);
-    while (lines->step == READ_ROW && strcmp(text_at(lines->query, 0), line->key->str) == 0) {
+    while (lines->step == READ_ROW &&
+           strcmp(sqlite_text_at(lines->query, 0), line->key->str) == 0) {
         add_entry(lines);
         lines->step = sqlite_step(lines->query, error);
     }
@@ -168,8 +163,8 @@ enum read_step export_records_next(void *data, const struct perf_record **record
     if (step == READ_ROW) {
         perf_row_from_blob(&records->record.row, sqlite3_column_blob(records->query, 0));
         /* SQLite keeps the texts until the next step; nobody frees this record. */
-        records->record.solver = (char *)text_at(records->query, 1);
-        records->record.params = (char *)text_at(records->query, 2);
+        records->record.solver = (char *)sqlite_text_at(records->query, 1);
+        records->record.params = (char *)sqlite_text_at(records->query, 2);
         *record = &records->record;
     }
     return step;
@@ -212,8 +207,9 @@ enum read_step export_kernels_next(ExportKernels *kernels, struct planned_kernel
 {
     enum read_step step = sqlite_step(kernels->query, error);
     if (step == READ_ROW) {
-        *kernel = (struct planned_kernel){text_at(kernels->query, 0), text_at(kernels->query, 1),
-                                          text_at(kernels->query, 2), text_at(kernels->query, 3)};
+        *kernel = (struct planned_kernel){
+            sqlite_text_at(kernels->query, 0), sqlite_text_at(kernels->query, 1),
+            sqlite_text_at(kernels->query, 2), sqlite_text_at(kernels->query, 3)};
     }
     return step;
 }

@@ -19,37 +19,27 @@
     "CREATE INDEX candidates_lines ON candidates (line, time_ms, solver, files);"                  \
     "CREATE INDEX uses_codes ON uses (code);"
 
-#define ADD      "INSERT INTO candidates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-#define MOVE     "UPDATE candidates SET files = ?2 WHERE id = ?1"
-#define REMOVE   "DELETE FROM candidates WHERE id = ?"
-#define EPILOGUE "INSERT OR IGNORE INTO epilogues VALUES (?)"
-#define RECORD   "INSERT INTO records VALUES (?, ?, ?)"
-#define LOSER    "INSERT OR REPLACE INTO losers VALUES (?, ?, ?)"
+static const struct sqlite_member members[] = {
+    {offsetof(struct export_spool, add),
+     "INSERT INTO candidates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    {offsetof(struct export_spool, move), "UPDATE candidates SET files = ?2 WHERE id = ?1"},
+    {offsetof(struct export_spool, remove), "DELETE FROM candidates WHERE id = ?"},
+    {offsetof(struct export_spool, epilogue), "INSERT OR IGNORE INTO epilogues VALUES (?)"},
+    {offsetof(struct export_spool, record), "INSERT INTO records VALUES (?, ?, ?)"},
+    {offsetof(struct export_spool, loser), "INSERT OR REPLACE INTO losers VALUES (?, ?, ?)"},
+};
 
 bool export_spool_open(struct export_spool *spool, const char *path, GError **error)
 {
-    const struct {
-        sqlite3_stmt **statement;
-        const char *sql;
-    } all[] = {{&spool->add, ADD},           {&spool->move, MOVE},     {&spool->remove, REMOVE},
-               {&spool->epilogue, EPILOGUE}, {&spool->record, RECORD}, {&spool->loser, LOSER}};
     memset(spool, 0, sizeof *spool);
     spool->db = sqlite_file_scratch(path, CODE_NAMES_SCHEMA SCHEMA, error);
     bool open = spool->db != NULL && code_names_init(&spool->names, spool->db, 0, error);
-    for (size_t i = 0; open && i < G_N_ELEMENTS(all); i++) {
-        *all[i].statement = sqlite_statement(spool->db, all[i].sql, error);
-        open = *all[i].statement != NULL;
-    }
-    return open;
+    return open && sqlite_members_prepare(spool->db, spool, members, G_N_ELEMENTS(members), error);
 }
 
 void export_spool_close(struct export_spool *spool)
 {
-    sqlite3_stmt *const all[] = {spool->add,      spool->move,   spool->remove,
-                                 spool->epilogue, spool->record, spool->loser};
-    for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
-        sqlite3_finalize(all[i]);
-    }
+    sqlite_members_finalize(spool, members, G_N_ELEMENTS(members));
     code_names_clear(&spool->names);
     sqlite_file_close(spool->db);
     memset(spool, 0, sizeof *spool);
@@ -125,12 +115,6 @@ bool export_spool_count(struct export_spool *spool, const char *sql, int value, 
     return counted;
 }
 
-static const char *text_at(sqlite3_stmt *statement, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(statement, column);
-    return text != NULL ? text : "";
-}
-
 /* ---- params ---- */
 
 /* The row and solver of the last record. */
@@ -144,7 +128,7 @@ static bool is_same(const struct last_record *last, sqlite3_stmt *query)
 {
     return last->solver != NULL && (size_t)sqlite3_column_bytes(query, 0) == last->bytes &&
            memcmp(sqlite3_column_blob(query, 0), last->row, last->bytes) == 0 &&
-           strcmp(text_at(query, 1), last->solver) == 0;
+           strcmp(sqlite_text_at(query, 1), last->solver) == 0;
 }
 
 static bool add_record(struct export_spool *spool, struct last_record *last, sqlite3_stmt *query,
@@ -154,8 +138,8 @@ static bool add_record(struct export_spool *spool, struct last_record *last, sql
     memcpy(last->row, sqlite3_column_blob(query, 0), last->bytes);
     g_free(last->solver);
     g_free(last->params);
-    last->solver = g_strdup(text_at(query, 1));
-    last->params = g_strdup(text_at(query, 2));
+    last->solver = g_strdup(sqlite_text_at(query, 1));
+    last->params = g_strdup(sqlite_text_at(query, 2));
     return sqlite_do(spool->record, error, "btt", last->row, last->bytes, last->solver,
                      last->params);
 }
@@ -203,9 +187,9 @@ GPtrArray *export_spool_list_losers(struct export_spool *spool, int64_t after_jo
         query != NULL ? sqlite_ask(query, error, "ll", after_job, (int64_t)most) : READ_FAILED;
     for (; step == READ_ROW; step = sqlite_step(query, error)) {
         struct spool_loser *loser = g_new0(struct spool_loser, 1);
-        *loser =
-            (struct spool_loser){sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1),
-                                 g_strdup(text_at(query, 2)), g_strdup(text_at(query, 3))};
+        *loser = (struct spool_loser){
+            sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1),
+            g_strdup(sqlite_text_at(query, 2)), g_strdup(sqlite_text_at(query, 3))};
         g_ptr_array_add(list, loser);
     }
     sqlite3_finalize(query);
@@ -239,8 +223,8 @@ static bool refuse_rival(sqlite3_stmt *query, char *reason,
                                         GError **error),
                          void *data, GError **error)
 {
-    g_autofree char *problem = g_strdup(text_at(query, 2));
-    g_autofree char *solver = g_strdup(text_at(query, 3));
+    g_autofree char *problem = g_strdup(sqlite_text_at(query, 2));
+    g_autofree char *solver = g_strdup(sqlite_text_at(query, 3));
     problem[strlen(problem) - 1] = '\0'; /* the '=' */
     const struct export_refusal refusal = {.why = REFUSAL_KERNEL,
                                            .job = sqlite3_column_int64(query, 1),
