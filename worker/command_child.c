@@ -5,7 +5,7 @@
 
 #include "kernels/toolchains/opencl.h"
 #include "worker/build/build_child.h"
-#include "worker/child/child.h"
+#include "worker/child/child_enter.h"
 #include "worker/device/device_list.h"
 #include "worker/device/gpu_clocks.h"
 #include "worker/eval/eval_child.h"

@@ -6,6 +6,7 @@
 
 #include "schema/store/failure.h"
 #include "worker/build/compile_request.h"
+#include "worker/child/child_enter.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"
 
@@ -181,20 +182,10 @@ static bool serve(int out, json_t *head, GError **error)
     return false;
 }
 
-/* The answers' descriptor; whatever writes to standard output from now on writes to stderr. */
-static int take_stdout(GError **error)
-{
-    int out = dup(STDOUT_FILENO);
-    if (out >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
-        return out;
-    g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD, "cannot set the standard output apart");
-    return -1;
-}
-
 int build_child_main(void)
 {
     g_autoptr(GError) error = NULL;
-    int out = take_stdout(&error);
+    int out = child_take_stdout(&error);
     while (out >= 0) {
         struct frame frame = {0};
         if (!frame_read(STDIN_FILENO, &frame, &error))

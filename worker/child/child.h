@@ -72,13 +72,4 @@ void child_set_deadline(Child *child, double seconds);
 /* Asks it to end by closing its standard input, and kills it after grace_seconds. */
 void child_end(Child *child, double grace_seconds);
 
-/*
- * The child's side: called first thing with the arguments after `child ROLE`
- * (parent's pid, memory limit, then the role's own). Makes the process die with
- * its parent, and what it starts with it, deaf to SIGTERM, SIGINT and SIGHUP, which are the agent's, and sets
- * the limit. False when the parent is gone already or the arguments are wrong.
- */
-#define CHILD_ARGUMENTS 2
-bool child_enter(int argc, char **argv, GError **error);
-
 #endif

@@ -1,11 +1,13 @@
-/* The child's side: what a child does before anything else. */
-#include "worker/child/child.h"
+#include "worker/child/child_enter.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "worker/protocol/frames.h"
 
 static bool limit_memory(uint64_t bytes, GError **error)
 {
@@ -70,4 +72,14 @@ bool child_enter(int argc, char **argv, GError **error)
         return false;
     }
     return guard_group(error) && limit_memory(memory, error);
+}
+
+int child_take_stdout(GError **error)
+{
+    int out = dup(STDOUT_FILENO);
+    if (out >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+        return out;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD, "cannot move the standard output: %s",
+                g_strerror(errno));
+    return -1;
 }

@@ -97,16 +97,12 @@ const struct gpu_library *gpu_library_open(const struct gpu_vendor *vendor, GErr
 bool gpu_symbol(const struct gpu_library *library, const char *name, void *function,
                 GError **error);
 
-/* Fills all that the driver and sysfs know (gpu_identity.c). */
+/* Fills all that the driver and sysfs know. */
 void gpu_identify(const struct gpu_library *library, hipDevice_t id,
                   struct device_identity *identity);
 /* A file of the PCI device's, without white space at its end; NULL where there is none. SKIPJACK_PCI names
  * another folder than /sys/bus/pci/devices. Free with g_free(). */
 char *gpu_pci_file(const char *address, const char *name);
-/* A UUID as NVIDIA's tools write it; HIP's is a text already. */
-bool gpu_uuid_of_bytes(const char bytes[16], struct device_identity *identity);
-bool gpu_uuid_of_text(const char bytes[16], struct device_identity *identity);
-
 /* True for success; else an error of `code`, of MEMORY where the status says so, or of FAULT where nothing
  * can be trusted after it. */
 bool gpu_check(const struct gpu_library *library, int status, enum device_error code,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "worker/child/child_enter.h"
 #include "worker/eval/cold_run.h"
 #include "worker/eval/eval_device.h"
 #include "worker/eval/eval_round.h"
@@ -336,20 +337,9 @@ static bool serve(struct server *server, GError **error)
     return served && !*error;
 }
 
-/* A driver that writes to standard output would break the frames: it gets stderr instead. */
-static int take_stdout(GError **error)
-{
-    int out = dup(STDOUT_FILENO);
-
-    if (out >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
-        return out;
-    g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD, "cannot set the standard output apart");
-    return -1;
-}
-
 static bool server_open(struct server *server, const char *device, bool tells, GError **error)
 {
-    server->out = take_stdout(error);
+    server->out = child_take_stdout(error);
     if (server->out < 0 || !eval_device_open(&server->opened, device, tells, error))
         return false;
     server->kernels = eval_kernels_new(server->opened.device);

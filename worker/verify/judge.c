@@ -1,10 +1,11 @@
-#include "worker/verify/judge_private.h"
+#include "worker/verify/judge.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "worker/protocol/frames.h"
 #include "worker/verify/random.h"
+#include "worker/verify/reference_element.h"
 
 #define ITEMS        256  /* of a workgroup, as judge.cl has it */
 #define GROUPS_MAX   1024 /* of the entries that go through all elements: fills any device */
@@ -14,6 +15,25 @@
 /* W has few elements of long sums: parts share an element's until that many work-items are busy. */
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
+
+#define JUDGE_ENTRIES 4 /* of its file */
+
+struct judge {
+    struct device *device;
+    const struct device_program *program;
+    struct problem problem;
+    struct tensor tensors[TENSOR_COUNT];
+    enum tensor_role out;
+    uint64_t seed, seed_of[TENSOR_COUNT];
+    struct device_kernel *kernels[JUDGE_ENTRIES];
+    int64_t count; /* elements of the output */
+    int parts;
+    struct device_memory *value,
+        *magnitude;              /* doubles and floats, [parts][count]: the first is it */
+    struct device_memory *found; /* what groups tell: three 8-byte numbers each */
+    struct device_memory *found_parts[3];
+    double largest; /* of all magnitudes */
+};
 
 enum entry { ENTRY_RANDOM, ENTRY_REFERENCE, ENTRY_JOIN, ENTRY_COMPARE };
 
@@ -217,6 +237,106 @@ static bool read_largest(struct judge *judge, GError **error)
     return sound;
 }
 
+/* ---- the host's sample of the reference ---- */
+
+/* What the host computes besides, in about the time that the device takes for all; elements in runs
+ * of consecutive ones, since each read of the device costs as much as a thousand bytes. */
+#define SAMPLE_MACS 2e6
+#define SAMPLE_RUN  8
+#define SAMPLE_RUNS 256
+
+struct sample {
+    int64_t runs, length; /* of a run */
+    double *value, *magnitude;
+};
+
+static int64_t run_start(const struct judge *judge, const struct sample *sample, int64_t run)
+{
+    int64_t last = judge->count - sample->length;
+
+    if (run == 0 || run == sample->runs - 1)
+        return run == 0 ? 0 : last;
+    return (int64_t)(random_bits(~judge->seed, (uint64_t)run) % (uint64_t)(last + 1));
+}
+
+static double host_input(const void *data, enum tensor_role role, int64_t index)
+{
+    const struct judge *judge = data;
+
+    return random_value(judge->tensors[role].type,
+                        random_bits(judge->seed_of[role], (uint64_t)index));
+}
+
+static void sample_init(struct sample *sample, const struct judge *judge)
+{
+    const struct reference_inputs inputs = {host_input, judge};
+    double elements = SAMPLE_MACS / judge_length(judge);
+
+    sample->length = MIN(judge->count, elements < 2 * SAMPLE_RUN ? 1 : SAMPLE_RUN);
+    sample->runs = (int64_t)CLAMP(elements / (double)sample->length, 2, SAMPLE_RUNS);
+    sample->value = g_new(double, sample->runs * sample->length);
+    sample->magnitude = g_new(double, sample->runs * sample->length);
+    for (int64_t run = 0; run < sample->runs; run++) {
+        for (int64_t i = 0; i < sample->length; i++) {
+            int64_t at = run * sample->length + i;
+            reference_element(&judge->problem, &inputs, run_start(judge, sample, run) + i,
+                              &sample->value[at], &sample->magnitude[at]);
+        }
+    }
+}
+
+static void sample_clear(struct sample *sample)
+{
+    g_free(sample->value);
+    g_free(sample->magnitude);
+}
+
+/* Both are off by their own order of summing; a float holds the device's magnitude. */
+static bool agrees(const struct judge *judge, double value, double magnitude, double host_value,
+                   double host_magnitude)
+{
+    double rounding = 2 * (judge_length(judge) + 2) * 0x1p-53;
+
+    return fabs(value - host_value) <= rounding * host_magnitude &&
+           fabs(magnitude - host_magnitude) <= (rounding + 0x1p-20) * host_magnitude;
+}
+
+static bool check_run(struct judge *judge, const struct sample *sample, int64_t run, GError **error)
+{
+    const struct device_row *row = judge->device->row;
+    double value[SAMPLE_RUN];
+    float magnitude[SAMPLE_RUN];
+    int64_t start = run_start(judge, sample, run), length = sample->length;
+
+    if (!row->read(judge->value, start * 8, value, length * 8, error) ||
+        !row->read(judge->magnitude, start * 4, magnitude, length * 4, error))
+        return false;
+    for (int64_t i = 0; i < length; i++) {
+        int64_t at = run * length + i;
+        if (agrees(judge, value[i], (double)magnitude[i], sample->value[at], sample->magnitude[at]))
+            continue;
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
+                    "the device's reference is wrong: its element %" G_GINT64_FORMAT
+                    " is %.17g of %.9g, the host has %.17g of %.9g",
+                    start + i, value[i], (double)magnitude[i], sample->value[at],
+                    sample->magnitude[at]);
+        return false;
+    }
+    return true;
+}
+
+static bool check_sample(struct judge *judge, GError **error)
+{
+    struct sample sample;
+    bool good = true;
+
+    sample_init(&sample, judge);
+    for (int64_t run = 0; good && run < sample.runs; run++)
+        good = check_run(judge, &sample, run, error);
+    sample_clear(&sample);
+    return good;
+}
+
 /* ---- comparing ---- */
 
 static bool run_comparison(struct judge *judge, struct device_memory *output,
@@ -339,7 +459,7 @@ bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSO
                    GError **error)
 {
     return write_inputs(judge, memory, error) && run_reference(judge, memory, error) &&
-           judge_check_sample(judge, error) && read_largest(judge, error);
+           check_sample(judge, error) && read_largest(judge, error);
 }
 
 bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
@@ -410,14 +530,100 @@ struct reference *judge_fetch(struct judge *judge, GError **error)
     return NULL;
 }
 
-bool judge_is_for(const struct judge *judge, const struct device_program *program,
-                  const struct problem *p, const struct tensor *tensors, uint64_t seed)
+static bool judge_is_for(const struct judge *judge, const struct device_program *program,
+                         const struct problem *p, const struct tensor *tensors, uint64_t seed)
 {
     return judge->program == program && judge->seed == seed && problem_equal(&judge->problem, p) &&
            memcmp(judge->tensors, tensors, sizeof(judge->tensors)) == 0;
 }
 
-int64_t judge_bytes(const struct judge *judge)
+static int64_t judge_bytes(const struct judge *judge)
 {
     return judge->count * judge->parts * 12;
+}
+
+/* ---- judges kept ---- */
+
+#define KEPT_SHARE 16 /* of the device's memory: one part in this many */
+
+struct kept {
+    struct judge *judge;
+    int64_t used_us; /* monotonic */
+};
+
+struct judge_cache {
+    GQueue kept; /* struct kept *, most recently used first */
+    int64_t bytes, bytes_limit;
+};
+
+struct judge_cache *judge_cache_new(const struct device *device)
+{
+    struct judge_cache *cache = g_new0(struct judge_cache, 1);
+
+    g_queue_init(&cache->kept);
+    cache->bytes_limit = device->row->info(device)->memory_bytes / KEPT_SHARE;
+    return cache;
+}
+
+/* Takes one out of the cache; the caller's from now on. */
+static struct judge *take_out(struct judge_cache *cache, GList *link)
+{
+    struct kept *kept = link->data;
+    struct judge *judge = kept->judge;
+
+    g_queue_delete_link(&cache->kept, link);
+    g_free(kept);
+    cache->bytes -= judge_bytes(judge);
+    return judge;
+}
+
+static void drop_last(struct judge_cache *cache)
+{
+    judge_free(take_out(cache, cache->kept.tail));
+}
+
+bool judge_cache_clear(struct judge_cache *cache)
+{
+    bool any = !g_queue_is_empty(&cache->kept);
+
+    while (!g_queue_is_empty(&cache->kept))
+        drop_last(cache);
+    return any;
+}
+
+void judge_cache_drop_unused(struct judge_cache *cache, int64_t seconds)
+{
+    int64_t since = g_get_monotonic_time() - seconds * G_USEC_PER_SEC;
+
+    for (struct kept *last; (last = g_queue_peek_tail(&cache->kept)) && last->used_us <= since;)
+        drop_last(cache);
+}
+
+void judge_cache_free(struct judge_cache *cache)
+{
+    if (cache)
+        judge_cache_clear(cache);
+    g_free(cache);
+}
+
+struct judge *judge_cache_take(struct judge_cache *cache, const struct device_program *program,
+                               const struct problem *p, const struct tensor *tensors, uint64_t seed)
+{
+    for (GList *link = cache->kept.head; link; link = link->next) {
+        struct kept *kept = link->data;
+        if (judge_is_for(kept->judge, program, p, tensors, seed))
+            return take_out(cache, link);
+    }
+    return NULL;
+}
+
+void judge_cache_give(struct judge_cache *cache, struct judge *judge)
+{
+    struct kept *kept = g_new(struct kept, 1);
+
+    *kept = (struct kept){judge, g_get_monotonic_time()};
+    g_queue_push_head(&cache->kept, kept);
+    cache->bytes += judge_bytes(judge);
+    while (cache->bytes > cache->bytes_limit && !g_queue_is_empty(&cache->kept))
+        drop_last(cache);
 }

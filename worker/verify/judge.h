@@ -54,10 +54,6 @@ double judge_length(const struct judge *judge); /* products in the longest sum *
 /* The reference read back, a use of it for the caller. */
 struct reference *judge_fetch(struct judge *judge, GError **error);
 
-bool judge_is_for(const struct judge *judge, const struct device_program *program,
-                  const struct problem *p, const struct tensor *tensors, uint64_t seed);
-int64_t judge_bytes(const struct judge *judge); /* of the device */
-
 /* Judges kept while they take a small part of their device's memory, the ones used last. A judge that
  * is taken is the caller's; a cache is freed before its judges' programs. */
 struct judge_cache;

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "worker/protocol/frames.h"
-#include "worker/verify/reference_kernel.h"
 #include "worker/verify/tensor.h"
 
 /* A block of the right matrix and one of the left fit into a core's second-level cache:
@@ -21,6 +20,74 @@
 #define BLOCK_COLUMNS 64
 #define BLOCK_ROWS    64
 #define BLOCK_DEPTH   256
+
+/* ---- the inner loop ---- */
+
+#define PANEL_ROWS    4
+#define PANEL_COLUMNS 8
+
+#define LANES 4
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef int64_t lane_bits __attribute__((vector_size(LANES * sizeof(int64_t))));
+
+/* Compiled into each of its callers for what that caller's processor has. */
+#define INLINED static inline __attribute__((always_inline))
+
+INLINED void add_tile(const double *left, const double *right, int depth, int absolute,
+                      double *sums)
+{
+    lanes tile[PANEL_ROWS][2];
+    int64_t keep = absolute ? INT64_MAX : -1; /* INT64_MAX masks the sign out */
+    lane_bits mask = {keep, keep, keep, keep};
+
+    memcpy(tile, sums, sizeof(tile));
+    for (int d = 0; d < depth; d++) {
+        lanes b[2];
+        memcpy(b, right + d * PANEL_COLUMNS, sizeof(b));
+        b[0] = (lanes)((lane_bits)b[0] & mask);
+        b[1] = (lanes)((lane_bits)b[1] & mask);
+        for (int r = 0; r < PANEL_ROWS; r++) {
+            double value = left[d * PANEL_ROWS + r];
+            if (absolute)
+                value = fabs(value);
+            lanes a = {value, value, value, value};
+            tile[r][0] += a * b[0];
+            tile[r][1] += a * b[1];
+        }
+    }
+    memcpy(sums, tile, sizeof(tile));
+}
+
+INLINED void add_both(const double *left, const double *right, int depth, double *sums,
+                      double *magnitudes)
+{
+    add_tile(left, right, depth, 0, sums);
+    add_tile(left, right, depth, 1, magnitudes);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) static void
+kernel_avx2(const double *left, const double *right, int depth, double *sums, double *magnitudes)
+{
+    add_both(left, right, depth, sums, magnitudes);
+}
+#endif
+
+/* sums[r][c] += sum over d of left[d][r] * right[d][c], and magnitudes likewise with absolute
+ * values. Picks the widest vectors that the processor has. */
+static void reference_kernel(const double *left, const double *right, int depth, double *sums,
+                             double *magnitudes)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        kernel_avx2(left, right, depth, sums, magnitudes);
+        return;
+    }
+#endif
+    add_both(left, right, depth, sums, magnitudes);
+}
+
+/* ---- where elements lie ---- */
 
 struct place {
     int64_t base;
@@ -387,7 +454,7 @@ struct reference *reference_compute(const struct problem *p,
     return m.out;
 }
 
-struct reference *reference_ref(struct reference *reference)
+static struct reference *reference_ref(struct reference *reference)
 {
     reference->uses++;
     return reference;
@@ -405,4 +472,68 @@ void reference_unref(struct reference *reference)
 int64_t reference_bytes(const struct reference *reference)
 {
     return reference->count * (int64_t)(sizeof(double) + sizeof(float));
+}
+
+/* ---- references kept ---- */
+
+struct entry {
+    struct problem problem;
+    uint64_t seed;
+    struct reference *reference;
+};
+
+struct reference_cache {
+    GQueue entries; /* struct entry, most recently used first */
+    int64_t bytes, bytes_limit;
+};
+
+struct reference_cache *reference_cache_new(int64_t bytes_limit)
+{
+    struct reference_cache *cache = g_new0(struct reference_cache, 1);
+
+    g_queue_init(&cache->entries);
+    cache->bytes_limit = bytes_limit;
+    return cache;
+}
+
+static void drop_last(struct reference_cache *cache)
+{
+    struct entry *entry = g_queue_pop_tail(&cache->entries);
+
+    cache->bytes -= reference_bytes(entry->reference);
+    reference_unref(entry->reference);
+    g_free(entry);
+}
+
+void reference_cache_free(struct reference_cache *cache)
+{
+    while (cache && !g_queue_is_empty(&cache->entries))
+        drop_last(cache);
+    g_free(cache);
+}
+
+struct reference *reference_cache_find(struct reference_cache *cache, const struct problem *p,
+                                       uint64_t seed)
+{
+    for (GList *link = cache->entries.head; link; link = link->next) {
+        struct entry *entry = link->data;
+        if (entry->seed == seed && problem_equal(&entry->problem, p)) {
+            g_queue_unlink(&cache->entries, link);
+            g_queue_push_head_link(&cache->entries, link);
+            return reference_ref(entry->reference);
+        }
+    }
+    return NULL;
+}
+
+void reference_cache_add(struct reference_cache *cache, const struct problem *p, uint64_t seed,
+                         struct reference *reference)
+{
+    struct entry *entry = g_new(struct entry, 1);
+
+    *entry = (struct entry){*p, seed, reference_ref(reference)};
+    g_queue_push_head(&cache->entries, entry);
+    cache->bytes += reference_bytes(reference);
+    while (cache->bytes > cache->bytes_limit && cache->entries.length > 1)
+        drop_last(cache);
 }

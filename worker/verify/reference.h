@@ -26,15 +26,6 @@ bool reference_supports(const struct problem *p, GError **error);
 
 double reference_length(const struct problem *p); /* products in the longest sum */
 
-/* One element of the output, by its logical index, in the plainest loops: what another reference is
- * held against. input() has an input's element by its logical index. */
-struct reference_inputs {
-    double (*input)(const void *data, enum tensor_role role, int64_t index);
-    const void *data;
-};
-void reference_element(const struct problem *p, const struct reference_inputs *inputs,
-                       int64_t index, double *value, double *magnitude);
-
 /*
  * Computes the output of p's direction from the two inputs, dense and in logical order; dense[] of
  * the output's role is not read. On `threads` threads. A problem of more than macs_limit
@@ -45,9 +36,8 @@ void reference_element(const struct problem *p, const struct reference_inputs *i
 struct reference *reference_compute(const struct problem *p,
                                     const double *const dense[TENSOR_COUNT], int threads,
                                     double macs_limit, GError **error);
-struct reference *reference_ref(struct reference *reference);
 void reference_unref(struct reference *reference);
-int64_t reference_bytes(const struct reference *reference);
+int64_t reference_bytes(const struct reference *reference); /* of the host's memory */
 
 /* References kept by problem and seed; the least recently used leave when they are over the
  * limit. The newest stays whatever its size. For one thread. */

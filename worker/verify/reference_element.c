@@ -1,6 +1,6 @@
-#include <math.h>
+#include "worker/verify/reference_element.h"
 
-#include "worker/verify/reference.h"
+#include <math.h>
 
 /* A sum under way, of one output element. */
 struct element {

@@ -54,4 +54,13 @@ void tensor_to_dense(const struct tensor *tensor, const void *data, double *dens
 /* The types this room can compute with (FP32, FP16, BF16, FP64, INT8, INT32). */
 bool tensor_type_supported(enum data_type type);
 
+/*
+ * IEEE half ("FP16") and bfloat16 ("BF16") as they are stored. Conversions round to nearest, ties to even;
+ * infinities and NaNs stay what they are.
+ */
+uint16_t half_from_float(float value); /* 65520 and more become infinite */
+float half_to_float(uint16_t stored);
+uint16_t bfloat16_from_float(float value);
+float bfloat16_to_float(uint16_t stored);
+
 #endif

@@ -1,5 +1,6 @@
 /* Supervision with real processes: this program starts itself as children that misbehave. */
 #include "worker/child/child.h"
+#include "worker/child/child_enter.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>

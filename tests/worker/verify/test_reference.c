@@ -6,6 +6,7 @@
 
 #include "solvers/problem/problem_key.h"
 #include "worker/protocol/frames.h"
+#include "worker/verify/reference_element.h"
 #include "worker/verify/tensor.h"
 
 struct shape {

@@ -6,8 +6,8 @@
 
 #include "tests/support/fake_device.h"
 #include "worker/eval/workbench.h"
-#include "worker/verify/half.h"
 #include "worker/verify/random.h"
+#include "worker/verify/tensor.h"
 
 enum fault {
     FAULT_NONE,

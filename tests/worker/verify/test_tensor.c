@@ -1,4 +1,4 @@
-#include "worker/verify/half.h"
+#include "worker/verify/tensor.h"
 
 #include <glib.h>
 #include <math.h>
@@ -68,9 +68,9 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/half/known_values_convert", test_known_halves);
-    g_test_add_func("/half/known_bfloat16_values_convert", test_known_bfloat16s);
-    g_test_add_func("/half/every_stored_value_comes_back", test_all_values_come_back);
-    g_test_add_func("/half/rounding_is_to_the_nearest", test_rounding_is_to_the_nearest);
+    g_test_add_func("/tensor/half/known_values_convert", test_known_halves);
+    g_test_add_func("/tensor/half/known_bfloat16_values_convert", test_known_bfloat16s);
+    g_test_add_func("/tensor/half/every_stored_value_comes_back", test_all_values_come_back);
+    g_test_add_func("/tensor/half/rounding_is_to_the_nearest", test_rounding_is_to_the_nearest);
     return g_test_run();
 }

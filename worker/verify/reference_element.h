@@ -1,0 +1,20 @@
+/*
+ * The reference of a single output element, in the plainest loops. It shares no code with reference.h's fast
+ * computation, so each checks the other; the judge (judge.h) checks the device's reference with it.
+ */
+#ifndef WORKER_REFERENCE_ELEMENT_H
+#define WORKER_REFERENCE_ELEMENT_H
+
+#include "solvers/problem/problem.h"
+
+/* input() returns an input tensor's element by its logical index. */
+struct reference_inputs {
+    double (*input)(const void *data, enum tensor_role role, int64_t index);
+    const void *data;
+};
+
+/* The output's element at a logical index, and its magnitude, the sum of |x||w|. */
+void reference_element(const struct problem *p, const struct reference_inputs *inputs,
+                       int64_t index, double *value, double *magnitude);
+
+#endif
