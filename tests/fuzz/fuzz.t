@@ -1,27 +1,38 @@
 #!/bin/sh
-# Runs every fuzz target briefly, two at a time, over a copy of its corpus tests/fuzz/corpus/NAME/.
-# The seed is fixed, so that a failure comes again. FUZZ_SECONDS: how long each (2, in
-# the long suite 60).
-# An input that fails is kept in build/sanitized/found/.
+# Runs every fuzz target briefly, two at a time, over its corpus tests/fuzz/corpus/NAME/ and over the inputs that
+# earlier runs kept.
+#
+# FUZZ_SECONDS  how long each runs: 2, in the long suite 60
+# FUZZ_SEED     repeats a run; without it each run draws a seed, and prints it
+#
+# Inputs that reach new code are kept in build/sanitized/fuzz/NAME/, the newest 2,000 of them. An input that fails is
+# kept in build/sanitized/found/, and its path is printed: with the repair it goes into the corpus.
 set -u
 
 seconds=${FUZZ_SECONDS:-${SKIPJACK_TEST_LONG:+60}}
 seconds=${seconds:-2}
 here=$(cd "$(dirname "$0")" && pwd)
 fuzzers=${SKIPJACK_FUZZERS:-$here/../../build/sanitized/tests/fuzz}
+seed=${FUZZ_SEED:-$(($(od -An -N4 -tu4 /dev/urandom) / 2 + 1))}
 scratch=$(mktemp -d)
 running= # PID:NAME, a word each
 trap 'rm -rf "$scratch"' EXIT
 trap 'for one in $running; do kill "${one%%:*}"; done; exit 1' HUP INT TERM
 
-found=$(dirname "$here")/../build/sanitized/found
+top=$(cd "$here/../.." && pwd)
+found=$top/build/sanitized/found
+kept=$top/build/sanitized/fuzz
 mkdir -p "$found"
+echo "# FUZZ_SEED=$seed draws the same inputs again" >&2
 
 start() { # NAME
-    mkdir -p "$scratch/$1"
-    cp -r "$here/corpus/${1#fuzz_}/." "$scratch/$1/" 2>/dev/null
-    "$fuzzers/$1" -seed=1 -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 \
-        -close_fd_mask=1 -artifact_prefix="$found/$1-" "$scratch/$1" >"$scratch/$1.log" 2>&1 &
+    mkdir -p "$kept/$1"
+    (cd "$kept/$1" && ls -t | tail -n +2001 | xargs -r rm -f)
+    corpus=$here/corpus/${1#fuzz_}
+    [ -d "$corpus" ] || corpus=
+    # The first folder gets what is new; the corpus is only read.
+    "$fuzzers/$1" -seed="$seed" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 -close_fd_mask=1 \
+        -artifact_prefix="$found/$1-" "$kept/$1" ${corpus:+"$corpus"} >"$scratch/$1.log" 2>&1 &
     running="$running $!:$1"
 }
 
@@ -34,6 +45,7 @@ finish() {
         else
             failures=$((failures + 1))
             tail -60 "$scratch/$name.log" | sed 's/^/# /'
+            sed -n 's/.*Test unit written to \(.*\)/# the input that fails: \1/p' "$scratch/$name.log" >&2
             echo "not ok $number - $name"
         fi
     done
