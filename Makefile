@@ -240,6 +240,13 @@ endef
 $(eval $(call by_name,family,conv_family,--solvers))
 $(eval $(call by_name,kin,gpu_compile,--kin))
 
+# Random problems are drawn from the seed of the day. PoCL keeps the tests' kernels for two days.
+ifeq ($(SKIPJACK_TEST_SEED),)
+SKIPJACK_TEST_SEED := $(shell echo $$(($$(date +%s) / 86400)))
+endif
+export SKIPJACK_TEST_SEED
+export SKIPJACK_TEST_CACHE := $(CURDIR)/$(BUILD)/tests/pocl
+
 # One after the other, since some tests measure; only what does not (tests/rules.yml) runs side by side,
 # and comes first: four on two cores, since some wait. One that hangs is ended and counts as failed; a busy machine
 # needs several times what a quiet one does. PoCL leaves the source of the tests' kernels as it is and
@@ -251,6 +258,8 @@ PROVE_JOBS ?= 4
 quick_pocl = $(if $(SKIPJACK_TEST_LONG),,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
 define prove
 	$(check_machine)
+	@echo "seed of the day: SKIPJACK_TEST_SEED=$(SKIPJACK_TEST_SEED) draws the same problems again"
+	@find $(SKIPJACK_TEST_CACHE) -mindepth 2 -maxdepth 2 -mtime +1 -exec rm -rf {} + 2>/dev/null || true
 	@HARNESS_RULESFILE=tests/rules.yml PERL5LIB=tests/support $(quick_pocl) prove --formatter SkipReport --timer -j$(or $(2),$(PROVE_JOBS)) -e 'tests/one $(TEST_SECONDS)' $(1) :: --tap
 endef
 

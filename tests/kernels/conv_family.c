@@ -2,7 +2,9 @@
  * One solver of the table, run for real through PoCL (or on a GPU) on random problems of every type, layout and
  * direction it claims, and held against a sum in double precision: with its default configs for this
  * CPU and for GPUs, and with configs drawn from its spaces for each (a solution is data: what is
- * meant for a GPU runs here just as well). The program goes by the solver's name (a link to it), or
+ * meant for a GPU runs here just as well). Problems are drawn from the seed of the day. What a solver
+ * claims in FP32 and the plain layouts is tested every day; its other claims take turns, each on one of
+ * CLAIM_DAYS days, or all of them in the long suite. The program goes by the solver's name (a link to it), or
  * takes it as its first argument; --solvers lists the table.
  */
 #include <string.h>
@@ -17,6 +19,7 @@
 #define TRIAL_MACS    1.5e6
 #define PROBLEMS      3
 #define PROBLEMS_LONG 30
+#define CLAIM_DAYS    3
 /* Random problems until one that the solver serves is given up. */
 #define PROBLEM_TRIES 400
 
@@ -209,7 +212,7 @@ static void check_problem(const struct claim *claim, struct conv_trial *trial, i
 static void claim_is_right(gconstpointer data)
 {
     const struct claim *claim = data;
-    g_autoptr(GRand) random = g_rand_new_with_seed((guint32)(1000 + claim->number));
+    g_autoptr(GRand) random = g_rand_new_with_seed(test_seed() * 1000 + (guint32)claim->number);
 
     for (int i = 0; i < problems_of(claim); i++) {
         enum trial_strides strides = (enum trial_strides)((i + claim->number) % (TRIAL_SPREAD + 1));
@@ -268,10 +271,18 @@ static struct draws *find_draws(GHashTable *all, const struct conv_cell *cell)
     if (!draws) {
         draws = g_new0(struct draws, 1);
         draws->turn = (int)g_hash_table_size(all);
-        draws->state = (uint64_t)draws->turn;
+        draws->state = (uint64_t)test_seed() * 1000 + (uint64_t)draws->turn;
         g_hash_table_insert(all, GINT_TO_POINTER(key), draws);
     }
     return draws;
+}
+
+/* Claims follow each other by direction, type and layout: the shift by a day after CLAIM_DAYS claims gives each
+ * day some of each. A GPU compiles fast, so that all claims are due there. */
+static bool is_due(const struct claim *claim)
+{
+    return is_plain_fp32(&claim->cell) || !context_is_cpu(&contexts[CONTEXT_HOST]) ||
+           test_is_turn(claim->number + claim->number / CLAIM_DAYS, CLAIM_DAYS);
 }
 
 /* The claims point into `draws`. */
@@ -312,6 +323,8 @@ static void add_tests(const GArray *claims)
     for (guint i = 0; i < claims->len; i++) {
         const struct claim *claim = &g_array_index(claims, struct claim, i);
         unsigned direction = 1u << claim->cell.direction;
+        if (!is_due(claim))
+            continue;
         add_claim(claim, claim_is_right, "is_right_for");
         if (solver->any_strides && (directions & direction) == 0)
             add_claim(claim, one_binary_serves_all_strides, "one_binary_serves_all_strides_of");

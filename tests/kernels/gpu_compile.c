@@ -3,9 +3,9 @@
  * configs of many shapes without spilled registers and scratch memory.
  * The table is walked as it is: a solver that is added is compiled here with the
  * others. Each architecture takes the first shape that a solver serves (of those that are
- * akin one does), and they take turns at the others; what kin have compiled is not compiled
- * again. The long suite walks all layouts and types so, makes no difference for kin and has
- * no turns where kernels differ most. Those that are akin are run by one call:
+ * akin one does), and they take turns at the others, each shape on one of SHAPE_DAYS days; what kin have compiled
+ * is not compiled again. The long suite takes no turns by the day, walks all layouts and types so, makes no difference
+ * for kin and takes no turns at all where kernels differ most. Those that are akin are run by one call:
  *
  *     gpu_compile rdna      (or under the name rdna; --kin lists them)
  */
@@ -19,6 +19,9 @@
 #include "solvers/problem/problem_key.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/test_effort.h"
+
+/* A machine compiles each of its turns at a shape on one of so many days. */
+#define SHAPE_DAYS 3
 
 /* Which compiler is to compile for what, an architecture and units of a product: one of the clangs by
  * name, HIPRTC or NVRTC. */
@@ -134,10 +137,18 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
     }
 }
 
+/* Whether the machine compiles shape number `shape` today, after the first shape that the solver serves. */
+static bool is_due(int shape, int cell)
+{
+    const int machine_count = (int)G_N_ELEMENTS(machines);
+    int turn = shape + cell;
+    return turn % machine_count == machine - machines &&
+           test_is_turn(turn / machine_count, SHAPE_DAYS);
+}
+
 static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
                      const struct context *context, bool every_shape)
 {
-    const int turns = (int)G_N_ELEMENTS(machines);
     struct conv_cell cell;
     bool served = machine->follows && !solver->native && !test_is_long();
     conv_cell_at(number, &cell);
@@ -145,7 +156,7 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
         struct perf_config config = {0};
         struct solution solution;
         struct problem p;
-        if (served && !every_shape && (i + number) % turns != machine - machines)
+        if (served && !every_shape && !is_due(i, number))
             continue;
         make_problem(&cell, &shapes[i], &p);
         if (!problem_validate(&p, NULL) || !solver_applicable(solver, &p, context, NULL))

@@ -63,7 +63,8 @@ struct solution_runner *solution_runner_new(const char *cache_dir)
     g_autoptr(GError) error = NULL;
     struct device *device;
 
-    opencl_environment(cache_dir, NULL);
+    const char *shared_dir = g_getenv("SKIPJACK_TEST_CACHE");
+    opencl_environment(shared_dir ? shared_dir : cache_dir, NULL);
     device = open_device(&error);
     if (!device) {
         g_test_message("%s", error->message);

@@ -13,7 +13,8 @@ struct solution_runner;
 
 /* With SKIPJACK_TEST_DEVICE=gpu in the environment the device is the first GPU, and each solution is
  * compiled and run there as a worker does it. NULL when there is no such device, or no PoCL, here.
- * cache_dir is PoCL's own, as for opencl_environment(). */
+ * PoCL keeps what it compiles in cache_dir (opencl_environment()), or in SKIPJACK_TEST_CACHE, which make sets to a
+ * folder below build/ for all programs: a kernel that another program or another run has compiled is loaded. */
 struct solution_runner *solution_runner_new(const char *cache_dir);
 void solution_runner_free(struct solution_runner *runner);
 

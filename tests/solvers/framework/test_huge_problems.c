@@ -212,12 +212,13 @@ static bool draw_small(const struct solver *solver, const struct context *contex
     return false;
 }
 
-/* For every solver and target, `count` times: a small problem that `grow` then changes. Those that
- * became invalid are left out. Returns how many huge problems some solver served. */
+/* For every solver and target, `count` times: a small problem that `grow` then changes, counting on from another
+ * number each day. Those that became invalid are left out. Returns how many huge problems some solver served. */
 static int for_all_huge(int count, void (*grow)(struct problem *p, int i, GRand *random))
 {
-    g_autoptr(GRand) random = g_rand_new_with_seed(41);
-    uint64_t state = 0;
+    g_autoptr(GRand) random = g_rand_new_with_seed(test_seed());
+    int first = (int)(test_seed() % 1000) * count;
+    uint64_t state = test_seed();
     int served = 0;
 
     for (int s = 0; s < solver_table_count; s++) {
@@ -226,7 +227,7 @@ static int for_all_huge(int count, void (*grow)(struct problem *p, int i, GRand 
                 struct problem p;
                 if (!draw_small(solver_table[s], &contexts[t], random, &p))
                     break;
-                grow(&p, i, random);
+                grow(&p, first + i, random);
                 problem_set_output(&p);
                 if (problem_validate(&p, NULL))
                     served += check_problem(solver_table[s], &p, &contexts[t], &state);
@@ -457,7 +458,7 @@ static void check_growth(const struct solver *solver, struct problem *p,
 static void workspaces_grow_with_their_problems(void)
 {
     static const int dimensions[] = {BATCH, CHANNELS, FILTERS};
-    g_autoptr(GRand) random = g_rand_new_with_seed(43);
+    g_autoptr(GRand) random = g_rand_new_with_seed(test_seed() + 1);
 
     for (int s = 0; s < solver_table_count; s++) {
         for (int i = 0; i < test_effort(3000) && solver_table[s]->workspace_bytes; i++) {
