@@ -7,7 +7,8 @@
 #ifndef KERNELS_OBJECTS_AMD_OBJECT_H
 #define KERNELS_OBJECTS_AMD_OBJECT_H
 
-#include "kernels/toolchains/toolchain.h"
+#include "kernels/objects/code_object.h"
+#include "solvers/framework/target.h"
 
 /* A kernel's needs; -1 for what the object does not state. */
 struct amd_kernel {

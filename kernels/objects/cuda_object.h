@@ -7,7 +7,8 @@
 #ifndef KERNELS_OBJECTS_CUDA_OBJECT_H
 #define KERNELS_OBJECTS_CUDA_OBJECT_H
 
-#include "kernels/toolchains/toolchain.h"
+#include "kernels/objects/code_object.h"
+#include "solvers/framework/target.h"
 
 struct cuda_object {
     int arch;          /* 90 for sm_90 and sm_90a */

@@ -6,7 +6,8 @@
 #ifndef KERNELS_OBJECTS_LIMITS_H
 #define KERNELS_OBJECTS_LIMITS_H
 
-#include "kernels/toolchains/toolchain.h"
+#include "kernels/objects/code_object.h"
+#include "solvers/framework/target.h"
 
 /* Scratch memory of a work-item on NVIDIA's: a 64-bit division is a call there, over which some registers
  * are kept in memory, of the longest Fourier transform a few more. On AMD's there is none. */

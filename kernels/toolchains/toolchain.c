@@ -6,8 +6,6 @@
 #include "kernels/kernel_source.h"
 #include "kernels/toolchains/toolchain_rows.h"
 
-G_DEFINE_QUARK(skipjack - kernels - error - quark, kernels_error)
-
 const struct toolchain *const toolchain_table[] = {
     &toolchain_clang,
     &toolchain_hiprtc,
@@ -16,13 +14,6 @@ const struct toolchain *const toolchain_table[] = {
 };
 
 const int toolchain_table_count = (int)G_N_ELEMENTS(toolchain_table);
-
-void code_object_clear(struct code_object *object)
-{
-    g_clear_pointer(&object->code, g_bytes_unref);
-    g_clear_pointer(&object->log, g_free);
-    g_clear_pointer(&object->instructions, g_free);
-}
 
 const struct toolchain *toolchain_find(const char *name)
 {

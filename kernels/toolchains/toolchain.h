@@ -7,38 +7,9 @@
 #ifndef KERNELS_TOOLCHAINS_TOOLCHAIN_H
 #define KERNELS_TOOLCHAINS_TOOLCHAIN_H
 
+#include "kernels/objects/code_object.h"
 #include "solvers/framework/solution.h"
 #include "solvers/framework/target.h"
-
-#define KERNELS_ERROR (kernels_error_quark())
-GQuark kernels_error_quark(void);
-
-enum kernels_error {
-    KERNELS_ERROR_COMPILE, /* The compiler refused the source; the log says why. */
-    KERNELS_ERROR_TARGET,  /* The toolchain cannot compile for this target. */
-    /* The toolchain's library or program is not on this machine, or the machine did not let it finish (a
-     * full disk, a killed process): nothing is said of the source. */
-    KERNELS_ERROR_UNAVAILABLE,
-    KERNELS_ERROR_SOURCE, /* No kernel source of that name is built in. */
-    KERNELS_ERROR_CRASH,  /* The compiler died over the source; the log has its last words. */
-    KERNELS_ERROR_OBJECT, /* A code object is damaged, or not what it should be. */
-};
-
-struct code_object {
-    GBytes *code;
-    char *log;      /* what the compiler said, "" when nothing */
-    double seconds; /* wall time of the compilation */
-    int registers;  /* a work-item's, -1 when the compiler does not say */
-    /* Likewise: AMD's registers of matrix units, which `registers` counts in where both share a file,
-     * and those of a wave. */
-    int accumulation_registers, scalar_registers;
-    int spills;            /* registers kept elsewhere for want of room, -1 likewise */
-    int64_t scratch_bytes; /* a work-item's memory for them and for arrays, -1 likewise */
-    int64_t local_bytes;   /* a workgroup's, as declared */
-    char *
-        instructions; /* instructions.h; NULL where nobody looked, as in a toolchain's own answer */
-};
-void code_object_clear(struct code_object *object);
 
 struct toolchain {
     const char *name;   /* "opencl", "clang", "hiprtc", "nvrtc" */

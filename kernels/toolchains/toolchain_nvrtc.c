@@ -1,197 +1,138 @@
 /*
- * Compiles for NVIDIA's GPUs with NVRTC, a library that needs no GPU and no
- * driver. It is opened at run time: SKIPJACK_NVRTC names it, by name or path
- * (unset: NVRTC_NAMES, the newest first). A target is served where a trial
- * compiles for it, once a process.
+ * Compiles for NVIDIA's GPUs with NVRTC, a library of the CUDA toolkit (12 or later). SKIPJACK_NVRTC names it,
+ * by name or path. A target is served where a trial kernel compiles for its architecture; each architecture is
+ * tried once in a process.
  */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/objects/cuda_object.h"
+#include "kernels/toolchains/rtc.h"
 #include "kernels/toolchains/toolchain_rows.h"
 
-#define NVRTC_NAMES   "libnvrtc.so.13,libnvrtc.so.12,libnvrtc.so"
-/* 177: a function of the dialect that a kernel does not use. */
-#define NVRTC_FLAGS   "--std=c++17 --diag-suppress=177 --ptxas-options=-v"
-#define ARGUMENTS_MAX 512 /* far more than the options of a launch can be */
-#define TRIAL         "extern \"C\" __global__ void nothing() {}"
+/* 177 is the warning of a function that is not used: the dialect has more functions than a kernel needs. */
+#define NVRTC_FLAGS "--std=c++17 --diag-suppress=177 --ptxas-options=-v"
+#define TRIAL       "extern \"C\" __global__ void nothing() {}"
 
-/* NVRTC's C interface, as its User Guide has it: codes are 0 for success. */
-typedef struct _nvrtcProgram *nvrtc_program;
-enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_INVALID_OPTION = 5, NVRTC_ERROR_COMPILATION = 6 };
+static GMutex lock;                 /* guards all below */
+static const char *library_version; /* interned; NULL until the library is open */
+static GHashTable
+    *served; /* an architecture -> why NVRTC does not compile for it, "" where it does */
 
-struct nvrtc {
-    int (*version)(int *major, int *minor);
-    const char *(*error_text)(int code);
-    int (*create)(nvrtc_program *program, const char *source, const char *name, int header_count,
-                  const char *const *headers, const char *const *include_names);
-    int (*destroy)(nvrtc_program *program);
-    int (*compile)(nvrtc_program program, int option_count, const char *const *options);
-    int (*log_size)(nvrtc_program program, size_t *size);
-    int (*log)(nvrtc_program program, char *text);
-    int (*cubin_size)(nvrtc_program program, size_t *size);
-    int (*cubin)(nvrtc_program program, char *bytes);
-};
+/* ---- a kernel ---- */
 
-static const struct {
-    const char *name;
-    size_t offset;
-} functions[] = {
-    {"nvrtcVersion", offsetof(struct nvrtc, version)},
-    {"nvrtcGetErrorString", offsetof(struct nvrtc, error_text)},
-    {"nvrtcCreateProgram", offsetof(struct nvrtc, create)},
-    {"nvrtcDestroyProgram", offsetof(struct nvrtc, destroy)},
-    {"nvrtcCompileProgram", offsetof(struct nvrtc, compile)},
-    {"nvrtcGetProgramLogSize", offsetof(struct nvrtc, log_size)},
-    {"nvrtcGetProgramLog", offsetof(struct nvrtc, log)},
-    {"nvrtcGetCUBINSize", offsetof(struct nvrtc, cubin_size)},
-    {"nvrtcGetCUBIN", offsetof(struct nvrtc, cubin)},
-};
-
-/* What is known of the library, kept for the process's life. */
-static GMutex lock;
-static struct nvrtc library;
-static const char *library_version; /* interned; NULL until it is open */
-static GHashTable *served; /* an architecture -> why it does not compile for it, "" when it does */
-
-/* ---- the library ---- */
-
-static bool functions_find(void *handle, const char *name, struct nvrtc *nvrtc, GError **error)
+/* The part of ptxas' report that speaks of one kernel; a source may have several. NULL where there is no such part. */
+static const char *report_of(const char *report, const char *entry)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(functions); i++) {
-        void *symbol = dlsym(handle, functions[i].name);
-        if (!symbol) {
-            g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
-                        "'%s' lacks %s: it is older than CUDA 11.2, or no NVRTC", name,
-                        functions[i].name);
-            return false;
-        }
-        memcpy((char *)nvrtc + functions[i].offset, &symbol, sizeof(symbol));
+    g_autofree char *head = g_strdup_printf("Compiling entry function '%s'", entry);
+
+    return strstr(report, head);
+}
+
+/* The number in front of `what` in this kernel's part of the report, -1 where the part does not mention it. */
+static int64_t reported(const char *report, const char *what)
+{
+    const char *next = report ? strstr(report + 1, "Compiling entry function") : NULL;
+    const char *found = report ? strstr(report, what) : NULL;
+    const char *digits = found && (!next || found < next) ? found : NULL;
+
+    while (digits && digits > report && g_ascii_isdigit(digits[-1]))
+        digits--;
+    return digits && digits < found ? g_ascii_strtoll(digits, NULL, 10) : -1;
+}
+
+/* The log without ptxas' report of registers and memory: a kernel that compiles without a warning has an empty log. */
+static char *without_report(const char *log)
+{
+    g_auto(GStrv) lines = g_strsplit(log, "\n", -1);
+    g_autoptr(GString) rest = g_string_new(NULL);
+
+    for (char **line = lines; *line; line++)
+        if (**line && !g_str_has_prefix(*line, "ptxas info") &&
+            !g_str_has_prefix(*line, "ptxas    "))
+            g_string_append_printf(rest, "%s\n", *line);
+    return g_string_free(g_steal_pointer(&rest), FALSE);
+}
+
+/* Registers and stack are read from the object. Spills (a register has four bytes) and local memory are read from
+ * ptxas' report, because objects for sm_90 and later count the local memory that the system reserves in each
+ * workgroup as well. */
+static bool read_facts(GBytes *code, const char *report, const char *entry,
+                       const struct target *target, struct code_object *object, GError **error)
+{
+    struct cuda_object read;
+    const char *said = report_of(report, entry);
+    int64_t spilled = reported(said, " bytes spill stores");
+
+    if (!cuda_object_read(code, entry, &read, error))
+        return false;
+    if (!cuda_object_suits(&read, target)) {
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT,
+                    "the code object is for sm_%d, and the target is %s", read.arch, target->id);
+        return false;
     }
+    object->registers = (int)read.registers;
+    object->accumulation_registers = object->scalar_registers = -1;
+    object->scratch_bytes = read.stack_bytes;
+    object->spills = spilled < 0 ? -1 : (int)(spilled / 4);
+    object->local_bytes = MAX(reported(said, " bytes smem"), 0);
     return true;
 }
 
-static void *handle_open(const char **name)
+static bool blames_source(int status, const char *log)
 {
-    static char *found;
-    const char *wish = g_getenv("SKIPJACK_NVRTC");
-    g_auto(GStrv) names = g_strsplit(wish && *wish ? wish : NVRTC_NAMES, ",", -1);
-    void *handle = NULL;
-
-    for (char **at = names; *at && !handle; at++) {
-        g_free(found);
-        found = g_strdup(g_strstrip(*at));
-        handle = dlopen(found, RTLD_NOW | RTLD_LOCAL);
-    }
-    *name = found;
-    return handle;
+    (void)log;
+    return status == RTC_ERROR_COMPILATION || status == RTC_ERROR_INVALID_OPTION;
 }
 
-/* Under the lock. A library that is not here is looked for again the next time. */
+static const struct rtc_row row = {
+    .name = "NVRTC",
+    .symbols = {"nvrtcVersion", "nvrtcGetErrorString", "nvrtcCreateProgram", "nvrtcDestroyProgram",
+                "nvrtcCompileProgram", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
+                "nvrtcGetCUBINSize", "nvrtcGetCUBIN"},
+    .setting = "SKIPJACK_NVRTC",
+    .files = "libnvrtc.so.13,libnvrtc.so.12,libnvrtc.so",
+    .advice = "install the CUDA toolkit, 12 or later",
+    .suspicion = "it is older than CUDA 11.2, or not NVRTC",
+    .source_name = "kernel.cu",
+    .blames_source = blames_source,
+    .clean_log = without_report,
+    .read_facts = read_facts,
+};
+static struct rtc nvrtc = {.row = &row};
+
+/* ---- which targets it serves ---- */
+
+/* Under the lock. */
 static bool library_open(GError **error)
 {
-    const char *name;
     int major = 0, minor = 0;
-    void *handle;
 
     if (library_version)
         return true;
-    handle = handle_open(&name);
-    if (!handle) {
-        g_set_error(
-            error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
-            "NVRTC is not on this machine (%s): it comes with the CUDA toolkit, from 12 on; "
-            "name the library in SKIPJACK_NVRTC where it lies elsewhere",
-            dlerror());
+    if (!rtc_open(&nvrtc, error))
         return false;
-    }
-    if (!functions_find(handle, name, &library, error))
-        return false;
-    library.version(&major, &minor);
+    nvrtc.call.version(&major, &minor);
     g_autofree char *version = g_strdup_printf("NVRTC %d.%d", major, minor);
     library_version = g_intern_string(version);
     served = g_hash_table_new(g_str_hash, g_str_equal);
     return true;
 }
 
-/* ---- compiling ---- */
-
-/* The arguments in storage, split at blanks; options hold no others (launch_options_valid()). */
-static int split(char *storage, const char **arguments, int room)
-{
-    char *rest = storage;
-    int count = 0;
-
-    for (char *word; count < room && (word = strsep(&rest, " ")) != NULL;)
-        if (*word)
-            arguments[count++] = word;
-    return count;
-}
-
-static char *take_log(nvrtc_program program)
-{
-    size_t size = 0;
-    char *text;
-
-    if (library.log_size(program, &size) != NVRTC_SUCCESS)
-        return g_strdup("");
-    text = g_malloc0(size + 1);
-    library.log(program, text);
-    return text;
-}
-
-static GBytes *take_code(nvrtc_program program)
-{
-    size_t size = 0;
-    char *bytes;
-
-    if (library.cubin_size(program, &size) != NVRTC_SUCCESS || size == 0)
-        return NULL;
-    bytes = g_malloc(size);
-    if (library.cubin(program, bytes) == NVRTC_SUCCESS)
-        return g_bytes_new_take(bytes, size);
-    g_free(bytes);
-    return NULL;
-}
-
-/* A target is one kind of device: from sm_90 on the form of its architecture is taken that has all of
- * its instructions ("sm_90a"), those too that no later one keeps. */
-static const char *own_form(const char *arch)
+/* The architecture as NVRTC is asked for it. From sm_90 on the form "sm_90a" has all instructions of the
+ * architecture, including those that later architectures drop. A target is one kind of device, so that its code
+ * need not run on later ones. */
+static char *arguments_for(const char *arch, const char *options)
 {
     const char *number = arch + strlen("sm_");
+    bool plain = strspn(number, "0123456789") == strlen(number);
 
-    return atoi(number) >= 90 && strspn(number, "0123456789") == strlen(number) ? "a" : "";
+    return g_strdup_printf("--gpu-architecture=%s%s %s %s", arch,
+                           plain && atoi(number) >= 90 ? "a" : "", NVRTC_FLAGS, options);
 }
 
-/* The code and what NVRTC said; its code. */
-static int run(const char *source, const char *options, const char *arch, GBytes **code, char **log)
-{
-    g_autofree char *storage = g_strdup_printf("--gpu-architecture=%s%s %s %s", arch,
-                                               own_form(arch), toolchain_nvrtc.flags, options);
-    const char *arguments[ARGUMENTS_MAX];
-    nvrtc_program program = NULL;
-    int count = split(storage, arguments, ARGUMENTS_MAX);
-    int status = library.create(&program, source, "kernel.cu", 0, NULL, NULL);
-
-    *code = NULL;
-    *log = NULL;
-    if (status == NVRTC_SUCCESS) {
-        status = library.compile(program, count, arguments);
-        *log = take_log(program);
-        if (status == NVRTC_SUCCESS)
-            *code = take_code(program);
-        library.destroy(&program);
-    }
-    if (!*log)
-        *log = g_strdup("");
-    return status;
-}
-
-/* ---- which targets it serves ---- */
-
-/* The release that the trial's object names is finer than the library's own word. */
+/* Adds the compiler's release to the version: the object names it ("V13.0.88"), the library itself says "13.0". */
 static void refine_version(GBytes *code)
 {
     struct cuda_object object;
@@ -203,22 +144,22 @@ static void refine_version(GBytes *code)
     library_version = g_intern_string(version);
 }
 
-/* Under the lock. "" where it serves the architecture, else the reason. */
+/* Under the lock. "" where NVRTC compiles for the architecture, else the reason. */
 static const char *try_arch(const char *arch)
 {
     g_autoptr(GBytes) code = NULL;
     g_autofree char *log = NULL;
+    g_autofree char *arguments = NULL;
     const char *known = g_hash_table_lookup(served, arch);
     int status;
 
     if (known)
         return known;
-    status = run(TRIAL, "", arch, &code, &log);
+    arguments = arguments_for(arch, "");
+    status = rtc_run(&nvrtc, TRIAL, arguments, &code, &log);
     if (code)
         refine_version(code);
-    known = g_strdup(code                      ? ""
-                     : status == NVRTC_SUCCESS ? "it gives no code for it"
-                                               : library.error_text(status));
+    known = g_strdup(code ? "" : rtc_refusal(&nvrtc, status));
     g_hash_table_insert(served, g_strdup(arch), (char *)known);
     return known;
 }
@@ -251,7 +192,7 @@ static bool nvrtc_can_compile(const struct target *target, GError **error)
     return can;
 }
 
-/* One library serves all targets: its version is the same for each. */
+/* The version is the same for all targets. It has the release after any trial, so one architecture is tried. */
 static const char *nvrtc_version(const struct target *target, GError **error)
 {
     const char *version = NULL;
@@ -267,100 +208,16 @@ static const char *nvrtc_version(const struct target *target, GError **error)
     return version;
 }
 
-/* ---- a kernel ---- */
-
-/* What ptxas reports of one kernel; a source may have several. NULL when nothing. */
-static const char *report_of(const char *report, const char *entry)
-{
-    g_autofree char *head = g_strdup_printf("Compiling entry function '%s'", entry);
-
-    return strstr(report, head);
-}
-
-/* The number in front of `what`, the next there is; -1 where nothing is said of it. */
-static int64_t reported(const char *report, const char *what)
-{
-    const char *next = report ? strstr(report + 1, "Compiling entry function") : NULL;
-    const char *found = report ? strstr(report, what) : NULL;
-    const char *digits = found && (!next || found < next) ? found : NULL;
-
-    while (digits && digits > report && g_ascii_isdigit(digits[-1]))
-        digits--;
-    return digits && digits < found ? g_ascii_strtoll(digits, NULL, 10) : -1;
-}
-
-/* ptxas' report is a fact, not a warning: what is left is what the compiler has to say. */
-static char *without_report(const char *log)
-{
-    g_auto(GStrv) lines = g_strsplit(log, "\n", -1);
-    g_autoptr(GString) rest = g_string_new(NULL);
-
-    for (char **line = lines; *line; line++)
-        if (**line && !g_str_has_prefix(*line, "ptxas info") &&
-            !g_str_has_prefix(*line, "ptxas    "))
-            g_string_append_printf(rest, "%s\n", *line);
-    return g_string_free(g_steal_pointer(&rest), FALSE);
-}
-
-/* Registers and stack from the object; spills (a register has four bytes) and local memory from the
- * report, since objects for sm_90 and later count the system's own part of a workgroup's too. */
-static bool take_facts(GBytes *code, const char *report, const char *entry,
-                       const struct target *target, struct code_object *object, GError **error)
-{
-    struct cuda_object read;
-    const char *said = report_of(report, entry);
-    int64_t spilled = reported(said, " bytes spill stores");
-
-    if (!cuda_object_read(code, entry, &read, error))
-        return false;
-    if (!cuda_object_suits(&read, target)) {
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_OBJECT,
-                    "the code object is for sm_%d, and the target is %s", read.arch, target->id);
-        return false;
-    }
-    object->registers = (int)read.registers;
-    object->accumulation_registers = object->scalar_registers = -1;
-    object->scratch_bytes = read.stack_bytes;
-    object->spills = spilled < 0 ? -1 : (int)(spilled / 4);
-    object->local_bytes = MAX(reported(said, " bytes smem"), 0);
-    return true;
-}
-
-static bool compile_failed(int status, const char *options, const char *entry, GError **error)
-{
-    bool source = status == NVRTC_ERROR_COMPILATION || status == NVRTC_ERROR_INVALID_OPTION;
-
-    g_set_error(error, KERNELS_ERROR, source ? KERNELS_ERROR_COMPILE : KERNELS_ERROR_CRASH,
-                "NVRTC %s the kernel '%s' with options '%s' (%s)%s",
-                source ? "refused" : "failed over", entry, options, library.error_text(status),
-                source ? ", its log says why" : "");
-    return false;
-}
-
 static bool nvrtc_compile(const char *source, const char *options, const char *entry,
                           const struct target *target, struct code_object *object, GError **error)
 {
-    gint64 start = g_get_monotonic_time();
-    g_autoptr(GBytes) code = NULL;
-    g_autoptr(GError) why = NULL;
-    g_autofree char *report = NULL;
-    int status;
+    g_autofree char *arguments = NULL;
 
     memset(object, 0, sizeof(*object));
     if (!nvrtc_can_compile(target, error))
         return false;
-    status = run(source, options, target->arch, &code, &report);
-    object->log = without_report(report);
-    object->seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
-    if (!code)
-        return compile_failed(status, options, entry, error);
-    if (!take_facts(code, report, entry, target, object, &why)) {
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE, "NVRTC compiled it, but %s",
-                    why->message);
-        return false;
-    }
-    object->code = g_steal_pointer(&code);
-    return true;
+    arguments = arguments_for(target->arch, options);
+    return rtc_compile(&nvrtc, source, arguments, entry, target, object, error);
 }
 
 const struct toolchain toolchain_nvrtc = {

@@ -1,4 +1,4 @@
-/* The real clangs of this machine, and others that misbehave by a script. */
+/* This machine's clangs, and scripts in the place of a clang that misbehaves. */
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -6,10 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernels/objects/amd_object.h"
-#include "kernels/toolchains/toolchain.h"
 #include "tests/support/patience.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/toolchain_check.h"
 
 #define KERNEL_TEXT                                                                                \
     "extern \"C\" __attribute__((global)) void copy(const float *x, float *y)\n"                   \
@@ -32,41 +31,19 @@ static guint entries_in(const char *path)
     return count;
 }
 
-/* True when there is a clang, and says so otherwise. */
+/* Makes the toolchain use the clang of this name. Skips the test where it is missing. */
 static bool clang_or_skip(const char *name)
 {
-    g_autoptr(GError) error = NULL;
-    struct target target;
     g_setenv("SKIPJACK_CLANG", name, TRUE);
-    set_target(&target, "gfx90a68");
-    if (toolchain->can_compile(&target, &error))
-        return true;
-    g_test_skip(error->message);
-    return false;
+    return toolchain_serves_or_skip(toolchain, "gfx90a68");
 }
 
-static bool compile(const char *text, const char *id, struct code_object *object, GError **error)
+static bool compile(struct code_object *object, GError **error)
 {
-    struct target target;
-    set_target(&target, id);
-    return toolchain->compile(text, "-DSTEP=2", "copy", &target, object, error);
+    return toolchain_compile_copy(toolchain, KERNEL_TEXT, "gfx90a68", object, error);
 }
 
-/* ---- real ones ---- */
-
-static void check_object(const struct code_object *object, const char *target)
-{
-    struct amd_object read;
-    g_assert_true(amd_object_read(object->code, "copy", &read, NULL));
-    g_assert_cmpstr(read.target, ==, target);
-    g_assert_cmpint(object->registers, >, 0);
-    g_assert_cmpint(object->registers, <=, 256);
-    g_assert_cmpint(object->spills, ==, 0);
-    g_assert_cmpint(object->scratch_bytes, ==, 0);
-    g_assert_cmpint(object->local_bytes, ==, 0);
-    g_assert_cmpfloat(object->seconds, >, 0);
-    g_assert_cmpstr(object->log, ==, "");
-}
+/* ---- installed clangs ---- */
 
 static void compiles_the_same_bytes_again(gconstpointer name)
 {
@@ -77,20 +54,11 @@ static void compiles_the_same_bytes_again(gconstpointer name)
                    {"gfx90a_sramecc_noxnack68", "gfx90a:sramecc+:xnack-"}};
     if (!clang_or_skip(name))
         return;
-    for (size_t i = 0; i < G_N_ELEMENTS(targets); i++) {
-        struct code_object first, second;
-        g_autoptr(GError) error = NULL;
-        g_assert_true(compile(KERNEL_TEXT, targets[i].id, &first, &error));
-        g_assert_no_error(error);
-        g_assert_true(compile(KERNEL_TEXT, targets[i].id, &second, NULL));
-        check_object(&first, targets[i].name);
-        g_assert_true(g_bytes_equal(first.code, second.code));
-        code_object_clear(&first);
-        code_object_clear(&second);
-    }
+    for (size_t i = 0; i < G_N_ELEMENTS(targets); i++)
+        toolchain_check_equal_bytes(toolchain, KERNEL_TEXT, targets[i].id, targets[i].name);
 }
 
-static void needs_are_told(void)
+static void facts_are_reported(void)
 {
     static const char text[] =
         "extern \"C\" __attribute__((global)) void copy(const float *x, float *y)\n"
@@ -101,14 +69,14 @@ static void needs_are_told(void)
     g_autoptr(GError) error = NULL;
     if (!clang_or_skip("clang-15"))
         return;
-    g_assert_true(compile(text, "gfx90a68", &object, &error));
+    g_assert_true(toolchain_compile_copy(toolchain, text, "gfx90a68", &object, &error));
     g_assert_no_error(error);
     g_assert_cmpint(object.local_bytes, ==, 256);
     g_assert_cmpint(object.scratch_bytes, >=, 16);
     code_object_clear(&object);
 }
 
-static void bad_sources_are_told_apart(void)
+static void refused_sources_have_reason_and_log(void)
 {
     static const struct {
         const char *text;
@@ -129,19 +97,13 @@ static void bad_sources_are_told_apart(void)
     if (!clang_or_skip("clang-15"))
         return;
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct code_object object;
-        g_autoptr(GError) error = NULL;
-        g_assert_false(compile(cases[i].text, "gfx90a68", &object, &error));
-        g_assert_error(error, KERNELS_ERROR, (int)cases[i].code);
-        g_assert_nonnull(strstr(error->message, cases[i].message));
-        g_assert_nonnull(strstr(object.log, cases[i].log));
-        g_assert_null(object.code);
+        toolchain_check_refuses_source(toolchain, "gfx90a68", cases[i].text, cases[i].code,
+                                       cases[i].message, cases[i].log);
         g_assert_cmpuint(entries_in(temporary), ==, 0);
-        code_object_clear(&object);
     }
 }
 
-static void targets_that_it_does_not_know_are_refused(void)
+static void unknown_targets_are_refused(void)
 {
     static const struct {
         const char *id, *word;
@@ -191,7 +153,7 @@ static void a_missing_one_is_named_with_the_remedy(void)
     g_assert_null(toolchain->version(NULL, &error));
     g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
     g_clear_error(&error);
-    g_assert_false(compile(KERNEL_TEXT, "gfx90a68", &object, &error));
+    g_assert_false(compile(&object, &error));
     g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
     g_assert_nonnull(strstr(error->message, "clang-of-nobody: it is not on this machine"));
     g_assert_nonnull(strstr(error->message, "install Debian's clang-19 and lld-19"));
@@ -261,7 +223,7 @@ static void a_signal_is_named(void)
     struct code_object object;
     script_clang(folder,
                  "mkdir left; echo x >left/file; grep -q nothing kernel.cl || kill -SEGV $$", true);
-    g_assert_false(compile(KERNEL_TEXT, "gfx90a68", &object, &error));
+    g_assert_false(compile(&object, &error));
     g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_CRASH);
     g_assert_nonnull(strstr(error->message, "clang 9.9 Odd (build 7) crashed over copy: "
                                             "Segmentation fault"));
@@ -291,7 +253,7 @@ static void what_the_machine_does_is_no_verdict(void)
         g_autofree char *then =
             g_strconcat("grep -q nothing kernel.cl && exit\n", cases[i].then, NULL);
         script_clang(folder, then, true);
-        g_assert_false(compile(KERNEL_TEXT, "gfx90a68", &object, &error));
+        g_assert_false(compile(&object, &error));
         g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE);
         g_assert_nonnull(strstr(error->message, cases[i].words));
         code_object_clear(&object);
@@ -346,7 +308,7 @@ static void it_dies_with_its_caller(void)
     caller = fork();
     if (caller == 0) {
         struct code_object object;
-        _exit(compile(KERNEL_TEXT, "gfx90a68", &object, NULL));
+        _exit(compile(&object, NULL));
     }
     while (!g_file_get_contents(temp_folder_path(folder, "pid"), &pid, NULL, NULL) &&
            g_get_monotonic_time() < limit)
@@ -365,7 +327,7 @@ static void success_without_an_object_is_a_failure(void)
     g_autoptr(GError) error = NULL;
     struct code_object object;
     script_clang(folder, "exit 0", true);
-    g_assert_false(compile(KERNEL_TEXT, "gfx90a68", &object, &error));
+    g_assert_false(compile(&object, &error));
     g_assert_error(error, KERNELS_ERROR, KERNELS_ERROR_COMPILE);
     g_assert_null(object.code);
     code_object_clear(&object);
@@ -393,10 +355,10 @@ int main(int argc, char **argv)
                          compiles_the_same_bytes_again);
     g_test_add_data_func("/toolchain/clang/19_compiles_the_same_bytes_again", "clang-19",
                          compiles_the_same_bytes_again);
-    g_test_add_func("/toolchain/clang/needs_are_told", needs_are_told);
-    g_test_add_func("/toolchain/clang/bad_sources_are_told_apart", bad_sources_are_told_apart);
-    g_test_add_func("/toolchain/clang/targets_that_it_does_not_know_are_refused",
-                    targets_that_it_does_not_know_are_refused);
+    g_test_add_func("/toolchain/clang/facts_are_reported", facts_are_reported);
+    g_test_add_func("/toolchain/clang/refused_sources_have_reason_and_log",
+                    refused_sources_have_reason_and_log);
+    g_test_add_func("/toolchain/clang/unknown_targets_are_refused", unknown_targets_are_refused);
     g_test_add_func("/toolchain/clang/each_target_has_the_first_that_knows_it",
                     each_target_has_the_first_that_knows_it);
     g_test_add_func("/toolchain/clang/a_missing_one_is_named_with_the_remedy",

@@ -1,0 +1,83 @@
+/*
+ * A compiler that is a library: NVRTC (NVIDIA) or HIPRTC (AMD). HIPRTC's interface is NVRTC's with another
+ * prefix, so one driver serves both. Neither library needs a GPU or a driver. The library is opened at run time,
+ * by the first of its file names that opens, and stays open until the process ends.
+ *
+ * The interface is that of NVRTC's User Guide: a program is created from one source text, compiled with an array
+ * of options, asked for its log and its code, and destroyed. Codes of errors are equal in both libraries.
+ */
+#ifndef KERNELS_TOOLCHAINS_RTC_H
+#define KERNELS_TOOLCHAINS_RTC_H
+
+#include "kernels/toolchains/toolchain.h"
+
+enum { RTC_SUCCESS = 0, RTC_ERROR_INVALID_OPTION = 5, RTC_ERROR_COMPILATION = 6 };
+
+typedef struct rtc_program *rtc_program; /* the library's, opaque */
+
+/* The library's functions, in the order in which a row lists their symbols. */
+struct rtc_functions {
+    int (*version)(int *major, int *minor);
+    const char *(*error_text)(int status);
+    int (*create)(rtc_program *program, const char *source, const char *name, int header_count,
+                  const char *const *headers, const char *const *include_names);
+    int (*destroy)(rtc_program *program);
+    int (*compile)(rtc_program program, int option_count, const char *const *options);
+    int (*log_size)(rtc_program program, size_t *size);
+    int (*log)(rtc_program program, char *text);
+    int (*code_size)(rtc_program program, size_t *size);
+    int (*code)(rtc_program program, char *bytes);
+};
+#define RTC_FUNCTIONS (sizeof(struct rtc_functions) / sizeof(void *))
+
+/* What differs between the libraries. */
+struct rtc_row {
+    const char *name;                   /* "NVRTC", for messages */
+    const char *symbols[RTC_FUNCTIONS]; /* as struct rtc_functions */
+    const char *setting; /* environment variable with file names, separated by commas */
+    const char *files;   /* the file names where it is unset, newest release first */
+    /* Ends of messages: where to get the library, and what a file without a symbol may be. */
+    const char *advice, *suspicion;
+    const char *source_name; /* the source's name in logs */
+    /* Opened in a linker's namespace of its own, with a C library of its own. */
+    bool own_namespace;
+    /* Compiles one program at a time. */
+    bool serial;
+    /* Whether a failed compilation is the source's fault; otherwise the compiler itself failed. */
+    bool (*blames_source)(int status, const char *log);
+    /* The log as kernels' logs keep it. Free with g_free(). */
+    char *(*clean_log)(const char *log);
+    /* Checks the code against entry and target, and sets the object's registers, spills and memory. The error's
+     * message continues "NVRTC compiled it, but ". */
+    bool (*read_facts)(GBytes *code, const char *log, const char *entry,
+                       const struct target *target, struct code_object *object, GError **error);
+};
+
+struct rtc {
+    const struct rtc_row *row;
+    struct rtc_functions call; /* set by rtc_open(), as is path */
+    char *path;                /* the library's file; NULL until it is open */
+    void *handle;
+    char ***
+        environ_place; /* the variable `environ` of the library's own C library, NULL without one */
+    void (*thread_init)(
+        void); /* sets up that C library's tables of characters for a foreign thread */
+    GMutex compiling;
+};
+
+/* Opens the library once. A library that is missing is looked for again at the next call. Not thread-safe: callers
+ * hold a lock. KERNELS_ERROR_UNAVAILABLE. */
+bool rtc_open(struct rtc *rtc, GError **error);
+
+/* Compiles `source` with `arguments`, separated by blanks. Returns the library's status; *code is NULL unless it
+ * gave code, *log is "" unless it gave a log. The caller owns both. */
+int rtc_run(struct rtc *rtc, const char *source, const char *arguments, GBytes **code, char **log);
+
+/* Why a trial compilation that returned `status` gave no code. */
+const char *rtc_refusal(const struct rtc *rtc, int status);
+
+/* struct toolchain's compile for an open library. */
+bool rtc_compile(struct rtc *rtc, const char *source, const char *arguments, const char *entry,
+                 const struct target *target, struct code_object *object, GError **error);
+
+#endif
