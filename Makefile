@@ -10,6 +10,7 @@
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
 #   make layer-columns  the columns of layer tables, into coordinator/import/LAYER_TABLES.md
+#   make life-of-a-job  a job's forms, into coordinator/LIFE_OF_A_JOB.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make reader      libskipjackdb, which reads .sjdb files in other programs
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
@@ -52,7 +53,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint bench bench-release bench-deps solvers-table layer-columns demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint bench bench-release bench-deps solvers-table layer-columns life-of-a-job demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -79,7 +80,7 @@ fuzz_sees := $(rooms) $(parts)
 # Files at any depth below folders: $(call below,FOLDERS,PATTERN).
 below = $(sort $(shell find $(wildcard $(1)) -type f -name '$(2)'))
 sources_of = $(filter-out coordinator/main.c kernels/tools/% export/sjdb/reader/examples/% tests/support/gpu_double% \
-	tests/support/monitor_double.c tests/support/cpu_mask.c,$(call below,$(1),*.c))
+	tests/support/monitor_double.c tests/support/cpu_mask.c tests/support/frame_tap.c,$(call below,$(1),*.c))
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
@@ -189,6 +190,12 @@ $(monitor_double): tests/support/monitor_double.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
 $(BUILD)/tests/worker/device/test_device_gpu $(BUILD)/tests/worker/device/test_gpu_monitor $(BUILD)/tests/worker/device/test_gpu_clocks $(BUILD)/tests/worker/agent/test_agent_row \
 	$(BUILD)/tests/faults/test_gpu_faults $(BUILD)/tests/faults/test_gpu_devices: | $(gpu_double) $(monitor_double)
+
+# Copies the frames between agent and children, for the page coordinator/LIFE_OF_A_JOB.md.
+frame_tap := $(BUILD)/tests/frame_tap.so
+$(frame_tap): tests/support/frame_tap.c $(BUILD)/list/CFLAGS
+	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
+$(BUILD)/tests/coordinator/life_of_a_job_forms: | $(frame_tap)
 
 # PoCL as it is on an older CPU (TEST_CPU), and with another number of threads (TEST_THREADS). Tests are run only
 # if PoCL's device then is the one that was asked for.
@@ -374,6 +381,10 @@ layer-columns: $(BUILD)/skipjack
 	@$(BUILD)/skipjack import --columns >$(BUILD)/layer-columns.md
 	@sed -i -e '/^<!-- layer-columns:/,/^<!-- end of layer-columns/{//!d}' \
 		-e '/^<!-- layer-columns:/r $(BUILD)/layer-columns.md' coordinator/import/LAYER_TABLES.md
+
+# The texts of the page on a job's forms, from a run on this machine.
+life-of-a-job: $(BUILD)/skipjack $(BUILD)/tests/coordinator/life_of_a_job_forms
+	tests/coordinator/life_of_a_job.t --write
 
 demo:
 	$(DEPS) build
