@@ -21,6 +21,11 @@ void fake_device_init(struct fake_device *fake)
     fake->info.slice_alignment = 128;
 }
 
+void *fake_device_bytes(struct device_memory *memory)
+{
+    return memory->bytes;
+}
+
 static void fake_close(struct device *device)
 {
     (void)device;

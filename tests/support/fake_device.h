@@ -21,5 +21,6 @@ struct fake_device {
 
 extern const struct device_row fake_device_row;
 void fake_device_init(struct fake_device *fake);
+void *fake_device_bytes(struct device_memory *memory); /* as kernels see it */
 
 #endif

@@ -20,6 +20,8 @@ struct farm {
     char order[64]; /* indices as they were begun */
     int stop_after; /* configs; 0 for never */
     bool wrong;
+    int strays; /* the config that writes behind y when it is timed, never when it is verified; -1 for none */
+    int runs; /* of the config, since it was begun */
 };
 
 /* The 1x1 convolution of the request's problem, packed FP32. */
@@ -37,6 +39,9 @@ static void run_kernel(struct fake_device *fake, const struct device_launch *lau
         for (int64_t c = 0; c < p->c; c++)
             y[i] += x[c * pixels + i % pixels] * w[i / pixels * p->c + c];
     }
+    farm->runs++;
+    if (farm->now == farm->strays && farm->runs > 1)
+        y[p->k * pixels] = 1;
     int visit = CLAMP(farm->begun[farm->now] - 1, 0, 2);
     while (visit > 0 && farm->run_ms[farm->now][visit] <= 0)
         visit--;
@@ -49,6 +54,7 @@ static bool note_begin(void *data, const struct eval_config *config, GError **er
     (void)error;
     farm->now = config->index;
     farm->begun[config->index]++;
+    farm->runs = 0;
     gsize length = strlen(farm->order);
     g_snprintf(farm->order + length, sizeof(farm->order) - length, "%d", config->index);
     return true;
@@ -74,6 +80,7 @@ static void farm_init(struct farm *farm, const double run_ms[CONFIGS])
     g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
     memset(farm, 0, sizeof(*farm));
     fake_device_init(&farm->fake);
+    farm->strays = -1;
     farm->fake.run = run_kernel;
     g_assert_true(target_parse("gfx90a68", &farm->fake.info.target, NULL));
     farm->request.target = farm->fake.info.target;
@@ -137,6 +144,26 @@ static void test_drift(void)
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 1, 1e-6);
     g_assert_cmpfloat_with_epsilon(farm.last[1].times.median_ms, 2.6, 1e-6);
     farm_clear(&farm);
+}
+
+/* The limit is 15 % either way: below it a round stands, above it all is measured again. */
+static void test_drift_limit(void)
+{
+    static const struct {
+        double again_ms;
+        bool repeats;
+    } rows[] = {{1.14, false}, {1.16, true}, {0.88, false}, {0.86, true}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct farm farm;
+        farm_init(&farm, (const double[CONFIGS]){1, 2, 1.5});
+        farm.run_ms[0][1] = rows[i].again_ms;
+        farm_run(&farm);
+        g_test_message("the default took %g of its time", rows[i].again_ms);
+        g_assert_cmpint(farm.end.repeated, ==, rows[i].repeats);
+        g_assert_cmpstr(farm.order, ==, rows[i].repeats ? "0120120" : "0120");
+        farm_clear(&farm);
+    }
 }
 
 static void test_drift_goes_on(void)
@@ -210,6 +237,20 @@ static void test_wrong(void)
     }
     g_assert_cmpstr(farm.order, ==, "012");
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 0, 1e-6);
+    farm_clear(&farm);
+}
+
+/* A kernel may be right once and then write outside of its output. */
+static void test_strays_when_timed(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 0.5, 1.5});
+    farm.strays = 1;
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[0].failure, ==, FAILURE_NONE);
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_OUT_OF_BOUNDS);
+    g_assert_nonnull(strstr(farm.last[1].detail, "outside of y"));
+    g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
     farm_clear(&farm);
 }
 
@@ -290,12 +331,14 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/eval_round/default_is_measured_first_and_last", test_plain);
     g_test_add_func("/eval_round/drift_measures_all_again", test_drift);
+    g_test_add_func("/eval_round/drift_counts_beyond_its_limit", test_drift_limit);
     g_test_add_func("/eval_round/lasting_drift_is_reported", test_drift_goes_on);
     g_test_add_func("/eval_round/slow_config_keeps_its_time", test_slow);
     g_test_add_func("/eval_round/no_config_is_dropped_where_all_are_to_be_kept", test_kept);
     g_test_add_func("/eval_round/default_is_never_dropped", test_known_best);
     g_test_add_func("/eval_round/impossible_times_are_refused", test_impossible);
     g_test_add_func("/eval_round/wrong_result_is_never_measured", test_wrong);
+    g_test_add_func("/eval_round/stray_writes_of_timed_runs_are_found", test_strays_when_timed);
     g_test_add_func("/eval_round/stop_ends_it_between_configs", test_stop);
     g_test_add_func("/eval_round/bad_configs_fail_alone", test_bad_config);
     g_test_add_func("/eval_round/device_is_waited_for_at_the_end", test_waits);

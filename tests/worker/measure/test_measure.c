@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "tests/support/fake_device.h"
+#include "worker/measure/statistics.h"
 
 struct script {
     struct fake_device fake;
@@ -70,6 +71,40 @@ static void test_noise(void)
     g_assert_cmpfloat_with_epsilon(m.median_ms, 2, 0.02);
     g_assert_cmpfloat(m.min_ms, >=, 1.98);
     g_assert_cmpfloat(m.spread, <, 0.02);
+}
+
+#define NOISY_RUNS 400
+static double noisy_times[NOISY_RUNS]; /* by run */
+
+/* Even over 0.9 to 1.1, from a generator's low bits. */
+static double even_noise(int64_t run)
+{
+    double factor = 0.9 + 0.2 * (double)((uint64_t)run * 2654435761u % 1024) / 1024;
+    if (run < NOISY_RUNS)
+        noisy_times[run] = factor;
+    return factor;
+}
+
+/* Readings end as soon as the median is known to 2 %: with the last one it is, and before that it was not. */
+static void test_precision(void)
+{
+    struct script script = {.base_ms = 1, .factor = even_noise};
+    struct measure_job job = {.sample_seconds = 100};
+    struct measurement m;
+    double readings[NOISY_RUNS];
+
+    run_measure(&script, &job, &m);
+    g_assert_cmpint(script.runs, <, NOISY_RUNS);
+    g_assert_cmpint(m.n, >, 6);
+    for (int last = 0; last < 2; last++) {
+        int count = m.n - last;
+        for (int i = 0; i < count; i++)
+            readings[i] = noisy_times[script.runs - m.n + i];
+        statistics_sort(readings, count);
+        double precision = statistics_median_precision(readings, count);
+        g_test_message("%d readings: %g", count, precision);
+        g_assert_true((precision <= 0.02) == (last == 0));
+    }
 }
 
 static void test_warm_up(void)
@@ -258,6 +293,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/measure/even_times_need_few_readings", test_even);
     g_test_add_func("/measure/median_lies_amid_the_noise", test_noise);
+    g_test_add_func("/measure/readings_end_when_the_median_is_known_to_two_percent",
+                    test_precision);
     g_test_add_func("/measure/slow_first_runs_do_not_count", test_warm_up);
     g_test_add_func("/measure/short_runs_share_a_reading", test_short_runs);
     g_test_add_func("/measure/spent_budget_ends_it", test_budget);

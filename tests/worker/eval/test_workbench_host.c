@@ -1,0 +1,423 @@
+/* Kernels written in C that do one thing wrong each, run and judged as a config is. */
+#include "worker/eval/workbench.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/support/fake_device.h"
+#include "worker/verify/tensor.h"
+
+enum fault {
+    FAULT_NONE,
+    FAULT_ELEMENT,   /* one product is missing */
+    FAULT_UNWRITTEN, /* one element */
+    FAULT_NAN,
+    FAULT_INFINITY,
+    FAULT_BEHIND, /* writes one element past the output */
+    FAULT_BEFORE,
+    FAULT_WORKSPACE, /* writes past the workspace */
+    FAULT_INPUT,     /* writes before x */
+    FAULT_ALL_ROUND, /* writes before x, and past the output and the workspace */
+    FAULT_SPOILS_X,  /* writes into x and gets the wrong result */
+    FAULT_LEAVES_X,  /* writes into x when it has the right one */
+    FAULT_LATE,      /* writes past the output where that was written before */
+};
+
+struct kernel {
+    struct fake_device fake; /* first */
+    struct problem problem;
+    struct tensor tensors[TENSOR_COUNT];
+    enum fault fault;
+    int runs;                   /* with it */
+    void *memory[TENSOR_COUNT]; /* of the last run */
+};
+
+static int64_t output_offset(const struct tensor *y, int64_t flat)
+{
+    struct tensor_walk walk;
+    tensor_walk_init(&walk, y);
+    while (flat-- > 0)
+        tensor_walk_next(&walk);
+    return walk.offset;
+}
+
+/* A 1x1 convolution with the dense inputs read back from device memory. */
+static void compute(struct kernel *kernel, void *const *memory)
+{
+    const struct problem *p = &kernel->problem;
+    g_autofree double *x = g_new(double, tensor_count(&kernel->tensors[TENSOR_X]));
+    g_autofree double *w = g_new(double, tensor_count(&kernel->tensors[TENSOR_W]));
+    g_autofree double *y = g_new0(double, tensor_count(&kernel->tensors[TENSOR_Y]));
+    int64_t pixels = p->out[AXIS_H] * p->out[AXIS_W];
+    tensor_to_dense(&kernel->tensors[TENSOR_X], memory[TENSOR_X], x);
+    tensor_to_dense(&kernel->tensors[TENSOR_W], memory[TENSOR_W], w);
+    for (int64_t k = 0; k < p->k; k++)
+        for (int64_t o = 0; o < pixels; o++)
+            for (int64_t c = 0; c < p->c; c++)
+                if (kernel->fault != FAULT_ELEMENT || k != 1 || o != 5 || c != 3)
+                    y[k * pixels + o] += x[c * pixels + o] * w[k * p->c + c];
+    tensor_from_dense(&kernel->tensors[TENSOR_Y], y, memory[TENSOR_Y]);
+}
+
+static void spoil(struct kernel *kernel, void *const *memory)
+{
+    const struct tensor *t = &kernel->tensors[TENSOR_Y];
+    enum data_type type = t->type;
+    int64_t at = output_offset(t, 7);
+    char *y = memory[TENSOR_Y], *workspace = memory[3];
+    int bytes = data_type_bytes(type);
+    switch (kernel->fault) {
+    case FAULT_UNWRITTEN: memset(y + at * bytes, guarded_poison_of(type), (size_t)bytes); return;
+    case FAULT_NAN: tensor_store(type, y, at, NAN); return;
+    case FAULT_INFINITY: tensor_store(type, y, at, INFINITY); return;
+    case FAULT_BEHIND: y[tensor_bytes(t)] = 1; return;
+    case FAULT_BEFORE: y[-3] = 1; return;
+    case FAULT_WORKSPACE: workspace[100] = 1; return;
+    case FAULT_INPUT: ((char *)memory[TENSOR_X])[-1] = 1; return;
+    case FAULT_ALL_ROUND:
+        ((char *)memory[TENSOR_X])[-1] = y[tensor_bytes(t)] = workspace[100] = 1;
+        return;
+    case FAULT_LATE:
+        if (kernel->runs > 1)
+            y[tensor_bytes(t)] = 1;
+        return;
+    case FAULT_LEAVES_X:
+        memset(memory[TENSOR_X], 0, (size_t)tensor_bytes(&kernel->tensors[TENSOR_X]));
+        return;
+    case FAULT_SPOILS_X:
+        memset(memory[TENSOR_X], 0, (size_t)tensor_bytes(&kernel->tensors[TENSOR_X]));
+        tensor_store(type, y, at, 1000);
+        return;
+    default: return;
+    }
+}
+
+static void run_kernel(struct fake_device *fake, const struct device_launch *launch,
+                       void *const *memory)
+{
+    struct kernel *kernel = (struct kernel *)fake;
+    (void)launch;
+    kernel->runs++;
+    memcpy(kernel->memory, memory, sizeof(kernel->memory));
+    compute(kernel, memory);
+    spoil(kernel, memory);
+}
+
+static void kernel_init(struct kernel *kernel, enum data_type in, enum data_type out)
+{
+    struct problem *p = &kernel->problem;
+    fake_device_init(&kernel->fake);
+    kernel->fake.run = run_kernel;
+    problem_init(p);
+    p->c = 9;
+    p->k = 3;
+    p->in[AXIS_H] = 4;
+    p->in[AXIS_W] = 5;
+    p->type[TENSOR_X] = p->type[TENSOR_W] = in;
+    p->type[TENSOR_Y] = out;
+    problem_set_output(p);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        tensor_init(&kernel->tensors[t], p, (enum tensor_role)t);
+    kernel->fault = FAULT_NONE;
+}
+
+static void prepare(struct kernel *kernel, struct workbench *bench, struct invocation *invocation)
+{
+    g_autoptr(GError) error = NULL;
+    struct solution solution;
+    struct device_program *program = (struct device_program *)kernel;
+    struct device_memory *workspace;
+    solution_init(&solution);
+    struct launch *launch = solution_add_launch(&solution, "fake", "fake");
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        launch_arg_tensor(launch, (enum tensor_role)t);
+    launch_arg_workspace(launch, 0);
+    solution.workspace_bytes = 100;
+    workbench_open(bench, &kernel->fake.device, &kernel->problem, kernel->tensors, 3, NULL, &error);
+    g_assert_no_error(error);
+    workbench_workspace(bench, 100, &workspace, &error);
+    invocation_prepare(invocation, &kernel->fake.device, &solution, &program, bench->tensors,
+                       workspace, &error);
+    g_assert_no_error(error);
+}
+
+static void judge(struct kernel *kernel, struct workbench *bench, struct invocation *invocation,
+                  enum fault fault, struct verdict *verdict)
+{
+    g_autoptr(GError) error = NULL;
+    kernel->fault = fault;
+    kernel->runs = 0;
+    g_assert_true(workbench_verify(bench, invocation, "Direct", verdict, &error));
+    g_assert_no_error(error);
+}
+
+static const struct {
+    enum fault fault;
+    enum failure failure;
+    const char *detail;
+} faults[] = {
+    {FAULT_NONE, FAILURE_NONE, ""},
+    {FAULT_ELEMENT, FAILURE_WRONG_RESULT, "1 of 60 elements are wrong, the worst at (0,1,0,1,0)"},
+    {FAULT_UNWRITTEN, FAILURE_WRONG_RESULT, "(0,0,0,1,2): nothing written"},
+    {FAULT_NAN, FAILURE_WRONG_RESULT, "got nan"},
+    {FAULT_INFINITY, FAILURE_WRONG_RESULT, "got inf"},
+    {FAULT_BEHIND, FAILURE_OUT_OF_BOUNDS, "outside of y, at byte"},
+    {FAULT_BEFORE, FAILURE_OUT_OF_BOUNDS, "outside of y, at byte -3"},
+    {FAULT_WORKSPACE, FAILURE_OUT_OF_BOUNDS, "outside of the workspace, at byte 100 of its 100"},
+    {FAULT_INPUT, FAILURE_OUT_OF_BOUNDS, "outside of x, at byte -1"},
+    {FAULT_ALL_ROUND, FAILURE_OUT_OF_BOUNDS, "outside of x, at byte -1"},
+    {FAULT_SPOILS_X, FAILURE_WRONG_RESULT, "got 1000"},
+    {FAULT_LEAVES_X, FAILURE_NONE, ""},
+};
+
+/* Each fault, and after it the right kernel again: nobody pays for another's fault. */
+static void judge_all(struct kernel *kernel)
+{
+    struct workbench bench;
+    struct invocation invocation;
+    struct verdict verdict;
+    bool integers = kernel->problem.type[TENSOR_Y] == TYPE_INT32;
+    prepare(kernel, &bench, &invocation);
+    for (gsize i = 0; i < G_N_ELEMENTS(faults); i++) {
+        if (integers && (faults[i].fault == FAULT_NAN || faults[i].fault == FAULT_INFINITY))
+            continue;
+        judge(kernel, &bench, &invocation, faults[i].fault, &verdict);
+        g_assert_cmpstr(failure_name(verdict.failure), ==, failure_name(faults[i].failure));
+        g_assert_nonnull(strstr(verdict.detail, faults[i].detail));
+        judge(kernel, &bench, &invocation, FAULT_NONE, &verdict);
+        g_assert_cmpstr(verdict.detail, ==, "");
+        g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+        g_assert_cmpfloat(verdict.error, <=, 1);
+    }
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
+/* What a kernel does in timed runs alone is its own fault, too, and the next one's no more. */
+static void test_strays_when_timed(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct kernel kernel;
+    struct workbench bench;
+    struct invocation invocation;
+    struct workbench_run run = {&bench, &invocation};
+    struct verdict verdict;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    prepare(&kernel, &bench, &invocation);
+    judge(&kernel, &bench, &invocation, FAULT_LATE, &verdict);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    g_assert_true(workbench_strayed(&bench, &verdict, &error));
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    g_assert_true(workbench_run(&run, 0, &error));
+    g_assert_true(workbench_strayed(&bench, &verdict, &error));
+    g_assert_cmpint(verdict.failure, ==, FAILURE_OUT_OF_BOUNDS);
+    g_assert_nonnull(strstr(verdict.detail, "outside of y"));
+    judge(&kernel, &bench, &invocation, FAULT_NONE, &verdict);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    g_assert_no_error(error);
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
+static void test_types(void)
+{
+    static const enum data_type types[][2] = {{TYPE_FP32, TYPE_FP32},  {TYPE_FP16, TYPE_FP16},
+                                              {TYPE_BF16, TYPE_BF16},  {TYPE_FP64, TYPE_FP64},
+                                              {TYPE_INT8, TYPE_INT32}, {TYPE_FP16, TYPE_FP32}};
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++) {
+        struct kernel kernel;
+        kernel_init(&kernel, types[i][0], types[i][1]);
+        judge_all(&kernel);
+    }
+}
+
+static void test_strides(void)
+{
+    struct kernel kernel;
+    struct workbench bench;
+    struct invocation invocation;
+    struct verdict verdict;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    /* Rows of 5 in 8 places: three between them must stay untouched. */
+    for (int t = 0; t < TENSOR_COUNT; t += TENSOR_Y)
+        tensor_set_strides(&kernel.tensors[t], (const int64_t[TENSOR_AXES]){400, 32, 32, 8, 1});
+    prepare(&kernel, &bench, &invocation);
+    judge(&kernel, &bench, &invocation, FAULT_NONE, &verdict);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+    judge(&kernel, &bench, &invocation, FAULT_ELEMENT, &verdict);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_WRONG_RESULT);
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
+static void test_copies(void)
+{
+    struct kernel kernel;
+    struct workbench bench;
+    struct invocation invocation;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    kernel.problem.n = 20;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        tensor_init(&kernel.tensors[t], &kernel.problem, (enum tensor_role)t);
+    kernel.fake.info.cache_bytes = 1 << 17;
+    prepare(&kernel, &bench, &invocation);
+    g_assert_true(bench.copies >= 2);
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+    kernel.fake.info.memory_bytes = 150000; /* room for one set, and none to rotate in */
+    prepare(&kernel, &bench, &invocation);
+    g_assert_cmpint(bench.copies, ==, 1);
+    g_assert_false(bench.cold_caches);
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
+static void test_tensors_that_do_not_fit(void)
+{
+    struct kernel kernel;
+    struct workbench bench;
+    g_autoptr(GError) error = NULL;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    /* 2^61 bytes: refused before a byte is asked for. */
+    kernel.problem.n = 1 << 30;
+    kernel.problem.c = kernel.problem.k = 1 << 20;
+    g_assert_false(
+        workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE);
+}
+
+static struct device_memory *alloc_nothing(struct device *device, int64_t bytes, GError **error)
+{
+    (void)device;
+    (void)bytes;
+    g_set_error_literal(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY, "nothing left");
+    return NULL;
+}
+
+/* What the driver leaves to nobody is no matter of who has the rest. */
+static void test_no_room(void)
+{
+    static const struct {
+        int eighths; /* of the memory that the tensors with their guards need */
+        enum device_error code;
+    } cases[] = {{9, DEVICE_ERROR_SIZE}, {8, DEVICE_ERROR_SIZE}, {6, DEVICE_ERROR_MEMORY}};
+    struct device_row row = fake_device_row;
+    struct kernel kernel;
+    int64_t needed = 0;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        needed += tensor_bytes(&kernel.tensors[t]) + 2 * GUARD_BYTES;
+    row.alloc = alloc_nothing;
+    kernel.fake.device.row = &row;
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        struct workbench bench;
+        kernel.fake.info.memory_bytes = needed * 8 / cases[i].eighths;
+        g_assert_false(
+            workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, &error));
+        g_assert_error(error, DEVICE_ERROR, (gint)cases[i].code);
+        g_assert_true(!strstr(error->message, "nothing left") == (cases[i].eighths > 8));
+    }
+}
+
+static void test_refused_launch(void)
+{
+    struct kernel kernel;
+    struct workbench bench;
+    struct invocation invocation;
+    struct verdict verdict;
+    g_autoptr(GError) error = NULL;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    prepare(&kernel, &bench, &invocation);
+    kernel.fake.refuse_launch = true;
+    g_assert_false(workbench_verify(&bench, &invocation, "Direct", &verdict, &error));
+    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_LAUNCH);
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
+/* Timed runs rotate through every copy, and each copy holds the inputs: a kernel that found its inputs in a cache,
+ * or only in the first copy, would be timed at something else than its work. */
+static void test_rotation(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct kernel kernel;
+    struct workbench bench;
+    struct invocation invocation;
+    struct workbench_run run = {&bench, &invocation};
+
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    kernel.fake.info.cache_bytes = 1 << 18;
+    prepare(&kernel, &bench, &invocation);
+    g_assert_cmpint(bench.copies, >, 2);
+    for (int64_t i = 0; i < 2 * bench.copies; i++) {
+        g_assert_true(workbench_run(&run, i, &error));
+        for (int t = 0; t < TENSOR_COUNT; t++) {
+            struct guarded *first = &bench.memory[t];
+            struct device_memory *part = first->parts[i % bench.copies];
+            g_autofree char *bytes = g_malloc((gsize)first->bytes);
+            g_autofree char *expected = g_malloc((gsize)first->bytes);
+            g_assert_true(kernel.memory[t] == fake_device_bytes(part));
+            fake_device_row.read(part, 0, bytes, first->bytes, NULL);
+            fake_device_row.read(first->parts[0], 0, expected, first->bytes, NULL);
+            g_assert_cmpmem(bytes, (gsize)first->bytes, expected, (gsize)first->bytes);
+        }
+    }
+    g_assert_no_error(error);
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
+/* How many of a problem's elements the reference computes on the host, in percent. */
+static double referenced(int64_t channels, int64_t outputs, int64_t pixels)
+{
+    g_autoptr(GError) error = NULL;
+    struct fake_device fake;
+    struct workbench bench;
+    struct problem p;
+    int64_t known = 0;
+
+    fake_device_init(&fake);
+    problem_init(&p);
+    p.c = channels;
+    p.k = outputs;
+    p.in[AXIS_W] = pixels;
+    problem_set_output(&p);
+    workbench_open(&bench, &fake.device, &p, NULL, 3, NULL, &error);
+    g_assert_no_error(error);
+    for (int64_t i = 0; i < bench.reference->count; i++)
+        known += !isnan(bench.reference->value[i]);
+    double percent = 100 * (double)known / (double)bench.reference->count;
+    workbench_close(&bench);
+    return percent;
+}
+
+/* The limit is 8 G multiply-accumulates. Slightly above it every second block of 64 columns is computed, and in any
+ * case the first and the last one: of 8 blocks a half and two at the ends. */
+static void test_reference_limit(void)
+{
+    g_assert_cmpfloat(referenced(1024, 1024, 256), ==, 100); /* 0.27 G */
+    double part = referenced(4096, 4096, 512);               /* 8.6 G */
+    g_test_message("%g %% of the larger problem", part);
+    g_assert_cmpfloat(part, >=, 100.0 * 3 / 8);
+    g_assert_cmpfloat(part, <=, 100.0 * 7 / 8);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/workbench_host/each_fault_is_found_in_every_type", test_types);
+    g_test_add_func("/workbench_host/tensors_with_gaps_are_judged", test_strides);
+    g_test_add_func("/workbench_host/copies_exceed_the_cache_where_memory_allows", test_copies);
+    g_test_add_func("/workbench_host/tensors_that_do_not_fit_are_refused",
+                    test_tensors_that_do_not_fit);
+    g_test_add_func("/workbench_host/memory_that_nobody_gets_is_a_matter_of_size", test_no_room);
+    g_test_add_func("/workbench_host/refused_launch_is_an_error", test_refused_launch);
+    g_test_add_func("/workbench_host/strays_when_timed_are_found", test_strays_when_timed);
+    g_test_add_func("/workbench_host/timed_runs_rotate_through_copies_of_the_inputs",
+                    test_rotation);
+    g_test_add_func("/workbench_host/reference_of_a_large_problem_is_partial",
+                    test_reference_limit);
+    return g_test_run();
+}

@@ -1,0 +1,38 @@
+#include "worker/verify/tolerance.h"
+
+#include <glib.h>
+
+static void test_tolerance(void)
+{
+    static const struct {
+        enum data_type type;
+        const char *algorithm;
+        double length, expected, magnitude, largest, tolerance;
+    } rows[] = {
+        {TYPE_FP32, "Direct", 1, 1, 1, 9, 3 * 0x1p-24 + 0x1p-24},
+        {TYPE_FP32, "GEMM", 1000, 0, 2, 9, 32 * 0x1p-24},
+        {TYPE_FP32, "Winograd", 1000, 0, 2, 9, 128 * 9 * 0x1p-24},
+        {TYPE_FP32, "FFT", 7, 0, 2, 9, 64 * 9 * 0x1p-24},
+        {TYPE_FP16, "Direct", 1000, 4, 2, 9, 32 * 0x1p-24 + 4 * 0x1p-11},
+        {TYPE_FP16, "Winograd", 1000, 0, 2, 9, 128 * 9 * 0x1p-24 + 9 * 0x1p-14},
+        {TYPE_FP64, "Direct", 1000, 0, 2, 9, 64 * 0x1p-53},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct tolerance tolerance;
+        struct problem p;
+        problem_init(&p);
+        p.type[TENSOR_X] = p.type[TENSOR_W] = p.type[TENSOR_Y] = rows[i].type;
+        tolerance_init(&tolerance, &p, rows[i].algorithm, rows[i].length);
+        double allowed =
+            tolerance_at(&tolerance, rows[i].expected, rows[i].magnitude, rows[i].largest);
+        g_assert_cmpfloat_with_epsilon(allowed / rows[i].tolerance, 1, 1e-3);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/tolerance/follows_its_formula", test_tolerance);
+    return g_test_run();
+}
