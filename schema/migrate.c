@@ -2,6 +2,7 @@
 
 #include "schema/server/connection.h"
 #include "schema/server/database.h"
+#include "schema/store/blockers.h"
 #include "schema/store/store_private.h"
 
 #include <stdlib.h>

@@ -18,6 +18,6 @@ named() {
 echo 1..2
 named 'no shell is started' '[^_a-z](system|popen)\(|"(/bin/)?sh"|g_spawn_command_line'
 # export/formats/perf_db.c, import_sqlite.c: the names of columns, which SQLite takes no parameters for.
-# schema/farm/blockers.c: what status advises; it is never sent.
+# schema/store/blockers.c: what status advises; it is never sent.
 named 'no value is printed into a statement' \
-    'printf\("(SELECT|INSERT|UPDATE|DELETE) ' '^export/formats/(perf_db|import_sqlite)\.c:|^schema/blockers\.c:'
+    'printf\("(SELECT|INSERT|UPDATE|DELETE) ' '^export/formats/(perf_db|import_sqlite)\.c:|^schema/store/blockers\.c:'

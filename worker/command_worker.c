@@ -8,6 +8,8 @@
 #include "coordinator/cli/when.h"
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_workers.h"
 #include "worker/agent/agent.h"
 #include "worker/device/device_list.h"
 #include "worker/protocol/frames.h"

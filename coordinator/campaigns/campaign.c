@@ -10,6 +10,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/plan/first_rounds.h"
 #include "schema/server/database.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_foreign.h"
 
 #include <stdio.h>

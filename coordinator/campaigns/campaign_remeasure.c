@@ -3,6 +3,7 @@
 #include "coordinator/campaigns/lists.h"
 #include "coordinator/cli/cli.h"
 #include "schema/server/database.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_remeasure.h"
 #include "solvers/framework/solver.h"
 

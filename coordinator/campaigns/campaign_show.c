@@ -9,6 +9,7 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/plan/progress.h"
 #include "schema/server/database.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_winners.h"
 

@@ -8,6 +8,7 @@
 #include "coordinator/campaigns/request.h"
 #include "coordinator/process/machine.h"
 #include "schema/store/job_reason.h"
+#include "schema/store/store_campaigns.h"
 
 struct entered {
     struct campaign *campaign;

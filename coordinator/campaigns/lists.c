@@ -2,6 +2,7 @@
 
 #include "coordinator/cli/when.h"
 #include "schema/server/database.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_foreign.h"
 
 int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **error), int argc,

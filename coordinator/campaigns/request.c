@@ -4,6 +4,7 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/import/problems_import.h"
 #include "schema/small_file.h"
+#include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
 #include "solvers/problem/byte_count.h"
 

@@ -7,6 +7,8 @@
 #include "coordinator/process/process.h"
 #include "schema/monitor/signals.h"
 #include "schema/server/database.h"
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_workers.h"
 
 #include <math.h>
 #include <stdio.h>

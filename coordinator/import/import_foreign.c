@@ -8,6 +8,7 @@
 #include "export/formats/byte_source.h"
 #include "export/formats/file_name.h"
 #include "export/formats/line_reader.h"
+#include "schema/store/store_campaigns.h"
 
 #include <string.h>
 

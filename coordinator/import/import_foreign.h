@@ -10,6 +10,7 @@
 #define COORDINATOR_IMPORT_IMPORT_FOREIGN_H
 
 #include "schema/store/store.h"
+#include "solvers/framework/target.h"
 
 /* As many rows that were left out are kept with their reason; all are counted. */
 #define FOREIGN_SKIPS_KEPT 1000

@@ -1,5 +1,6 @@
 #include "coordinator/import/import_foreign_rows.h"
 #include "schema/store/store_foreign.h"
+#include "schema/store/store_problems.h"
 
 /* A statement with so many rows takes some 100 ms and a few MB on either side. */
 #define ROWS_AT_ONCE 5000

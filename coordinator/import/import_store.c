@@ -5,6 +5,7 @@
 #include "coordinator/plan/progress.h"
 #include "schema/monitor/signals.h"
 #include "schema/server/database.h"
+#include "schema/store/store_problems.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 
 #include "coordinator/import/import.h"
 #include "schema/store/store.h"
+#include "schema/store/store_problems.h"
 
 /* From here on SIGINT and SIGTERM end the import in order. */
 void import_catch_signals(void);

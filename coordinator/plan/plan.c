@@ -1,5 +1,6 @@
 #include "coordinator/plan/plan.h"
 
+#include "schema/store/store_campaigns.h"
 #include "solvers/problem/problem_key.h"
 
 #include <string.h>

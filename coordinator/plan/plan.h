@@ -6,6 +6,7 @@
 #define COORDINATOR_PLAN_PLAN_H
 
 #include "schema/store/store.h"
+#include "schema/store/store_campaigns.h"
 #include "solvers/framework/solver.h"
 
 /* A problem and how often the network runs it. */

@@ -7,6 +7,7 @@
 #define COORDINATOR_PLAN_PROGRESS_H
 
 #include "schema/farm/farm.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_results.h"
 
 /* What a config costs: taken from the newest campaign of the same target, else a documented

@@ -2,6 +2,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/process/process.h"
+#include "schema/store/store_problems.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 
 #include "coordinator/cli/when.h"
 #include "coordinator/plan/progress.h"
+#include "schema/store/store_workers.h"
 
 #include <math.h>
 #include <string.h>

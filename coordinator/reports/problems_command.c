@@ -4,6 +4,7 @@
 #include "coordinator/plan/problem_text.h"
 #include "schema/farm/farm.h"
 #include "schema/server/database.h"
+#include "schema/store/store_campaigns.h"
 #include "solvers/problem/problem_key.h"
 
 #include <math.h>

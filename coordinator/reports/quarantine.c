@@ -5,6 +5,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/plan/problem_text.h"
 #include "schema/server/database.h"
+#include "schema/store/store_events.h"
 #include "solvers/problem/problem_key.h"
 
 #include <stdio.h>

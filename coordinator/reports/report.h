@@ -22,7 +22,7 @@
 #include "coordinator/cli/table.h"
 #include "coordinator/reports/report_built.h"
 #include "schema/store/conditions.h"
-#include "schema/store/device_use.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_results.h"
 
 /* Times are NAN where they were not measured. */

@@ -8,7 +8,8 @@
 #include "coordinator/reports/report.h"
 #include "coordinator/reports/report_kernels.h"
 #include "schema/server/database.h"
-#include "schema/store/problem_part.h"
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_results.h"
 #include "solvers/problem/problem_key.h"
 
 #include <math.h>

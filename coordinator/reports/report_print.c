@@ -5,6 +5,7 @@
 #include "coordinator/plan/progress.h"
 #include "coordinator/reports/report.h"
 #include "schema/store/drift.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_foreign.h"
 #include "solvers/problem/problem_key.h"
 

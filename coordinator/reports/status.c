@@ -6,6 +6,7 @@
 #include "coordinator/plan/progress.h"
 #include "coordinator/reports/farm_tables.h"
 #include "schema/server/database.h"
+#include "schema/store/store_events.h"
 
 #include <math.h>
 #include <stdio.h>

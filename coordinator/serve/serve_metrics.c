@@ -4,6 +4,7 @@
 #include "coordinator/plan/progress.h"
 #include "schema/monitor/metrics.h"
 #include "schema/monitor/version.h"
+#include "schema/store/store_workers.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "coordinator/cli/progress_line.h"
 #include "coordinator/process/process.h"
 #include "schema/monitor/signals.h"
+#include "schema/store/store_campaigns.h"
 
 #include <signal.h>
 #include <stdio.h>

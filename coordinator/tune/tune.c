@@ -17,6 +17,7 @@
 #include "schema/farm/upkeep.h"
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_remeasure.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include "export/golden/golden_spool.h"
 #include "export/golden/golden_verdict.h"
 #include "export/release/export_source.h"
+#include "schema/store/store_campaigns.h"
 
 #include <glib/gstdio.h>
 #include <jansson.h>

@@ -4,6 +4,7 @@
 #include "export/release/export_manifest.h"
 #include "export/release/export_plan.h"
 #include "export/release/release_folder.h"
+#include "schema/store/store_campaigns.h"
 
 void export_summary_clear(struct export_summary *summary)
 {

@@ -1,5 +1,6 @@
 #include "export/release/export_source.h"
 
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_golden.h"
 
 /* A job of a build-only campaign may have built as many. */

@@ -1,6 +1,7 @@
 #include "export/release/gate.h"
 #include "schema/store/drift.h"
 #include "schema/store/store_kernels.h"
+#include "schema/store/store_problems.h"
 
 #include <float.h>
 #include <math.h>

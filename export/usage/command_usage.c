@@ -2,6 +2,7 @@
 
 #include "export/usage/usage.h"
 #include "schema/server/database.h"
+#include "solvers/framework/target.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "export/formats/find_db.h"
 #include "export/sjdb/reader/skipjackdb.h"
 #include "export/usage/usage.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_golden.h"
 #include "solvers/problem/problem_key.h"

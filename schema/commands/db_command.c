@@ -8,6 +8,8 @@
 #include "schema/server/connection.h"
 #include "schema/server/database.h"
 #include "schema/server/embedded.h"
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_workers.h"
 
 #include <errno.h>
 #include <jansson.h>

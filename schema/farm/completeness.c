@@ -1,5 +1,7 @@
 #include "schema/farm/completeness.h"
 
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
 #include "solvers/problem/problem_key.h"
 

@@ -6,6 +6,7 @@
 #define SCHEMA_FARM_COMPLETENESS_H
 
 #include "schema/store/store.h"
+#include "schema/store/store_campaigns.h"
 
 /* The kind of event that a campaign's making leaves of a problem that no solver serves; its detail is the
  * problem's key. Upkeep forgets events after some months, and such problems with them. */

@@ -1,6 +1,8 @@
 #include "schema/farm/farm.h"
 
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_workers.h"
 
 /* ---- rows ---- */
 

@@ -7,7 +7,8 @@
 #ifndef SCHEMA_FARM_FARM_H
 #define SCHEMA_FARM_FARM_H
 
-#include "schema/farm/blockers.h"
+#include "schema/store/blockers.h"
+#include "schema/store/failure.h"
 #include "schema/store/store.h"
 
 /* An active or paused campaign. */

@@ -1,6 +1,7 @@
 #include "schema/farm/upkeep.h"
 
 #include "schema/blobs/blobs.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_winners.h"

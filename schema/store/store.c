@@ -1,11 +1,92 @@
+/*
+ * Waiting for an answer with a deadline. libpq's own waiting has none: behind
+ * something that goes on acknowledging bytes for a server that is gone it would
+ * wait for ever.
+ */
 #include "schema/store/store_private.h"
 
 #include "schema/migrate.h"
 #include "schema/monitor/log.h"
 #include "schema/server/connection.h"
+#include "schema/store/blockers.h"
+#include "schema/store/store_queue.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+/* Until the socket can be read, or written to where something is unsent; false past the deadline. What
+ * came while this process was stopped is seen first, however late it is. */
+static bool socket_ready(PGconn *connection, bool unsent, gint64 end_us)
+{
+    struct pollfd at = {.fd = PQsocket(connection), .events = POLLIN};
+    int ready;
+    if (unsent)
+        at.events |= POLLOUT;
+    do {
+        gint64 left_ms = (end_us - g_get_monotonic_time()) / 1000;
+        ready = poll(&at, 1, (int)CLAMP(left_ms, 0, G_MAXINT));
+    } while (ready < 0 && errno == EINTR);
+    return ready != 0;
+}
+
+/* True also where the connection broke, which the result tells. */
+static bool result_comes(PGconn *connection, gint64 end_us)
+{
+    while (PQstatus(connection) == CONNECTION_OK) {
+        int unsent = PQflush(connection);
+        if (unsent < 0 || (unsent == 0 && !PQisBusy(connection)))
+            return true;
+        if (!socket_ready(connection, unsent > 0, end_us))
+            return false;
+        if (!PQconsumeInput(connection))
+            return true;
+    }
+    return true;
+}
+
+/* Leaves the connection as one that the server closed. */
+static void hang_up(PGconn *connection)
+{
+    shutdown(PQsocket(connection), SHUT_RDWR);
+    while (PQstatus(connection) == CONNECTION_OK && PQconsumeInput(connection))
+        continue;
+}
+
+/* The last of the results, which is the failed one where one failed. NULL past the deadline. */
+static PGresult *last_result(PGconn *connection, gint64 end_us)
+{
+    PGresult *last = NULL;
+    while (result_comes(connection, end_us)) {
+        PGresult *next = PQgetResult(connection);
+        if (next == NULL)
+            return last;
+        PQclear(last);
+        last = next;
+    }
+    PQclear(last);
+    hang_up(connection);
+    return NULL;
+}
+
+PGresult *store_await(PGconn *connection, bool sent, double seconds, GError **error)
+{
+    gint64 end_us = g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
+    PGresult *rows = sent ? last_result(connection, end_us) : NULL;
+    ExecStatusType status = PQresultStatus(rows);
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+        return rows;
+    if (rows == NULL && sent)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                    "database: no answer within %.0f seconds: the connection is given up", seconds);
+    else
+        store_set_error(connection, rows, error);
+    PQclear(rows);
+    return NULL;
+}
 
 G_DEFINE_QUARK(skipjack - store - error - quark, store_error)
 
@@ -161,13 +242,33 @@ void store_set_error(PGconn *connection, const PGresult *rows, GError **error)
         add_roles(PQuser(connection), error);
 }
 
+#define SECRET_BYTES 32
+
+static gpointer make_secret(gpointer data)
+{
+    unsigned char bytes[SECRET_BYTES];
+    GString *text = g_string_new(NULL);
+    (void)data;
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        g_error("the kernel gives no random bytes: %s", g_strerror(errno));
+    for (gsize i = 0; i < sizeof bytes; i++)
+        g_string_append_printf(text, "%02x", bytes[i]);
+    return g_string_free(text, FALSE);
+}
+
+static const char *secret_of(const Store *store)
+{
+    static GOnce once = G_ONCE_INIT;
+    return store->secret != NULL ? store->secret : g_once(&once, make_secret, NULL);
+}
+
 /* As a parameter: the text of a session's last statement can be seen by other sessions of its login. */
 static bool present_secret(Store *store, GError **error)
 {
     static const char present_sql[] =
         "SELECT set_config('skipjack.secret', $1, false),"
         " (SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = 'skipjack')";
-    const char *values[] = {store_secret(store)};
+    const char *values[] = {secret_of(store)};
     bool sent =
         PQsendQueryParams(store->connection, present_sql, 1, NULL, values, NULL, NULL, 0) != 0;
     g_autoptr(StoreRows) rows =
@@ -337,6 +438,16 @@ bool store_do(Store *store, GError **error, const char *sql, const char *types, 
     return rows != NULL;
 }
 
+json_t *store_row_json(const PGresult *rows, int row)
+{
+    const char *text = PQgetvalue(rows, row, 0);
+    json_t *object = json_loads(text, JSON_DECODE_ANY, NULL);
+    /* PostgreSQL writes a large real with all of its digits. */
+    if (object == NULL)
+        object = json_loads(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+    return object != NULL ? object : json_null();
+}
+
 GPtrArray *store_list(const PGresult *rows, store_read_row read, GDestroyNotify destroy)
 {
     int count = PQntuples(rows);
@@ -402,4 +513,26 @@ void store_close(Store *store)
     g_free(store->secret);
     g_clear_pointer(&store->blob_stores, g_hash_table_unref);
     g_free(store);
+}
+
+bool store_row_type(Store *store, const char *table, unsigned *type, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT $1::regtype::oid", "s", table);
+    if (rows == NULL)
+        return false;
+    *type = (unsigned)strtoul(PQgetvalue(rows, 0, 0), NULL, 10);
+    return true;
+}
+
+/* A statement of the transaction cannot be tried again alone, so it waits for locks without a limit: another campaign
+ * may be made at the same time, for instance. */
+bool store_begin(Store *store, GError **error)
+{
+    return store_do(store, error, "BEGIN", "") &&
+           store_do(store, error, "SET LOCAL lock_timeout = 0", "");
+}
+
+bool store_end(Store *store, bool keep, GError **error)
+{
+    return store_do(store, error, keep ? "COMMIT" : "ROLLBACK", "");
 }

@@ -1,5 +1,6 @@
 /* Foreign campaigns: written as rows, read page by page. */
 #include "schema/store/store_foreign.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_rows.h"
 
@@ -41,15 +42,6 @@ bool store_end_foreign(Store *store, bool keep, GError **error)
 }
 
 /* ---- rows ---- */
-
-bool store_row_type(Store *store, const char *table, unsigned *type, GError **error)
-{
-    g_autoptr(StoreRows) rows = store_run(store, error, "SELECT $1::regtype::oid", "s", table);
-    if (rows == NULL)
-        return false;
-    *type = (unsigned)strtoul(PQgetvalue(rows, 0, 0), NULL, 10);
-    return true;
-}
 
 static bool add_rows(Store *store, const char *sql, int64_t campaign, const GByteArray *items,
                      int *added, GError **error)

@@ -6,6 +6,7 @@
 #define SCHEMA_STORE_STORE_FOREIGN_H
 
 #include "schema/store/store.h"
+#include "schema/store/store_campaigns.h"
 
 /* The strategy of a campaign that was imported: its times are nobody's of this farm, and nothing of it
  * was verified. It has no jobs and never changes. */

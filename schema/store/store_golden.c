@@ -95,7 +95,7 @@ bool store_next_golden_rows(Store *store, const char *target, int rows, struct r
     g_autoptr(StoreRows) found = store_read(store, error, "SELECT golden_part_end($1, $2, $3)",
                                             "sli", target, part->last, rows);
     if (found != NULL)
-        store_part_move(part, found);
+        store_part_move(part, PQntuples(found) > 0 ? PQgetvalue(found, 0, 0) : "");
     return found != NULL;
 }
 

@@ -6,16 +6,6 @@
 
 #define REAL_WHOLE_MAX 9.2e18 /* below 2^63: what is beyond is no int64_t */
 
-json_t *store_row_json(const PGresult *rows, int row)
-{
-    const char *text = PQgetvalue(rows, row, 0);
-    json_t *object = json_loads(text, JSON_DECODE_ANY, NULL);
-    /* PostgreSQL writes a large real with all of its digits. */
-    if (object == NULL)
-        object = json_loads(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
-    return object != NULL ? object : json_null();
-}
-
 bool store_damaged(GError **error, const char *format, ...)
 {
     va_list arguments;
@@ -250,35 +240,22 @@ bool config_from_json(const json_t *array, struct perf_config *config, GError **
     return true;
 }
 
-bool kept_from_json(const json_t *object, struct kept *kept, GError **error)
+char **texts_from_json(const json_t *array)
 {
-    int64_t workspace_bytes = 0;
-    memset(kept, 0, sizeof *kept);
-    if (!config_from_json(json_object_get(object, "config"), &kept->config, error))
-        return false;
-    if (!json_int_within(json_object_get(object, "workspace_bytes"), 0, INT64_MAX,
-                         &workspace_bytes))
-        return store_damaged(error, "a result's workspace has no size");
-    kept->config_text = json_member_text(object, "config_text");
-    kept->kernel_keys = json_member_text(object, "kernel_keys");
-    kept->outcome = (struct outcome){
-        .failure = FAILURE_NONE,
-        .n = (int)json_member_int(object, "n"),
-        .min_ms = json_member_double(object, "min_ms"),
-        .median_ms = json_member_double(object, "median_ms"),
-        .spread = json_member_double(object, "spread"),
-        .error = json_member_double(object, "error"),
-        .build_seconds = json_member_double(object, "build_seconds"),
-        .eval_seconds = json_member_double(object, "eval_seconds"),
-    };
-    kept->workspace_bytes = (uint64_t)workspace_bytes;
-    kept->flops = json_member_double(object, "flops");
-    kept->is_default = json_member_bool(object, "is_default");
-    return true;
+    size_t count = json_array_size(array);
+    char **texts = g_new0(char *, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const char *value = json_string_value(json_array_get(array, i));
+        texts[i] = g_strdup(value != NULL ? value : "");
+    }
+    return texts;
 }
 
-void kept_clear(struct kept *kept)
+bool failure_from_json(const json_t *object, enum failure *failure, GError **error)
 {
-    g_free(kept->config_text);
-    g_free(kept->kernel_keys);
+    int64_t number;
+    if (!json_int_within(json_object_get(object, "failure"), 0, FAILURE_COUNT - 1, &number))
+        return store_damaged(error, "a failure has an unknown number");
+    *failure = (enum failure)number;
+    return true;
 }

@@ -1,6 +1,7 @@
 /* Code objects and what is known of those that have none. */
 #include "schema/store/store_kernels.h"
 #include "schema/blobs/blobs.h"
+#include "schema/store/failure.h"
 #include "schema/store/store_private.h"
 
 #define PUT_TRIES 5

@@ -4,6 +4,7 @@
 #ifndef SCHEMA_STORE_STORE_KERNELS_H
 #define SCHEMA_STORE_STORE_KERNELS_H
 
+#include "schema/store/failure.h"
 #include "schema/store/store.h"
 
 struct kernel_row {

@@ -1,8 +1,86 @@
-/* What came out of campaigns: results, jobs, rejections, quarantine, events. */
+/* Parts of a campaign's problems, and the problems themselves. */
+#include "schema/store/store_results.h"
 #include "schema/store/store_private.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- parts of a campaign ---- */
+
+bool store_next_problems(Store *store, int64_t campaign, int jobs, struct problem_part *part,
+                         GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   "SELECT problem_id FROM jobs WHERE campaign_id = $1 AND problem_id > $2"
+                   " ORDER BY problem_id LIMIT 1 OFFSET $3",
+                   "lli", campaign, part->last, jobs - 1);
+    if (rows == NULL)
+        return false;
+    part->after = part->last;
+    part->last = PQntuples(rows) > 0 ? strtoll(PQgetvalue(rows, 0, 0), NULL, 10) : INT64_MAX;
+    return true;
+}
+
+static GHashTable *part_problems(Store *store, int64_t campaign, const struct problem_part *part,
+                                 GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT to_jsonb(p) FROM problems p WHERE p.id IN (SELECT j.problem_id FROM jobs j"
+        " WHERE j.campaign_id = $1 AND j.problem_id > $2 AND j.problem_id <= $3)",
+        "lll", campaign, part->after, part->last);
+    if (rows == NULL)
+        return NULL;
+    g_autoptr(GHashTable) problems =
+        g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        int64_t id = json_member_int(object, "id");
+        struct problem problem;
+        if (!problem_from_json(object, &problem, error))
+            return NULL;
+        g_hash_table_insert(problems, g_memdup2(&id, sizeof id),
+                            g_memdup2(&problem, sizeof problem));
+    }
+    return g_steal_pointer(&problems);
+}
+
+static const struct problem *problem_of(GHashTable *problems, const json_t *object, GError **error)
+{
+    int64_t id = json_member_int(object, "problem_id");
+    const struct problem *problem = g_hash_table_lookup(problems, &id);
+    if (problem == NULL)
+        store_damaged(error, "there is no problem %" G_GINT64_FORMAT, (gint64)id);
+    return problem;
+}
+
+/* Lists what the statement reads of a campaign ($1) for problems from $2 to $3: objects with a problem_id. */
+typedef gpointer (*read_of_problem)(const json_t *object, const struct problem *problem,
+                                    GError **error);
+static GPtrArray *list_part(Store *store, int64_t campaign, const struct problem_part *part,
+                            const char *sql, read_of_problem read, GDestroyNotify destroy,
+                            GError **error)
+{
+    g_autoptr(GHashTable) problems = part_problems(store, campaign, part, error);
+    g_autoptr(StoreRows) rows =
+        problems == NULL ? NULL
+                         : store_read(store, error, sql, "lll", campaign, part->after, part->last);
+    if (rows == NULL)
+        return NULL;
+    g_autoptr(GPtrArray) list = g_ptr_array_new_full((guint)PQntuples(rows), destroy);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        const struct problem *problem = problem_of(problems, object, error);
+        gpointer item = problem == NULL ? NULL : read(object, problem, error);
+        if (item == NULL)
+            return NULL;
+        g_ptr_array_add(list, item);
+    }
+    return g_steal_pointer(&list);
+}
+
+/* ---- results ---- */
 
 static const struct problem_part all_problems = PROBLEM_PART_ALL;
 
@@ -81,15 +159,15 @@ GPtrArray *store_list_part_results(Store *store, int64_t campaign, const struct 
                                    GError **error)
 {
     GPtrArray *list =
-        store_list_part(store, campaign, part,
-                        "SELECT jsonb_build_object('problem_id', j.problem_id,"
-                        " 'result', " SELECT_RESULT ", 'solver', s.name, 'algorithm', s.algorithm,"
-                        " 'revision', s.revision, 'dynamic', s.dynamic, 'tunable', s.tunable,"
-                        " 'multiplicity', j.multiplicity)"
-                        " FROM jobs j JOIN results r ON r.campaign_id = $1 AND r.job_id = j.id"
-                        " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1"
-                        " AND j.problem_id > $2 AND j.problem_id <= $3",
-                        read_result, free_result, error);
+        list_part(store, campaign, part,
+                  "SELECT jsonb_build_object('problem_id', j.problem_id,"
+                  " 'result', " SELECT_RESULT ", 'solver', s.name, 'algorithm', s.algorithm,"
+                  " 'revision', s.revision, 'dynamic', s.dynamic, 'tunable', s.tunable,"
+                  " 'multiplicity', j.multiplicity)"
+                  " FROM jobs j JOIN results r ON r.campaign_id = $1 AND r.job_id = j.id"
+                  " JOIN solvers s ON s.id = j.solver_id WHERE j.campaign_id = $1"
+                  " AND j.problem_id > $2 AND j.problem_id <= $3",
+                  read_result, free_result, error);
     if (list != NULL)
         g_ptr_array_sort(list, store_compare_results);
     return list;
@@ -153,11 +231,10 @@ char *store_part_jobs(const struct result_part *part)
     return g_string_free(list, FALSE);
 }
 
-void store_part_move(struct result_part *part, const PGresult *rows)
+void store_part_move(struct result_part *part, const char *last)
 {
-    bool more = PQntuples(rows) > 0 && !PQgetisnull(rows, 0, 0);
     part->after = part->last;
-    part->last = more ? strtoll(PQgetvalue(rows, 0, 0), NULL, 10) : INT64_MAX;
+    part->last = *last != '\0' ? strtoll(last, NULL, 10) : INT64_MAX;
 }
 
 bool store_next_results(Store *store, int64_t campaign, int results, struct result_part *part,
@@ -169,7 +246,7 @@ bool store_next_results(Store *store, int64_t campaign, int results, struct resu
                    " ORDER BY job_id LIMIT 1 OFFSET $3",
                    "lli", campaign, part->last, results - 1);
     if (rows != NULL)
-        store_part_move(part, rows);
+        store_part_move(part, PQntuples(rows) > 0 ? PQgetvalue(rows, 0, 0) : "");
     return rows != NULL;
 }
 
@@ -200,15 +277,6 @@ GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char 
     return list;
 }
 
-static bool read_failure(const json_t *object, enum failure *failure, GError **error)
-{
-    int64_t number;
-    if (!json_int_within(json_object_get(object, "failure"), 0, FAILURE_COUNT - 1, &number))
-        return store_damaged(error, "a failure has a number that is not known");
-    *failure = (enum failure)number;
-    return true;
-}
-
 static void job_row_free(gpointer data)
 {
     struct job_row *row = data;
@@ -237,7 +305,7 @@ static gpointer read_job_row(const json_t *object, const struct problem *problem
                                          JOB_REASON_COUNT - 1);
     row->source = json_member_int(object, "source");
     row->configs_taken = (int)json_member_int(object, "configs_taken");
-    if (read_failure(job, &row->failure, error))
+    if (failure_from_json(job, &row->failure, error))
         return row;
     job_row_free(row);
     return NULL;
@@ -246,18 +314,17 @@ static gpointer read_job_row(const json_t *object, const struct problem *problem
 GPtrArray *store_list_part_jobs(Store *store, int64_t campaign, const struct problem_part *part,
                                 GError **error)
 {
-    return store_list_part(
-        store, campaign, part,
-        "SELECT jsonb_build_object('problem_id', j.problem_id,"
-        " 'job', to_jsonb(j), 'solver', s.name, 'revision', s.revision,"
-        " 'reason', CASE WHEN c.has_origins THEN coalesce(i.reason, 0) ELSE -1 END,"
-        " 'source', i.source, 'configs_taken', i.configs)"
-        " FROM job_rows j JOIN solvers s ON s.id = j.solver_id"
-        " JOIN campaigns c ON c.id = j.campaign_id"
-        " LEFT JOIN job_origins i ON i.campaign_id = $1 AND i.job_id = j.id"
-        " WHERE j.campaign_id = $1 AND j.problem_id > $2 AND j.problem_id <= $3"
-        " ORDER BY j.id",
-        read_job_row, job_row_free, error);
+    return list_part(store, campaign, part,
+                     "SELECT jsonb_build_object('problem_id', j.problem_id,"
+                     " 'job', to_jsonb(j), 'solver', s.name, 'revision', s.revision,"
+                     " 'reason', CASE WHEN c.has_origins THEN coalesce(i.reason, 0) ELSE -1 END,"
+                     " 'source', i.source, 'configs_taken', i.configs)"
+                     " FROM job_rows j JOIN solvers s ON s.id = j.solver_id"
+                     " JOIN campaigns c ON c.id = j.campaign_id"
+                     " LEFT JOIN job_origins i ON i.campaign_id = $1 AND i.job_id = j.id"
+                     " WHERE j.campaign_id = $1 AND j.problem_id > $2 AND j.problem_id <= $3"
+                     " ORDER BY j.id",
+                     read_job_row, job_row_free, error);
 }
 
 GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error)
@@ -329,7 +396,7 @@ static bool add_outcomes(GPtrArray *list, const json_t *object, const struct pro
 static GPtrArray *list_outcomes(Store *store, int64_t campaign, const struct problem_part *part,
                                 bool all, GError **error)
 {
-    g_autoptr(GHashTable) problems = store_part_problems(store, campaign, part, error);
+    g_autoptr(GHashTable) problems = part_problems(store, campaign, part, error);
     g_autoptr(StoreRows) rows =
         problems == NULL
             ? NULL
@@ -349,7 +416,7 @@ static GPtrArray *list_outcomes(Store *store, int64_t campaign, const struct pro
     struct perf_config first = {0};
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
-        const struct problem *problem = store_problem_of(problems, object, error);
+        const struct problem *problem = problem_of(problems, object, error);
         if (problem == NULL || !add_outcomes(list, object, problem, all, &first, error))
             return NULL;
     }
@@ -385,136 +452,6 @@ bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE
         counts[failure] = strtoll(PQgetvalue(rows, i, 1), NULL, 10);
     }
     return true;
-}
-
-bool store_quarantine(Store *store, const struct job *job, const struct perf_config *config,
-                      enum failure failure, const char *detail, GError **error)
-{
-    g_autoptr(StoreJson) values = config_to_json(config);
-    return store_do(store, error, "SELECT skipjack_work.quarantine($1, $2, $3, $4, $5)", "lljis",
-                    job->campaign, job->id, values, (int)failure, detail != NULL ? detail : "");
-}
-
-bool store_lift_quarantine(Store *store, const struct job *job, const struct perf_config *config,
-                           GError **error)
-{
-    g_autoptr(StoreJson) values = config_to_json(config);
-    return store_do(store, error, "SELECT skipjack_work.lift_quarantine($1, $2, $3)", "llj",
-                    job->campaign, job->id, values);
-}
-
-bool store_return_job(Store *store, const struct job *job, int64_t worker, const char *device,
-                      GError **error)
-{
-    return store_do(store, error, "SELECT skipjack_work.return_job($1, $2, $3, $4)", "llls",
-                    job->campaign, job->id, worker, device);
-}
-
-static void quarantine_row_free(gpointer data)
-{
-    struct quarantine_row *row = data;
-    g_free(row->solver);
-    g_free(row->hash);
-    g_free(row->target);
-    g_free(row->config_text);
-    g_free(row->detail);
-    g_free(row->node);
-    g_free(row->login);
-    g_free(row);
-}
-
-static gpointer read_quarantine(const json_t *object, GError **error)
-{
-    struct quarantine_row *row = g_new0(struct quarantine_row, 1);
-    struct perf_config config;
-    char text[CONFIG_TEXT_MAX];
-    bool read = config_from_json(json_object_get(object, "config"), &config, error) &&
-                problem_from_json(json_object_get(object, "problem"), &row->problem, error) &&
-                read_failure(object, &row->failure, error);
-    row->solver = json_member_text(object, "solver");
-    row->hash = json_member_text(object, "hash");
-    row->revision = (int)json_member_int(object, "revision");
-    row->target = json_member_text(object, "target");
-    row->config_text = g_strdup(perf_config_format(&config, text));
-    row->detail = json_member_text(object, "detail");
-    row->since_unix = json_member_int(object, "since_unix");
-    row->campaign = json_member_int(object, "campaign_id");
-    row->job = json_member_int(object, "job_id");
-    row->worker = json_member_int(object, "worker_id");
-    row->node = json_member_text(object, "node");
-    row->login = json_member_text(object, "login");
-    if (read)
-        return row;
-    quarantine_row_free(row);
-    return NULL;
-}
-
-GPtrArray *store_list_quarantine(Store *store, GError **error)
-{
-    g_autoptr(StoreRows) rows =
-        store_read(store, error, "SELECT skipjack_work.list_quarantine()", "");
-    return rows == NULL ? NULL
-                        : store_list_checked(rows, read_quarantine, quarantine_row_free, error);
-}
-
-bool store_clear_quarantine(Store *store, const char *target, const char *login, int *cleared,
-                            GError **error)
-{
-    g_autoptr(StoreRows) rows =
-        store_run(store, error, "SELECT clear_quarantine($1, $2)", "ss", target, login);
-    if (rows == NULL)
-        return false;
-    if (cleared != NULL)
-        *cleared = atoi(PQgetvalue(rows, 0, 0));
-    return true;
-}
-
-bool store_event(Store *store, const char *kind, int64_t campaign, int64_t job, int64_t worker,
-                 const char *detail, GError **error)
-{
-    return store_do(store, error, "SELECT skipjack_work.add_event($1, $2, $3, $4, $5)", "sllls",
-                    kind, campaign, job, worker, detail != NULL ? detail : "");
-}
-
-static void event_row_free(gpointer data)
-{
-    struct event_row *row = data;
-    g_free(row->kind);
-    g_free(row->detail);
-    g_free(row);
-}
-
-static gpointer read_event(const json_t *object)
-{
-    struct event_row *row = g_new0(struct event_row, 1);
-    row->at_unix = json_member_int(object, "at_unix");
-    row->campaign = json_member_int(object, "campaign_id");
-    row->job = json_member_int(object, "job_id");
-    row->worker = json_member_int(object, "worker_id");
-    row->kind = json_member_text(object, "kind");
-    row->detail = json_member_text(object, "detail");
-    return row;
-}
-
-#define SELECT_EVENT                                                                               \
-    "SELECT to_jsonb(e) || jsonb_build_object('at_unix', extract(epoch FROM e.at)::bigint)"        \
-    " FROM events e "
-
-GPtrArray *store_list_events(Store *store, int64_t campaign, int limit, GError **error)
-{
-    g_autoptr(StoreRows) rows = store_read(
-        store, error,
-        SELECT_EVENT "WHERE $1::bigint = 0 OR e.campaign_id = $1 ORDER BY e.id DESC LIMIT $2", "li",
-        campaign, limit);
-    return rows == NULL ? NULL : store_list(rows, read_event, event_row_free);
-}
-
-GPtrArray *store_list_events_of(Store *store, int64_t campaign, const char *kind, GError **error)
-{
-    g_autoptr(StoreRows) rows = store_read(
-        store, error, SELECT_EVENT "WHERE e.campaign_id = $1 AND e.kind = $2 ORDER BY e.id", "ls",
-        campaign, kind);
-    return rows == NULL ? NULL : store_list(rows, read_event, event_row_free);
 }
 
 static void measured_free(gpointer data)
@@ -561,4 +498,104 @@ GPtrArray *store_list_measured(Store *store, int64_t campaign, const char *login
         " ORDER BY w.login, w.node, w.job_id",
         "ls", campaign, login);
     return rows == NULL ? NULL : store_list_checked(rows, read_measured, measured_free, error);
+}
+
+/* ---- what build-only campaigns built ---- */
+
+bool store_next_built(Store *store, int64_t campaign, int jobs, struct result_part *part,
+                      GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error,
+                                           "SELECT id FROM jobs WHERE campaign_id = $1 AND id > $2"
+                                           " ORDER BY id LIMIT 1 OFFSET $3",
+                                           "lli", campaign, part->last, jobs - 1);
+    if (rows != NULL)
+        store_part_move(part, PQntuples(rows) > 0 ? PQgetvalue(rows, 0, 0) : "");
+    return rows != NULL;
+}
+
+/* A result of a row, of no config yet; its problem is empty where that is damaged. */
+static struct result *read_job(const json_t *object)
+{
+    struct result *result = g_new0(struct result, 1);
+    g_autoptr(GError) error = NULL;
+    problem_init(&result->problem);
+    result->job = json_member_int(object, "job");
+    result->problem_id = json_member_int(json_object_get(object, "problem"), "id");
+    result->solver = json_member_text(object, "solver");
+    result->algorithm = json_member_text(object, "algorithm");
+    result->revision = (int)json_member_int(object, "revision");
+    result->dynamic = json_member_bool(object, "dynamic");
+    result->tunable = json_member_bool(object, "tunable");
+    result->multiplicity = (int)json_member_int(object, "multiplicity");
+    if (!problem_from_json(json_object_get(object, "problem"), &result->problem, &error))
+        result->damage = g_strdup(error->message);
+    return result;
+}
+
+/* Building sets aside what it refuses: that has no kernels. */
+static bool is_built(const struct round *round, int i)
+{
+    return round->outcomes[i].failure == FAILURE_PENDING && round->kernel_keys[i][0] != '\0';
+}
+
+static void add_round(GPtrArray *list, const json_t *object, const struct round *round)
+{
+    for (int i = 0; i < round->config_count; i++) {
+        char text[CONFIG_TEXT_MAX];
+        if (!is_built(round, i))
+            continue;
+        struct result *result = read_job(object);
+        result->rank = i;
+        result->stack = g_strdup(round->stack);
+        result->kept.config = round->configs[i];
+        result->kept.config_text = g_strdup(perf_config_format(&round->configs[i], text));
+        result->kept.kernel_keys = g_strdup(round->kernel_keys[i]);
+        result->kept.outcome = round->outcomes[i];
+        result->kept.is_default = round->number == 0 && i == 0;
+        g_ptr_array_add(list, result);
+    }
+}
+
+static void add_row(GPtrArray *list, const json_t *object)
+{
+    g_autoptr(GError) error = NULL;
+    struct round *round = round_from_json(json_object_get(object, "round"), &error);
+    if (round != NULL) {
+        add_round(list, object, round);
+        round_free(round);
+        return;
+    }
+    struct result *damaged = read_job(object);
+    if (damaged->damage == NULL)
+        damaged->damage = g_strdup(error->message);
+    damaged->kept.config_text = g_strdup("");
+    damaged->kept.kernel_keys = g_strdup("");
+    g_ptr_array_add(list, damaged);
+}
+
+GPtrArray *store_list_built(Store *store, int64_t campaign, const char *network, const char *tag,
+                            const struct result_part *part, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('problem', to_jsonb(p), 'round', to_jsonb(r), 'job', j.id,"
+        " 'solver', s.name, 'algorithm', s.algorithm, 'revision', s.revision,"
+        " 'dynamic', s.dynamic, 'tunable', s.tunable, 'multiplicity', j.multiplicity)"
+        " FROM jobs j JOIN round_rows r ON r.campaign_id = $1 AND r.job_id = j.id"
+        " JOIN problems p ON p.id = j.problem_id JOIN solvers s ON s.id = j.solver_id"
+        " WHERE j.campaign_id = $1 AND j.id > $4 AND j.id <= $5"
+        " AND ($2::text IS NULL OR j.problem_id IN (SELECT problems_of_network($1, $2)))"
+        " AND ($3::text IS NULL OR j.problem_id IN (SELECT t.problem_id FROM problem_tags t"
+        "                                           WHERE t.tag = $3))"
+        " ORDER BY j.id, r.number",
+        "lssll", campaign, network, tag, part->after, part->last);
+    if (rows == NULL)
+        return NULL;
+    GPtrArray *list = g_ptr_array_new_with_free_func(free_result);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        add_row(list, object);
+    }
+    return list;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 #include "solvers/framework/solver.h"
 #include "solvers/framework/strategy.h"
 
@@ -119,17 +120,6 @@ static struct job *find_job(const GPtrArray *jobs, int64_t id)
             return job;
     }
     return NULL;
-}
-
-char **texts_from_json(const json_t *array)
-{
-    size_t count = json_array_size(array);
-    char **texts = g_new0(char *, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        const char *value = json_string_value(json_array_get(array, i));
-        texts[i] = g_strdup(value != NULL ? value : "");
-    }
-    return texts;
 }
 
 /* A claim's jobs are of one campaign. */

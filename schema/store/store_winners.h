@@ -30,4 +30,8 @@ bool store_gather_winners(Store *store, int64_t most, const volatile gint *stop,
 /* How many of a campaign's jobs began with a prior that was not empty. */
 bool store_count_priors(Store *store, int64_t campaign, int64_t *jobs, GError **error);
 
+/* Sets the prior of those jobs that the worker claimed to build and whose campaign asks for priors. If the database
+ * cannot give them, the jobs get a `damage`. False only if the connection is lost. Internal to the store. */
+bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **error);
+
 #endif

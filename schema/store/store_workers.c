@@ -1,4 +1,5 @@
 /* Workers and their beats. */
+#include "schema/store/store_workers.h"
 #include "schema/store/store_private.h"
 
 #include <errno.h>
@@ -13,26 +14,6 @@ static json_t *texts_to_json(const char *const *texts)
     for (; texts && *texts; texts++)
         json_array_append_new(array, json_from_text(*texts));
     return array;
-}
-
-#define SECRET_BYTES 32
-
-static gpointer make_secret(gpointer data)
-{
-    unsigned char bytes[SECRET_BYTES];
-    GString *text = g_string_new(NULL);
-    (void)data;
-    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-        g_error("the kernel gives no random bytes: %s", g_strerror(errno));
-    for (gsize i = 0; i < sizeof bytes; i++)
-        g_string_append_printf(text, "%02x", bytes[i]);
-    return g_string_free(text, FALSE);
-}
-
-const char *store_secret(const Store *store)
-{
-    static GOnce once = G_ONCE_INIT;
-    return store->secret != NULL ? store->secret : g_once(&once, make_secret, NULL);
 }
 
 static json_t *devices_to_json(const struct worker_info *info)

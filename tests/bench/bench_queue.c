@@ -14,7 +14,10 @@
  *
  * A node is a thread with a connection of its own, as an agent's data lane.
  */
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/bench_blobs.h"
 #include "tests/support/bench_idle.h"
 #include "tests/support/bench_server.h"

@@ -11,6 +11,7 @@
  *
  * usage: bench_search [SEEDS]
  */
+#include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
 #include "tests/support/real_data.h"
 #include "worker/search/search.h"

@@ -9,6 +9,8 @@
  * is neither a refusal nor a server that is away ("error WORDS").
  */
 #include "schema/store/store.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/sim_solver.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
 #include "tests/support/chaos_check.h"
 #include "tests/support/patience.h"
 
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/sim_solver.h"

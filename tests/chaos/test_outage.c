@@ -3,7 +3,9 @@
  * measured, and hand it in when the way is open again, if nobody else has claimed meanwhile. Children
  * that are stopped are ended by their deadlines, while their agent beats on.
  */
+#include "schema/store/failure.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/chaos_room.h"
 #include "tests/support/chaos_server.h"
 #include "tests/support/live_farm.h"

@@ -4,7 +4,8 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchains/toolchain.h"
-#include "schema/store/problem_part.h"
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_results.h"
 #include "tests/faults/solver_faults.h"

@@ -8,7 +8,7 @@
 
 #include "kernels/toolchains/toolchain.h"
 #include "schema/store/conditions.h"
-#include "schema/store/problem_part.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_results.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

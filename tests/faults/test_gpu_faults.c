@@ -8,8 +8,9 @@
 #include <sys/wait.h>
 
 #include "schema/farm/farm.h"
-#include "schema/store/device_use.h"
-#include "schema/store/problem_part.h"
+#include "schema/store/conditions.h"
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_results.h"
 #include "tests/faults/solver_ways.h"
 #include "tests/support/gpu_farm.h"

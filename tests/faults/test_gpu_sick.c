@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_results.h"
 #include "tests/support/gpu_farm.h"
 #include "tests/support/live_farm.h"

@@ -1,6 +1,8 @@
 /* Any JSON as a row of the database: refused with a reason, or a value that stays within its arrays and
  * is the same when it is written and read again. */
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 
 #include <string.h>
 

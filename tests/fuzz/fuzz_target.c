@@ -1,6 +1,7 @@
 /* Any JSON as a target, from a frame and from a row of the database, and its id from a command line:
  * what is read is one that solvers may be asked about, and both ways read it alike. */
 #include "schema/store/store_private.h"
+#include "schema/store/store_problems.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"
 

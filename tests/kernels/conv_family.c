@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "schema/store/store_queue.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/conv_shapes.h"

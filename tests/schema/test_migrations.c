@@ -1,5 +1,6 @@
 /* Migrations against a real PostgreSQL. */
 #include "schema/migrate.h"
+#include "schema/store/store_campaigns.h"
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>

@@ -4,6 +4,8 @@
 #include "schema/farm/upkeep.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/bench_server.h"
 #include "tests/support/object_server.h"
 #include "tests/support/queue_farm.h"

@@ -1,6 +1,8 @@
 #include "tests/support/bench_idle.h"
 
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/bench_server.h"
 #include "tests/support/scratch_db.h"
 

@@ -1,6 +1,8 @@
 #include "tests/support/bench_server.h"
 
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"

@@ -1,5 +1,6 @@
 #include "tests/support/chaos_farm.h"
 
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "tests/support/chaos_room.h"
 #include "tests/support/chaos_server.h"

@@ -1,6 +1,9 @@
 #include "tests/support/export_farm.h"
 
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/scratch_db.h"

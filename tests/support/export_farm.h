@@ -7,6 +7,7 @@
 #define TESTS_SUPPORT_EXPORT_FARM_H
 
 #include "schema/store/store.h"
+#include "schema/store/store_queue.h"
 #include "solvers/framework/space.h"
 
 #define EXPORT_FARM_TARGET "cpu-znver4_2"

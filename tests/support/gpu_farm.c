@@ -6,6 +6,8 @@
 
 #include "kernels/toolchains/toolchain.h"
 #include "schema/farm/farm.h"
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_results.h"
 #include "tests/support/temp_folder.h"
 

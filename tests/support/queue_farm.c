@@ -1,6 +1,9 @@
 #include "tests/support/queue_farm.h"
 
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/scratch_db.h"
 
 #include <string.h>

@@ -7,6 +7,7 @@
 #ifndef TESTS_SUPPORT_QUEUE_FARM_H
 #define TESTS_SUPPORT_QUEUE_FARM_H
 
+#include "schema/store/store_queue.h"
 #include "schema/store/store_results.h"
 
 struct farm {

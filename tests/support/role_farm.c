@@ -3,6 +3,7 @@
 #include "schema/server/connection.h"
 #include "schema/server/roles.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/scratch_db.h"
 
 #include <string.h>

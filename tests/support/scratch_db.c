@@ -1,4 +1,5 @@
 #include "tests/support/scratch_db.h"
+#include "schema/store/store_campaigns.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,5 +1,7 @@
 #include "tests/support/sim_solver.h"
 
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_queue.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/queue_farm.h"
 

@@ -7,6 +7,7 @@
 #define TESTS_SUPPORT_SIM_SOLVER_H
 
 #include "schema/store/store.h"
+#include "schema/store/store_queue.h"
 
 #define SIM_TARGET "gfx90a68"
 #define SIM_KEPT   3

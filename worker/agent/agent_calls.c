@@ -1,6 +1,8 @@
 #include "worker/agent/agent_calls.h"
 
 #include "schema/farm/farm.h"
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 
 /* ---- calls about one job, or none ---- */
 

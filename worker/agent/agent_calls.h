@@ -8,7 +8,7 @@
 #ifndef WORKER_AGENT_CALLS_H
 #define WORKER_AGENT_CALLS_H
 
-#include "schema/store/device_use.h"
+#include "schema/store/conditions.h"
 #include "schema/store/store_kernels.h"
 #include "worker/agent/agent_state.h"
 

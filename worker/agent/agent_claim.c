@@ -1,4 +1,6 @@
 /* The store's call that claims jobs, with what an agent must know of them. */
+#include "schema/store/store_events.h"
+#include "schema/store/store_problems.h"
 #include "worker/agent/agent_calls.h"
 
 struct claim_call {

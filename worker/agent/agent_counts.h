@@ -6,6 +6,7 @@
 #ifndef WORKER_AGENT_COUNTS_H
 #define WORKER_AGENT_COUNTS_H
 
+#include "schema/store/failure.h"
 #include "schema/store/store.h"
 #include "worker/child/child.h"
 

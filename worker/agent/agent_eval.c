@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "schema/store/store_workers.h"
 #include "worker/agent/agent_proof.h"
 #include "worker/agent/own_code.h"
 #include "worker/agent/rebuild.h"

@@ -1,5 +1,6 @@
 /* The agent's row among the workers: entered, kept alive, signed off, and compared with the others'. */
 #include "schema/farm/farm.h"
+#include "schema/store/store_workers.h"
 #include "worker/agent/agent_state.h"
 #include "worker/agent/identity.h"
 

@@ -9,6 +9,7 @@
 
 #include "schema/monitor/monitor.h"
 #include "schema/monitor/signals.h"
+#include "schema/store/store_workers.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/agent_counts.h"
 #include "worker/agent/lane.h"

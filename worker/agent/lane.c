@@ -2,6 +2,7 @@
 
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"
+#include "schema/store/store_workers.h"
 
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS   5000

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "schema/store/store_events.h"
 #include "solvers/problem/problem_key.h"
 #include "worker/agent/work_check.h"
 
@@ -293,11 +294,9 @@ double work_best_ms(const struct work *work)
                       : 0;
 }
 
-static void kept_clear(gpointer data)
+static void clear_kept(gpointer data)
 {
-    struct kept *kept = data;
-    g_free(kept->config_text);
-    g_free(kept->kernel_keys);
+    kept_clear(data);
 }
 
 static void kept_add(struct work *work, GArray *all, const struct candidate *candidate,
@@ -320,7 +319,7 @@ static void kept_add(struct work *work, GArray *all, const struct candidate *can
 GArray *work_kept(struct work *work)
 {
     GArray *all = g_array_new(FALSE, TRUE, sizeof(struct kept));
-    g_array_set_clear_func(all, kept_clear);
+    g_array_set_clear_func(all, clear_kept);
     g_autoptr(GArray) found = candidates(work);
     struct perf_config usual;
     default_config(work, &usual);

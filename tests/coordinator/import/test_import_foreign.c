@@ -8,6 +8,7 @@
 #include "export/golden/golden.h"
 #include "export/release/export.h"
 #include "export/usage/usage.h"
+#include "schema/store/store_campaigns.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/real_data.h"

@@ -1,6 +1,7 @@
 #include "coordinator/campaigns/enter.h"
 #include "coordinator/plan/plan.h"
 #include "coordinator/reports/report.h"
+#include "schema/store/store_workers.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/scratch_db.h"
 

@@ -2,6 +2,8 @@
 #include "export/golden/golden.h"
 
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/role_farm.h"

@@ -4,6 +4,7 @@
 #include "export/formats/find_db.h"
 #include "export/golden/golden.h"
 #include "schema/farm/upkeep.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/patience.h"

@@ -2,6 +2,7 @@
 #include "export/golden/golden.h"
 
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 #include "schema/store/store_remeasure.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/export_farm.h"

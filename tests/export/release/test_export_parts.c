@@ -5,6 +5,7 @@
 #include "export/golden/golden.h"
 #include "export/golden/golden_release.h"
 #include "export/release/export_plan.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "tests/support/export_farm.h"
 #include "tests/support/temp_folder.h"

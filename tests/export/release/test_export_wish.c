@@ -2,6 +2,7 @@
 #include "export/release/export.h"
 
 #include "export/formats/find_db.h"
+#include "schema/store/store_problems.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/export_farm.h"

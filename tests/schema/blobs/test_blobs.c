@@ -3,6 +3,7 @@
 #include "schema/blobs/blobs.h"
 
 #include "schema/migrate.h"
+#include "schema/store/failure.h"
 #include "schema/store/store_kernels.h"
 #include "tests/support/blob_codes.h"
 #include "tests/support/object_server.h"

@@ -6,6 +6,8 @@
 
 #include "schema/store/store_private.h"
 
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"
 

@@ -2,7 +2,9 @@
 #include "schema/farm/upkeep.h"
 #include "schema/store/store_kernels.h"
 
+#include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/patience.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"

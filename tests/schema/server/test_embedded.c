@@ -1,6 +1,7 @@
 /* Homes of the embedded PostgreSQL: half made, too long, closed, another user's. */
 #include "schema/server/embedded.h"
 
+#include "schema/store/store_problems.h"
 #include "tests/support/own_cluster.h"
 #include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"

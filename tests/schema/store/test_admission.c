@@ -1,5 +1,9 @@
 /* Who may work on which campaign, in which order, and why not. */
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 

@@ -1,5 +1,8 @@
 /* Jobs that move together: claimed in parts, handed in together, lost one by one; and what is dropped. */
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 

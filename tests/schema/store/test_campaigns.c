@@ -1,6 +1,9 @@
 /* Campaigns against a real PostgreSQL: how they end, what they share, what stays. */
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/queue_farm.h"
 
 #include <locale.h>

@@ -1,5 +1,7 @@
 /* Nothing of a cancelled campaign is worked on any more, whatever was under way. */
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 #include "tests/support/patience.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"

@@ -2,6 +2,7 @@
  * is stored: the same round, as it should be, is taken right after. */
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 #include "tests/support/queue_farm.h"
 
 #include <string.h>

@@ -1,6 +1,9 @@
 /* Rows that no importer, planner or worker makes, written straight into the database: whoever reads them
  * is told, and nothing else happens. */
+#include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_problems.h"
+#include "schema/store/store_queue.h"
 #include "tests/support/queue_farm.h"
 
 static void run(struct farm *farm, const char *sql)

@@ -1,4 +1,6 @@
 /* Deadlines of campaigns, and what else may be set of one later. */
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_queue.h"
 #include "tests/support/queue_farm.h"
 
 static void set_deadline(struct farm *farm, int64_t deadline_unix)

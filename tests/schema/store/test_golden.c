@@ -4,6 +4,7 @@
 #include "schema/farm/upkeep.h"
 #include "schema/server/connection.h"
 #include "schema/server/roles.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
 #include "tests/support/role_farm.h"

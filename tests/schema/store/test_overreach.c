@@ -1,5 +1,8 @@
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"
 

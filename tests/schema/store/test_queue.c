@@ -1,5 +1,8 @@
 /* The queue against a real PostgreSQL, with as many connections as a case has workers. */
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 

@@ -1,7 +1,9 @@
 /* Ended jobs measure configs again, in rounds of exactly those that are wished. */
 #include "schema/store/store_remeasure.h"
 
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 #include "tests/support/role_farm.h"
 
 #include <stdlib.h>

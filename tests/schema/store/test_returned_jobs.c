@@ -1,4 +1,5 @@
 /* Jobs that a sick device ended go to another one, but once. */
+#include "schema/store/store_events.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"

@@ -1,6 +1,8 @@
 /* The store against a real PostgreSQL: what goes in comes out. */
+#include "schema/store/store_events.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_problems.h"
 #include "tests/support/scratch_db.h"
 
 #include <locale.h>

@@ -1,5 +1,6 @@
 /* What is handed in as rows in binary form is read back as it was. */
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 #include "schema/store/store_rows.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"

@@ -1,6 +1,8 @@
 /* Campaigns take over configs that earlier ones measured, and each job says why it is tuned again. */
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 #include "tests/support/queue_farm.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 /* Idle workers are woken, a few at a time, by what appears for them. */
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 

@@ -3,7 +3,9 @@
 #include "solvers/framework/strategy.h"
 
 #include "schema/farm/upkeep.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"
 

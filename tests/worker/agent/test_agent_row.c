@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/toolchains/toolchain.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/patience.h"

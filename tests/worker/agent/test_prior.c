@@ -3,6 +3,7 @@
 
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_workers.h"
 #include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/live_farm.h"

@@ -1,4 +1,5 @@
 /* A claimed job as the agent works on it. */
+#include "schema/store/store_events.h"
 #include "worker/agent/work.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"
 

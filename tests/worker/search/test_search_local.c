@@ -1,6 +1,7 @@
 /* Local search, and what a prior does to it: over a made-up space whose times are known. */
 #include "worker/search/search.h"
 
+#include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* A campaign by parts of its problems: each is in one part, with all that came of it. */
 #include "schema/store/conditions.h"
-#include "schema/store/device_use.h"
 #include "schema/store/store_private.h"
 
 #include <locale.h>

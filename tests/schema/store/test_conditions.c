@@ -1,10 +1,11 @@
 /* What is known of devices while rounds were measured. */
 #include "schema/store/conditions.h"
-#include "schema/store/problem_part.h"
 
 #include <locale.h>
 #include <time.h>
 
+#include "schema/store/store_campaigns.h"
+#include "schema/store/store_results.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 

@@ -1,10 +1,9 @@
 /* How long GPUs had work while jobs were evaluated. */
-#include "schema/store/device_use.h"
-#include "schema/store/problem_part.h"
 
 #include <locale.h>
 #include <math.h>
 
+#include "schema/store/conditions.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 

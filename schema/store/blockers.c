@@ -1,4 +1,4 @@
-#include "schema/farm/blockers.h"
+#include "schema/store/blockers.h"
 
 #include "schema/store/store_private.h"
 

@@ -1,4 +1,5 @@
 /* Rounds in memory and as one packed row. */
+#include "schema/store/store_rounds.h"
 #include "schema/store/store_private.h"
 
 #include <math.h>
@@ -164,4 +165,37 @@ struct round *round_from_json(const json_t *object, GError **error)
         return round;
     round_free(round);
     return NULL;
+}
+
+bool kept_from_json(const json_t *object, struct kept *kept, GError **error)
+{
+    int64_t workspace_bytes = 0;
+    memset(kept, 0, sizeof *kept);
+    if (!config_from_json(json_object_get(object, "config"), &kept->config, error))
+        return false;
+    if (!json_int_within(json_object_get(object, "workspace_bytes"), 0, INT64_MAX,
+                         &workspace_bytes))
+        return store_damaged(error, "a result's workspace has no size");
+    kept->config_text = json_member_text(object, "config_text");
+    kept->kernel_keys = json_member_text(object, "kernel_keys");
+    kept->outcome = (struct outcome){
+        .failure = FAILURE_NONE,
+        .n = (int)json_member_int(object, "n"),
+        .min_ms = json_member_double(object, "min_ms"),
+        .median_ms = json_member_double(object, "median_ms"),
+        .spread = json_member_double(object, "spread"),
+        .error = json_member_double(object, "error"),
+        .build_seconds = json_member_double(object, "build_seconds"),
+        .eval_seconds = json_member_double(object, "eval_seconds"),
+    };
+    kept->workspace_bytes = (uint64_t)workspace_bytes;
+    kept->flops = json_member_double(object, "flops");
+    kept->is_default = json_member_bool(object, "is_default");
+    return true;
+}
+
+void kept_clear(struct kept *kept)
+{
+    g_free(kept->config_text);
+    g_free(kept->kernel_keys);
 }

@@ -1,13 +1,16 @@
 /* A worker's login that keeps a transaction open stops nobody else for long, and is named. */
-#include "schema/farm/blockers.h"
+#include "schema/store/blockers.h"
 
 #include "schema/blobs/blobs.h"
 #include "schema/farm/farm.h"
 #include "schema/farm/upkeep.h"
 #include "schema/migrate.h"
 #include "schema/server/connection.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
+#include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/patience.h"
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"

@@ -1,0 +1,36 @@
+/*
+ * Sessions of the database that others wait for. A worker's login may leave a
+ * transaction open, and with it locks on the rows that it wrote. Functions of
+ * the farm skip such rows where they can; a wait for a lock ends after ten
+ * seconds; then the waiting session has the database's owner end the session
+ * that holds the lock, if the owner may.
+ */
+#ifndef SCHEMA_STORE_BLOCKERS_H
+#define SCHEMA_STORE_BLOCKERS_H
+
+#include "schema/store/store.h"
+
+struct blocker {
+    int pid;                 /* the server's process; 0: a prepared transaction */
+    char *login, *nodes;     /* nodes: of the login's workers, "" for none */
+    char *state, *statement; /* of the session; "" if the owner may not see them */
+    double seconds;          /* age of its transaction; negative if the owner may not see it */
+    int waiting;             /* sessions that wait for it; 0 for a worker's idle transaction */
+    double waited_seconds;   /* the longest wait */
+    bool is_worker, may_end; /* a worker's login; the farm ends the session by itself */
+};
+
+/* Sessions that others have waited for longer than a second, and workers' sessions whose transaction has been
+ * open for longer than `lease_watch.open_seconds`. GPtrArray of struct blocker *. */
+GPtrArray *blockers_list(Store *store, GError **error);
+
+/* "idle in transaction: SELECT ...", and what to do about it. Free with g_free(). */
+char *blocker_describe(const struct blocker *blocker);
+char *blocker_remedy(const struct blocker *blocker);
+
+/* Asks the database to end the sessions of workers' logins that others wait for. Best effort: false also if it ended
+ * none, or if the login may not ask. connection: a PGconn *. Internal to the room. */
+struct pg_conn;
+bool blockers_end(struct pg_conn *connection, double patience_seconds);
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * Campaigns: making, finding, listing and changing them, and how far they are.
+ */
+#ifndef SCHEMA_STORE_STORE_CAMPAIGNS_H
+#define SCHEMA_STORE_STORE_CAMPAIGNS_H
+
+#include "schema/store/failure.h"
+#include "schema/store/job_reason.h"
+#include "schema/store/store_problems.h"
+#include "solvers/framework/space.h"
+
+/* The state shown for an active campaign whose deadline has passed. */
+#define CAMPAIGN_OVERDUE "overdue"
+struct campaign {
+    int64_t id;
+    char *name;
+    char *identity; /* hash of the request: the same request finds the same campaign */
+    char *target;   /* target id */
+    char *stack;    /* constraints on toolchain, runtime and driver; "" for none */
+    char *state;    /* "active", "paused", "done", "cancelled" or CAMPAIGN_OVERDUE */
+    char *strategy; /* a name of solvers/framework/strategy.h */
+    int64_t seed;
+    int configs_limit;                    /* most configs that a job evaluates; 0 for no limit */
+    int round_configs;                    /* configs in a round */
+    double budget_seconds, spent_seconds; /* working time of all rounds; budget 0 for none */
+    bool build_only;
+    char *pool;   /* only workers with this label work on the campaign; "" for any worker */
+    int priority; /* claims take the campaign of the highest priority */
+    double share; /* of the working time among campaigns of one priority; 0 counts as 1 */
+    int64_t deadline_unix;        /* no job is claimed after it; 0 for none */
+    struct context_limits limits; /* under which its jobs were planned and are worked on */
+    char *solvers;                /* names and families that the request names, "" for all */
+    char **trusted; /* logins: workers may run their code on CPUs, beside their own login's.
+                                             NULL for none when a campaign is made */
+    int64_t created_unix;
+    char **networks; /* "NAME@NUMBER" of the versions that it is made for, NULL-terminated or
+                                             NULL. Read by store_create_campaign() alone. */
+    int jobs, jobs_done, jobs_failed, jobs_open; /* filled by list and get */
+};
+void campaign_free(struct campaign *campaign);
+
+/* One job to create. The caller has asked the solver whether it applies. */
+struct job_plan {
+    struct problem problem;
+    const char *solver; /* name */
+    int revision;
+    const char *hash; /* solver_hash() */
+    const char *provider, *algorithm;
+    bool dynamic, tunable;
+    bool searches;   /* the solver brings its own search */
+    double priority; /* jobs of the same round number: the highest first; the expected weight */
+    int multiplicity;
+};
+/* A line of the event log, written in the transaction that makes the campaign. */
+struct campaign_note {
+    const char *kind;
+    char *detail;
+};
+/* Inserts the campaign, its jobs and notes (struct campaign_note *, or NULL) in one transaction and sets
+ * campaign->id. Jobs are numbered by their priority, equal ones in the order given.
+ *
+ * A job takes over the rounds and results of a finished job, and starts as done, if both have the same problem,
+ * solver revision, hash, target, stack, strategy, seed and configs_limit. A finished job that had nothing left to
+ * try within the limit answers for every strategy and seed; if the solver's own search ended it, for every strategy
+ * but "exhaustive". *reused counts such jobs; reused may be NULL. */
+bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
+                           int count, const GPtrArray *notes, int *reused, GError **error);
+/* Holds the identity between looking for a campaign and creating it: another session that asks for the same
+ * identity waits, and then finds the campaign. STORE_ERROR_STATE after the store's patience. */
+bool store_hold_identity(Store *store, const char *identity, GError **error);
+void store_leave_identity(Store *store, const char *identity);
+struct campaign *store_get_campaign(Store *store, int64_t id, GError **error);
+/* The newest campaign of that identity that is neither cancelled nor dropped. NULL without an error if there is
+ * none. */
+struct campaign *store_find_campaign(Store *store, const char *identity, GError **error);
+GPtrArray *store_list_campaigns(Store *store, GError **error); /* struct campaign *, by id */
+/* verb: "pause", "resume", "cancel", "retry" (failed jobs become ready again), "drop". STORE_ERROR_STATE if the
+ * campaign's state forbids it. */
+bool store_change_campaign(Store *store, int64_t id, const char *verb, GError **error);
+/* New values; NULL leaves a value as it is. */
+struct campaign_changes {
+    const char *name, *pool;
+    const int *priority;
+    const double *share;          /* over 0 */
+    const double *budget_seconds; /* the whole budget, 0 for none */
+    const int64_t *deadline_unix; /* 0 for none */
+    char **trusted;               /* the whole list, NULL-terminated */
+};
+/* Makes all changes or none. A larger budget makes the jobs ready again that the old one ended; a later deadline
+ * lets an overdue campaign go on. STORE_ERROR_STATE for both in a cancelled campaign. */
+bool store_set_campaign(Store *store, int64_t id, const struct campaign_changes *changes,
+                        GError **error);
+/* Drops the tables of dropped campaigns. The verb "drop" does so itself, except for tables that other sessions
+ * still read. */
+bool store_drop_partitions(Store *store, GError **error);
+/* Adds working time that belongs to no round yet (building). */
+bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **error);
+
+struct progress {
+    int jobs, done, failed, ready, building, built, evaluating;
+    int64_t configs_done;  /* evaluated in stored and partial rounds */
+    int64_t configs_open;  /* in open rounds, not evaluated */
+    int64_t configs_taken; /* part of configs_done: measured by earlier campaigns */
+    int64_t kernels_built;
+    double spent_seconds, budget_seconds;
+    bool has_deadline;
+    double deadline_seconds; /* until the deadline by the server's clock; negative after it */
+    double compile_seconds, eval_seconds; /* sums */
+    bool build_only; /* built jobs are done; their configs stay in configs_open */
+};
+bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error);
+/* How many jobs the earlier campaigns answered, by reason. *known is false for a campaign that did not record it. */
+bool store_count_origins(Store *store, int64_t campaign, struct job_origins *origins, bool *known,
+                         GError **error);
+
+/* The jobs of a campaign that failed for one reason. */
+struct job_failures {
+    enum failure failure;
+    int jobs;
+    char *detail; /* of the last of them, or NULL */
+};
+/* GPtrArray of struct job_failures *, by reason. The server counts: the cost does not depend on the jobs. */
+GPtrArray *store_list_job_failures(Store *store, int64_t campaign, GError **error);
+
+/* Reads a row of campaigns: returns a struct campaign * with the members that the row has. Internal to the store. */
+gpointer store_read_campaign(const json_t *object);
+
+#endif

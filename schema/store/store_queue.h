@@ -1,0 +1,105 @@
+/*
+ * The queue: claiming jobs, and handing in what was built and measured.
+ * QUEUE.md describes the states and promises.
+ */
+#ifndef SCHEMA_STORE_STORE_QUEUE_H
+#define SCHEMA_STORE_STORE_QUEUE_H
+
+#include "schema/store/store.h"
+#include "schema/store/store_rounds.h"
+#include "solvers/problem/problem.h"
+
+/* A claimed job. */
+struct job {
+    int64_t id, campaign;
+    int64_t fence; /* of the claim: each call that hands in carries it */
+    struct problem problem;
+    char *solver;
+    int revision;
+    char *target; /* target id of the campaign */
+    char *stack;  /* the campaign's constraints on the software */
+    char *strategy;
+    int64_t seed;
+    int64_t deadline_unix; /* the campaign's, 0 for none */
+    int configs_limit, round_configs;
+    bool build_only;
+    struct context_limits limits; /* of the campaign: configs and solutions are made under them */
+    int strikes;
+    double
+        best_ms; /* eval claims: the best verified median of the problem in the campaign, of any solver;
+                            0 for none */
+    GPtrArray *rounds;   /* struct round *: the stored ones; for eval claims the open one is last */
+    GArray *quarantined; /* struct perf_config: quarantined for this solver, problem and target */
+    char **prior;        /* build claims: configs to begin with (store_winners.h); NULL for none */
+    GArray *
+        wish; /* struct perf_config: the configs that this round measures again (store_remeasure.h);
+                            NULL for a round of the search */
+    bool wish_keeps_all; /* all configs of the wish become kept results */
+    char *
+        damage; /* what is wrong with the job's rows; the other members are then incomplete. NULL for
+                            nothing */
+};
+void job_free(struct job *job);
+
+enum pool { POOL_BUILD, POOL_EVAL };
+struct claim {
+    int64_t worker;
+    enum pool pool;
+    int64_t campaign;           /* 0: any active one */
+    const char *target;         /* eval: only campaigns of this target; build: NULL for any */
+    const char *const *solvers; /* "name:revision:hash" of the worker's solvers, NULL-terminated */
+    int batch;                  /* most jobs to claim */
+    double lease_seconds;
+};
+/* Claims up to `batch` jobs: the lowest round first, then the highest priority. GPtrArray of struct job *, empty if
+ * nothing is claimable.
+ *
+ * A campaign whose budget is spent gives out first rounds only; its other ready jobs become done. A job with damaged
+ * rows is returned with its `damage` set: fail it. A campaign whose jobs the server cannot give out is left out, and
+ * store_list_refusals() gives the reason. */
+GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error);
+
+/* building -> built (done for a build-only campaign): stores the open round. */
+bool store_built(Store *store, const struct job *job, const struct round *round, GError **error);
+/* Stores the open round's outcomes so far; the job stays in evaluating. */
+bool store_partial(Store *store, const struct job *job, const struct round *round, GError **error);
+/* evaluating -> ready (more = true) or done: stores the round, replaces the job's kept results (best first) and adds
+ * the seconds to the campaign's spent time. With more = false a job without any verified config fails with its
+ * commonest failure. A campaign whose last open job ends becomes done. */
+bool store_round(Store *store, const struct job *job, const struct round *round,
+                 const struct kept *kept, int kept_count, bool more, double seconds,
+                 GError **error);
+/* The arguments of store_built() or store_round(). */
+struct handed {
+    const struct job *job;
+    const struct round *round;
+    const struct kept *kept; /* this and the members below: store_round() alone */
+    int kept_count;
+    bool more;
+    double seconds;
+};
+/* store_built() and store_round() for many jobs by one statement a campaign, which costs the server much less. Items
+ * of one campaign should be neighbours. refused[i] (of `count` NULLs) gets the error of an item that was refused
+ * (STORE_ERROR_FENCE, _STATE, _NOT_FOUND, _REFUSED). False if the other items could not be stored; the whole call
+ * may then be repeated. */
+bool store_built_many(Store *store, const struct handed *items, int count, GError **refused,
+                      GError **error);
+bool store_round_many(Store *store, const struct handed *items, int count, GError **refused,
+                      GError **error);
+/* building or evaluating -> failed. */
+bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,
+                    GError **error);
+/* building -> done, or failed if no config was ever verified: nothing is left to propose. STORE_ERROR_REFUSED
+ * before the first round was evaluated. */
+bool store_finish_job(Store *store, const struct job *job, GError **error);
+/* building -> ready, evaluating -> built, without a strike. */
+bool store_release_job(Store *store, const struct job *job, GError **error);
+
+/* Appends a round as a row of rounds or outcomes to an array of store_rows.h. open: outcomes may be pending.
+ * Internal to the store. */
+void built_to_row(GByteArray *out, const struct job *job, const struct round *round);
+void outcomes_to_row(GByteArray *out, const struct job *job, const struct round *round, bool open);
+/* Forgets the problems, solvers and campaigns that claims have read. Internal to the store. */
+void store_known_clear(Store *store);
+
+#endif

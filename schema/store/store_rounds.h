@@ -1,0 +1,62 @@
+/*
+ * Rounds: the configs that a job tries together, and the outcome of each.
+ * The database keeps a round as one packed row.
+ */
+#ifndef SCHEMA_STORE_STORE_ROUNDS_H
+#define SCHEMA_STORE_STORE_ROUNDS_H
+
+#include "schema/store/failure.h"
+#include "solvers/framework/space.h"
+
+#include <jansson.h>
+
+/* The outcome of one config in a round. */
+struct outcome {
+    enum failure failure;
+    int n; /* timed runs, 0 for none */
+    double min_ms, median_ms;
+    double spread; /* interquartile range over median */
+    double error;  /* largest error over its tolerance: at most 1 for a verified config */
+    double build_seconds, eval_seconds;
+};
+
+struct round {
+    int number; /* from 0 */
+    int config_count;
+    struct perf_config
+        *configs; /* config_count of them; without values for solvers that cannot be tuned */
+    char **
+        kernel_keys; /* one text a config: the distinct kernels of its solution joined by ','; "" if it
+                                    is not built */
+    struct outcome *outcomes; /* config_count of them; FAILURE_PENDING until evaluated */
+    char **details;           /* one text a config: the failure's last words, or NULL */
+    char *stack;              /* toolchain and runtime that were used */
+    double
+        drift; /* the default config's time after the round over before (drift.h); 0 if unknown */
+    bool
+        beyond_limit; /* taken over from another search: its configs do not count for the job's limit */
+    bool
+        remeasures; /* its outcomes, also failures, replace those of its configs in earlier rounds */
+};
+#define ROUND_CONFIGS_MAX 100000 /* a row that claims more configs is damaged */
+struct round *round_new(int config_count);
+void round_free(struct round *round);
+
+/* A verified config of a job that is worth keeping. */
+struct kept {
+    struct perf_config config;
+    char *config_text; /* as the solver spells it */
+    char *kernel_keys; /* joined by ',' */
+    struct outcome outcome;
+    uint64_t workspace_bytes;
+    double flops;
+    bool is_default;
+};
+void kept_clear(struct kept *kept);
+
+/* Readers of rows, internal to the store. NULL or false with STORE_ERROR_DAMAGED for unknown names, numbers out
+ * of range and arrays of different lengths. Call kept_clear() after a failure, too. */
+struct round *round_from_json(const json_t *object, GError **error);
+bool kept_from_json(const json_t *object, struct kept *kept, GError **error);
+
+#endif
