@@ -1,3 +1,17 @@
+/*
+ * A config is measured in four steps, each of which may be the last:
+ *   1. First look: two readings of one run. A config that is slower than three times the best in both is dropped;
+ *      the faster reading sizes the batch of all later readings.
+ *   2. Yardstick: a slow config that is kept and alone in its round, such as the naive kernel, needs no precise
+ *      time. One more reading that agrees with the second ends it.
+ *   3. Warm-up: readings until two in a row agree within 5 %, at most ten or a fifth of the sample's time.
+ *   4. Samples: readings until the median is known well enough. A sample whose spread is large was disturbed, and
+ *      another one is taken; the calmest sample counts.
+ *
+ * The median and its interval assume no distribution: times are bounded below, have a long tail above, and come
+ * in two groups where a clock changes. The interval is that of the sign test (Conover, Practical Nonparametric
+ * Statistics, 1999, section 3.2; statistics.h).
+ */
 #include "worker/measure/measure.h"
 
 #include <math.h>
@@ -5,17 +19,17 @@
 #include "worker/measure/statistics.h"
 
 #define FLOOR_READINGS  32
-#define FLOOR_SHARE     20   /* a reading is at least this many floors long: 5 % of it at most */
+#define FLOOR_SHARE     20 /* floors in a reading, at least: the floor is then at most 5 % of it */
 #define BATCH_MAX       1000 /* runs in a reading */
 #define WARM_UP_MAX     10   /* readings */
 #define WARM_UP_SHARE   0.2  /* of sample_seconds */
-#define SETTLED         0.05 /* two readings in a row this near have settled */
+#define SETTLED         0.05 /* relative difference of two readings in a row that ends the warm-up */
 #define READINGS_MIN    3
 #define READINGS_MAX    200
-#define PRECISION       0.02 /* of the median */
-#define CLEARLY_SLOWER  1.25 /* the interval's lower end over best: it cannot win */
-#define SPREAD_READINGS 4    /* fewer say nothing about spread */
-#define SPREAD_NOISY    0.3  /* something else ran meanwhile: worth another attempt */
+#define PRECISION       0.02 /* half the median's interval over the median: enough readings */
+#define CLEARLY_SLOWER  1.25 /* the interval's lower end over the best: this config cannot win */
+#define SPREAD_READINGS 4    /* the fewest readings that show a spread */
+#define SPREAD_NOISY    0.3 /* from here on another process is likely to have disturbed the sample */
 
 /* The time of `runs` runs from run *next on, in milliseconds. */
 static bool read_time(const struct measure_job *job, int runs, int64_t *next, double *ms,
@@ -55,7 +69,8 @@ bool measure_floor(struct device *device, double *floor_ms, GError **error)
     int64_t run = 0;
     bool done = tiny.memory != NULL;
 
-    for (int i = -1; i < FLOOR_READINGS && done; i++) /* the very first is many times longer */
+    /* The first reading is many times longer (87 us against 11 to 15 us on an H100): it is taken and overwritten. */
+    for (int i = -1; i < FLOOR_READINGS && done; i++)
         done = read_time(&job, 1, &run, &readings[MAX(i, 0)], error);
     device->row->memory_free(tiny.memory);
     if (!done)
@@ -67,10 +82,10 @@ bool measure_floor(struct device *device, double *floor_ms, GError **error)
 
 struct session {
     const struct measure_job *job;
-    int64_t next;    /* run */
-    int batch;       /* runs a reading */
-    bool hopeless;   /* slower than the best by far */
-    bool impossible; /* a reading was not positive: the device's clock is not to be believed */
+    int64_t next;    /* the next run's number */
+    int batch;       /* runs in a reading */
+    bool hopeless;   /* slower than MEASURE_SLOW_FACTOR times the best */
+    bool impossible; /* a reading was not positive: the device's clock is wrong */
     double spent_ms; /* in readings, warm-up included */
     int count;
     double readings[READINGS_MAX]; /* milliseconds a run */
@@ -88,7 +103,8 @@ static bool take_reading(struct session *s, double *run_ms, GError **error)
     return true;
 }
 
-/* Runs in a reading such that the floor is a small part of it. */
+/* The runs that make a reading FLOOR_SHARE floors long. A run's own time is what its first reading took beyond the
+ * floor; noise may make that too small or negative, so it counts as at least a fiftieth of the floor. */
 static int choose_batch(double reading_ms, double floor_ms)
 {
     double run_ms = fmax(reading_ms - floor_ms, floor_ms / 50);
@@ -118,6 +134,7 @@ static bool warm_up(struct session *s, GError **error)
     return true;
 }
 
+/* Whether a sample may end: its time is spent, its median is known to PRECISION, or the config has certainly lost. */
 static bool enough(struct session *s, double limit_ms)
 {
     double low, high;
@@ -160,7 +177,7 @@ static bool take_sample(struct session *s, struct measurement *m, GError **error
     return true;
 }
 
-/* Two readings of one run each: enough to see what is hopeless. */
+/* Two readings of one run each. The faster one counts, since a disturbance only makes readings longer. */
 static bool first_look(struct session *s, struct measurement *m, GError **error)
 {
     const struct measure_job *job = s->job;
@@ -181,13 +198,14 @@ static bool first_look(struct session *s, struct measurement *m, GError **error)
     return true;
 }
 
-/* A yardstick of long runs: how much slower than the best it is, a third reading tells. */
+/* batch == 1: runs so long that a single one is a whole reading. */
 static bool is_yardstick(const struct session *s)
 {
     return s->hopeless && s->job->alone && s->batch == 1 && !s->impossible;
 }
 
-/* Unless what made the first two slow passes: then nothing is summed up. */
+/* Counts the three readings if the third agrees with the second. Otherwise the device was still warming up, n stays
+ * 0, and the config is measured like any other. */
 static bool third_look(struct session *s, struct measurement *m, GError **error)
 {
     double *third = &s->readings[s->count];
@@ -241,7 +259,8 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
 
 double measure_most_seconds(double sample_seconds)
 {
-    return 2 * MEASURE_ATTEMPTS_MAX * sample_seconds; /* each ends a reading late */
+    /* A sample may end one reading late, and a reading of short runs is shorter than the sample's time. */
+    return 2 * MEASURE_ATTEMPTS_MAX * sample_seconds;
 }
 
 double measure_possible_ms(const struct solution *solution, const struct target *target,

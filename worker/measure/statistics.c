@@ -42,7 +42,8 @@ double statistics_spread(const double *sorted, int count)
            median;
 }
 
-/* Logarithm of the probability that exactly `below` of `count` values lie below the median. */
+/* The logarithm of the probability that exactly `below` of `count` values lie below the true median. Logarithms,
+ * since a count of some thousand overflows the factorials. */
 static double log_binomial_half(int count, int below)
 {
     return lgamma(count + 1.0) - lgamma(below + 1.0) - lgamma(count - below + 1.0) -
@@ -51,7 +52,7 @@ static double log_binomial_half(int count, int below)
 
 bool statistics_median_interval(const double *sorted, int count, double *low, double *high)
 {
-    /* The pair (i, count-1-i) misses the median when at most i values lie on one side of it. */
+    /* The pair (i, count-1-i) misses the median if at most i values lie on one side of it: both tails are added. */
     double missed = 0;
     int ends = 0;
 

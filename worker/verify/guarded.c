@@ -25,6 +25,7 @@ static bool take_parts(struct guarded *guarded, GError **error)
     return true;
 }
 
+/* A copy starts at a multiple of the alignment; one zone follows it, which is the zone before the next copy, too. */
 static int64_t step_for(struct device *device, int64_t bytes)
 {
     int64_t align = MAX(device->row->info(device)->slice_alignment, 4096);
@@ -48,6 +49,7 @@ bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes
     return false;
 }
 
+/* Poisons the zone behind a copy, and the rest between the copy's end and the zone's aligned begin. */
 static bool poison_tail(const struct guarded *guarded, int copy, GError **error)
 {
     int64_t end = part_offset(guarded, copy) + guarded->bytes;
@@ -94,8 +96,8 @@ static bool is_whole(const uint8_t *zone, int64_t bytes, uint8_t poison)
     return zone[0] == poison && memcmp(zone, zone + 1, (size_t)bytes - 1) == 0;
 }
 
-/* Looks through one zone from the side of the tensor on; *distance is how far the first damage
- * is. */
+/* *distance: how far the nearest changed byte of a zone is from the tensor, -1 for an undamaged zone. backwards: the
+ * tensor is behind the zone. */
 static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t bytes,
                         bool backwards, int64_t *distance, GError **error)
 {

@@ -7,12 +7,13 @@
 #include "worker/verify/random.h"
 #include "worker/verify/reference_element.h"
 
-#define ITEMS        256  /* of a workgroup, as judge.cl has it */
-#define GROUPS_MAX   1024 /* of the entries that go through all elements: fills any device */
+#define ITEMS 256 /* in a workgroup, the same as in judge.cl */
+#define GROUPS_MAX                                                                                 \
+    1024 /* workgroups of the entries that loop over all elements: fills any device */
 #define ARGS_MAX     64
 #define FOUND_BYTES  (3ll * 8 * GROUPS_MAX)
 #define MEMORY_SHARE 4 /* of the device's memory: one part in this many */
-/* W has few elements of long sums: parts share an element's until that many work-items are busy. */
+/* The output of W has few elements, each a long sum. Several work-items share a sum until there are this many. */
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
 
@@ -28,11 +29,11 @@ struct judge {
     struct device_kernel *kernels[JUDGE_ENTRIES];
     int64_t count; /* elements of the output */
     int parts;
-    struct device_memory *value,
-        *magnitude;              /* doubles and floats, [parts][count]: the first is it */
-    struct device_memory *found; /* what groups tell: three 8-byte numbers each */
+    /* Doubles and floats, [parts][count]. judge_join adds the parts up into the first: the reference. */
+    struct device_memory *value, *magnitude;
+    struct device_memory *found; /* the workgroups' results, three 8-byte numbers each */
     struct device_memory *found_parts[3];
-    double largest; /* of all magnitudes */
+    double largest; /* magnitude */
 };
 
 enum entry { ENTRY_RANDOM, ENTRY_REFERENCE, ENTRY_JOIN, ENTRY_COMPARE };
@@ -180,13 +181,14 @@ static void add_problem(struct arguments *arguments, const struct judge *judge)
     add_axes(arguments, p->dilation);
 }
 
-/* What launches before have found must not pass for what the next one finds: each of its numbers is refused. */
+/* Overwrites the results of earlier launches with numbers that are refused: a launch that the driver drops must not
+ * pass for one that found everything right. */
 static bool forget_found(struct judge *judge, GError **error)
 {
     return judge->device->row->fill(judge->found, 0, FOUND_BYTES, 0xff, error);
 }
 
-/* The same of sums before: they may be another problem's, or damaged. */
+/* The same for the sums, which may be another problem's, or damaged by a kernel. */
 static bool forget_sums(struct judge *judge, GError **error)
 {
     int64_t sums = judge->count * judge->parts;
@@ -239,8 +241,8 @@ static bool read_largest(struct judge *judge, GError **error)
 
 /* ---- the host's sample of the reference ---- */
 
-/* What the host computes besides, in about the time that the device takes for all; elements in runs
- * of consecutive ones, since each read of the device costs as much as a thousand bytes. */
+/* The host's sample: multiply-accumulates that take it about as long as the device takes for the whole reference.
+ * The elements are in runs of consecutive ones, since each read of the device costs as much as a thousand bytes. */
 #define SAMPLE_MACS 2e6
 #define SAMPLE_RUN  8
 #define SAMPLE_RUNS 256
@@ -291,7 +293,8 @@ static void sample_clear(struct sample *sample)
     g_free(sample->magnitude);
 }
 
-/* Both are off by their own order of summing; a float holds the device's magnitude. */
+/* Host and device sum in different orders, each with a rounding error of up to (L + 2) 2^-53 of the magnitude. The
+ * device keeps magnitudes as floats. */
 static bool agrees(const struct judge *judge, double value, double magnitude, double host_value,
                    double host_magnitude)
 {
@@ -391,7 +394,8 @@ bool judge_compare(struct judge *judge, struct device_memory *output,
     return false;
 }
 
-/* Poison is no result; of integers a few may look like it. */
+/* Proves that the comparison finds an unwritten output wrong. Only half of the elements must be found: poison may
+ * equal a right integer by chance. */
 static bool check_comparison(struct judge *judge, struct device_memory *poisoned, GError **error)
 {
     struct tolerance tolerance;
@@ -565,7 +569,7 @@ struct judge_cache *judge_cache_new(const struct device *device)
     return cache;
 }
 
-/* Takes one out of the cache; the caller's from now on. */
+/* Removes an entry; the caller owns the judge. */
 static struct judge *take_out(struct judge_cache *cache, GList *link)
 {
     struct kept *kept = link->data;

@@ -1,9 +1,14 @@
 /*
- * Verifying on the device itself: random inputs made where they are used, the reference computed
- * there in FP64, outputs compared where they lie (kernels/device/judge.cl). It is believed on
- * conditions alone: elements all over the reference are computed on the host besides and must agree,
- * and an output that nobody wrote must be found wrong. Whatever it finds wrong the host looks at
- * itself, so no config fails by a device's word.
+ * Verifying on the device itself, by kernels/device/judge.cl: it makes the random inputs, computes the reference in
+ * FP64 and compares outputs, all in the device's memory. No tensor crosses the bus, and the host's cores stay
+ * free to compile.
+ *
+ * A device that computes wrong could call its own wrong results right, so it must prove itself for each problem:
+ *   - The host computes a sample of the reference's elements; all must agree.
+ *   - The comparison must find an output full of poison wrong, before any config's output.
+ *   - Each comparison must report that it looked at every element.
+ * A failed proof is WORKER_ERROR_DOUBT. The judge can only accept: an output that it calls wrong is compared again
+ * by the host (verify.h), so no config fails by a device's word.
  */
 #ifndef WORKER_JUDGE_H
 #define WORKER_JUDGE_H
@@ -19,54 +24,57 @@
 struct judge;
 
 /*
- * memory[] are the problem's tensors on the device, the output's full of poison; the inputs are
- * written, and the reference is computed. The program outlives the judge.
- * WORKER_ERROR_DOUBT where the device is wrong; DEVICE_ERROR_MEMORY where a quarter of its memory is
- * too little; other DEVICE_ERROR_* as the device says.
+ * Writes the inputs, computes the reference and has the device prove itself. memory[]: the problem's tensors on the
+ * device, the output full of poison. program: the loaded JUDGE_FILE; it must outlive the judge. WORKER_ERROR_DOUBT
+ * if a proof fails; DEVICE_ERROR_MEMORY if the reference needs more than a quarter of the device's memory; other
+ * DEVICE_ERROR_* from the device.
  */
 struct judge *judge_new(struct device *device, struct device_program *program,
                         const struct problem *p, const struct tensor *tensors, uint64_t seed,
                         struct device_memory *const memory[TENSOR_COUNT], GError **error);
 void judge_free(struct judge *judge);
 
-/* The seed's values for an input, as random_dense() has them. Holes are left as they are, padding of
- * blocked layouts is zero. */
+/* Writes the seed's values of an input, those of random_dense(). Gaps stay unchanged, padding of blocked layouts
+ * becomes zero. */
 bool judge_write_input(struct judge *judge, enum tensor_role role, struct device_memory *memory,
                        GError **error);
 
-/* The same for a judge that is there, with other memory of the same tensors: its reference stays. */
+/* Uses the judge with other memory of the same tensors: writes the inputs there and checks the comparison. The
+ * reference is kept. */
 bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
                   GError **error);
-/* Writes the inputs and computes the reference anew, in case a kernel wrote where it should not. */
+/* Writes the inputs and computes the reference again: a kernel may have written into either. */
 bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
                    GError **error);
 
 struct judged {
-    int64_t wrong; /* elements out of their tolerance */
-    double error;  /* the largest error over its element's tolerance; of exact ones the error */
+    int64_t wrong; /* elements outside of their tolerance */
+    double
+        error; /* the largest error over its element's tolerance; for integers the largest error */
 };
-/* All elements of an output, as verify_output() counts them. WORKER_ERROR_DOUBT where the device did not look
- * at all of them. */
+/* Compares all elements of an output by the rules of verify_output(). WORKER_ERROR_DOUBT if the device reports that
+ * it looked at fewer elements. */
 bool judge_compare(struct judge *judge, struct device_memory *output,
                    const struct tolerance *tolerance, struct judged *judged, GError **error);
 double judge_length(const struct judge *judge); /* products in the longest sum */
 
-/* The reference read back, a use of it for the caller. */
+/* Copies the reference to the host. The caller owns one use of it. */
 struct reference *judge_fetch(struct judge *judge, GError **error);
 
-/* Judges kept while they take a small part of their device's memory, the ones used last. A judge that
- * is taken is the caller's; a cache is freed before its judges' programs. */
+/* Judges kept for the next request of their problem, the last used ones, up to 1/16 of the device's memory. Free a
+ * cache before the programs of its judges. */
 struct judge_cache;
 struct judge_cache *judge_cache_new(const struct device *device);
 void judge_cache_free(struct judge_cache *cache);
-/* NULL when there is none of this program for these tensors and this seed. */
+/* Takes a judge out of the cache; the caller owns it. NULL if none fits program, tensors and seed. */
 struct judge *judge_cache_take(struct judge_cache *cache, const struct device_program *program,
                                const struct problem *p, const struct tensor *tensors,
                                uint64_t seed);
+/* Gives a judge to the cache, which may free it. */
 void judge_cache_give(struct judge_cache *cache, struct judge *judge);
-/* Frees those that nobody has used for that long. */
+/* Frees the judges that were given back longer ago. */
 void judge_cache_drop_unused(struct judge_cache *cache, int64_t seconds);
-/* Frees what is kept; false where nothing was. */
+/* Frees all judges kept. False for an empty cache. */
 bool judge_cache_clear(struct judge_cache *cache);
 
 #endif

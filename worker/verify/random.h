@@ -1,6 +1,7 @@
 /*
- * Test data from a seed: the value of an element depends on seed, tensor and
- * logical index alone, so that every layout and machine computes the same.
+ * Test data from a seed. The value of an element depends on the seed, the tensor's role and the element's logical
+ * index alone, so every layout, host and device computes the same values (kernels/device/judge.cl has the same
+ * arithmetic).
  */
 #ifndef WORKER_RANDOM_H
 #define WORKER_RANDOM_H
@@ -11,14 +12,15 @@
 uint64_t random_bits(uint64_t seed, uint64_t index);
 
 /*
- * An element from its 64 random bits. Floating types: either sign, sizes even over [1/4, 1],
- * rounded to the type: no product is so small that a missing one hides in the tolerance. Their sums
- * are near zero against their magnitudes, which keeps a kernel's real rounding errors small and
- * 16-bit outputs fine enough to see one wrong product. Integers: -8 .. 8 without 0. Before the type's
- * rounding all is exact (34 bits), so a device has the same values (kernels/device/judge.cl).
+ * An element from its 64 random bits.
+ *   Floating types: either sign, sizes even over [1/4, 1], rounded to the type. No product is so small that a kernel
+ *   could leave it out within the tolerance. Sums are near zero compared with their magnitudes: a kernel's rounding
+ *   errors stay small, and 16-bit outputs are fine enough to show one wrong product.
+ *   Integers: -8 to 8 without 0.
+ * All arithmetic before the rounding to the type is exact (34 bits), so hosts and devices get equal values.
  */
 double random_value(enum data_type type, uint64_t bits);
-/* What random_bits() has for a tensor's elements as its seed. */
+/* The seed that a tensor's elements give to random_bits(). */
 uint64_t random_seed_of(enum tensor_role role, uint64_t seed);
 
 /* A dense tensor of such elements, free with g_free(). */

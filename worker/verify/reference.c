@@ -1,10 +1,19 @@
 /*
- * All three directions are one matrix product for each group: rows are the
- * output's channels, columns its other axes, and the reduction runs over the
- * rest. The left matrix is the filter (F, B) or y (W), addressed by a row's and
- * a reduction index's offset. The right one is gathered: an element's position
- * on each spatial axis is the sum of what its column and its reduction index
- * say, divided by the stride for B, and zero where that falls beside the tensor.
+ * Every direction is one matrix product for each group of channels:
+ *
+ *   direction   rows   columns           depth (summed over)
+ *   F           K      N and y's pixels  C and the filter's taps
+ *   B           C      N and x's pixels  K and the filter's taps
+ *   W           K      C and taps        N and y's pixels
+ *
+ * The left matrix is the filter (F, B) or y (W); an element's offset is the sum of a row's and a depth's offset. The
+ * right matrix is x (F, W) or y (B), gathered as im2col does (Chellapilla, Puri, Simard 2006) but block by block:
+ * an element's position on each spatial axis is the sum of a column's and a depth's position, for B divided by
+ * the stride, and 0 outside of the tensor.
+ *
+ * The product is blocked as in Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: blocks
+ * of both matrices are packed into panels that stay in a core's second-level cache, and an inner loop multiplies
+ * panels in registers. Beside each sum it computes the sum of absolute values.
  */
 #include "worker/verify/reference.h"
 
@@ -30,14 +39,14 @@
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
 typedef int64_t lane_bits __attribute__((vector_size(LANES * sizeof(int64_t))));
 
-/* Compiled into each of its callers for what that caller's processor has. */
+/* Inlined into each caller, so that the compiler uses the vectors of the caller's target. */
 #define INLINED static inline __attribute__((always_inline))
 
 INLINED void add_tile(const double *left, const double *right, int depth, int absolute,
                       double *sums)
 {
     lanes tile[PANEL_ROWS][2];
-    int64_t keep = absolute ? INT64_MAX : -1; /* INT64_MAX masks the sign out */
+    int64_t keep = absolute ? INT64_MAX : -1; /* INT64_MAX clears the sign's bit */
     lane_bits mask = {keep, keep, keep, keep};
 
     memcpy(tile, sums, sizeof(tile));
@@ -73,8 +82,8 @@ kernel_avx2(const double *left, const double *right, int depth, double *sums, do
 }
 #endif
 
-/* sums[r][c] += sum over d of left[d][r] * right[d][c], and magnitudes likewise with absolute
- * values. Picks the widest vectors that the processor has. */
+/* sums[r][c] += sum over d of left[d][r] * right[d][c], and magnitudes[r][c] likewise with absolute values. Uses
+ * AVX2 and FMA if the processor has them. */
 static void reference_kernel(const double *left, const double *right, int depth, double *sums,
                              double *magnitudes)
 {
@@ -101,7 +110,7 @@ struct product {
     const double *left, *right;   /* dense tensors */
     int64_t extent[AXIS_COUNT];   /* of the gathered tensor */
     int64_t divisor[AXIS_COUNT];
-    int64_t keep_one_of; /* blocks computed: one of this many */
+    int64_t keep_one_of; /* one block in this many is computed */
     atomic_llong next;   /* task: group * blocks + block */
     struct reference *out;
 };
@@ -119,7 +128,7 @@ static void split(int64_t flat, const int64_t size[AXIS_COUNT], int64_t at[AXIS_
     }
 }
 
-/* The place of an image's pixel: n and the output position whose window is meant. */
+/* An output pixel as a column or depth: its image n, and where its window begins in the input. */
 static void place_window(const struct problem *p, int64_t flat, int64_t image, struct place *place)
 {
     split(flat % volume(p->out), p->out, place->at);
@@ -128,6 +137,7 @@ static void place_window(const struct problem *p, int64_t flat, int64_t image, s
         place->at[a] = place->at[a] * p->stride[a] - p->pad[a];
 }
 
+/* A channel and a tap of the filter as a column or depth. sign -1 for B, which goes from inputs to outputs. */
 static void place_tap(const struct problem *p, int64_t flat, int64_t first_channel,
                       const int64_t size[AXIS_COUNT], int sign, struct place *place)
 {
@@ -210,7 +220,7 @@ static int64_t depth_offset(const struct product *m, int64_t depth)
     g_assert_not_reached();
 }
 
-/* Where a result goes in the dense output. */
+/* The dense output's offset of a result. */
 static int64_t output_offset(const struct product *m, int64_t group, int64_t row, int64_t column)
 {
     const struct problem *p = m->p;
@@ -222,7 +232,7 @@ static int64_t output_offset(const struct product *m, int64_t group, int64_t row
     return (column / image * m->rows * p->groups + channel) * image + column % image;
 }
 
-/* What one thread works in. */
+/* One thread's working memory. */
 struct bench {
     double right[BLOCK_DEPTH * BLOCK_COLUMNS]; /* panels of PANEL_COLUMNS: [panel][depth][column] */
     double left[BLOCK_DEPTH * BLOCK_ROWS];     /* panels of PANEL_ROWS: [panel][depth][row] */
@@ -263,7 +273,7 @@ static void pack_left(const struct product *m, int64_t group, int64_t first_row,
     }
 }
 
-/* Adds the packed blocks' product to the sums of rows first_row and on. */
+/* Adds the product of the packed blocks to the sums of BLOCK_ROWS rows from first_row on. */
 static void multiply_blocks(const struct product *m, int64_t first_row, int depths, int columns,
                             struct bench *bench)
 {
@@ -322,8 +332,8 @@ static void compute_block(const struct product *m, int64_t group, int64_t block,
     store_block(m, group, first_column, columns, bench);
 }
 
-/* The first and last block of every group, and others by a hash: a fixed step could fall into one
- * phase of an image's rows. */
+/* The first and last block of every group, where kernels handle edges, and others by a hash: every n-th block could
+ * meet the same pixels of every image's row. */
 static bool block_is_kept(const struct product *m, int64_t task)
 {
     int64_t block = task % m->blocks;

@@ -1,9 +1,8 @@
 /*
- * The right answer, computed on the host: what every config's result is
- * compared with. Sums are in double, which holds the integer problems exactly
- * (an INT8 product is below 2^14, so 2^39 of them fit into 53 bits). Beside each
- * element stands its magnitude, the sum of |x||w|: rounding errors are
- * proportional to it and not to the result, which may cancel.
+ * The right result of a problem, computed on the host; every config's result is compared with it. Sums are kept in
+ * double, which holds integer problems exactly: an INT8 product is at most 2^14, so 2^39 of them fit into 53 bits.
+ * Each element comes with its magnitude, the sum of |x||w|. Rounding errors grow with the magnitude, not with the
+ * result, in which products may cancel.
  */
 #ifndef WORKER_REFERENCE_H
 #define WORKER_REFERENCE_H
@@ -13,25 +12,24 @@
 struct reference {
     enum tensor_role role; /* the tensor that the direction writes */
     int64_t count;         /* its logical elements */
-    double *value;         /* in logical order (tensor.h's dense); NaN where it was not computed */
+    double *value;         /* dense (tensor.h); NaN for an element that was not computed */
     float *magnitude;      /* likewise */
-    double largest;        /* of all magnitudes */
+    double largest;        /* magnitude */
     double length;         /* products in the longest sum */
-    int uses;              /* references held: reference_ref(), reference_unref() */
+    int uses;              /* owners; reference_unref() ends one's use */
 };
 
-/* False and WORKER_ERROR_INVALID for an epilogue, a cast or a data type that it does not know. A
- * key's bias is no matter: another kernel adds it. */
+/* False and WORKER_ERROR_INVALID for a problem with an epilogue, a cast or an unsupported data type. A bias in the
+ * problem's key is allowed: a kernel of its own adds it. */
 bool reference_supports(const struct problem *p, GError **error);
 
 double reference_length(const struct problem *p); /* products in the longest sum */
 
 /*
- * Computes the output of p's direction from the two inputs, dense and in logical order; dense[] of
- * the output's role is not read. On `threads` threads. A problem of more than macs_limit
- * multiply-accumulates (0: no limit) is computed in part: whole blocks of columns, chosen by a
- * hash, the first and the last always among them; the other elements are NaN. NULL where
- * reference_supports() is false. One use is the caller's.
+ * Computes the output of p's direction from its two dense inputs, on `threads` threads; dense[] of the output's
+ * role is not read. A problem of more than macs_limit multiply-accumulates (0: no limit) is computed in part, about
+ * macs_limit of them: blocks of 64 columns are chosen by a hash, the first and the last one always; all other
+ * elements are NaN. NULL if reference_supports() is false. The caller owns one use.
  */
 struct reference *reference_compute(const struct problem *p,
                                     const double *const dense[TENSOR_COUNT], int threads,
@@ -39,12 +37,12 @@ struct reference *reference_compute(const struct problem *p,
 void reference_unref(struct reference *reference);
 int64_t reference_bytes(const struct reference *reference); /* of the host's memory */
 
-/* References kept by problem and seed; the least recently used leave when they are over the
- * limit. The newest stays whatever its size. For one thread. */
+/* References kept by problem and seed, up to a limit; the least recently used one leaves first, the newest stays
+ * whatever its size. For one thread. */
 struct reference_cache;
 struct reference_cache *reference_cache_new(int64_t bytes_limit);
 void reference_cache_free(struct reference_cache *cache);
-/* A use for the caller, or NULL when it is not there. */
+/* A use for the caller; NULL if the cache has no reference for this problem and seed. */
 struct reference *reference_cache_find(struct reference_cache *cache, const struct problem *p,
                                        uint64_t seed);
 /* The cache takes a use of its own. */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* A sum under way, of one output element. */
+/* The sum of one output element, as far as it was computed. */
 struct element {
     const struct problem *p;
     const struct reference_inputs *inputs;
@@ -24,7 +24,7 @@ static void split(int64_t flat, const int64_t size[AXIS_COUNT], int64_t at[AXIS_
     }
 }
 
-/* The next place in a box, the last axis fastest; false behind its last one. */
+/* Moves to the next place of a box, the last axis fastest; false behind the last place. */
 static bool next_place(const int64_t size[AXIS_COUNT], int64_t at[AXIS_COUNT])
 {
     for (int a = AXIS_COUNT - 1; a >= 0; a--) {
@@ -35,7 +35,7 @@ static bool next_place(const int64_t size[AXIS_COUNT], int64_t at[AXIS_COUNT])
     return false;
 }
 
-/* The logical index within a tensor of so many channels. */
+/* The logical index of (i, j, at) in a tensor whose second axis has `channels` places. */
 static int64_t index_of(int64_t i, int64_t channels, int64_t j, const int64_t size[AXIS_COUNT],
                         const int64_t at[AXIS_COUNT])
 {
@@ -52,7 +52,7 @@ static void add(struct element *e, enum tensor_role a, int64_t a_at, enum tensor
     e->magnitude += fabs(product);
 }
 
-/* The input's position that an output's meets through the filter's; false where it is beside it. */
+/* The input position that is multiplied with filter position f for output position out; false for padding. */
 static bool meets(const struct problem *p, const int64_t out[AXIS_COUNT],
                   const int64_t f[AXIS_COUNT], int64_t in[AXIS_COUNT])
 {
@@ -64,7 +64,7 @@ static bool meets(const struct problem *p, const int64_t out[AXIS_COUNT],
     return true;
 }
 
-/* The output's position that meets an input's so; false where none does. */
+/* The inverse of meets(): the output position for input position in and filter position f; false if none exists. */
 static bool is_met(const struct problem *p, const int64_t in[AXIS_COUNT],
                    const int64_t f[AXIS_COUNT], int64_t out[AXIS_COUNT])
 {

@@ -29,7 +29,8 @@ uint16_t half_from_float(float value)
         return (uint16_t)(sign | 0x7e00u);
     if (size >= 0x477ff000u) /* 65520 */
         return (uint16_t)(sign | 0x7c00u);
-    /* Below 2^-14 a half is a multiple of 2^-24, the last place of 0.5: adding it rounds. */
+    /* Below 2^-14 a half is a multiple of 2^-24, which is the last binary place of the float 0.5: the addition
+     * rounds to a multiple of 2^-24. */
     if (size < 0x38800000u)
         return (uint16_t)(sign | (bits_of(float_of(size) + 0.5f) - 0x3f000000u));
     return (uint16_t)(sign | ((size - (112u << 23) + 0xfffu + ((size >> 13) & 1u)) >> 13));
@@ -90,7 +91,7 @@ int64_t tensor_count(const struct tensor *tensor)
     return count;
 }
 
-/* Places along an axis: blocks where channels are blocked. */
+/* The number of strides along an axis: blocks of channels if they are blocked, else elements. */
 static int64_t axis_places(const struct tensor *tensor, int axis)
 {
     if (axis != 1)

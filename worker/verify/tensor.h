@@ -1,9 +1,8 @@
 /*
- * A tensor in host memory as a problem describes it: logical axes in the order
- * N C D H W (K C D H W for filters), a stride in elements for each, packed or
- * not. "Dense" is the same tensor as doubles, packed in logical order,
- * whatever its layout and type: what references are computed on. Doubles hold
- * every value of the stored types exactly.
+ * A tensor in host memory as a problem describes it: logical axes in the order N C D H W (K C D H W for filters),
+ * a stride in elements for each, packed or with gaps. The same tensor as packed doubles in logical order, whatever
+ * its layout and type, is called dense: references are computed on dense tensors. Doubles hold every value of the
+ * stored types exactly.
  */
 #ifndef WORKER_TENSOR_H
 #define WORKER_TENSOR_H
@@ -14,22 +13,22 @@
 
 struct tensor {
     enum data_type type;
-    int block; /* channels in blocks of this many, the block innermost; else 1 */
+    int block; /* layouts with blocked channels: channels in a block, which is innermost; else 1 */
     int64_t extent[TENSOR_AXES];
-    int64_t stride[TENSOR_AXES]; /* elements; of a block of channels where block > 1 */
+    int64_t stride
+        [TENSOR_AXES]; /* elements; stride[1] is from a block of channels to the next if block > 1 */
 };
 
 /* The packed tensor of a role. */
 void tensor_init(struct tensor *tensor, const struct problem *p, enum tensor_role role);
-/* Replaces the strides (all positive, no two elements at one place, which is not checked). */
+/* Replaces the strides. They must be positive and keep elements apart, which is not checked. */
 void tensor_set_strides(struct tensor *tensor, const int64_t stride[TENSOR_AXES]);
 
 int64_t tensor_count(const struct tensor *tensor); /* logical elements */
-int64_t
-tensor_elements(const struct tensor *tensor);      /* from the first to the last, holes included */
-int64_t tensor_bytes(const struct tensor *tensor); /* the same in bytes */
-/* Every element between the first and the last is one of the tensor's (blocked ones: or
- * padding). */
+/* Places from the first element to the last, gaps and padding included. */
+int64_t tensor_elements(const struct tensor *tensor);
+int64_t tensor_bytes(const struct tensor *tensor); /* tensor_elements() in bytes */
+/* Whether the tensor has no gaps. Padding of blocked layouts is no gap. */
 bool tensor_is_packed(const struct tensor *tensor);
 
 /* Visits the logical elements in order, keeping the offset of the current one. */
@@ -47,11 +46,11 @@ void tensor_store(enum data_type type, void *data, int64_t offset, double value)
 /* The value after rounding to the type. */
 double tensor_round(enum data_type type, double value);
 
-/* Between dense and stored; holes and padding of `data` are left as they are. */
+/* Between dense and stored; gaps and padding of `data` stay unchanged. */
 void tensor_from_dense(const struct tensor *tensor, const double *dense, void *data);
 void tensor_to_dense(const struct tensor *tensor, const void *data, double *dense);
 
-/* The types this room can compute with (FP32, FP16, BF16, FP64, INT8, INT32). */
+/* Whether tensor_load() and the references know the type: FP32, FP16, BF16, FP64, INT8 or INT32. */
 bool tensor_type_supported(enum data_type type);
 
 /*

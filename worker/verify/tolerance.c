@@ -21,7 +21,7 @@ static double smallest_step(enum data_type type)
     switch (type) {
     case TYPE_FP16: return 0x1p-24;
     case TYPE_FP64: return 0x1p-1022;
-    default: return 0x1p-126; /* denormals may be flushed */
+    default: return 0x1p-126; /* a device may flush subnormal numbers to zero */
     }
 }
 

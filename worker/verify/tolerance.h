@@ -1,23 +1,30 @@
 /*
- * How far a right result may be off. With u the unit roundoff of the type that sums are kept in
- * (FP32 for FP32, FP16 and BF16: 2^-24; FP64: 2^-53), m the element's magnitude (sum of |x||w|), L
- * the number of products in the longest sum and v the output type's own unit roundoff (FP16 2^-11,
- * BF16 2^-8):
+ * How far a right result may be from the reference. A tolerance too small rejects good kernels for the rounding
+ * errors of their order of summation; one too large accepts a kernel that leaves out a product.
  *
- *   tolerance = f * u * m  +  v * |expected|  +  the output type's smallest step
+ * Symbols: u is the unit roundoff of the type in which sums are kept (2^-24 for FP32, FP16 and BF16; 2^-53 for
+ * FP64). m is the element's magnitude, the sum of |x||w|. L is the number of products in the longest sum. v is the
+ * unit roundoff of the output's type (2^-11 for FP16, 2^-8 for BF16).
  *
- *   Direct, GEMM, ImplicitGEMM   f = min(L + 2, 16)
- *   Winograd                     f = 128, m the largest of the tensor
- *   FFT                          f = 16 * (1 + log2(L + 1)), m the largest of the tensor
+ *   tolerance = f * u * m  +  v * |expected|  +  the output type's smallest step.
  *
- * A sum of L rounded products is off by at most (L + 1) u m (Higham, Accuracy and Stability, 3.1).
- * With random.h's data partial sums wander as sqrt(i) and the error stays near u m whatever L: the
- * largest over all elements of ResNet-50's layers was 3.9 u m with sums in plain order. 16 leaves
- * four times that, and is below the typical product (0.4) up to L of a million: a missing one shows.
- * FP64 doubles f: the reference rounds as well. Winograd's transforms cost the same accuracy however
- * short the sum (50 u m was the largest seen, F(4x4,3x3) with nine products). Winograd and FFT mix
- * neighbours, so an element of small magnitude carries its tile's errors, and where tensors are
- * 16-bit also those of their transformed values: u_in * m / 8 is added. Integers are exact.
+ *   Direct, GEMM, ImplicitGEMM   f = min(L + 2, 16).
+ *   Winograd                     f = 128, m the largest of the tensor.
+ *   FFT                          f = 16 * (1 + log2(L + 1)), m the largest of the tensor.
+ *
+ * - A sum of L rounded products is off by at most (L + 1) u m (Higham, Accuracy and Stability of Numerical
+ *   Algorithms, 2002, section 3.1): the bound for short sums.
+ * - 16 bounds long sums. With the inputs of random.h partial sums grow like a random walk, as sqrt(i), and the
+ *   error stays near u m for every L. The largest error of ResNet-50's layers, summed in plain order, was 3.9 u m;
+ *   16 is four times as much. It is also below the typical product (0.4) up to L of a million, so a missing
+ *   product is found.
+ * - FP64 doubles f, since the reference rounds in the same type.
+ * - Winograd's transforms lose the same accuracy however short the sum is: the largest error seen was 50 u m, of
+ *   F(4x4,3x3) with nine products.
+ * - Winograd and FFT mix neighbouring elements, so an element of small magnitude has the errors of its whole tile:
+ *   the tensor's largest magnitude counts. With 16-bit tensors their transformed inputs are rounded, too, and
+ *   u_in * m / 8 is added, where u_in is the unit roundoff of the inputs' type.
+ * - Integers must be exact.
  */
 #ifndef WORKER_TOLERANCE_H
 #define WORKER_TOLERANCE_H
@@ -26,13 +33,13 @@
 
 struct tolerance {
     bool exact;
-    bool tensor_wide;     /* takes the largest magnitude of the tensor for each element's */
-    double per_magnitude; /* f * u and what is added to it */
+    bool tensor_wide;     /* every element counts with the largest magnitude of the tensor */
+    double per_magnitude; /* f * u, and u_in / 8 where it is added */
     double per_value;     /* v */
-    double smallest;
+    double smallest;      /* the output type's smallest step */
 };
 
-/* algorithm is a solver's family ("Direct", "Winograd"); an unknown one is judged like Direct. */
+/* algorithm: the solver's family ("Direct", "Winograd"); an unknown one counts as Direct. length: L. */
 void tolerance_init(struct tolerance *tolerance, const struct problem *p, const char *algorithm,
                     double length);
 double tolerance_at(const struct tolerance *tolerance, double expected, double magnitude,

@@ -18,7 +18,7 @@ static bool is_poison(const uint8_t *bytes, int count, uint8_t poison)
     return true;
 }
 
-/* The error over the tolerance; infinite where nothing but the exact or no number was allowed. */
+/* The error over the tolerance; infinite for a value that is not finite. With a tolerance of 0 (integers) the error. */
 static double error_ratio(double got, double expected, double allowed)
 {
     double error = fabs(got - expected);
@@ -65,9 +65,9 @@ static double judge(const struct tensor *tensor, const void *data, int64_t offse
     now->got = tensor_load(tensor->type, data, offset);
     now->expected = expected;
     now->unwritten = is_poison((const uint8_t *)data + offset * bytes, bytes, poison);
-    if (isnan(expected)) /* not computed */
+    if (isnan(expected)) /* the reference is partial, and without this element */
         return now->unwritten || !isfinite(now->got) ? INFINITY : 0;
-    /* An integer result may happen to look like the poison. */
+    /* A right integer may equal the poison by chance; it is not called unwritten. */
     double ratio = error_ratio(now->got, expected, allowed);
     now->unwritten = now->unwritten && ratio > 1;
     return ratio;
