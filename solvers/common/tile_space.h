@@ -112,6 +112,28 @@ void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
     {                                                                                              \
         "parts_fit", "arithmetic, grid size and workspace", TILE_SPLITS + 1, parts_fit             \
     }
+/* Defines the constraints block_suits_sizes, blocks_fit_grid and parts_fit of a solver whose products come from
+ * `product_of(p)`. */
+#define TILE_PRODUCT_CONSTRAINTS(product_of)                                                       \
+    static bool block_suits_sizes(const struct problem *p, const struct context *context,          \
+                                  const int32_t *values)                                           \
+    {                                                                                              \
+        const struct tile_product product = product_of(p);                                         \
+        return tile_block_suits(&product, context, values);                                        \
+    }                                                                                              \
+    static bool blocks_fit_grid(const struct problem *p, const struct context *context,            \
+                                const int32_t *values)                                             \
+    {                                                                                              \
+        const struct tile_product product = product_of(p);                                         \
+        return tile_fits_grid(&product, context, values);                                          \
+    }                                                                                              \
+    static bool parts_fit(const struct problem *p, const struct context *context,                  \
+                          const int32_t *values)                                                   \
+    {                                                                                              \
+        const struct tile_product product = product_of(p);                                         \
+        return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);       \
+    }
+
 /* One part always may be. More keep two rounds of block_k terms each at least, are layers of a grid
  * that has 65535, and lie in the workspace that the context allows. */
 bool tile_may_split(const struct tile_product *product, const struct context *context, int splits,

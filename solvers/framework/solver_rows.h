@@ -1,6 +1,6 @@
 /*
- * The list of the built-in solvers. A row NAME stands for `const struct solver solver_NAME`, defined in the file of
- * that name. The order is that of lists and reports; choosing goes by estimates. A row is never removed while a
+ * The list of the built-in solvers. A row NAME stands for `const struct solver solver_NAME`, defined in a file of
+ * its family's folder. The order is that of lists and reports; choosing goes by estimates. A row is never removed while a
  * database may name its solver. Only solver tables are made from the list; everybody else walks solver_table.
  */
 #ifndef SOLVERS_FRAMEWORK_SOLVER_ROWS_H

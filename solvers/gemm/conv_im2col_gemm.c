@@ -73,28 +73,7 @@ static struct tile_product product_of(const struct problem *p)
     return product;
 }
 
-static bool block_suits_sizes(const struct problem *p, const struct context *context,
-                              const int32_t *values)
-{
-    const struct tile_product product = product_of(p);
-
-    return tile_block_suits(&product, context, values);
-}
-
-static bool blocks_fit_grid(const struct problem *p, const struct context *context,
-                            const int32_t *values)
-{
-    const struct tile_product product = product_of(p);
-
-    return tile_fits_grid(&product, context, values);
-}
-
-static bool parts_fit(const struct problem *p, const struct context *context, const int32_t *values)
-{
-    const struct tile_product product = product_of(p);
-
-    return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);
-}
+TILE_PRODUCT_CONSTRAINTS(product_of)
 
 static const struct space_constraint constraints[] = {
     TILE_CONSTRAINTS(block_suits_sizes, blocks_fit_grid),

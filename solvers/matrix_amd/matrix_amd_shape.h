@@ -1,5 +1,5 @@
 /*
- * How a config of the solvers of AMD's matrix units (matrix_amd.h) divides a problem: the matrix product that it is,
+ * How a config of the solvers of AMD's matrix units (conv_matrix_amd.c) divides a problem: the matrix product that it is,
  * the instruction of the target, and what a workgroup, a wave and a lane of kernels/device/matrix_amd/conv_matrix_amd.cl
  * come to. A chunk is 16 bytes, what one load brings.
  */

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "solvers/matrix_amd/matrix_amd.h"
+#include "solvers/matrix_amd/matrix_amd_shape.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"

@@ -8,7 +8,7 @@
 #include "kernels/objects/instructions.h"
 #include "kernels/objects/limits.h"
 #include "kernels/program.h"
-#include "solvers/matrix_amd/matrix_amd.h"
+#include "solvers/matrix_amd/matrix_amd_shape.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/conv_shapes.h"
 #include "tests/support/test_effort.h"

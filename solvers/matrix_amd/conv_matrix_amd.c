@@ -1,11 +1,22 @@
-#include "solvers/matrix_amd/matrix_amd.h"
-
+/*
+ * Convolutions on the matrix units of AMD's GPUs. Two solvers share one kernel, conv_matrix_amd.cl, and one space:
+ *
+ *   ConvMfma   CDNA (gfx908, gfx90a, gfx942): MFMA instructions, waves of 64
+ *   ConvWmma   RDNA 3 and 4 (gfx110x, gfx120x): WMMA instructions, waves of 32, 16 by 16 by 16; no FP32
+ *
+ * F, B and W of 2D, all tensors packed, NHWC or NCHW; FP32, FP16 and BF16, all tensors alike, and INT8 to INT32 in F;
+ * groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads NHWC with the channels of a group in
+ * whole chunks of 16 bytes; other tensors are first copied to that layout (matrix_transform.h). W may split its long
+ * sums (split-K, SPLITS), whose parts are added up from the workspace.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/common/matrix_transform.h"
+#include "solvers/framework/solver_rows.h"
+#include "solvers/matrix_amd/matrix_amd_shape.h"
 
 #define BLOCK_M MATRIX_AMD_BLOCK_M
 #define BLOCK_N MATRIX_AMD_BLOCK_N
@@ -43,8 +54,8 @@
 #define USED_BY_MOVES    0.7
 #define SPLIT_BYTES_MOST 0x1p50
 
-const char *const matrix_amd_sources[] = {"conv_matrix_amd.cl", "conv_matrix_sum.cl",
-                                          "conv_transpose.cl", "conv_transpose_blocks.cl", NULL};
+static const char *const sources[] = {"conv_matrix_amd.cl", "conv_matrix_sum.cl",
+                                      "conv_transpose.cl", "conv_transpose_blocks.cl", NULL};
 
 /* ---- the space ---- */
 
@@ -214,9 +225,9 @@ static const struct space_param wmma_params[PARAMS] = {
     {"SPLITS", SPLITS_VALUES},
 };
 
-const struct space matrix_mfma_space = {PARAMS, mfma_params, G_N_ELEMENTS(constraints),
+static const struct space mfma_space = {PARAMS, mfma_params, G_N_ELEMENTS(constraints),
                                         constraints};
-const struct space matrix_wmma_space = {PARAMS, wmma_params, G_N_ELEMENTS(constraints),
+static const struct space wmma_space = {PARAMS, wmma_params, G_N_ELEMENTS(constraints),
                                         constraints};
 
 /* ---- what is served ---- */
@@ -240,7 +251,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return matrix_transform_serves(p, matrix_amd_chunk(p), reason);
 }
 
-bool matrix_amd_serves(const struct problem *p, const char **reason)
+static bool serves(const struct problem *p, const char **reason)
 {
     if (!conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
         !conv_counts_fit_32_bits(p, reason))
@@ -265,9 +276,10 @@ static bool all_hold(const struct problem *p, const struct context *context, con
     return true;
 }
 
-void matrix_amd_default(const struct problem *p, const struct context *context,
-                        const int32_t (*configs)[MATRIX_AMD_PARAMS], int count,
-                        struct perf_config *config)
+/* The first of `configs` that is valid and gives every unit a workgroup; the last one is valid for every problem. */
+static void choose_default(const struct problem *p, const struct context *context,
+                           const int32_t (*configs)[MATRIX_AMD_PARAMS], int count,
+                           struct perf_config *config)
 {
     int32_t *values = config->values;
 
@@ -288,7 +300,7 @@ void matrix_amd_default(const struct problem *p, const struct context *context,
 }
 
 /* The most that any config has: the largest blocks leave the most to split. */
-uint64_t matrix_amd_workspace_bytes(const struct problem *p, const struct context *context)
+static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
 {
     int32_t values[PARAMS] = {[BLOCK_M] = 256, [BLOCK_N] = 256, [BLOCK_K] = 16, [SPLITS] = 64};
 
@@ -297,7 +309,7 @@ uint64_t matrix_amd_workspace_bytes(const struct problem *p, const struct contex
     return workspace_align((uint64_t)split_bytes(p, values[SPLITS])) + transform_bytes(p);
 }
 
-double matrix_amd_used_part(const struct problem *p, const struct perf_config *config)
+static double used_part(const struct problem *p, const struct perf_config *config)
 {
     const struct matrix_amd_product product = matrix_amd_product_of(p);
     double channels = (double)(p->c / p->groups) * (double)(p->k / p->groups);
@@ -375,8 +387,8 @@ static void set_grid(const struct problem *p, const struct matrix_amd_shape *sha
     launch_set_grid(launch, grid, block);
 }
 
-bool matrix_amd_solve(const struct problem *p, const struct context *context,
-                      const struct perf_config *config, struct solution *solution, GError **error)
+static bool solve(const struct problem *p, const struct context *context,
+                  const struct perf_config *config, struct solution *solution, GError **error)
 {
     const int32_t *values = config->values;
     struct launch *launch = solution_add_launch(solution, "conv_matrix_amd.cl", "conv_matrix_amd");
@@ -397,3 +409,98 @@ bool matrix_amd_solve(const struct problem *p, const struct context *context,
     conv_set_compulsory_bytes(p, solution);
     return true;
 }
+
+/* ---- CDNA ---- */
+
+static const int32_t mfma_defaults[][MATRIX_AMD_PARAMS] = {
+    {128, 128, 64, 64, 32, 0, 1, 1},
+    {64, 64, 32, 64, 32, 0, 1, 1},
+};
+
+static bool mfma_is_applicable(const struct problem *p, const struct context *context,
+                               const char **reason)
+{
+    struct matrix_amd_unit unit;
+
+    *reason = "needs AMD's MFMA for the type (gfx908, gfx90a, gfx942)";
+    return matrix_amd_find_unit(context->target, p->type[TENSOR_X], 32, &unit) && serves(p, reason);
+}
+
+static void mfma_default_config(const struct problem *p, const struct context *context,
+                                struct perf_config *config)
+{
+    choose_default(p, context, mfma_defaults, G_N_ELEMENTS(mfma_defaults), config);
+}
+
+/* In FP32 the units do twice what the others do (ConvSimt: 90), in narrower types up to sixteen times. */
+static double mfma_estimate(const struct problem *p, const struct context *context)
+{
+    struct perf_config config;
+
+    mfma_default_config(p, context, &config);
+    return (p->type[TENSOR_X] == TYPE_FP32 ? 120.0 : 200.0) * used_part(p, &config);
+}
+
+const struct solver solver_conv_mfma = {
+    .provider = "skipjack",
+    .name = "ConvMfma",
+    .revision = 4,
+    .algorithm = "ImplicitGEMM",
+    .dynamic = true,
+    .native = true,
+    .sources = sources,
+    .is_applicable = mfma_is_applicable,
+    .workspace_bytes = workspace_bytes,
+    .estimate = mfma_estimate,
+    .default_config = mfma_default_config,
+    .space = &mfma_space,
+    .solve = solve,
+};
+
+/* ---- RDNA ---- */
+
+static const int32_t wmma_defaults[][MATRIX_AMD_PARAMS] = {
+    {128, 128, 64, 32, 16, 0, 1, 1},
+    {64, 64, 32, 32, 16, 0, 1, 1},
+};
+
+static bool wmma_is_applicable(const struct problem *p, const struct context *context,
+                               const char **reason)
+{
+    struct matrix_amd_unit unit;
+
+    *reason = "needs AMD's WMMA for the type (gfx110x, gfx120x; FP16, BF16, INT8)";
+    return matrix_amd_find_unit(context->target, p->type[TENSOR_X], 16, &unit) && unit.wmma != 0 &&
+           serves(p, reason);
+}
+
+static void wmma_default_config(const struct problem *p, const struct context *context,
+                                struct perf_config *config)
+{
+    choose_default(p, context, wmma_defaults, G_N_ELEMENTS(wmma_defaults), config);
+}
+
+/* The units do up to eight times what the others do. */
+static double wmma_estimate(const struct problem *p, const struct context *context)
+{
+    struct perf_config config;
+
+    wmma_default_config(p, context, &config);
+    return 150.0 * used_part(p, &config);
+}
+
+const struct solver solver_conv_wmma = {
+    .provider = "skipjack",
+    .name = "ConvWmma",
+    .revision = 4,
+    .algorithm = "ImplicitGEMM",
+    .dynamic = true,
+    .native = true,
+    .sources = sources,
+    .is_applicable = wmma_is_applicable,
+    .workspace_bytes = workspace_bytes,
+    .estimate = wmma_estimate,
+    .default_config = wmma_default_config,
+    .space = &wmma_space,
+    .solve = solve,
+};
