@@ -352,3 +352,30 @@ void conv_set_compulsory_bytes(const struct problem *p, struct solution *solutio
     }
     solution->write_bytes = meant_bytes(p, output);
 }
+
+void conv_set_exact_work(const struct problem *p, struct solution *solution)
+{
+    solution->flops = 2 * conv_exact_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+}
+
+void conv_set_full_work(const struct problem *p, struct solution *solution)
+{
+    solution->flops = 2 * problem_macs(p);
+    conv_set_compulsory_bytes(p, solution);
+}
+
+void conv_add_product_args(const struct problem *p, bool filter_first, bool is_split,
+                           struct launch *launch)
+{
+    enum tensor_role data = p->direction == DIRECTION_F ? TENSOR_X : TENSOR_Y;
+    enum tensor_role filter = p->direction == DIRECTION_W ? TENSOR_X : TENSOR_W;
+    bool swap = filter_first && p->direction != DIRECTION_W;
+
+    launch_arg_tensor(launch, swap ? filter : data);
+    launch_arg_tensor(launch, swap ? data : filter);
+    if (is_split)
+        launch_arg_workspace(launch, 0);
+    else
+        launch_arg_tensor(launch, problem_output_role(p));
+}

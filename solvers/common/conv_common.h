@@ -61,6 +61,10 @@ void conv_add_direction_option(const struct problem *p, struct launch *launch);
 void conv_add_type_options(const struct problem *p, struct launch *launch);
 /* x, w and y. */
 void conv_add_tensor_args(struct launch *launch);
+/* The tensors as operands of a matrix product, then its result: for F x w y, for B y w x, for W y x w; with
+ * `filter_first` w comes first in F and B. The result is the workspace's start where terms are split. */
+void conv_add_product_args(const struct problem *p, bool filter_first, bool is_split,
+                           struct launch *launch);
 /* 15 strides, 64-bit: n c d h w of x, k c d h w of w, n k d h w of y. */
 void conv_add_stride_args(struct launch *launch);
 /* Four strides, 64-bit: a tensor's without that of D. */
@@ -79,5 +83,10 @@ double conv_exact_macs(const struct problem *p);
 /* Sets read_bytes and write_bytes to what no solution can do without: the output, and of each input
  * once what counts. A strided 1x1 leaves out most of x, wide padding a part of w and y. */
 void conv_set_compulsory_bytes(const struct problem *p, struct solution *solution);
+
+/* Sets a solution's work: these bytes, and two operations for each multiply-accumulate, without or with those that
+ * padding makes. */
+void conv_set_exact_work(const struct problem *p, struct solution *solution);
+void conv_set_full_work(const struct problem *p, struct solution *solution);
 
 #endif

@@ -216,8 +216,7 @@ static void add_move(const struct problem *p, const struct side *side, const str
         launch_arg_int32(launch, sizes[i]);
     for (size_t i = 0; i < G_N_ELEMENTS(steps); i++)
         launch_arg_int64(launch, steps[i]);
-    launch_set_grid(launch, (const int64_t[]){sizes[0] * move->planes * ITEMS, 1, 1},
-                    (const int[]){ITEMS, 1, 1});
+    launch_set_line(launch, sizes[0] * move->planes * ITEMS, ITEMS);
 }
 
 /* How conv_transpose_blocks.cl moves planes, where it can. */
@@ -292,8 +291,7 @@ static void add_block_move(const struct problem *p, const struct side *side,
         launch_arg_int32(launch, sizes[i]);
     for (size_t i = 0; i < G_N_ELEMENTS(steps); i++)
         launch_arg_int64(launch, steps[i]);
-    launch_set_grid(launch, (const int64_t[]){move->blocks * planes * BLOCK_ITEMS, 1, 1},
-                    (const int[]){BLOCK_ITEMS, 1, 1});
+    launch_set_line(launch, move->blocks * planes * BLOCK_ITEMS, BLOCK_ITEMS);
 }
 
 /* A tensor into the workspace, or out of it. */

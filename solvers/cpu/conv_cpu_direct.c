@@ -227,8 +227,7 @@ static bool cpu_direct_solve(const struct problem *p, const struct context *cont
                     (const int64_t[3]){conv_divide_up(position_count(p, &copy), tile),
                                        conv_divide_up(k_count, k_block), p->n * p->groups},
                     (const int[3]){1, 1, 1});
-    solution->flops = 2 * problem_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_full_work(p, solution);
     return true;
 }
 

@@ -123,8 +123,7 @@ static bool cpu_gemm_solve(const struct problem *p, const struct context *contex
                     (const int64_t[3]){conv_divide_up(pixels, item_pixels),
                                        conv_divide_up(k_count, values[K_BLOCK]), p->n * p->groups},
                     (const int[3]){1, 1, 1});
-    solution->flops = 2 * problem_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_full_work(p, solution);
     return true;
 }
 

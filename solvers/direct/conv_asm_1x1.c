@@ -271,8 +271,7 @@ static bool conv_asm_1x1_solve(const struct problem *p, const struct context *co
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_tensor(launch, p->direction == DIRECTION_F ? TENSOR_Y : TENSOR_X);
     launch_set_grid(launch, grid, (const int[3]){items, 1, 1});
-    solution->flops = 2 * problem_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_full_work(p, solution);
     return true;
 }
 

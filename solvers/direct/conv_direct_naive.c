@@ -118,10 +118,8 @@ static bool naive_solve(const struct problem *p, const struct context *context,
     conv_add_tensor_args(launch);
     conv_add_stride_args(launch);
     conv_add_shape_args(p, launch);
-    launch_set_grid(launch, (const int64_t[3]){(int64_t)output_items(p), 1, 1},
-                    (const int[3]){BLOCK_ITEMS, 1, 1});
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    launch_set_line(launch, (int64_t)output_items(p), BLOCK_ITEMS);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

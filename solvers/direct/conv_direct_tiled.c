@@ -404,10 +404,8 @@ static bool direct_tiled_solve(const struct problem *p, const struct context *co
     conv_add_tensor_args(launch);
     for (int t = 0; t < TENSOR_COUNT; t++)
         conv_add_plane_strides(launch, (enum tensor_role)t);
-    launch_set_grid(launch, (const int64_t[3]){plan.workgroups * plan.items, 1, 1},
-                    (const int[3]){(int)plan.items, 1, 1});
-    solution->flops = 2 * problem_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    launch_set_line(launch, plan.workgroups * plan.items, (int)plan.items);
+    conv_set_full_work(p, solution);
     return true;
 }
 

@@ -186,12 +186,7 @@ static const int32_t wishes[][PARAM_COUNT] = {
 static void few_channels_data_default_config(const struct problem *p, const struct context *context,
                                              struct perf_config *config)
 {
-    config->count = PARAM_COUNT;
-    for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
-        memcpy(config->values, wishes[i], sizeof(wishes[i]));
-        if (space_contains(&space, p, context, config, NULL))
-            return;
-    }
+    space_choose_first(&space, p, context, wishes[0], G_N_ELEMENTS(wishes), config);
 }
 
 /* Above kernels that fill up channels to a block. */
@@ -233,10 +228,8 @@ static bool few_channels_data_solve(const struct problem *p, const struct contex
     launch_arg_int32(launch, first_cell(p, AXIS_W));
     launch_arg_int32(launch, d.tiles_h);
     launch_arg_int32(launch, d.tiles_w);
-    launch_set_grid(launch, (const int64_t[3]){p->n * d.tiles_h * d.tiles_w * items, 1, 1},
-                    (const int[3]){items, 1, 1});
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    launch_set_line(launch, p->n * d.tiles_h * d.tiles_w * items, items);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

@@ -223,12 +223,7 @@ static void few_channels_matrix_default_config(const struct problem *p,
                                                const struct context *context,
                                                struct perf_config *config)
 {
-    config->count = PARAM_COUNT;
-    for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
-        memcpy(config->values, wishes[i], sizeof(wishes[i]));
-        if (space_contains(&space, p, context, config, NULL))
-            return;
-    }
+    space_choose_first(&space, p, context, wishes[0], G_N_ELEMENTS(wishes), config);
 }
 
 /* Above kernels that move x first. */
@@ -275,10 +270,8 @@ static bool few_channels_matrix_solve(const struct problem *p, const struct cont
     launch_arg_int32(launch, count);
     launch_arg_int32(launch, groups);
     launch_arg_int32(launch, blocks);
-    launch_set_grid(launch, (const int64_t[3]){groups * blocks * items, 1, 1},
-                    (const int[3]){items, 1, 1});
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    launch_set_line(launch, groups * blocks * items, items);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

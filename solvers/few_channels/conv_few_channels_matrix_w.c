@@ -264,11 +264,9 @@ static bool few_channels_matrix_w_solve(const struct problem *p, const struct co
     launch_arg_int32(launch, few_channels_part_rows(p, values[PARTS]));
     launch_arg_int32(launch, blocks);
     launch_arg_int32(launch, conv_divide_up(p->out[AXIS_W], step_of(p, values)));
-    launch_set_grid(launch, (const int64_t[3]){blocks * parts * items, 1, 1},
-                    (const int[3]){items, 1, 1});
+    launch_set_line(launch, blocks * parts * items, items);
     matrix_add_sum(p, few_channels_weights(p), (int)parts * values[SHARES], solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

@@ -189,12 +189,7 @@ static void few_channels_weights_default_config(const struct problem *p,
                                                 const struct context *context,
                                                 struct perf_config *config)
 {
-    config->count = PARAM_COUNT;
-    for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
-        memcpy(config->values, wishes[i], sizeof(wishes[i]));
-        if (space_contains(&space, p, context, config, NULL))
-            break;
-    }
+    space_choose_first(&space, p, context, wishes[0], G_N_ELEMENTS(wishes), config);
     few_channels_choose_parts(&space, p, context, conv_divide_up(p->k, block_of(config->values)),
                               config);
 }
@@ -269,11 +264,9 @@ static bool few_channels_weights_solve(const struct problem *p, const struct con
     launch_option_int(launch, "STEP_W", step_of(p, values));
     launch_sort_options(launch);
     add_arguments(p, values, launch);
-    launch_set_grid(launch, (const int64_t[3]){blocks * parts * items, 1, 1},
-                    (const int[3]){items, 1, 1});
+    launch_set_line(launch, blocks * parts * items, items);
     matrix_add_sum(p, few_channels_weights(p), (int)parts, solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

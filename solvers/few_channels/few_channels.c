@@ -120,29 +120,28 @@ int64_t few_channels_lead(const struct problem *p)
     return rest == 0 ? 0 : CHUNK_ELEMENTS - rest;
 }
 
-void few_channels_add_matrix_options(const struct problem *p, struct launch *launch)
+static void add_shape_options(const struct problem *p, struct launch *launch)
 {
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
-    launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_int(launch, "C", p->c);
     launch_option_int(launch, "FIL_H", p->fil[AXIS_H]);
     launch_option_int(launch, "FIL_W", p->fil[AXIS_W]);
     launch_option_int(launch, "STRIDE_H", p->stride[AXIS_H]);
     launch_option_int(launch, "STRIDE_W", p->stride[AXIS_W]);
     launch_option_int(launch, "DILATION_H", p->dilation[AXIS_H]);
+}
+
+void few_channels_add_matrix_options(const struct problem *p, struct launch *launch)
+{
+    add_shape_options(p, launch);
+    launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_int(launch, "LEAD", few_channels_lead(p));
 }
 
 void few_channels_add_options(const struct problem *p, struct launch *launch)
 {
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    add_shape_options(p, launch);
     launch_option_int(launch, "NHWC", few_channels_is_nhwc(p));
-    launch_option_int(launch, "C", p->c);
-    launch_option_int(launch, "FIL_H", p->fil[AXIS_H]);
-    launch_option_int(launch, "FIL_W", p->fil[AXIS_W]);
-    launch_option_int(launch, "STRIDE_H", p->stride[AXIS_H]);
-    launch_option_int(launch, "STRIDE_W", p->stride[AXIS_W]);
-    launch_option_int(launch, "DILATION_H", p->dilation[AXIS_H]);
     launch_option_int(launch, "DILATION_W", p->dilation[AXIS_W]);
 }
 

@@ -179,7 +179,7 @@ static struct launch *add_transform(const struct recipe *recipe, enum tensor_rol
     if (on_cpu)
         launch_option_int(launch, "VEC", values[FFT_LANES]);
     launch_sort_options(launch);
-    launch_set_grid(launch, (const int64_t[3]){groups * items, 1, 1}, (const int[3]){items, 1, 1});
+    launch_set_line(launch, groups * items, items);
     return launch;
 }
 

@@ -131,6 +131,11 @@ void launch_set_grid(struct launch *launch, const int64_t items[3], const int bl
     }
 }
 
+void launch_set_line(struct launch *launch, int64_t items, int block)
+{
+    launch_set_grid(launch, (const int64_t[]){items, 1, 1}, (const int[]){block, 1, 1});
+}
+
 /* ---- checking ---- */
 
 G_GNUC_PRINTF(2, 3)

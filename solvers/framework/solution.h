@@ -94,5 +94,7 @@ void launch_arg_scaled_stride(struct launch *launch, enum tensor_role role, int 
                               int64_t factor);
 /* Sets block, and grid rounded up to its multiple. */
 void launch_set_grid(struct launch *launch, const int64_t items[3], const int block[3]);
+/* The same for a grid of one axis. */
+void launch_set_line(struct launch *launch, int64_t items, int block);
 
 #endif

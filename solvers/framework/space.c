@@ -309,3 +309,16 @@ bool perf_config_equal(const struct perf_config *a, const struct perf_config *b)
     return a->count == b->count &&
            memcmp(a->values, b->values, (size_t)a->count * sizeof(a->values[0])) == 0;
 }
+
+void space_choose_first(const struct space *space, const struct problem *p,
+                        const struct context *context, const int32_t *values, gsize count,
+                        struct perf_config *config)
+{
+    config->count = space->param_count;
+    for (gsize i = 0; i < count; i++) {
+        for (int v = 0; v < config->count; v++)
+            config->values[v] = values[i * (gsize)config->count + (gsize)v];
+        if (space_contains(space, p, context, config, NULL))
+            return;
+    }
+}

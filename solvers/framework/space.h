@@ -101,6 +101,11 @@ int space_neighbours(const struct space *space, const struct problem *p,
 bool space_contains(const struct space *space, const struct problem *p,
                     const struct context *context, const struct perf_config *config,
                     const char **why);
+/* Sets the first of `count` configs that the space contains, or the last one where it contains none. `values` holds the
+ * configs one behind the other. */
+void space_choose_first(const struct space *space, const struct problem *p,
+                        const struct context *context, const int32_t *values, gsize count,
+                        struct perf_config *config);
 
 /* Text form: values joined by commas ("64,8,1"), "" for count 0. Parsing is strict: no spaces,
  * signs only on negatives, exactly param_count values. */

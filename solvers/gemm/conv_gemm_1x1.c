@@ -6,6 +6,7 @@
  * workspace.
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/gemm/gemm.h"
 
@@ -27,7 +28,7 @@ static struct tile_product product_of(const struct problem *p)
 
     conv_gemm_sizes(p, &product.m, &product.n, &product.k);
     if (p->direction == DIRECTION_W)
-        product.part_bytes = gemm_part_bytes(p);
+        product.part_bytes = split_sum_part_bytes(p);
     return product;
 }
 
@@ -68,7 +69,7 @@ static uint64_t gemm_1x1_workspace_bytes(const struct problem *p, const struct c
 {
     const struct tile_product product = product_of(p);
 
-    return gemm_split_bytes(p, tile_most_splits(&product, context));
+    return split_sum_bytes(p, tile_most_splits(&product, context));
 }
 
 static double gemm_1x1_estimate(const struct problem *p, const struct context *context)
@@ -155,7 +156,7 @@ static void split_weights(const struct problem *p, const int32_t *values, struct
     gemm->n[3].steps[1] = STRIDE(GEMM_ELEMENTS, 1);
     gemm->batch[1].c = STRIDE(GEMM_ELEMENTS, k_count * c_count);
     gemm->split_step = p->k * c_count;
-    solution->workspace_bytes = gemm_split_bytes(p, gemm->splits);
+    solution->workspace_bytes = split_sum_bytes(p, gemm->splits);
 }
 
 static void add_clear_launch(const struct problem *p, struct solution *solution)
@@ -175,7 +176,7 @@ static void add_clear_launch(const struct problem *p, struct solution *solution)
     for (int axis = 0; axis < 5; axis++)
         launch_arg_stride(launch, TENSOR_X, axis);
     launch_arg_int64(launch, items);
-    launch_set_grid(launch, (const int64_t[3]){items, 1, 1}, (const int[3]){CLEAR_ITEMS, 1, 1});
+    launch_set_line(launch, items, CLEAR_ITEMS);
 }
 
 static bool gemm_1x1_solve(const struct problem *p, const struct context *context,
@@ -196,9 +197,8 @@ static bool gemm_1x1_solve(const struct problem *p, const struct context *contex
         add_clear_launch(p, solution);
     gemm_add_launch(&gemm, context, config->values, solution);
     if (gemm.splits > 1)
-        gemm_add_split_sum(p, 0, gemm.splits, solution);
-    solution->flops = 2 * problem_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+        split_sum_add(p, 0, gemm.splits, solution);
+    conv_set_full_work(p, solution);
     return true;
 }
 

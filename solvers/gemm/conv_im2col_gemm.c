@@ -6,6 +6,7 @@
  * element for every output position, filter position and channel of x.
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/gemm/gemm.h"
 
@@ -67,7 +68,7 @@ static struct tile_product product_of(const struct problem *p)
     } else if (p->direction == DIRECTION_W) {
         product.n = c_terms;
         product.k = positions;
-        product.part_bytes = gemm_part_bytes(p);
+        product.part_bytes = split_sum_part_bytes(p);
         product.beside_bytes = col_bytes(p);
     }
     return product;
@@ -124,7 +125,7 @@ static uint64_t im2col_workspace_bytes(const struct problem *p, const struct con
 {
     const struct tile_product product = product_of(p);
 
-    return col_bytes(p) + gemm_split_bytes(p, tile_most_splits(&product, context));
+    return col_bytes(p) + split_sum_bytes(p, tile_most_splits(&product, context));
 }
 
 static double im2col_estimate(const struct problem *p, const struct context *context)
@@ -187,8 +188,7 @@ static void add_unfold_launch(const struct problem *p, const struct context *con
     add_sizes(p, launch);
     launch_arg_int32(launch, (int64_t)lines);
     launch_arg_int32(launch, groups);
-    launch_set_grid(launch, (const int64_t[3]){groups * items_h * items_w, 1, 1},
-                    (const int[3]){items_h * items_w, 1, 1});
+    launch_set_line(launch, groups * items_h * items_w, items_h * items_w);
 }
 
 static void add_fold_launch(const struct problem *p, struct solution *solution)
@@ -206,7 +206,7 @@ static void add_fold_launch(const struct problem *p, struct solution *solution)
     launch_arg_tensor(launch, TENSOR_X);
     add_sizes(p, launch);
     launch_arg_int64(launch, items);
-    launch_set_grid(launch, (const int64_t[3]){items, 1, 1}, (const int[3]){FOLD_ITEMS, 1, 1});
+    launch_set_line(launch, items, FOLD_ITEMS);
 }
 
 #define STRIDE(axis, times) ((struct gemm_step){axis, times})
@@ -314,7 +314,7 @@ static void set_weights(const struct problem *p, const int32_t *values, struct g
     gemm->batch[1].b = ELEMENTS(group_step(p));
     gemm->batch[1].c = gemm->splits > 1 ? ELEMENTS(k_count * row) : STRIDE(0, k_count);
     gemm->split_step = p->k * row;
-    solution->workspace_bytes += gemm_split_bytes(p, gemm->splits);
+    solution->workspace_bytes += split_sum_bytes(p, gemm->splits);
 }
 
 static bool im2col_solve(const struct problem *p, const struct context *context,
@@ -340,9 +340,8 @@ static bool im2col_solve(const struct problem *p, const struct context *context,
     if (p->direction == DIRECTION_B)
         add_fold_launch(p, solution);
     if (gemm.splits > 1)
-        gemm_add_split_sum(p, col_bytes(p), gemm.splits, solution);
-    solution->flops = 2 * problem_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+        split_sum_add(p, col_bytes(p), gemm.splits, solution);
+    conv_set_full_work(p, solution);
     return true;
 }
 

@@ -4,12 +4,6 @@
 
 #include "solvers/common/conv_common.h"
 
-/* Items of a workgroup of conv_sum_splits.cl; how many of them an element may have; and items enough for
- * memory to be busy on any GPU. */
-#define SUM_ITEMS  256
-#define SUM_LANES  32
-#define SUM_ENOUGH (1 << 18)
-
 void gemm_init(struct gemm *gemm, const struct problem *p)
 {
     const struct gemm_step none = {GEMM_ELEMENTS, 0};
@@ -181,82 +175,4 @@ bool gemm_grid_fits(const struct problem *p, double m, double layers, const char
         weights *= (double)p->fil[a];
     *reason = "needs fewer groups or channels: rows and groups are layers of the grid";
     return m <= GRID_MOST * WIDE_BLOCK_M && layers <= GRID_MOST && weights <= 0x1p50;
-}
-
-/* Elements of w as it is meant, dense. */
-static int64_t weight_count(const struct problem *p)
-{
-    int64_t count = p->k * (p->c / p->groups);
-
-    for (int a = 0; a < AXIS_COUNT; a++)
-        count *= p->fil[a];
-    return count;
-}
-
-uint64_t gemm_part_bytes(const struct problem *p)
-{
-    return (uint64_t)weight_count(p) * sizeof(float);
-}
-
-uint64_t gemm_split_bytes(const struct problem *p, int splits)
-{
-    return splits > 1 ? (uint64_t)splits * gemm_part_bytes(p) : 0;
-}
-
-/* More lanes than one where elements alone would be few items, and each lane has two parts at least. */
-static int sum_lanes(int64_t count, int splits)
-{
-    int lanes = 1;
-
-    while (lanes < SUM_LANES && count * lanes < SUM_ENOUGH && 4 * lanes <= splits)
-        lanes *= 2;
-    return lanes;
-}
-
-/* The launch up to the counts of w; returns by how many elements workgroups go on. */
-static int64_t begin_sum(const struct problem *p, enum tensor_role role, uint64_t offset_bytes,
-                         int64_t count, int splits, struct launch *launch)
-{
-    int lanes = sum_lanes(count, splits), width = SUM_ITEMS / lanes;
-    int64_t step = conv_loop_items(count, width);
-
-    launch_option_text(launch, "TYPE_W", data_type_name(p->type[role]));
-    launch_arg_workspace(launch, offset_bytes);
-    launch_arg_tensor(launch, role);
-    launch_arg_int64(launch, count);
-    launch_arg_int32(launch, splits);
-    launch_arg_int32(launch, lanes);
-    launch_set_grid(launch, (const int64_t[3]){step * lanes, 1, 1},
-                    (const int[3]){SUM_ITEMS, 1, 1});
-    return step;
-}
-
-void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,
-                        struct solution *solution)
-{
-    struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
-    int64_t step = begin_sum(p, TENSOR_W, offset_bytes, weight_count(p), splits, launch);
-
-    launch_arg_int32(launch, p->c / p->groups);
-    for (int a = 0; a < AXIS_COUNT; a++)
-        launch_arg_int32(launch, p->fil[a]);
-    for (int axis = 0; axis < 5; axis++)
-        launch_arg_stride(launch, TENSOR_W, axis);
-    launch_arg_int64(launch, step);
-}
-
-/* To the kernel it is a w of so many filters of one element, which is dense. */
-void gemm_add_packed_sum(const struct problem *p, uint64_t offset_bytes, int splits,
-                         struct solution *solution)
-{
-    struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
-    enum tensor_role role = problem_output_role(p);
-    int64_t step =
-        begin_sum(p, role, offset_bytes, problem_tensor_elements(p, role), splits, launch);
-
-    for (int i = 0; i < 1 + AXIS_COUNT; i++)
-        launch_arg_int32(launch, 1);
-    for (int axis = 0; axis < 5; axis++)
-        launch_arg_int64(launch, 1);
-    launch_arg_int64(launch, step);
 }

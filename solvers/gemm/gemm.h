@@ -66,16 +66,4 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
  */
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason);
 
-/* Bytes of one part of w's sums, and of the parts that splits of them leave, 0 where they stay whole.
- */
-uint64_t gemm_part_bytes(const struct problem *p);
-uint64_t gemm_split_bytes(const struct problem *p, int splits);
-
-/* The launch that adds up the parts of w that splits left at the workspace's offset. */
-void gemm_add_split_sum(const struct problem *p, uint64_t offset_bytes, int splits,
-                        struct solution *solution);
-/* The same of the output of F or B, a packed tensor whose parts lie as it does. */
-void gemm_add_packed_sum(const struct problem *p, uint64_t offset_bytes, int splits,
-                         struct solution *solution);
-
 #endif

@@ -8,8 +8,8 @@
  * work-items.
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
-#include "solvers/gemm/gemm.h"
 #include "solvers/grouped/depthwise_plan.h"
 
 static const char *const sources[] = {"conv_depthwise.cl", "conv_depthwise_w.cl",
@@ -138,8 +138,7 @@ static void solve_data(const struct problem *p, const struct context *context,
     add_axes(launch, forward ? p->out : p->in);
     add_axes(launch, forward ? p->in : p->out);
     add_axes(launch, p->pad);
-    launch_set_grid(launch, (const int64_t[3]){plan.tiles, 1, 1},
-                    (const int[3]){values[DEPTHWISE_ITEMS], 1, 1});
+    launch_set_line(launch, plan.tiles, values[DEPTHWISE_ITEMS]);
 }
 
 /* How far the copies of w that parts of the sums make lie apart, and their strides: they are dense. */
@@ -198,13 +197,12 @@ static void solve_weights(const struct problem *p, const struct context *context
     add_axes(launch, p->out);
     add_axes(launch, p->pad);
     launch_arg_int32(launch, plan.part);
-    launch_set_grid(
-        launch, (const int64_t[3]){plan.workgroups * plan.splits * values[DEPTHWISE_ITEMS], 1, 1},
-        (const int[3]){values[DEPTHWISE_ITEMS], 1, 1});
+    launch_set_line(launch, plan.workgroups * plan.splits * values[DEPTHWISE_ITEMS],
+                    values[DEPTHWISE_ITEMS]);
     if (!split)
         return;
-    solution->workspace_bytes = gemm_split_bytes(p, (int)plan.splits);
-    gemm_add_split_sum(p, 0, (int)plan.splits, solution);
+    solution->workspace_bytes = split_sum_bytes(p, (int)plan.splits);
+    split_sum_add(p, 0, (int)plan.splits, solution);
 }
 
 static bool depthwise_solve(const struct problem *p, const struct context *context,
@@ -216,8 +214,7 @@ static bool depthwise_solve(const struct problem *p, const struct context *conte
         solve_weights(p, context, config->values, solution);
     else
         solve_data(p, context, config->values, solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

@@ -6,8 +6,8 @@
  * its sums (LOAD), whose parts then lie in the workspace.
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
-#include "solvers/gemm/gemm.h"
 #include "solvers/grouped/depthwise_nhwc_plan.h"
 
 /* As conv_depthwise_nhwc_sum.cl has them. */
@@ -120,8 +120,7 @@ static void solve_data(const struct problem *p, const struct context *context,
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_tensor(launch, problem_output_role(p));
     launch_arg_int32(launch, p->n);
-    launch_set_grid(launch, (const int64_t[3]){plan.items, 1, 1},
-                    (const int[3]){values[NHWC_ITEMS], 1, 1});
+    launch_set_line(launch, plan.items, values[NHWC_ITEMS]);
 }
 
 static void add_sum(const struct problem *p, int splits, struct solution *solution)
@@ -136,10 +135,8 @@ static void add_sum(const struct problem *p, int splits, struct solution *soluti
     launch_arg_int32(launch, p->c);
     launch_arg_int32(launch, taps);
     launch_arg_int32(launch, splits);
-    launch_set_grid(launch,
-                    (const int64_t[3]){conv_divide_up(p->c * taps, SUM_ELEMENTS) * SUM_ITEMS, 1, 1},
-                    (const int[3]){SUM_ITEMS, 1, 1});
-    solution->workspace_bytes = gemm_split_bytes(p, splits);
+    launch_set_line(launch, conv_divide_up(p->c * taps, SUM_ELEMENTS) * SUM_ITEMS, SUM_ITEMS);
+    solution->workspace_bytes = split_sum_bytes(p, splits);
 }
 
 static void solve_weights(const struct problem *p, const struct context *context,
@@ -171,8 +168,7 @@ static void solve_weights(const struct problem *p, const struct context *context
         launch_arg_tensor(launch, TENSOR_W);
     launch_arg_int32(launch, plan.units);
     launch_arg_int32(launch, plan.part);
-    launch_set_grid(launch, (const int64_t[3]){plan.workgroups * plan.splits * items, 1, 1},
-                    (const int[3]){(int)items, 1, 1});
+    launch_set_line(launch, plan.workgroups * plan.splits * items, (int)items);
     if (split)
         add_sum(p, (int)plan.splits, solution);
 }
@@ -186,8 +182,7 @@ static bool depthwise_nhwc_solve(const struct problem *p, const struct context *
         solve_weights(p, context, config->values, solution);
     else
         solve_data(p, context, config->values, solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

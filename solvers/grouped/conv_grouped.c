@@ -372,8 +372,7 @@ static void add_data_launch(const struct problem *p, const int32_t *values,
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_tensor(launch, problem_output_role(p));
     launch_arg_int32(launch, p->n);
-    launch_set_grid(launch, (const int64_t[]){workgroups * items, 1, 1},
-                    (const int[]){(int)items, 1, 1});
+    launch_set_line(launch, workgroups * items, (int)items);
 }
 
 static void add_weights_launches(const struct problem *p, const int32_t *values,
@@ -394,8 +393,7 @@ static void add_weights_launches(const struct problem *p, const int32_t *values,
     launch_arg_int32(launch, p->n);
     launch_arg_int32(launch, (int64_t)grouped_tiles(p, values));
     launch_arg_int32(launch, splits);
-    launch_set_grid(launch, (const int64_t[]){workgroups * items, 1, 1},
-                    (const int[]){(int)items, 1, 1});
+    launch_set_line(launch, workgroups * items, (int)items);
     if (splits > 1)
         matrix_add_sum(p, (int64_t)filter_elements(p), splits, solution);
 }
@@ -410,8 +408,7 @@ static bool solve(const struct problem *p, const struct context *context,
     else
         add_data_launch(p, config->values, solution);
     matrix_transform_solution(p, GROUPED_CHUNK, solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
-#include "solvers/gemm/gemm.h"
+#include "solvers/common/split_sum.h"
 
 /* Registers that an item has for what the config makes of it: beside these there are addresses. */
 #define REGISTERS   200
@@ -199,7 +199,7 @@ static bool parts_fit_workspace(const struct problem *p, const struct context *c
     struct depthwise_nhwc_plan plan;
 
     depthwise_nhwc_plan_init(&plan, p, context, values);
-    return gemm_split_bytes(p, (int)plan.splits) <= context->workspace_limit;
+    return split_sum_bytes(p, (int)plan.splits) <= context->workspace_limit;
 }
 
 /* Most items of a part have a unit. */
@@ -250,8 +250,8 @@ uint64_t depthwise_nhwc_workspace_bytes(const struct problem *p, const struct co
     if (p->direction != DIRECTION_W)
         return 0;
     parts = MIN(parts, (uint64_t)(p->n * p->out[AXIS_H] * p->out[AXIS_W]));
-    parts = MIN(parts, context->workspace_limit / gemm_part_bytes(p));
-    return gemm_split_bytes(p, (int)parts);
+    parts = MIN(parts, context->workspace_limit / split_sum_part_bytes(p));
+    return split_sum_bytes(p, (int)parts);
 }
 
 /* Few large parts leave units of a GPU idle, many small ones write more than they read. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
-#include "solvers/gemm/gemm.h"
+#include "solvers/common/split_sum.h"
 
 #define SPLITS_MOST 64
 
@@ -300,7 +300,7 @@ static bool splits_leave_work(const struct problem *p, const struct context *con
 static bool parts_fit_workspace(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
-    return gemm_split_bytes(p, values[DEPTHWISE_SPLITS]) <= context->workspace_limit;
+    return split_sum_bytes(p, values[DEPTHWISE_SPLITS]) <= context->workspace_limit;
 }
 
 static const struct space_constraint constraints[] = {
@@ -328,7 +328,7 @@ uint64_t depthwise_workspace_bytes(const struct problem *p, const struct context
         return 0;
     for (int i = 0; i < params[DEPTHWISE_SPLITS].count; i++) {
         int splits = params[DEPTHWISE_SPLITS].values[i];
-        uint64_t bytes = gemm_split_bytes(p, splits);
+        uint64_t bytes = split_sum_bytes(p, splits);
         if (bytes <= context->workspace_limit && outputs >= 2 * splits)
             most = bytes;
     }

@@ -14,9 +14,9 @@
 #include <math.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/split_sum.h"
 #include "solvers/common/tile_space.h"
 #include "solvers/framework/solver_rows.h"
-#include "solvers/gemm/gemm.h"
 
 /* Parameters behind the tile's and SPLITS. */
 enum {
@@ -86,7 +86,7 @@ static struct tile_product product_of(const struct problem *p)
     conv_gemm_sizes(p, &product.m, &product.n, &product.k);
     product.n = column_count(p);
     if (p->direction == DIRECTION_W)
-        product.part_bytes = gemm_part_bytes(p);
+        product.part_bytes = split_sum_part_bytes(p);
     return product;
 }
 
@@ -181,7 +181,7 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
 {
     const struct tile_product product = product_of(p);
 
-    return gemm_split_bytes(p, tile_most_splits(&product, context));
+    return split_sum_bytes(p, tile_most_splits(&product, context));
 }
 
 /* ---- what it serves ---- */
@@ -383,7 +383,7 @@ static void add_arguments(const struct problem *p, bool is_split, int64_t k_part
     }
     conv_add_shape_args(p, launch);
     launch_arg_int32(launch, k_part);
-    launch_arg_int64(launch, is_split ? (int64_t)(gemm_part_bytes(p) / sizeof(float)) : 0);
+    launch_arg_int64(launch, is_split ? (int64_t)(split_sum_part_bytes(p) / sizeof(float)) : 0);
 }
 
 static void set_grid(const struct problem *p, const int32_t *values, int splits,
@@ -433,8 +433,8 @@ static void solve_fixed(const struct problem *p, const struct context *context,
     add_arguments(p, splits > 1, splits > 1 ? k_part : (int64_t)k, launch);
     set_grid(p, config->values, splits, launch);
     if (splits > 1) {
-        gemm_add_split_sum(p, 0, splits, solution);
-        solution->workspace_bytes = gemm_split_bytes(p, splits);
+        split_sum_add(p, 0, splits, solution);
+        solution->workspace_bytes = split_sum_bytes(p, splits);
     }
     solution->flops = 2 * product_macs(p);
     conv_set_compulsory_bytes(p, solution);

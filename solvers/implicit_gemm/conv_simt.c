@@ -10,8 +10,8 @@
 #include "solvers/implicit_gemm/conv_simt.h"
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
-#include "solvers/gemm/gemm.h"
 
 /* Tensors whose offsets fit 32 bits, also a little past their ends. */
 #define ELEMENTS_MOST ((INT64_C(1) << 31) - (1 << 24))
@@ -160,13 +160,12 @@ static bool conv_simt_solve(const struct problem *p, const struct context *conte
                     (const int[3]){items, 1, 1});
     if (splits > 1) {
         if (p->direction == DIRECTION_W)
-            gemm_add_split_sum(p, 0, splits, solution);
+            split_sum_add(p, 0, splits, solution);
         else
-            gemm_add_packed_sum(p, 0, splits, solution);
+            split_sum_add_packed(p, 0, splits, solution);
         solution->workspace_bytes = (uint64_t)splits * product.part_bytes;
     }
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

@@ -357,19 +357,7 @@ static void add_shape(const struct problem *p, struct launch *launch)
 static void add_arguments(const struct problem *p, const int32_t *values, int64_t part_terms,
                           struct launch *launch)
 {
-    static const enum tensor_role operands[][3] = {
-        [DIRECTION_F] = {TENSOR_X, TENSOR_W, TENSOR_Y},
-        [DIRECTION_B] = {TENSOR_Y, TENSOR_W, TENSOR_X},
-        [DIRECTION_W] = {TENSOR_Y, TENSOR_X, TENSOR_W},
-    };
-    const enum tensor_role *roles = operands[p->direction];
-
-    launch_arg_tensor(launch, roles[0]);
-    launch_arg_tensor(launch, roles[1]);
-    if (values[SPLITS] > 1)
-        launch_arg_workspace(launch, 0);
-    else
-        launch_arg_tensor(launch, roles[2]);
+    conv_add_product_args(p, false, values[SPLITS] > 1, launch);
     add_shape(p, launch);
     launch_arg_int32(launch, values[SPLITS]);
     launch_arg_int32(launch, part_terms);
@@ -405,8 +393,7 @@ static bool solve(const struct problem *p, const struct context *context,
     if (values[SPLITS] > 1)
         matrix_add_sum(p, (int64_t)part_elements(p), values[SPLITS], solution);
     matrix_transform_solution(p, matrix_amd_chunk(p), solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

@@ -100,23 +100,6 @@ static void add_options(const struct problem *p, const struct context *context,
     launch_sort_options(launch);
 }
 
-static void add_operands(const struct problem *p, int parts, uint64_t maps, struct launch *launch)
-{
-    static const enum tensor_role operands[][2] = {
-        [DIRECTION_F] = {TENSOR_X, TENSOR_W},
-        [DIRECTION_B] = {TENSOR_Y, TENSOR_W},
-        [DIRECTION_W] = {TENSOR_Y, TENSOR_X},
-    };
-
-    launch_arg_tensor(launch, operands[p->direction][0]);
-    launch_arg_tensor(launch, operands[p->direction][1]);
-    if (parts > 1)
-        launch_arg_workspace(launch, 0);
-    else
-        launch_arg_tensor(launch, problem_output_role(p));
-    launch_arg_workspace(launch, maps);
-}
-
 static void add_plane(struct launch *launch, const int64_t size[AXIS_COUNT])
 {
     launch_arg_int32(launch, size[AXIS_W]);
@@ -170,18 +153,17 @@ static bool solve(const struct problem *p, const struct context *context,
     if (parts > 1)
         maps = workspace_align((uint64_t)elements * (uint64_t)parts * sizeof(float));
     add_options(p, context, values, parts, launch);
-    add_operands(p, parts, maps, launch);
+    conv_add_product_args(p, false, parts > 1, launch);
+    launch_arg_workspace(launch, maps);
     add_shape(p, &boxes, &grid, splits, launch);
     launch_arg_int64(launch, elements);
     launch->local_bytes = conv_tma_local_bytes(context, values);
-    launch_set_grid(launch, (const int64_t[]){grid.workgroups * items, 1, 1},
-                    (const int[]){items, 1, 1});
+    launch_set_line(launch, grid.workgroups * items, items);
     if (parts > 1)
         matrix_add_sum(p, elements, parts, solution);
     solution->workspace_bytes = maps + (uint64_t)grid.workgroups * TMA_MAPS_BYTES;
     matrix_transform_solution(p, TMA_CHUNK_CHANNELS, solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

@@ -404,22 +404,6 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_sort_options(launch);
 }
 
-static void add_tensors(const struct problem *p, int splits, struct launch *launch)
-{
-    static const enum tensor_role operands[][2] = {
-        [DIRECTION_F] = {TENSOR_W, TENSOR_X},
-        [DIRECTION_B] = {TENSOR_W, TENSOR_Y},
-        [DIRECTION_W] = {TENSOR_Y, TENSOR_X},
-    };
-
-    launch_arg_tensor(launch, operands[p->direction][0]);
-    launch_arg_tensor(launch, operands[p->direction][1]);
-    if (splits > 1)
-        launch_arg_workspace(launch, 0);
-    else
-        launch_arg_tensor(launch, problem_output_role(p));
-}
-
 static bool solve(const struct problem *p, const struct context *context,
                   const struct perf_config *config, struct solution *solution, GError **error)
 {
@@ -432,7 +416,7 @@ static bool solve(const struct problem *p, const struct context *context,
     (void)error;
     add_options(p, values, launch);
     launch->local_bytes = local_bytes_of(p, values);
-    add_tensors(p, values[SPLITS], launch);
+    conv_add_product_args(p, true, values[SPLITS] > 1, launch);
     launch_arg_int32(launch, p->n);
     launch_arg_int32(launch, conv_divide_up(column_blocks(p, values), values[CHAIN]));
     launch_arg_int32(launch, values[SPLITS]);
@@ -442,8 +426,7 @@ static bool solve(const struct problem *p, const struct context *context,
         (const int[]){items, 1, 1});
     if (values[SPLITS] > 1)
         matrix_add_sum(p, elements, values[SPLITS], solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
     return true;
 }
 

@@ -377,22 +377,6 @@ static void add_shape(const struct problem *p, struct launch *launch)
     matrix_add_divisor(launch, p->fil[AXIS_W]);
 }
 
-static void add_operands(const struct problem *p, int splits, struct launch *launch)
-{
-    static const enum tensor_role operands[][2] = {
-        [DIRECTION_F] = {TENSOR_X, TENSOR_W},
-        [DIRECTION_B] = {TENSOR_Y, TENSOR_W},
-        [DIRECTION_W] = {TENSOR_Y, TENSOR_X},
-    };
-
-    launch_arg_tensor(launch, operands[p->direction][0]);
-    launch_arg_tensor(launch, operands[p->direction][1]);
-    if (splits > 1)
-        launch_arg_workspace(launch, 0);
-    else
-        launch_arg_tensor(launch, problem_output_role(p));
-}
-
 void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *blocks, int items,
                           struct launch *launch)
 {
@@ -402,7 +386,7 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     const int64_t grid[] = {rows * columns * items, 1, (int64_t)product.layers * blocks->splits};
 
     add_options(p, blocks->splits, launch);
-    add_operands(p, blocks->splits, launch);
+    conv_add_product_args(p, false, blocks->splits > 1, launch);
     add_shape(p, launch);
     launch_arg_int32(launch, columns);
     launch_arg_int32(launch, blocks->splits);
@@ -416,6 +400,5 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
     if (blocks->splits > 1)
         matrix_add_sum(p, (int64_t)matrix_result_elements(p), blocks->splits, solution);
     matrix_transform_solution(p, chunk_of(p), solution);
-    solution->flops = 2 * conv_exact_macs(p);
-    conv_set_compulsory_bytes(p, solution);
+    conv_set_exact_work(p, solution);
 }

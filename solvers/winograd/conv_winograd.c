@@ -345,8 +345,7 @@ static int64_t set_up(const struct problem *p, const struct context *context,
     launch_option_int(launch, "VEC", lanes);
     launch_option_int(launch, "ITEMS", items);
     launch_option_text(launch, "TRANSFORM", transform);
-    launch_set_grid(launch, (const int64_t[3]){planes->rows * blocks * items, 1, 1},
-                    (const int[3]){items, 1, 1});
+    launch_set_line(launch, planes->rows * blocks * items, items);
     return blocks;
 }
 
