@@ -96,7 +96,7 @@ static void add_note(GPtrArray *notes, const char *kind, char *detail)
     g_ptr_array_add(notes, note);
 }
 
-/* What is left out begins with the count: enter_read_notes() takes it from there. */
+/* The event on left-out jobs begins with their number: enter_read_notes() parses it. */
 static GPtrArray *make_notes(const struct entered *entered)
 {
     GPtrArray *notes = g_ptr_array_new_with_free_func(note_free);

@@ -22,7 +22,8 @@ struct entered {
     GArray *uncovered; /* struct plan_problem that no solver serves */
 };
 void entered_clear(struct entered *entered);
-/* What of the request is in no job, on standard error; nothing where all is. */
+/* Says on standard error which problems no job serves and how many jobs were left out; prints
+ * nothing when every problem has all its jobs. */
 void entered_say_missing(const struct entered *entered);
 
 /* Finds or creates the campaign of request over problems (GArray of struct plan_problem).
@@ -31,7 +32,7 @@ void entered_say_missing(const struct entered *entered);
 bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
                     const GArray *problems, struct entered *entered, GError **error);
 
-/* What the diary says of a campaign's making. */
+/* The notes in the event log on what a new campaign left out. */
 struct enter_notes {
     GPtrArray *uncovered; /* char *: keys of problems that no solver serves */
     int left_out;

@@ -17,8 +17,8 @@ int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **er
  * refuses. Free with table_free(). */
 Table *list_events(Store *store, int64_t campaign, int limit, GError **error);
 
-/* All campaigns (struct campaign *) but foreign ones, the newest first. COORDINATOR_ERROR_EMPTY where there is
- * none. */
+/* All campaigns (struct campaign *) but foreign ones, the newest first. Sets
+ * COORDINATOR_ERROR_EMPTY when the farm has no campaign of its own. */
 GPtrArray *list_own_campaigns(Store *store, GError **error);
 
 #endif

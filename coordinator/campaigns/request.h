@@ -1,5 +1,5 @@
 /*
- * What a user asks of a campaign, from options or from a JSON description.
+ * A user's request for a campaign, read from options or from a JSON description.
  */
 #ifndef COORDINATOR_CAMPAIGNS_REQUEST_H
 #define COORDINATOR_CAMPAIGNS_REQUEST_H

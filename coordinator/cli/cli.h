@@ -1,6 +1,6 @@
 /*
- * What the commands of this room share: parsing their options, help with an
- * example, and failing in one way.
+ * The command line of every command: options, help with an example, error messages and exit
+ * statuses.
  */
 #ifndef COORDINATOR_CLI_CLI_H
 #define COORDINATOR_CLI_CLI_H

@@ -53,7 +53,8 @@ static void add_cell(Table *table, char *text, json_t *value)
     json_array_append_new(table->values, value);
 }
 
-/* What would move a terminal's cursor, or colour it, is blank. */
+/* Returns the text with control characters blanked: they could move a terminal's cursor or colour
+ * it. */
 static char *without_controls(const char *text)
 {
     char *plain = g_strdup(text);

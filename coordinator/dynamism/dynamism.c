@@ -77,7 +77,7 @@ static struct dynamism_candidate *find_candidates(const struct dynamism_data *da
     return all;
 }
 
-/* The fastest form, -1 where there is none. */
+/* Returns the fastest form, or -1 when no form was measured. */
 static int fastest_form(const struct dynamism_candidate candidates[DYNAMISM_FORMS])
 {
     int fastest = -1;
@@ -158,8 +158,8 @@ static void add_policy(const struct dynamism_data *data, struct dynamism_network
     }
 }
 
-/* Tells the problems that have a candidate from those that have none; what belongs to the former
- * moves to the front. */
+/* Splits the problems into measured ones, which have a candidate, and others. The measured ones
+ * and their candidates move to the front. */
 static void split_measured(struct dynamism_network *network, const GArray *problems,
                            struct dynamism_candidate *candidates)
 {

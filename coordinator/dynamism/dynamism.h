@@ -1,13 +1,12 @@
 /*
- * What dynamism costs and saves. A solver has one of three forms: static (the
- * whole shape is compiled in), dynamic (one binary for all shapes; the naive
- * solver is one of them), or partly specialised (its FIX_ parameters choose
- * what is compiled in). A network can be served by one form alone, or by a
- * mixture, and each such policy is added up here: distinct kernels, their
- * bytes, what compiling them takes, and the network's time.
+ * The cost of kernels that serve all shapes, and the builds that they save. A solver has one of
+ * three forms: static (the whole shape is compiled in), dynamic (one binary for all shapes; the
+ * naive solver is one of them), or partly specialised (its FIX_ parameters choose what is
+ * compiled in). A network can be served by one form alone, or by a mixture, and each such policy
+ * is added up here: distinct kernels, their bytes, what compiling them takes, and the network's
+ * time.
  *
- * Pure: everything is computed from results, outcomes and kernels that were
- * read before.
+ * Pure: everything is computed from results, outcomes and kernels that were read before.
  */
 #ifndef COORDINATOR_DYNAMISM_DYNAMISM_H
 #define COORDINATOR_DYNAMISM_DYNAMISM_H
@@ -33,7 +32,7 @@ struct dynamism_limits {
     double compile_share; /* 0.3333: a form is cheap that compiles in this part of the time */
 };
 
-/* What was measured, of one target. */
+/* The measurements of one target. */
 struct dynamism_data {
     const GPtrArray *results;  /* struct result *, of any number of campaigns */
     const GPtrArray *outcomes; /* struct config_outcome *, likewise */
@@ -51,9 +50,10 @@ struct dynamism_candidate {
 };
 
 /*
- * The form that the mixture takes for a problem, -1 where there is none. The dynamic one where its
- * time is close to the fastest one's. Else the fastest, unless forms whose times are close to it
- * compile in compile_share of its time or less: then the one of them that compiles fastest.
+ * Returns the form that the mixture takes for a problem, or -1 when no form was measured. The
+ * dynamic form is taken when its time is close to the fastest form's. Otherwise the fastest form
+ * is taken, unless forms with times close to it compile in at most compile_share of its compile
+ * time: then the one that compiles fastest.
  */
 int dynamism_mix(const struct dynamism_candidate candidates[DYNAMISM_FORMS],
                  const struct dynamism_limits *limits);

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What `worker --cold` reads: the policy's configs in the network's order. */
+/* The description that `worker --cold` reads: the policy's configs in the network's order. */
 static json_t *request_json(const struct dynamism_network *network, int policy)
 {
     json_t *layers = json_array();

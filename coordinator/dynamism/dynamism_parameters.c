@@ -65,7 +65,7 @@ static void add_part(GString *text, const struct problem *p, int fields)
         g_string_append_printf(text, " g%" G_GINT64_FORMAT, p->groups);
 }
 
-/* What every kernel is compiled for, whatever of the shape it leaves to run time. */
+/* Adds the fields that every kernel is compiled for, also one that takes the shape at run time. */
 static void add_kind(GString *text, const struct problem *p)
 {
     g_string_append_printf(text, " kind %d %d %d", p->kind, p->direction, p->spatial_dim);
@@ -96,7 +96,7 @@ int dynamism_kinds(const GArray *problems)
 /* ---- what specialising gains ---- */
 
 /* The lowest times of a pair, or of a problem's pairs, without [0] and with [1] a parameter, as
- * parts of the default config's time; INFINITY where there is none. */
+ * parts of the default config's time; INFINITY when there is no pair. */
 struct times {
     double share[2];
 };
@@ -134,8 +134,8 @@ static int find_fixed(const struct solver *solver, const char *name)
     return -1;
 }
 
-/* The problem, the solver and the config but for one value: what both sides of a pair share. The
- * text up to the '|' is the problem and the solver. */
+/* The key of a pair: problem, solver, and the config without one value. The text up to the '|' is
+ * the problem and the solver. */
 static char *pair_key(const struct config_outcome *outcome, int without)
 {
     char key[PROBLEM_KEY_MAX];

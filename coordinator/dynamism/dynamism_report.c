@@ -102,15 +102,16 @@ static bool take_campaigns(struct dynamism_report *report, Store *store, char *c
 
 /* ---- what was measured ---- */
 
-/* What another revision did is done with kernels that this program would not compile. */
+/* Returns true for results of another revision: this program would not compile their kernels. */
 static bool is_stale(const char *name, int revision)
 {
     const struct solver *solver = solver_find(name);
     return solver && solver->revision != revision;
 }
 
-/* A config of a problem counts once, with its best time: campaigns take over each other's results,
- * and measure the same config again. places: its name -> its place among the results, from 1. */
+/* A config of a problem counts once, with its best time: campaigns take over results of other
+ * campaigns, and two campaigns may measure the same config. places: its name -> its place among
+ * the results, from 1. */
 static void add_result(struct dynamism_report *report, struct result *result, GHashTable *places)
 {
     char key[PROBLEM_KEY_MAX];

@@ -29,7 +29,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* What a user asks for; the pointers are the caller's. */
+/* A user's request; the pointers are the caller's. */
 struct dynamism_request {
     char **networks;  /* names, NULL-terminated; NULL: all that have a measured problem */
     char **campaigns; /* ids as typed; NULL: those of the target and stack of the newest one that

@@ -1,10 +1,9 @@
 /*
- * Importing: files in the formats of this field become one list of problems.
- * Read are driver command lines, layer tables (CSV with a header), find-dbs
- * and perf-dbs of MIOpen (text or SQLite) and our own canonical keys, each
- * also compressed with bzip2; what a file is, is seen from its content.
- * Whatever a line holds, reading goes on: a line that cannot be used is kept
- * with its reason.
+ * Importing: files in the formats of this field become one list of problems. Read are driver
+ * command lines, layer tables (CSV with a header), find-dbs and perf-dbs of MIOpen (text or
+ * SQLite) and our own canonical keys, each also compressed with bzip2; The content tells which
+ * format a file has. No line ends the import: a line that cannot be used is listed with the
+ * reason.
  */
 #ifndef COORDINATOR_IMPORT_IMPORT_H
 #define COORDINATOR_IMPORT_IMPORT_H
@@ -93,13 +92,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Import, import_free)
  * when the file as a whole cannot be used: EXPORT_ERROR_IO, _DAMAGED or _KIND (of a damaged SQLite
  * file, what came before the damage is kept). */
 bool import_file(Import *import, const char *path, GError **error);
-/* The same for bytes in memory; name stands for the file in messages and tells nothing of its
- * format but by its ending. */
+/* The same for bytes in memory; Messages call the bytes `name`; only its ending counts for the
+ * format. */
 bool import_bytes(Import *import, const char *name, const char *bytes, size_t length,
                   GError **error);
 
-/* What a list is called after its file: "resnet50-v1.5" of "lists/resnet50-v1.5.txt.bz2". UTF-8; free
- * with g_free(). */
+/* The name of a list, made from its file's name: "resnet50-v1.5" from
+ * "lists/resnet50-v1.5.txt.bz2". UTF-8; free with g_free(). */
 char *import_file_name(const char *path);
 
 /* "F", "B", "W", "FBW", ...: each letter at most once. 0 for anything else. */

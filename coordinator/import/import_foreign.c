@@ -123,7 +123,8 @@ static int compare_texts(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Of what the files hold, in no order, and the target that they are said to be of. */
+/* The identity is a hash of the files' content, independent of their order, and of the target
+ * that the user named. */
 static char *find_identity(const struct foreign_request *request, const struct target *target,
                            GError **error)
 {

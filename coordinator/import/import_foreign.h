@@ -1,10 +1,9 @@
 /*
- * Foreign campaigns: find-dbs (both grammars) and perf-dbs (SQLite and text)
- * of one target become one campaign of times and perf configs that somebody
- * else measured. The files are read row by row and stored in pieces of one
- * transaction, so memory does not grow with them and half an import is none.
- * The same content, under whatever names and in whatever order, is imported
- * once. What cannot be used is left out, with its file, line and reason.
+ * Foreign campaigns: find-dbs (both grammars) and perf-dbs (SQLite and text) of one target become
+ * one campaign of times and perf configs that somebody else measured. The files are read row by
+ * row and stored in pieces of one transaction, so that memory does not grow with the files, and
+ * an import that fails stores nothing. The same content, under whatever names and in whatever
+ * order, is imported once. Rows that cannot be used are listed with file, line and reason.
  */
 #ifndef COORDINATOR_IMPORT_IMPORT_FOREIGN_H
 #define COORDINATOR_IMPORT_IMPORT_FOREIGN_H

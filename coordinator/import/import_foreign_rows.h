@@ -1,7 +1,6 @@
 /*
- * What the importer of foreign files shares: rows on their way to the database,
- * which gather here and go there some thousand at a time, and the readers of
- * the single formats.
+ * Shared by the files of the foreign importer: rows that gather until some thousand go to the
+ * database at once, and the readers of the formats.
  */
 #ifndef COORDINATOR_IMPORT_IMPORT_FOREIGN_ROWS_H
 #define COORDINATOR_IMPORT_IMPORT_FOREIGN_ROWS_H

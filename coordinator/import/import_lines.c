@@ -158,7 +158,7 @@ static bool parse_key(const char *key, struct problem *p, GError **error)
     return problem_key_parse(key, p, error) && problem_validate(p, error);
 }
 
-/* What stands in front of the '=', NULL when there is none. */
+/* Returns the text before the '=', or NULL when the line has no '='. */
 static char *key_of_entry(const char *line)
 {
     const char *end = strchr(line, '=');

@@ -1,6 +1,6 @@
 /*
- * What the readers of the single formats share: the content of one file, and
- * what they hand to the import. Internal to the importers.
+ * Shared by the readers of the formats: the content of one file, and the functions that hand
+ * problems to the import. Internal to the importers.
  */
 #ifndef COORDINATOR_IMPORT_IMPORT_READER_H
 #define COORDINATOR_IMPORT_IMPORT_READER_H
@@ -38,7 +38,7 @@ void import_lines_init(struct import_lines *lines, Import *import,
 const char *import_lines_next(struct import_lines *lines);
 /* Ends the walk. False with the reason where the source could not be read to its end. */
 bool import_lines_end(struct import_lines *lines, GError **error);
-/* Nothing but white space, or a comment ('#'). */
+/* Returns true for lines of white space alone and for comments ('#'). */
 bool import_line_is_blank(const char *line);
 
 /* A layer that a line gave: its problems, one a direction and choice of the options. */
@@ -76,7 +76,7 @@ bool import_commented_table(Import *import, const struct import_source *source, 
 bool import_headless_table(Import *import, const struct import_source *source, GError **error);
 bool import_sqlite(Import *import, const struct import_source *source, GError **error);
 
-/* What a line of such a file looks like, to tell formats apart. */
+/* Returns true for lines that look like a find-db's: recognizes the format of a file. */
 bool import_is_find_db_line(const char *line);
 bool import_is_perf_text_line(const char *line);
 bool import_is_key_line(const char *line);

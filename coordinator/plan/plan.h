@@ -1,6 +1,6 @@
 /*
- * Planning: problems x solvers x one target become jobs. Pure, but for
- * allocation: the same inputs give the same plan and the same identity.
+ * Planning: problems x solvers x one target become jobs. Pure functions: the same inputs give the
+ * same plan and the same identity.
  */
 #ifndef COORDINATOR_PLAN_PLAN_H
 #define COORDINATOR_PLAN_PLAN_H
@@ -17,10 +17,10 @@ struct plan_problem {
 
 /* Appends a problem to problems (GArray of struct plan_problem). */
 void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity);
-/* Of equal ones the first stays where it is, with all their multiplicities. */
+/* Merges equal problems: the first keeps its place and gets the sum of the multiplicities. */
 void plan_merge_problems(GArray *problems);
 
-/* What a campaign is asked to do; the pointers belong to the caller. */
+/* The request that is planned; the pointers belong to the caller. */
 struct plan_request {
     const struct target *target;
     const char *stack;    /* "" for any */

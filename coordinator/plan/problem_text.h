@@ -1,7 +1,7 @@
 /*
- * A problem in short readable form, for tables: "F 64x56x56 k64 3x3 s2 p1 n64
- * FP16 NHWC". What has its usual value (stride 1, no padding, one group, FP32,
- * NCHW) is left out; the canonical key stays the identity.
+ * A problem in short readable form, for tables: "F 64x56x56 k64 3x3 s2 p1 n64 FP16 NHWC". Fields
+ * with their usual value (stride 1, no padding, one group, FP32, NCHW) are left out; the
+ * canonical key stays the identity.
  */
 #ifndef COORDINATOR_PLAN_PROBLEM_TEXT_H
 #define COORDINATOR_PLAN_PROBLEM_TEXT_H

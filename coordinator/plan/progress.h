@@ -10,8 +10,8 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_results.h"
 
-/* What a config costs: taken from the newest campaign of the same target, else a documented
- * guess. */
+/* The time that a config costs, from the newest campaign of the same target; a documented guess
+ * when the target has no campaign. */
 struct progress_rates {
     double compile_seconds; /* of a config's kernels, in one build child */
     double eval_seconds;    /* verifying and timing a config */

@@ -7,7 +7,7 @@
 #include "schema/store/store.h"
 #include "solvers/framework/target.h"
 
-/* What a campaign is made for. */
+/* The target of a campaign, and the device behind it. */
 struct machine {
     struct target target;
     char *stack;  /* toolchain and runtime of the device; "" where no device was asked */

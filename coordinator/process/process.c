@@ -118,7 +118,7 @@ char *process_status_text(int status)
     return g_strdup_printf("ended with status %d", WEXITSTATUS(status));
 }
 
-/* What can be read without waiting, where the descriptor does not wait; else all to its end. */
+/* Reads to the end; from a non-blocking descriptor, all that can be read without waiting. */
 static void read_on(int fd, GString *text)
 {
     char buffer[4096];

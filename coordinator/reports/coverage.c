@@ -136,7 +136,7 @@ static void summarise(struct coverage_solver *summary, GArray *counts)
     summary->least = sorted[0];
     summary->median = sorted[(counts->len - 1) / 2];
     summary->most = sorted[counts->len - 1];
-    /* What was not in the sample, but seen. */
+    /* Smallest spaces seen outside the sample count too. */
     if (summary->with_one > 0)
         summary->least = MIN(summary->least, 1);
     if (summary->with_no_config > 0)

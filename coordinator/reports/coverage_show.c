@@ -142,7 +142,7 @@ static void print_solvers(const struct coverage *coverage)
     table_free(table);
 }
 
-/* Which solvers find one config alone for many of their problems, and what to do about them. */
+/* Names the solvers that find only one config for many of their problems, with advice. */
 static void print_advice(const struct coverage *coverage)
 {
     for (guint i = 0; i < coverage->solvers->len; i++) {

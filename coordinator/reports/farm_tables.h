@@ -20,7 +20,7 @@ Table *farm_out_of_service(const struct farm_state *farm);
 Table *farm_blockers(const struct farm_state *farm);
 Table *farm_database(const struct farm_state *farm);
 
-/* The longest of the campaigns' forecasts; NAN where there is none. */
+/* The longest of the campaigns' forecasts; NAN when no campaign has a forecast. */
 double farm_eta(const struct farm_state *farm);
 
 #endif

@@ -51,7 +51,7 @@ static int show_keys(Store *store, const struct problem_filter *filter)
     return CLI_DONE;
 }
 
-/* A misspelled network, campaign or tag is told, not taken for an empty one. */
+/* Reports a misspelled network, campaign or tag as unknown: an empty list would hide the mistake. */
 static bool check_filter(Store *store, const struct problem_filter *filter, GError **error)
 {
     if (filter->network) {

@@ -46,7 +46,7 @@ static double gflops(const struct problem *problem, double time_ms)
     return 2 * problem_macs(problem) / (time_ms * 1e6);
 }
 
-/* What there is of one problem: struct job_row *, and struct result *. */
+/* The jobs (struct job_row *) and results (struct result *) of one problem. */
 struct candidates {
     GPtrArray *jobs, *results;
 };
@@ -100,8 +100,8 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->drift = result->drift;
 }
 
-/* Of a solver's default config, as it was measured for the problem whose results these are; NAN when
- * it was not. */
+/* The time of a solver's default config for the problem of these results; NAN when it was not
+ * measured. */
 static double default_time(const GPtrArray *results, const char *solver)
 {
     for (guint i = 0; i < results->len; i++) {
@@ -220,7 +220,8 @@ struct report_totals report_sum(const GArray *rows)
     return totals;
 }
 
-/* The fastest stands first. What has no time is no row: nobody tried it. */
+/* Entries are sorted by time, the fastest first. A problem without a time gets no row: nobody
+ * tried it. */
 static void add_foreign_row(const struct problem *problem, const struct foreign_entry *entries,
                             int count, gpointer data)
 {
@@ -243,7 +244,7 @@ static void add_foreign_row(const struct problem *problem, const struct foreign_
 /* Jobs that are read at a time: with a few results and rejections each about forty MB. */
 #define PART_JOBS 10000
 
-/* What they hold is moved, too. */
+/* Moves the rows with all that they own. */
 static void move_rows(GArray *rows, GArray *more)
 {
     g_array_append_vals(rows, more->data, more->len);
@@ -286,7 +287,7 @@ static bool read_rows(Store *store, struct report *report, GError **error)
     return true;
 }
 
-/* Of a foreign campaign all that is known are times, params and who is fastest. */
+/* A foreign campaign has times, params and the fastest solver, and no rounds. */
 static bool read_foreign_rows(Store *store, struct report *report, GError **error)
 {
     return store_each_foreign(store, report->campaign->id, add_foreign_row, report->rows, error);

@@ -102,7 +102,7 @@ struct report_totals report_sum(const GArray *rows);
  * rejections: struct config_outcome *. Solvers that the campaign did not try are left out. */
 void report_explain(GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
                     const struct campaign *campaign);
-/* What that found, a line each. Free with table_free(). */
+/* The missing times that report_explain() found, one row each. Free with table_free(). */
 Table *report_missing(const GArray *rows);
 
 /* Gives the won rows the conditions of their winners' jobs (struct job_conditions *). */
@@ -110,15 +110,16 @@ void report_take_conditions(GArray *rows, const GPtrArray *conditions);
 /* Adds jobs' conditions to those of their devices: struct job_conditions, in the order of the first job on each.
  * Its locked_mhz stays where all was measured so. */
 void report_add_devices(GArray *devices, const GPtrArray *conditions);
-/* What each device did that tells it, and the winners that were measured while one was throttled. */
+/* Prints clocks and temperatures of each device that reports them, and the winners that were
+ * measured on a throttled device. */
 void report_print_conditions(const struct report *report, FILE *out);
 /* An array with an object a device. A new reference. */
 json_t *report_conditions_json(const struct report *report);
 
 /* Adds what jobs (struct job_row *) used of GPUs (struct job_device_use *) to their problems' rows. */
 void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses);
-/* What a problem cost of the GPU, and the share of the evaluation in which it had work; nothing where that
- * is not known. */
+/* Prints the GPU time of each problem, and the share of its evaluation in which the GPU had work;
+ * nothing where devices do not report it. */
 void report_print_use(const struct report *report, FILE *out);
 /* The same, or null. A new reference. */
 json_t *report_use_json(const struct report *report);

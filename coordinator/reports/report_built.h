@@ -1,5 +1,5 @@
 /*
- * What a build-only campaign brought: kernels, and nothing measured.
+ * The report of a build-only campaign: its kernels; nothing was measured.
  */
 #ifndef COORDINATOR_REPORTS_REPORT_BUILT_H
 #define COORDINATOR_REPORTS_REPORT_BUILT_H

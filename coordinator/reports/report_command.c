@@ -94,7 +94,7 @@ static Table *list_measured(Store *store, int64_t campaign, const char *login, G
     return table;
 }
 
-/* The newest campaign's id; 0 and a set error when there is none. */
+/* Returns the newest campaign's id, or 0 and a set error when the farm has no campaign. */
 static int64_t newest_campaign(Store *store, GError **error)
 {
     g_autoptr(GPtrArray) campaigns = list_own_campaigns(store, error);
@@ -115,7 +115,7 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
     return CLI_DONE;
 }
 
-/* What --within and --compile-share hold until they are given; no value of theirs. */
+/* The value of --within and --compile-share while the user gave none; no valid value. */
 #define NOT_GIVEN (-G_MAXDOUBLE)
 
 #define DEFAULT_WITHIN_PERCENT 10

@@ -1,4 +1,4 @@
-/* What devices did while a campaign was measured on them. */
+/* Clocks, temperatures and throttling of devices while a campaign was measured. */
 #include "coordinator/reports/report.h"
 #include "solvers/problem/problem_key.h"
 

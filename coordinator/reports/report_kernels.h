@@ -1,6 +1,6 @@
 /*
- * What is known of a campaign's kernels: what their compilers say they need, how many waves that leaves
- * room for, and which instructions they have.
+ * A campaign's kernels: registers and memory by their compilers' reports, the occupancy that
+ * follows, and matrix instructions.
  */
 #ifndef COORDINATOR_REPORTS_REPORT_KERNELS_H
 #define COORDINATOR_REPORTS_REPORT_KERNELS_H

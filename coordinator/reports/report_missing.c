@@ -13,14 +13,14 @@ static const struct table_column columns[] = {
     {"why", "reason", TABLE_TEXT, 0},
 };
 
-/* What a job, or a config that was rejected, is found by. It points into that. */
+/* The key that finds a job or a rejected config. Its strings belong to the job or the config. */
 struct name {
     const struct problem *problem;
     const char *solver, *config; /* "" for a job */
 };
 
-/* What the reasons are sought in: struct name * -> struct job_row *, struct config_outcome *. There may be many times
- * as many as times that are missing. */
+/* The jobs and rejected configs that explain missing times, by struct name *: struct job_row *,
+ * struct config_outcome *. They may be many times as many as the missing times. */
 struct evidence {
     GHashTable *jobs, *rejections;
     struct context context;

@@ -36,7 +36,7 @@ static const struct table_column columns[] = {
     {"config", "config", TABLE_TEXT, 0},
 };
 
-/* What a device did not tell is 0. */
+/* 0 means that the device did not report the value: the cell shows "-". */
 static void cell_known(Table *table, double value)
 {
     table_number(table, value > 0 ? value : NAN);
@@ -173,7 +173,7 @@ static void print_work(const struct report *report, FILE *out)
         fprintf(out, "Not planned: %s\n", left_out);
 }
 
-/* What only times are known of has no totals to compare, and nothing was worked on. */
+/* A foreign campaign has neither totals nor work to print. */
 static void print_foreign(const struct report *report, FILE *out)
 {
     fprintf(out,

@@ -1,4 +1,4 @@
-/* What a campaign cost of GPUs. */
+/* The GPU time that a campaign took. */
 #include "coordinator/reports/report.h"
 #include "solvers/problem/problem_key.h"
 

@@ -9,8 +9,8 @@
 #include "coordinator/plan/progress.h"
 #include "coordinator/process/machine.h"
 #include "coordinator/reports/coverage.h"
-#include "solvers/problem/problem_key.h"
 #include "solvers/framework/solver_claims.h"
+#include "solvers/problem/problem_key.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ struct coverage_progress {
     struct progress_line line;
 };
 
-/* What every solver says of itself: in JSON as flags too, in tables under the titles given. */
+/* Columns for each solver's properties: flags in JSON, and in tables under the given titles. */
 #define PROPERTY_COLUMNS(strides, repeatable)                                                      \
     {"form", "form", TABLE_TEXT, 0}, {NULL, "dynamic", TABLE_YES, 0},                              \
         {NULL, "partial", TABLE_YES, 0}, {strides, "any_strides", TABLE_YES, 0},                   \
@@ -205,7 +205,7 @@ static int cover(const struct solvers_options *options, char *const *files)
     return CLI_DONE;
 }
 
-/* What is asked for must make sense together; otherwise the reason. */
+/* Returns the reason why the options do not fit together, or NULL when they do. */
 static const char *misuse(const struct solvers_options *options, int files)
 {
     if ((options->problem != NULL) + options->coverage + options->table > 1)

@@ -59,7 +59,7 @@ static bool is_shown(const struct status *status, const struct section *section)
     return section->make != farm_rates || status->farm->workers->len > 0;
 }
 
-/* Of the campaigns that can be forecast; the others may take longer. */
+/* The forecast covers campaigns that have one; others may take longer. */
 static void print_eta(const struct farm_state *farm)
 {
     double eta = farm_eta(farm);

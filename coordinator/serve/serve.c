@@ -86,7 +86,7 @@ static void signalled(uv_signal_t *handle, int number)
     serve->ending = true;
     upkeeper_end(&serve->upkeeper);
     g_clear_pointer(&serve->monitor, monitor_close);
-    /* What it waits for now is the threads alone. */
+    /* Only the threads still run: wait for them. */
     uv_timer_start(&serve->look, too_long, ENDING_MS, 0);
     uv_unref((uv_handle_t *)&serve->look);
     signal_watch_unref(&serve->signals);

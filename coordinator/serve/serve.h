@@ -1,7 +1,7 @@
 /*
- * What the files of `skipjack serve` share: serve.c owns the loop and asks the
- * database how the farm is, serve_metrics.c tells it, serve_upkeep.c does the
- * periodic upkeep. Internal.
+ * Shared by the files of `skipjack serve`: serve.c owns the loop and reads the farm's state from
+ * the database, serve_metrics.c answers HTTP requests, serve_upkeep.c runs the periodic upkeep.
+ * Internal.
  */
 #ifndef COORDINATOR_SERVE_SERVE_H
 #define COORDINATOR_SERVE_SERVE_H
@@ -22,7 +22,7 @@ struct upkeeper {
     gint stop; /* ends a run between two steps */
     Store *store;
     uint64_t runs, failures;
-    /* Of the run under way: */
+    /* State of the run under way: */
     bool begun;
     char *words; /* what was done */
     GError *error;

@@ -1,4 +1,4 @@
-/* What the coordinator tells over HTTP: deploy/metrics.md has each metric's meaning. */
+/* The coordinator's metrics over HTTP: deploy/metrics.md explains each. */
 #include "coordinator/serve/serve.h"
 
 #include "coordinator/plan/progress.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* An answer that is older is none: the question hangs. */
+/* Answers older than this are discarded: the query behind them is stuck. */
 #define ANSWER_SECONDS 30
 
 typedef void write_fn(const struct serve *serve, const struct metric *metric, GString *text);

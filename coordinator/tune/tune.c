@@ -99,8 +99,8 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
 
 /* ---- before the work ---- */
 
-/* What the campaign and its folder are called: the only network of the files, else as the first
- * file. */
+/* The name of the campaign and its folder: the network's when the files hold exactly one, else
+ * the first file's. */
 static char *work_name(const struct tune *tune)
 {
     if (tune->import->networks->len == 1)
@@ -370,8 +370,8 @@ static bool export_results(const struct tune *tune)
     return ok;
 }
 
-/* A laptop's disk must not fill with the code of configs that lost; a farm's coordinator cares for its
- * own database. What fails here fails again, and is seen, in `db collect`. */
+/* A laptop's disk must not fill with the code of configs that lost; a farm's coordinator cares
+ * for its own database. A failure is ignored here: `db collect` meets it again and reports it. */
 static void collect(struct tune *tune)
 {
     struct upkeep_options options = UPKEEP_DEFAULTS;
