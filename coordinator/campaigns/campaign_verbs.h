@@ -1,6 +1,5 @@
 /*
- * The verbs of `skipjack campaign` that have a file of their own: those that
- * only show, and remeasure.
+ * The verbs of `skipjack campaign` outside campaign.c: list, show and watch, and remeasure.
  */
 #ifndef COORDINATOR_CAMPAIGNS_CAMPAIGN_VERBS_H
 #define COORDINATOR_CAMPAIGNS_CAMPAIGN_VERBS_H

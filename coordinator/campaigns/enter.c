@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A kind of event in the farm's diary. */
+/* A kind of event in the event log. */
 #define LEFT_OUT_EVENT "left out"
 
 void entered_clear(struct entered *entered)

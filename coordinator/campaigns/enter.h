@@ -27,8 +27,8 @@ void entered_clear(struct entered *entered);
 void entered_say_missing(const struct entered *entered);
 
 /* Finds or creates the campaign of request over problems (GArray of struct plan_problem).
- * Problems that no solver serves, and how many jobs were left out, are written into the farm's
- * diary. COORDINATOR_ERROR_EMPTY when there is no job at all. */
+ * Problems that no solver serves, and the number of jobs left out, are written to the event log.
+ * Sets COORDINATOR_ERROR_EMPTY when the plan has no job. */
 bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
                     const GArray *problems, struct entered *entered, GError **error);
 

@@ -1,6 +1,6 @@
 /*
- * Why a campaign's jobs are tuned although campaigns were there before, and
- * what these measured for them: for the plan's notice, and job by job.
+ * The reasons why a campaign's jobs must be tuned although earlier campaigns exist, and the
+ * configs taken over from those: in total for the plan's notice, and job by job.
  */
 #ifndef COORDINATOR_CAMPAIGNS_ORIGINS_H
 #define COORDINATOR_CAMPAIGNS_ORIGINS_H
@@ -8,16 +8,16 @@
 #include "coordinator/cli/table.h"
 #include "schema/store/store_results.h"
 
-/* The jobs that are tuned, by reason: "30 budget cut, 12 new problem", the most first; "none". Free with
- * g_free(). */
+/* The number of jobs by reason, the largest first: "30 budget cut, 12 new problem"; "none"
+ * without jobs. Free with g_free(). */
 char *origins_text(const struct job_origins *origins);
-/* Says so as a notice, with the configs that are taken over. */
+/* Prints these numbers, and the configs that are taken over, as a notice. */
 void origins_say(const struct job_origins *origins);
-/* {"budget cut": 30, ..}, all reasons that are there. */
+/* {"budget cut": 30, ..}: the reasons that occur. */
 json_t *origins_json(const struct job_origins *origins);
 
-/* A row a job of the campaign: problem, solver, state, why it is tuned, and the configs that it took over.
- * Free with table_free(). */
+/* One row per job of the campaign: problem, solver, state, the reason why it is tuned, and the
+ * configs taken over. Free with table_free(). */
 Table *origins_list_jobs(Store *store, int64_t campaign, GError **error);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The problems that a request names, whichever way: files, a tag, a network.
+ * The problems that a request names by files, a tag or a network.
  */
 #ifndef COORDINATOR_CAMPAIGNS_PROBLEMS_OF_H
 #define COORDINATOR_CAMPAIGNS_PROBLEMS_OF_H
@@ -10,14 +10,13 @@
 /* The import's problems with their multiplicities: GArray of struct plan_problem. */
 GArray *problems_of_import(const Import *import);
 
-/* Those of a network's layers, likewise; NULL and STORE_ERROR_NOT_FOUND where
+/* A network's problems with their multiplicities, likewise. NULL and STORE_ERROR_NOT_FOUND when
  * there is no such network, or it has no layers. */
 GArray *problems_of_network(Store *store, const char *network, GError **error);
 
-/* The problems of the request's one source; of a network the request remembers which version was read.
- * GArray of struct plan_problem; NULL and
- * COORDINATOR_ERROR_USAGE when the request names none or several sources,
- * COORDINATOR_ERROR_EMPTY when the source holds none. */
+/* The problems of the request's one source. For a network, request->networks is set to the
+ * version that was read. GArray of struct plan_problem; NULL and COORDINATOR_ERROR_USAGE when the
+ * request names none or several sources, COORDINATOR_ERROR_EMPTY when the source holds none. */
 GArray *problems_of_request(Store *store, struct request *request, GError **error);
 
 #endif

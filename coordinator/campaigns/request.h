@@ -43,14 +43,14 @@ struct request {
     bool (*admits)(void *data, const char *campaign, GError **error);
     void *admits_data;
 };
-/* Everything at its default; the budget is the command's own. */
+/* Sets all fields to their defaults; each command has its own default budget. */
 void request_init(struct request *request, double budget_seconds);
 void request_clear(struct request *request);
 
 /* The logins of a --trust, "" and NULL for none. NULL-terminated; free with g_strfreev(). */
 char **request_logins(const char *trust);
 
-/* Whether the option's text is not too long; NULL is none. */
+/* Returns true if the option's text is not too long, or NULL. */
 bool request_check_text(const char *option, const char *text, GError **error);
 
 /* The options that tune and `campaign create` share: --target --configs --strategy --seed --budget --deadline
@@ -60,12 +60,13 @@ GOptionEntry *request_options(struct request *request);
 
 /* Reads the limits under which solvers are asked. COORDINATOR_ERROR_USAGE where the workspace is no number of bytes. */
 bool request_limits(const struct request *request, struct context_limits *limits, GError **error);
-/* The same from options of a command that makes no campaign; workspace as above. */
+/* Reads the limits from the options of a command that makes no campaign; errors as above. */
 bool request_read_limits(const char *workspace, struct context_limits *limits, GError **error);
 /* The solvers and limits that a campaign was made with, as members of an object; "workspace_limit" is null
  * for no limit. A new reference. */
 json_t *request_limits_json(const struct campaign *campaign);
-/* Their words on a command line, for messages that repeat it: appended to words (char *). */
+/* Appends the options that set these limits to words (char *), for messages that repeat the
+ * command line. */
 void request_add_limits(const struct request *request, GPtrArray *words);
 
 /* COORDINATOR_ERROR_USAGE for unknown strategies, negative numbers, an empty name or list of solvers, words about
@@ -112,15 +113,17 @@ bool request_from_file(const char *path, struct request *request, GError **error
             "only solvers with perf configs to choose among", NULL                                 \
     }
 
-/* Solvers are planned whatever their estimates: all are asked for, or these by name. */
+/* Returns true when the request plans solvers whatever their estimates: it asks for all, or names
+ * them. */
 bool request_takes_unpromising(const struct request *request);
 
-/* Configs in a round: a few, to reach every job soon; what is only built is built in one round. */
+/* The number of configs in a round: a few, so that every job is reached soon. A build-only
+ * campaign has one round with all configs. */
 int request_round_configs(const struct request *request);
 
 /* The solvers asked for, by their names or by algorithm families ("winograd", also as
- * "miopenConvolutionAlgoWinograd"), in the table's order; all of them when none is named. GPtrArray of
- * const struct solver *. COORDINATOR_ERROR_USAGE names the one that is unknown. */
+ * "miopenConvolutionAlgoWinograd"), in the table's order; all of them when none is named.
+ * GPtrArray of const struct solver *. Sets COORDINATOR_ERROR_USAGE, naming an unknown one. */
 GPtrArray *request_solvers(const struct request *request, GError **error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Following a campaign: its progress on standard error, through a database
- * that goes away for a while.
+ * Follows a campaign: prints its progress on standard error, and survives a database that is away
+ * for a while.
  */
 #ifndef COORDINATOR_CAMPAIGNS_WATCH_H
 #define COORDINATOR_CAMPAIGNS_WATCH_H
@@ -20,22 +20,24 @@ struct watch {
     double reading_seconds;   /* what that took */
 };
 
-/* Reads the campaign once; counts what its jobs evaluate at most. */
+/* Reads the campaign once, and counts the configs that its jobs evaluate at most. */
 bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **error);
 
-/* Seconds that what is left takes, before or while it is done. */
+/* The seconds that the remaining work takes. */
 double watch_time_left(const struct watch *watch);
 
-/* Reads and shows. A database that is away is started again where it is the embedded one, and
- * otherwise waited for: both is no failure. False for every other error. */
+/* Reads the progress and shows it. When the database is away, the embedded one is started again
+ * and another one is waited for; neither is a failure. Returns false for every other error. */
 bool watch_tick(struct watch *watch, GError **error);
 
-/* Why no running worker takes jobs of an active campaign, which looks like one that is slow: none runs, or none is
- * admitted. NULL where one may, and where the database cannot be read. Free with g_free(). */
+/* Returns the reason why no running worker takes jobs of an active campaign: no worker runs, or
+ * the campaign admits none of them. Such a campaign looks merely slow. NULL when a worker may
+ * take jobs, or the database cannot be read. Free with g_free(). */
 char *watch_why_nobody(Store *store, int64_t campaign);
 
-/* Follows until the campaign is no longer active; CLI_DONE when it is done, CLI_FAILED when it is overdue, too. Ctrl-C ends the
- * watching, not the campaign (CLI_INTERRUPTED). */
+/* Follows until the campaign is no longer active. Returns CLI_DONE when it is done, CLI_FAILED
+ * when it was cancelled, failed or is overdue. Ctrl-C ends the watching but not the campaign
+ * (CLI_INTERRUPTED). */
 int watch_campaign(const char *command, Store *store, int64_t campaign);
 
 #endif

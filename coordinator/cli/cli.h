@@ -12,7 +12,7 @@
 GQuark coordinator_error_quark(void);
 
 enum coordinator_error {
-    COORDINATOR_ERROR_USAGE,   /* The command line or a description asks for what makes no sense. */
+    COORDINATOR_ERROR_USAGE,   /* The command line or a description is wrong. */
     COORDINATOR_ERROR_PROCESS, /* A process of this program could not be run or failed. */
     COORDINATOR_ERROR_EMPTY,   /* There is nothing to work on. */
 };
@@ -31,11 +31,12 @@ struct cli {
     int least, most;             /* how many arguments; most -1 for no limit */
 };
 
-/* Parses argv and leaves the arguments that are no options in it, after argv[0]. --help prints
- * and ends the program. False after a message on stderr: the command then returns CLI_USAGE. */
+/* Parses argv and leaves in it only the arguments that are no options, after argv[0]. --help
+ * prints and ends the program. Returns false after a message on stderr: the command then returns
+ * CLI_USAGE. */
 bool cli_parse(const struct cli *cli, int *argc, char ***argv);
 
-/* Prints a notice on standard error: what was found or is done now. -q leaves notices out. */
+/* Prints a notice on standard error. -q silences notices. */
 G_GNUC_PRINTF(1, 2)
 void cli_note(const char *format, ...);
 
@@ -45,7 +46,7 @@ void cli_note(const char *format, ...);
         "json", 0, 0, G_OPTION_ARG_NONE, variable, "print JSON instead of a table", NULL           \
     }
 
-/* For commands by which something is lost: --yes and --dry-run. */
+/* The options --yes and --dry-run of commands that delete something. */
 struct cli_loss {
     gboolean yes, dry_run;
 };
@@ -54,8 +55,9 @@ struct cli_loss {
     {                                                                                              \
         "dry-run", 0, 0, G_OPTION_ARG_NONE, &(loss)->dry_run, "only say what would go", NULL       \
     }
-/* Says what would go and asks, as the options tell. False where nothing is to be changed: *status is then
- * the command's exit status. */
+/* Prints what would be lost and asks on a terminal, unless --yes was given. Returns false when
+ * the command must change nothing (--dry-run, or the answer is no): *status is then its exit
+ * status. */
 G_GNUC_PRINTF(3, 4)
 bool cli_may_lose(const struct cli_loss *loss, int *status, const char *format, ...);
 
@@ -72,7 +74,8 @@ struct cli_verb {
 int cli_run_verb(const char *command, const struct cli_verb *verbs, int count, const char *example,
                  int argc, char **argv);
 
-/* A campaign's or job's id: digits only. COORDINATOR_ERROR_USAGE. */
+/* Parses a campaign's or job's id: digits only, from 1. Sets COORDINATOR_ERROR_USAGE for other
+ * text. */
 bool cli_parse_id(const char *text, int64_t *id, GError **error);
 
 #endif

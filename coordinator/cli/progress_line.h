@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Shows progress on standard error: on a terminal one line that is written again, else a plain
- * line every ten seconds or so. */
+/* A terminal shows one line that each call replaces; a log gets a plain line at most every ten
+ * seconds. */
 struct progress_line {
     bool terminal, shown;
     int64_t last_us;
 };
 void progress_line_init(struct progress_line *line);
 void progress_line_show(struct progress_line *line, const char *text);
-/* Ends an updating line, so that other words may follow. */
+/* Ends the line, so that other output begins on a line of its own. */
 void progress_line_end(struct progress_line *line);
 
 #endif

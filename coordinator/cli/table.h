@@ -13,8 +13,8 @@
 
 /* The widest line that a table takes on a terminal that does not say how wide it is. */
 #define TABLE_WIDTH 120
-/* The widest line that a table takes: COLUMNS where that is set, else the terminal's, and no limit where
- * the output is no terminal, since a program may read it. */
+/* The widest line that a table takes: COLUMNS when it is set, else the terminal's width. Output
+ * that is no terminal has no limit, since a program may read it. */
 int table_width(void);
 
 enum table_kind {
@@ -41,10 +41,10 @@ void table_free(Table *table);
  * be the column's own. NULL text, and a number that is NaN, are "-" and JSON's null; control characters
  * are blank for people. */
 void table_text(Table *table, const char *text);
-/* A TABLE_TEXT that is something else than a string in JSON, whose reference it takes. */
+/* A cell of TABLE_TEXT that JSON shows as `value`. Takes the reference. */
 void table_text_as(Table *table, const char *text, json_t *value);
 void table_int(Table *table, int64_t value);
-/* The same of a TABLE_INT that may not be known: below 0 it is "-" and null. */
+/* A cell of TABLE_INT; a value below 0 is unknown: "-" for people, null in JSON. */
 void table_count(Table *table, int64_t value);
 void table_number(Table *table, double value);
 void table_yes(Table *table, bool value);
@@ -55,13 +55,12 @@ char *table_significant(double value, int digits);
 
 int table_rows(const Table *table);
 
-/* The titles, then a line a row. Where a line would exceed table_width() the last column goes on
- * below, for four lines at most, and is then cut, which "..." shows. An empty table prints its
- * titles alone. */
+/* Prints the titles, then one line per row. A last column that exceeds table_width() continues on
+ * up to four lines below and is then cut with "...". An empty table prints its titles alone. */
 void table_print(const Table *table, FILE *out);
 /* One object a row, with all columns. A new reference. */
 json_t *table_json(const Table *table);
-/* Prints the one or the other to standard output. */
+/* Prints the table, or its JSON, to standard output. */
 void table_show(const Table *table, bool as_json);
 /* How a listing command ends: shows and frees the table, or reports and frees the error where it is NULL. Returns
  * the exit status. */

@@ -24,7 +24,8 @@ enum dynamism_form { DYNAMISM_STATIC, DYNAMISM_DYNAMIC, DYNAMISM_PARTIAL };
 /* "static", "dynamic", "partial", "mixed". */
 const char *dynamism_policy_name(int policy);
 
-/* The form of a solver; of one that this program does not carry (NULL) as the database knows it. */
+/* The form of a solver. For a solver that this program does not carry (NULL), `dynamic` is the
+ * database's value. */
 enum dynamism_form dynamism_form(const struct solver *solver, bool stored_dynamic);
 
 struct dynamism_limits {
@@ -85,7 +86,7 @@ struct dynamism_network *dynamism_network_new(const struct dynamism_data *data, 
                                               const struct dynamism_limits *limits);
 void dynamism_network_free(struct dynamism_network *network);
 
-/* How many results there are of each form. */
+/* Counts the results of each form. */
 void dynamism_count_forms(const struct dynamism_data *data, int counts[DYNAMISM_FORMS]);
 
 /* ---- compile-time parameters ---- */

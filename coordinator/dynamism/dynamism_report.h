@@ -38,7 +38,7 @@ struct dynamism_request {
     bool cold, as_json;
 };
 
-/* A first start with empty caches, really done. */
+/* A measured first start with empty caches. */
 struct dynamism_cold {
     bool measured;
     int kernels;
@@ -68,15 +68,16 @@ struct dynamism_report {
     GPtrArray *notes;   /* char * */
 };
 
-/* Reads and computes, measures no cold start. COORDINATOR_ERROR_EMPTY where nothing was measured,
- * COORDINATOR_ERROR_USAGE for campaigns of different targets or stacks. */
+/* Reads the results and computes the report, without cold starts. Sets COORDINATOR_ERROR_EMPTY
+ * when nothing was measured, COORDINATOR_ERROR_USAGE for campaigns of different targets or
+ * stacks. */
 struct dynamism_report *dynamism_report_new(Store *store, const struct dynamism_request *request,
                                             GError **error);
 void dynamism_report_free(struct dynamism_report *report);
 
 /* Has the worker compile, load and run every network under every policy, each from empty caches.
- * Stores nothing. One that fails is counted and noted, and SIGINT or SIGTERM ends it with what was
- * measured so far: neither is a failure here. COORDINATOR_ERROR_USAGE where this machine's device is
+ * Stores nothing. A start that fails is counted and noted; SIGINT or SIGTERM ends with the starts
+ * measured so far. Both return true. Sets COORDINATOR_ERROR_USAGE when this machine's device is
  * not the report's target. */
 bool dynamism_report_cold(struct dynamism_report *report, GError **error);
 

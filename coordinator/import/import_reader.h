@@ -72,7 +72,7 @@ bool import_perf_text(Import *import, const struct import_source *source, GError
 bool import_keys(Import *import, const struct import_source *source, GError **error);
 bool import_table(Import *import, const struct import_source *source, GError **error);
 bool import_commented_table(Import *import, const struct import_source *source, GError **error);
-/* Always false: says what a table without a header that is understood lacks. */
+/* Always fails: the error names what the table's first line lacks to be a header. */
 bool import_headless_table(Import *import, const struct import_source *source, GError **error);
 bool import_sqlite(Import *import, const struct import_source *source, GError **error);
 

@@ -10,18 +10,18 @@
 #include "schema/store/store.h"
 #include "schema/store/store_problems.h"
 
-/* From here on SIGINT and SIGTERM end the import in order. */
+/* From this call on, SIGINT and SIGTERM end the import in order. */
 void import_catch_signals(void);
-/* Whether one of them came. */
+/* Returns true once SIGINT or SIGTERM came. */
 bool import_stopped(void);
-/* For struct import_options: shows how many lines of the file were read, and returns false once a signal
- * came. */
+/* A callback of struct import_options: shows how many lines of the file were read. Returns false
+ * once a signal came. */
 bool import_goes_on(const char *file, int64_t line);
 /* Ends the line of progress that import_goes_on() may have left on the terminal. */
 void import_end_progress(void);
 
-/* Waits until no other import is storing, and says so. The turn is given back by store_leave_import(). False where
- * the database fails (*error is set) or a signal came. */
+/* Waits, with a notice, until no other import is storing. store_leave_import() ends the turn.
+ * Returns false when the database fails (*error is set) or a signal came. */
 bool import_take_turn(Store *store, GError **error);
 
 /* Stores the problems, with the tag where one is given, and the networks. False where it fails or a signal

@@ -6,7 +6,7 @@
 
 #include "export/formats/export_error.h"
 
-/* Nothing is said: empty, or what programs write for nothing ("NaN", "None", "-"). */
+/* Returns true for a cell without a value: empty, or "NaN", "None", "-". */
 bool cell_is_empty(const char *text);
 
 /* A whole number from 0 to 2^31-1; "3.0" is 3, as pandas writes it. EXPORT_ERROR_SYNTAX says what is
@@ -29,7 +29,7 @@ bool cell_sizes(const char *text, struct cell_sizes *sizes, GError **error);
  * else. */
 int cell_directions(const char *text);
 
-/* A kind of layer, as frameworks call it. */
+/* A kind of layer by its name in a framework. */
 struct cell_operator {
     int dimensions; /* 0: not said */
     bool transposed, depthwise;
@@ -37,7 +37,8 @@ struct cell_operator {
     bool pointwise; /* its filter is 1 on every axis */
     int directions; /* 0: not said */
 };
-/* False with the reason when it is no convolution, or one that is not computed here. */
+/* Returns false with the reason when the name is no convolution, or a kind that no solver
+ * computes. */
 bool cell_operator(const char *text, struct cell_operator *op, GError **error);
 /* True for a word of cell_operator() that is a convolution. */
 bool cell_is_operator(const char *text);

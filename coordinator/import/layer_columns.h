@@ -1,10 +1,9 @@
 /*
- * The columns of layer tables: what a header may call them, and what each says
- * of a layer. One table of columns is behind reading, `skipjack import --help`
- * and LAYER_TABLES.md. A header is understood as a whole or refused: a table of
- * which a column is passed over may describe another network.
+ * The columns of layer tables: what a header may call them, and what each says of a layer. One
+ * table of columns serves reading, `skipjack import --help` and LAYER_TABLES.md. A header with a
+ * column that is not understood is refused: ignoring the column might mean another network.
  *
- * Names are compared without case and without what joins words ("Kernel Size",
+ * Names are compared without case and without the characters that join words ("Kernel Size",
  * "kernel-size" and "KERNEL_SIZE" are one).
  */
 #ifndef COORDINATOR_IMPORT_LAYER_COLUMNS_H
@@ -85,8 +84,7 @@ struct layer_header {
     struct header_cell *cells;
 };
 
-/* How many of these names are columns that say something of a layer's problem: what tells a header
- * from other lines. */
+/* Counts the names that are columns of a layer's problem: a line with enough of them is a header. */
 int layer_names_known(const char *const *names, int count);
 
 /* Understands a header. False with EXPORT_ERROR_KIND when a column is not understood or may mean several

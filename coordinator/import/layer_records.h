@@ -23,17 +23,18 @@ struct layer_records {
 
 void layer_records_init(struct layer_records *records, Import *import,
                         const struct import_source *source);
-/* Ends the walk. False with the reason where the source could not be read to its end. */
+/* Releases the records. Returns false with the reason when the source could not be read to its
+ * end. */
 bool layer_records_end(struct layer_records *records, GError **error);
 
-/* The next line that may begin a record, with comments where `comments`, as it stands; it stays to be
- * read. NULL at the end. */
+/* Returns the next line that may begin a record, and comment lines too if `comments`, without
+ * consuming it. NULL at the end. */
 const char *layer_records_peek(struct layer_records *records, bool comments);
 /* Passes over the line that layer_records_peek() gave. */
 void layer_records_skip_line(struct layer_records *records);
 
-/* Sets cells to those of the next record, which stays to be read. False at the end, and where a quote is
- * not closed. */
+/* Sets cells to those of the next record without consuming it. Returns false at the end and when
+ * a quote is not closed. */
 bool layer_records_look(struct layer_records *records, char separator);
 
 /* READ_ROW: cells and number are set, until the next call. READ_BAD: a quote is not closed, or there are

@@ -1,7 +1,6 @@
 /*
- * A row of a layer table: what its cells say, and the problems that it means.
- * Columns that say the same must agree; nothing is guessed where a cell may mean
- * two things.
+ * A row of a layer table: the values of its cells, and the problems that it describes. Columns
+ * for the same value must agree; a cell that may mean two things is an error.
  */
 #ifndef COORDINATOR_IMPORT_LAYER_ROW_H
 #define COORDINATOR_IMPORT_LAYER_ROW_H
@@ -25,8 +24,8 @@ struct layer_row {
 bool layer_row_read(const struct layer_header *header, const char *const *cells,
                     const struct import_options *options, struct layer_row *row, GError **error);
 
-/* False with EXPORT_ERROR_KIND where the row says another batch size, data type or layout than the
- * options. */
+/* Returns false with EXPORT_ERROR_KIND when the row's batch size, data type or layout contradicts
+ * the options. */
 bool layer_row_suits(const struct layer_row *row, const struct import_options *options,
                      GError **error);
 

@@ -6,20 +6,22 @@
 
 #include "coordinator/import/import.h"
 
-/* Reads a command's words on its lists; COORDINATOR_ERROR_USAGE names the one that is wrong. */
+/* Parses the options on lists (--batch, --dtype, --layout, ...). Sets COORDINATOR_ERROR_USAGE,
+ * naming the wrong one. */
 bool list_options(const struct import_words *words, struct import_options *options, GError **error);
 
 /* Reads files (NULL-terminated) through the importers. Lines that cannot be used are named on stderr.
  * NULL when a file as a whole cannot be read. */
 Import *problems_import(char *const *files, const struct import_words *words, GError **error);
 
-/* Says on stderr in how many lines the options replaced what the line says itself, where any did. */
+/* Prints on stderr in how many lines an option replaced the line's own value; prints nothing for
+ * 0. */
 void problems_say_replaced(const Import *import);
 /* Says on stderr which networks have the layers of several files: files of one name in two folders are one
  * network. */
 void problems_say_joined(const Import *import);
-/* Says on stderr how many problems have a bias in their keys, where any have: MIOpen looks up no such key for
- * a layer of PyTorch or Keras. */
+/* Prints on stderr how many problems have a bias in their keys, if any: MIOpen looks up no such
+ * key for a layer of PyTorch or Keras. */
 void problems_say_biased(const Import *import);
 
 #endif

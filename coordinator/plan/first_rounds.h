@@ -1,7 +1,7 @@
 /*
- * The cost of the first rounds of a campaign's jobs. They are measured whatever
- * the budget, so a small one is said to be overrun before the work begins, with
- * what would fit it.
+ * The cost of a campaign's first rounds. Every job's first round is measured whatever the budget,
+ * so the user hears before the work begins that a small budget will be overrun, and which options
+ * would fit it.
  */
 #ifndef COORDINATOR_PLAN_FIRST_ROUNDS_H
 #define COORDINATOR_PLAN_FIRST_ROUNDS_H
@@ -17,21 +17,21 @@ struct first_round {
         priority; /* as planned: the problem's weight, lowered for solvers that are estimated worse */
 };
 
-/* The open jobs (struct job_row *) that had no round yet; they own what the rows point to. GArray of struct
- * first_round. *evaluations: the most that all jobs evaluate in all their rounds. Solvers that this program does
- * not have at the job's revision count one config. */
+/* Lists the open jobs (struct job_row *) that had no round yet; the entries point into the jobs.
+ * Returns a GArray of struct first_round. *evaluations: the most configs that all jobs evaluate
+ * in all their rounds. A solver that this program lacks at the job's revision counts one config. */
 GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign,
                           const struct target *target, int64_t *evaluations);
 int64_t first_rounds_configs(const GArray *rounds);
 
-/* The words where the first rounds take longer than the budget's rest, NULL where they fit or there is no
- * budget: how long they take, and what fits. config_seconds: working time of a config, which is known from
- * earlier campaigns, or guessed. Free with g_free(). */
+/* Returns a message on how long the first rounds take and what would fit, or NULL when they fit
+ * the budget's rest or there is no budget. config_seconds: working time of a config, measured by
+ * earlier campaigns or guessed. Free with g_free(). */
 char *first_rounds_advice(const GArray *rounds, const struct campaign *campaign,
                           double config_seconds, bool is_guess);
 
-/* Reads the campaign's jobs and says so on standard error, as tune does by itself. A campaign that cannot be read
- * is no failure: only the forecast suffers. */
+/* Prints that message for a campaign on standard error. A campaign that cannot be read prints
+ * nothing. */
 void first_rounds_say(Store *store, const struct campaign *campaign);
 
 #endif

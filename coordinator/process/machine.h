@@ -15,12 +15,13 @@ struct machine {
 };
 void machine_clear(struct machine *machine);
 
-/* This machine's device, as `skipjack worker --probe` tells it. */
+/* Reads this machine's device from `skipjack worker --probe`. */
 bool machine_probe(struct machine *machine, GError **error);
-/* A target's id as a user types it: what the name alone says. COORDINATOR_ERROR_USAGE. */
+/* Parses a target's id as a user types it; its limits are those of the architecture. Sets
+ * COORDINATOR_ERROR_USAGE. */
 bool machine_parse_target(const char *name, struct target *target, GError **error);
-/* The target of that name: this machine's for "local", else as the database knows it, else
- * what the name alone says. */
+/* Finds the target of that name: this machine's for "local", else the one stored in the database,
+ * else machine_parse_target(). */
 bool machine_find(Store *store, const char *name, struct machine *machine, GError **error);
 
 #endif

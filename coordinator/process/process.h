@@ -1,6 +1,6 @@
 /*
- * Processes of this same program: the coordinator never opens a device and
- * never writes an export itself, it starts the command that does.
+ * This program as a child process: the coordinator opens no device and writes no export, but
+ * starts the command that does.
  */
 #ifndef COORDINATOR_PROCESS_PROCESS_H
 #define COORDINATOR_PROCESS_PROCESS_H
@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Signals that some commands take one by one with process_wait_signal(): those of signals_ending(), and CHLD. */
+/* Blocks the signals that process_wait_signal() returns: those of signals_ending(), and SIGCHLD. */
 void process_block_signals(void);
-/* Back to the default: a signal that came meanwhile takes effect now. */
+/* Unblocks them: a signal that is pending takes effect now. */
 void process_unblock_signals(void);
-/* Waits at most timeout_ms for one of them; 0 when none came. */
+/* Waits at most timeout_ms and returns the signal, or 0 when none came. */
 int process_wait_signal(int timeout_ms);
 
 /*
@@ -32,13 +32,14 @@ bool process_ended(pid_t pid, int *status);
 /* "ended with status 3", "was killed by signal 9 (Killed)". Free with g_free(). */
 char *process_status_text(int status);
 
-/* Runs a command to its end. *output is its standard output, also when it fails; NULL when it
- * could not be started. Called with signals as they are by default: Ctrl-C ends this process,
- * and the command with it. */
+/* Runs a command to its end. *output is its standard output, also when the command fails, and
+ * NULL when it could not be started. Signals must be unblocked: Ctrl-C ends this process, and the
+ * command with it. */
 bool process_run(const char *const *args, const char *log_path, char **output, GError **error);
 
-/* The same with signals blocked (process_block_signals()): the first signal that asks to end is passed on
- * to the command, a second one kills it, but SIGHUP, which comes twice when a terminal closes; *caught is the last, 0 for none. */
+/* Runs a command with signals blocked (process_block_signals()). The first signal that asks to
+ * end is passed on to the command and the second one kills it; a repeated SIGHUP does not, since
+ * a closing terminal sends two. *caught is the last signal, or 0. */
 bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error);
 
 /* Runs `skipjack worker --probe --eval local` and parses what it prints. A new reference, or NULL. */

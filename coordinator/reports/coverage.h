@@ -35,8 +35,8 @@
 
 #define COVERAGE_SOLVERS_MAX 64
 
-/* A solver's spaces are counted for so many of its problems at most, taken evenly from all; and
- * none further than PLAN_COUNTED_MAX: a larger space counts as one of so many configs. */
+/* The configs of a solver's spaces are counted for at most this many of its problems, spread
+ * evenly over all of them. A space is counted up to PLAN_COUNTED_MAX configs. */
 #define COVERAGE_SAMPLE 2000
 
 struct coverage_request {
@@ -92,11 +92,11 @@ struct coverage {
 struct coverage *coverage_new(const struct coverage_request *request);
 void coverage_free(struct coverage *coverage);
 
-/* How many problems are among the poorest: all that have as few solvers as the first, and COUNT
- * where those are fewer. */
+/* The number of poorest problems: all that have as few solvers as the first one, and at least
+ * COUNT. */
 guint coverage_poorest(const struct coverage *coverage, guint count);
 
-/* To standard output, for people: the poorest problems are cut to a screen. */
+/* Prints the coverage to standard output; the list of poorest problems is cut to a screen. */
 void coverage_print(const struct coverage *coverage);
 /* The same as an object; a new reference. */
 json_t *coverage_json(const struct coverage *coverage);

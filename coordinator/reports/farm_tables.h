@@ -1,4 +1,4 @@
-/* The farm at a glance, as tables: what `skipjack status` shows. Each is freed with table_free(). */
+/* The tables of `skipjack status`. Each is freed with table_free(). */
 #ifndef COORDINATOR_REPORTS_FARM_TABLES_H
 #define COORDINATOR_REPORTS_FARM_TABLES_H
 
@@ -16,7 +16,7 @@ Table *farm_refusals(const struct farm_state *farm);
 Table *farm_rates(const struct farm_state *farm);
 /* Quarantined configs, workers that failed or are lost, trouble with stores of code. */
 Table *farm_out_of_service(const struct farm_state *farm);
-/* Sessions of the database that others wait for, and what ends them. */
+/* Database sessions that block others, and how to end them. */
 Table *farm_blockers(const struct farm_state *farm);
 Table *farm_database(const struct farm_state *farm);
 

@@ -1,7 +1,7 @@
 /*
  * A campaign's results, problem by problem and for the whole network.
  *
- * Three times stand beside each other, all measured in this campaign:
+ * Three times, all measured in this campaign, are compared:
  *   naive      PLAN_NAIVE_SOLVER's;
  *   default    the best choice without tuning: the solver with the highest
  *              estimate() of those that the campaign tried, with its default
@@ -12,8 +12,7 @@
  * another solver's than the default: the JSON calls it own_default_ms. Totals are weighted by multiplicity and
  * run over the problems that have all three times, so that they compare; where
  * the campaign has no naive time at all, over those that have the other two.
- * A time that is not there is never replaced by another one: it is named, with
- * the reason.
+ * A missing time is never replaced by another one: the report names it with the reason.
  */
 #ifndef COORDINATOR_REPORTS_REPORT_H
 #define COORDINATOR_REPORTS_REPORT_H
@@ -48,7 +47,8 @@ struct report_row {
     GPtrArray *missing; /* struct missing_time *, as report_explain() found them; NULL before */
 };
 
-/* A time that a won row lacks: of which solver's default config, and why. */
+/* A missing time of a row that has a winner: the solver whose default config it would be, and the
+ * reason. */
 struct missing_time {
     const char *solver;
     char *config; /* NULL where it is not known here, or has no values */

@@ -18,9 +18,9 @@ enum supervise_end {
 };
 
 /*
- * Runs `skipjack worker --until-empty --campaign ID --embedded` until the campaign is done, or its deadline has
- * passed: then the worker finishes what it measures and releases the rest.
- * Its words go to log_path. SIGINT, SIGTERM and SIGHUP are forwarded once and the worker is waited
+ * Runs `skipjack worker --until-empty --campaign ID --embedded` until the campaign is done, or
+ * its deadline has passed: then the worker finishes what it measures and releases the rest. Its
+ * log goes to log_path. SIGINT, SIGTERM and SIGHUP are forwarded once and the worker is waited
  * for; a second SIGINT or SIGTERM kills it. Signals must be blocked (process_block_signals()).
  */
 enum supervise_end supervise_worker(struct watch *watch, const char *log_path, GError **error);

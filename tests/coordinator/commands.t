@@ -122,7 +122,7 @@ for my $case (@usage_errors) {
     like $errors, $expected, "'@arguments' says why";
 }
 
-# What cannot be printed is a failure, but for a reader that has seen enough.
+# Output that cannot be written is a failure, unless the reader closed its end.
 for my $case (['>/dev/full', qr/cannot write to standard output: No space/, 1],
     ['>&-', qr/cannot write to standard output/, 1], ['| true', qr/^$/, 0],
     ['<&- | true', qr/^$/, 0], ['>/dev/null 2>&-', qr/^$/, 0]) {

@@ -97,7 +97,7 @@ sub wrapped {
     return "$text\n";
 }
 
-# What differs from run to run and from machine to machine.
+# Masks values that differ from run to run and from machine to machine.
 sub masked {
     my ($given) = @_;
     for ($given) {

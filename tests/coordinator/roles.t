@@ -196,7 +196,7 @@ isnt((run($_))[0], 0, "without a server $_ fails") for 'status', 'worker';
 
 delete $ENV{SKIPJACK_DB};
 ($status, $text) = run(qw(db psql -Atc), "SELECT string_agg(e::text, ' ') FROM events e");
-is_deeply [sort keys %leaks], [], 'no output, no log, no diary and no command line has a password';
+is_deeply [sort keys %leaks], [], 'no output, no log, no event log and no command line has a password';
 my $log = join '', map { read_file($_) } glob "$folder/home/*.log $folder/home/*/*.log";
 ok index($log, $_) < 0, 'nor has the server\'s log' for @spelled;
 

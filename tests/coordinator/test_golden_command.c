@@ -9,7 +9,7 @@
 
 #define WORDS 8
 
-/* A word "CAMPAIGN" stands for the farm's, "OUT" for a folder. */
+/* The word "CAMPAIGN" is replaced by the farm's campaign, "OUT" by a folder. */
 struct step {
     const char *words[WORDS];
     int status;

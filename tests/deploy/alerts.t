@@ -21,8 +21,8 @@ for (split /\n/, read_file('deploy/metrics.md')) {
 }
 cmp_ok scalar(keys %described), '>', 20, 'metrics are described';
 
-# What the program's own tables name.
-my $sources = join '', map { read_file($_) } glob('worker/agent/*.c coordinator/*.c');
+# The metrics that the program's tables name.
+my $sources = join '', map { read_file($_) } glob('worker/agent/*.c coordinator/serve/*.c');
 my %made = map { $_ => 1 } $sources =~ /"(skipjack_[a-z_]+)"/g;
 
 my $rules = YAML::XS::LoadFile('deploy/prometheus/skipjack.rules.yml');

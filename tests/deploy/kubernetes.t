@@ -11,7 +11,7 @@ my $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
 eval { require YAML::XS; 1 } or plan skip_all => 'YAML::XS is not installed';
 
-# ---- What may be where. A value is a type (a pattern of its text), a list of what its
+# ---- The fields that may occur. A value is a type (a pattern of its text), a list of what its
 # elements are, 'map' to a type, or the name of a row.
 
 my $quantity = qr/^[0-9.]+(m|[KMGT]i?)?$/;

@@ -76,7 +76,7 @@ sub until_true {
 }
 
 # A new namespace has its loopback down. Slurm asks for addresses with AI_ADDRCONFIG, which
-# wants one that is none of 127/8: the loopback gets one of the range for documentation.
+# wants an address outside 127/8: the loopback gets one of the range for documentation.
 # ioctl(SIOCSIFADDR) and ioctl(SIOCSIFFLAGS, IFF_UP); struct ifreq is 40 bytes.
 sub loopback_up {
     socket my $any, AF_INET, SOCK_DGRAM, 0 or die "socket: $!";
@@ -247,7 +247,7 @@ ok until_true(sub { log_of('eval', $eval, 1) =~ /stopped, nothing is lost/ }),
     'a task that is requeued finishes what it measures';
 ok until_true(sub { log_of('eval', $eval, 1) =~ /restart 1: worker/ }), 'and starts again';
 
-# What Slurm sends ahead of the time limit, to the shell alone.
+# The signal that Slurm sends to the shell alone, ahead of the time limit.
 system "scancel --batch --signal=USR1 ${build}_1";
 ok until_true(sub { (task("${build}_1")->{Restarts} // 0) == 1 }),
     'a task near its time limit queues itself again';

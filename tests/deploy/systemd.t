@@ -44,7 +44,7 @@ my $units = "$folder/usr/lib/systemd/system";
 my @units = map { s{.*/}{}r } glob "$units/*";
 is scalar(@units), 6, 'four services and two timers are installed';
 
-# Who measures by hand on the same GPU finds the unit's lock.
+# A user who measures by hand on the same GPU finds the unit's lock.
 like output("cat '$units/skipjack-worker.service'"), qr{^ReadWritePaths=-/run/lock$}m,
     'the worker shares the locks of the host';
 
@@ -95,7 +95,7 @@ like output("'$publish' '$published'"), qr/campaign 1 is in /, 'and is published
 isnt readlink("$published/campaign-1"), $first, 'in the place of what was there';
 ok !-e "$published/$first", 'which is gone';
 
-# What a campaign is that found nothing: over, with no result.
+# A campaign that found nothing is over and has no result.
 is system("'$program' db psql -qc \"UPDATE skipjack.campaigns SET state = 'done' WHERE id = 2\" "
     . ">'$folder/psql.log' 2>&1"), 0, 'the other one ends';
 like output("'$publish' '$published'"), qr/^publish: campaign 2 found nothing$/, 'and found nothing';

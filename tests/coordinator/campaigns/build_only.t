@@ -41,7 +41,7 @@ sub objects_of {
     return %objects;
 }
 
-# What an ELF file's header says: AMD's GPUs are machine 224, and the flags' lowest byte is the GPU's.
+# The header of an ELF file: machine 224 means AMD's GPUs, and the lowest byte of the flags is the GPU's number.
 my %machines = (gfx90a68 => 0x3f, gfx942130 => 0x4c);
 
 sub check_release {
@@ -116,7 +116,7 @@ cmp_ok $kept, '>=', 2, 'a worker is killed when it has stored kernels';
 is $status, 0, 'another one goes on' or diag $errors;
 my ($again) = run('db', 'psql', '-Atqc',
     "\"SELECT count(*) FROM kernels WHERE arch = 'gfx942' AND built_by = (SELECT max(id) FROM workers)\"");
-# What the first one had sent when it was killed may have come after it was counted.
+# Kernels that the first worker had sent when it was killed may have arrived after the count.
 cmp_ok stored() - $again, '>=', $kept, 'and compiles nothing that was stored';
 check_release($second, 'gfx942130');
 

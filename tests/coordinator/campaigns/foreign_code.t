@@ -125,7 +125,7 @@ is sql("SELECT DISTINCT n.login FROM kernels k JOIN worker_names n ON n.worker_i
         . " JOIN results_$id r ON k.key = ANY (string_to_array(r.kernel_keys, ','))"), 'measurer',
     'the code that ships is the one that was measured';
 like sql("SELECT detail FROM events WHERE kind = 'code replaced'"), qr/login builder .*sha256/,
-    'the diary says whose code it was';
+    'the event log says whose code it was';
 
 $id = campaign_built_by_another(40, '--trust', 'builder');
 ($status, $text) = as_login('boss', qw(campaign show), $id);

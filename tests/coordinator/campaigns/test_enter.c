@@ -209,7 +209,8 @@ static void jobs_left_out_are_noted(struct fixture *f, gconstpointer data)
     request_clear(&request);
 }
 
-/* Who dies on the way must not leave a campaign that says nothing of what it lacks. */
+/* A process that dies while it makes a campaign must not leave one without the notes on what was
+ * left out. */
 static void campaign_and_notes_come_together(struct fixture *f, gconstpointer data)
 {
     static const char *const steps[] = {

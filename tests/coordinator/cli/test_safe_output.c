@@ -1,4 +1,4 @@
-/* What others named reaches a terminal, or a file that is shown on one, without control characters. */
+/* Names that others chose reach a terminal, or a file shown on one, without control characters. */
 #include "coordinator/cli/safe_output.h"
 
 #include "tests/support/temp_folder.h"

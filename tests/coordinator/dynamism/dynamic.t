@@ -1,6 +1,5 @@
 #!/usr/bin/perl
-# What dynamism costs, of two tiny layers that are really tuned and really started cold on
-# this machine's own device.
+# The cost of dynamism for two tiny layers that are tuned and started cold on this machine's own device.
 use strict;
 use warnings;
 use JSON::PP qw(decode_json);

@@ -371,7 +371,7 @@ static void test_real_lists(void)
     }
 }
 
-/* Whatever a list holds, most of it is read, and each line that is not has its reason. */
+/* Most lines of every real list are read, and each other line is listed with a reason. */
 static void test_all_real_lists(void)
 {
     g_autofree char *folder = real_data("problems");

@@ -21,7 +21,7 @@
 
 #define ONE      "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define TWO      "128-28-28-1x1-64-28-28-4-0x0-1x1-1x1-0-NCHW-FP32-F"
-#define BACK     "64-28-28-3x3-64-56-56-16-1x1-2x2-1x1-0-NCHW-FP32-B" /* its row stands for 55x55 */
+#define BACK     "64-28-28-3x3-64-56-56-16-1x1-2x2-1x1-0-NCHW-FP32-B" /* its perf-db row means 55x55 */
 #define ALGO     "miopenConvolutionFwdAlgo"
 #define FIND     "gfx90a68.HIP.fdb.txt"
 #define PERF     "gfx90a68.db.txt"
@@ -124,7 +124,7 @@ static void same_content_again_changes_nothing(void)
     foreign_import_clear(&import);
     g_autofree char *after = content(store, id);
     g_assert_cmpstr(after, ==, before);
-    /* Of another target it is another campaign. */
+    /* The same files for another target make another campaign. */
     g_assert_true(run(store, paths, "gfx906_60", &import, &error));
     g_assert_true(import.is_new);
     foreign_import_clear(&import);

@@ -75,7 +75,7 @@ static void test_numbers(void)
     g_rmdir(folder);
 }
 
-/* What a program that still writes, or that was killed, leaves beside a database. */
+/* Files beside a database, left by a program that still writes or was killed. */
 static void test_unfinished(void)
 {
     static const struct {

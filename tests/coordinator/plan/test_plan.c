@@ -149,7 +149,8 @@ static double estimate_last(const struct problem *p, const struct context *conte
     return estimate_of_last;
 }
 
-/* A row like the naive solver's, which serves everything, but for its name and estimate. */
+/* A row like that of the naive solver, which serves every problem, with another name and
+ * estimate. */
 static struct solver row_like(const char *name,
                               double (*estimate)(const struct problem *, const struct context *))
 {

@@ -37,7 +37,7 @@ static void the_eta_follows_what_configs_took(void)
     g_assert_cmpfloat(progress_eta(&p, &goal), ==, 12);
     p.budget_seconds = 9;
     g_assert_cmpfloat(progress_eta(&p, &goal), ==, 8);
-    /* What is built and waits is half done. */
+    /* Configs that are built and wait count as half done. */
     p.configs_open = 8;
     g_assert_cmpfloat(progress_eta(&p, &goal), ==, 1);
     p.done = 4;

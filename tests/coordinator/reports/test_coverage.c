@@ -268,7 +268,7 @@ static void json_answers_a_script(void)
 
 /* ---- the lists of the data set ---- */
 
-/* What has few kernels anywhere: INT8, and 3D of 16 bits. */
+/* Kinds of problems for which few kernels exist: INT8, and 3D of 16 bits. */
 static bool is_rare(const struct problem *p)
 {
     return p->type[TENSOR_X] == TYPE_INT8 ||
@@ -290,7 +290,7 @@ static void check_rule(const struct coverage *coverage)
     }
 }
 
-/* All lists in one; NULL, with the test skipped, where there are none. */
+/* Reads all lists into one. Skips the test and returns NULL when the data folder has none. */
 static Import *read_lists(void)
 {
     g_autofree char *folder = real_data("problems");

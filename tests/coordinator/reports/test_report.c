@@ -478,7 +478,7 @@ static void what_jobs_used_of_a_gpu_adds_up(struct fixture *f, gconstpointer dat
     report_free(report);
 }
 
-/* What is read at a time ends between two problems, never within one. */
+/* Each part that is read at a time ends between two problems, never within one. */
 static void rows_of_several_parts_are_one_report(void)
 {
     enum { PROBLEMS = 6000 };

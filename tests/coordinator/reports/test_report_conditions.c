@@ -35,7 +35,7 @@ static void test_a_large_campaign_takes_no_longer_a_winner(void)
     }
 }
 
-/* Whatever part a device's jobs are read with. */
+/* The order is the same whichever part of the rows a device's jobs are read with. */
 static void test_devices_stand_in_the_order_of_their_first_jobs(void)
 {
     static const struct {

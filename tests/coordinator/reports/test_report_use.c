@@ -1,4 +1,4 @@
-/* What jobs used of GPUs, in a campaign as large as they come. */
+/* The GPU time of jobs, in a campaign of realistic size. */
 #include "coordinator/reports/report.h"
 
 #include <locale.h>

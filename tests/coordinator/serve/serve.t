@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# What the farm's operator sees: `status` and `serve` on a farm with a lost worker, one that failed, one
+# The operator's view of a farm: `status` and `serve` on a farm with a lost worker, one that failed, one
 # that is not admitted, quarantined configs and failed jobs; health while the database goes and comes;
 # upkeep that several `serve`s share.
 use strict;

@@ -123,7 +123,7 @@ like read_file("$folder/many.out"), qr/^Of the code objects [1-9]\d* \(.* were d
 is run('check', 'export', '--campaign', '1', '--kernels', '--allow-drift', '-o', "$folder/kernels"), 0,
     'and all that was kept can still be exported';
 
-# What no round has verified is refused by name; the rest is exported.
+# A result that no round verified is refused by name; the rest is exported.
 sub claims_runs {
     return system $program, 'db', 'psql', '-qc', "UPDATE results SET n = n $_[0] WHERE job_id ="
         . ' (SELECT min(job_id) FROM results WHERE campaign_id = 1)';
@@ -251,7 +251,7 @@ for my $command (['status'], ['campaign', 'list'], ['campaign', 'show', '1'], ['
     is run("$name-text", @$command), 0, "'@$command' ends with 0";
 }
 
-# What is not there is told, with the command that lists what is.
+# The error for an unknown name suggests the command that lists the known ones.
 for my $case (
     [qr/no network 'nope'.*skipjack networks/, 'problems', '--network', 'nope'],
     [qr/no campaign 99.*skipjack campaign list/, 'problems', '--campaign', '99'],
