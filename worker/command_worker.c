@@ -11,6 +11,8 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_workers.h"
 #include "worker/agent/agent.h"
+#include "worker/agent/agent_cold.h"
+#include "worker/agent/agent_probe.h"
 #include "worker/device/device_list.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/protocol.h"

@@ -6,33 +6,61 @@
 #include <unistd.h>
 
 #include "solvers/problem/problem_key.h"
+#include "worker/agent/agent_calls.h"
+#include "worker/agent/agent_metrics.h"
+#include "worker/agent/agent_row.h"
+#include "worker/agent/build_pool.h"
+#include "worker/agent/device_service.h"
+#include "worker/agent/evaluator.h"
 #include "worker/agent/identity.h"
 #include "worker/agent/own_code.h"
 
-/* Between claims while nothing is claimable: doubled from the first to the last, each drawn from the upper
- * half, so that nodes that were started together part. What waits for others' jobs to end looks oftener. */
+/* Pauses between claims while nothing is claimable, doubled from the first to the last. Each pause is drawn from the
+ * upper half of its length, so that nodes that were started together drift apart. A worker with --until-empty asks
+ * more often: it waits for the jobs of other workers to end. */
 #define PAUSE_FIRST_MS       1000
 #define PAUSE_LAST_MS        32000
 #define PAUSE_UNTIL_EMPTY_MS 4000
 
 #define BEAT_MAX_SECONDS 5
 
-/* For an answer of the database: claims and results are repeated after that; a beat in time to be heard
- * before the lease ends. */
+/* How long a call waits for the database's answer before it is repeated on a new connection. A heartbeat waits a third
+ * of its lease, and at most this long, so that a repeated one still comes before the lease ends. */
 #define DATA_PATIENCE_SECONDS 120
 #define BEAT_PATIENCE_MAX     30
-#define PATIENCE_MS           60000 /* for an orderly end while the database is away */
+#define PATIENCE_MS           60000 /* an orderly end gives up then, while the database is away */
 
 /* ---- who may do what ---- */
 
+bool agent_is_starting(const struct agent *agent)
+{
+    return agent->state <= AGENT_REGISTERING;
+}
+
+bool agent_is_working(const struct agent *agent)
+{
+    return agent->state == AGENT_WORKING || agent->state == AGENT_ASKING_OTHERS;
+}
+
+bool agent_is_ending(const struct agent *agent)
+{
+    return agent->state >= AGENT_STOPPING_EARLY;
+}
+
 bool agent_may_build(const struct agent *agent)
 {
-    return !agent->take_turns || agent->phase == PHASE_BUILD;
+    return agent->turn != TURN_EVAL;
 }
 
 bool agent_may_eval(const struct agent *agent)
 {
-    return !agent->take_turns || agent->phase == PHASE_EVAL;
+    return agent->turn != TURN_BUILD;
+}
+
+void agent_begin_turns(struct agent *agent)
+{
+    if (agent->turn == TURN_BOTH)
+        agent->turn = TURN_EVAL;
 }
 
 static bool evaluators_any(const struct agent *agent, bool (*holds)(const Evaluator *evaluator))
@@ -43,10 +71,10 @@ static bool evaluators_any(const struct agent *agent, bool (*holds)(const Evalua
     return false;
 }
 
-static bool evaluators_empty(const struct agent *agent)
+static bool evaluators_all(const struct agent *agent, bool (*holds)(const Evaluator *evaluator))
 {
     for (guint i = 0; i < agent->evaluators->len; i++)
-        if (!evaluator_empty(g_ptr_array_index(agent->evaluators, i)))
+        if (!holds(g_ptr_array_index(agent->evaluators, i)))
             return false;
     return true;
 }
@@ -56,9 +84,10 @@ static bool agent_busy(const struct agent *agent)
     return builder_busy(agent->builder) || evaluators_any(agent, evaluator_busy);
 }
 
-bool agent_idle(const struct agent *agent)
+bool agent_is_idle(const struct agent *agent)
 {
-    return !agent_busy(agent) && builder_empty(agent->builder) && evaluators_empty(agent);
+    return !agent_busy(agent) && builder_empty(agent->builder) &&
+           evaluators_all(agent, evaluator_empty);
 }
 
 static void agent_wake_pools(struct agent *agent)
@@ -71,21 +100,21 @@ static void agent_wake_pools(struct agent *agent)
 void agent_changed(struct agent *agent)
 {
     agent_wake_pools(agent);
-    agent_kick(agent);
+    agent_schedule(agent);
 }
 
-/* A turn ends when its pool has nothing left, or has built far enough ahead. What is built already comes
- * first, so that also a worker that is started over and over hands results in. */
+/* A turn ends when its pool has nothing left, or has built far enough ahead. Evaluating comes first: a worker that is
+ * started over and over stores results of the kernels that are built already. */
 static void agent_take_turns(struct agent *agent)
 {
-    if (!agent->take_turns || agent_idle(agent))
+    if (agent->turn == TURN_BOTH || agent_is_idle(agent))
         return;
-    if (agent->phase == PHASE_BUILD && !builder_busy(agent->builder) &&
+    if (agent->turn == TURN_BUILD && !builder_busy(agent->builder) &&
         (builder_empty(agent->builder) || builder_full(agent->builder))) {
-        agent->phase = PHASE_EVAL;
-    } else if (agent->phase == PHASE_EVAL && !evaluators_any(agent, evaluator_busy) &&
-               evaluators_empty(agent)) {
-        agent->phase = PHASE_BUILD;
+        agent->turn = TURN_EVAL;
+    } else if (agent->turn == TURN_EVAL && !evaluators_any(agent, evaluator_busy) &&
+               evaluators_all(agent, evaluator_empty)) {
+        agent->turn = TURN_BUILD;
         builder_turn(agent->builder);
     }
 }
@@ -135,15 +164,42 @@ void agent_forget_best(struct agent *agent, const struct work *work)
 
 /* ---- ending ---- */
 
-void agent_stop(struct agent *agent)
+static void patience_over(uv_timer_t *timer)
 {
-    if (agent->state >= AGENT_STOPPING)
+    struct agent *agent = timer->data;
+    if (!lane_lost(agent->data) && !lane_lost(agent->control))
         return;
-    agent->state = AGENT_STOPPING;
+    log_write(LEVEL_ERROR, "database_given_up", NULL,
+              "the database did not come back: this worker's leases will run out by themselves");
+    identity_remove_scratch(agent->scratch);
+    _exit(1);
+}
+
+static void stop_pools(void *object, const void *detail)
+{
+    struct agent *agent = object;
+    (void)detail;
     builder_stop(agent->builder);
     for (guint i = 0; i < agent->evaluators->len; i++)
         evaluator_stop(g_ptr_array_index(agent->evaluators, i));
-    agent_kick(agent);
+    uv_timer_start(&agent->patience, patience_over, PATIENCE_MS, PATIENCE_MS);
+    agent_schedule(agent);
+}
+
+void agent_stop(struct agent *agent)
+{
+    if (!agent_is_ending(agent))
+        agent_move(agent, AGENT_STOP);
+}
+
+void agent_log_failure(struct agent *agent, const char *what, const GError *error)
+{
+    unsigned left_out;
+    if (!log_due(&agent->failures, &left_out))
+        return;
+    g_autofree char *more =
+        left_out ? g_strdup_printf(" (and %u more such failures)", left_out) : g_strdup("");
+    log_write(LEVEL_WARNING, "call_failed", NULL, "%s: %s%s", what, error->message, more);
 }
 
 void agent_give_up(struct agent *agent, const char *format, ...)
@@ -157,7 +213,7 @@ void agent_give_up(struct agent *agent, const char *format, ...)
     if (agent->exit_status == 0 && agent->worker && agent->data)
         call_event(agent, "worker failed", NULL, text);
     agent->exit_status = 1;
-    agent_kick(agent);
+    agent_schedule(agent);
 }
 
 bool agent_ends_job(const GError *error)
@@ -186,7 +242,7 @@ void agent_refused(struct agent *agent, const struct work *work, const GError *e
 
 void agent_drain(struct agent *agent, const char *why)
 {
-    if (agent->state >= AGENT_STOPPING)
+    if (agent_is_ending(agent))
         return;
     log_write(LEVEL_INFO, "drain", NULL,
               "%s: what is being measured is finished, the rest released", why);
@@ -198,10 +254,11 @@ static void close_timer(uv_timer_t *timer)
     uv_close((uv_handle_t *)timer, NULL);
 }
 
-/* The loop ends by itself when the last of these handles is closed. */
-static void agent_close(struct agent *agent)
+/* The loop ends when the last of these handles is closed. */
+static void close_all(void *object, const void *detail)
 {
-    agent->state = AGENT_ENDED;
+    struct agent *agent = object;
+    (void)detail;
     g_clear_pointer(&agent->builder, builder_free);
     g_ptr_array_set_size(agent->evaluators, 0);
     g_clear_pointer(&agent->data, lane_free);
@@ -216,30 +273,77 @@ static void agent_close(struct agent *agent)
     signal_watch_close(&agent->signals);
 }
 
-static void patience_over(uv_timer_t *timer)
-{
-    struct agent *agent = timer->data;
-    if (!lane_lost(agent->data) && !lane_lost(agent->control))
-        return;
-    log_write(LEVEL_ERROR, "database_given_up", NULL,
-              "the database did not come back: this worker's leases will run out by themselves");
-    identity_remove_scratch(agent->scratch);
-    _exit(1);
-}
-
 void agent_count_death(struct agent *agent, enum pool pool, const struct child_death *death)
 {
     bool well = death->end == CHILD_EXITED && death->code == 0;
-    if (agent->state < AGENT_STOPPING && !well)
+    if (!agent_is_ending(agent) && !well)
         agent->counts.child_ends[pool][death->end]++;
 }
 
-/* ---- the scheduler ---- */
+/* ---- the machine ---- */
 
-static bool evaluator_unopened(const Evaluator *evaluator)
+static void enter_row(void *object, const void *detail)
 {
-    return evaluator_target(evaluator) == NULL && !evaluator_is_away(evaluator);
+    (void)detail;
+    agent_register(object);
 }
+
+static void begin_work(void *object, const void *detail)
+{
+    struct agent *agent = object;
+    (void)detail;
+    agent_listen(agent);
+    for (guint i = 0; i < agent->evaluators->len; i++)
+        device_enter(agent->evaluators->pdata[i]);
+}
+
+static void ask_others(void *object, const void *detail)
+{
+    (void)detail;
+    agent_ask_others(object);
+}
+
+static void sign_off(void *object, const void *detail)
+{
+    (void)detail;
+    agent_sign_off(object);
+}
+
+static const struct state_machine_name states[] = {AGENT_STATES(MACHINE_NAME)};
+static const struct state_machine_name events[] = {AGENT_EVENTS(MACHINE_NAME)};
+
+#define ROW(state, event, next) MACHINE_ROW(AGENT_##state, AGENT_##event, AGENT_##next)
+#define ROW_DOES(state, event, next, action)                                                       \
+    MACHINE_ROW_DOES(AGENT_##state, AGENT_##event, AGENT_##next, action)
+
+static const struct state_machine_row rows[] = {
+    ROW_DOES(OPENING, OPENED, REGISTERING, enter_row),
+    ROW_DOES(OPENING, STOP, CLOSING, stop_pools),
+    ROW_DOES(REGISTERING, REGISTERED, WORKING, begin_work),
+    ROW_DOES(REGISTERING, STOP, STOPPING_EARLY, stop_pools),
+    ROW_DOES(WORKING, QUEUE_EMPTY, ASKING_OTHERS, ask_others),
+    ROW_DOES(WORKING, STOP, STOPPING, stop_pools),
+    ROW(ASKING_OTHERS, OTHERS_KNOWN, WORKING),
+    ROW_DOES(ASKING_OTHERS, STOP, STOPPING, stop_pools),
+    ROW(STOPPING_EARLY, REGISTERED, STOPPING),
+    ROW(STOPPING_EARLY, NOT_REGISTERED, CLOSING),
+    ROW_DOES(STOPPING, JOBS_GONE, SIGNING_OFF, sign_off),
+    ROW(SIGNING_OFF, SIGNED_OFF, CLOSING),
+    ROW_DOES(CLOSING, CALLS_OVER, ENDED, close_all),
+};
+
+const struct state_machine agent_machine = MACHINE_INIT("agent", states, events, rows);
+
+void agent_move(struct agent *agent, enum agent_event event)
+{
+    const struct state_machine_row *row =
+        state_machine_move(&agent_machine, NULL, NULL, (int)agent->state, (int)event);
+    agent->state = (enum agent_state)row->next;
+    if (row->action)
+        row->action(agent, NULL);
+}
+
+/* ---- the scheduler ---- */
 
 const Evaluator *agent_first_open(const struct agent *agent)
 {
@@ -289,7 +393,8 @@ static char **carried_solvers(bool with_assembly)
     return g_strv_builder_end(solvers);
 }
 
-/* Jobs whose kernels are assembly would end as compile errors here; they wait for another node. */
+/* Without an assembler, jobs whose kernels are assembly would end as compile errors here: they are left to other
+ * nodes. */
 static void agent_learn_buildable(struct agent *agent)
 {
     bool only_compiles = toolchain_stack_only_compiles(builder_stack(agent->builder));
@@ -300,17 +405,17 @@ static void agent_learn_buildable(struct agent *agent)
                   "are left to nodes that have clang");
 }
 
-static void schedule_starting(struct agent *agent)
+static void schedule_opening(struct agent *agent)
 {
-    if (agent->registering || !builder_stack(agent->builder) ||
-        evaluators_any(agent, evaluator_unopened))
+    if (!builder_stack(agent->builder) || !evaluators_all(agent, evaluator_has_settled))
         return;
-    agent->take_turns = agent->options->build > 0 && evaluators_any(agent, on_a_cpu);
+    if (agent->options->build > 0 && evaluators_any(agent, on_a_cpu))
+        agent_begin_turns(agent);
     if (agent->options->spare_cores)
         builder_limit(agent->builder, agent_build_beside(agent->options->build, count_gpus(agent)));
     if (!agent->buildable)
         agent_learn_buildable(agent);
-    agent_register(agent);
+    agent_move(agent, AGENT_OPENED);
 }
 
 static void poll_due(uv_timer_t *timer)
@@ -319,7 +424,7 @@ static void poll_due(uv_timer_t *timer)
     agent_changed(agent);
 }
 
-/* The next claim comes after a pause that grows, or when the database says that there is work. */
+/* The next claim comes after a pause that grows, or when the database notifies this worker. */
 static void agent_rest(struct agent *agent)
 {
     unsigned longest = agent->options->until_empty ? PAUSE_UNTIL_EMPTY_MS : PAUSE_LAST_MS;
@@ -332,9 +437,9 @@ static void agent_rest(struct agent *agent)
 void agent_woken(void *data, bool drains)
 {
     struct agent *agent = data;
-    if (agent->state != AGENT_WORKING)
+    if (!agent_is_working(agent))
         return;
-    /* Any login may say so, a reader too: the answer to a beat is what counts. */
+    /* Any login of the database can send this notification: only the answer to a heartbeat drains the worker. */
     if (drains) {
         agent_beat_soon(agent);
         return;
@@ -346,48 +451,48 @@ void agent_woken(void *data, bool drains)
 
 static void schedule_working(struct agent *agent)
 {
-    if (agent->registering)
-        return;
     agent_take_turns(agent);
     builder_pump(agent->builder);
     for (guint i = 0; i < agent->evaluators->len; i++)
         evaluator_pump(g_ptr_array_index(agent->evaluators, i));
-    if (!agent_idle(agent) || uv_is_active((uv_handle_t *)&agent->poll))
+    if (!agent_is_idle(agent) || uv_is_active((uv_handle_t *)&agent->poll))
         return;
     if (!agent->options->until_empty)
         agent_ask_refusals(agent);
-    else if (!agent->asking_others)
-        agent_ask_others(agent);
-    agent->phase = PHASE_EVAL;
+    else if (agent->state == AGENT_WORKING)
+        agent_move(agent, AGENT_QUEUE_EMPTY);
+    if (agent->turn == TURN_BUILD)
+        agent->turn = TURN_EVAL;
     agent_rest(agent);
 }
 
 static void schedule_stopping(struct agent *agent)
 {
-    if (!uv_is_active((uv_handle_t *)&agent->patience))
-        uv_timer_start(&agent->patience, patience_over, PATIENCE_MS, PATIENCE_MS);
-    if (agent_busy(agent) || agent->registering || agent->asking_others)
-        return;
-    if (agent->worker)
-        agent_sign_off(agent);
-    else if (lane_idle(agent->data) && lane_idle(agent->control))
-        agent_close(agent);
+    if (!agent_busy(agent))
+        agent_move(agent, AGENT_JOBS_GONE);
+}
+
+static void schedule_closing(struct agent *agent)
+{
+    if (lane_idle(agent->data) && lane_idle(agent->control))
+        agent_move(agent, AGENT_CALLS_OVER);
 }
 
 static void scheduled(uv_timer_t *timer)
 {
     static void (*const schedule[])(struct agent * agent) = {
-        [AGENT_STARTING] = schedule_starting,
-        [AGENT_WORKING] = schedule_working,
-        [AGENT_STOPPING] = schedule_stopping,
+        [AGENT_OPENING] = schedule_opening,       [AGENT_WORKING] = schedule_working,
+        [AGENT_ASKING_OTHERS] = schedule_working, [AGENT_STOPPING] = schedule_stopping,
+        [AGENT_CLOSING] = schedule_closing,       [AGENT_ENDED] = NULL,
     };
     struct agent *agent = timer->data;
     if (agent->exit_status != 0)
         agent_stop(agent);
-    schedule[agent->state](agent);
+    if (schedule[agent->state])
+        schedule[agent->state](agent);
 }
 
-void agent_kick(struct agent *agent)
+void agent_schedule(struct agent *agent)
 {
     if (agent->state != AGENT_ENDED)
         uv_timer_start(&agent->wake, scheduled, 0, 0);
@@ -396,10 +501,10 @@ void agent_kick(struct agent *agent)
 static void signalled(uv_signal_t *handle, int number)
 {
     struct agent *agent = handle->data;
-    /* A terminal that closes sends SIGHUP twice: the kernel does, and the shell. */
-    if (agent->state >= AGENT_STOPPING && number == SIGHUP)
+    /* A terminal that closes sends SIGHUP twice, once by the kernel and once by the shell. */
+    if (agent_is_ending(agent) && number == SIGHUP)
         return;
-    if (agent->state >= AGENT_STOPPING) {
+    if (agent_is_ending(agent)) {
         log_write(LEVEL_WARNING, "end_at_once", NULL, "ending at once");
         identity_remove_scratch(agent->scratch);
         _exit(128 + number);
@@ -407,7 +512,7 @@ static void signalled(uv_signal_t *handle, int number)
     agent_drain(agent, "stopping");
 }
 
-/* The clock may be set meanwhile, so it is looked at every few seconds. */
+/* The clock may be set while the worker runs, so it is compared every few seconds. */
 #define WINDOW_MS 5000
 
 static void window_due(uv_timer_t *timer)
@@ -520,7 +625,7 @@ int agent_run(const struct agent_options *options, const char *url, bool embedde
     } else {
         agent_give_up(&agent, "%s", error->message);
     }
-    agent_kick(&agent);
+    agent_schedule(&agent);
     uv_run(&agent.loop, UV_RUN_DEFAULT);
     uv_loop_close(&agent.loop);
     agent_clear(&agent);

@@ -37,22 +37,4 @@ int agent_build_beside(int build, int gpus);
  * already. Returns the process's exit status: 0 after an orderly end, 1 otherwise. */
 int agent_run(const struct agent_options *options, const char *url, bool embedded);
 
-/* Starts an eval child for each device, one after the other, and prints a line of
- * {"target":..,"stack":..,"device":..,"identity":..} on stdout. Returns the exit status: 1 where one does not open,
- * which keeps nothing from the others. */
-int agent_probe(char **devices);
-
-struct cold_options {
-    const char *path; /* {"layers":[{"problem":KEY,"solver":NAME,"config":"64,8","runs":N}, ...]} */
-    const char *device;             /* the eval child's */
-    double compile_timeout_seconds; /* a kernel */
-    double run_timeout_seconds;     /* the network, beside what its operations need */
-};
-
-/* Compiles the file's kernels one after the other, loads them all, runs the layers in order twice,
- * each as often as it says, and prints {"kernels","bytes","compile_seconds","load_seconds",
- * "first_seconds","second_seconds"} on stdout. Caches are empty. Returns the exit status: 0, 1
- * after a failure, which was said, and 128 and its number after a signal (SIGINT, SIGTERM, SIGHUP). */
-int agent_cold(const struct cold_options *options);
-
 #endif

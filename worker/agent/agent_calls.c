@@ -3,10 +3,11 @@
 #include "schema/farm/farm.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
+#include "schema/store/store_problems.h"
 
 /* ---- calls about one job, or none ---- */
 
-/* What a call does with its job. */
+/* The effect of a successful call on its job's claim. */
 enum job_fate { FATE_GOES_ON, FATE_STORED, FATE_ENDED, FATE_RELEASED };
 
 struct job_call {
@@ -16,7 +17,7 @@ struct job_call {
     void *data;
     const struct work *work; /* NULL where it is about none */
     const struct job *job;
-    struct condemned condemned;
+    struct blamed blamed;
     struct round *round;      /* owned copy, or NULL */
     const struct round *open; /* the job's own */
     struct conditions conditions;
@@ -32,7 +33,7 @@ struct job_call {
     const struct kernel_row *kernel;
 };
 
-/* The outcomes that its pool knows: configs without kernels came to their end in building. */
+/* Each pool counts the outcomes that it found: a config without kernels ended in the build pool. */
 static void count_configs(struct agent_counts *counts, const struct work *work)
 {
     for (int i = 0; i < work->round->config_count; i++) {
@@ -67,6 +68,8 @@ static void job_call_done(struct lane_call *base, const GError *error)
         call->done(call->agent, call->data, error);
     else if (error)
         agent_refused(call->agent, call->work, error);
+    if (agent_is_ending(call->agent))
+        agent_schedule(call->agent); /* it waits for the last call */
     if (call->round)
         round_free(call->round);
     if (call->kept)
@@ -116,7 +119,7 @@ void call_built(struct agent *agent, struct work *work, call_done_fn *done, void
     job_call_push(call, done, data);
 }
 
-/* Nothing where the device tells nothing. Before the outcomes, with which the job may leave. */
+/* Stores the device's clocks and heat, where some were read; before the outcomes, which may end the claim. */
 static bool put_conditions(const struct job_call *call, Store *store, const struct round *round,
                            GError **error)
 {
@@ -217,30 +220,30 @@ void call_quarantine(struct agent *agent, struct work *work, int index)
 static bool run_lift_quarantine(struct lane_call *base, Store *store, GError **error)
 {
     struct job_call *call = (struct job_call *)base;
-    const struct job job = {.campaign = call->condemned.campaign, .id = call->condemned.job};
-    return store_lift_quarantine(store, &job, &call->condemned.config, error);
+    const struct job job = {.campaign = call->blamed.campaign, .id = call->blamed.job};
+    return store_lift_quarantine(store, &job, &call->blamed.config, error);
 }
 
-void call_lift_quarantine(struct agent *agent, const struct condemned *condemned)
+void call_lift_quarantine(struct agent *agent, const struct blamed *blamed)
 {
     struct job_call *call = job_call_new(agent, run_lift_quarantine, NULL);
-    call->condemned = *condemned;
-    call->campaign = condemned->campaign;
+    call->blamed = *blamed;
+    call->campaign = blamed->campaign;
     job_call_push(call, NULL, NULL);
 }
 
 static bool run_return_job(struct lane_call *base, Store *store, GError **error)
 {
     struct job_call *call = (struct job_call *)base;
-    const struct job job = {.campaign = call->condemned.campaign, .id = call->condemned.job};
+    const struct job job = {.campaign = call->blamed.campaign, .id = call->blamed.job};
     return store_return_job(store, &job, call->worker, call->detail, error);
 }
 
-void call_return_job(struct agent *agent, const struct condemned *condemned, const char *device)
+void call_return_job(struct agent *agent, const struct blamed *blamed, const char *device)
 {
     struct job_call *call = job_call_new(agent, run_return_job, NULL);
-    call->condemned = *condemned;
-    call->campaign = condemned->campaign;
+    call->blamed = *blamed;
+    call->campaign = blamed->campaign;
     call->detail = g_strdup(device);
     job_call_push(call, NULL, NULL);
 }
@@ -300,8 +303,8 @@ void call_event(struct agent *agent, const char *kind, struct work *work, const 
     job_call_push(call, NULL, NULL);
 }
 
-/* A store of code objects that refuses this node is waited for like a lost database: somebody has to
- * mend it, and neither the kernels nor their jobs are to blame. */
+/* A blob store that refuses this node is treated like a lost database, and the call is repeated until somebody has
+ * repaired the store: neither the kernels nor their jobs are to blame. */
 static bool wait_where_refused(bool done, GError **error)
 {
     if (!done && g_error_matches(*error, STORE_ERROR, STORE_ERROR_BLOBS))
@@ -361,7 +364,7 @@ static void kernel_free(gpointer kernel)
     kernel_row_free(kernel);
 }
 
-/* Its one key is the architecture. */
+/* call->keys holds the architecture alone. */
 static bool run_judges(struct lane_call *base, Store *store, GError **error)
 {
     struct kernels_call *call = (struct kernels_call *)base;
@@ -388,7 +391,7 @@ static bool run_load(struct lane_call *base, Store *store, GError **error)
         if (kernel) {
             g_hash_table_replace(call->kernels, g_strdup(key), kernel);
         } else if (g_error_matches(missing, STORE_ERROR, STORE_ERROR_DAMAGED)) {
-            /* its configs fail, and the job goes on */
+            /* the configs that need it fail, and the job goes on */
             log_write(LEVEL_WARNING, "kernel_damaged", NULL, "%s", missing->message);
         } else if (!g_error_matches(missing, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
             g_propagate_error(error, g_steal_pointer(&missing));
@@ -402,7 +405,7 @@ static void kernels_call_done(struct lane_call *base, const GError *error)
 {
     struct kernels_call *call = (struct kernels_call *)base;
     if (agent_ends_job(error))
-        agent_say_failure(call->agent, "cannot read kernels", error);
+        agent_log_failure(call->agent, "cannot read kernels", error);
     else if (error)
         agent_give_up(call->agent, "cannot read kernels: %s", error->message);
     if (!call->kernels)
@@ -453,4 +456,142 @@ void call_judges(struct agent *agent, const char *arch, kernels_fn *done, void *
 void call_proofs(struct agent *agent, const char *arch, kernels_fn *done, void *data)
 {
     call_own(agent, run_proofs, arch, done, data);
+}
+
+/* ---- claims ---- */
+
+struct claim_call {
+    struct lane_call call;
+    struct agent *agent;
+    claimed_fn *done;
+    void *data;
+    struct claim claim;
+    char *target;
+    struct claimed claimed;
+};
+
+/* The error concerns one campaign or one row: the other jobs of the claim are worked on. */
+static bool is_partial(const GError *error)
+{
+    return g_error_matches(error, STORE_ERROR, STORE_ERROR_DAMAGED) ||
+           g_error_matches(error, STORE_ERROR, STORE_ERROR_NOT_FOUND) ||
+           g_error_matches(error, STORE_ERROR, STORE_ERROR_QUERY);
+}
+
+static bool load_targets(struct claimed *claimed, Store *store, GError **error)
+{
+    for (guint i = 0; i < claimed->jobs->len; i++) {
+        struct job *job = g_ptr_array_index(claimed->jobs, i);
+        struct target target;
+        if (g_hash_table_contains(claimed->targets, job->target))
+            continue;
+        g_autoptr(GError) damaged = NULL;
+        if (!store_get_target(store, job->target, &target, &damaged)) {
+            if (!is_partial(damaged)) {
+                g_propagate_error(error, g_steal_pointer(&damaged));
+                return false;
+            }
+            if (!job->damage)
+                job->damage = g_strdup(damaged->message);
+            continue;
+        }
+        g_hash_table_insert(claimed->targets, g_strdup(job->target),
+                            g_memdup2(&target, sizeof(target)));
+    }
+    return true;
+}
+
+/* The list of quarantined configs is needed only for open rounds that hold some: it has the reasons. */
+static bool quarantine_matters(const struct claim_call *call)
+{
+    for (guint i = 0; call->claim.pool == POOL_EVAL && i < call->claimed.jobs->len; i++)
+        if (((const struct job *)g_ptr_array_index(call->claimed.jobs, i))->quarantined->len > 0)
+            return true;
+    return false;
+}
+
+/* A claim goes on without the list: a config that was quarantined meanwhile fails again when it is evaluated. */
+static bool load_quarantine(struct claimed *claimed, Store *store, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    claimed->quarantine = store_list_quarantine(store, &failure);
+    if (claimed->quarantine)
+        return true;
+    if (is_partial(failure)) {
+        log_write(LEVEL_WARNING, "quarantine_damaged", NULL,
+                  "the list of quarantined configs cannot be read: %s", failure->message);
+        claimed->quarantine = g_ptr_array_new();
+        return true;
+    }
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return false;
+}
+
+static bool run_claim(struct lane_call *base, Store *store, GError **error)
+{
+    struct claim_call *call = (struct claim_call *)base;
+    struct claimed *claimed = &call->claimed;
+    if (!claimed->jobs && !(claimed->jobs = store_claim(store, &call->claim, error)))
+        return false;
+    if (claimed->jobs->len == 0)
+        return true;
+    if (quarantine_matters(call) && !claimed->quarantine && !load_quarantine(claimed, store, error))
+        return false;
+    return load_targets(claimed, store, error);
+}
+
+/* A worker that stays tries again later. With --until-empty the worker fails: it cannot know whether the queue is
+ * empty. */
+static void claim_failed(struct agent *agent, const GError *error)
+{
+    if (g_error_matches(error, STORE_ERROR, STORE_ERROR_QUERY) && !agent->options->until_empty)
+        agent_log_failure(agent, "cannot claim jobs", error);
+    else
+        agent_give_up(agent, "cannot claim jobs: %s", error->message);
+}
+
+static void claim_call_done(struct lane_call *base, const GError *error)
+{
+    struct claim_call *call = (struct claim_call *)base;
+    struct claimed *claimed = &call->claimed;
+    if (error)
+        claim_failed(call->agent, error);
+    if (!claimed->jobs)
+        claimed->jobs = g_ptr_array_new();
+    if (!claimed->quarantine)
+        claimed->quarantine = g_ptr_array_new();
+    if (error)
+        g_ptr_array_set_size(claimed->jobs, 0);
+    call->agent->counts.claimed[call->claim.pool] += claimed->jobs->len;
+    if (claimed->jobs->len > 0)
+        call->agent->pause_ms = 0;
+    call->done(call->data, claimed);
+    g_ptr_array_unref(claimed->jobs);
+    g_ptr_array_unref(claimed->quarantine);
+    g_hash_table_unref(claimed->targets);
+    g_free(call->target);
+    g_free(call);
+}
+
+void call_claim(struct agent *agent, enum pool pool, const char *target, int batch,
+                claimed_fn *done, void *data)
+{
+    struct claim_call *call = g_new0(struct claim_call, 1);
+    call->call.run = run_claim;
+    call->call.done = claim_call_done;
+    call->agent = agent;
+    call->done = done;
+    call->data = data;
+    call->target = g_strdup(target);
+    call->claimed.targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    call->claim = (struct claim){
+        .worker = agent->worker,
+        .pool = pool,
+        .campaign = agent->options->campaign,
+        .target = call->target,
+        .solvers = (const char *const *)(pool == POOL_BUILD ? agent->buildable : agent->solvers),
+        .batch = batch,
+        .lease_seconds = agent->options->lease_seconds,
+    };
+    lane_push(agent->data, &call->call);
 }

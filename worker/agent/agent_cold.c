@@ -1,8 +1,5 @@
-/*
- * A cold start, really done: what a file lists is compiled by a fresh build
- * child and run by a fresh eval child, each with an empty folder for its
- * caches. Needs no database and stores nothing.
- */
+#include "worker/agent/agent_cold.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +9,6 @@
 #include "schema/small_file.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "worker/agent/agent.h"
 #include "worker/agent/identity.h"
 #include "worker/agent/work.h"
 #include "worker/child/child.h"

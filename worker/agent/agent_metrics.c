@@ -1,12 +1,15 @@
-/* What an agent tells of itself over HTTP: deploy/metrics.md has each metric's meaning. */
+#include "worker/agent/agent_metrics.h"
+
 #include <string.h>
 #include <sys/statvfs.h>
 
 #include "schema/monitor/metrics.h"
 #include "schema/monitor/version.h"
-#include "worker/agent/agent_eval.h"
+#include "worker/agent/build_pool.h"
+#include "worker/agent/evaluator.h"
 
-/* Beats that may fail to come before the agent is not well. An idle one makes each third alone. */
+/* Intervals of heartbeats after which the agent is not healthy: with the database away, and without a heartbeat that
+ * got through. An idle agent sends every third heartbeat only. */
 #define BEATS_AWAY   3
 #define BEATS_SILENT 12
 
@@ -45,7 +48,7 @@ static void write_start(const struct agent *agent, const struct metric *metric, 
 
 static void write_draining(const struct agent *agent, const struct metric *metric, GString *text)
 {
-    metric_sample(text, metric, agent->state >= AGENT_STOPPING, NULL);
+    metric_sample(text, metric, agent_is_ending(agent), NULL);
 }
 
 static void write_up(const struct agent *agent, const struct metric *metric, GString *text)
@@ -122,7 +125,7 @@ static void write_refused(const struct agent *agent, const struct metric *metric
     write_pools(agent->counts.refused, metric, text);
 }
 
-/* What never was of one kind is left out, but for success. */
+/* Writes success, and the failures that occurred. */
 static void write_failures(const uint64_t counts[FAILURE_COUNT], const char *label,
                            const struct metric *metric, GString *text)
 {
@@ -173,7 +176,7 @@ static void write_devices(const struct agent *agent, const struct metric *metric
         const struct evaluator *evaluator = g_ptr_array_index(agent->evaluators, i);
         metric_sample(text, metric,
                       evaluator->known && evaluator->failed_opens == 0 &&
-                          evaluator->service == IN_SERVICE,
+                          !evaluator_is_out(evaluator),
                       "device", evaluator->device, "target",
                       evaluator->known ? evaluator->target.id : "", NULL);
     }
@@ -262,7 +265,7 @@ static void check_database(const struct agent *agent, GString *reasons)
     double silent = seconds_since(agent->beaten_us);
     if (away > BEATS_AWAY * beat)
         g_string_append_printf(reasons, "the database has been away for %.0f s\n", away);
-    else if (agent->state == AGENT_STARTING || agent->worker == 0)
+    else if (agent_is_starting(agent) || agent->worker == 0)
         g_string_append(reasons, "starting: the worker is not registered yet\n");
     else if (silent > BEATS_SILENT * beat)
         g_string_append_printf(reasons, "no heartbeat got through for %.0f s\n", silent);
@@ -274,7 +277,7 @@ static void check_health(void *data, GString *reasons)
     check_database(agent, reasons);
     for (guint i = 0; i < agent->evaluators->len; i++) {
         const struct evaluator *evaluator = g_ptr_array_index(agent->evaluators, i);
-        if (evaluator->service != IN_SERVICE)
+        if (evaluator_is_out(evaluator))
             g_string_append_printf(reasons, "device %s is out of service\n", evaluator->device);
         else if (evaluator->failed_opens > 0)
             g_string_append_printf(reasons, "device %s cannot be opened\n", evaluator->device);

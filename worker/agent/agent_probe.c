@@ -1,12 +1,9 @@
-/*
- * What devices of this node are, asked of an eval child each: the caller opens
- * no device of its own.
- */
+#include "worker/agent/agent_probe.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "schema/monitor/log.h"
-#include "worker/agent/agent.h"
 #include "worker/agent/identity.h"
 #include "worker/child/child.h"
 

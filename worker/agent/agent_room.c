@@ -1,11 +1,11 @@
-/*
- * Room on the scratch's disk. A full disk makes compilers refuse good kernels
- * and drivers crash on good code, in many words and hardly ever the true ones.
- */
+#include "worker/agent/agent_room.h"
+
 #include <sys/statvfs.h>
 
 #include "worker/agent/agent_calls.h"
 #include "worker/agent/identity.h"
+
+/* A full disk makes compilers refuse good kernels and drivers crash on good code, in many words and hardly ever the true ones. */
 
 /* A kernel's files take less than 1 MiB with PoCL; a compiler's temporary ones, of all children at once,
  * a few. A failed compiler may have freed its own before it is looked. */
@@ -14,7 +14,7 @@
 
 static void look_again(uv_timer_t *timer)
 {
-    agent_kick(timer->data);
+    agent_schedule(timer->data);
 }
 
 bool agent_has_room(struct agent *agent)

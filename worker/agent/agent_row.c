@@ -1,7 +1,10 @@
-/* The agent's row among the workers: entered, kept alive, signed off, and compared with the others'. */
+#include "worker/agent/agent_row.h"
+
 #include "schema/farm/farm.h"
 #include "schema/store/store_workers.h"
-#include "worker/agent/agent_state.h"
+#include "worker/agent/build_pool.h"
+#include "worker/agent/device_service.h"
+#include "worker/agent/evaluator.h"
 #include "worker/agent/identity.h"
 
 struct worker_call {
@@ -10,13 +13,14 @@ struct worker_call {
     struct worker_info info;
     char *node, *process, *target, *stack;
     struct worker_device *devices;
-    GStringChunk *texts; /* of the devices: the call runs beside the loop */
+    GStringChunk *texts; /* copies of the devices' texts: the call runs on another thread */
     int64_t worker;
     bool others_work, drains;
-    bool reports; /* with the counts of then */
+    bool reports; /* counts are stored, too */
     struct farm_counts counts;
     GPtrArray *refusals; /* struct refusal_row * */
-    GPtrArray *unbuilt;  /* likewise: campaigns that this node cannot build for; NULL: not asked */
+    GPtrArray *
+        unbuilt; /* struct refusal_row *: campaigns that this node cannot build for; NULL: not asked */
     char **cannot_build; /* pins of solvers; NULL where unbuilt is not to be asked */
 };
 
@@ -78,18 +82,8 @@ static void worker_call_free(struct worker_call *call)
     g_free(call);
 }
 
-void agent_say_failure(struct agent *agent, const char *what, const GError *error)
-{
-    unsigned left_out;
-    if (!log_due(&agent->failures, &left_out))
-        return;
-    g_autofree char *more =
-        left_out ? g_strdup_printf(" (and %u more such failures)", left_out) : g_strdup("");
-    log_write(LEVEL_WARNING, "call_failed", NULL, "%s: %s%s", what, error->message, more);
-}
-
-/* Jobs of dead workers of this node go back at once. Those of another login are left alone: anybody
- * may register under this node's name, and their leases end by themselves. */
+/* Jobs of dead workers of this node go back at once. Workers of another login are left alone, since any login may
+ * register under this node's name: their leases run out. */
 static bool bury_dead(struct worker_call *call, Store *store, GError **error)
 {
     g_autoptr(GPtrArray) workers = store_list_workers(store, call->node, error);
@@ -123,12 +117,11 @@ static void listens(struct lane_call *base, const GError *error)
                   "cannot listen for work, so it is looked for now and then: %s", error->message);
     else
         lane_watch(call->agent->control, agent_woken, call->agent);
-    agent_kick(call->agent);
+    agent_schedule(call->agent);
     worker_call_free(call);
 }
 
-/* From the first moment on: also who is busy is asked to drain. */
-static void agent_listen(struct agent *agent)
+void agent_listen(struct agent *agent)
 {
     struct worker_call *call = worker_call_new(agent);
     call->call.run = run_listen;
@@ -147,24 +140,19 @@ static void registered(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     struct agent *agent = call->agent;
-    agent->registering = false;
     agent->worker = call->worker;
     agent->beaten_us = g_get_monotonic_time();
     log_name_worker(call->worker);
-    if (!error)
+    if (error) {
+        agent_give_up(agent, "cannot register this worker: %s", error->message);
+        agent_stop(agent);
+    } else {
         log_write(LEVEL_INFO, "registered", NULL,
                   "worker %" G_GINT64_FORMAT " on %s: target %s, stack %s", (gint64)call->worker,
                   call->node, *call->target ? call->target : "none, it only builds",
                   *call->stack ? call->stack : "none");
-    if (error)
-        agent_give_up(agent, "cannot register this worker: %s", error->message);
-    else if (agent->state == AGENT_STARTING)
-        agent->state = AGENT_WORKING;
-    if (agent->state == AGENT_WORKING) {
-        agent_listen(agent);
-        for (guint i = 0; i < agent->evaluators->len; i++)
-            evaluator_entered(agent->evaluators->pdata[i]);
     }
+    agent_move(agent, agent->worker ? AGENT_REGISTERED : AGENT_NOT_REGISTERED);
     worker_call_free(call);
     agent_changed(agent);
 }
@@ -175,7 +163,6 @@ void agent_register(struct agent *agent)
     add_devices(call);
     call->call.run = run_register;
     call->call.done = registered;
-    agent->registering = true;
     lane_push(agent->data, &call->call);
 }
 
@@ -189,8 +176,8 @@ static void listed(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     if (error)
-        agent_say_failure(call->agent, "cannot say what this worker's devices are", error);
-    agent_kick(call->agent);
+        agent_log_failure(call->agent, "cannot say what this worker's devices are", error);
+    agent_schedule(call->agent);
     worker_call_free(call);
 }
 
@@ -203,7 +190,7 @@ void agent_list_devices(struct agent *agent)
     lane_push(agent->data, &call->call);
 }
 
-/* The farm's rates live on what workers have done: told where it changed, and not with each beat. */
+/* The farm's rates are computed from these counts. They are stored where they changed, and this often at most. */
 #define REPORT_US (10 * G_USEC_PER_SEC)
 
 static void add_report(struct worker_call *call, bool at_last)
@@ -240,9 +227,9 @@ static void ended(struct lane_call *base, const GError *error)
     if (error)
         log_write(LEVEL_WARNING, "sign_off_failed", NULL, "cannot sign off: %s", error->message);
     agent->worker = 0;
-    agent->registering = false;
     worker_call_free(call);
-    agent_kick(agent);
+    agent_move(agent, AGENT_SIGNED_OFF);
+    agent_schedule(agent);
 }
 
 void agent_sign_off(struct agent *agent)
@@ -251,7 +238,6 @@ void agent_sign_off(struct agent *agent)
     add_report(call, true);
     call->call.run = run_ended;
     call->call.done = ended;
-    agent->registering = true;
     lane_push(agent->data, &call->call);
 }
 
@@ -269,14 +255,14 @@ static void beaten(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     if (error) {
-        agent_say_failure(call->agent, "heartbeat", error);
+        agent_log_failure(call->agent, "heartbeat", error);
     } else {
         call->agent->counts.heartbeats++;
         call->agent->beaten_us = g_get_monotonic_time();
     }
     if (call->drains)
         agent_drain(call->agent, DRAIN_ASKED);
-    agent_kick(call->agent);
+    agent_schedule(call->agent);
     worker_call_free(call);
 }
 
@@ -290,14 +276,20 @@ static void beat(struct agent *agent)
     lane_push(agent->control, &call->call);
 }
 
+/* From the registration until the sign-off; one beat at a time. */
+static bool may_beat(const struct agent *agent)
+{
+    return (agent_is_working(agent) || agent->state == AGENT_STOPPING) && lane_idle(agent->control);
+}
+
 void agent_beat_soon(struct agent *agent)
 {
     agent->beat_us = 0;
-    if (agent->worker != 0 && !agent->registering && lane_idle(agent->control))
+    if (may_beat(agent))
         beat(agent);
 }
 
-/* Nothing has to be renewed where nothing is held: an idle node beats only to be seen. */
+/* An idle worker has no lease to renew: it sends every third heartbeat, to be seen. */
 #define IDLE_BEATS 3
 
 void agent_beat_due(uv_timer_t *timer)
@@ -305,9 +297,9 @@ void agent_beat_due(uv_timer_t *timer)
     struct agent *agent = timer->data;
     gint64 now = g_get_monotonic_time();
     gint64 idle_us = (gint64)uv_timer_get_repeat(timer) * 1000 * IDLE_BEATS;
-    if (agent->worker == 0 || agent->registering || !lane_idle(agent->control))
+    if (!may_beat(agent))
         return;
-    if (!agent_idle(agent) || now - agent->beat_us >= idle_us - idle_us / 10)
+    if (!agent_is_idle(agent) || now - agent->beat_us >= idle_us - idle_us / 10)
         beat(agent);
 }
 
@@ -338,9 +330,9 @@ static void refusals_known(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     if (error)
-        agent_say_failure(call->agent, "cannot ask which campaigns admit this worker", error);
+        agent_log_failure(call->agent, "cannot ask which campaigns admit this worker", error);
     say_refusals(call);
-    agent_kick(call->agent);
+    agent_schedule(call->agent);
     worker_call_free(call);
 }
 
@@ -377,8 +369,9 @@ static bool has_stored(const struct agent *agent)
     return agent->counts.stored[POOL_BUILD] > 0 || agent->counts.stored[POOL_EVAL] > 0;
 }
 
-/* Why this worker leaves the queue without having built or measured anything, where it lacks a toolchain: no
- * job showed that yet where campaigns do not admit it, or their kernels are assembly. Free with g_free(). */
+/* The toolchain whose lack kept this worker from building or measuring anything; NULL where none is lacking, or where
+ * something was stored. No claimed job shows the lack where campaigns do not admit the worker, or their kernels are
+ * assembly. Free with g_free(). */
 static char *lack_of_toolchain(const struct worker_call *call)
 {
     struct agent *agent = call->agent;
@@ -397,11 +390,15 @@ static void others_known(struct lane_call *base, const GError *error)
 {
     struct worker_call *call = (struct worker_call *)base;
     struct agent *agent = call->agent;
-    agent->asking_others = false;
+    if (agent->state != AGENT_ASKING_OTHERS) {
+        worker_call_free(call); /* it stops already */
+        return;
+    }
+    agent_move(agent, AGENT_OTHERS_KNOWN);
     say_refusals(call);
     if (error)
         agent_give_up(agent, "cannot list the workers: %s", error->message);
-    else if (!call->others_work && agent_idle(agent)) {
+    else if (!call->others_work && agent_is_idle(agent)) {
         g_autofree char *lack = lack_of_toolchain(call);
         if (lack)
             agent_give_up(agent, "nothing was built or measured: %s", lack);
@@ -410,7 +407,7 @@ static void others_known(struct lane_call *base, const GError *error)
     worker_call_free(call);
 }
 
-/* The pins of the solvers that this program carries, and this node's toolchains do not build. */
+/* The pins of this program's solvers that this node's toolchains do not build. */
 static char **solvers_not_built(const struct agent *agent)
 {
     g_autoptr(GStrvBuilder) pins = g_strv_builder_new();
@@ -427,6 +424,5 @@ void agent_ask_others(struct agent *agent)
         call->cannot_build = solvers_not_built(agent);
     call->call.run = run_others;
     call->call.done = others_known;
-    agent->asking_others = true;
     lane_push(agent->data, &call->call);
 }

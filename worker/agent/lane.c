@@ -19,7 +19,7 @@ struct lane {
     gint64 lost_us, began_us; /* the loss, the run */
     struct lane_stats stats;
     struct log_limit away; /* what is said of the loss */
-    bool deaf; /* there was no connection for a while: somebody may have woken this worker */
+    bool deaf;             /* there was no connection for a while: notifications may be lost */
     uint64_t pause_ms;
     uv_work_t work;
     uv_timer_t *timer;
@@ -31,11 +31,11 @@ struct lane {
 
 static void lane_next(Lane *lane);
 
-/* A server that was killed leaves its store without hope until it is started again. */
+/* An embedded server that was killed has to be started again before a connection can be opened. */
 static bool lane_open(Lane *lane)
 {
     if (lane->embedded && (lane->lost || !lane->store) && !database_start(&lane->error)) {
-        /* It may be starting still, by another process: whatever the reason, try again. */
+        /* Another process may be starting it: try again, whatever the reason. */
         lane->error->domain = STORE_ERROR;
         lane->error->code = STORE_ERROR_CONNECTION;
         return false;
@@ -52,7 +52,7 @@ static void handle_closed(uv_handle_t *handle)
     g_free(handle);
 }
 
-/* A call may close the socket and open another under the same number: the handle goes before. */
+/* The poll handle goes before a call runs: the call may close the socket and open another with the same number. */
 static void lane_unwatch_socket(Lane *lane)
 {
     if (lane->poll)
@@ -82,7 +82,7 @@ static void lane_readable(uv_poll_t *poll, int status, int events)
         lane_hear(lane);
 }
 
-/* What came while a call ran is heard at once. */
+/* Notifications that came while a call ran are handled at once. */
 static void lane_watch_socket(Lane *lane)
 {
     int fd = lane->woken && lane->store ? store_socket(lane->store) : -1;
@@ -90,7 +90,7 @@ static void lane_watch_socket(Lane *lane)
         return;
     uv_poll_t *poll = g_new0(uv_poll_t, 1);
     if (uv_poll_init(lane->loop, poll, fd) != 0) {
-        g_free(poll); /* the slow poll is left */
+        g_free(poll); /* the agent's timer still looks for work */
         return;
     }
     poll->data = lane;
@@ -120,7 +120,7 @@ static void lane_timer(uv_timer_t *timer)
     lane_next(timer->data);
 }
 
-/* At once, then each minute. */
+/* The loss is logged at once, then once a minute. */
 static void lane_say_away(Lane *lane)
 {
     unsigned tries;
@@ -149,7 +149,7 @@ static void lane_wait(Lane *lane)
     g_clear_error(&lane->error);
 }
 
-/* What was said meanwhile is not said again. */
+/* Notifications that were sent while there was no connection are lost: the worker is woken instead. */
 static void lane_make_good(Lane *lane)
 {
     if (lane->deaf && lane->woken)

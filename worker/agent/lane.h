@@ -1,9 +1,8 @@
 /*
- * A lane is one connection to the database and a queue of calls for it. Calls
- * block, so they run on the loop's thread pool, one at a time and in order;
- * their ends are told on the loop. A lost database loses nothing: the call
- * that met it stays at the head and is repeated, after growing pauses, until
- * it got through. The embedded database is started again on the way.
+ * A lane is one connection to the database and a queue of calls for it. Calls block, so they run on the loop's thread
+ * pool, one at a time and in order; their `done` runs on the loop. A call that finds the database away stays at the
+ * head of the queue and is repeated, after growing pauses, until the database has answered it. An embedded database is
+ * started again before that.
  */
 #ifndef WORKER_LANE_H
 #define WORKER_LANE_H
@@ -15,7 +14,8 @@
 
 typedef struct lane Lane;
 
-/* On the loop: the database woke this worker; drains: it may have been asked to end, see store_drains(). */
+/* Called on the loop when the database woke this worker. drains: the worker may have been asked to drain, see
+ * store_drains(). */
 typedef void lane_woken_fn(void *data, bool drains);
 
 /* Embedded as the first member of a call's own struct. */
@@ -30,14 +30,15 @@ struct lane_call {
 struct lane_spec {
     const char *url;
     bool embedded;
-    double patience_seconds; /* for a statement's answer, then the database counts as away */
-    bool speaks; /* says when the database goes and comes: one of several lanes is enough */
+    double
+        patience_seconds; /* a statement without an answer for that long counts as a lost database */
+    bool speaks;          /* logs when the database is lost and back; of several lanes one does */
 };
 
 /* Opens nothing yet. */
 Lane *lane_new(uv_loop_t *loop, const struct lane_spec *spec);
-/* Between calls the connection is watched: woken is called when the database speaks, once a call has had
- * store_listen(), and when there is a connection again. */
+/* Calls woken when a notification arrives between calls, once a call has made store_listen(), and after each
+ * reconnection. */
 void lane_watch(Lane *lane, lane_woken_fn *woken, void *data);
 /* No call may be under way. The loop must run on until its handles are closed. */
 void lane_free(Lane *lane);
@@ -46,9 +47,9 @@ void lane_push(Lane *lane, struct lane_call *call);
 bool lane_idle(const Lane *lane);
 /* The database is away at the moment. */
 bool lane_lost(const Lane *lane);
-/* Since when, of the monotonic clock; 0 while it is there. */
+/* When the database was lost, by the monotonic clock; 0 while it is there. */
 gint64 lane_lost_us(const Lane *lane);
-/* Calls that have not come to their end. */
+/* Calls that have not ended. */
 unsigned lane_waiting(const Lane *lane);
 
 struct lane_stats {

@@ -2,19 +2,24 @@
 
 #include <string.h>
 
-#include "worker/agent/agent_proof.h"
+#include "worker/agent/agent_build_child.h"
+#include "worker/agent/agent_room.h"
+#include "worker/agent/build_pool.h"
+#include "worker/agent/compilation.h"
+#include "worker/agent/device_proof.h"
 #include "worker/agent/work_check.h"
 #include "worker/protocol/target_json.h"
 #include "worker/verify/judge.h"
 
-#define LIVES         2 /* of build children that it may take with it */
-#define ASK_SECONDS   60
-#define LOOK_AGAIN_US (30 * G_USEC_PER_SEC) /* in the database, for what others may have built */
-#define REFUSAL_MAX   500
+#define LIVES       2 /* deaths of build children over it that count as its failure */
+#define ASK_SECONDS 60
+#define LOOK_AGAIN_US                                                                              \
+    (30 * G_USEC_PER_SEC) /* the database is searched again: another node may have built it */
+#define REFUSAL_MAX 500
 
 enum state {
-    CODE_QUEUED,  /* for a build child: its toolchain's version, then its code */
-    CODE_IN_SLOT, /* a build child is asked */
+    CODE_QUEUED, /* it waits for a build child: first for its toolchain's version, then for its code */
+    CODE_ASKED,   /* a build child works on it */
     CODE_LOADING, /* the database is asked */
     CODE_HERE,
     CODE_ABSENT,
@@ -31,8 +36,8 @@ struct own_code {
     char hash[PROGRAM_HASH_LENGTH + 1];
     int deaths;
     char *refusal;    /* why no build child of this node makes it, else NULL */
-    gint64 looked_us; /* in the database */
-    bool told;        /* that it is not there */
+    gint64 looked_us; /* when the database was searched last */
+    bool logged;      /* the log has a line that it is missing */
 };
 
 /* ---- the kinds ---- */
@@ -78,7 +83,7 @@ static const struct kind *kind_of(const struct own_code *own)
     return &kinds[own->kind];
 }
 
-/* What it is found by among the agent's. Free with g_free(). */
+/* Its key in the agent's table of own codes. Free with g_free(). */
 static char *name_of(const struct target *target, enum own_code_kind kind)
 {
     return g_strdup_printf("%s %s", kinds[kind].name, target->id);
@@ -97,28 +102,11 @@ static const struct launch *launch_of(const struct own_code *own)
     return &own->solution.launches[0];
 }
 
-static void row_clear(struct kernel_row *row)
-{
-    char *texts[] = {row->key,
-                     row->file,
-                     row->entry,
-                     row->options,
-                     row->arch,
-                     row->toolchain,
-                     row->toolchain_version,
-                     row->log};
-
-    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-        g_free(texts[i]);
-    g_clear_pointer(&row->code, g_bytes_unref);
-    *row = (struct kernel_row){0};
-}
-
 static void own_code_free(gpointer data)
 {
     struct own_code *own = data;
 
-    row_clear(&own->row);
+    kernel_row_clear(&own->row);
     g_free(own->refusal);
     g_free(own);
 }
@@ -131,17 +119,17 @@ GHashTable *own_codes_new(void)
 static void own_code_settle(struct own_code *own, enum state state)
 {
     own->state = state;
-    agent_kick(own->agent);
+    agent_schedule(own->agent);
 }
 
 static void own_code_absent(struct own_code *own, const char *why)
 {
     g_autofree char *event = g_strdup_printf("%s_missing", kind_of(own)->name);
 
-    if (!own->told)
+    if (!own->logged)
         log_write(LEVEL_WARNING, event, NULL, "%s: %s: %.*s", own->target.id, kind_of(own)->without,
                   REFUSAL_MAX, why);
-    own->told = true;
+    own->logged = true;
     own_code_settle(own, CODE_ABSENT);
 }
 
@@ -149,13 +137,13 @@ static void own_code_absent(struct own_code *own, const char *why)
 
 static void own_code_queue(struct own_code *own)
 {
-    if (own->agent->state != AGENT_WORKING) {
+    if (!agent_is_working(own->agent)) {
         own_code_settle(own, CODE_ABSENT);
         return;
     }
     own->state = CODE_QUEUED;
     g_queue_push_tail(&own->agent->builder->own_codes, own);
-    agent_kick(own->agent);
+    agent_schedule(own->agent);
 }
 
 static void own_code_loaded(void *data, GHashTable *kernels)
@@ -164,7 +152,7 @@ static void own_code_loaded(void *data, GHashTable *kernels)
     const struct kernel_row *row = g_hash_table_lookup(kernels, own->row.key);
     g_autoptr(GError) error = NULL;
 
-    /* On a CPU it would run with this worker's own rights. */
+    /* On a CPU another login's code would run with this worker's rights. */
     if (row && !row->is_own && own->target.vendor == VENDOR_CPU)
         row = NULL;
     if (row && !work_check_kernel(launch_of(own), &own->target, row, &error)) {
@@ -197,25 +185,11 @@ static void take_key(struct own_code *own, const char *version)
     char key[KERNEL_KEY_LENGTH + 1];
 
     kernel_key(own->hash, launch, &own->target, own->toolchain, version, key);
-    row_clear(&own->row);
-    own->row = (struct kernel_row){
-        .key = g_strdup(key),
-        .file = g_strdup(launch->file),
-        .entry = g_strdup(launch->entry),
-        .options = g_strdup(launch->options),
-        .arch = g_strdup(own->target.arch),
-        .toolchain = g_strdup(own->toolchain->name),
-        .toolchain_version = g_strdup(version),
-        .registers = -1,
-        .accumulation_registers = -1,
-        .scalar_registers = -1,
-        .spills = -1,
-        .scratch_bytes = -1,
-        .local_bytes = -1,
-    };
+    kernel_row_clear(&own->row);
+    kernel_row_plan(&own->row, key, launch, &own->target, own->toolchain, version);
 }
 
-/* A row under the key that this program's own text gives it with the row's toolchain. */
+/* The row's toolchain version, where this program's source gives the same key with it; else NULL. */
 static const char *own_version(struct own_code *own, const struct kernel_row *row)
 {
     char key[KERNEL_KEY_LENGTH + 1];
@@ -246,7 +220,7 @@ static void own_code_searched(void *data, GHashTable *kernels)
     own_code_absent(own, own->refusal);
 }
 
-/* No build child of this node makes it, for that reason; another node may have. */
+/* No build child of this node can make it, for that reason: the database is searched for one of another node. */
 static void own_code_search(struct own_code *own, const char *refusal)
 {
     g_free(own->refusal);
@@ -257,32 +231,29 @@ static void own_code_search(struct own_code *own, const char *refusal)
     kind_of(own)->search(own->agent, own->target.arch, own_code_searched, own);
 }
 
-void own_code_ask(struct slot *slot)
+bool own_code_has_key(const struct own_code *own)
 {
-    struct own_code *own = g_queue_pop_head(&slot->builder->own_codes);
-    const struct kernel_row *row = &own->row;
-    json_t *head;
-
-    slot->own = own;
-    own->state = CODE_IN_SLOT;
-    if (!row->key)
-        head = json_pack("{s:s, s:o}", "op", "version", "target", target_to_json(&own->target));
-    else
-        head =
-            json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id",
-                      slot->builder->next_id++, "toolchain", row->toolchain, "version",
-                      row->toolchain_version, "file", row->file, "hash", own->hash, "entry",
-                      row->entry, "options", row->options, "target", target_to_json(&own->target));
-    child_send(slot->child, head, NULL);
-    child_set_deadline(slot->child, row->key
-                                        ? slot->builder->agent->options->compile_timeout_seconds
-                                        : ASK_SECONDS);
-    json_decref(head);
+    return own->row.key != NULL;
 }
 
-void own_code_version_answered(struct slot *slot, json_t *head)
+void own_code_ask(struct build_child *child)
 {
-    struct own_code *own = g_steal_pointer(&slot->own);
+    struct own_code *own = g_queue_pop_head(&child->builder->own_codes);
+
+    child->own = own;
+    own->state = CODE_ASKED;
+    if (own_code_has_key(own))
+        build_child_send_compile(child, &own->row, own->hash, &own->target);
+    else
+        build_child_send(
+            child, json_pack("{s:s, s:o}", "op", "version", "target", target_to_json(&own->target)),
+            ASK_SECONDS);
+}
+
+void own_code_version_answered(struct build_child *child, const struct frame *frame)
+{
+    json_t *head = frame->head;
+    struct own_code *own = g_steal_pointer(&child->own);
     const char *name = json_string_value(json_object_get(head, "toolchain"));
     const char *version = json_string_value(json_object_get(head, "version"));
     const char *refusal = json_string_value(json_object_get(head, "error"));
@@ -303,8 +274,8 @@ static void own_code_stored(struct agent *agent, void *data, const GError *error
         agent_refused(agent, NULL, error);
 }
 
-/* Without room, or after a compiler's first crash, the next try is in a fresh child with an empty folder. */
-static bool try_again(struct slot *slot, struct own_code *own, json_t *head)
+/* After a full disk or a compiler's first crash a fresh child with an empty folder tries again. */
+static bool try_again(struct build_child *child, struct own_code *own, json_t *head)
 {
     const char *name = json_string_value(json_object_get(head, "failure"));
     enum failure failure = FAILURE_NONE;
@@ -312,19 +283,18 @@ static bool try_again(struct slot *slot, struct own_code *own, json_t *head)
 
     if (agent_has_room(own->agent) && (!crashed || ++own->deaths >= LIVES))
         return false;
-    slot->spoiled = true;
-    child_end(slot->child, 0);
+    build_child_move(child, BUILD_CHILD_DISCARD, NULL);
     own_code_queue(own);
     return true;
 }
 
-void own_code_compiled(struct slot *slot, const struct frame *frame)
+void own_code_compiled(struct build_child *child, const struct frame *frame)
 {
-    struct own_code *own = g_steal_pointer(&slot->own);
+    struct own_code *own = g_steal_pointer(&child->own);
     struct kernel_row *row = &own->row;
     const char *log = json_string_value(json_object_get(frame->head, "log"));
 
-    if (!frame->blob && try_again(slot, own, frame->head))
+    if (!frame->blob && try_again(child, own, frame->head))
         return;
     if (!frame->blob) {
         own_code_absent(own, log ? log : "its compiler gave no reason");
@@ -338,9 +308,9 @@ void own_code_compiled(struct slot *slot, const struct frame *frame)
     own_code_settle(own, CODE_HERE);
 }
 
-void own_code_died(struct slot *slot, const struct child_death *death)
+void own_code_died(struct build_child *child, const struct child_death *death)
 {
-    struct own_code *own = g_steal_pointer(&slot->own);
+    struct own_code *own = g_steal_pointer(&child->own);
 
     if (death->end == CHILD_UNBORN || !agent_has_room(own->agent) || ++own->deaths < LIVES)
         own_code_queue(own);
@@ -366,11 +336,11 @@ static void own_code_begin(struct own_code *own)
 {
     g_autoptr(GError) error = NULL;
 
-    row_clear(&own->row);
+    kernel_row_clear(&own->row);
     if (!kind_of(own)->solve(&own->target, &own->solution, &error) ||
         !program_hash(launch_of(own)->file, &own->target, own->hash, &error))
         own_code_absent(own, error->message);
-    else if (own->agent->builder->slots->len == 0)
+    else if (own->agent->builder->children->len == 0)
         own_code_search(own, "this node builds nothing");
     else
         own_code_queue(own);
@@ -380,7 +350,7 @@ void own_code_want(struct agent *agent, const struct target *target, enum own_co
 {
     struct own_code *own = own_code_find(agent, target, kind);
 
-    if (agent->state != AGENT_WORKING || !kinds[kind].is_for(target))
+    if (!agent_is_working(agent) || !kinds[kind].is_for(target))
         return;
     if (!own)
         own_code_begin(own_code_new(agent, target, kind));

@@ -2,31 +2,27 @@
 
 #include <string.h>
 
+#include "worker/agent/agent_room.h"
+#include "worker/agent/build_pool.h"
+#include "worker/agent/compilation.h"
+#include "worker/agent/eval_answers.h"
 #include "worker/agent/work_check.h"
-#include "worker/protocol/target_json.h"
 
-#define LIVES       2 /* of build children that it may take with it */
+#define LIVES       2 /* deaths of build children over it that count as its failure */
 #define REFUSAL_MAX 1000
 
 struct rebuild {
     struct agent *agent;
-    struct eval_job *job; /* that waits for it; NULL once it does not any more */
+    struct eval_job *job; /* that waits for it; NULL once the job has left */
     struct target target;
-    struct kernel_row row; /* what is put in the database */
+    struct kernel_row row; /* replaces the stored one */
     char hash[PROGRAM_HASH_LENGTH + 1];
     int deaths;
 };
 
 static void rebuild_free(struct rebuild *rebuild)
 {
-    struct kernel_row *row = &rebuild->row;
-    char *texts[] = {
-        row->key,       row->file, row->entry,       row->options,      row->arch,
-        row->toolchain, row->log,  row->code_sha256, row->instructions, row->toolchain_version};
-
-    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-        g_free(texts[i]);
-    g_clear_pointer(&row->code, g_bytes_unref);
+    kernel_row_clear(&rebuild->row);
     g_free(rebuild);
 }
 
@@ -87,7 +83,7 @@ bool rebuild_doubted(struct eval_job *job, int index, enum failure failure, cons
     job->doubt_failure = failure;
     g_free(job->doubt_detail);
     job->doubt_detail = g_strdup(detail);
-    job->looked = false;
+    eval_job_move(job, EVAL_JOB_DOUBT, NULL);
     return true;
 }
 
@@ -97,10 +93,11 @@ static bool needs(const struct eval_job *job, int index, const char *key)
 {
     g_auto(GStrv) keys = g_strsplit(job->work.round->kernel_keys[index], ",", -1);
 
-    return eval_job_pending(job, index) && g_strv_contains((const char *const *)keys, key);
+    return eval_job_is_pending(job, index) && g_strv_contains((const char *const *)keys, key);
 }
 
-/* Each config that needs the kernel ends, and the one that broke the device as it would have without this. */
+/* The kernel cannot be built here. The config that broke the device is quarantined, as it would have been at once with
+ * this worker's own code; on a CPU each other config that needs the kernel fails. */
 static void kernel_refused(struct eval_job *job, const char *key, const char *why)
 {
     const struct kernel_row *row = g_hash_table_lookup(job->kernels, key);
@@ -110,7 +107,7 @@ static void kernel_refused(struct eval_job *job, const char *key, const char *wh
     if (is_doubted && needs(job, job->doubt_index, key)) {
         g_autofree char *detail = g_strdup_printf("%s (and it cannot be built here: %.*s)",
                                                   job->doubt_detail, REFUSAL_MAX, why);
-        eval_job_condemn(job, job->doubt_index, job->doubt_failure, detail);
+        eval_job_quarantine(job, job->doubt_index, job->doubt_failure, detail);
     }
     if (is_doubted)
         g_hash_table_remove(job->doubted, key);
@@ -130,9 +127,13 @@ static void kernel_refused(struct eval_job *job, const char *key, const char *wh
 
 static void awaited_no_more(struct rebuild *rebuild)
 {
-    g_ptr_array_remove(rebuild->job->rebuilds, rebuild);
+    struct eval_job *job = rebuild->job;
+
+    g_ptr_array_remove(job->rebuilds, rebuild);
     rebuild->job = NULL;
-    agent_kick(rebuild->agent);
+    if (job->rebuilds->len == 0)
+        eval_job_move(job, EVAL_JOB_REBUILT, NULL);
+    agent_schedule(rebuild->agent);
 }
 
 static void rebuild_refused(struct rebuild *rebuild, const char *why)
@@ -153,7 +154,7 @@ static void rebuild_stored(struct agent *agent, void *data, const GError *error)
     rebuild_free(data);
 }
 
-/* The job's row becomes this worker's: what its child is sent from now on is the new code. */
+/* The job's copy of the row gets the new code, which its child is sent from now on. */
 static void take_code(struct eval_job *job, const struct kernel_row *built)
 {
     struct kernel_row *row = g_hash_table_lookup(job->kernels, built->key);
@@ -179,27 +180,19 @@ static void take_code(struct eval_job *job, const struct kernel_row *built)
 static void rebuild_queue(struct rebuild *rebuild)
 {
     g_queue_push_tail(&rebuild->agent->builder->rebuilds, rebuild);
-    agent_kick(rebuild->agent);
+    agent_schedule(rebuild->agent);
 }
 
-void rebuild_ask(struct slot *slot)
+void rebuild_ask(struct build_child *child)
 {
-    struct rebuild *rebuild = g_queue_pop_head(&slot->builder->rebuilds);
-    const struct kernel_row *row = &rebuild->row;
+    struct rebuild *rebuild = g_queue_pop_head(&child->builder->rebuilds);
 
-    slot->rebuild = rebuild;
-    json_t *head =
-        json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "op", "compile", "id",
-                  slot->builder->next_id++, "toolchain", row->toolchain, "version",
-                  row->toolchain_version, "file", row->file, "hash", rebuild->hash, "entry",
-                  row->entry, "options", row->options, "target", target_to_json(&rebuild->target));
-    child_send(slot->child, head, NULL);
-    child_set_deadline(slot->child, slot->builder->agent->options->compile_timeout_seconds);
-    json_decref(head);
+    child->rebuild = rebuild;
+    build_child_send_compile(child, &rebuild->row, rebuild->hash, &rebuild->target);
 }
 
-/* Without room, or after a compiler's first crash, the next try is in a fresh child with an empty folder. */
-static bool try_again(struct slot *slot, struct rebuild *rebuild, json_t *head)
+/* After a full disk or a compiler's first crash a fresh child with an empty folder tries again. */
+static bool try_again(struct build_child *child, struct rebuild *rebuild, json_t *head)
 {
     const char *name = json_string_value(json_object_get(head, "failure"));
     enum failure failure = FAILURE_NONE;
@@ -207,15 +200,14 @@ static bool try_again(struct slot *slot, struct rebuild *rebuild, json_t *head)
 
     if (agent_has_room(rebuild->agent) && (!crashed || ++rebuild->deaths >= LIVES))
         return false;
-    slot->spoiled = true;
-    child_end(slot->child, 0);
+    build_child_move(child, BUILD_CHILD_DISCARD, NULL);
     rebuild_queue(rebuild);
     return true;
 }
 
-void rebuild_compiled(struct slot *slot, const struct frame *frame)
+void rebuild_compiled(struct build_child *child, const struct frame *frame)
 {
-    struct rebuild *rebuild = g_steal_pointer(&slot->rebuild);
+    struct rebuild *rebuild = g_steal_pointer(&child->rebuild);
     const char *log = json_string_value(json_object_get(frame->head, "log"));
 
     if (!rebuild->job) {
@@ -223,24 +215,24 @@ void rebuild_compiled(struct slot *slot, const struct frame *frame)
         return;
     }
     if (!frame->blob) {
-        if (!try_again(slot, rebuild, frame->head))
+        if (!try_again(child, rebuild, frame->head))
             rebuild_refused(rebuild, log ? log : "its compiler gave no reason");
         return;
     }
-    compilation_facts(&rebuild->row, frame);
+    kernel_row_fill(&rebuild->row, frame);
     rebuild->row.seconds = json_number_value(json_object_get(frame->head, "seconds"));
     rebuild->row.code_sha256 = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, rebuild->row.code);
     rebuild->row.built_by = rebuild->agent->worker;
     rebuild->row.displaces = true;
     take_code(rebuild->job, &rebuild->row);
-    /* Before the round that was measured with it: the job is still claimed then. */
+    /* Stored before the round that is measured with it, while the job is still claimed. */
     call_put_kernel(rebuild->agent, &rebuild->row, rebuild_stored, rebuild);
     awaited_no_more(rebuild);
 }
 
-void rebuild_died(struct slot *slot, const struct child_death *death)
+void rebuild_died(struct build_child *child, const struct child_death *death)
 {
-    struct rebuild *rebuild = g_steal_pointer(&slot->rebuild);
+    struct rebuild *rebuild = g_steal_pointer(&child->rebuild);
 
     if (!rebuild->job)
         rebuild_free(rebuild);
@@ -251,9 +243,9 @@ void rebuild_died(struct slot *slot, const struct child_death *death)
         rebuild_refused(rebuild, death->text);
 }
 
-void rebuild_drop(struct slot *slot)
+void rebuild_drop(struct build_child *child)
 {
-    struct rebuild *rebuild = g_steal_pointer(&slot->rebuild);
+    struct rebuild *rebuild = g_steal_pointer(&child->rebuild);
 
     if (!rebuild)
         return;
@@ -264,7 +256,7 @@ void rebuild_drop(struct slot *slot)
 
 /* ---- for the eval pool ---- */
 
-/* NULL where this program does not make the kernel's key from its own text and the row's toolchain. */
+/* NULL where this program's source and the row's toolchain give another key than the row's. */
 static struct rebuild *rebuild_new(struct eval_job *job, const struct launch *launch,
                                    const struct kernel_row *row)
 {
@@ -305,7 +297,7 @@ static void kernel_begin(struct eval_job *job, const struct launch *launch,
     if (!row || !row->code || !must_rebuild(job, row) || is_awaited(job, row->key) ||
         !work_check_kernel(launch, &job->work.target, row, NULL))
         return;
-    if (job->evaluator->agent->builder->slots->len == 0) {
+    if (job->evaluator->agent->builder->children->len == 0) {
         kernel_refused(job, row->key, "this worker builds nothing");
         return;
     }
@@ -328,21 +320,18 @@ static void config_begin(struct eval_job *job, int index)
         return;
     work_launch_kernels(&solution, kernel_of, &count);
     if ((int)g_strv_length(keys) != count)
-        return; /* its request says so */
-    for (int i = 0; i < solution.launch_count && eval_job_pending(job, index); i++)
+        return; /* launch_keys() of its request fails the config */
+    for (int i = 0; i < solution.launch_count && eval_job_is_pending(job, index); i++)
         kernel_begin(job, &solution.launches[i],
                      g_hash_table_lookup(job->kernels, keys[kernel_of[i]]));
 }
 
-bool rebuilds_ready(struct eval_job *job)
+void rebuilds_begin(struct eval_job *job)
 {
-    if (!job->looked) {
-        job->looked = true;
-        for (int i = 0; i < job->work.round->config_count; i++)
-            if (eval_job_pending(job, i))
-                config_begin(job, i);
-    }
-    return job->rebuilds->len == 0;
+    for (int i = 0; i < job->work.round->config_count; i++)
+        if (eval_job_is_pending(job, i))
+            config_begin(job, i);
+    eval_job_move(job, job->rebuilds->len > 0 ? EVAL_JOB_REBUILD : EVAL_JOB_TRUST, NULL);
 }
 
 void rebuilds_withdraw(struct eval_job *job)

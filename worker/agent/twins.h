@@ -1,9 +1,7 @@
 /*
- * Configs of a job that come to the same code objects, started on the same grid
- * with the same arguments, are twins: one of them is evaluated, and the others
- * take its outcome over. Only code of a toolchain that gives equal bytes for
- * equal input can be told apart so. What is kept is for one device, of the
- * agent's life, and bounded.
+ * Configs of a job that have the same code objects and start them on the same grid with the same arguments are twins:
+ * one of them is evaluated, and the others take its outcome over. Twins are recognised only where the toolchain gives
+ * equal bytes for equal input. A struct twins keeps outcomes of one device in memory; their number is limited.
  */
 #ifndef WORKER_TWINS_H
 #define WORKER_TWINS_H
@@ -15,17 +13,17 @@ typedef struct twins Twins;
 Twins *twins_new(void);
 void twins_free(Twins *twins);
 
-/* What a config's outcome depends on, as a text that twins of the job share. rows: each launch's kernel.
- * NULL where a kernel's toolchain is not reproducible, or its code not known. Free with g_free(). */
+/* A text that is equal for twins of the job and different for other configs. rows: each launch's kernel. NULL where a
+ * kernel's toolchain is not reproducible, or its code is not known. Free with g_free(). */
 char *twins_name(int64_t job, const struct solution *solution,
                  const struct kernel_row *const rows[SOLUTION_LAUNCHES_MAX]);
 
-/* Keeps the outcome of a config of the work's open round under the name, where it is one that the
- * kernels alone decide: verified, dropped as slow, wrong, out of bounds. */
+/* Keeps the outcome of a config of the work's open round under the name, where only the kernels decide it: verified,
+ * slow, wrong, out of bounds. */
 void twins_record(Twins *twins, const char *name, const struct work *work, int index);
 
-/* Gives the config of the work's open round the outcome of its twin, and says so in its detail; false
- * where there is none. */
+/* Gives the config of the work's open round the outcome of its twin, with a detail that names the twin. Returns false
+ * where no outcome is kept under the name. */
 bool twins_take(Twins *twins, const char *name, struct work *work, int index);
 
 #endif

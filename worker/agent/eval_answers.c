@@ -1,26 +1,23 @@
-/*
- * What an eval child answers, and what follows from its death: a config that
- * takes the child with it is tried once more, alone, in a fresh child; then it
- * is quarantined.
- */
-#include "worker/agent/agent_eval.h"
+#include "worker/agent/eval_answers.h"
 
 #include <string.h>
 
-#include "worker/agent/agent_proof.h"
+#include "worker/agent/device_proof.h"
+#include "worker/agent/device_service.h"
+#include "worker/agent/eval_request.h"
 #include "worker/agent/rebuild.h"
 #include "worker/agent/work_check.h"
 #include "worker/eval/eval_child.h"
 #include "worker/protocol/target_json.h"
 
-#define CONFIG_LIVES         2 /* a config whose child dies that often is the reason */
-#define BARREN_DEATHS        3 /* deaths in a row, with no config in flight, that fail a job */
-#define OPEN_ATTEMPTS        5 /* deaths in a row before a hello that take a device out of service */
-#define OPEN_TIMEOUT_SECONDS 60
-#define ERROR_MAX            1e12 /* of a wrong result: more says nothing more */
-#define DETAIL_MAX           2000
+#define CONFIG_LIVES           2 /* a config whose child dies that often is the reason */
+#define DEATHS_BETWEEN_CONFIGS 3 /* deaths in a row, with no config in flight, that fail a job */
+#define OPEN_ATTEMPTS          5 /* deaths in a row before a hello that take a device out of service */
+#define OPEN_TIMEOUT_SECONDS   60
+#define ERROR_MAX              1e12 /* of a wrong result: more says nothing more */
+#define DETAIL_MAX             2000
 
-void eval_job_condemn(struct eval_job *job, int index, enum failure failure, const char *words)
+void eval_job_quarantine(struct eval_job *job, int index, enum failure failure, const char *words)
 {
     g_autofree char *builders = rebuild_builders(job, index);
     g_autofree char *detail = g_strconcat(words, builders ? "; " : NULL, builders, NULL);
@@ -31,18 +28,17 @@ void eval_job_condemn(struct eval_job *job, int index, enum failure failure, con
     eval_job_flush(job);
     call_quarantine(job->evaluator->agent, &job->work, index);
     eval_job_event(job, "config quarantined", detail);
-    evaluator_failed(job->evaluator, index, detail);
+    device_failed(job->evaluator, index, detail);
 }
 
-/* Code that another login's worker built is not held against the config: it is tried once more with what this
- * worker builds. */
-static void config_condemn(struct eval_job *job, int index, enum failure failure,
-                           const char *detail)
+/* A config whose code another login's worker built is not blamed yet: it is tried once more with code that this worker
+ * builds. */
+static void config_blame(struct eval_job *job, int index, enum failure failure, const char *detail)
 {
     g_autofree char *builders = rebuild_builders(job, index);
     char text[CONFIG_TEXT_MAX];
     if (!builders || !rebuild_doubted(job, index, failure, detail)) {
-        eval_job_condemn(job, index, failure, detail);
+        eval_job_quarantine(job, index, failure, detail);
         return;
     }
     g_autofree char *words = g_strdup_printf(
@@ -52,16 +48,7 @@ static void config_condemn(struct eval_job *job, int index, enum failure failure
     eval_job_event(job, "foreign code faulted", words);
 }
 
-/* Nothing that happens while the disk is full is the config's fault: it stays pending, until there is
- * room and a child without half a file in its cache. */
-static bool lacked_room(struct evaluator *evaluator)
-{
-    if (agent_has_room(evaluator->agent))
-        return false;
-    evaluator->spoiled = true;
-    return true;
-}
-
+/* Failures that a full disk causes, too: a config that ends so then stays pending. */
 static bool may_lack_room(json_t *head)
 {
     enum failure failure = FAILURE_NONE;
@@ -81,16 +68,16 @@ static bool frame_config(const struct evaluator *evaluator, json_t *head, int *i
 {
     json_int_t id = json_integer_value(json_object_get(head, "id"));
     *index = (int)json_integer_value(json_object_get(head, "index"));
-    return evaluator->asked && id == evaluator->request &&
+    return evaluator_is_measuring(evaluator) && id == evaluator->request &&
            g_hash_table_contains(evaluator->asked_configs, GINT_TO_POINTER(*index));
 }
 
-static bool is_verified(enum failure failure)
+bool eval_is_verified(enum failure failure)
 {
     return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
 }
 
-/* A later outcome of a config replaces the earlier: the child repeats what drift made doubtful. */
+/* A later outcome of a config replaces an earlier one: the child measures again what drift made doubtful. */
 static void outcome_read(struct eval_job *job, int index, json_t *head)
 {
     struct outcome *outcome = &job->work.round->outcomes[index];
@@ -104,12 +91,12 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     outcome->eval_seconds = number(head, "eval_seconds");
     if (!failure || !failure_parse(failure, &outcome->failure))
         outcome->failure = FAILURE_LAUNCH_ERROR;
-    /* The database takes no such time, and the rest of the round would be refused with it. */
+    /* The database refuses the whole round where one time is impossible. */
     if (!work_check_time(outcome))
         outcome->failure = FAILURE_TIME_IMPOSSIBLE;
     if (detail && *detail && outcome->failure != FAILURE_NONE) {
         g_autofree char *builders =
-            is_verified(outcome->failure) ? NULL : rebuild_builders(job, index);
+            eval_is_verified(outcome->failure) ? NULL : rebuild_builders(job, index);
         g_autofree char *words = g_strndup(detail, DETAIL_MAX);
         g_free(job->work.round->details[index]);
         job->work.round->details[index] =
@@ -148,13 +135,13 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     int index;
     if (!frame_config(evaluator, frame->head, &index))
         return;
-    /* The child ends now, and its death counts, as when the fault had taken it along at once. */
+    /* After a device fault the child ends: its death is handled like one by the fault itself. */
     if (says_device_fault(frame->head))
         return;
     evaluator->in_flight = -1;
-    job->barren = 0;
+    job->deaths_between_configs = 0;
     note_busy(job, frame->head);
-    if (may_lack_room(frame->head) && lacked_room(evaluator))
+    if (may_lack_room(frame->head) && !evaluator_has_room(evaluator))
         return;
     job->dirty = true;
     outcome_read(job, index, frame->head);
@@ -162,12 +149,12 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     evaluator->agent->counts.eval_seconds += outcome->eval_seconds;
     if (outcome->failure == FAILURE_NONE && !job->work.round->remeasures)
         agent_note_best(evaluator->agent, &job->work, outcome->median_ms);
-    if (is_verified(outcome->failure))
-        evaluator_was_right(evaluator);
+    if (eval_is_verified(outcome->failure))
+        device_was_right(evaluator);
     child_set_deadline(evaluator->child, job->slowest_seconds);
 }
 
-/* What drift made doubtful was measured again by now. */
+/* Called at the request's end, when measurements that drift made doubtful have been repeated. */
 static void keep_for_twins(struct evaluator *evaluator)
 {
     GHashTableIter iter;
@@ -181,24 +168,24 @@ static void keep_for_twins(struct evaluator *evaluator)
 static void request_over(struct evaluator *evaluator)
 {
     keep_for_twins(evaluator);
-    evaluator->asked = false;
     evaluator->in_flight = -1;
     child_set_deadline(evaluator->child, 0);
+    evaluator_move(evaluator, EVALUATOR_OVER, NULL);
 }
 
-/* A request that ended without an outcome for what it was asked is not asked again. */
+/* A config that its request left without an outcome is not asked for again. */
 static void fail_unanswered(struct eval_job *job)
 {
     GHashTableIter iter;
     gpointer index;
     g_hash_table_iter_init(&iter, job->evaluator->asked_configs);
     while (g_hash_table_iter_next(&iter, &index, NULL))
-        if (eval_job_pending(job, GPOINTER_TO_INT(index)))
+        if (eval_job_is_pending(job, GPOINTER_TO_INT(index)))
             work_fail_config(&job->work, GPOINTER_TO_INT(index), FAILURE_LAUNCH_ERROR,
                              "the eval child told no outcome");
 }
 
-/* The host verified although the device was to do it. */
+/* Logs who verified: the device, or the host and why. */
 static void note_refusal(struct eval_job *job, json_t *head)
 {
     const char *refusal = json_string_value(json_object_get(head, "refusal"));
@@ -218,20 +205,20 @@ static void answer_evaluated(struct evaluator *evaluator, const struct frame *fr
     struct eval_job *job = evaluator->current;
     bool stopped = json_is_true(json_object_get(frame->head, "stopped"));
     double drift = number(frame->head, "drift");
-    if (!evaluator->asked)
+    if (!evaluator_is_measuring(evaluator))
         return;
     request_over(evaluator);
     note_refusal(job, frame->head);
     note_busy(job, frame->head);
     if (drift > 0)
         job->work.round->drift = drift;
-    if (!stopped && !evaluator->spoiled)
+    if (!stopped && !evaluator->needs_fresh_child)
         fail_unanswered(job);
-    if (evaluator->spoiled)
+    if (evaluator->needs_fresh_child)
         child_end(evaluator->child, 0);
     if (eval_job_pending_count(job) == 0) {
         eval_job_finish(job);
-    } else if (stopped || evaluator->stopping) {
+    } else if (stopped || evaluator->state == EVALUATOR_STOPPED) {
         eval_job_flush(job);
         eval_job_release(job);
     }
@@ -244,10 +231,10 @@ static void answer_failed(struct evaluator *evaluator, const struct frame *frame
     enum failure failure;
     const char *name = json_string_value(json_object_get(frame->head, "failure"));
     const char *detail = json_string_value(json_object_get(frame->head, "detail"));
-    if (!evaluator->asked)
+    if (!evaluator_is_measuring(evaluator))
         return;
     request_over(evaluator);
-    if (may_lack_room(frame->head) && lacked_room(evaluator)) {
+    if (may_lack_room(frame->head) && !evaluator_has_room(evaluator)) {
         child_end(evaluator->child, 0);
         return;
     }
@@ -257,8 +244,7 @@ static void answer_failed(struct evaluator *evaluator, const struct frame *frame
     evaluator_next(evaluator);
 }
 
-/* Its GPU was lost, and the next device has its number: the jobs at hand are not for that one, and its own may
- * come back. */
+/* A GPU was lost, and another device has its number now. The claimed jobs are for the lost GPU, which may come back. */
 static bool is_another(struct evaluator *evaluator, const struct target *target,
                        const struct device_identity *identity)
 {
@@ -266,8 +252,8 @@ static bool is_another(struct evaluator *evaluator, const struct target *target,
                 strcmp(identity->uuid, evaluator->identity.uuid) == 0;
     if (!evaluator->known || same)
         return false;
-    g_free(evaluator->became);
-    evaluator->became = g_strdup_printf(
+    g_free(evaluator->other_device);
+    evaluator->other_device = g_strdup_printf(
         "device '%s' was %s%s%s and is %s%s%s now", evaluator->device, evaluator->target.id,
         *evaluator->identity.uuid ? " " : "", evaluator->identity.uuid, target->id,
         *identity->uuid ? " " : "", identity->uuid);
@@ -279,6 +265,8 @@ static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
     g_autoptr(GError) error = NULL;
     struct target target;
     const char *stack = json_string_value(json_object_get(frame->head, "stack"));
+    if (evaluator->open)
+        return; /* it says so once */
     if (!target_from_json(json_object_get(frame->head, "target"), &target, &error)) {
         agent_give_up(evaluator->agent, "device '%s': %s", evaluator->device, error->message);
         return;
@@ -304,7 +292,7 @@ static void answer_hello(struct evaluator *evaluator, const struct frame *frame)
     if (unwatched)
         log_write(LEVEL_DEBUG, "device_unwatched", &about, "its clocks and heat are not known: %s",
                   unwatched);
-    evaluator_returned(evaluator);
+    evaluator_move(evaluator, EVALUATOR_OPENED, NULL);
 }
 
 static const struct {
@@ -320,48 +308,48 @@ static void evaluator_frame(Child *child, const struct frame *frame, void *data)
     struct evaluator *evaluator = data;
     const char *op = json_string_value(json_object_get(frame->head, "op"));
     (void)child;
-    if (op && evaluator->proof == PROOF_ASKED)
+    if (op && evaluator_is_proving(evaluator))
         proof_answered(evaluator, op, frame->head);
     else
         for (size_t i = 0; op && i < G_N_ELEMENTS(answers); i++)
             if (strcmp(op, answers[i].op) == 0)
                 answers[i].answer(evaluator, frame);
-    agent_kick(evaluator->agent);
+    agent_schedule(evaluator->agent);
 }
 
 /* ---- deaths ---- */
 
-/* At what it took its child with it, if at anything: the next device may be lost by that, too. */
+/* The config or job that the lost device worked on is blamed: it might take the next device with it, too. */
 static void blame_for_loss(struct evaluator *evaluator, const char *why)
 {
     struct eval_job *job = evaluator->current;
-    if (!job || evaluator->proof != PROOF_NONE || evaluator->target.vendor == VENDOR_CPU)
+    if (evaluator->state != EVALUATOR_PREPARING || evaluator->target.vendor == VENDOR_CPU)
         return;
     int index = eval_job_suspect(job);
-    g_autofree char *device = evaluator_device_name(evaluator);
+    g_autofree char *device = device_farm_name(evaluator);
     g_autofree char *detail = g_strdup_printf("%s was lost by it: %s", device, why);
     if (index >= 0)
-        eval_job_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
-    else if (job->barren > 0)
-        evaluator_failed(evaluator, -1, detail);
+        eval_job_quarantine(job, index, FAILURE_DEVICE_FAULT, detail);
+    else if (job->deaths_between_configs > 0)
+        device_failed(evaluator, -1, detail);
 }
 
 static void open_failed(struct evaluator *evaluator, const struct child_death *death)
 {
-    bool is_starting = evaluator->agent->state == AGENT_STARTING;
-    g_autofree char *became = g_steal_pointer(&evaluator->became);
-    g_autofree char *why = became
-                               ? g_strdup(became)
+    bool is_starting = evaluator->state == EVALUATOR_OPENING;
+    g_autofree char *other_device = g_steal_pointer(&evaluator->other_device);
+    g_autofree char *why = other_device
+                               ? g_strdup(other_device)
                                : g_strdup_printf("%s: %.*s", death->text, DETAIL_MAX, death->words);
-    if (!lacked_room(evaluator) && ++evaluator->failed_opens >= OPEN_ATTEMPTS) {
-        if (is_starting && evaluator->service == IN_SERVICE) {
-            evaluator_give_up(evaluator, why);
-        } else if (evaluator->service == IN_SERVICE) {
+    if (evaluator_has_room(evaluator) && ++evaluator->failed_opens >= OPEN_ATTEMPTS) {
+        if (is_starting) {
+            evaluator_move(evaluator, EVALUATOR_LOST, why);
+        } else if (!evaluator_is_out(evaluator)) {
             blame_for_loss(evaluator, why);
-            evaluator_retire(evaluator, true, why);
+            device_lost(evaluator, why);
         }
     }
-    if (is_starting && evaluator->service == IN_SERVICE)
+    if (evaluator->state == EVALUATOR_OPENING)
         evaluator_start(evaluator);
 }
 
@@ -369,20 +357,20 @@ static void config_died(struct eval_job *job, int index, const struct child_deat
                         const char *detail)
 {
     if (death->end == CHILD_TIMEOUT)
-        config_condemn(job, index, FAILURE_RUN_TIMEOUT, detail);
-    else if (lacked_room(job->evaluator))
+        config_blame(job, index, FAILURE_RUN_TIMEOUT, detail);
+    else if (!evaluator_has_room(job->evaluator))
         return;
-    else if (eval_job_pending(job, index) && ++job->deaths[index] >= CONFIG_LIVES)
-        config_condemn(job, index, FAILURE_DEVICE_FAULT, detail);
+    else if (eval_job_is_pending(job, index) && ++job->deaths[index] >= CONFIG_LIVES)
+        config_blame(job, index, FAILURE_DEVICE_FAULT, detail);
 }
 
-/* Too little memory for this problem, and some for others, is no fault of the device. */
+/* The device has too little memory for this problem, and enough for smaller ones: no fault of the device. */
 static bool is_short(const struct child_death *death)
 {
     return death->end == CHILD_EXITED && death->code == EVAL_CHILD_SHORT;
 }
 
-static enum failure barren_failure(const struct child_death *death)
+static enum failure job_death_failure(const struct child_death *death)
 {
     if (is_short(death))
         return FAILURE_LAUNCH_ERROR;
@@ -391,20 +379,20 @@ static enum failure barren_failure(const struct child_death *death)
 
 static void job_died(struct eval_job *job, const struct child_death *death, const char *detail)
 {
-    if (is_short(death) || !evaluator_failed(job->evaluator, -1, detail)) {
-        eval_job_fail(job, barren_failure(death), detail);
+    if (is_short(death) || !device_failed(job->evaluator, -1, detail)) {
+        eval_job_fail(job, job_death_failure(death), detail);
         return;
     }
-    job->verdict = barren_failure(death);
-    job->verdict_detail = g_strdup(detail);
+    job->pending_failure = job_death_failure(death);
+    job->pending_detail = g_strdup(detail);
 }
 
-/* Of GPUs it is told which one it was: another one may be right. */
+/* Names the GPU, since another one may work. */
 static char *death_text(const struct evaluator *evaluator, const struct child_death *death,
                         const char *words)
 {
     bool is_gpu = evaluator->target.vendor != VENDOR_CPU;
-    g_autofree char *device = is_gpu ? evaluator_device_name(evaluator) : g_strdup("");
+    g_autofree char *device = is_gpu ? device_farm_name(evaluator) : g_strdup("");
     return g_strdup_printf("%s%s%s%s%s", death->text, is_gpu ? " on " : "", device,
                            *words ? ": " : "", words);
 }
@@ -425,8 +413,8 @@ static void request_died(struct eval_job *job, const struct child_death *death)
     eval_job_event(job, "eval child died", where);
     if (index >= 0)
         config_died(job, index, death, full);
-    else if (eval_job_pending_count(job) > 0 && !lacked_room(job->evaluator) &&
-             ++job->barren >= BARREN_DEATHS)
+    else if (eval_job_pending_count(job) > 0 && evaluator_has_room(job->evaluator) &&
+             ++job->deaths_between_configs >= DEATHS_BETWEEN_CONFIGS)
         job_died(job, death, full);
 }
 
@@ -435,20 +423,20 @@ static void evaluator_died(Child *child, const struct child_death *death, void *
     struct evaluator *evaluator = data;
     bool was_open = evaluator->open;
     (void)child;
-    if (!evaluator->spoiled)
+    if (!evaluator->needs_fresh_child)
         agent_count_death(evaluator->agent, POOL_EVAL, death);
     evaluator->open = false;
-    evaluator->spoiled = true;
     g_hash_table_remove_all(evaluator->sent);
     evaluator->judge_sent = false;
-    if (evaluator->proof == PROOF_ASKED)
+    if (evaluator_is_proving(evaluator))
         proof_died(evaluator, death);
-    else if (evaluator->asked)
+    else if (evaluator_is_measuring(evaluator))
         request_died(evaluator->current, death);
-    else if (!was_open && !evaluator->stopping)
+    else if (!was_open && evaluator->state != EVALUATOR_STOPPED &&
+             evaluator->state != EVALUATOR_OUT)
         open_failed(evaluator, death);
     evaluator_next(evaluator);
-    agent_kick(evaluator->agent);
+    agent_schedule(evaluator->agent);
 }
 
 static void evaluator_up(Child *child, void *data)

@@ -1,17 +1,21 @@
-#include "worker/agent/agent_proof.h"
+#include "worker/agent/device_proof.h"
 
 #include <string.h>
 
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
+#include "worker/agent/agent_room.h"
+#include "worker/agent/device_service.h"
+#include "worker/agent/eval_answers.h"
+#include "worker/agent/eval_request.h"
 #include "worker/agent/own_code.h"
 #include "worker/protocol/target_json.h"
 
-/* More workgroups than any GPU has units, and tensors that find room on one that is almost full. */
+/* It has more workgroups than any GPU has compute units, and tensors that fit on a GPU whose memory is almost full. */
 #define PROBLEM "4-7-7-3x3-48-7-7-4-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define SOLVER  "ConvDirectNaive"
 #define SEED    1
-#define SAMPLE  0.001 /* seconds: nobody wants its time */
+#define SAMPLE  0.001 /* seconds: its time is not used */
 #define INDEX   0     /* of its one config */
 
 static bool solve(const struct target *target, struct perf_config *config,
@@ -36,24 +40,9 @@ bool proof_solve(const struct target *target, struct solution *solution, GError 
     return solve(target, &config, solution, error);
 }
 
-void proof_begin(struct evaluator *evaluator)
-{
-    evaluator->proof = PROOF_WANTED;
-    own_code_want(evaluator->agent, &evaluator->target, OWN_PROOF);
-}
-
-static void send_code(struct evaluator *evaluator, const char *key, GBytes *code)
-{
-    if (!g_hash_table_add(evaluator->sent, g_strdup(key)))
-        return;
-    json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", key);
-    child_send(evaluator->child, head, code);
-    json_decref(head);
-}
-
 static void ask(struct evaluator *evaluator, const char *key, GBytes *code)
 {
-    send_code(evaluator, key, code);
+    evaluator_send_kernel(evaluator, key, code);
     json_t *head = json_pack(
         "{s:s, s:I, s:s, s:s, s:o, s:i, s:[{s:i, s:[], s:[s]}], s:i, s:f, s:f}", "op", "evaluate",
         "id", ++evaluator->request, "problem", PROBLEM, "solver", SOLVER, "target",
@@ -61,8 +50,7 @@ static void ask(struct evaluator *evaluator, const char *key, GBytes *code)
         "kernels", key, "default", INDEX, "best_ms", 0.0, "sample_seconds", SAMPLE);
     child_send(evaluator->child, head, NULL);
     json_decref(head);
-    evaluator->proof = PROOF_ASKED;
-    evaluator->asked = true;
+    evaluator_move(evaluator, EVALUATOR_ASK_PROOF, NULL);
     evaluator->in_flight = -1;
     g_free(evaluator->proof_failure);
     evaluator->proof_failure = g_strdup("its child told no outcome");
@@ -74,15 +62,16 @@ void proof_pump(struct evaluator *evaluator)
     struct agent *agent = evaluator->agent;
     const char *key = NULL;
 
-    if (evaluator->proof != PROOF_WANTED || own_code_comes(agent, &evaluator->target, OWN_PROOF))
+    if (evaluator->state != EVALUATOR_PROOF_WANTED ||
+        own_code_comes(agent, &evaluator->target, OWN_PROOF))
         return;
     GBytes *code = own_code_bytes(agent, &evaluator->target, OWN_PROOF, &key);
     if (!code) {
-        evaluator_unproved(evaluator);
+        device_not_provable(evaluator);
         evaluator_next(evaluator);
     } else if (!agent_has_room(agent)) {
         return;
-    } else if (evaluator->open && child_is_up(evaluator->child) && !evaluator->spoiled) {
+    } else if (evaluator_has_child(evaluator)) {
         ask(evaluator, key, code);
     } else if (child_is_down(evaluator->child)) {
         evaluator_start(evaluator);
@@ -93,36 +82,27 @@ void proof_pump(struct evaluator *evaluator)
 
 static void request_over(struct evaluator *evaluator)
 {
-    evaluator->asked = false;
-    evaluator->proof = PROOF_WANTED;
     child_set_deadline(evaluator->child, 0);
+    evaluator_move(evaluator, EVALUATOR_OVER, NULL);
 }
 
-/* Nothing that happens while the disk is full says anything of the device. */
-static bool lacked_room(struct evaluator *evaluator)
-{
-    if (agent_has_room(evaluator->agent))
-        return false;
-    evaluator->spoiled = true;
-    child_end(evaluator->child, 0);
-    return true;
-}
-
+/* An error while the disk is full proves nothing about the device: the proof is repeated. */
 static void proof_failed(struct evaluator *evaluator, const char *why)
 {
-    if (!lacked_room(evaluator))
-        evaluator_proved(evaluator, why);
+    if (evaluator_has_room(evaluator))
+        device_proved(evaluator, why);
+    else
+        child_end(evaluator->child, 0);
 }
 
 static bool is_right(const char *name)
 {
     enum failure failure;
 
-    return name && failure_parse(name, &failure) &&
-           (failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE);
+    return name && failure_parse(name, &failure) && eval_is_verified(failure);
 }
 
-/* Of a device fault the child dies, too. */
+/* The proof is judged when its request ends: after a device fault the child dies, too. */
 static void note_outcome(struct evaluator *evaluator, json_t *head)
 {
     const char *name = json_string_value(json_object_get(head, "failure"));
@@ -148,7 +128,7 @@ void proof_answered(struct evaluator *evaluator, const char *op, json_t *head)
     } else if (strcmp(op, "evaluated") == 0) {
         request_over(evaluator);
         if (!json_is_true(json_object_get(head, "stopped")) && !evaluator->proof_failure)
-            evaluator_proved(evaluator, NULL);
+            device_proved(evaluator, NULL);
         else if (!json_is_true(json_object_get(head, "stopped")))
             proof_failed(evaluator, evaluator->proof_failure);
         evaluator_next(evaluator);

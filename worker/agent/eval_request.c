@@ -1,5 +1,4 @@
-/* What the agent asks of an eval child. */
-#include "worker/agent/agent_eval.h"
+#include "worker/agent/eval_request.h"
 
 #include <string.h>
 
@@ -11,60 +10,15 @@
 
 #define RUNS_AT_LEAST 8 /* of a config: warm-up, repeats, verification */
 
-/* ---- code ---- */
-
-static bool config_has_code(struct eval_job *job, int index)
-{
-    g_auto(GStrv) keys = g_strsplit(job->work.round->kernel_keys[index], ",", -1);
-    for (char **key = keys; *key; key++) {
-        const struct kernel_row *row = g_hash_table_lookup(job->kernels, *key);
-        if (!row || !row->code)
-            return false;
-    }
-    return keys[0] != NULL;
-}
-
-static void eval_job_fetched(void *data, GHashTable *kernels)
-{
-    struct eval_job *job = data;
-    job->fetching = false;
-    job->kernels = g_hash_table_ref(kernels);
-    if (job->leaving)
-        return;
-    for (int i = 0; i < job->work.round->config_count; i++)
-        if (eval_job_pending(job, i) && !config_has_code(job, i))
-            work_fail_config(&job->work, i, FAILURE_LOAD_ERROR,
-                             "its code object is not in the store any more, or damaged");
-    agent_kick(job->evaluator->agent);
-}
-
-void eval_job_fetch(struct eval_job *job)
-{
-    if (job->fetching || job->kernels)
-        return;
-    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
-    for (int i = 0; i < job->work.round->config_count; i++) {
-        g_auto(GStrv) parts = g_strsplit(job->work.round->kernel_keys[i], ",", -1);
-        for (char **key = parts; eval_job_pending(job, i) && *key; key++)
-            if (**key && g_hash_table_add(keys, g_strdup(*key)))
-                g_ptr_array_add(list, g_strdup(*key));
-    }
-    job->fetching = true;
-    call_load(job->evaluator->agent, list, job->work.job->campaign, eval_job_fetched, job);
-}
-
-/* ---- requests ---- */
-
 int eval_job_suspect(const struct eval_job *job)
 {
     for (int i = 0; i < job->work.round->config_count; i++)
-        if (eval_job_pending(job, i) && job->deaths[i] > 0)
+        if (eval_job_is_pending(job, i) && job->deaths[i] > 0)
             return i;
     return -1;
 }
 
-/* The key of each launch's kernel; NULL where the config's outcome says why there is none. */
+/* The key of each launch's kernel. NULL where a kernel cannot be used: the config has its failure then. */
 static json_t *launch_keys(struct eval_job *job, int index, const struct solution *solution)
 {
     int kernel_of[SOLUTION_LAUNCHES_MAX], count;
@@ -90,19 +44,27 @@ static json_t *launch_keys(struct eval_job *job, int index, const struct solutio
     return list;
 }
 
+static void send_code(struct evaluator *evaluator, const char *key, GBytes *code)
+{
+    json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", key);
+    child_send(evaluator->child, head, code);
+    json_decref(head);
+}
+
+void evaluator_send_kernel(struct evaluator *evaluator, const char *key, GBytes *code)
+{
+    if (g_hash_table_add(evaluator->sent, g_strdup(key)))
+        send_code(evaluator, key, code);
+}
+
 static void send_kernels(struct eval_job *job, json_t *keys)
 {
-    struct evaluator *evaluator = job->evaluator;
     size_t i;
     json_t *key;
     json_array_foreach (keys, i, key) {
         const char *text = json_string_value(key);
         const struct kernel_row *row = g_hash_table_lookup(job->kernels, text);
-        if (!g_hash_table_add(evaluator->sent, g_strdup(text)))
-            continue;
-        json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", text);
-        child_send(evaluator->child, head, row->code);
-        json_decref(head);
+        evaluator_send_kernel(job->evaluator, text, row->code);
     }
 }
 
@@ -113,9 +75,9 @@ static double config_deadline(const struct eval_job *job, const struct solution 
            RUNS_AT_LEAST * solution->flops / WORK_SLOWEST_FLOPS;
 }
 
-/* Whether the config need not be asked for: it has its twin's outcome, or waits for that of one that is
- * asked for. The default one is measured all the same: it shows whether the device drifts. So is all that is
- * measured again: an outcome of before is no new measurement. */
+/* Whether the config need not be asked for: it took its twin's outcome over, or its twin is in the request. The
+ * default config is always measured, since it shows whether the device drifts; so is each config of a round that
+ * measures again. */
 static bool has_twin(struct eval_job *job, int index, const struct solution *solution,
                      const json_t *keys)
 {
@@ -143,8 +105,7 @@ static bool has_twin(struct eval_job *job, int index, const struct solution *sol
     return true;
 }
 
-/* The config as the child reads it, its kernels sent ahead; NULL when it cannot be evaluated, or need not
- * be. */
+/* The config as the child reads it; its kernels are sent. NULL where it cannot be evaluated, or need not be. */
 static json_t *config_request(struct eval_job *job, int index)
 {
     struct solution solution;
@@ -166,16 +127,16 @@ static json_t *config_request(struct eval_job *job, int index)
     return json_pack("{s:i, s:o, s:o}", "index", index, "values", values, "kernels", keys);
 }
 
-/* The config that already cost a child is tried alone: whatever happens then is its own doing. */
+/* A config that already took a child with it is tried alone, so that the next death is this config's. */
 static json_t *request_configs(struct eval_job *job, int *default_index)
 {
     json_t *configs = json_array();
     int alone = eval_job_suspect(job), usual = work_default_index(&job->work);
     *default_index = -1;
-    /* The default config first, or a twin would take its place. */
+    /* The default config comes first: else its twin would be measured in its place. */
     for (int place = -1; place < job->work.round->config_count; place++) {
         int i = place < 0 ? usual : place;
-        if (i < 0 || (place == usual && usual >= 0) || !eval_job_pending(job, i) ||
+        if (i < 0 || (place == usual && usual >= 0) || !eval_job_is_pending(job, i) ||
             (alone >= 0 && i != alone))
             continue;
         json_t *config = config_request(job, i);
@@ -189,24 +150,21 @@ static json_t *request_configs(struct eval_job *job, int *default_index)
     return configs;
 }
 
-/* Until the first config begins the child computes the reference, in plain loops. */
+/* Until the first config begins, the child computes the reference in plain loops. */
 static double reference_deadline(const struct eval_job *job)
 {
     return job->slowest_seconds + 2 * problem_macs(&job->work.job->problem) / WORK_SLOWEST_FLOPS;
 }
 
-/* Has the child verify on its device where it can. */
+/* Has the child verify on its device, where the agent has the kernel for that. */
 static void add_judge(struct evaluator *evaluator, json_t *request)
 {
     const char *key = NULL;
     GBytes *code = own_code_bytes(evaluator->agent, &evaluator->target, OWN_JUDGE, &key);
     if (!code)
         return;
-    if (!evaluator->judge_sent) {
-        json_t *head = json_pack("{s:s, s:s}", "op", "kernel", "key", key);
-        child_send(evaluator->child, head, code);
-        json_decref(head);
-    }
+    if (!evaluator->judge_sent)
+        send_code(evaluator, key, code);
     evaluator->judge_sent = true;
     json_object_set_new(request, "judge", json_string(key));
 }
@@ -238,8 +196,8 @@ void eval_job_ask(struct eval_job *job)
     add_judge(evaluator, head);
     child_send(evaluator->child, head, NULL);
     json_decref(head);
-    evaluator->asked = true;
     evaluator->in_flight = -1;
+    evaluator_move(evaluator, EVALUATOR_ASK, NULL);
     child_set_deadline(evaluator->child, reference_deadline(job));
 }
 

@@ -1,0 +1,87 @@
+/*
+ * A claimed job in the eval pool of a device: its code is fetched while the device measures another job, then the
+ * device takes it, and what was measured is stored. Internal.
+ */
+#ifndef WORKER_EVAL_JOB_H
+#define WORKER_EVAL_JOB_H
+
+#include "worker/agent/agent_calls.h"
+#include "worker/agent/state_machine.h"
+
+#define EVAL_JOB_STATES(X)                                                                         \
+    X(EVAL_JOB_WAITING, "waiting", "It is claimed; its code objects are not asked for yet.")       \
+    X(EVAL_JOB_FETCHING, "fetching", "The database is asked for its code objects.")                \
+    X(EVAL_JOB_READY, "ready", "It has its code objects, and waits for a device.")                 \
+    X(EVAL_JOB_CHECKING, "checking", "A device took it; who built its code is checked next.")      \
+    X(EVAL_JOB_REBUILDING, "rebuilding",                                                           \
+      "It waits for kernels that are built here again instead of running another login's code.")   \
+    X(EVAL_JOB_RUNNING, "running", "Its configs are evaluated.")                                   \
+    X(EVAL_JOB_ENDING, "ending", "The call that ends its claim is under way.")                     \
+    X(EVAL_JOB_FAILING, "failing",                                                                 \
+      "The database refused that call; the job is failed with the database's words.")              \
+    X(EVAL_JOB_RELEASING, "releasing", "It could not be failed either, and is released.")          \
+    X(EVAL_JOB_GONE, "gone", "It is freed.")
+
+#define EVAL_JOB_EVENTS(X)                                                                         \
+    X(EVAL_JOB_FETCH, "fetch", "It is among the first in its device's queue.")                     \
+    X(EVAL_JOB_FETCHED, "fetched", "The database gave what it has of the code objects.")           \
+    X(EVAL_JOB_TAKE, "take", "Its device is free.")                                                \
+    X(EVAL_JOB_TRUST, "trust", "All its code may run here.")                                       \
+    X(EVAL_JOB_REBUILD, "rebuild", "Some of its code has to be built here first.")                 \
+    X(EVAL_JOB_REBUILT, "rebuilt", "The last kernel that it waited for is there, or refused.")     \
+    X(EVAL_JOB_DOUBT, "doubt", "A config with another login's code broke the device.")             \
+    X(EVAL_JOB_END, "end", "Its claim ends: stored, failed or released.")                          \
+    X(EVAL_JOB_ENDED, "ended", "The call came back; a failure that matters was logged.")           \
+    X(EVAL_JOB_REFUSED, "refused", "The database cannot store what was handed in.")
+
+enum eval_job_state { EVAL_JOB_STATES(MACHINE_ENUM) };
+enum eval_job_event { EVAL_JOB_EVENTS(MACHINE_ENUM) };
+extern const struct state_machine eval_job_machine;
+
+struct eval_job {
+    struct work work;
+    Evaluator *evaluator; /* whose queue it is in, or whose current job it is */
+    enum eval_job_state state;
+    GHashTable *kernels; /* key -> struct kernel_row *, NULL until fetched */
+    GPtrArray *rebuilds; /* struct rebuild *: awaited, not owned */
+    GHashTable *doubted; /* keys of foreign code that broke the device, NULL for none */
+    int doubt_index;     /* the config that did, and how it ends if its code cannot be built here */
+    enum failure doubt_failure;
+    char *doubt_detail;
+    guint8 *deaths;             /* of eval children, for each config that was in flight */
+    int deaths_between_configs; /* in a row, with no config in flight */
+    GArray *suspects;           /* int: configs quarantined since the device was right last */
+    bool dirty;                 /* it has outcomes that are not flushed */
+    int flushes;                /* under way */
+    bool lost;                  /* the database gave it to another worker, or ended it */
+    enum failure
+        pending_failure; /* how it ends where its device proves right; FAILURE_NONE: it goes on */
+    char *pending_detail;
+    gint64 began_us;        /* when its device took it, 0 before */
+    double busy_seconds;    /* of the device, since then */
+    double slowest_seconds; /* deadline of a config */
+};
+
+/* Takes the first of the claimed jobs. Its work may be refused. */
+struct eval_job *eval_job_new(Evaluator *evaluator, struct claimed *claimed);
+
+/* detail: the kernels with EVAL_JOB_FETCHED, an error or NULL with EVAL_JOB_REFUSED and EVAL_JOB_ENDED, else
+ * NULL. */
+void eval_job_move(struct eval_job *job, enum eval_job_event event, const void *detail);
+bool eval_job_is_ending(const struct eval_job *job);
+
+/* Has the code of its pending configs read, unless that was done. */
+void eval_job_fetch(struct eval_job *job);
+/* Each ends its claim: it is its evaluator's current job no more, and freed when the database has answered. */
+void eval_job_release(struct eval_job *job);
+void eval_job_finish(struct eval_job *job);
+void eval_job_fail(struct eval_job *job, enum failure failure, const char *detail);
+
+bool eval_job_is_pending(const struct eval_job *job, int index);
+int eval_job_pending_count(const struct eval_job *job);
+/* Stores the outcomes so far, where there are new ones. */
+void eval_job_flush(struct eval_job *job);
+/* A line in the log, and in the farm's event log. */
+void eval_job_event(struct eval_job *job, const char *kind, const char *detail);
+
+#endif
