@@ -7,6 +7,7 @@
 #include "coordinator/process/process.h"
 #include "schema/monitor/signals.h"
 #include "schema/server/database.h"
+#include "schema/server/embedded.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_workers.h"
 
@@ -64,7 +65,7 @@ static void bring_back(struct watch *watch, const char *message)
     }
     watch->lost = true;
     g_autoptr(GError) error = NULL;
-    if (embedded && !database_start(&error))
+    if (embedded && !embedded_start(&error))
         g_debug("cannot start the database yet: %s", error->message);
 }
 

@@ -8,6 +8,7 @@
 #include "schema/server/connection.h"
 #include "schema/server/database.h"
 #include "schema/server/embedded.h"
+#include "schema/server/postgres_server.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_workers.h"
 
@@ -46,17 +47,17 @@ static int db_start(bool json, int argc, char **argv)
     (void)argc;
     (void)argv;
     GError *error = NULL;
-    struct database_status status;
+    struct embedded_status status;
     if (refuse_external("start"))
         return EXIT_FAILED;
-    if (!database_start(&error) || !database_status(&status, &error))
+    if (!embedded_start(&error) || !embedded_status(&status, &error))
         return fail("start", error);
     if (status.elsewhere != NULL)
         printf("the embedded database under %s runs %s, and answers here\n", status.home,
                status.elsewhere);
     else
         printf("the embedded database runs as process %ld under %s\n", status.pid, status.home);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     return EXIT_DONE;
 }
 
@@ -68,13 +69,13 @@ static int db_stop(bool json, int argc, char **argv)
     GError *error = NULL;
     if (refuse_external("stop"))
         return EXIT_FAILED;
-    if (!database_stop(&error))
+    if (!embedded_stop(&error))
         return fail("stop", error);
     printf("the embedded database is stopped\n");
     return EXIT_DONE;
 }
 
-static void print_status(const struct database_status *status)
+static void print_status(const struct embedded_status *status)
 {
     printf("home     %s\n", status->home);
     printf("state    %s\n", status->running  ? "running"
@@ -95,8 +96,8 @@ static int db_status(bool json, int argc, char **argv)
     (void)argc;
     (void)argv;
     GError *error = NULL;
-    struct database_status status;
-    if (!database_status(&status, &error))
+    struct embedded_status status;
+    if (!embedded_status(&status, &error))
         return fail("status", error);
     if (json) {
         json_t *object = json_pack("{sb sb ss ss ss ss sI ss?}", "exists", status.exists, "running",
@@ -112,7 +113,7 @@ static int db_status(bool json, int argc, char **argv)
     const char *named = g_getenv("SKIPJACK_DB");
     if (named != NULL && *named != '\0')
         fprintf(stderr, "skipjack db status: note: commands use SKIPJACK_DB, not this database\n");
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     return EXIT_DONE;
 }
 
@@ -134,7 +135,7 @@ static int db_migrate(bool json, int argc, char **argv)
     g_autofree char *url = database_url(&embedded, &error);
     if (url == NULL)
         return fail("migrate", error);
-    if ((embedded ? !database_start(&error) : !database_migrate(url, &applied, &error)) ||
+    if ((embedded ? !embedded_start(&error) : !database_migrate(url, &applied, &error)) ||
         !finish_drops(url, &error))
         return fail("migrate", error);
     if (applied == 0)
@@ -179,7 +180,7 @@ static int db_psql(bool json, int argc, char **argv)
     g_autofree char *url = database_url(&embedded, &error);
     g_autofree char *password = NULL;
     g_autofree char *shown = NULL;
-    if (url == NULL || (embedded && !database_start(&error)) ||
+    if (url == NULL || (embedded && !embedded_start(&error)) ||
         (shown = connection_for_child(url, &password, &error)) == NULL)
         return fail("psql", error);
     g_autofree char *program = find_psql();

@@ -4,6 +4,7 @@
 #include "schema/commands/db_options.h"
 #include "schema/server/connection.h"
 #include "schema/server/database.h"
+#include "schema/server/embedded.h"
 #include "schema/server/roles.h"
 #include "schema/small_file.h"
 
@@ -154,7 +155,7 @@ static int create(const struct request *request)
     bool embedded;
     g_autofree char *password = NULL;
     g_autofree char *url = database_url(&embedded, &error);
-    if (url == NULL || (embedded && !database_start(&error)))
+    if (url == NULL || (embedded && !embedded_start(&error)))
         return fail(error, EXIT_FAILED);
     if (request->login != NULL)
         password = read_password(request, &error);

@@ -1,15 +1,26 @@
-/* Folders of the embedded PostgreSQL, and who owns them. */
 #include "schema/server/embedded.h"
+
+#include "schema/migrate.h"
+#include "schema/server/connection.h"
+#include "schema/server/database.h"
+#include "schema/server/home_lock.h"
+#include "schema/server/postgres_server.h"
+#include "schema/store/store_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <glib/gstdio.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* ---- folders, and who owns them ---- */
 
 #define LOG_KEEP_BYTES (8 << 20)
 #define LOG_TAIL_BYTES 2000
@@ -141,7 +152,7 @@ void embedded_clear(struct embedded *embedded)
     memset(embedded, 0, sizeof *embedded);
 }
 
-bool embedded_exists(const struct embedded *embedded)
+static bool embedded_exists(const struct embedded *embedded)
 {
     g_autofree char *version = g_build_filename(embedded->data, "PG_VERSION", NULL);
     return g_file_test(version, G_FILE_TEST_EXISTS);
@@ -203,7 +214,7 @@ static bool make_private(const struct embedded *embedded, const char *path, GErr
     return done;
 }
 
-bool embedded_check_socket(const struct embedded *embedded, GError **error)
+static bool check_socket(const struct embedded *embedded, GError **error)
 {
     struct stat status;
     if (lstat(embedded->socket_dir, &status) != 0)
@@ -270,7 +281,7 @@ static void rotate_log(const struct embedded *embedded)
         g_warning("cannot rename '%s': %s", embedded->log, g_strerror(errno));
 }
 
-bool embedded_make_folders(const struct embedded *embedded, GError **error)
+static bool make_folders(const struct embedded *embedded, GError **error)
 {
     if (g_mkdir_with_parents(embedded->home, 0755) != 0)
         return fail_errno(error, "create the folder", embedded->home);
@@ -299,4 +310,502 @@ char *embedded_log_tail(const struct embedded *embedded)
     if (length == LOG_TAIL_BYTES && strchr(buffer, '\n') != NULL)
         start = strchr(buffer, '\n') + 1;
     return g_strchomp(g_utf8_make_valid(start, -1));
+}
+
+#define START_SECONDS  90 /* it may have to recover after a crash */
+#define STOP_SECONDS   60
+/* How long a server that holds the home may be silent: it is going down, or its container is. */
+#define SILENT_SECONDS 5
+/* The server may be killed or stopped under our hands: then it is started once more. */
+#define START_ATTEMPTS 5
+
+/* For a laptop: small buffers, few files. What makes a commit last through a power cut (fsync,
+ * synchronous_commit) is PostgreSQL's default and not touched. */
+static const char *const server_settings[] = {
+    "listen_addresses=",
+    "port=5432",
+    "unix_socket_permissions=0700",
+    "max_connections=100",
+    "shared_buffers=32MB",
+    "huge_pages=off",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "min_wal_size=32MB",
+    "max_wal_size=512MB",
+    "checkpoint_timeout=15min",
+    "jit=off",
+    "max_parallel_workers_per_gather=0",
+    "autovacuum=on",
+    "autovacuum_max_workers=1",
+    "logging_collector=off",
+    "log_destination=stderr",
+    "log_checkpoints=off",
+    "log_line_prefix=%m [%p] ",
+    "cluster_name=skipjack",
+};
+
+/* ---- creating ---- */
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+static bool remove_tree(const char *path, GError **error)
+{
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT)
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot remove '%s': %s", path,
+                g_strerror(errno));
+    return false;
+}
+
+/* Before anything is stored: after a power cut the cluster must not have its first name again. */
+static bool sync_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool done = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* initdb wants a name for its user, though it uses it nowhere here; the server does not. Containers that run
+ * with any user's number have none. */
+static bool run_initdb(const struct embedded *embedded, const char *const *argv, int turn,
+                       GError **error)
+{
+    const struct server_user *user = &embedded->user;
+    if (*user->name != '\0')
+        return server_run(embedded, argv, NULL, turn, error);
+    g_autofree char *names = g_build_filename(embedded->folder, "passwd", NULL);
+    g_autofree char *line = g_strdup_printf("skipjack:x:%u:%u::/:/bin/false\n", (unsigned)user->uid,
+                                            (unsigned)user->gid);
+    if (!g_file_set_contents(names, line, -1, error))
+        return false;
+    bool done = server_run(embedded, argv, names, turn, error);
+    unlink(names);
+    if (!done)
+        g_prefix_error(error,
+                       "user %u has no entry in /etc/passwd, which initdb wants: add one, install "
+                       "libnss-wrapper, or name a server in SKIPJACK_DB; ",
+                       (unsigned)user->uid);
+    return done;
+}
+
+/* A cluster appears by rename, so what an interrupted initdb left is never taken for one. An initdb
+ * whose starter was killed goes on, and would clear away what another makes: it holds the turn. */
+static bool create_cluster(const struct embedded *embedded, const char *programs, int turn,
+                           GError **error)
+{
+    g_autofree char *initdb = g_build_filename(programs, "initdb", NULL);
+    const char *argv[] = {initdb,       "--username=skipjack", "--auth=trust", "--encoding=UTF8",
+                          "--locale=C", "--data-checksums",    "-D",           embedded->data_new,
+                          NULL};
+    if (!remove_tree(embedded->data_new, error) || !run_initdb(embedded, argv, turn, error))
+        return false;
+    if (rename(embedded->data_new, embedded->data) == 0 && sync_folder(embedded->folder))
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "cannot rename '%s' to '%s': %s; if that folder holds nothing of yours, remove it",
+                embedded->data_new, embedded->data, g_strerror(errno));
+    return false;
+}
+
+static int cluster_major(const struct embedded *embedded)
+{
+    g_autofree char *path = g_build_filename(embedded->data, "PG_VERSION", NULL);
+    g_autofree char *text = NULL;
+    return g_file_get_contents(path, &text, NULL, NULL) ? atoi(text) : 0;
+}
+
+/* ---- starting ---- */
+
+static PGPing ping(const struct embedded *embedded)
+{
+    g_autofree char *url = embedded_url(embedded, "postgres");
+    return PQping(url);
+}
+
+static bool fail_start(const struct embedded *embedded, const char *what, GError **error)
+{
+    g_autofree char *tail = embedded_log_tail(embedded);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "the embedded PostgreSQL %s; the last lines of '%s':\n%s", what, embedded->log,
+                tail);
+    return false;
+}
+
+enum answer { ANSWER_READY, ANSWER_ENDED, ANSWER_LATE };
+
+/* A server that somebody asked to shut down waits for its clients; they wait for it to come back. */
+static enum answer wait_for_answer(const struct embedded *embedded, pid_t pid)
+{
+    gint64 deadline = g_get_monotonic_time() + START_SECONDS * G_USEC_PER_SEC;
+    while (ping(embedded) != PQPING_OK) {
+        if (!server_is_alive(pid))
+            return ANSWER_ENDED;
+        if (g_get_monotonic_time() > deadline)
+            return ANSWER_LATE;
+        if (server_is_stopping(embedded))
+            kill(pid, SIGINT);
+        g_usleep(20000);
+    }
+    return ANSWER_READY;
+}
+
+/* What SKIPJACK_DB_SETTINGS says, for a machine that is no laptop: name=value, blanks between. */
+static char **own_settings(GError **error)
+{
+    const char *text = g_getenv("SKIPJACK_DB_SETTINGS");
+    char **settings = g_strsplit_set(text != NULL ? text : "", " \t\n", -1);
+    for (char **setting = settings; *setting != NULL; setting++) {
+        gsize name = strspn(*setting, "abcdefghijklmnopqrstuvwxyz_.0123456789");
+        if (**setting == '\0' || (name > 0 && (*setting)[name] == '='))
+            continue;
+        g_set_error(error, STORE_ERROR, STORE_ERROR_QUERY,
+                    "SKIPJACK_DB_SETTINGS: '%s' is no setting of PostgreSQL; write name=value, "
+                    "with blanks between several",
+                    *setting);
+        g_strfreev(settings);
+        return NULL;
+    }
+    return settings;
+}
+
+static void add_setting(GPtrArray *argv, const char *setting)
+{
+    g_ptr_array_add(argv, (gpointer)(uintptr_t) "-c");
+    g_ptr_array_add(argv, (gpointer)(uintptr_t)setting);
+}
+
+static pid_t start_server(const struct embedded *embedded, const char *programs, int home_fd,
+                          GError **error)
+{
+    g_auto(GStrv) own = own_settings(error);
+    if (own == NULL)
+        return -1;
+    g_autofree char *program = g_build_filename(programs, "postgres", NULL);
+    g_autofree char *socket = g_strdup_printf("unix_socket_directories=%s", embedded->socket_dir);
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+    const char *fixed[] = {program, "-D", embedded->data, "-c", socket};
+    for (gsize i = 0; i < G_N_ELEMENTS(fixed); i++)
+        g_ptr_array_add(argv, (gpointer)(uintptr_t)fixed[i]);
+    for (gsize i = 0; i < G_N_ELEMENTS(server_settings); i++)
+        add_setting(argv, server_settings[i]);
+    for (char **setting = own; *setting != NULL; setting++)
+        if (**setting != '\0')
+            add_setting(argv, *setting);
+    g_ptr_array_add(argv, NULL);
+    return server_spawn(embedded, (const char *const *)argv->pdata, home_fd, error);
+}
+
+static bool is_lost(const GError *failure)
+{
+    return g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION);
+}
+
+/* A command that was killed leaves its CREATE DATABASE to the server, which finishes it. */
+static bool is_being_created(const PGresult *result)
+{
+    static const char *const states[] = {
+        "42P04", /* duplicate_database */
+        "23505", /* unique_violation: the other one was faster by a moment */
+        "55006", /* object_in_use: the other one copies template1 */
+    };
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    for (gsize i = 0; state != NULL && i < G_N_ELEMENTS(states); i++)
+        if (strcmp(state, states[i]) == 0)
+            return true;
+    return false;
+}
+
+/* *again: another backend creates it, so look once more. */
+static bool try_create(PGconn *connection, bool *again, GError **error)
+{
+    g_autoptr(StoreRows) found =
+        PQexec(connection, "SELECT datconnlimit FROM pg_database WHERE datname = 'skipjack'");
+    *again = false;
+    if (PQresultStatus(found) != PGRES_TUPLES_OK) {
+        store_set_error(connection, found, error);
+        return false;
+    }
+    /* -2 is PostgreSQL's mark of a database whose removal was interrupted: nobody can connect to it. */
+    bool is_invalid = PQntuples(found) == 1 && atoi(PQgetvalue(found, 0, 0)) == -2;
+    if (PQntuples(found) == 1 && !is_invalid)
+        return true;
+    if (is_invalid)
+        PQclear(PQexec(connection, "DROP DATABASE skipjack"));
+    g_autoptr(StoreRows) made = PQexec(connection, "CREATE DATABASE skipjack");
+    if (PQresultStatus(made) == PGRES_COMMAND_OK)
+        return true;
+    *again = is_being_created(made);
+    store_set_error(connection, made, error);
+    return false;
+}
+
+static bool create_database(const struct embedded *embedded, GError **error)
+{
+    g_autofree char *url = embedded_url(embedded, "postgres");
+    gint64 deadline = g_get_monotonic_time() + START_SECONDS * G_USEC_PER_SEC;
+    PGconn *connection = PQconnectdb(url);
+    g_autoptr(GError) failure = NULL;
+    bool again = false;
+    bool done = try_create(connection, &again, &failure);
+    while (!done && again && g_get_monotonic_time() < deadline) {
+        g_usleep(20000);
+        g_clear_error(&failure);
+        done = try_create(connection, &again, &failure);
+    }
+    if (!done)
+        g_propagate_error(error, g_steal_pointer(&failure));
+    PQfinish(connection);
+    return done;
+}
+
+static bool refuse_holder(const struct embedded *embedded, const HomeHolder *holder, GError **error)
+{
+    g_autofree char *url = embedded_url(embedded, "postgres");
+    PGconn *connection = PQconnectdb(url);
+    const char *words = PQerrorMessage(connection);
+    g_autofree char *why = g_strndup(words, strcspn(words, "\n"));
+    PQfinish(connection);
+    g_set_error(
+        error, STORE_ERROR, STORE_ERROR_CONNECTION,
+        "the database under '%s' is in use %s, and its socket does not answer here (%s); run "
+        "this command there, stop that server with 'skipjack db stop' there, name a server "
+        "that both reach in SKIPJACK_DB, or another folder in SKIPJACK_HOME",
+        embedded->home, holder->text, why);
+    return false;
+}
+
+/* What find_or_start() found. */
+struct server {
+    pid_t pid;   /* 0 where it runs in another PID namespace or on another host, and answers here */
+    int home_fd; /* the home, taken for a server that is to be started; else -1 */
+    bool answers; /* where pid is 0 */
+};
+
+/* A server holds the home, and /proc does not show its postmaster. Either it is out of sight, and is used
+ * where it answers; or it was killed, and what is left of it ends within moments. */
+static bool look_at_holder(const struct embedded *embedded, gint64 since_us, struct server *server,
+                           GError **error)
+{
+    g_auto(HomeHolder) holder = {0};
+    PGPing answer = ping(embedded);
+    gint64 waited_us = g_get_monotonic_time() - since_us;
+    server->answers = answer == PQPING_OK;
+    if (server->answers || !home_lock_holder(embedded, &holder))
+        return true;
+    int patience_seconds = answer == PQPING_REJECT ? START_SECONDS : SILENT_SECONDS;
+    if (waited_us < patience_seconds * G_USEC_PER_SEC) {
+        g_usleep(20000);
+        return true;
+    }
+    /* The lock outlives its processes by no more than a moment. */
+    bool killed = waited_us >= (patience_seconds + SILENT_SECONDS) * G_USEC_PER_SEC;
+    if (!holder.is_here || killed)
+        return refuse_holder(embedded, &holder, error);
+    return server_kill_remains(embedded, error);
+}
+
+static bool find_server(const struct embedded *embedded, struct server *server, GError **error)
+{
+    gint64 since_us = g_get_monotonic_time();
+    *server = (struct server){.home_fd = -1};
+    for (;;) {
+        server->pid = server_pid(embedded);
+        if (server->pid != 0 || server->answers)
+            return true;
+        if (!home_lock_take(embedded, &server->home_fd, error))
+            return false;
+        if (server->home_fd >= 0)
+            return true;
+        if (!look_at_holder(embedded, since_us, server, error))
+            return false;
+    }
+}
+
+static pid_t start_in_home(const struct embedded *embedded, int turn, int home_fd, GError **error)
+{
+    g_autofree char *programs = postgres_find_programs(cluster_major(embedded), error);
+    if (programs == NULL || !make_folders(embedded, error) ||
+        (!embedded_exists(embedded) && !create_cluster(embedded, programs, turn, error)) ||
+        !server_clear_remains(embedded, error))
+        return -1;
+    return start_server(embedded, programs, home_fd, error);
+}
+
+/* The pid of the server that runs, or of one that is started now; 0 for one that runs elsewhere and answers
+ * here; -1 and an error otherwise. */
+static pid_t find_or_start(const struct embedded *embedded, int turn, GError **error)
+{
+    struct server server;
+    if (!find_server(embedded, &server, error))
+        return -1;
+    if (server.home_fd < 0)
+        return server.pid;
+    pid_t pid = start_in_home(embedded, turn, server.home_fd, error);
+    close(server.home_fd);
+    return pid;
+}
+
+static bool start_locked(const struct embedded *embedded, int turn, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+        g_clear_error(&failure);
+        pid_t pid = find_or_start(embedded, turn, error);
+        if (pid < 0)
+            return false;
+        enum answer answer = pid == 0 ? ANSWER_READY : wait_for_answer(embedded, pid);
+        if (answer == ANSWER_LATE)
+            return fail_start(embedded, "does not answer yet, try again when it has recovered",
+                              error);
+        if (answer == ANSWER_READY && create_database(embedded, &failure))
+            return true;
+        if (failure != NULL && !is_lost(failure))
+            break;
+    }
+    if (failure == NULL)
+        return fail_start(embedded, "does not start", error);
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return false;
+}
+
+bool embedded_answers(const char *url)
+{
+    PGconn *connection = PQconnectdb(url);
+    bool ok = PQstatus(connection) == CONNECTION_OK;
+    PQfinish(connection);
+    return ok;
+}
+
+static bool start_embedded(const struct embedded *embedded, GError **error)
+{
+    if (g_mkdir_with_parents(embedded->home, 0755) != 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "cannot create the folder '%s': %s",
+                    embedded->home, g_strerror(errno));
+        return false;
+    }
+    int turn = home_turn_take(embedded, error);
+    if (turn < 0)
+        return false;
+    bool done = start_locked(embedded, turn, error);
+    close(turn);
+    return done;
+}
+
+bool embedded_start(GError **error)
+{
+    g_auto(Embedded) embedded;
+    if (!embedded_init(&embedded, error) || !check_socket(&embedded, error))
+        return false;
+    g_autofree char *url = embedded_url(&embedded, "skipjack");
+    for (int attempt = 1;; attempt++) {
+        g_autoptr(GError) failure = NULL;
+        int applied;
+        if (!embedded_answers(url) && !start_embedded(&embedded, error))
+            return false;
+        if (database_migrate(url, &applied, &failure))
+            return true;
+        if (attempt == START_ATTEMPTS || !is_lost(failure)) {
+            g_propagate_error(error, g_steal_pointer(&failure));
+            return false;
+        }
+    }
+}
+
+/* ---- stopping ---- */
+
+static bool stop_locked(const struct embedded *embedded, GError **error)
+{
+    gint64 deadline = g_get_monotonic_time() + STOP_SECONDS * G_USEC_PER_SEC;
+    pid_t pid = server_pid(embedded);
+    g_auto(HomeHolder) holder = {0};
+    if (pid == 0 && home_lock_holder(embedded, &holder) && !holder.is_here) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                    "the database under '%s' is in use %s: stop it there", embedded->home,
+                    holder.text);
+        return false;
+    }
+    if (pid == 0)
+        return true;
+    /* SIGINT is PostgreSQL's fast shutdown: transactions are rolled back, files are in order. */
+    if (kill(pid, SIGINT) != 0 && errno != ESRCH) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                    "cannot stop the embedded PostgreSQL (process %d): %s", (int)pid,
+                    g_strerror(errno));
+        return false;
+    }
+    while (server_is_alive(pid)) {
+        if (g_get_monotonic_time() > deadline)
+            return fail_start(embedded, "does not stop", error);
+        g_usleep(10000);
+    }
+    return true;
+}
+
+bool embedded_stop(GError **error)
+{
+    g_auto(Embedded) embedded;
+    if (!embedded_init(&embedded, error))
+        return false;
+    if (!g_file_test(embedded.home, G_FILE_TEST_IS_DIR))
+        return true;
+    int turn = home_turn_take(&embedded, error);
+    if (turn < 0)
+        return false;
+    bool done = stop_locked(&embedded, error);
+    close(turn);
+    return done;
+}
+
+/* ---- asking ---- */
+
+void embedded_status_clear(struct embedded_status *status)
+{
+    g_free(status->home);
+    g_free(status->elsewhere);
+    g_free(status->socket_dir);
+    g_free(status->url);
+    g_free(status->version);
+    memset(status, 0, sizeof *status);
+}
+
+static char *read_version(const struct embedded *embedded, bool running)
+{
+    if (running) {
+        g_autofree char *url = embedded_url(embedded, "postgres");
+        PGconn *connection = PQconnectdb(url);
+        const char *version = PQparameterStatus(connection, "server_version");
+        char *copy = version == NULL ? NULL : g_strndup(version, strcspn(version, " "));
+        PQfinish(connection);
+        if (copy != NULL)
+            return copy;
+    }
+    int major = cluster_major(embedded);
+    return major == 0 ? g_strdup("") : g_strdup_printf("%d", major);
+}
+
+bool embedded_status(struct embedded_status *status, GError **error)
+{
+    g_auto(Embedded) embedded;
+    memset(status, 0, sizeof *status);
+    if (!embedded_init(&embedded, error))
+        return false;
+    status->exists = embedded_exists(&embedded);
+    status->pid = server_pid(&embedded);
+    g_auto(HomeHolder) holder = {0};
+    if (status->pid == 0 && home_lock_holder(&embedded, &holder) && !holder.is_here)
+        status->elsewhere = g_steal_pointer(&holder.text);
+    status->running = status->pid != 0 || status->elsewhere != NULL;
+    status->home = g_strdup(embedded.home);
+    status->socket_dir = g_strdup(embedded.socket_dir);
+    status->url = embedded_url(&embedded, "skipjack");
+    status->version = read_version(&embedded, status->running);
+    return true;
 }

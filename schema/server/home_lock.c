@@ -3,7 +3,7 @@
  * open file, so a child that inherits the descriptor holds them too and they end with the last process
  * that has it open, however that process ends. On NFS the server arbitrates them among all hosts.
  */
-#include "schema/server/embedded.h"
+#include "schema/server/home_lock.h"
 
 #include "schema/monitor/process_scope.h"
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "schema/server/embedded.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_results.h"
 #include "schema/store/store_workers.h"
@@ -77,7 +78,7 @@ static void assert_whole(struct farm *farm)
     int status = live_wait(farm->worker);
     g_assert_true(WIFEXITED(status));
     g_assert_cmpint(WEXITSTATUS(status), ==, 0);
-    g_assert_true(database_start(&error));
+    g_assert_true(embedded_start(&error));
     live_assert_done(farm->store, farm->campaign, farm->jobs);
     g_autofree char *outcomes = live_outcomes(farm->store, farm->campaign);
     if (undisturbed)
@@ -155,11 +156,11 @@ static void test_agent_is_stopped_and_started_again(void)
 static void kill_postgresql(void)
 {
     g_autoptr(GError) error = NULL;
-    struct database_status status = {0};
-    g_assert_true(database_status(&status, &error));
+    struct embedded_status status = {0};
+    g_assert_true(embedded_status(&status, &error));
     g_assert_cmpint(status.pid, >, 1);
     g_assert_cmpint(kill((pid_t)status.pid, SIGKILL), ==, 0);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
 }
 
 static void test_postgresql_is_killed(void)

@@ -1,7 +1,7 @@
 #include "tests/support/chaos_server.h"
 
 #include "schema/server/database.h"
-#include "schema/server/embedded.h"
+#include "schema/server/postgres_server.h"
 #include "tests/support/chaos_room.h"
 #include "tests/support/patience.h"
 

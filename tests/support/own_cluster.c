@@ -1,26 +1,27 @@
 #include "tests/support/own_cluster.h"
+#include "schema/server/embedded.h"
 
 #include <libpq-fe.h>
 
 void own_cluster_start(void)
 {
     g_autoptr(GError) error = NULL;
-    database_start(&error);
+    embedded_start(&error);
     g_assert_no_error(error);
 }
 
 void own_cluster_stop(void)
 {
     g_autoptr(GError) error = NULL;
-    database_stop(&error);
+    embedded_stop(&error);
     g_assert_no_error(error);
 }
 
-struct database_status own_cluster_status(void)
+struct embedded_status own_cluster_status(void)
 {
     g_autoptr(GError) error = NULL;
-    struct database_status status;
-    database_status(&status, &error);
+    struct embedded_status status;
+    embedded_status(&status, &error);
     g_assert_no_error(error);
     return status;
 }

@@ -6,11 +6,12 @@
 #define TESTS_SUPPORT_OWN_CLUSTER_H
 
 #include "schema/server/database.h"
+#include "schema/server/embedded.h"
 
 void own_cluster_start(void);
 void own_cluster_stop(void);
-/* Clear with database_status_clear(). */
-struct database_status own_cluster_status(void);
+/* Clear with embedded_status_clear(). */
+struct embedded_status own_cluster_status(void);
 /* Runs one statement on the database in use; its first value. Free with g_free(). */
 char *own_cluster_ask(const char *sql);
 void own_cluster_expect(const char *sql, const char *expected);

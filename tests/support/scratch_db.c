@@ -1,4 +1,5 @@
 #include "tests/support/scratch_db.h"
+#include "schema/server/embedded.h"
 #include "schema/store/store_campaigns.h"
 
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static void clean_up(void)
         return;
     if (g_strcmp0(g_getenv("SKIPJACK_HOME"), home) != 0)
         g_setenv("SKIPJACK_HOME", home, TRUE);
-    if (!database_stop(NULL))
+    if (!embedded_stop(NULL))
         fprintf(stderr, "# the scratch database under %s does not stop\n", home);
     nftw(home, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -107,7 +108,7 @@ const char *scratch_db_url(void)
     g_autoptr(GError) error = NULL;
     bool embedded;
     scratch_home();
-    require(database_start(&error), &error);
+    require(embedded_start(&error), &error);
     url = database_url(&embedded, &error);
     require(url != NULL, &error);
     if (!durable) {

@@ -2,6 +2,7 @@
 
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"
+#include "schema/server/embedded.h"
 #include "schema/store/store_workers.h"
 
 #define PAUSE_FIRST_MS 100
@@ -34,7 +35,7 @@ static void lane_next(Lane *lane);
 /* An embedded server that was killed has to be started again before a connection can be opened. */
 static bool lane_open(Lane *lane)
 {
-    if (lane->embedded && (lane->lost || !lane->store) && !database_start(&lane->error)) {
+    if (lane->embedded && (lane->lost || !lane->store) && !embedded_start(&lane->error)) {
         /* Another process may be starting it: try again, whatever the reason. */
         lane->error->domain = STORE_ERROR;
         lane->error->code = STORE_ERROR_CONNECTION;

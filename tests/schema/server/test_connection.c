@@ -1,4 +1,5 @@
 #include "schema/server/connection.h"
+#include "schema/server/embedded.h"
 #include "tests/support/scratch_db.h"
 
 #include <glib/gstdio.h>
@@ -240,15 +241,15 @@ static void restart_server(bool tls)
                                                 " port=5432 ssl=%s ssl_cert_file=%s/server.crt "
                                                 "ssl_key_file=%s/server.key",
                                                 tls ? "on" : "off", home, home);
-    g_assert_true(database_stop(&error));
+    g_assert_true(embedded_stop(&error));
     g_setenv("SKIPJACK_DB_SETTINGS", settings, TRUE);
-    g_assert_true(database_start(&error));
+    g_assert_true(embedded_start(&error));
     g_assert_no_error(error);
 }
 
 static void admit_logins_from_elsewhere(void)
 {
-    struct database_status status;
+    struct embedded_status status;
     PGconn *connection = PQconnectdb(scratch_db_url());
     PGresult *rows = PQexec(connection, "SHOW hba_file");
     const char *path = PQgetvalue(rows, 0, 0);
@@ -260,8 +261,8 @@ static void admit_logins_from_elsewhere(void)
     PQfinish(connection);
     execute("DO $$ BEGIN CREATE ROLE node LOGIN PASSWORD 'geheim'; "
             "EXCEPTION WHEN duplicate_object THEN END $$");
-    g_assert_true(database_status(&status, NULL));
-    database_status_clear(&status);
+    g_assert_true(embedded_status(&status, NULL));
+    embedded_status_clear(&status);
 }
 
 /* Whether the connection that the string opens is encrypted; -1 where none is opened. */

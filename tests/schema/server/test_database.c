@@ -1,5 +1,6 @@
 /* The embedded PostgreSQL: real ones in scratch folders, really killed. */
 #include "schema/server/embedded.h"
+#include "schema/server/postgres_server.h"
 #include "tests/support/own_cluster.h"
 #include "tests/support/patience.h"
 #include "tests/support/scratch_db.h"
@@ -20,14 +21,14 @@
 
 static void kill_postmaster(void)
 {
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     g_assert_cmpint(status.pid, >, 0);
     kill((pid_t)status.pid, SIGKILL);
     gint64 deadline = patience_end();
     while (server_is_alive((pid_t)status.pid) && g_get_monotonic_time() < deadline)
         g_usleep(5000);
     g_assert_false(server_is_alive((pid_t)status.pid));
-    database_status_clear(&status);
+    embedded_status_clear(&status);
 }
 
 static void write_text(const char *path, const char *text)
@@ -39,41 +40,41 @@ static void write_text(const char *path, const char *text)
 
 static void test_start_is_repeatable_and_stop_too(void)
 {
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     g_assert_false(status.exists);
     g_assert_false(status.running);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     own_cluster_stop();
     own_cluster_start();
     status = own_cluster_status();
     long pid = status.pid;
     g_assert_true(status.exists && status.running);
     g_assert_cmpint(atoi(status.version), >=, 15);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     own_cluster_start();
     status = own_cluster_status();
     g_assert_cmpint(status.pid, ==, pid);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     own_cluster_stop();
     own_cluster_stop();
     status = own_cluster_status();
     g_assert_true(status.exists);
     g_assert_false(status.running);
     g_assert_cmpint(status.pid, ==, 0);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     own_cluster_start();
 }
 
 static void test_socket_folder_is_private(void)
 {
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     struct stat folder;
     g_assert_cmpint(stat(status.socket_dir, &folder), ==, 0);
     g_assert_cmpint(folder.st_mode & 07777, ==, 0700);
     own_cluster_expect("SHOW listen_addresses", "");
     own_cluster_expect("SHOW fsync", "on");
     own_cluster_expect("SHOW synchronous_commit", "on");
-    database_status_clear(&status);
+    embedded_status_clear(&status);
 }
 
 static void test_nothing_committed_is_lost_when_the_server_is_killed(void)
@@ -104,9 +105,9 @@ static void test_server_going_down_is_started_again(void)
     static const int signals[] = {SIGKILL, SIGINT, SIGTERM, SIGQUIT};
     for (gsize i = 0; i < G_N_ELEMENTS(signals); i++) {
         own_cluster_start();
-        struct database_status status = own_cluster_status();
+        struct embedded_status status = own_cluster_status();
         kill((pid_t)status.pid, signals[i]);
-        database_status_clear(&status);
+        embedded_status_clear(&status);
         own_cluster_start();
         own_cluster_expect("SELECT 1", "1");
     }
@@ -120,12 +121,12 @@ static void test_client_does_not_hold_up_a_shutdown(void)
     g_autofree char *url = database_url(&embedded, NULL);
     PGconn *connection = PQconnectdb(url);
     g_assert_cmpint(PQstatus(connection), ==, CONNECTION_OK);
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     kill((pid_t)status.pid, SIGTERM);
     gint64 deadline = patience_end();
     while (PQping(url) == PQPING_OK && g_get_monotonic_time() < deadline)
         g_usleep(1000);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     own_cluster_start();
     own_cluster_expect("SELECT 1", "1");
     PQfinish(connection);
@@ -141,9 +142,9 @@ static void test_stale_pid_file_of_another_process_is_seen_through(void)
     g_autofree char *text =
         g_strdup_printf("%d\n%s\n1\n5432\n\n\n 1 1\n", (int)getpid(), embedded.data);
     write_text(path, text);
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     g_assert_false(status.running);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     own_cluster_start();
     own_cluster_expect("SELECT 1", "1");
     embedded_clear(&embedded);
@@ -157,7 +158,7 @@ static void test_two_processes_at_once_make_one_server(void)
     for (gsize i = 0; i < G_N_ELEMENTS(children); i++) {
         children[i] = fork();
         if (children[i] == 0)
-            _exit(database_start(NULL) ? 0 : 1);
+            _exit(embedded_start(NULL) ? 0 : 1);
     }
     for (gsize i = 0; i < G_N_ELEMENTS(children); i++) {
         int status = -1;
@@ -177,7 +178,7 @@ static void test_server_neither_dies_with_its_starter_nor_holds_its_pipe(void)
     if (child == 0) {
         setpgid(0, 0);
         dup2(ends[1], STDOUT_FILENO);
-        bool done = database_start(NULL);
+        bool done = embedded_start(NULL);
         _exit(done ? 0 : 1);
     }
     close(ends[1]);
@@ -217,7 +218,7 @@ static void test_own_settings_are_used(void)
     bool embedded;
     own_cluster_stop();
     g_setenv("SKIPJACK_DB_SETTINGS", "max_connections", TRUE);
-    g_assert_false(database_start(&error));
+    g_assert_false(embedded_start(&error));
     g_assert_nonnull(strstr(error->message, "SKIPJACK_DB_SETTINGS: 'max_connections'"));
     g_assert_nonnull(strstr(error->message, "name=value"));
     g_clear_error(&error);
@@ -249,7 +250,7 @@ static void test_server_that_does_not_start_says_why(void)
     g_assert_cmpint(stat(path, &before), ==, 0);
     write_text(path, broken);
     g_assert_cmpint(chown(path, before.st_uid, before.st_gid), ==, 0);
-    g_assert_false(database_start(&error));
+    g_assert_false(embedded_start(&error));
     g_assert_nonnull(strstr(error->message, "no_such_setting"));
     write_text(path, text);
     g_assert_cmpint(chown(path, before.st_uid, before.st_gid), ==, 0);
@@ -291,11 +292,11 @@ static void test_other_users_cannot_reach_the_socket(void)
         g_test_skip("only root can become another user");
         return;
     }
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     g_autofree char *path = g_build_filename(status.socket_dir, ".s.PGSQL.5432", NULL);
     g_assert_false(can_connect_as(65534, path));
     g_assert_true(can_connect_as(0, path));
-    database_status_clear(&status);
+    embedded_status_clear(&status);
 }
 
 static void execute_in_postgres(const char *sql)
@@ -332,7 +333,7 @@ static void test_killed_creation_of_the_database_is_made_good(void)
     int before = count_databases(&embedded);
     pid_t child = fork();
     if (child == 0)
-        _exit(database_start(NULL) ? 0 : 1);
+        _exit(embedded_start(NULL) ? 0 : 1);
     gint64 deadline = patience_end();
     while (count_databases(&embedded) == before && g_get_monotonic_time() < deadline)
         g_usleep(100);

@@ -52,7 +52,7 @@ static void check_killed_initdb(const char *home)
     g_autofree char *made = g_build_filename(home, "postgres", "data.new", "base", NULL);
     pid_t child = fork();
     if (child == 0)
-        _exit(database_start(NULL) ? 0 : 1);
+        _exit(embedded_start(NULL) ? 0 : 1);
     gint64 deadline = patience_end();
     while (!g_file_test(made, G_FILE_TEST_EXISTS) && g_get_monotonic_time() < deadline)
         g_usleep(1000);
@@ -75,7 +75,7 @@ static void check_long(const char *home)
     g_assert_cmpuint(strlen(home), >, 120);
     own_cluster_start();
     own_cluster_expect("SELECT 1", "1");
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     g_assert_cmpuint(strlen(status.socket_dir), <, 90);
     g_assert_cmpint(lstat(status.socket_dir, &folder), ==, 0);
     g_assert_cmpint(folder.st_mode & 07777, ==, 0700);
@@ -83,18 +83,18 @@ static void check_long(const char *home)
     g_assert_cmpint(g_rmdir(status.socket_dir), ==, 0);
     g_assert_cmpint(symlink("/tmp", status.socket_dir), ==, 0);
     g_autoptr(GError) error = NULL;
-    g_assert_false(database_start(&error));
+    g_assert_false(embedded_start(&error));
     g_assert_nonnull(strstr(error->message, status.socket_dir));
     g_assert_cmpint(unlink(status.socket_dir), ==, 0);
     if (geteuid() == 0) {
         g_clear_error(&error);
         g_assert_cmpint(g_mkdir(status.socket_dir, 0755), ==, 0);
         g_assert_cmpint(chown(status.socket_dir, 12345, 12345), ==, 0);
-        g_assert_false(database_start(&error));
+        g_assert_false(embedded_start(&error));
         g_assert_nonnull(strstr(error->message, "belongs to another user"));
         g_assert_cmpint(g_rmdir(status.socket_dir), ==, 0);
     }
-    database_status_clear(&status);
+    embedded_status_clear(&status);
 }
 
 static void test_long_home_has_its_socket_elsewhere(void)
@@ -115,7 +115,7 @@ static void test_closed_parent_is_named_with_the_remedy(void)
     g_autofree char *home = g_build_filename(closed, "home", NULL);
     g_assert_cmpint(g_mkdir(closed, 0700), ==, 0);
     g_setenv("SKIPJACK_HOME", home, TRUE);
-    g_assert_false(database_start(&error));
+    g_assert_false(embedded_start(&error));
     g_assert_nonnull(error);
     g_assert_nonnull(strstr(error->message, closed));
     g_assert_nonnull(strstr(error->message, "chmod o+x"));
@@ -146,7 +146,7 @@ static void test_user_without_privileges_has_a_database_too(void)
         Store *store = database_open(true, NULL);
         bool done = store != NULL && store_put_problems(store, NULL, 0, NULL, NULL, NULL);
         store_close(store);
-        _exit(done && database_stop(NULL) ? 0 : 1);
+        _exit(done && embedded_stop(NULL) ? 0 : 1);
     }
     int status = -1;
     waitpid(child, &status, 0);
@@ -160,11 +160,11 @@ static void check_comma(const char *home)
     g_assert_nonnull(strchr(home, ','));
     own_cluster_start();
     own_cluster_expect("SELECT 1", "1");
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     g_assert_null(strchr(status.socket_dir, ','));
     own_cluster_stop();
     g_assert_cmpint(g_rmdir(status.socket_dir), ==, 0);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
 }
 
 static void test_home_may_have_a_comma(void)
@@ -216,7 +216,7 @@ static bool use_and_stop(GError **error)
     Store *store = database_open(true, error);
     bool done = store != NULL && store_put_problems(store, NULL, 0, NULL, NULL, error);
     store_close(store);
-    return done && database_stop(error);
+    return done && embedded_stop(error);
 }
 
 static bool start_without_home(GError **error)
@@ -224,7 +224,7 @@ static bool start_without_home(GError **error)
     g_unsetenv("SKIPJACK_HOME");
     g_unsetenv("XDG_DATA_HOME");
     g_unsetenv("HOME");
-    return database_start(error);
+    return embedded_start(error);
 }
 
 static void test_user_without_a_name_has_a_database_too(void)
@@ -261,20 +261,20 @@ static bool drop_ptrace(void)
 static void test_server_is_found_without_ptrace(void)
 {
     own_cluster_start();
-    struct database_status before = own_cluster_status();
+    struct embedded_status before = own_cluster_status();
     pid_t child = fork();
     if (child == 0) {
-        struct database_status status = {0};
-        bool looked = drop_ptrace() && database_status(&status, NULL);
-        _exit(looked && status.running && status.pid == before.pid && database_stop(NULL) ? 0 : 1);
+        struct embedded_status status = {0};
+        bool looked = drop_ptrace() && embedded_status(&status, NULL);
+        _exit(looked && status.running && status.pid == before.pid && embedded_stop(NULL) ? 0 : 1);
     }
     int ended = -1;
     g_assert_cmpint(waitpid(child, &ended, 0), ==, child);
     g_assert_cmpint(ended, ==, 0);
-    struct database_status after = own_cluster_status();
+    struct embedded_status after = own_cluster_status();
     g_assert_false(after.running);
-    database_status_clear(&before);
-    database_status_clear(&after);
+    embedded_status_clear(&before);
+    embedded_status_clear(&after);
 }
 
 static bool start_with_an_empty_home(GError **error)
@@ -282,7 +282,7 @@ static bool start_with_an_empty_home(GError **error)
     g_unsetenv("SKIPJACK_HOME");
     g_setenv("XDG_DATA_HOME", "relative", TRUE);
     g_setenv("HOME", "", TRUE);
-    return database_start(error);
+    return embedded_start(error);
 }
 
 /* The working folder has no end of folders above it where it is named without a slash. */

@@ -1,5 +1,7 @@
 /* One server a home: another container finds the home in use, and uses it or leaves it alone. */
 #include "schema/server/embedded.h"
+#include "schema/server/home_lock.h"
+#include "schema/server/postgres_server.h"
 
 #include "tests/support/container.h"
 #include "tests/support/own_cluster.h"
@@ -27,7 +29,7 @@ static void answer_error(FILE *answer, bool done, const GError *error)
 static void serve(FILE *answer)
 {
     g_autoptr(GError) error = NULL;
-    bool done = database_start(&error);
+    bool done = embedded_start(&error);
     answer_error(answer, done, error);
     fclose(answer);
     for (;;)
@@ -37,21 +39,21 @@ static void serve(FILE *answer)
 static void start(FILE *answer)
 {
     g_autoptr(GError) error = NULL;
-    bool done = database_start(&error);
+    bool done = embedded_start(&error);
     answer_error(answer, done, error);
 }
 
 static void stop(FILE *answer)
 {
     g_autoptr(GError) error = NULL;
-    bool done = database_stop(&error);
+    bool done = embedded_stop(&error);
     answer_error(answer, done, error);
 }
 
 static void insert(FILE *answer)
 {
     g_autoptr(GError) error = NULL;
-    bool done = database_start(&error);
+    bool done = embedded_start(&error);
     g_autofree char *said = own_cluster_ask("INSERT INTO kept VALUES (-1) RETURNING 'stored'");
     fprintf(answer, "%s", done ? said : error->message);
 }
@@ -82,9 +84,9 @@ static char *ask(const char *host, const char *hidden, ContainerBody body)
 
 static char *socket_folder(void)
 {
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     char *folder = g_strdup(status.socket_dir);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
     return folder;
 }
 
@@ -102,14 +104,14 @@ static int insert_many(PGconn *connection, int count)
 static void kill_server(void)
 {
     struct embedded embedded;
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     g_assert_true(embedded_init(&embedded, NULL));
     g_assert_cmpint(status.pid, >, 0);
     if (status.pid > 0)
         kill((pid_t)status.pid, SIGKILL);
     g_assert_true(server_kill_remains(&embedded, NULL));
     embedded_clear(&embedded);
-    database_status_clear(&status);
+    embedded_status_clear(&status);
 }
 
 /* The server here, another container that cannot reach its socket: a second server would read and write
@@ -120,7 +122,7 @@ static void test_home_in_use_is_not_started_over(void)
     own_cluster_start();
     g_autofree char *folder = socket_folder();
     g_autofree char *url = database_url(&is_embedded, NULL);
-    struct database_status status = own_cluster_status();
+    struct embedded_status status = own_cluster_status();
     g_autofree char *process = g_strdup_printf("process %ld there", status.pid);
     g_free(own_cluster_ask("CREATE TABLE kept (n int)"));
     PGconn *connection = PQconnectdb(url);
@@ -144,7 +146,7 @@ static void test_home_in_use_is_not_started_over(void)
         PQfinish(connection);
     }
     g_free(own_cluster_ask("DROP TABLE kept"));
-    database_status_clear(&status);
+    embedded_status_clear(&status);
 }
 
 static void test_other_container_uses_the_server_that_it_reaches(void)
@@ -162,15 +164,15 @@ static void test_other_container_uses_the_server_that_it_reaches(void)
 static void test_other_container_cannot_stop_the_server(void)
 {
     own_cluster_start();
-    struct database_status before = own_cluster_status();
+    struct embedded_status before = own_cluster_status();
     g_autofree char *answer = ask("node-b", NULL, stop);
     if (answer != NULL) {
-        struct database_status after = own_cluster_status();
+        struct embedded_status after = own_cluster_status();
         g_assert_nonnull(strstr(answer, "stop it there"));
         g_assert_cmpint(after.pid, ==, before.pid);
-        database_status_clear(&after);
+        embedded_status_clear(&after);
     }
-    database_status_clear(&before);
+    embedded_status_clear(&before);
 }
 
 /* The server in a container, seen from the host, whose /proc shows the container's processes under other
@@ -186,11 +188,11 @@ static void test_container_holds_its_home_until_it_ends(void)
     if (enter(&container, "node-a", NULL, serve)) {
         g_autofree char *answer = container_answer(&container);
         g_assert_cmpstr(answer, ==, "done");
-        struct database_status status = own_cluster_status();
+        struct embedded_status status = own_cluster_status();
         g_assert_true(status.running);
         g_assert_nonnull(strstr(status.elsewhere, "'node-a', another container"));
-        database_status_clear(&status);
-        g_assert_false(database_stop(&error));
+        embedded_status_clear(&status);
+        g_assert_false(embedded_stop(&error));
         g_assert_nonnull(strstr(error->message, "'node-a'"));
         own_cluster_expect("SELECT 1", "1");
         container_kill(&container);
@@ -200,7 +202,7 @@ static void test_container_holds_its_home_until_it_ends(void)
         status = own_cluster_status();
         g_assert_cmpint(status.pid, >, 0);
         g_assert_null(status.elsewhere);
-        database_status_clear(&status);
+        embedded_status_clear(&status);
     }
     embedded_clear(&embedded);
 }

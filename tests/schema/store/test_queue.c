@@ -1,4 +1,5 @@
 /* The queue against a real PostgreSQL, with as many connections as a case has workers. */
+#include "schema/server/embedded.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
@@ -420,7 +421,7 @@ static void test_claim_works_again_when_the_server_is_back(void)
     struct farm farm;
     g_autoptr(GError) error = NULL;
     farm_init(&farm, &(struct order){.jobs = 1});
-    g_assert_true(database_stop(&error));
+    g_assert_true(embedded_stop(&error));
     struct claim claim = {.worker = farm.workers[0],
                           .pool = POOL_BUILD,
                           .solvers = farm_carried,
@@ -429,7 +430,7 @@ static void test_claim_works_again_when_the_server_is_back(void)
     g_assert_null(store_claim(farm.store, &claim, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_CONNECTION);
     g_clear_error(&error);
-    g_assert_true(database_start(&error));
+    g_assert_true(embedded_start(&error));
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
     g_assert_nonnull(job);
     job_free(job);

@@ -1,4 +1,5 @@
 /* The store against a real PostgreSQL: what goes in comes out. */
+#include "schema/server/embedded.h"
 #include "schema/store/store_events.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
@@ -348,19 +349,19 @@ static void test_reconnects_after_the_server_was_restarted(void)
     int64_t id;
     make_problem(&problem, 16);
     g_assert_true(store_put_problems(store, &problem, 1, NULL, &id, &error));
-    g_assert_true(database_stop(&error));
+    g_assert_true(embedded_stop(&error));
     g_assert_null(store_list_targets(store, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_CONNECTION);
     g_clear_error(&error);
     g_assert_false(store_put_problems(store, &problem, 1, NULL, &id, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_CONNECTION);
     g_clear_error(&error);
-    g_assert_true(database_start(&error));
+    g_assert_true(embedded_start(&error));
     g_autoptr(GArray) list = store_list_problems(store, NULL, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(list->len, ==, 1);
-    g_assert_true(database_stop(&error));
-    g_assert_true(database_start(&error));
+    g_assert_true(embedded_stop(&error));
+    g_assert_true(embedded_start(&error));
     g_autoptr(GPtrArray) read_by_itself = store_list_targets(store, &error);
     g_assert_no_error(error);
     g_assert_nonnull(read_by_itself);
