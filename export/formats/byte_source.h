@@ -23,21 +23,22 @@
 
 typedef struct byte_source ByteSource;
 
-/* EXPORT_ERROR_IO when it cannot be opened or is a folder. */
+/* NULL and EXPORT_ERROR_IO if the path cannot be opened or is a folder. */
 ByteSource *byte_source_open(const char *path, GError **error);
-/* The same of this process's standard input, which stays open. */
+/* Reads this process's standard input instead, which stays open after byte_source_close(). */
 ByteSource *byte_source_open_stdin(GError **error);
-/* The same of bytes in memory, which must outlive it; messages call them by `name`. */
+/* Reads `length` bytes in memory, which must outlive the source. Messages name the source by
+ * `name`. */
 ByteSource *byte_source_open_memory(const char *name, const void *bytes, size_t length,
                                     GError **error);
 void byte_source_close(ByteSource *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ByteSource, byte_source_close)
 
-/* Whether the source is packed. */
+/* Returns true if the source begins as a packed file does. */
 bool byte_source_packed(const ByteSource *source);
 
-/* The first bytes of the file as they are stored there, packed or not; at most 64 KiB. Only before
- * the first byte_source_read(), and valid until then. */
+/* Returns the first bytes of the file, at most 64 KiB, without unpacking them. To be called before
+ * the first byte_source_read(), whose call ends their life. */
 const char *byte_source_head(const ByteSource *source, size_t *length);
 
 /* Reads up to size bytes into buffer. Returns false with EXPORT_ERROR_IO or EXPORT_ERROR_DAMAGED;
@@ -45,22 +46,24 @@ const char *byte_source_head(const ByteSource *source, size_t *length);
 bool byte_source_read(ByteSource *source, void *buffer, size_t size, size_t *length,
                       GError **error);
 
-/* Begins again at the first byte. Only for a plain file (not a pipe) or bytes in memory. */
+/* Begins again at the first byte. Works for plain files and bytes in memory, not for pipes. */
 bool byte_source_rewind(ByteSource *source, GError **error);
 
-/* How many of the bytes that were read are known to be what was packed: bzip2 has a checksum a
- * block, gzip and zstd one a stream. All bytes of a plain file count. Behind damage only these may be used. */
+/* Returns how many of the bytes read so far a checksum has confirmed: bzip2 has one for each block,
+ * gzip and zstd one for each stream. All bytes of a plain file count. After damage only these bytes
+ * may be used. */
 uint64_t byte_source_verified(const ByteSource *source);
 
-/* Writes all of it to the open file descriptor. EXPORT_ERROR_DAMAGED past limit bytes. */
+/* Writes all bytes to an open file descriptor. EXPORT_ERROR_DAMAGED if there are more than `limit`
+ * bytes. */
 bool byte_source_copy(ByteSource *source, int fd, uint64_t limit, GError **error);
 
-/* Writes all of it to a new temporary file and returns its path; NULL on failure, and then no file
- * is left. The caller removes the file and frees the path with g_free(). */
+/* Writes all bytes to a new temporary file and returns its path, which the caller removes and frees
+ * with g_free(). NULL on failure, and then no file is left. */
 char *byte_source_unpack(ByteSource *source, uint64_t limit, GError **error);
 
-/* The length of a name without the ending that a packed file has: 5 for "x.csv.bz2". For a
- * name without such an ending it is the whole length. */
+/* Returns the length of a file's name without the ending of a packed file: 5 for "x.csv.bz2". A
+ * name without such an ending has its whole length. */
 size_t packed_name_length(const char *name);
 
 #endif

@@ -8,11 +8,12 @@
 
 #include "solvers/framework/target.h"
 
-/* As many of a code object's first bytes are enough to tell. */
+/* These first bytes of a code object are enough for code_other_target(). */
 #define CODE_HEAD_BYTES 4096
 
-/* NULL where the code may run on the target, or names no device; else what it was compiled for ("gfx942",
- * "an AMD GPU", "sm_80", "a CPU"), to be freed with g_free(). The target needs its vendor and arch alone. */
+/* Returns NULL if the code may run on the target or names no device. Otherwise returns the device
+ * it was compiled for ("gfx942", "an AMD GPU", "sm_80", "a CPU"); free with g_free(). Only the
+ * target's vendor and arch are read. */
 char *code_other_target(const void *code, size_t length, const struct target *target);
 
 #endif

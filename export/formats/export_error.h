@@ -17,21 +17,22 @@ enum export_error {
     EXPORT_ERROR_DAMAGED,    /* Compressed or SQLite data is cut off or spoilt. */
     EXPORT_ERROR_KIND,       /* The content has no format that is known here. */
     EXPORT_ERROR_EMPTY,      /* There is nothing to export. */
-    EXPORT_ERROR_USAGE,      /* The options ask for what makes no sense. */
-    EXPORT_ERROR_STOPPED,    /* The caller wanted reading to end. */
+    EXPORT_ERROR_USAGE,      /* The options contradict each other. */
+    EXPORT_ERROR_STOPPED,    /* The caller's callback asked to stop reading. */
     EXPORT_ERROR_TARGET,     /* Files are of different targets. */
     EXPORT_ERROR_FOLDER,     /* A folder holds another release's files. */
     EXPORT_ERROR_INCOMPLETE, /* A campaign is not done, or has problems without a winner. */
     EXPORT_ERROR_CHECK,      /* A written file, read back, differs from what was meant. */
 };
 
-/* "cannot DOING 'PATH': " and why the last call to the system failed. Always false. */
+/* Sets EXPORT_ERROR_IO: "cannot DOING 'PATH': " and the reason in errno. Always returns false. */
 bool export_io_error(const char *doing, const char *path, GError **error);
 
-/* The content is on disk before its name is: a crash leaves the old file or the new one. */
+/* Flushes a file to disk. Called before the file is renamed into place, so that a crash leaves
+ * either the old file or the whole new one. */
 bool export_sync_file(const char *path, GError **error);
 
-/* What a reader's _next function came to. */
+/* The result of a reader's _next function. */
 enum read_step {
     READ_ROW, /* A row was read. */
     READ_BAD, /* A row is there and unusable: *error says why, the next call goes on behind it. */

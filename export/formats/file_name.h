@@ -1,6 +1,6 @@
 /*
- * MIOpen's file names (FORMATS.md 6): the target's name there, then what the file is. Ours (.sjdb) begins
- * with the target's id, which names a partition, too.
+ * File names: MIOpen's (export/formats/FORMATS.md) begin with the target as MIOpen spells it, our
+ * .sjdb with the target's id, which also names a partition. An ending says the format.
  */
 #ifndef EXPORT_FILE_NAME_H
 #define EXPORT_FILE_NAME_H
@@ -16,42 +16,45 @@ enum file_kind {
 };
 #define FILE_KIND_COUNT 5
 
-/* "gfx90a68.HIP.fdb.txt". Free with g_free(). */
+/* Returns the file's name, such as "gfx90a68.HIP.fdb.txt". Free with g_free(). */
 char *file_name(const struct target *target, enum file_kind kind);
-/* The same of a target's id. */
+/* The same for a target's id. A text that is no id is used as it is. */
 char *file_name_of(const char *target_id, enum file_kind kind);
-/* Sets *kind to the format that the name's ending says, an ending such as .bz2 behind it left aside.
- * MIOpen's names of user databases (.ufdb.txt, .udb, .udb.txt, .ukdb) count too. False for any other
- * name. */
+/* Sets *kind to the format that the name's ending states. An ending of packed files behind it
+ * (.bz2) is ignored, and MIOpen's endings of user databases (.ufdb.txt, .udb, .udb.txt, .ukdb)
+ * count too. False for any other name. */
 bool file_name_kind(const char *name, enum file_kind *kind);
-/* "find-db", "perf-db", "perf-db text", "kernel-db", ".sjdb". */
+/* The format's name in messages: "find-db", "perf-db", "perf-db text", "kernel-db", ".sjdb".
+ * Static. */
 const char *file_kind_name(enum file_kind kind);
 
-/* How much is known of the target that a file is for. */
+/* How precisely a file's target is known. */
 enum target_known {
     TARGET_UNKNOWN,
-    TARGET_ARCH, /* the architecture, and what features are named; kernel-dbs often serve all devices
-                     of one ("gfx90a.kdb") */
-    TARGET_WHOLE, /* the target id */
+    TARGET_ARCH, /* architecture and named features; kernel-dbs often serve all devices of one ("gfx90a.kdb") */
+    TARGET_WHOLE, /* one target */
 };
 struct file_target {
     enum target_known known;
     bool
-        by_miopen; /* TARGET_WHOLE: MIOpen's file name for it, which target_file_name() says; else its id */
-    struct target target; /* TARGET_ARCH: its compute_units are 0, its id is arch and features */
+        by_miopen; /* TARGET_WHOLE: read from MIOpen's spelling, which several target ids may share */
+    struct target target; /* TARGET_ARCH: compute_units is 0, id is architecture and features */
 };
-/* The target that the name begins with, in front of the first '.' with which that is one:
- * "gfx900_56.OpenCL.fdb.txt" is of gfx900_56, "mine.db.txt" of an unknown target. A count in decimal past
- * 64 ("gfx90a_104") is taken for what MIOpen writes in hexadecimal ("gfx90a68"). */
+/* Reads the target at the beginning of a file name, up to the last '.' that leaves a valid one:
+ * "gfx900_56.OpenCL.fdb.txt" gives gfx900_56, "mine.db.txt" gives TARGET_UNKNOWN. A decimal count
+ * above 64 ("gfx90a_104") is read as MIOpen's hexadecimal "gfx90a68". */
 struct file_target file_name_target(const char *name);
-/* The architecture of LLVM's name for it, with or without feature settings ("gfx90a:sramecc+:xnack-"). */
+/* Reads LLVM's name of an architecture, with or without feature settings
+ * ("gfx90a:sramecc+:xnack-"). */
 struct file_target file_arch_target(const char *arch);
-/* For a target's id; unknown where the text is no id. */
+/* Reads a target's id; TARGET_UNKNOWN if the text is none. */
 struct file_target file_id_target(const char *id);
-/* False where what is known of both contradicts: another target, or another architecture or features
- * where one of them tells no more. Where MIOpen's name of one is known, both names of MIOpen's count. */
+/* Returns false if the two contradict each other: different targets, or, where only the
+ * architecture of one is known, different architectures or features. An unknown target contradicts
+ * nothing. Where one was read from MIOpen's spelling, the two spellings are compared. */
 bool file_targets_fit(const struct file_target *a, const struct file_target *b);
-/* "gfx90a68"; "gfx90a" for an architecture; "unknown". */
+/* Returns the text for messages: "gfx90a68", "gfx90a" for an architecture, "unknown". Owned by the
+ * target. */
 const char *file_target_text(const struct file_target *target);
 
 #endif

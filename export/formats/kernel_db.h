@@ -1,8 +1,8 @@
 /*
- * MIOpen's kernel-db (FORMATS.md 5): code objects by kernel_name (source file
- * and ".o") and kernel_args (compile options, ending in " -mcpu=<arch>"), each
- * compressed by bzip2, or raw with uncompressed_size 0 where that is not
- * smaller, with the MD5 of the code object.
+ * MIOpen's kernel-db (export/formats/FORMATS.md): code objects by kernel_name (source file and
+ * ".o") and kernel_args (compile options, ending in " -mcpu=<arch>"). A blob is compressed by bzip2
+ * where that makes it smaller; otherwise uncompressed_size is 0. The hash is the MD5 of the code
+ * object.
  */
 #ifndef EXPORT_KERNEL_DB_H
 #define EXPORT_KERNEL_DB_H
@@ -10,31 +10,31 @@
 #include "export/formats/export_error.h"
 #include "export/formats/file_name.h"
 
-/* What MIOpen asks for. Free with g_free(). */
+/* Make kernel_name and kernel_args as MIOpen looks them up. Free with g_free(). */
 char *kernel_db_name(const char *file);
 char *kernel_db_args(const char *options, const char *arch);
-/* The architecture that arguments name at their end. */
+/* Reads the architecture at the end of kernel_args. */
 struct file_target kernel_args_target(const char *args);
 
 typedef struct kernel_db_writer KernelDbWriter;
-/* Makes a new file; rows get ids in the order they are added. */
+/* Makes a new file. Rows get ids in the order in which they are added. */
 KernelDbWriter *kernel_db_create(const char *path, GError **error);
 bool kernel_db_add(KernelDbWriter *writer, const char *name, const char *args, GBytes *code,
                    GError **error);
-/* Ends the file; without it what was written is worth nothing. */
+/* Ends the file. A file that was not finished is not usable. */
 bool kernel_db_finish(KernelDbWriter *writer, GError **error);
 void kernel_db_writer_free(KernelDbWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KernelDbWriter, kernel_db_writer_free)
 
 struct kernel_entry {
     int64_t id;
-    const char *name, *args, *hash; /* valid until the next call, as is the blob */
+    const char *name, *args, *hash; /* valid until the next call, like the blob */
     const void *blob;
     size_t blob_bytes;
-    int64_t uncompressed_bytes; /* 0: the blob is the code object */
+    int64_t uncompressed_bytes; /* 0 if the blob is not compressed */
 };
 
-/* Adds what another file holds, its blob as it stands. */
+/* Adds a row of another file with its blob unchanged. */
 bool kernel_db_add_entry(KernelDbWriter *writer, const struct kernel_entry *entry, GError **error);
 
 typedef struct kernel_db KernelDb;
@@ -42,22 +42,22 @@ KernelDb *kernel_db_open(const char *path, GError **error);
 void kernel_db_close(KernelDb *db);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KernelDb, kernel_db_close)
 
-/* The next row in the order of ids; entry->id is set for READ_BAD too. */
+/* Reads the next row in the order of ids; entry->id is also set for READ_BAD. */
 enum read_step kernel_db_next(KernelDb *db, struct kernel_entry *entry, GError **error);
-/* The row of that id, likewise; READ_END when there is none. Not while rows are gone through. */
+/* Reads the row with this id; READ_END if there is none. Not to be mixed with kernel_db_next(). */
 enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry, GError **error);
 
-/* The code object's MD5, SHA-256 (hex, either may be NULL) and true size, found by decompressing in
- * pieces: uncompressed_bytes is compared, not believed. EXPORT_ERROR_DAMAGED when the blob is no
- * whole bzip2 stream or unfolds to another size. */
+/* Computes MD5 and SHA-256 (hexadecimal, either may be NULL) by decompressing the blob in pieces.
+ * EXPORT_ERROR_DAMAGED if the blob is no whole bzip2 stream or its size is not uncompressed_size.
+ * */
 bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sha256[65],
                          GError **error);
-/* Likewise; head, where it is not NULL, becomes the code object's first CODE_HEAD_BYTES. */
+/* The same; `head`, if not NULL, becomes the first CODE_HEAD_BYTES of the code object. */
 bool kernel_entry_digest_head(const struct kernel_entry *entry, char md5[33], char sha256[65],
                               GByteArray *head, GError **error);
 
-/* The code object itself, verified likewise but for the hash. EXPORT_ERROR_DAMAGED for one of more than
- * KERNEL_BYTES_MAX too. */
+/* Returns the code object, with its size verified but not its hash. EXPORT_ERROR_DAMAGED also for
+ * more than KERNEL_BYTES_MAX bytes. */
 #define KERNEL_BYTES_MAX ((int64_t)1 << 30)
 GBytes *kernel_entry_unpack(const struct kernel_entry *entry, GError **error);
 

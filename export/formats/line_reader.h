@@ -1,10 +1,9 @@
 /*
- * A text file (plain or packed, see byte_source.h) line by line, in memory that
- * does not grow with the file. A line longer than LINE_BYTES_MAX is skipped and
- * told as bad: the longest of MIOpen's own have about 3,000 bytes. Reading fails
- * at a line longer than LINE_BYTES_SKIPPED: such a file (a device, a disk's
- * image) holds no lines, and may never end. The byte order mark that editors put
- * in front of a text is no part of its first line.
+ * Reads a text file, plain or packed (byte_source.h), line by line; memory does not grow with the
+ * file. A line longer than LINE_BYTES_MAX is skipped and reported as bad: MIOpen's longest have
+ * about 3,000 bytes. A line longer than LINE_BYTES_SKIPPED ends reading: such a file (a device, a
+ * disk image) has no lines and may never end. A byte order mark in front of the first line is
+ * removed.
  */
 #ifndef EXPORT_LINE_READER_H
 #define EXPORT_LINE_READER_H
@@ -19,33 +18,35 @@ struct byte_source;
 #define LINE_BYTES_SKIPPED (64 << 20)
 
 struct line {
-    char *text; /* NUL-terminated, without its line end; may be changed until the next call */
+    char *
+        text; /* NUL-terminated, without its line end; callers may overwrite it until the next call */
     size_t length;
     int64_t number; /* from 1 */
-    bool ended;     /* a line end follows: false only for a last line without one */
-    bool marked;    /* the first one, behind a byte order mark */
+    bool ended;     /* false only for a last line without a line end */
+    bool marked;    /* a byte order mark was in front: only the first line */
 };
 
-/* Of the mark that a text begins with; 0 without one. */
+/* Returns the length of the byte order mark at the beginning of the text, 0 without one. */
 size_t byte_order_mark_length(const char *text, size_t length);
 
 typedef struct line_reader LineReader;
 
 LineReader *line_reader_open(const char *path, GError **error);
-/* Reads the lines of a source, which it takes over. */
+/* Reads the lines of a source, which the reader closes. */
 LineReader *line_reader_new(struct byte_source *source);
 void line_reader_close(LineReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LineReader, line_reader_close)
 
-/* READ_BAD (EXPORT_ERROR_SYNTAX) for a line that is too long or holds a NUL; line->number is set
- * then too. READ_FAILED with EXPORT_ERROR_IO, _DAMAGED, or _KIND for a line that is far too long. */
+/* READ_BAD with EXPORT_ERROR_SYNTAX: the line is too long or holds a NUL byte; line->number is set.
+ * READ_FAILED with EXPORT_ERROR_IO, EXPORT_ERROR_DAMAGED, or EXPORT_ERROR_KIND for a line longer
+ * than LINE_BYTES_SKIPPED. */
 enum read_step line_reader_next(LineReader *reader, struct line *line, GError **error);
 
-/* Begins again at the first line, as byte_source_rewind() allows. */
+/* Begins again at the first line, where byte_source_rewind() can. */
 bool line_reader_rewind(LineReader *reader, GError **error);
 
-/* The bytes that follow, as many as one line may have or up to the end; they stay to be read. Valid
- * until the next call. NULL with an error where they cannot be read. */
+/* Returns the next bytes without consuming them: as many as one line may have, or up to the end of
+ * the file. Valid until the next call. NULL with an error if they cannot be read. */
 const char *line_reader_head(LineReader *reader, size_t *length, GError **error);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * A manifest is stored beside the files of a release and describes them: TARGET.export.json for a campaign's
- * results, TARGET.golden.json for a golden version. Both are JSON objects that name their target, the part that was
- * asked for, and the files with their SHA-256; the room's README has all members.
+ * A manifest is stored beside the files of a release and describes them: TARGET.export.json for a
+ * campaign's results, TARGET.golden.json for a golden version. Both are JSON objects that name the
+ * target, the part that was asked for, and the files with their SHA-256; export/README.md lists all
+ * members.
  */
 #ifndef EXPORT_MANIFEST_H
 #define EXPORT_MANIFEST_H
@@ -11,18 +12,19 @@
 
 #include <jansson.h>
 
-/* A release of a target: a campaign's, by the campaign's name, or a golden version. */
+/* Identifies a release of a target: of a campaign, by the campaign's name, or of a golden version.
+ * */
 struct release_name {
     const char *target, *campaign; /* campaign NULL for a golden version */
     int golden_version;
-    json_t *part; /* an object: what of it was asked for */
-    /* A sum of the results that it holds, NULL where it is not known: a campaign's change while it goes on or is
-     * measured again. A golden version's never do. */
+    json_t *part; /* JSON object: which part of the results was asked for */
+    /* Checksum of the results in the release, NULL if unknown. A campaign's results change while it
+     * runs or is measured again; a golden version's never do. */
     const char *results;
 };
 
 struct manifest_file {
-    char *name; /* in the manifest's own folder */
+    char *name; /* a file in the manifest's folder, without a path */
     int64_t bytes;
     char *sha256;
 };
@@ -30,31 +32,33 @@ struct manifest_file {
 struct manifest {
     char *target, *campaign; /* campaign NULL for a golden version */
     int golden_version;
-    json_t *part;     /* NULL where it is not said */
-    char *results;    /* likewise, see struct release_name */
+    json_t *part;     /* NULL if the manifest lacks it */
+    char *results;    /* NULL if the manifest lacks it; see struct release_name */
     GPtrArray *files; /* struct manifest_file * */
-    /* Of a campaign: how far it was. jobs -1 where that is not said. */
+    /* Progress of the campaign when it was exported; jobs is -1 if the manifest lacks it. */
     int jobs, jobs_ended, without_winner;
-    /* The device's own limits (struct target), which its id does not tell all: solvers' kernels depend on
-     * it. local_bytes 0 where that is not said. */
+    /* Limits of the device (struct target) that the target id does not imply, and on which kernels
+     * of solvers depend. local_bytes is 0 if the manifest lacks them. */
     int64_t local_bytes;
     int max_workgroup, wave_size, vector_bytes;
 };
 
-/* "gfx90a68.export.json" or "gfx90a68.golden.json". Free with g_free(). */
+/* Returns the manifest's file name: "gfx90a68.export.json" or "gfx90a68.golden.json". Free with
+ * g_free(). */
 char *manifest_name(const char *target, bool golden);
-/* Whether a file of that name is a manifest. */
+/* Returns true if a file of that name is a manifest. */
 bool manifest_is_name(const char *name);
 
-/* EXPORT_ERROR_SYNTAX where the file is no manifest or names files outside of its folder. */
+/* NULL with EXPORT_ERROR_SYNTAX if the file is no manifest, or lists a file outside its own folder.
+ * */
 struct manifest *manifest_read(const char *path, GError **error);
 void manifest_free(struct manifest *manifest);
 typedef struct manifest Manifest;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manifest, manifest_free)
 
-/* The manifest is of that release, or of another part of it. */
+/* Returns true if the manifest is of this release, whichever part of it. */
 bool manifest_is_of(const struct manifest *manifest, const struct release_name *name);
-/* A part is the same where it says the same of all that both name. */
+/* Returns true if the manifest and `part` agree on every option that both name. */
 bool manifest_is_of_part(const struct manifest *manifest, const json_t *part);
 /* "golden version 3", "the campaign 'resnet50'". Free with g_free(). */
 char *manifest_whose(const struct manifest *manifest);

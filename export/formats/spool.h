@@ -1,7 +1,6 @@
 /*
- * Bytes that wait for their place in a file outside of memory: gigabytes of code objects on their way
- * into a database. They lie in a file without a name beside that database, which is gone with its
- * process.
+ * Keeps bytes outside of memory until a file is written: code objects may be gigabytes. They are in
+ * a file without a name, which goes with the process.
  */
 #ifndef EXPORT_SPOOL_H
 #define EXPORT_SPOOL_H
@@ -9,27 +8,29 @@
 #include "export/formats/export_error.h"
 
 typedef struct spool Spool;
-/* In the folder of the path that is to be written. The file is made when something is appended. */
+/* The file will be in the folder of the path `beside`. It is made when the first bytes are written.
+ * */
 Spool *spool_new(const char *beside);
 void spool_free(Spool *spool);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Spool, spool_free)
 
-/* *start becomes where the bytes lie: right behind those appended last. */
+/* Appends bytes and sets *start to their offset, right behind the bytes appended before. */
 bool spool_append(Spool *spool, const void *bytes, gsize count, goffset *start, GError **error);
-/* count bytes from start on, which were appended. */
+/* Reads `count` bytes from offset `start`; all of them must have been appended. */
 bool spool_read(const Spool *spool, goffset start, void *room, gsize count, GError **error);
 
-/* Goes through what was appended, from the begin to its end. */
+/* Reads the appended bytes from the first to the last. */
 struct spool_reader {
     const Spool *spool;
-    goffset next;     /* of the spool */
-    GByteArray *held; /* what was read ahead; the first `used` bytes were taken */
+    goffset next;     /* offset in the spool */
+    GByteArray *held; /* bytes read ahead; `used` of them were taken */
     gsize used;
 };
 void spool_reader_init(struct spool_reader *reader, const Spool *spool);
 void spool_reader_clear(struct spool_reader *reader);
 bool spool_reader_at_end(const struct spool_reader *reader);
-/* The next count bytes, valid until the next call. All of them were appended. */
+/* Returns the next `count` bytes, valid until the next call. All of them must have been appended.
+ * */
 const guint8 *spool_reader_take(struct spool_reader *reader, gsize count, GError **error);
 
 #endif

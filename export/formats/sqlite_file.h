@@ -1,7 +1,6 @@
 /*
- * The SQLite formats of this room share this file: opening a finished file
- * (plain or packed) to read, making a new one whose bytes depend on nothing but
- * what is put into it, and errors as GErrors.
+ * What all SQLite formats share: opening a finished file, plain or packed, for reading; making a
+ * new one whose bytes depend only on its content; statements; errors as GErrors.
  */
 #ifndef EXPORT_SQLITE_FILE_H
 #define EXPORT_SQLITE_FILE_H
@@ -13,29 +12,30 @@
 /* Bytes a compressed file may unfold to: five times MIOpen's largest kernel-db. */
 #define SQLITE_FILE_BYTES_MAX (UINT64_C(4) << 30)
 
-/* Opens to read, without locks. The file is to be finished, as below. A packed file is unpacked
- * into a temporary one that is gone when the connection is. EXPORT_ERROR_DAMAGED when it is no
- * SQLite file. */
+/* Opens a file for reading, without locks. A packed file is unpacked into a temporary one, which
+ * goes with the connection. EXPORT_ERROR_DAMAGED if it is no SQLite file; see also
+ * sqlite_file_is_finished(). */
 sqlite3 *sqlite_file_open(const char *path, GError **error);
-/* The same of a plain copy that the caller made of `path`, and which errors name by that path. The copy
- * may be removed once it is open. */
+/* Opens a plain copy that the caller made of `path`; messages name `path`. The copy may be removed
+ * once it is open. */
 sqlite3 *sqlite_file_open_copy(const char *copy, const char *path, GError **error);
-/* False with EXPORT_ERROR_IO when a write-ahead log or a journal beside it holds changes, whose part
- * in the file may be missing or half done: a program writes it, or was killed while it did. */
+/* Returns false with EXPORT_ERROR_IO if a write-ahead log or journal beside the file holds changes:
+ * the database alone may then miss them or hold half of them. A program is writing it, or was
+ * killed while it did. */
 bool sqlite_file_is_finished(const char *path, GError **error);
 
-/* Makes a new file (an old one of that name is lost) and runs `schema` in it, inside the
- * transaction that sqlite_file_finish() ends. */
+/* Replaces any file at the path by a new one and runs `schema` in it, inside the transaction that
+ * sqlite_file_finish() commits. */
 sqlite3 *sqlite_file_create(const char *path, const char *schema, GError **error);
-/* Makes a new file for a while, and runs `schema` in it: what spools into it needs little memory, and a
- * crash may leave it spoilt. In a transaction that nobody has to end. */
+/* Makes a scratch database and runs `schema` in it. It needs little memory and gives no durability:
+ * after a crash it may be damaged. It is in a transaction that needs no end. */
 sqlite3 *sqlite_file_scratch(const char *path, const char *schema, GError **error);
-/* Commits, packs, closes: *db is NULL afterwards, also on failure. */
+/* Commits, vacuums and closes; *db becomes NULL, also on failure. */
 bool sqlite_file_finish(sqlite3 **db, GError **error);
-/* Closes whatever state *db is in; NULL is fine. */
+/* Closes a database in any state; NULL is allowed. */
 void sqlite_file_close(sqlite3 *db);
 
-/* NULL and an error that has SQLite's words ("no such table: perf_db"). */
+/* Prepares a statement. NULL with SQLite's message ("no such table: perf_db"). */
 sqlite3_stmt *sqlite_statement(sqlite3 *db, const char *sql, GError **error);
 /* A prepared statement that a struct keeps: where in the struct, and its SQL. One list prepares and ends them all. */
 struct sqlite_member {
@@ -50,25 +50,29 @@ void sqlite_members_finalize(void *holder, const struct sqlite_member *members, 
 
 /* READ_ROW, READ_END or READ_FAILED. */
 enum read_step sqlite_step(sqlite3_stmt *statement, GError **error);
-/* Binds a value for each letter: t a text or NULL, l an int64_t, d a double, b a blob with its size
- * (const void *, size_t); and takes the first step. What was bound is copied. */
+/* Resets the statement, binds one value for each letter of `types`, and takes the first step: t a
+ * text or NULL, l an int64_t, d a double, b a blob and its size (const void *, size_t). Values are
+ * copied. */
 enum read_step sqlite_ask(sqlite3_stmt *statement, GError **error, const char *types, ...);
-/* The same for what gives no rows. */
+/* The same for a statement without result rows; returns true on success and resets it. */
 bool sqlite_do(sqlite3_stmt *statement, GError **error, const char *types, ...);
-/* The single value of a query, as text; NULL with an error, or NULL without one where there is no
- * row. */
+/* Returns the single value of a query as text. NULL with an error, or NULL without one if there is
+ * no row. */
 char *sqlite_text_value(sqlite3 *db, const char *sql, GError **error);
 bool sqlite_run(sqlite3 *db, const char *sql, GError **error);
 
-/* The column as text, "" for NULL: for databases that this program has written. Valid until the next step. */
+/* Returns the column as text, "" for NULL. For databases that this program has written itself.
+ * Valid until the next step. */
 const char *sqlite_text_at(sqlite3_stmt *statement, int column);
-/* The column as text. NULL and EXPORT_ERROR_SYNTAX for another type, or a NUL inside. */
+/* Returns the column as text. NULL with EXPORT_ERROR_SYNTAX for another type, or a NUL byte in it.
+ * */
 const char *sqlite_column_word(sqlite3_stmt *statement, int column, GError **error);
 bool sqlite_column_number(sqlite3_stmt *statement, int column, int64_t *value, GError **error);
 
-/* What SQLite's integrity check says first, NULL when the file is sound. Free with g_free(). */
+/* Returns the first finding of SQLite's integrity check, NULL for a sound file. Free with g_free().
+ * */
 char *sqlite_damage(sqlite3 *db);
-/* Is there an index (unique or not) over exactly these columns ("solver,config")? */
+/* Returns true if an index, unique or not, is over exactly these columns ("solver,config"). */
 bool sqlite_has_index(sqlite3 *db, const char *table, const char *columns);
 
 #endif
