@@ -1,13 +1,12 @@
 #include "export/check/check.h"
 
+#include "export/check/check_formats.h"
 #include "export/formats/byte_source.h"
 #include "export/formats/file_name.h"
 #include "export/formats/manifest.h"
 #include "export/formats/sqlite_file.h"
 #include "export/sjdb/reader/layout.h"
-#include "solvers/framework/solver.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #define HEAD_BYTES 65536 /* what is looked at to tell a text's format */
@@ -22,14 +21,6 @@ static bool is_manifest(const char *path)
 {
     g_autofree char *name = g_path_get_basename(path);
     return manifest_is_name(name);
-}
-
-static void unreadable_free(void *place)
-{
-    struct unreadable *unreadable = place;
-    g_free(unreadable->where);
-    g_free(unreadable->reason);
-    g_free(unreadable);
 }
 
 static bool read_head(const char *path, GString *head, GError **error)
@@ -134,18 +125,6 @@ bool check_file_kind(const char *path, enum file_kind *kind, GError **error)
     return text_kind(path, head, kind, error);
 }
 
-struct check_report *check_report_new(const char *path)
-{
-    struct check_report *report = g_new0(struct check_report, 1);
-    report->file = g_strdup(path);
-    report->named = file_name_target(path);
-    target_bounds_init(&report->bounds,
-                       report->named.known == TARGET_WHOLE ? &report->named.target : NULL);
-    report->unreadable = g_ptr_array_new_with_free_func(unreadable_free);
-    report->changed_at = g_ptr_array_new_with_free_func(g_free);
-    return report;
-}
-
 struct check_report *check_file(const char *path)
 {
     struct check_report *report = check_report_new(path);
@@ -168,70 +147,6 @@ struct check_report *check_file(const char *path)
         checks[kind](path, report);
     }
     return report;
-}
-
-void check_content_target(struct check_report *report, const struct file_target *target)
-{
-    report->content = *target;
-    if (report->bounds.target == NULL && target->known == TARGET_WHOLE) {
-        target_bounds_init(&report->bounds, &report->content.target);
-    }
-}
-
-void check_target_solver(struct check_report *report, const struct problem *problem,
-                         const char *solver, const char *where_format, ...)
-{
-    g_autofree char *why = target_other_solver(&report->bounds, problem, solver, strlen(solver));
-    if (why != NULL) {
-        va_list arguments;
-        va_start(arguments, where_format);
-        g_autofree char *where = g_strdup_vprintf(where_format, arguments);
-        va_end(arguments);
-        check_found(report, FINDING_OTHER_SOLVER, "%s (%s)", where, why);
-    }
-}
-
-bool check_printable(const char *text)
-{
-    while (g_ascii_isprint(*text)) {
-        text++;
-    }
-    return *text == '\0';
-}
-
-void check_params(struct check_report *report, const char *solver, const char *params,
-                  const char *where_format, ...)
-{
-    const struct solver *known = solver_find(solver);
-    g_autoptr(GError) error = NULL;
-    va_list arguments;
-    va_start(arguments, where_format);
-    g_autofree char *where = g_strdup_vprintf(where_format, arguments);
-    va_end(arguments);
-    if (params[0] == '\0') {
-        check_found(report, FINDING_PARAMS_MISSING, "%s", where);
-    } else if (known != NULL && !solver_config_possible(known, params, &error)) {
-        g_autofree char *reason = g_utf8_make_valid(error->message, -1);
-        check_found(report, FINDING_STALE_PARAMS, "%s (%s)", where, reason);
-    }
-}
-
-void check_bytes(struct check_report *report, const struct line *line)
-{
-    size_t length = line->length;
-    if (length > 0 && line->text[length - 1] == '\r') {
-        check_found(report, FINDING_CARRIAGE_RETURN, "line %" G_GINT64_FORMAT, line->number);
-        length--;
-    }
-    while (length > 0 && g_ascii_isprint(line->text[length - 1])) {
-        length--;
-    }
-    if (length > 0 || line->marked) {
-        check_found(report, FINDING_UNPRINTABLE_BYTE, "line %" G_GINT64_FORMAT, line->number);
-    }
-    if (!line->ended) {
-        check_found(report, FINDING_NO_FINAL_NEWLINE, "line %" G_GINT64_FORMAT, line->number);
-    }
 }
 
 static int compare_names(const void *a, const void *b)

@@ -1,4 +1,4 @@
-#include "export/check/check.h"
+#include "export/check/check_formats.h"
 
 #include "export/formats/find_db.h"
 #include "export/formats/find_scan.h"

@@ -1,43 +1,9 @@
-#include "export/check/check.h"
+#include "export/check/check_formats.h"
 
 #include "export/formats/code_target.h"
 #include "export/formats/kernel_db.h"
 
 #include <string.h>
-
-void check_kernel_name(struct check_report *report, const char *name, const char *args,
-                       const char *noun, int64_t number)
-{
-    const char *arch = strrchr(args, ' ');
-    if (!g_str_has_suffix(name, ".o") || arch == NULL || !g_str_has_prefix(arch, " -mcpu=")) {
-        check_found(report, FINDING_UNEXPECTED_NAME, "%s %" G_GINT64_FORMAT, noun, number);
-    }
-}
-
-void check_kernel_target(struct check_report *report, const char *args, const void *code,
-                         size_t length, const char *noun, int64_t number)
-{
-    const struct file_target *named = &report->named;
-    struct file_target said = kernel_args_target(args);
-    if (report->content.known == TARGET_UNKNOWN) {
-        check_content_target(report, &said);
-    }
-    const struct file_target *wanted = named->known != TARGET_UNKNOWN ? named : &report->content;
-    if (!file_targets_fit(wanted, &said)) {
-        check_found(report, FINDING_OTHER_TARGET,
-                    "%s %" G_GINT64_FORMAT " (compiled for %s, not %s)", noun, number,
-                    said.target.id, wanted->target.id);
-        return;
-    }
-    if (wanted->known != TARGET_UNKNOWN) {
-        g_autofree char *other = code_other_target(code, length, &wanted->target);
-        if (other != NULL) {
-            check_found(report, FINDING_OTHER_TARGET,
-                        "%s %" G_GINT64_FORMAT " (its code object is for %s, not %s)", noun, number,
-                        other, wanted->target.id);
-        }
-    }
-}
 
 static void check_kernel(struct check_report *report, GHashTable *keys, GString **last,
                          const struct kernel_entry *entry)

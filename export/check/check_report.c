@@ -1,4 +1,8 @@
-#include "export/check/check.h"
+#include "export/check/check_report.h"
+
+#include "export/formats/code_target.h"
+#include "export/formats/kernel_db.h"
+#include "solvers/framework/solver.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -65,6 +69,26 @@ bool finding_unfit(enum finding finding)
 static bool is_unfit(const struct check_report *report, int finding)
 {
     return kinds[finding].unfit || (report->ours && kinds[finding].in_ours);
+}
+
+static void unreadable_free(void *place)
+{
+    struct unreadable *unreadable = place;
+    g_free(unreadable->where);
+    g_free(unreadable->reason);
+    g_free(unreadable);
+}
+
+struct check_report *check_report_new(const char *path)
+{
+    struct check_report *report = g_new0(struct check_report, 1);
+    report->file = g_strdup(path);
+    report->named = file_name_target(path);
+    target_bounds_init(&report->bounds,
+                       report->named.known == TARGET_WHOLE ? &report->named.target : NULL);
+    report->unreadable = g_ptr_array_new_with_free_func(unreadable_free);
+    report->changed_at = g_ptr_array_new_with_free_func(g_free);
+    return report;
 }
 
 void check_begin_anew(struct check_report *report)
@@ -163,6 +187,108 @@ void check_changed(struct check_report *report, const char *where_format, ...)
         va_end(arguments);
     }
 }
+
+/* ---- findings that several formats share ---- */
+
+void check_content_target(struct check_report *report, const struct file_target *target)
+{
+    report->content = *target;
+    if (report->bounds.target == NULL && target->known == TARGET_WHOLE) {
+        target_bounds_init(&report->bounds, &report->content.target);
+    }
+}
+
+void check_target_solver(struct check_report *report, const struct problem *problem,
+                         const char *solver, const char *where_format, ...)
+{
+    g_autofree char *why = target_other_solver(&report->bounds, problem, solver, strlen(solver));
+    if (why != NULL) {
+        va_list arguments;
+        va_start(arguments, where_format);
+        g_autofree char *where = g_strdup_vprintf(where_format, arguments);
+        va_end(arguments);
+        check_found(report, FINDING_OTHER_SOLVER, "%s (%s)", where, why);
+    }
+}
+
+bool check_printable(const char *text)
+{
+    while (g_ascii_isprint(*text)) {
+        text++;
+    }
+    return *text == '\0';
+}
+
+void check_params(struct check_report *report, const char *solver, const char *params,
+                  const char *where_format, ...)
+{
+    const struct solver *known = solver_find(solver);
+    g_autoptr(GError) error = NULL;
+    va_list arguments;
+    va_start(arguments, where_format);
+    g_autofree char *where = g_strdup_vprintf(where_format, arguments);
+    va_end(arguments);
+    if (params[0] == '\0') {
+        check_found(report, FINDING_PARAMS_MISSING, "%s", where);
+    } else if (known != NULL && !solver_config_possible(known, params, &error)) {
+        g_autofree char *reason = g_utf8_make_valid(error->message, -1);
+        check_found(report, FINDING_STALE_PARAMS, "%s (%s)", where, reason);
+    }
+}
+
+void check_bytes(struct check_report *report, const struct line *line)
+{
+    size_t length = line->length;
+    if (length > 0 && line->text[length - 1] == '\r') {
+        check_found(report, FINDING_CARRIAGE_RETURN, "line %" G_GINT64_FORMAT, line->number);
+        length--;
+    }
+    while (length > 0 && g_ascii_isprint(line->text[length - 1])) {
+        length--;
+    }
+    if (length > 0 || line->marked) {
+        check_found(report, FINDING_UNPRINTABLE_BYTE, "line %" G_GINT64_FORMAT, line->number);
+    }
+    if (!line->ended) {
+        check_found(report, FINDING_NO_FINAL_NEWLINE, "line %" G_GINT64_FORMAT, line->number);
+    }
+}
+
+void check_kernel_name(struct check_report *report, const char *name, const char *args,
+                       const char *noun, int64_t number)
+{
+    const char *arch = strrchr(args, ' ');
+    if (!g_str_has_suffix(name, ".o") || arch == NULL || !g_str_has_prefix(arch, " -mcpu=")) {
+        check_found(report, FINDING_UNEXPECTED_NAME, "%s %" G_GINT64_FORMAT, noun, number);
+    }
+}
+
+void check_kernel_target(struct check_report *report, const char *args, const void *code,
+                         size_t length, const char *noun, int64_t number)
+{
+    const struct file_target *named = &report->named;
+    struct file_target said = kernel_args_target(args);
+    if (report->content.known == TARGET_UNKNOWN) {
+        check_content_target(report, &said);
+    }
+    const struct file_target *wanted = named->known != TARGET_UNKNOWN ? named : &report->content;
+    if (!file_targets_fit(wanted, &said)) {
+        check_found(report, FINDING_OTHER_TARGET,
+                    "%s %" G_GINT64_FORMAT " (compiled for %s, not %s)", noun, number,
+                    said.target.id, wanted->target.id);
+        return;
+    }
+    if (wanted->known != TARGET_UNKNOWN) {
+        g_autofree char *other = code_other_target(code, length, &wanted->target);
+        if (other != NULL) {
+            check_found(report, FINDING_OTHER_TARGET,
+                        "%s %" G_GINT64_FORMAT " (its code object is for %s, not %s)", noun, number,
+                        other, wanted->target.id);
+        }
+    }
+}
+
+/* ---- the report ---- */
 
 bool check_report_clean(const struct check_report *report)
 {

@@ -22,8 +22,6 @@ enum diff_what {
                  * counted and is no difference */
     DIFF_COUNT,
 };
-/* "gained", "lost", "winner", "changed", "noise". */
-const char *diff_what_name(enum diff_what what);
 
 struct diff_place {
     enum diff_what what;

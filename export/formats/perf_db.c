@@ -2,6 +2,7 @@
 
 #include "export/formats/sqlite_file.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Word for word what MIOpen's own files hold, quotes and spaces included. */
@@ -280,4 +281,204 @@ bool perf_db_has_indices(PerfDb *db)
 char *perf_db_damage(PerfDb *db)
 {
     return sqlite_damage(db->db);
+}
+
+/* ---- the text form ---- */
+
+void perf_text_line_init(struct perf_text_line *line)
+{
+    line->key = NULL;
+    line->solvers = g_ptr_array_new();
+    line->params = g_ptr_array_new();
+}
+
+void perf_text_line_clear(struct perf_text_line *line)
+{
+    g_clear_pointer(&line->solvers, g_ptr_array_unref);
+    g_clear_pointer(&line->params, g_ptr_array_unref);
+}
+
+static bool take_entry(char *text, struct perf_text_line *line, GError **error)
+{
+    char *colon = strchr(text, ':');
+    if (colon == NULL || colon == text) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "entry %u: expected solver:params",
+                    line->solvers->len + 1);
+        return false;
+    }
+    *colon = '\0';
+    g_ptr_array_add(line->solvers, text);
+    g_ptr_array_add(line->params, colon + 1);
+    return true;
+}
+
+bool perf_text_line_parse(char *text, struct perf_text_line *line, GError **error)
+{
+    g_ptr_array_set_size(line->solvers, 0);
+    g_ptr_array_set_size(line->params, 0);
+    char *equals = strchr(text, '=');
+    if (equals == NULL) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX, "expected a key and '='");
+        return false;
+    }
+    *equals = '\0';
+    line->key = text;
+    if (!perf_row_key_parse(line->key, &line->row, error)) {
+        return false;
+    }
+    for (char *rest = equals + 1; rest != NULL;) {
+        char *end = strchr(rest, ';');
+        if (end != NULL) {
+            *end = '\0';
+        }
+        if (!take_entry(rest, line, error)) {
+            return false;
+        }
+        rest = end != NULL ? end + 1 : NULL;
+    }
+    return true;
+}
+
+void perf_text_line_format(const struct perf_text_line *line, GString *out)
+{
+    char key[PROBLEM_KEY_MAX];
+    g_string_append(out, perf_row_key(&line->row, key));
+    for (guint i = 0; i < line->solvers->len; i++) {
+        g_string_append_printf(out, "%c%s:%s", i == 0 ? '=' : ';',
+                               (const char *)line->solvers->pdata[i],
+                               (const char *)line->params->pdata[i]);
+    }
+}
+
+static enum read_step write_records(FILE *file, const struct perf_source *source, GError **error)
+{
+    const struct perf_record *record = NULL;
+    struct perf_row last;
+    bool any = false;
+    enum read_step step;
+    while ((step = source->next(source->data, &record, error)) == READ_ROW) {
+        char key[PROBLEM_KEY_MAX];
+        bool same = any && perf_row_equal(&last, &record->row);
+        if (!same) {
+            fprintf(file, "%s%s", any ? "\n" : "", perf_row_key(&record->row, key));
+            last = record->row;
+            any = true;
+        }
+        fprintf(file, "%c%s:%s", same ? ';' : '=', record->solver, record->params);
+    }
+    if (any) {
+        fputc('\n', file);
+    }
+    return step;
+}
+
+bool perf_text_write_from(const char *path, const struct perf_source *source, GError **error)
+{
+    FILE *file = fopen(path, "wbe");
+    if (file == NULL) {
+        return export_io_error("write", path, error);
+    }
+    bool written = write_records(file, source, error) == READ_END;
+    bool whole = ferror(file) == 0;
+    whole = fclose(file) == 0 && whole;
+    return written && (whole || export_io_error("write", path, error));
+}
+
+bool perf_text_write(const char *path, const GPtrArray *records, GError **error)
+{
+    struct perf_list list = {records, 0};
+    const struct perf_source source = {perf_list_next, &list};
+    return perf_text_write_from(path, &source, error);
+}
+
+/* ---- reading back what was written ---- */
+
+static bool same_record(const struct perf_record *record, const struct perf_row *row,
+                        const char *solver, const char *params)
+{
+    return perf_row_equal(row, &record->row) && strcmp(solver, record->solver) == 0 &&
+           strcmp(params, record->params) == 0;
+}
+
+/* Reads entries beside the rows they belong to: both come in the order of their ids, and the rows
+ * were given ids in the order of records. */
+static bool same_records(PerfDb *db, const struct perf_source *source, guint *at, GError **error)
+{
+    const struct perf_record *record = NULL;
+    struct perf_row row;
+    struct perf_entry entry;
+    int64_t config = 0;
+    enum read_step step;
+    for (; (step = source->next(source->data, &record, error)) == READ_ROW; (*at)++) {
+        if (perf_db_next_entry(db, &entry, error) != READ_ROW) {
+            return false;
+        }
+        while (config < entry.config) {
+            if (perf_db_next_config(db, &config, &row, error) != READ_ROW) {
+                return false;
+            }
+        }
+        if (config != entry.config || !same_record(record, &row, entry.solver, entry.params)) {
+            return false;
+        }
+    }
+    return step == READ_END && perf_db_next_entry(db, &entry, error) == READ_END &&
+           perf_db_next_config(db, &config, &row, error) == READ_END;
+}
+
+bool perf_db_holds_from(const char *path, const struct perf_source *source, guint *at,
+                        GError **error)
+{
+    *at = 0;
+    g_autoptr(PerfDb) db = perf_db_open(path, error);
+    return db != NULL && same_records(db, source, at, error);
+}
+
+bool perf_db_holds(const char *path, const GPtrArray *records, guint *at, GError **error)
+{
+    struct perf_list list = {records, 0};
+    const struct perf_source source = {perf_list_next, &list};
+    return perf_db_holds_from(path, &source, at, error);
+}
+
+/* A line of the text form says what the next records do. */
+static bool same_line(const struct perf_text_line *line, const struct perf_source *source,
+                      guint *at, GError **error)
+{
+    for (guint i = 0; i < line->solvers->len; i++) {
+        const struct perf_record *record = NULL;
+        if (source->next(source->data, &record, error) != READ_ROW ||
+            !same_record(record, &line->row, line->solvers->pdata[i], line->params->pdata[i])) {
+            return false;
+        }
+        (*at)++;
+    }
+    return line->solvers->len > 0;
+}
+
+bool perf_text_holds_from(const char *path, const struct perf_source *source, guint *at,
+                          GError **error)
+{
+    const struct perf_record *more = NULL;
+    struct perf_text_line line;
+    struct line text;
+    enum read_step step = READ_ROW;
+    *at = 0;
+    g_autoptr(LineReader) lines = line_reader_open(path, error);
+    if (lines == NULL) {
+        return false;
+    }
+    perf_text_line_init(&line);
+    while ((step = line_reader_next(lines, &text, error)) == READ_ROW &&
+           perf_text_line_parse(text.text, &line, error) && same_line(&line, source, at, error)) {
+    }
+    perf_text_line_clear(&line);
+    return step == READ_END && source->next(source->data, &more, error) == READ_END;
+}
+
+bool perf_text_holds(const char *path, const GPtrArray *records, guint *at, GError **error)
+{
+    struct perf_list list = {records, 0};
+    const struct perf_source source = {perf_list_next, &list};
+    return perf_text_holds_from(path, &source, at, error);
 }

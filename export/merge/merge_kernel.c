@@ -3,8 +3,8 @@
  * objects stay where they are until they are written: an architecture's file
  * has hundreds of megabytes.
  */
+#include "export/merge/merge_kernel.h"
 #include "export/formats/code_target.h"
-#include "export/merge/merge_parts.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "export/merge/merge_parts.h"
+#include "export/merge/merge_perf.h"
 
 #include "export/check/check.h"
 #include "solvers/framework/solver.h"

@@ -1,7 +1,6 @@
-#include "export/merge/merge_parts.h"
+#include "export/merge/merge_report.h"
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +22,13 @@ static const char *const loss_names[LOSS_COUNT] = {
 const char *merge_loss_name(enum merge_loss loss)
 {
     return loss_names[loss];
+}
+
+struct file_target merge_input_target(const struct merge_input *input)
+{
+    return input->named.known == TARGET_WHOLE || input->content.known == TARGET_UNKNOWN
+               ? input->named
+               : input->content;
 }
 
 static void input_clear(void *input)
@@ -75,45 +81,6 @@ static int compare_places(const void *a, const void *b)
 void merge_report_finish(struct merge_report *report)
 {
     g_array_sort(report->places, compare_places);
-}
-
-void merge_left_out(struct merge *merge, guint input, const char *noun, int64_t number,
-                    const char *format, ...)
-{
-    struct merge_report *report = merge->report;
-    va_list arguments;
-    if (report->place_count++ < MERGE_PLACES_MAX) {
-        va_start(arguments, format);
-        g_autofree char *reason = g_strdup_vprintf(format, arguments);
-        va_end(arguments);
-        struct merge_place place = {input, noun, number, g_utf8_make_valid(reason, -1)};
-        g_array_append_val(report->places, place);
-    }
-}
-
-static const char *keep(struct merge_report *report, struct span text)
-{
-    return g_string_chunk_insert_len(report->texts, text.at, (gssize)text.length);
-}
-
-void merge_conflict(struct merge *merge, struct span key, struct span solver,
-                    const struct merge_side *kept, const struct merge_side *dropped)
-{
-    struct merge_report *report = merge->report;
-    if (report->conflict_count++ >= MERGE_NAMED_MAX && !merge->options->all_conflicts) {
-        return;
-    }
-    struct merge_conflict conflict = {.key = keep(report, key),
-                                      .solver = keep(report, solver),
-                                      .kept = keep(report, kept->value),
-                                      .dropped = keep(report, dropped->value),
-                                      .kept_input = kept->input,
-                                      .dropped_input = dropped->input,
-                                      .kept_number = kept->number,
-                                      .dropped_number = dropped->number,
-                                      .kept_noun = kept->noun,
-                                      .dropped_noun = dropped->noun};
-    g_array_append_val(report->conflicts, conflict);
 }
 
 bool merge_report_clean(const struct merge_report *report)

@@ -3,6 +3,7 @@
 
 #include "export/release/export_manifest.h"
 #include "export/release/export_plan.h"
+#include "export/release/export_write.h"
 #include "export/release/release_folder.h"
 #include "schema/store/store_campaigns.h"
 

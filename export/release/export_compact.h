@@ -5,11 +5,7 @@
 #ifndef EXPORT_EXPORT_COMPACT_H
 #define EXPORT_EXPORT_COMPACT_H
 
-#include "export/release/export_plan.h"
-
-/* The solution of what passed the gate, which has computed it before. */
-bool export_solve(const struct export_files *files, const struct problem *problem,
-                  const struct planned_entry *entry, struct solution *solution, GError **error);
+#include "export/release/export_write.h"
 
 bool export_compact_write(const struct export_files *files, const char *path, GError **error);
 /* Reads it back: EXPORT_ERROR_CHECK where it does not say what the plan says. */

@@ -17,19 +17,4 @@
 bool export_plan_make(const struct export_source *source, struct export_spool *spool,
                       struct export_summary *summary, int64_t *results, GError **error);
 
-/* Writes the files of `what` into folder and reads them back: EXPORT_ERROR_CHECK when one does not
- * say what the plan says. Appends the names of the files to names (g_free). */
-struct export_files {
-    struct export_spool *spool;
-    Store *store;
-    const struct target *target;
-    const struct export_wish *wish;
-    const char *name; /* the campaign's, NULL for a golden version */
-    unsigned what;    /* EXPORT_FIND, ... */
-};
-/* The code object of what was planned; EXPORT_ERROR_CHECK where it is another one by now, or away. */
-GBytes *export_get_code(Store *store, const struct planned_kernel *kernel, GError **error);
-bool export_files_write(const struct export_files *files, const char *folder, GPtrArray *names,
-                        GError **error);
-
 #endif

@@ -1,4 +1,4 @@
-#include "export/release/export_plan.h"
+#include "export/release/export_write.h"
 
 #include "export/check/check.h"
 #include "export/formats/file_name.h"

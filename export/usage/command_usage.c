@@ -1,6 +1,6 @@
 #include "export/commands.h"
 
-#include "export/usage/usage.h"
+#include "export/usage/usage_read.h"
 #include "schema/server/database.h"
 #include "solvers/framework/target.h"
 

@@ -8,8 +8,6 @@
 #ifndef EXPORT_USAGE_H
 #define EXPORT_USAGE_H
 
-#include "coordinator/import/import.h"
-#include "schema/store/store.h"
 #include "solvers/problem/problem.h"
 
 #include <stdio.h>
@@ -29,20 +27,6 @@ void usage_add_problem(Usage *usage, const char *network, const struct problem *
  * wins. */
 void usage_add_time(Usage *usage, const struct problem *problem, const char *solver,
                     double time_ms);
-
-/* Problems of a list; options say what it leaves out. Lines that cannot be used are named on
- * stderr. False when the file as a whole cannot be read. */
-bool usage_read_list(Usage *usage, const char *path, const struct import_options *options,
-                     GError **error);
-/* A find-db or a .sjdb, by its content. */
-bool usage_read_db(Usage *usage, const char *path, GError **error);
-/* The campaign's kept results; as_network: its jobs' problems are a network too, by its name. */
-bool usage_read_campaign(Usage *usage, Store *store, int64_t campaign, bool as_network,
-                         GError **error);
-/* The content of a target's golden version, 0 for the newest approved one; as_network: its problems are
- * a network too. EXPORT_ERROR_EMPTY where the target has none. */
-bool usage_read_golden(Usage *usage, Store *store, const char *target, int version, bool as_network,
-                       GError **error);
 
 /* ---- what comes out ---- */
 

@@ -3,7 +3,7 @@
 #include "export/check/check.h"
 #include "export/formats/find_db.h"
 #include "export/sjdb/reader/skipjackdb.h"
-#include "export/usage/usage.h"
+#include "export/usage/usage_read.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_golden.h"

@@ -7,7 +7,7 @@
 #include "export/formats/perf_db.h"
 #include "export/golden/golden.h"
 #include "export/release/export.h"
-#include "export/usage/usage.h"
+#include "export/usage/usage_read.h"
 #include "schema/store/store_campaigns.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/queue_farm.h"

@@ -1,5 +1,5 @@
 #include "export/sjdb/sjdb_write.h"
-#include "export/usage/usage.h"
+#include "export/usage/usage_read.h"
 
 #include "export/commands.h"
 #include "export/formats/export_error.h"

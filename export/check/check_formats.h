@@ -1,0 +1,15 @@
+/* The checks of the formats, a row each of the table in check.c and each in the file of its name. Internal to the folder. */
+#ifndef EXPORT_CHECK_FORMATS_H
+#define EXPORT_CHECK_FORMATS_H
+
+#include "export/check/check_report.h"
+
+void check_find_db(const char *path, struct check_report *report);
+void check_perf_db(const char *path, struct check_report *report);
+void check_perf_text(const char *path, struct check_report *report);
+void check_kernel_db(const char *path, struct check_report *report);
+void check_sjdb(const char *path, struct check_report *report);
+/* Also compares the files that the manifest lists, and looks for unlisted ones of the release beside it. */
+void check_manifest(const char *path, struct check_report *report);
+
+#endif

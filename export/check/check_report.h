@@ -1,0 +1,144 @@
+/*
+ * What a check found in a file: rows that cannot be read, rows that are written back differently, and findings about
+ * valid rows, each counted and with its first place. Checks of files, of releases and of manifests fill one.
+ */
+#ifndef EXPORT_CHECK_REPORT_H
+#define EXPORT_CHECK_REPORT_H
+
+#include "export/check/target_doubt.h"
+#include "export/formats/file_name.h"
+#include "export/formats/line_reader.h"
+
+#include <stdio.h>
+
+/* What can be said of rows that were read. The numbers are this program's own; the names are what
+ * scripts see. */
+enum finding {
+    FINDING_ZERO_TIME_WINS,
+    FINDING_ZERO_TIME,
+    FINDING_NEGATIVE_TIME,
+    FINDING_DUPLICATE_KEY,
+    FINDING_DUPLICATE_SOLVER,
+    FINDING_PARAMS_MISSING,
+    FINDING_STALE_PARAMS,
+    FINDING_CONFIG_MISSING,
+    FINDING_MD5_MISMATCH,
+    FINDING_WORKSPACE_MISMATCH,
+    FINDING_OTHER_TARGET,    /* what the file holds is made for another target than its name says */
+    FINDING_OTHER_SOLVER,    /* a solver that cannot run on the target */
+    FINDING_IMPOSSIBLE_TIME, /* below what the problem needs at the target's peak */
+    FINDING_INDEX_MISSING,
+    FINDING_MALFORMED_3D_KEY,
+    FINDING_OUTPUT_OFF_FORMULA,
+    FINDING_INVALID_PROBLEM,
+    FINDING_UNSORTED_ENTRIES,
+    FINDING_TOO_MANY_ENTRIES,
+    FINDING_UNKNOWN_SOLVER,
+    FINDING_UNKNOWN_ALGORITHM,
+    FINDING_UNUSED_CONFIG,
+    FINDING_UNEXPECTED_NAME,
+    FINDING_CARRIAGE_RETURN,
+    FINDING_UNPRINTABLE_BYTE,
+    FINDING_NO_FINAL_NEWLINE,
+    /* Made of manifests: */
+    FINDING_FILE_MISSING,  /* a file that it lists is not there */
+    FINDING_FILE_DIFFERS,  /* a file has another size or SHA-256 than it says */
+    FINDING_FILE_UNLISTED, /* a file with the release's names is not in its list */
+    FINDING_INCOMPLETE,    /* the campaign was not complete when it was exported */
+    /* Made by comparing a release's files: */
+    FINDING_WINNER_UNTUNED,     /* a tunable solver wins a key and has no params in a perf-db */
+    FINDING_ENTRY_UNTUNED,      /* likewise of an entry that does not win */
+    FINDING_WINNER_NO_CODE,     /* a kernel that the winner needs is not there */
+    FINDING_ENTRY_NO_CODE,      /* likewise of an entry that does not win */
+    FINDING_SHARED_NO_CODE,     /* likewise, where several problems share the perf-db row */
+    FINDING_WINNER_NOT_IN_SJDB, /* it has no such entry for the key */
+    FINDING_PARAMS_INVALID,     /* the solver refuses them for the problem on this target */
+    FINDING_NO_PERF_DB, /* a tunable solver of ours wins, and the release has no perf-db at all */
+    FINDING_NO_KERNELS, /* a solver of ours wins, and it has neither a kernel-db nor a .sjdb with launches */
+    FINDING_CODE_UNSURE, /* other kernels are there than the target's id tells, whose limits it does not */
+    FINDING_COUNT,
+};
+
+/* "zero time wins". Static. */
+const char *finding_name(enum finding finding);
+/* A file with it must not be shipped; the others are only good to know. */
+bool finding_unfit(enum finding finding);
+
+struct unreadable {
+    char *where, *reason; /* "line 12", "config 7", "file" */
+};
+
+/* Places kept of each sort; a report of a wholly damaged file stays small. All are counted. */
+#define CHECK_PLACES_MAX 1000
+
+struct check_report {
+    char *file;
+    const char *format; /* "find-db", ..., NULL when the content has no known format; static */
+    struct file_target named, content; /* what its name says of its target, and what is in it */
+    int64_t keys, entries;             /* what was read */
+    int64_t unreadable_count;
+    GPtrArray *unreadable; /* struct unreadable *, the first CHECK_PLACES_MAX */
+    int64_t changed;       /* keys or rows that were read and are written back differently */
+    GPtrArray *changed_at; /* where, the first CHECK_PLACES_MAX */
+    int64_t findings[FINDING_COUNT];
+    char *first[FINDING_COUNT];       /* where the finding was made first, NULL when never */
+    GPtrArray *places[FINDING_COUNT]; /* all of them, of findings that are listed; else NULL */
+    /* An export of this program wrote the file, and promises more of it: a manifest lists it, or a .sjdb says
+     * so itself. Only checks of releases set `ours`. */
+    bool ours, says_ours;
+    struct target_bounds bounds; /* of the name's target, else of the content's */
+    /* Of a file whose rows are in order, as ours are, the last one tells what comes twice. A check that
+     * goes by it ends at a row out of order, and is begun anew with all rows remembered. */
+    bool by_order, out_of_order;
+};
+
+/* A report without a format and without findings. Free with check_report_free(). */
+struct check_report *check_report_new(const char *path);
+void check_report_free(struct check_report *report);
+typedef struct check_report CheckReport;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CheckReport, check_report_free)
+
+/* Returns true if nothing is unreadable or changed and no finding makes the file unfit. */
+bool check_report_clean(const struct check_report *report);
+void check_report_print(const struct check_report *report, FILE *out);
+/* Prints one JSON object on one line; export/check/CHECK.md lists its members. */
+void check_report_print_json(const struct check_report *report, FILE *out);
+
+/* ---- for checks of formats ---- */
+
+/* Removes all findings, to check the file again without relying on the order of its rows. */
+void check_begin_anew(struct check_report *report);
+/* Returns true if `text` was seen before. `last` holds the text before, NULL at the first; it is enough while rows are in
+ * order. `all` holds all earlier texts once report->by_order is false. */
+bool check_twice(struct check_report *report, GHashTable *all, GString **last, const char *text);
+
+/* Adds an unreadable row and takes `error` over. where_format gives the place. */
+G_GNUC_PRINTF(3, 4)
+void check_unreadable(struct check_report *report, GError *error, const char *where_format, ...);
+G_GNUC_PRINTF(3, 4)
+void check_found(struct check_report *report, enum finding finding, const char *where_format, ...);
+/* Adds a row that is written back differently. */
+G_GNUC_PRINTF(2, 3)
+void check_changed(struct check_report *report, const char *where_format, ...);
+/* Findings on a line's bytes that damage and other editors cause: a carriage return at the end, bytes that are not
+ * printable ASCII, a missing line end. */
+void check_bytes(struct check_report *report, const struct line *line);
+bool check_printable(const char *text);
+/* Findings on the params of a perf-db entry: missing, or refused today by a solver of ours. */
+G_GNUC_PRINTF(4, 5)
+void check_params(struct check_report *report, const char *solver, const char *params,
+                  const char *where_format, ...);
+/* Notes the target that the file's content states. */
+void check_content_target(struct check_report *report, const struct file_target *target);
+/* Finding on a kernel whose name or arguments MIOpen would not make. */
+void check_kernel_name(struct check_report *report, const char *name, const char *args,
+                       const char *noun, int64_t number);
+/* Finding on a kernel whose arguments or code object (its first bytes are enough) state another target. */
+void check_kernel_target(struct check_report *report, const char *args, const void *code,
+                         size_t length, const char *noun, int64_t number);
+/* Finding on a solver that cannot run the problem on the target. */
+G_GNUC_PRINTF(4, 5)
+void check_target_solver(struct check_report *report, const struct problem *problem,
+                         const char *solver, const char *where_format, ...);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Find entries of a merge. Whole find-dbs are in memory as tables; a key's lines are compared while the output is written,
+ * and a line with nothing to choose is copied without parsing its entries. Internal to merge and diff.
+ */
+#ifndef EXPORT_MERGE_FIND_H
+#define EXPORT_MERGE_FIND_H
+
+#include "export/formats/find_table.h"
+#include "export/merge/merge_state.h"
+
+struct merge_finds *merge_finds_new(void);
+void merge_finds_free(struct merge_finds *finds);
+bool merge_finds_read(struct merge *merge, guint input, GError **error);
+/* Adds the lines of a find-db in memory, which it takes over. */
+void merge_finds_add(struct merge *merge, guint input, GString *text);
+/* Lines that were read, valid or not. */
+int64_t merge_finds_count(const struct merge *merge);
+
+/* An entry with its origin. */
+struct find_choice {
+    struct find_part part;
+    guint input;
+    int64_t number;
+    guint rank; /* order of inputs, then lines */
+};
+
+/* Sets *key to the next key with a valid entry and *choices to all its valid entries (struct find_choice), valid until
+ * the next call. False after the last key. */
+bool merge_finds_next(struct merge *merge, struct span *key, const GArray **choices);
+
+/* A key with the entries that the policy chose, by time, ties by name. */
+struct merged_find {
+    struct span key;
+    struct find_choice *const *choices;
+    guint count;
+    struct span line; /* an input's whole line if nothing in it changes; otherwise length 0 */
+};
+typedef bool merge_find_emit(void *data, const struct merged_find *merged, GError **error);
+/* Calls emit for every key in order until it returns false. */
+bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GError **error);
+bool merge_finds_write(struct merge *merge, const char *path, GError **error);
+
+#endif

@@ -1,0 +1,31 @@
+/* Perf rows of a merge. All records are in memory. Internal to merge and diff. */
+#ifndef EXPORT_MERGE_PERF_H
+#define EXPORT_MERGE_PERF_H
+
+#include "export/formats/perf_db.h"
+#include "export/merge/merge_state.h"
+
+struct perf_item {
+    struct perf_record *record;
+    guint input;
+    const char *noun;
+    int64_t number;
+    bool trusted; /* no solver of ours refuses its params today */
+};
+
+struct merge_perfs *merge_perfs_new(void);
+void merge_perfs_free(struct merge_perfs *perfs);
+bool merge_perfs_read(struct merge *merge, guint input, GError **error);
+bool merge_perfs_read_text(struct merge *merge, guint input, GError **error);
+int64_t merge_perfs_count(const struct merge *merge);
+/* All records (struct perf_item *, owned by the merge) by row and solver; equal ones in the order of reading. */
+GPtrArray *merge_perfs_sorted(const struct merge *merge);
+/* Adds a record whose input, noun and number are set, or leaves it out and reports why. */
+void merge_perfs_add(struct merge *merge, struct perf_item *item, const struct perf_row *row,
+                     const char *solver, const char *params);
+/* The records that the policy chose (struct perf_record *, owned by the merge), in the order of files. */
+GPtrArray *merge_perfs_choose(struct merge *merge);
+bool merge_perfs_write(struct merge *merge, const char *path, GError **error);
+bool merge_perfs_write_text(struct merge *merge, const char *path, GError **error);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * What a merge did: the inputs with their targets, what was left out, which entries contradicted each other, and what the
+ * output's format cannot express. diff reports unreadable lines with it, too.
+ */
+#ifndef EXPORT_MERGE_REPORT_H
+#define EXPORT_MERGE_REPORT_H
+
+#include "export/formats/export_error.h"
+#include "export/formats/file_name.h"
+
+#include <stdio.h>
+
+#define MERGE_NAMED_MAX  10     /* conflicts named in text output */
+#define MERGE_PLACES_MAX 100000 /* places kept; all are counted */
+
+/* What an output's format cannot express. */
+enum merge_loss {
+    LOSS_FIND,
+    LOSS_PERF,
+    LOSS_KERNELS,
+    LOSS_SOLUTIONS,
+    LOSS_SOLUTION_ALONE,
+    LOSS_EPILOGUE,
+    LOSS_CACHE_KEY,
+    LOSS_CACHE_KEY_ALONE,
+    LOSS_NEWER_FORM,
+    LOSS_SEPARATOR,
+    LOSS_ROW,
+    LOSS_UNUSED_CONFIG,
+    LOSS_COUNT,
+};
+/* "keys of find-dbs". Static. */
+const char *merge_loss_name(enum merge_loss loss);
+
+/* A line or row that was left out. */
+struct merge_place {
+    guint input;
+    const char *noun; /* "line", "perf_db", "kern_db"; static */
+    int64_t number;
+    char *reason;
+};
+
+/* Two entries of one key and solver with different values: one is kept, the other dropped. */
+struct merge_conflict {
+    const char *key, *solver; /* of kernels: kernel_name and kernel_args */
+    const char *kept, *dropped;
+    guint kept_input, dropped_input;
+    int64_t kept_number, dropped_number;
+    const char *kept_noun, *dropped_noun;
+};
+
+struct merge_input {
+    char *path;
+    enum file_kind kind;
+    int64_t keys, entries;             /* valid ones */
+    struct file_target named, content; /* the target that its name states, and its content */
+    int64_t others;                    /* parts for another target than that */
+    char *other;                       /* the first of these parts, as text */
+    int64_t doubts;                    /* entries left out as impossible on the target */
+    char *doubt;                       /* the first of these entries */
+};
+
+/* The target of an input: the one its name states, else its content's. */
+struct file_target merge_input_target(const struct merge_input *input);
+
+struct merge_report {
+    char *out;
+    enum file_kind kind;
+    int64_t keys, entries;     /* written */
+    struct file_target target; /* of inputs and output; unknown if they are mixed */
+    bool mixed;                /* targets were not compared */
+    GArray *inputs;            /* struct merge_input */
+    GArray *places;            /* struct merge_place, by input and number */
+    int64_t place_count;
+    GArray *conflicts; /* struct merge_conflict, by key */
+    GStringChunk *texts;
+    int64_t conflict_count;
+    int64_t losses[LOSS_COUNT];
+};
+
+struct merge_report *merge_report_new(const char *out);
+void merge_report_free(struct merge_report *report);
+typedef struct merge_report MergeReport;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(MergeReport, merge_report_free)
+
+/* Sorts the places. To be called once, when the merge has ended. */
+void merge_report_finish(struct merge_report *report);
+/* Returns true if nothing was left out as unreadable or impossible. */
+bool merge_report_clean(const struct merge_report *report);
+void merge_report_print(const struct merge_report *report, FILE *out);
+/* Prints one JSON object on one line: out, format, target (null if unknown), mixed_targets, keys, entries,
+ * inputs [{file, format, target, keys, entries}], left_out [{file, where, reason}], left_out_count,
+ * conflicts [{key, solver, kept, kept_at, dropped, dropped_at}], conflict_count, not_expressible [{what, count}],
+ * clean. */
+void merge_report_print_json(const struct merge_report *report, FILE *out);
+
+#endif

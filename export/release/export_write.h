@@ -1,0 +1,25 @@
+/* Writes the planned files and reads them back. Internal to the folder. */
+#ifndef EXPORT_EXPORT_WRITE_H
+#define EXPORT_EXPORT_WRITE_H
+
+#include "export/release/export.h"
+#include "export/release/export_spool.h"
+
+struct export_files {
+    struct export_spool *spool;
+    Store *store;
+    const struct target *target;
+    const struct export_wish *wish;
+    const char *name; /* the campaign's, NULL for a golden version */
+    unsigned what;    /* EXPORT_FIND, ... */
+};
+
+/* Reads the code object of a planned kernel from the store. NULL with EXPORT_ERROR_CHECK if it is missing or its
+ * hash differs from the planned one. */
+GBytes *export_get_code(Store *store, const struct planned_kernel *kernel, GError **error);
+/* Writes the files of files->what into the folder and reads them back: EXPORT_ERROR_CHECK if a file differs from the plan.
+ * Appends the files' names to `names` (g_free). */
+bool export_files_write(const struct export_files *files, const char *folder, GPtrArray *names,
+                        GError **error);
+
+#endif

@@ -1,0 +1,23 @@
+/* Where usage takes networks and times from: lists, databases that libraries ship, campaigns and golden versions. */
+#ifndef EXPORT_USAGE_READ_H
+#define EXPORT_USAGE_READ_H
+
+#include "coordinator/import/import.h"
+#include "export/usage/usage.h"
+#include "schema/store/store.h"
+
+/* Adds a list of problems as networks; `options` say what to leave out. Lines that cannot be used are named on stderr.
+ * False if the file as a whole cannot be read. */
+bool usage_read_list(Usage *usage, const char *path, const struct import_options *options,
+                     GError **error);
+/* Adds the times of a find-db or a .sjdb; the content tells which. */
+bool usage_read_db(Usage *usage, const char *path, GError **error);
+/* Adds the campaign's kept results. as_network: its jobs' problems become a network of the campaign's name. */
+bool usage_read_campaign(Usage *usage, Store *store, int64_t campaign, bool as_network,
+                         GError **error);
+/* Adds the results of a target's golden version, 0 for the newest approved one. as_network: its problems become a
+ * network. EXPORT_ERROR_EMPTY if the target has no such version. */
+bool usage_read_golden(Usage *usage, Store *store, const char *target, int version, bool as_network,
+                       GError **error);
+
+#endif
