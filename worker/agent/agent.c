@@ -170,7 +170,7 @@ static void patience_over(uv_timer_t *timer)
     if (!lane_lost(agent->data) && !lane_lost(agent->control))
         return;
     log_write(LEVEL_ERROR, "database_given_up", NULL,
-              "the database did not come back: this worker's leases will run out by themselves");
+              "the database did not come back: this worker ends, and its leases run out");
     identity_remove_scratch(agent->scratch);
     _exit(1);
 }

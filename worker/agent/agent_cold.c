@@ -32,13 +32,13 @@ struct cold {
     int caught; /* the signal that ended it, 0 for none */
     Child *build, *eval;
     struct target target;
-    char *toolchain, *version; /* NULL until the build child told them */
-    json_t *file;              /* what is asked for */
-    json_t *layers;            /* the same as an eval child takes it */
+    char *toolchain, *version; /* NULL until the build child has answered */
+    json_t *file;              /* the request, as it was read */
+    json_t *layers;            /* its layers in the form of an eval child's request */
     GPtrArray *kernels;        /* struct cold_kernel *: distinct ones */
     guint compiled;
     int64_t began_us, said_us;
-    double compile_seconds, run_seconds; /* run_seconds: at the very most */
+    double compile_seconds, run_seconds; /* run_seconds: the eval child's deadline */
     int64_t bytes;
     bool answered, failed;
 };
@@ -75,7 +75,7 @@ static void cold_fail(struct cold *cold, const char *format, ...)
     cold_end(cold);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static struct cold_kernel *find_kernel(const struct cold *cold, const char *key)
 {
@@ -87,8 +87,8 @@ static struct cold_kernel *find_kernel(const struct cold *cold, const char *key)
     return NULL;
 }
 
-/* The launch's kernel, taken to the distinct ones. The key may name any toolchain, since no row
- * is stored under it: the one that will compile it is not known yet. NULL where it has no source. */
+/* The launch's kernel, added to cold->kernels unless an equal one is there. Its key, which only tells kernels apart, is
+ * made with the table's first toolchain: the one that will compile it is not known yet. NULL where it has no source. */
 static const struct cold_kernel *take_kernel(struct cold *cold, const struct launch *launch,
                                              GError **error)
 {
@@ -113,7 +113,7 @@ struct layer_text {
     const char *problem, *solver, *config; /* in the file's JSON */
     int runs;
     json_int_t
-        workspace_bytes; /* that the config's result needs; INT64_MAX where the file does not say */
+        workspace_bytes; /* limit for the config's solution; INT64_MAX where the file has none */
 };
 
 static bool layer_read(json_t *object, struct layer_text *layer, GError **error)
@@ -135,7 +135,7 @@ static bool layer_read(json_t *object, struct layer_text *layer, GError **error)
     return false;
 }
 
-/* Adds the layer as an eval child takes it. */
+/* Adds the layer in the form of an eval child's request. */
 static bool add_request(struct cold *cold, const struct layer_text *layer,
                         const struct perf_config *config, const struct solution *solution,
                         GError **error)
@@ -178,7 +178,7 @@ static bool add_layer(struct cold *cold, json_t *object, GError **error)
                              (uint64_t)MAX(layer.workspace_bytes, 0), &context, &config, error) ||
         !solver_solve(solver, &problem, &context, &config, &solution, error))
         return false;
-    /* Two runs, and two operations each time a number is multiplied and added. */
+    /* Factor 4: two runs, and two operations for each multiply-accumulate. */
     cold->run_seconds += 2.0 * layer.runs * 2 * problem_macs(&problem) / WORK_SLOWEST_FLOPS;
     return add_request(cold, &layer, &config, &solution, error);
 }
@@ -255,7 +255,7 @@ static void build_up(Child *child, void *data)
     json_decref(head);
 }
 
-/* The first answer: a compilation names the version that it is asked of. */
+/* The first answer: each request to compile names the toolchain's version. */
 static void take_version(struct cold *cold, const json_t *head)
 {
     const char *name = json_string_value(json_object_get(head, "toolchain"));
@@ -324,7 +324,7 @@ static void take_hello(struct cold *cold, const json_t *head)
 {
     g_autoptr(GError) error = NULL;
     if (cold->kernels->len > 0)
-        return; /* planned already */
+        return; /* its kernels are planned already */
     if (target_from_json(json_object_get(head, "target"), &cold->target, &error) &&
         plan(cold, &error))
         start_building(cold);
@@ -374,7 +374,7 @@ static void eval_died(Child *child, const struct child_death *death, void *data)
 
 /* ---- the whole ---- */
 
-/* Children that die with this process would leave their folders. */
+/* After a signal the loop ends in order, so that the children's folders are removed. */
 static void signalled(uv_signal_t *handle, int number)
 {
     struct cold *cold = handle->data;

@@ -1,4 +1,4 @@
-/* What the devices of this node are, answered by an eval child for each. Needs no database. */
+/* Prints this node's devices, as an eval child for each describes it. Needs no database. */
 #ifndef WORKER_AGENT_PROBE_H
 #define WORKER_AGENT_PROBE_H
 

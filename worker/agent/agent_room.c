@@ -5,10 +5,8 @@
 #include "worker/agent/agent_calls.h"
 #include "worker/agent/identity.h"
 
-/* A full disk makes compilers refuse good kernels and drivers crash on good code, in many words and hardly ever the true ones. */
-
-/* A kernel's files take less than 1 MiB with PoCL; a compiler's temporary ones, of all children at once,
- * a few. A failed compiler may have freed its own before it is looked. */
+/* PoCL's files for a kernel take less than 1 MiB, and the temporary files of all children at once a few MiB. A compiler
+ * that failed may have removed its own before the disk is checked. */
 #define ROOM_MIB 16
 #define AGAIN_MS 250
 

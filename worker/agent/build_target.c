@@ -37,7 +37,8 @@ static void build_target_refuse(struct builder *builder, struct build_target *bu
                                            build_target->target.id, why);
     const struct evaluator *first = agent_first_open(agent);
     const struct target *own = first ? evaluator_target(first) : NULL;
-    /* A claim takes any target or one: after a refusal only our own is left. */
+    /* A claim is for any target or for one. Any would bring the refused one again: only this node's own target is
+     * left. */
     if (own && strcmp(own->id, build_target->target.id) != 0) {
         builder->own_target_only = true;
         return;

@@ -53,7 +53,7 @@ static void ask(struct evaluator *evaluator, const char *key, GBytes *code)
     evaluator_move(evaluator, EVALUATOR_ASK_PROOF, NULL);
     evaluator->in_flight = -1;
     g_free(evaluator->proof_failure);
-    evaluator->proof_failure = g_strdup("its child told no outcome");
+    evaluator->proof_failure = g_strdup("its child reported no outcome");
     child_set_deadline(evaluator->child, evaluator->agent->options->run_timeout_seconds);
 }
 

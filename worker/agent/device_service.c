@@ -188,12 +188,12 @@ static char *cut(const char *text)
     return g_utf8_make_valid(start, -1);
 }
 
-/* "it failed 5 times in a row, with 2 solvers, at last so: ...". Free with g_free(). */
+/* "it failed 5 times in a row, with 2 solvers, the last time so: ...". Free with g_free(). */
 static char *faults_text(const struct evaluator *evaluator)
 {
     guint solvers = g_hash_table_size(evaluator->faulty);
     g_autofree char *last = cut(evaluator->last_fault);
-    return g_strdup_printf("it failed %d time%s in a row, with %u solver%s, at last so: %s",
+    return g_strdup_printf("it failed %d time%s in a row, with %u solver%s, the last time so: %s",
                            evaluator->faults, evaluator->faults == 1 ? "" : "s", solvers,
                            solvers == 1 ? "" : "s", last);
 }
@@ -278,7 +278,7 @@ static void end_without_devices(struct agent *agent, const char *why)
         if (!evaluator_is_out(agent->evaluators->pdata[i]))
             return;
     if (agent->options->until_empty)
-        agent_give_up(agent, "no device is in service any more, the last one since %s", why);
+        agent_give_up(agent, "no device is in service any more; the last one: %s", why);
 }
 
 void device_take_out(void *object, const void *detail)

@@ -182,7 +182,7 @@ static void fail_unanswered(struct eval_job *job)
     while (g_hash_table_iter_next(&iter, &index, NULL))
         if (eval_job_is_pending(job, GPOINTER_TO_INT(index)))
             work_fail_config(&job->work, GPOINTER_TO_INT(index), FAILURE_LAUNCH_ERROR,
-                             "the eval child told no outcome");
+                             "the eval child reported no outcome");
 }
 
 /* Logs who verified: the device, or the host and why. */
@@ -327,7 +327,7 @@ static void blame_for_loss(struct evaluator *evaluator, const char *why)
         return;
     int index = eval_job_suspect(job);
     g_autofree char *device = device_farm_name(evaluator);
-    g_autofree char *detail = g_strdup_printf("%s was lost by it: %s", device, why);
+    g_autofree char *detail = g_strdup_printf("%s was lost while it ran: %s", device, why);
     if (index >= 0)
         eval_job_quarantine(job, index, FAILURE_DEVICE_FAULT, detail);
     else if (job->deaths_between_configs > 0)

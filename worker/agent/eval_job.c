@@ -93,7 +93,7 @@ static void outcomes_stored(struct agent *agent, void *data, const GError *error
         return;
     agent_refused(agent, &job->work, error);
     if (agent_ends_job(error))
-        return; /* the whole round ends the job */
+        return; /* the job ends when its whole round is refused, too */
     job->lost = true;
     if (job->evaluator->current == job)
         evaluator_send_stop(job->evaluator);

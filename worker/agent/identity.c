@@ -71,7 +71,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     (void)status;
     (void)type;
     (void)walk;
-    remove(path); /* what stays behind is removed by a later worker's start */
+    remove(path); /* a later worker's start removes a folder that is left behind */
     return 0;
 }
 
@@ -80,7 +80,7 @@ void identity_remove_scratch(const char *folder)
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The name behind the prefix without its random part, which earlier programs' folders do not have. */
+/* The process's text in a folder's name: without the prefix, and without the random part, where the name has one. */
 static char *process_of_scratch(const char *name)
 {
     g_auto(GStrv) parts = g_strsplit(name + strlen(SCRATCH_PREFIX), ":", -1);
@@ -105,7 +105,7 @@ static void remove_dead_scratch(const char *parent)
     }
 }
 
-/* Such a limit is like a disk that is full for good: work would wait for room for ever. */
+/* A low limit acts like a disk that stays full: the agent would wait for room for ever. */
 static bool check_file_limit(GError **error)
 {
     struct rlimit limit;
@@ -147,11 +147,11 @@ char *identity_make_scratch(GError **error)
     if (!parent)
         return NULL;
     g_autofree char *process = identity_process();
-    /* Earlier programs take no name of five parts for a dead process's. */
+    /* With five parts the name is not taken for a dead process's by older programs, which expect four. */
     g_autofree char *name = g_strconcat(SCRATCH_PREFIX, process, ":XXXXXX", NULL);
     g_autofree char *path = g_build_filename(parent, name, NULL);
     remove_dead_scratch(parent);
-    /* Another user can compute the process's part of the name, and would have the folder made first. */
+    /* The random part: another user could compute the rest of the name, and make the folder first. */
     if (!g_mkdtemp(path)) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD,
                     "cannot make a scratch folder in '%s': %s (set TMPDIR to a folder that can be "

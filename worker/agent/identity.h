@@ -1,8 +1,7 @@
 /*
- * A worker's identity: its node's stable name, and a text that tells its process
- * from every other that ever ran there, so that a restarted agent knows which
- * of the node's workers are dead without waiting for their leases. Also the
- * process's scratch folder, whose name begins with the same text.
+ * A worker's identity: its node's stable name, and a text that no other process of the node ever had. By that text a
+ * restarted agent knows which of the node's workers are dead, without waiting for their leases to run out. The name of
+ * the process's scratch folder begins with the same text.
  */
 #ifndef WORKER_IDENTITY_H
 #define WORKER_IDENTITY_H
@@ -17,15 +16,14 @@ char *identity_node(void);
  * unknown. Free with g_free(). */
 char *identity_process(void);
 
-/* Whether a process of this node with that text can be no more. Those of another namespace, which
- * cannot be seen from here, and texts of another form count as alive: nobody's leases are taken on a
- * guess. */
+/* Whether the process of this node with that text has certainly ended. Processes of another namespace, which cannot be
+ * seen from here, and texts of another form count as alive: their leases are not taken on a guess. */
 bool identity_is_dead(const char *process);
 
-/* Makes a folder of mode 0700 under the temporary one, with a name that nobody can know before; folders of
- * dead workers are removed. Where the temporary folder's mount forbids code (noexec) it is made in /var/tmp.
- * NULL with an error when it cannot be made, when both mounts forbid code, or when a limit of this process (ulimit -f) keeps compilers from
- * writing their files. Free with g_free() after identity_remove_scratch(). */
+/* Makes a folder of mode 0700 in the temporary folder, with a name that nobody can predict, and removes the folders of
+ * dead workers. It is made in /var/tmp where the temporary folder's mount forbids code (noexec). NULL with an error
+ * where it cannot be made, where both mounts forbid code, or where a limit of this process (ulimit -f) keeps compilers
+ * from writing their files. Free with g_free() after identity_remove_scratch(). */
 char *identity_make_scratch(GError **error);
 void identity_remove_scratch(const char *folder);
 

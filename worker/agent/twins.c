@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define TWINS_MAX 10000 /* some megabytes; jobs before the last thousands are over */
+#define TWINS_MAX 10000 /* a few megabytes; then all are forgotten */
 
 struct twins {
     GHashTable *known; /* name -> struct twin * */
@@ -10,8 +10,8 @@ struct twins {
 
 struct twin {
     struct outcome outcome;
-    char *config; /* whose it is */
-    char *detail; /* or NULL */
+    char *config; /* text of the config that has the outcome */
+    char *detail; /* the outcome's, or NULL */
 };
 
 static void twin_free(gpointer data)
@@ -39,7 +39,7 @@ void twins_free(Twins *twins)
 
 /* ---- names ---- */
 
-static bool is_told_by_bytes(const struct kernel_row *row)
+static bool has_reproducible_code(const struct kernel_row *row)
 {
     const struct toolchain *toolchain = row ? toolchain_find(row->toolchain) : NULL;
     return toolchain && toolchain->reproducible && row->code_sha256 && *row->code_sha256;
@@ -63,12 +63,12 @@ char *twins_name(int64_t job, const struct solution *solution,
                  const struct kernel_row *const rows[SOLUTION_LAUNCHES_MAX])
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    /* Operations and bytes decide which times are possible. */
+    /* Operations and bytes are part of the name: they decide which times are possible. */
     g_string_append_printf(text, "%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %a %a %a", job,
                            solution->workspace_bytes, solution->flops, solution->read_bytes,
                            solution->write_bytes);
     for (int i = 0; i < solution->launch_count; i++) {
-        if (!is_told_by_bytes(rows[i]))
+        if (!has_reproducible_code(rows[i]))
             return NULL;
         add_launch(text, &solution->launches[i], rows[i]);
     }

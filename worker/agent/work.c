@@ -6,8 +6,7 @@
 #include "solvers/problem/problem_key.h"
 #include "worker/agent/work_check.h"
 
-/* A row stands for the solver as it was then: another revision's config may read as something else
- * today. */
+/* A row concerns the solver's revision of its time: the same text may be another config in another revision. */
 static bool quarantine_concerns(const struct work *work, const struct quarantine_row *row)
 {
     return strcmp(row->solver, work->job->solver) == 0 && row->revision == work->solver->revision &&
@@ -29,8 +28,7 @@ static void fail_quarantined(struct work *work, const struct quarantine_row *row
             work_fail_config(work, i, row->failure, row->detail);
 }
 
-/* The nearest problem may have had a config that is none of this one, and a foreign one may be anything:
- * what does not fit is left alone. */
+/* Texts of the prior that are no config of this job are skipped: the space of the nearest problem may be another one. */
 static GArray *read_prior(const struct work *work)
 {
     GArray *prior = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
@@ -241,7 +239,7 @@ void work_quarantine(struct work *work, int index)
     g_array_append_val(work->job->quarantined, work->round->configs[index]);
 }
 
-/* A verified config at its place in the history. */
+/* A verified config: a round of the history, and the config's index there. */
 struct candidate {
     const struct round *round;
     int index;
@@ -258,17 +256,17 @@ static gint compare_candidates(gconstpointer a, gconstpointer b)
     return (left > right) - (left < right);
 }
 
-/* Whether the outcome says what the config is worth, so that older ones count no more. In a search a default
- * config that fails once, when it is measured again to show drift, keeps its earlier time; where configs are
- * measured again to confirm them, a failure is the answer. */
+/* Whether the outcome replaces older ones of the same config. In a search the default config is measured in each round,
+ * to show drift: one that fails once keeps its earlier time. In a round that measures configs again to confirm them, a
+ * failure counts. */
 static bool is_verdict(const struct round *round, int index)
 {
     enum failure failure = round->outcomes[index].failure;
     return failure == FAILURE_NONE || (round->remeasures && failure != FAILURE_PENDING);
 }
 
-/* All verified configs, fastest first, each with its newest measurement: the luckiest of several would stay for
- * ever. */
+/* All verified configs, fastest first, each with its newest measurement: with the fastest one instead, a lucky
+ * measurement could never be corrected. */
 static GArray *candidates(const struct work *work)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(struct candidate));
@@ -307,7 +305,7 @@ static void kept_add(struct work *work, GArray *all, const struct candidate *can
     struct kept kept = {.config = *config, .is_default = is_default};
     struct solution solution;
     if (!solver_solve(work->solver, &work->job->problem, &work->context, config, &solution, NULL))
-        return; /* an older program's config that this one refuses is not worth keeping */
+        return; /* a config that this program's solver refuses, unlike an older one's, is not kept */
     kept.config_text = g_strdup(perf_config_format(config, text));
     kept.kernel_keys = g_strdup(candidate->round->kernel_keys[candidate->index]);
     kept.outcome = *candidate_outcome(candidate);

@@ -90,7 +90,8 @@ static void test_kernels_are_compiled_once(void)
     g_assert_cmpint(progress.configs_taken, ==, 0);
 }
 
-/* Another seed makes another search, but each begins with the default config, and more were not asked for. */
+/* Campaigns with different seeds and one config each both try the default config, and the second takes the first one's
+ * result over. */
 static void test_a_default_config_is_measured_once(void)
 {
     int64_t counts[FAILURE_COUNT];
@@ -138,7 +139,7 @@ static void test_a_cpu_of_600_threads_is_built_for(void)
     g_assert_cmpint(live_assert_done(store, id, 2), ==, 2);
 }
 
-/* Its words; it must end well. */
+/* Runs a worker, which must end well, and returns its standard error. */
 static char *run_worker(const char *label)
 {
     g_autoptr(GError) error = NULL;
@@ -165,7 +166,7 @@ static void test_a_pool_admits_its_label(void)
     assert_done(store, id, 2);
 }
 
-/* The running worker's row, waited for. */
+/* Waits for the running worker's row. */
 static struct worker_row *running(GPtrArray **workers, Store *store)
 {
     g_autoptr(GError) error = NULL;
@@ -181,7 +182,7 @@ static struct worker_row *running(GPtrArray **workers, Store *store)
     g_error("no worker registered");
 }
 
-/* Of all agents, whose connections count them from now on. */
+/* Claims of all agents since count_functions(). */
 static int64_t claims_made(Store *store)
 {
     g_autoptr(GError) error = NULL;
@@ -202,8 +203,8 @@ static void count_functions(Store *store)
     g_assert_no_error(error);
 }
 
-/* The pauses between an idle agent's claims double: after twelve seconds, three times in the next half minute
- * it claims at most, for each of both pools, unless it is told that there is work. */
+/* The pauses between an idle agent's claims double: after twelve seconds it claims at most three times in the next half
+ * minute, for each of both pools, unless the database notifies it. */
 static void test_an_idle_agent_is_woken(void)
 {
     enum { CLAIMS = 12, CALLS = 24 };
@@ -248,7 +249,7 @@ static void forge_drain(Store *store, int64_t worker)
     g_assert_no_error(error);
 }
 
-/* It beats each second, and each third one while it is idle. */
+/* A lease of four seconds means a heartbeat each second, and every third second while the agent is idle. */
 static void test_a_node_drains_when_it_is_asked(void)
 {
     static const char *const idle[] = {"--lease", "4", NULL};
@@ -257,7 +258,7 @@ static void test_a_node_drains_when_it_is_asked(void)
     pid_t agent = live_agent(program(), idle);
     const struct worker_row *row = running(&workers, store);
     g_assert_cmpint(ask_to_drain("another node"), ==, 1);
-    /* Any login of the database may say so: nobody believes it. */
+    /* Any login of the database can send this notification: the agent must not drain for it. */
     forge_drain(store, row->id);
     g_usleep(2 * G_USEC_PER_SEC);
     g_assert_cmpint(waitpid(agent, NULL, WNOHANG), ==, 0);
@@ -289,7 +290,7 @@ static void test_cores_stay_free_beside_gpus(void)
         g_assert_cmpint(agent_build_beside(cases[i].build, cases[i].gpus), ==, cases[i].beside);
 }
 
-/* When somebody last asked for the one kernel that verifies on devices, "" where it is not there. */
+/* When a worker last asked for the kernel that verifies on devices, "" where it is not stored. */
 static char *judge_used_at(Store *store)
 {
     g_autoptr(GError) error = NULL;
@@ -300,8 +301,8 @@ static char *judge_used_at(Store *store)
     return g_strdup(PQgetvalue(rows, 0, 0));
 }
 
-/* A build-only node compiles everything and measures nothing; an eval-only one does the rest, and
- * finds there also what verifies on its device. */
+/* A build-only node compiles everything and measures nothing. An eval-only node does the rest; it loads the kernel that
+ * verifies on its device from the database. */
 static void test_building_and_evaluating_may_be_two_nodes(void)
 {
     static const char *const build[] = {"--eval", "none", "--build", "1", NULL};
@@ -335,8 +336,8 @@ static int refused_by_check(Store *store, int64_t campaign)
     return atoi(PQgetvalue(rows, 0, 0));
 }
 
-/* A problem that nobody imports, a kernel with other options than its solver's, and a campaign that is as
- * it should be: its jobs are done, by the same workers. */
+/* One campaign has an invalid problem and a kernel with other options than its solver's: its jobs are refused. Jobs of a
+ * valid campaign are done by the same workers. */
 static void test_what_the_database_says_is_checked(void)
 {
     static const char *const build[] = {"--eval", "none", "--build", "1", NULL};
@@ -385,7 +386,7 @@ static void test_an_error_of_one_campaign_ends_no_worker(void)
     g_assert_no_error(error);
 }
 
-/* Compilers need no device; where none serves the target, the jobs stay for another node. */
+/* Compilers need no device. Where no compiler serves the target, the jobs stay for another node. */
 static void test_kernels_of_a_gpu_are_built_without_one(void)
 {
     static const char *const build[] = {"--eval", "none", "--build", "2", NULL};
@@ -414,7 +415,7 @@ static void test_kernels_of_a_gpu_are_built_without_one(void)
     g_assert_cmpint(progress.kernels_built, >=, 3);
 }
 
-/* A clang dies over the first kernel that it is given, and no child with it. */
+/* A clang, in a process of its own, dies over its first kernel; the build child does not. */
 static void test_a_compiler_that_died_is_asked_once_more(void)
 {
     static const char *const build[] = {"--eval", "none", "--build", "1", NULL};
@@ -444,7 +445,7 @@ static void test_a_compiler_that_died_is_asked_once_more(void)
     g_assert_true(g_file_test(died, G_FILE_TEST_IS_DIR));
     g_assert_true(store_progress(store, id, &progress, &error));
     g_assert_cmpint(progress.built, ==, 2);
-    g_assert_cmpint(progress.configs_open, ==, 2); /* none was given up */
+    g_assert_cmpint(progress.configs_open, ==, 2); /* no config has failed */
 }
 
 static void test_the_embedded_database_is_asked_for(void)

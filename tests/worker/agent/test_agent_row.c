@@ -1,5 +1,4 @@
-/* How workers register, and which campaigns admit them: real processes over doubles of the vendors'
- * libraries, which answer as those do. */
+/* How workers register, and which campaigns admit them: real processes over doubles of the vendors' libraries. */
 #include <glib/gstdio.h>
 #include <locale.h>
 #include <signal.h>
@@ -192,7 +191,7 @@ static void expect_name(Store *store, const char *name, const char *kind)
     g_assert_cmpstr(found, ==, name);
 }
 
-/* One that the database did not know could not be asked for. */
+/* A campaign may require each software that workers report: the database knows each name. */
 static void test_constraints_may_name_all_that_workers_report(void)
 {
     g_autoptr(Store) store = scratch_store();

@@ -1,4 +1,4 @@
-/* Who is dead: processes of this machine, of an earlier boot, and of namespaces that cannot be seen. */
+/* Which processes count as dead: of this machine, of an earlier boot, and of namespaces that cannot be seen. */
 #include "worker/agent/identity.h"
 
 #include <glib/gstdio.h>
@@ -72,7 +72,7 @@ static void ended_child_is_dead(void)
     close(ends[1]);
 }
 
-/* A worker clears away what dead ones left, and nothing of those that it cannot see. */
+/* A worker removes the folders of dead workers, and none of a worker that it cannot see. */
 static void scratch_of_the_dead_alone_is_removed(void)
 {
     g_autoptr(GError) error = NULL;
@@ -98,7 +98,7 @@ static void scratch_of_the_dead_alone_is_removed(void)
     identity_remove_scratch(unseen_path);
 }
 
-/* Programs from before folders had a random part ask of the whole name whether its process is dead. */
+/* Older programs, whose folders have no random part, take the whole name for the process's text. */
 static void scratch_is_left_by_earlier_programs(void)
 {
     g_autoptr(GError) error = NULL;
@@ -109,7 +109,7 @@ static void scratch_is_left_by_earlier_programs(void)
     identity_remove_scratch(own);
 }
 
-/* Another user can compute the name's first part, and made this folder to put code into it. */
+/* Another user computed the name's first part, and made this folder to put code into it. */
 static void scratch_that_was_made_first_is_not_used(void)
 {
     g_autoptr(GError) error = NULL;
@@ -159,7 +159,7 @@ static char *scratch_under_noexec(bool both)
     return length > 0 ? g_strdup(text) : NULL;
 }
 
-/* Each kernel for CPUs would count as one that crashes its compiler. */
+/* Without another folder, each kernel for CPUs would count as one that crashes its compiler. */
 static void scratch_is_where_code_may_be_loaded(void)
 {
     g_autofree char *other = scratch_under_noexec(false);
@@ -175,7 +175,7 @@ static void scratch_is_where_code_may_be_loaded(void)
 
 int main(int argc, char **argv)
 {
-    /* GLib remembers the temporary folder from its first look on. */
+    /* GLib reads TMPDIR once in a process. */
     char folder[] = "/tmp/skipjack-test-XXXXXX";
     g_assert_nonnull(mkdtemp(folder));
     g_setenv("TMPDIR", folder, TRUE);

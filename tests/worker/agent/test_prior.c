@@ -1,4 +1,4 @@
-/* What won elsewhere is tried first: whole campaigns through the program, on a real database. */
+/* Winners of near problems are tried first: whole campaigns through the program, on a real database. */
 #include <string.h>
 
 #include "schema/store/store_foreign.h"
@@ -57,7 +57,7 @@ static void find_configs(const char *target_id, struct perf_config found[2],
     g_assert_cmpint(count, ==, 2);
 }
 
-/* Somebody's params for the near problem, and for the one here. Returns the campaign. */
+/* Stores winners of a campaign for the near problem and for this one. Returns the campaign. */
 static int64_t import(Store *store, const char *target, const char *near, const char *here)
 {
     static char name[] = "theirs", identity[] = "f";
@@ -120,8 +120,8 @@ static void expect_shown(int64_t campaign, const char *words)
     g_assert_nonnull(strstr(out, words));
 }
 
-/* Begins with the default, then with what is the same problem's winner, then with the near one's; what
- * is no config is passed over. */
+/* The round begins with the default config, then the winner of the same problem, then the near problem's; a text that is
+ * no config is skipped. */
 static void imported_winner_is_tried_after_the_default(void)
 {
     g_autoptr(Store) store = scratch_store();
@@ -148,7 +148,7 @@ static void imported_winner_is_tried_after_the_default(void)
         expect_shown(id, "\n1 jobs began with configs that won nearby\n");
         g_assert_true(store_change_campaign(store, id, "drop", NULL));
         g_assert_true(store_change_campaign(store, theirs, "drop", NULL));
-        /* What it won would be another prior of the next. */
+        /* Its winner would be in the next campaign's prior. */
         g_assert_true(store_do(store, NULL, "DELETE FROM winners", ""));
         g_free((char *)cases[i].expected);
     }
@@ -180,7 +180,7 @@ static struct job *claim(Store *store, int64_t campaign, const char *target)
     return g_ptr_array_steal_index(jobs, 0);
 }
 
-/* Proposes the round of a job that had so many before, as whoever claimed it then did. */
+/* Proposes again the round that followed the first `before` rounds of a job. */
 static char *propose_again(Store *store, int64_t campaign, const char *target_id, guint before)
 {
     struct work work;
@@ -204,7 +204,8 @@ static char *propose_again(Store *store, int64_t campaign, const char *target_id
     return g_string_free(g_steal_pointer(&all), FALSE);
 }
 
-/* With its history and the prior that was kept, also when the campaign that it came from is gone. */
+/* Each round of a job is proposed again from its history and its stored prior, also when the prior's campaign was
+ * dropped. */
 static void job_replays_when_its_prior_is_gone(void)
 {
     g_autoptr(Store) store = scratch_store();

@@ -85,7 +85,7 @@ static void quarantine_concerns_the_same_solver_as_it_was_then(void)
         {.batch = 2, .expected = FAILURE_PENDING},
         {.batch = 1, .solver = "ConvCpuDirect", .expected = FAILURE_PENDING},
         {.batch = 1, .target = "cpu-znver4_4", .expected = FAILURE_PENDING},
-        /* Today the text reads as this round's config; what crashed was another kernel. */
+        /* The text is a config of this round in today's revision; in the row's revision it was another one. */
         {.batch = 1, .older = 1, .expected = FAILURE_PENDING},
         {.batch = 1, .hash = "0123", .expected = FAILURE_PENDING},
         /* A config that today's space does not hold, and one that is no config. */
@@ -233,7 +233,7 @@ static void of_several_measurements_the_newest_counts(void)
     g_assert_cmpstr(a, ==, "2:3 1:4");
     g_assert_cmpstr(b, ==, "1:3 0:6");
     g_assert_cmpstr(c, ==, "2:3");
-    /* In a search the default's failure is no answer. */
+    /* In a search a failure of the default config does not replace its earlier time. */
     g_assert_cmpstr(d, ==, "1:3 0:5");
     g_assert_cmpstr(e, ==, "1:2");
 }
