@@ -34,7 +34,7 @@ static int run_eval(int argc, char **argv)
 
 static int run_probe(int argc, char **argv)
 {
-    return eval_child_tell(argc > 0 ? argv[0] : "");
+    return eval_child_hello(argc > 0 ? argv[0] : "");
 }
 
 static int run_gpus(int argc, char **argv)

@@ -9,12 +9,12 @@
 struct cold_layer {
     struct problem problem;
     const struct solver *solver;
-    struct context context; /* in which its config is one of the solver's */
+    struct context context; /* with limits under which the config is valid */
     struct eval_config config;
     int runs;
     struct solution solution;
     struct tensor tensors[TENSOR_COUNT];
-    struct invocation invocation; /* points into itself: a layer is not moved */
+    struct invocation invocation; /* points into itself: a layer must not be moved */
 };
 
 struct cold_network {
@@ -23,7 +23,7 @@ struct cold_network {
     struct target target;
     GPtrArray *layers; /* struct cold_layer * */
     struct device_memory *memory[TENSOR_COUNT];
-    struct device_memory *workspace; /* NULL where no layer needs one */
+    struct device_memory *workspace; /* NULL if no layer needs one */
 };
 
 static void layer_free(gpointer data)
@@ -102,7 +102,7 @@ static bool alloc_zeros(struct cold_network *network, int64_t bytes, struct devi
     return *memory && row->fill(*memory, 0, bytes, 0, error);
 }
 
-/* Filled, so that no first touch of memory is counted as a kernel's time. */
+/* Fills the memory: the first touch of a page would count as a kernel's time. */
 static bool alloc_memory(struct cold_network *network, GError **error)
 {
     int64_t bytes[TENSOR_COUNT] = {1, 1, 1}, workspace = 0;

@@ -1,9 +1,8 @@
 /*
- * A network's first iteration as an application meets it: all kernels loaded,
- * then all layers launched in order, once as the device's first work and once
- * more. Nothing is verified: what is run here was verified when it was tuned.
- * All layers share their memory, as activations do: one buffer for each
- * tensor's role and one workspace, as large as the largest needs, of zeros.
+ * A network's first iteration as an application meets it: load all kernels, launch all layers in order as the
+ * device's first work, and launch them once more. Results are not verified here; they were when the layers were
+ * tuned. All layers share their memory, as activations do: one buffer for each tensor's role and one workspace,
+ * each as large as the largest layer needs, filled with zeros.
  */
 #ifndef WORKER_COLD_RUN_H
 #define WORKER_COLD_RUN_H
@@ -18,8 +17,8 @@ struct cold_times {
     double second_seconds; /* the same once more */
 };
 
-/* Serves a "cold" request (protocol.h). WORKER_ERROR_FRAME for what breaks the protocol,
- * WORKER_ERROR_INVALID for problems, solvers and configs that are not known here, DEVICE_ERROR_*. */
+/* Serves a "cold" request (protocol.h). WORKER_ERROR_FRAME for a request that breaks the protocol,
+ * WORKER_ERROR_INVALID for an unknown problem, solver or config, DEVICE_ERROR_* from the device. */
 bool cold_run(struct device *device, struct eval_kernels *kernels, const json_t *request,
               struct cold_times *times, GError **error);
 

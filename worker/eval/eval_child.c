@@ -16,11 +16,10 @@
 #include "worker/protocol/protocol.h"
 #include "worker/protocol/target_json.h"
 
-/* A few large problems' references or all of a network's; beside it lies the tensors' own
- * memory. */
+/* Holds the references of a few large problems, or of all problems of a network. */
 #define REFERENCES_BYTES (512ll << 20)
 
-/* Judges of campaigns that have ended, and all where there is no work, give the device's memory back. */
+/* Judges that were not used for so long are freed while the child waits: their campaign has probably ended. */
 #define JUDGES_KEPT_SECONDS 60
 
 struct server {
@@ -29,12 +28,12 @@ struct server {
     struct eval_kernels *kernels;
     struct reference_cache *references;
     struct judge_cache *judges;
-    double busy_told; /* of the device's busy seconds */
-    GQueue waiting;   /* json_t *: evaluate and cold requests that came during another */
+    double busy_reported; /* the device's busy seconds that outcomes have reported */
+    GQueue waiting;       /* json_t *: evaluate and cold requests that came during another */
     const struct eval_request *current;
-    bool stop;      /* asked to stop what is under way and what waits */
+    bool stop;      /* the request under way and all waiting ones shall stop */
     bool ended;     /* stdin is at its end, or broken */
-    GError *broken; /* why, when it broke */
+    GError *broken; /* why stdin is broken */
 };
 
 static bool send_head(struct server *server, json_t *head, GError **error)
@@ -47,7 +46,7 @@ static bool send_head(struct server *server, json_t *head, GError **error)
     return sent;
 }
 
-/* JSON knows no infinity, which a NaN in a result has as its error. */
+/* A NaN in a result has an infinite error, which JSON cannot hold. */
 static double finite_number(double value)
 {
     return isfinite(value) ? value : DBL_MAX;
@@ -113,7 +112,7 @@ static bool take_frame(struct server *server, const struct frame *frame)
     return false;
 }
 
-/* Reads one frame, waiting for it, and does what needs no device time. */
+/* Waits for one frame. Kernels are stored at once; evaluate and cold requests are queued. */
 static void read_request(struct server *server)
 {
     struct frame frame = {0};
@@ -147,7 +146,7 @@ static void await_request(struct server *server)
     while (!input_comes(JUDGES_KEPT_SECONDS * 1000));
 }
 
-/* Between configs: takes in what has come, and tells whether to go on. */
+/* Called between configs: reads the frames that have come. True if the round shall end. */
 static bool round_stopped(void *data)
 {
     struct server *server = data;
@@ -172,13 +171,13 @@ static bool send_hello(struct server *server, GError **error)
                      error);
 }
 
-/* The device's busy seconds since they were told last. */
+/* The device's busy seconds since the last call. */
 static double busy_since(struct server *server)
 {
-    double before = server->busy_told;
+    double before = server->busy_reported;
 
-    server->busy_told = server->opened.device->busy_seconds;
-    return server->busy_told - before;
+    server->busy_reported = server->opened.device->busy_seconds;
+    return server->busy_reported - before;
 }
 
 static bool send_begin(void *data, const struct eval_config *config, GError **error)
@@ -242,8 +241,8 @@ static bool send_failed(struct server *server, enum failure failure, const GErro
 
 /* ---- serving ---- */
 
-/* The whole request came to nothing. False when the child must end, as it must where memory is short: another
- * process may get what this one lost, and whoever else has it may be done by then. */
+/* Answers a request that failed as a whole. False if the child must end. It must for a lack of device memory, too: a
+ * new process may get memory that this one lost, and another process may have freed some by then. */
 static bool answer_failure(struct server *server, const GError *reason, GError **error)
 {
     if (g_error_matches(reason, WORKER_ERROR, WORKER_ERROR_INVALID))
@@ -293,7 +292,7 @@ static bool serve_evaluate(struct server *server, const json_t *head, GError **e
     return served;
 }
 
-/* Whoever asks for a cold start wants its times or nothing: a failure ends the child. */
+/* A failure ends the child: a cold start has no partial result. */
 static bool serve_cold(struct server *server, const json_t *head, GError **error)
 {
     struct cold_times times;
@@ -337,10 +336,10 @@ static bool serve(struct server *server, GError **error)
     return served && !*error;
 }
 
-static bool server_open(struct server *server, const char *device, bool tells, GError **error)
+static bool server_open(struct server *server, const char *device, bool only_hello, GError **error)
 {
     server->out = child_take_stdout(error);
-    if (server->out < 0 || !eval_device_open(&server->opened, device, tells, error))
+    if (server->out < 0 || !eval_device_open(&server->opened, device, only_hello, error))
         return false;
     server->kernels = eval_kernels_new(server->opened.device);
     server->references = reference_cache_new(REFERENCES_BYTES);
@@ -368,20 +367,20 @@ static int failed_status(const struct server *server, const GError *error)
     return is_short ? EVAL_CHILD_SHORT : 1;
 }
 
-static int child_main(const char *device, bool tells)
+static int child_main(const char *device, bool only_hello)
 {
     struct server server = {.out = -1, .waiting = G_QUEUE_INIT};
     g_autoptr(GError) error = NULL;
 
     signal(SIGPIPE, SIG_IGN);
-    if (server_open(&server, device, tells, &error) && serve(&server, &error)) {
+    if (server_open(&server, device, only_hello, &error) && serve(&server, &error)) {
         server_close(&server);
         return 0;
     }
     if (g_error_matches(error, WORKER_ERROR, WORKER_ERROR_CLOSED))
         return 0;
     fprintf(stderr, "eval child: %s\n", error->message);
-    /* A broken device is not asked to free anything. */
+    /* Nothing is freed: calls to a broken device may hang. */
     return failed_status(&server, error);
 }
 
@@ -390,7 +389,7 @@ int eval_child_main(const char *device)
     return child_main(device, false);
 }
 
-int eval_child_tell(const char *device)
+int eval_child_hello(const char *device)
 {
     return child_main(device, true);
 }

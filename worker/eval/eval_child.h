@@ -1,21 +1,21 @@
 /*
- * The eval child: opens one device, says hello, then serves evaluate requests
- * (protocol.h) from stdin one after another. It is the only process that
- * launches kernels; a kernel may take it down, and what was in flight is told
- * by the last "begin". After a device fault it ends by itself, with the faulty
- * config's outcome told and EVAL_CHILD_BROKEN as its status; where a problem finds too little memory, but
- * others would find some, with EVAL_CHILD_SHORT.
+ * The eval child: opens one device, says hello, then serves requests (protocol.h) from stdin one after another. It
+ * is the only process that launches kernels. A kernel may take it down: the last "begin" that it sent names the
+ * config in flight.
  */
 #ifndef WORKER_EVAL_CHILD_H
 #define WORKER_EVAL_CHILD_H
 
+/* Exit statuses. BROKEN: the device faulted; the outcome of the config that broke it was sent. SHORT: this problem
+ * found too little device memory, but smaller problems would find enough. */
 #define EVAL_CHILD_BROKEN 3
 #define EVAL_CHILD_SHORT  4
 
-/* device: as device_find() takes it; NULL is "". Serves until stdin ends. Returns the process's exit
- * status. PoCL's files go below SKIPJACK_SCRATCH, which must be set. */
+/* Serves until stdin ends. device: a name for device_find(); NULL is "". PoCL's files go below the folder
+ * SKIPJACK_SCRATCH, which must be set. Returns the process's exit status. */
 int eval_child_main(const char *device);
-/* The same for one that is asked for nothing but its hello: it disturbs nobody who measures there. */
-int eval_child_tell(const char *device);
+/* The same for a child that only says hello. It takes no lock, measures nothing, and so does not disturb another
+ * process that measures on the device. */
+int eval_child_hello(const char *device);
 
 #endif

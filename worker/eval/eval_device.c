@@ -7,9 +7,10 @@
 #include "worker/measure/measure.h"
 #include "worker/protocol/protocol.h"
 
-#define PLACE_SECONDS 5 /* for another process to give its device up */
+#define PLACE_SECONDS 5 /* a process that ends may hold the device's lock this long */
 
-/* Before the device is opened: what its driver starts stays near it, too, and who waits has none of it. */
+/* Called before the device is opened: the driver's threads inherit the cores, and a process that waits for the lock
+ * takes no device memory. */
 static bool take_place(struct eval_device *opened, int index, GError **error)
 {
     bool held = false;
@@ -31,10 +32,11 @@ static void mend_clocks(const struct eval_device *opened)
 
     if (opened->hold >= 0 && gpu_clocks_mend(info->target.vendor, &opened->identity, &why))
         fprintf(stderr, "the clocks were left locked by a worker that was killed%s%s\n",
-                why ? ", and stay so: " : ", and are given back", why ? why->message : "");
+                why ? ", and stay locked: " : ", and are unlocked now", why ? why->message : "");
 }
 
-/* Where the owner asks for it; what the driver does not allow is told, and recorded with each round. */
+/* Locks the clocks if the worker asks for it. If the driver refuses, the log says so, and each round records unlocked
+ * clocks. */
 static void lock_clocks(struct eval_device *opened)
 {
     const struct device_info *info = opened->device->row->info(opened->device);
@@ -42,7 +44,7 @@ static void lock_clocks(struct eval_device *opened)
     g_autoptr(GError) why = NULL;
     guint64 mhz;
 
-    if (opened->tells || !wish ||
+    if (opened->only_hello || !wish ||
         !g_ascii_string_to_unsigned(wish, 10, 1, LOCK_CLOCKS_MOST, &mhz, NULL))
         return;
     if (!gpu_clocks_lock(&opened->clocks, info->target.vendor, &opened->identity, (int)mhz,
@@ -65,17 +67,17 @@ static bool open_named(struct eval_device *opened, const char *name, GError **er
         return false;
     }
     if (!opencl_environment(scratch, error) || !device_find(name ? name : "", &index, error) ||
-        (!opened->tells && !take_place(opened, index, error)))
+        (!opened->only_hello && !take_place(opened, index, error)))
         return false;
     opened->device = device_open(index, error);
     if (!opened->device)
         return false;
     mend_clocks(opened);
     lock_clocks(opened);
-    return opened->tells || measure_floor(opened->device, &opened->floor_ms, error);
+    return opened->only_hello || measure_floor(opened->device, &opened->floor_ms, error);
 }
 
-/* No result depends on it: where it cannot be, that is told and nothing else. */
+/* Results do not depend on the monitor: without its library the child goes on, and its hello says why. */
 static void watch_device(struct eval_device *opened)
 {
     const struct device_info *info = opened->device->row->info(opened->device);
@@ -89,9 +91,9 @@ static void watch_device(struct eval_device *opened)
         opened->unwatched = g_utf8_make_valid(why->message, -1);
 }
 
-bool eval_device_open(struct eval_device *opened, const char *name, bool tells, GError **error)
+bool eval_device_open(struct eval_device *opened, const char *name, bool only_hello, GError **error)
 {
-    *opened = (struct eval_device){.tells = tells, .hold = -1, .clocks.leash = -1};
+    *opened = (struct eval_device){.only_hello = only_hello, .hold = -1, .clocks.leash = -1};
     if (!open_named(opened, name, error))
         return false;
     watch_device(opened);

@@ -1,6 +1,7 @@
 /*
- * The device of an eval child: held for as long as the process lives, the process near to it, its clocks locked where
- * that is wished for, and watched where a library does. Opened once a process.
+ * The device of an eval child, opened once a process. The process holds the device's lock as long as it lives, runs
+ * on the cores near the device, locks its clocks if the worker asks for it, and samples clocks and temperature if
+ * the vendor's library is installed.
  */
 #ifndef WORKER_EVAL_DEVICE_H
 #define WORKER_EVAL_DEVICE_H
@@ -12,22 +13,23 @@
 
 struct eval_device {
     struct device *device;
-    double floor_ms; /* of its timer; 0 for one that only tells */
-    bool tells;      /* what it is, and measures nothing: it disturbs nobody who measures there */
-    int hold;        /* of the device, -1 for none */
+    double floor_ms; /* the timer's floor; 0 if only_hello */
+    bool only_hello; /* identifies the device only: no lock, no pinned cores, nothing measured */
+    int hold;        /* descriptor of the device's lock, -1 for none */
     struct gpu_clocks clocks;
-    int locked_mhz; /* 0 where the driver chooses */
+    int locked_mhz; /* 0: the driver chooses the clocks */
     struct device_identity identity;
-    GpuMonitor *monitor; /* NULL where nothing watches it */
-    char *unwatched;     /* why not */
+    GpuMonitor *monitor; /* NULL if no library watches the device */
+    char *unwatched;     /* the reason; NULL for a CPU */
 };
 
-/* name: as device_find() takes it; NULL is "". After a failure the process ends. */
-bool eval_device_open(struct eval_device *opened, const char *name, bool tells, GError **error);
-/* Of one that opened and is not broken; what was made on the device is freed before. */
+/* name: for device_find(); NULL is "". After a failure only the process's end releases what was opened. */
+bool eval_device_open(struct eval_device *opened, const char *name, bool only_hello,
+                      GError **error);
+/* Free everything made on the device before. Not for a device that faulted: end the process. */
 void eval_device_clear(struct eval_device *opened);
-/* Right after what was timed, while the device is still at its clocks: which one it was, at the least. False where
- * not even that is known. */
+/* The device's name, clocks, temperature, power and throttle reasons, as far as they are known. Call it right after
+ * a timed run, while the clocks are still high. False if not even the device's name is known. */
 bool eval_device_conditions(struct eval_device *opened, struct conditions *sample);
 
 #endif

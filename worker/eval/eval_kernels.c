@@ -8,7 +8,7 @@ struct eval_kernels {
 struct stored {
     struct device *device;
     GBytes *code;
-    struct device_program *program; /* NULL until it is needed */
+    struct device_program *program; /* NULL until it is first needed */
 };
 
 static void stored_free(void *data)

@@ -1,6 +1,5 @@
 /*
- * An "evaluate" request (protocol.h) as a struct, checked: what is in it names
- * a problem, a solver and configs, and was not believed before.
+ * An "evaluate" request (protocol.h) as a struct. Reading it checks everything that the agent sent.
  */
 #ifndef WORKER_EVAL_REQUEST_H
 #define WORKER_EVAL_REQUEST_H
@@ -11,10 +10,10 @@
 #include "solvers/framework/solver.h"
 
 struct eval_config {
-    int index; /* the agent's name for it */
+    int index; /* the agent's number for the config */
     struct perf_config config;
     int kernel_count;
-    char kernels[SOLUTION_LAUNCHES_MAX][KERNEL_KEY_LENGTH + 1]; /* a launch each */
+    char kernels[SOLUTION_LAUNCHES_MAX][KERNEL_KEY_LENGTH + 1]; /* one key a launch, in order */
 };
 
 struct eval_request {
@@ -26,19 +25,19 @@ struct eval_request {
     uint64_t seed;
     GArray *configs; /* struct eval_config */
     int baseline;    /* place of the default config in configs, -1 for none */
-    double best_ms;  /* 0 for none */
+    double best_ms;  /* median of the job's fastest config so far; 0 for none */
     bool keep;       /* no config is dropped early as slow */
     double sample_seconds;
     char judge[KERNEL_KEY_LENGTH + 1]; /* key of the target's JUDGE_FILE; "": the host verifies */
 };
 
-/* WORKER_ERROR_FRAME for what breaks the protocol; WORKER_ERROR_INVALID for a problem or solver
- * that this program does not know. request->id is set in the latter case. */
+/* WORKER_ERROR_FRAME for a request that breaks the protocol; WORKER_ERROR_INVALID for an unknown problem or solver,
+ * and request->id is then set, so that the request can be answered. */
 bool eval_request_read(const json_t *head, struct eval_request *request, GError **error);
 void eval_request_clear(struct eval_request *request);
 
-/* What other requests have in common with it: a config with its "index", "values" and "kernels",
- * false where it has them not; a problem's key and a solver's name (WORKER_ERROR_INVALID). */
+/* Parts that "cold" requests have, too: a config's "index", "values" and "kernels" (false if one is missing or
+ * wrong); and a problem by its key with a solver by its name (WORKER_ERROR_INVALID if one is unknown). */
 bool eval_config_read(const json_t *object, struct eval_config *config);
 bool eval_work_find(const char *key, const char *name, struct problem *p,
                     const struct solver **solver, GError **error);

@@ -5,14 +5,13 @@
 #include "schema/store/drift.h"
 #include "worker/protocol/frames.h"
 
-/* No device starts a kernel in less than a microsecond: a tenth of that is a clock gone wrong, also where the
- * operations are too few to show it. */
+/* No device starts a kernel in less than a microsecond. A tenth of that is a wrong clock, also for problems whose
+ * operations are too few to bound the time. */
 #define LAUNCH_LEAST_MS 1e-4
 
-/* Where one part in this many of the device's memory is left, that is of use to most problems. */
+/* Most problems fit into one part in this many of the device's memory. */
 #define USEFUL_SHARE 8
 
-/* A round under way. */
 struct state {
     struct eval_round *round;
     struct workbench bench;
@@ -33,7 +32,7 @@ static void outcome_fail(struct evaluation *outcome, enum failure failure, const
     g_strlcpy(outcome->detail, detail, sizeof(outcome->detail));
 }
 
-/* What a refused call means for the config that made it. */
+/* Turns the error of a refused call into the config's failure. */
 static void outcome_refused(struct state *s, struct evaluation *outcome, const GError *error)
 {
     enum failure failure = FAILURE_LAUNCH_ERROR;
@@ -125,7 +124,8 @@ static bool time_config(struct state *s, struct invocation *invocation, bool kee
     return measure(&job, &outcome->times, error);
 }
 
-/* Verifies unless that was done, and measures. */
+/* verify is false for a config that was verified before and is only measured again. False for an error that the
+ * caller turns into a failure. */
 static bool evaluate(struct state *s, const struct eval_config *config, bool verify, bool keep,
                      struct evaluation *outcome, GError **error)
 {
@@ -153,7 +153,7 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool ver
     return done;
 }
 
-/* Evaluates the config at a place, first or again, and tells its outcome. */
+/* Evaluates the config at a place of the request and reports its outcome. again: it was evaluated before. */
 static bool run_config(struct state *s, int place, bool again, bool keep, GError **error)
 {
     const struct eval_config *config = config_at(s, place);
@@ -177,7 +177,7 @@ static bool run_config(struct state *s, int place, bool again, bool keep, GError
     return !s->broken;
 }
 
-/* All configs but `except`; again: only those with a time. */
+/* Evaluates all configs except the one at place `except`; again: only the configs that have a time. */
 static bool run_configs(struct state *s, int except, bool again, struct eval_end *end,
                         GError **error)
 {
@@ -193,7 +193,7 @@ static bool run_configs(struct state *s, int except, bool again, struct eval_end
     return true;
 }
 
-/* The default config, or the first that has a time. */
+/* The place of the default config if it has a time, else of the first config with a time; -1 if none has. */
 static int find_baseline(const struct state *s)
 {
     int baseline = s->round->request->baseline;
@@ -207,7 +207,7 @@ static int find_baseline(const struct state *s)
     return -1;
 }
 
-/* Measures the baseline again. *drift stays 0 when it got no time. */
+/* Measures the baseline again. end->drift is 0 if it failed this time. */
 static bool measure_drift(struct state *s, int baseline, struct eval_end *end, GError **error)
 {
     double before_ms = s->outcomes[baseline].times.median_ms;
@@ -223,6 +223,8 @@ static bool measure_drift(struct state *s, int baseline, struct eval_end *end, G
     return true;
 }
 
+/* Times that drifted are measured again, not corrected by a factor: configs slow down by different factors. A round
+ * that drifts twice is reported with its drift, since a third pass would rarely help. */
 static bool check_drift(struct state *s, struct eval_end *end, GError **error)
 {
     int baseline = find_baseline(s);
@@ -262,7 +264,7 @@ static bool check_target(const struct eval_round *round, GError **error)
     return false;
 }
 
-/* The device's judge, NULL where none was sent. One that does not load leaves the verifying to the host. */
+/* The device's judge; NULL if none was sent, or if it does not load: then the host verifies. */
 static struct device_program *find_judge(const struct eval_round *round, struct eval_end *end)
 {
     g_autoptr(GError) refusal = NULL;
@@ -286,7 +288,7 @@ static bool open_bench(struct eval_round *round, struct workbench *bench, struct
                           error);
 }
 
-/* At the end: the device may have lost its judge on the way. */
+/* Called at the end of the round: the workbench may have given its judge up meanwhile. */
 static void tell_verifying(const struct workbench *bench, struct eval_end *end)
 {
     end->by_device = bench->judge != NULL;
@@ -308,7 +310,7 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
     s.outcomes = g_new0(struct evaluation, request->configs->len + 1);
     for (guint i = 0; i < request->configs->len; i++)
         s.outcomes[i].failure = FAILURE_PENDING;
-    /* What the last config left under way is its round's time, too. */
+    /* Work that the last config left on the device belongs to this round's busy seconds. */
     bool done = run_all(&s, end, error) && round->device->row->sync(round->device, error);
     g_free(s.outcomes);
     tell_verifying(&s.bench, end);

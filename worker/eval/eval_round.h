@@ -1,7 +1,7 @@
 /*
- * One evaluate request from its first config to its last: each config solved,
- * loaded, verified, measured; the baseline measured before and after, and
- * everything in between measured once more when the device drifted.
+ * One evaluate request from its first config to its last. Each config is solved, loaded, verified and measured. The
+ * baseline, usually the default config, is measured first and again at the end. If its two times differ by more than
+ * the drift limit (schema/store/drift.h), the device changed meanwhile, and all configs are measured once more.
  */
 #ifndef WORKER_EVAL_ROUND_H
 #define WORKER_EVAL_ROUND_H
@@ -27,35 +27,36 @@ struct eval_round {
     struct judge_cache *judges;
     double floor_ms;
     const struct eval_request *request;
-    /* Told before a config's kernels are loaded, and after it was judged (again after a
-     * repetition; the last outcome of an index counts). False ends the round with the error set. */
+    /* Called before a config's kernels are loaded, and with its outcome; both again if the config is measured again,
+     * and the last outcome of an index counts. False, with the error set, ends the round. */
     bool (*begin)(void *data, const struct eval_config *config, GError **error);
     bool (*outcome)(void *data, const struct eval_config *config,
                     const struct evaluation *evaluation, GError **error);
-    /* Asked between configs. */
+    /* Called between configs: whether to end the round early. */
     bool (*stopped)(void *data);
     void *data;
 };
 
 struct eval_end {
-    double drift; /* after / before of the last pass; 0 when it is not known */
+    double drift; /* the baseline's last time over the one before; 0: measured once */
     bool stopped;
-    bool repeated;                    /* everything was measured a second time */
-    bool by_device;                   /* it verified its results itself */
-    bool doubted;                     /* the device's own verifying was found wrong */
-    char refusal[VERDICT_DETAIL_MAX]; /* why it did not although a judge was sent; "" otherwise */
+    bool repeated;                    /* all configs were measured a second time */
+    bool by_device;                   /* the device verified the results (verify/judge.h) */
+    bool doubted;                     /* the device's own verifying failed its proof */
+    char refusal[VERDICT_DETAIL_MAX]; /* why the host verified although a judge was sent; else "" */
 };
 
 /*
- * Failures of configs are outcomes. False with WORKER_ERROR_INVALID where the problem cannot be
- * evaluated on this device at all, DEVICE_ERROR_SIZE where its tensors do not fit,
- * DEVICE_ERROR_FAULT after the outcome of a config that broke the device (end the process), a
- * DEVICE_ERROR after all outcomes where the device is found broken at the end, or with the callbacks'
- * own error.
+ * A config that fails is an outcome, not an error. False with
+ *   WORKER_ERROR_INVALID  if this device cannot evaluate the problem at all;
+ *   DEVICE_ERROR_SIZE     if the problem's tensors do not fit into the device;
+ *   DEVICE_ERROR_FAULT    after the outcome of a config that broke the device: end the process;
+ *   another DEVICE_ERROR  if the device is found broken after all outcomes;
+ *   a callback's error    if begin() or outcome() returned false.
  */
 bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error);
 
-/* Whether rounds of smaller problems would find memory: a part of the device's is there to be had. */
+/* Whether an eighth of the device's memory can be allocated: smaller problems would find enough. */
 bool eval_round_finds_memory(struct device *device);
 
 #endif

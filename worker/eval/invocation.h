@@ -1,7 +1,6 @@
 /*
- * A solution made ready to run: kernels found, arguments resolved to raw ones
- * once, so that launching it is only launching. The tensors' memory is given at
- * each launch, since runs rotate through copies of it.
+ * A solution prepared to run: its kernels are looked up and its arguments resolved once, so that a timed run does
+ * nothing but launch. The tensors' memory is passed to each launch, since runs rotate through copies of it.
  */
 #ifndef WORKER_INVOCATION_H
 #define WORKER_INVOCATION_H
@@ -19,15 +18,14 @@ struct invocation {
         int tensor_of
             [LAUNCH_ARGS_MAX]; /* role of the tensor whose memory goes there, -1 for none */
     } launches[SOLUTION_LAUNCHES_MAX];
-    GPtrArray *slices; /* of the workspace */
+    GPtrArray *slices; /* struct device_memory *: parts of the workspace that arguments point to */
     GPtrArray *kernels;
 };
 
 /*
- * programs[] holds a loaded program a launch; they, the tensors' memory and the workspace (NULL
- * when the solution needs none) outlive the invocation. Strides are taken from tensors[].
- * DEVICE_ERROR_LOAD for an entry that is not there, DEVICE_ERROR_LAUNCH for arguments that cannot
- * be.
+ * programs[]: one loaded program a launch. tensors[] gives the strides. workspace: NULL for a solution that needs
+ * none. Programs and workspace must outlive the invocation. DEVICE_ERROR_LOAD if a program lacks its entry,
+ * DEVICE_ERROR_LAUNCH if an argument points outside of the workspace.
  */
 bool invocation_prepare(struct invocation *invocation, struct device *device,
                         const struct solution *solution, struct device_program *const *programs,
@@ -35,7 +33,7 @@ bool invocation_prepare(struct invocation *invocation, struct device *device,
                         GError **error);
 void invocation_clear(struct invocation *invocation);
 
-/* Enqueues all launches in order. */
+/* Enqueues all launches in order and waits for none. */
 bool invocation_launch(struct invocation *invocation,
                        struct device_memory *const memory[TENSOR_COUNT], GError **error);
 

@@ -6,19 +6,20 @@
 #include "worker/protocol/frames.h"
 #include "worker/verify/random.h"
 
-#define COPIES_MAX        1024
-#define ROTATION_SHARE    8           /* of the device's memory: one part in this many */
-#define ROTATION_BYTES    (1ll << 30) /* and this much at most */
-#define DRIVER_SHARE      8 /* what a process' context and code take of it: at most this part */
-/* A few seconds of two cores; larger problems are compared in part. */
-#define REFERENCE_MACS    8e9
-#define REFERENCE_THREADS 16 /* and half of the processors at most: others compile meanwhile */
+#define COPIES_MAX     1024
+#define ROTATION_SHARE 8           /* of the device's memory: one part in this many */
+#define ROTATION_BYTES (1ll << 30) /* and this much at most */
+#define DRIVER_SHARE   8 /* a process's context and code take at most one part in this many of it */
+/* Multiply-accumulates of the host's reference: about 3 s of two cores. Larger problems are compared in part. */
+#define REFERENCE_MACS 8e9
+#define REFERENCE_THREADS                                                                          \
+    16 /* at most, and at most half of the processors: build children use the others */
 
 static const char *const role_names[TENSOR_COUNT] = {"x", "w", "y"};
 
 /* ---- host side ---- */
 
-/* Holes keep the poison, padding of blocked layouts is zero. */
+/* Gaps between elements hold the poison, padding of blocked layouts is zero. */
 static void *make_image(const struct tensor *tensor, const double *dense)
 {
     gsize bytes = (gsize)tensor_bytes(tensor);
@@ -45,7 +46,7 @@ static bool make_reference(struct workbench *bench, const double *const *dense,
     return bench->reference != NULL;
 }
 
-/* An input's image, and its values for the caller. */
+/* Makes an input's image. Returns the input's dense values; free with g_free(). */
 static double *make_input(struct workbench *bench, int role)
 {
     double *dense = random_dense(&bench->tensors[role], (enum tensor_role)role, bench->seed);
@@ -76,7 +77,7 @@ static void first_parts(const struct workbench *bench, struct device_memory *mem
         memory[t] = bench->memory[t].parts[0];
 }
 
-/* A reference that it cannot compute again, or a comparison that it does not do, is the device's own fault, and
+/* A judge that proved itself and fails later means that the device broke: the doubt becomes a device fault, which is
  * not the config's. */
 static void blame_device(GError *why, GError **error)
 {
@@ -87,7 +88,7 @@ static void blame_device(GError *why, GError **error)
     g_propagate_error(error, why);
 }
 
-/* The kernel may have written into the reference. */
+/* Computes the device's reference again, into which a kernel may have written. */
 static bool refresh_judge(struct workbench *bench, GError **error)
 {
     struct device_memory *memory[TENSOR_COUNT];
@@ -107,7 +108,7 @@ static bool fetch_reference(struct workbench *bench, GError **error)
     return bench->reference != NULL;
 }
 
-/* From now on the host verifies: it has what the judge had, and the device its memory. */
+/* Frees the judge, whose memory is needed; the host verifies from now on, with the judge's reference. */
 static bool give_judge_up(struct workbench *bench, GError **error)
 {
     if (!fetch_reference(bench, error))
@@ -124,6 +125,9 @@ static bool give_judge_up(struct workbench *bench, GError **error)
 
 /* ---- device side ---- */
 
+/* Copies such that all others together fill the last-level cache twice: a copy is then no longer cached when its turn
+ * comes again. Memory limits their number; without enough copies cold_caches is false, and the bound on possible
+ * times leaves memory traffic out. */
 static void choose_copies(struct workbench *bench)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
@@ -141,7 +145,7 @@ static void choose_copies(struct workbench *bench)
     bench->cold_caches = info->cache_bytes > 0 && others >= 2 * info->cache_bytes;
 }
 
-/* One set of tensors with their guards; *largest of them. INT64_MAX stands for all that is more. */
+/* Bytes of one copy of all tensors with their guard zones, and of the largest tensor; INT64_MAX on overflow. */
 static int64_t needed_bytes(const struct workbench *bench, int64_t *largest)
 {
     int64_t all = 0;
@@ -157,7 +161,7 @@ static int64_t needed_bytes(const struct workbench *bench, int64_t *largest)
     return all;
 }
 
-/* Before anything is allocated, here or there. */
+/* Refuses problems that can never fit, before memory of host or device is allocated. */
 static bool fits_device(const struct workbench *bench, GError **error)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
@@ -173,7 +177,7 @@ static bool fits_device(const struct workbench *bench, GError **error)
     return false;
 }
 
-/* More than could be had beside the tensors no reference has to give way for. */
+/* Whether so many bytes would not fit even if only the tensors were on the device: freeing references is useless. */
 static bool is_hopeless(const struct workbench *bench, int64_t bytes)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
@@ -184,8 +188,8 @@ static bool is_hopeless(const struct workbench *bench, int64_t bytes)
     return bytes > MIN(left, info->largest_bytes);
 }
 
-/* After a refusal of that much, *why: references of other problems give way, then the problem's own. False
- * where there is none any more, or with another *why. */
+/* Frees device memory after an allocation of `bytes` was refused with *why: first the references of other problems,
+ * then this problem's own. False if nothing is left to free, or if freeing failed, with *why replaced. */
 static bool make_way(struct workbench *bench, int64_t bytes, GError **why)
 {
     g_autoptr(GError) refusal = NULL;
@@ -230,7 +234,8 @@ static bool alloc_tensors(struct workbench *bench, GError **error)
     return true;
 }
 
-/* Where a driver's own share is needed, too, no other process gets more than this one. */
+/* Tensors that need more than the driver leaves to any process are too large for the device (SIZE); a new process
+ * would not help, as it may for MEMORY. */
 static bool find_room(struct workbench *bench, GError **error)
 {
     int64_t memory = bench->device->row->info(bench->device)->memory_bytes, largest;
@@ -260,7 +265,7 @@ static bool write_input(struct workbench *bench, int role, GError **error)
                                      error);
 }
 
-/* Of copy 0. */
+/* Writes the inputs of copy 0. */
 static bool write_inputs(struct workbench *bench, GError **error)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -270,7 +275,7 @@ static bool write_inputs(struct workbench *bench, GError **error)
     return true;
 }
 
-/* The device copies faster than a host sends. */
+/* Copies the inputs of copy 0 to all others. The device copies faster than the host can send. */
 static bool spread_inputs(struct workbench *bench, GError **error)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -284,7 +289,7 @@ static bool spread_inputs(struct workbench *bench, GError **error)
     return true;
 }
 
-/* False where the host has to do it: bench->refusal says why. */
+/* Has the device make inputs and reference. False if the host must: bench->refusal says why a judge refused. */
 static bool make_by_device(struct workbench *bench, const struct workbench_means *means)
 {
     struct device_memory *memory[TENSOR_COUNT];
@@ -303,7 +308,7 @@ static bool make_by_device(struct workbench *bench, const struct workbench_means
     return bench->judge != NULL;
 }
 
-/* A fault is no reason to go on. */
+/* Has the host make inputs and reference, unless the judge's refusal was a fault of the device. */
 static bool make_by_host(struct workbench *bench, struct reference_cache *cache, GError **error)
 {
     if (g_error_matches(bench->refusal, DEVICE_ERROR, DEVICE_ERROR_FAULT)) {
@@ -367,7 +372,7 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
     *memory = NULL;
     if (bytes == 0)
         return true;
-    /* Its size is exact, so that the zone behind it begins where the config's claim ends. */
+    /* The size is exact: the guard zone begins right behind the bytes that the config asked for. */
     if (!fit_workspace(bench, (int64_t)bytes, error))
         return false;
     *memory = bench->workspace.parts[0];
@@ -376,7 +381,8 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
 
 /* ---- one verified run ---- */
 
-/* All zones are looked at, since what is not repaired would be the next config's fault. */
+/* Checks the zones of a tensor's copy 0. Called for every tensor, also after damage was found: guarded_check() repairs
+ * the zones, and unrepaired damage would be blamed on the next config. */
 static bool check_zones(struct guarded *guarded, const char *name, struct verdict *verdict,
                         GError **error)
 {
@@ -397,7 +403,8 @@ static bool check_zones(struct guarded *guarded, const char *name, struct verdic
     return true;
 }
 
-/* The device's own comparison; *settled where it finds all right, else the host looks at the output. */
+/* Compares on the device. *settled: the device found every element right. If not, the host compares. Outputs with gaps
+ * are left to the host, which checks the gaps, too. */
 static bool judge_by_device(struct workbench *bench, const struct tolerance *tolerance,
                             struct verdict *verdict, bool *settled, GError **error)
 {
@@ -431,7 +438,7 @@ static bool judge_by_host(struct workbench *bench, const struct tolerance *toler
     verify_holes(tensor, data, memory->poison, verdict);
     if (verdict->failure == FAILURE_NONE)
         verify_output(tensor, data, memory->poison, bench->reference, tolerance, verdict);
-    /* Then what the device compared with is damaged. */
+    /* The host finds the output right that the device found wrong: the device's reference is damaged. */
     return !bench->judge || verdict->failure != FAILURE_NONE || refresh_judge(bench, error);
 }
 
@@ -448,7 +455,7 @@ static bool judge_output(struct workbench *bench, const char *algorithm, struct 
     return settled || judge_by_host(bench, &tolerance, verdict, error);
 }
 
-/* The runs of a config before, verified or timed, may have written into the inputs. */
+/* Writes the inputs first: an earlier run, verified or timed, may have written into them. */
 static bool run_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
 {
     struct workbench_run run = {bench, invocation};
@@ -459,7 +466,7 @@ static bool run_poisoned(struct workbench *bench, struct invocation *invocation,
     return workbench_run(&run, 0, error) && bench->device->row->sync(bench->device, error);
 }
 
-/* A kernel that strayed out of a tensor may have strayed into references, which no zones guard. */
+/* A kernel that wrote outside of a tensor may have written into references, which have no guard zones. */
 static bool renew_references(struct workbench *bench, GError **error)
 {
     if (bench->judges)
@@ -485,7 +492,7 @@ bool workbench_verify(struct workbench *bench, struct invocation *invocation, co
     if (!run_poisoned(bench, invocation, error) || !workbench_strayed(bench, verdict, error) ||
         (verdict->failure == FAILURE_NONE && !judge_output(bench, algorithm, verdict, error)))
         return false;
-    /* Baselines are timed again without being verified. */
+    /* The wrong config may have spoilt the inputs, and a baseline is timed again without being verified. */
     return verdict->failure == FAILURE_NONE || write_inputs(bench, error);
 }
 

@@ -1,10 +1,10 @@
 /*
- * Everything a problem needs on a device to have its configs evaluated: random
- * inputs in several copies, outputs, the workspace, all between guard zones, and
- * the reference. Made once a problem, used by all its configs. Copy 0 serves
- * verification; timed runs rotate through all of them. Inputs and reference are
- * the device's own where it has a judge (judge.h) that can be believed, else the
- * host makes them.
+ * Everything that the configs of a problem need on a device: random inputs and outputs in several copies, a
+ * workspace, all between guard zones, and the reference. It is made once for a problem and used by all its configs.
+ *
+ * Copy 0 serves verification. Timed runs rotate through all copies, so that a run finds its tensors in memory and
+ * not in the last-level cache. The device makes inputs and reference if it has a judge (verify/judge.h) that proved
+ * itself, else the host does.
  */
 #ifndef WORKER_WORKBENCH_H
 #define WORKER_WORKBENCH_H
@@ -15,11 +15,11 @@
 #include "worker/verify/reference.h"
 #include "worker/verify/verify.h"
 
-/* What a child has to verify with; each may be NULL. */
+/* The caches and the judge that workbenches of a process share; each may be NULL. */
 struct workbench_means {
     struct device_program *judge; /* the device's loaded JUDGE_FILE; NULL: the host verifies */
     struct judge_cache *judges;
-    struct reference_cache *references; /* the host's */
+    struct reference_cache *references; /* computed by the host */
 };
 
 struct workbench {
@@ -28,43 +28,46 @@ struct workbench {
     enum tensor_role out;
     uint64_t seed;
     struct tensor tensors[TENSOR_COUNT];
-    struct judge *judge;        /* NULL where the host verifies */
-    struct judge_cache *judges; /* where it goes at the end, or NULL */
-    GError *refusal; /* why it does, from the start or by now, although a judge was given */
-    void *images[TENSOR_COUNT]; /* the inputs' bytes as the device holds them; the host's way */
+    struct judge *judge;        /* NULL: the host verifies */
+    struct judge_cache *judges; /* gets the judge at the end; may be NULL */
+    GError *refusal;            /* why the host verifies although a judge was given */
+    void *images[TENSOR_COUNT]; /* the inputs as the device stores them, if the host verifies */
     struct guarded memory[TENSOR_COUNT];
-    struct guarded workspace; /* empty, or as large as the largest asked for */
+    struct guarded workspace; /* empty, or as large as the largest one used so far */
     int copies;
-    bool cold_caches; /* rotating through the copies exceeds the last-level cache twice */
-    struct reference *reference; /* NULL while the device's alone is needed */
+    bool
+        cold_caches; /* the other copies fill the last-level cache twice before a copy is used again */
+    struct reference *reference; /* the host's; NULL while only the judge compares */
 };
 
 /*
- * tensors: NULL for packed ones. The reference is taken from means' caches or computed and put there.
- * WORKER_ERROR_INVALID where none can be computed, DEVICE_ERROR_* otherwise. On failure the workbench is
- * closed.
+ * tensors: NULL for packed ones. The reference comes from the caches of `means`, or is computed and put there.
+ * WORKER_ERROR_INVALID if the problem has no reference (reference_supports()), DEVICE_ERROR_* from the device. On
+ * failure the workbench is closed.
  */
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
                     const struct tensor *tensors, uint64_t seed,
                     const struct workbench_means *means, GError **error);
 void workbench_close(struct workbench *bench);
 
-/* A workspace of at least that many bytes, valid until the next call; *memory is NULL for 0
- * bytes. Where there is no memory for both, the judge is given up. */
+/* A workspace of exactly that many bytes, valid until the next call; *memory is NULL for 0 bytes. If the device's
+ * memory does not hold both, the judge is freed and the host verifies from then on. */
 bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_memory **memory,
                          GError **error);
 
-/* Writes the inputs, poisons output and workspace, runs once and judges. False for what the device
- * refuses. Whatever this run did, nothing of it is left to the next one that is verified. algorithm: the
- * solver's, for the tolerance. */
+/* Writes the inputs, poisons output and workspace, runs once, and compares the output. False with an error for a call
+ * that the device refuses. The damage that a run does, to zones, inputs or references, is repaired before the next
+ * verified run. algorithm: the solver's family, for the tolerance. */
 bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
                       struct verdict *verdict, GError **error);
 
-/* Whether runs since then wrote outside of the tensors' first copies or of the workspace: FAILURE_OUT_OF_BOUNDS,
- * and references, which they may have reached, are made anew. Else FAILURE_NONE. */
+/* Looks for writes outside of the tensors' copy 0 or of the workspace, by the runs since the last look. The verdict
+ * is FAILURE_OUT_OF_BOUNDS, and references are computed again, since such a write may have reached one; or
+ * FAILURE_NONE. */
 bool workbench_strayed(struct workbench *bench, struct verdict *verdict, GError **error);
 
-/* A measure_job's run: data is a struct workbench_run. */
+/* The run function of a struct measure_job; data is a struct workbench_run. Run i uses copy i modulo the number of
+ * copies. */
 struct workbench_run {
     struct workbench *bench;
     struct invocation *invocation;
