@@ -20,9 +20,10 @@ static int run_build(int argc, char **argv)
         fprintf(stderr, "child: %s\n", error->message);
         return 1;
     }
-    /* It launches nothing. On 512 cores the stacks of PoCL's threads alone are 4 GiB, all that a compiler may have. */
+    /* A build child launches no kernels. With 512 cores the stacks of PoCL's threads would take 4 GiB, the whole limit
+     * of a compiler's memory. */
     g_setenv("POCL_MAX_PTHREAD_COUNT", "1", TRUE);
-    /* A compiler that is killed with this child leaves its files where the agent removes them. */
+    /* The agent removes the scratch folder, and in it the files of a compiler that is killed with this child. */
     g_setenv("TMPDIR", scratch, TRUE);
     return build_child_main();
 }
@@ -47,7 +48,7 @@ static int run_gpus(int argc, char **argv)
 static const struct role {
     const char *name;
     int (*run)(int argc, char **argv); /* the arguments after child_enter()'s */
-    bool is_bare;                      /* it has no agent that speaks to it, and never enters */
+    bool is_bare;                      /* started without frames and child_enter() */
 } roles[] = {
     {"build", run_build, false},
     {"eval", run_eval, false},

@@ -17,11 +17,11 @@
 #include "worker/protocol/frames.h"
 #include "worker/protocol/protocol.h"
 
-/* What options hold that were not given; no value of theirs. */
+/* Values of options that were not given; no option accepts them. */
 #define NO_INT    G_MININT
 #define NO_DOUBLE (-G_MAXDOUBLE)
 
-/* A week. A time like "inf" would overflow timers here, and in the database those of all workers. */
+/* A week. A time such as "inf" would overflow this worker's timers and, in the database, those of all workers. */
 #define SECONDS_MOST (7.0 * 24 * 60 * 60)
 
 struct arguments {
@@ -117,7 +117,7 @@ static const GOptionEntry entries[] = {
     {NULL, 0, 0, 0, NULL, NULL, NULL},
 };
 
-/* Into what is given. */
+/* Parses into the struct given, to which entries points. */
 static bool arguments_parse(int argc, char **argv, GError **error)
 {
     g_autoptr(GOptionContext) context = g_option_context_new("- this node's agent");
@@ -163,7 +163,7 @@ static void arguments_complete(struct arguments *a)
     default_double(&a->sample_seconds, 0.3);
 }
 
-/* An option that was given and means nothing beside --probe or --cold; NULL for none. */
+/* The name of an option that has no effect together with --probe, --cold or --drain; NULL for none. */
 static const char *meaningless_option(const struct arguments *a)
 {
     const struct {
@@ -220,7 +220,7 @@ static const char *arguments_wrong(const struct arguments *a)
     return NULL;
 }
 
-/* A node that lost its setting must not found a farm of its own. */
+/* A node that lost its setting must not start a farm of its own without notice. */
 static int refuse_embedded(void)
 {
     fprintf(stderr, "worker: SKIPJACK_DB is not set. Set it to the farm's database, or give "
@@ -235,7 +235,7 @@ static int work(const struct arguments *a, char **devices)
     g_autofree char *url = database_url(&embedded, &error);
     if (url && embedded && !a->embedded)
         return refuse_embedded();
-    /* Opened once here, so that a wrong address or an old schema is said at once. */
+    /* Opens the database once, so that a wrong address or an old schema is reported at once. */
     Store *store = url ? database_open(false, &error) : NULL;
     if (!store) {
         log_write(LEVEL_ERROR, "worker_failed", NULL, "%s", error->message);
@@ -328,7 +328,7 @@ static int run(struct arguments *a)
         return fail(error);
     if (!devices)
         return usage(error->message);
-    /* What --probe and --cold say is for people, or for the command that runs them. */
+    /* A person, or the command that runs it, reads the messages of --probe and --cold. */
     const char *form = a->log || !(a->probe || a->cold) ? a->log : "text";
     if (!log_open("worker", form, a->log_level, &error))
         return usage(error->message);

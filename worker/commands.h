@@ -7,7 +7,7 @@
 
 int command_worker(int argc, char **argv);
 
-/* What the agent starts: `child build|eval ...`. Not for people. */
+/* The hidden command `child ROLE ...`, which starts the agent's child processes. */
 int command_child(int argc, char **argv);
 
 #endif

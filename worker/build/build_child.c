@@ -10,9 +10,9 @@
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"
 
-#define LOG_MAX (64 << 10) /* of what a compiler says of a kernel */
+#define LOG_MAX (64 << 10) /* bytes of a compiler's output for a kernel */
 
-/* The toolchain when it is here and compiles for the target. */
+/* The toolchain, if it is installed and compiles for the target. */
 static const struct toolchain *toolchain_open(const char *name, const struct target *target,
                                               const char **version, GError **error)
 {
@@ -34,7 +34,7 @@ static bool compile(const struct compile_request *request, struct code_object *o
         toolchain_open(request->toolchain, &request->target, &version, error);
     if (!toolchain)
         return false;
-    /* The key that the code will lie under holds the version that was asked for. */
+    /* The code will be stored under a key with the requested version: another version must not compile it. */
     if (strcmp(version, request->version) != 0) {
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
                     "%s is here as '%s', asked for '%s': was it changed while the worker runs?",
@@ -44,7 +44,8 @@ static bool compile(const struct compile_request *request, struct code_object *o
     return program_build(toolchain, &request->program, &request->target, object, error);
 }
 
-/* What became of it, as the agent is told. False when nothing was said about the source. */
+/* The failure to report for an error of a compilation. False for an error that says nothing about the kernel, such as a
+ * missing toolchain. */
 static bool failure_of(const GError *error, enum failure *failure)
 {
     *failure = FAILURE_NONE;
@@ -57,7 +58,7 @@ static bool failure_of(const GError *error, enum failure *failure)
     return !error || *failure != FAILURE_NONE;
 }
 
-/* A compiler may print without end, and its first words say most. */
+/* The first LOG_MAX bytes: a compiler may print without end, and its first messages name the cause. */
 static char *shortened(const char *text)
 {
     gsize length = strlen(text);
@@ -103,7 +104,7 @@ static bool serve_compile(int out, json_t *head, GError **error)
     enum failure failure;
     compile(&request, &object, &refused);
     if (!failure_of(refused, &failure)) {
-        /* No answer, so that no kernel is called bad for it. */
+        /* Without an answer the child ends, and the agent does not count the error as the kernel's. */
         g_propagate_error(error, g_steal_pointer(&refused));
         return false;
     }
@@ -114,7 +115,7 @@ static bool serve_compile(int out, json_t *head, GError **error)
     return sent;
 }
 
-/* The names of the request's list, NULL where it has none. */
+/* The names of the request's list, which is NULL-terminated; NULL if the request has no list. Free with g_free(). */
 static const char **names_read(const json_t *head)
 {
     const json_t *list = json_object_get(head, "toolchains");
@@ -145,7 +146,7 @@ static bool serve_version(int out, json_t *head, GError **error)
     return sent;
 }
 
-/* All toolchains that are here. */
+/* Answers with all installed toolchains. */
 static bool serve_stack(int out, json_t *head, GError **error)
 {
     g_autoptr(GString) stack = g_string_new(NULL);

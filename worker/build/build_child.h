@@ -1,8 +1,7 @@
 /*
- * The build child: reads compile requests from stdin, compiles them one after
- * another with kernels/toolchains/toolchain.h, answers on stdout (protocol.h). A compiler
- * may write to standard output, crash or hang: the first is led to stderr, the
- * others are for the agent to notice.
+ * The build child: reads compile requests from stdin, compiles them one after another
+ * (kernels/toolchains/toolchain.h), answers on stdout (protocol.h). A compiler's standard output goes to stderr. The
+ * agent handles compilers that crash or hang.
  */
 #ifndef WORKER_BUILD_CHILD_H
 #define WORKER_BUILD_CHILD_H

@@ -1,6 +1,5 @@
 /*
- * A "compile" request (protocol.h) as a struct, checked: nothing in it was
- * believed before.
+ * A "compile" request (protocol.h) as a struct. Reading it checks everything that the agent sent.
  */
 #ifndef WORKER_COMPILE_REQUEST_H
 #define WORKER_COMPILE_REQUEST_H
@@ -11,13 +10,13 @@
 
 struct compile_request {
     json_int_t id;
-    const char *toolchain, *version; /* in the request's JSON, as the program's texts are */
+    const char *toolchain, *version; /* owned by the request's JSON, like the program's texts */
     struct program program;
     struct target target;
 };
 
-/* WORKER_ERROR_FRAME for what breaks the protocol, options other than -DNAME=VALUE among it. The request
- * is valid as long as head. */
+/* WORKER_ERROR_FRAME for a request that breaks the protocol, for instance by options other than -DNAME=VALUE. The
+ * request is valid as long as head. */
 bool compile_request_read(json_t *head, struct compile_request *request, GError **error);
 
 #endif

@@ -8,24 +8,25 @@
 #include "worker/child/child_words.h"
 #include "worker/protocol/protocol.h"
 
-#define DRAIN_MS       500 /* pipes may stay open this long after the end: a grandchild holds them */
-#define PAUSE_FIRST_MS 100 /* doubled with each death without an answer */
+#define DRAIN_MS                                                                                   \
+    500 /* a grandchild may hold the pipes open: they are read this long after the exit */
+#define PAUSE_FIRST_MS 100 /* before a new start; doubled with each death without an answer */
 #define PAUSE_MAX_MS   10000
 
 enum child_state { CHILD_DOWN, CHILD_PAUSED, CHILD_UP, CHILD_ENDING };
 
-/* One life of the child. Its handles outlive it until the loop has closed them. */
+/* One process of the child. It is freed when the loop has closed its handles, which may be after child_free(). */
 struct process {
-    Child *child; /* NULL once the child has let go of it */
+    Child *child; /* NULL after the child's death or child_free() */
     uv_process_t handle;
     uv_pipe_t in, out, err;
     uv_timer_t drain;
     int open_handles;
-    int open_streams; /* out and err that have not ended */
+    int open_streams; /* how many of out and err have not ended */
     bool exited, spoke;
     int64_t status;
     int signal;
-    enum child_end end; /* CHILD_EXITED until it is known better */
+    enum child_end end; /* CHILD_EXITED until another cause is known */
     GByteArray *frames;
     struct child_words words;
 };
@@ -40,7 +41,7 @@ struct child {
     char **environment;
     enum child_state state;
     struct process *process;
-    uv_timer_t *timer; /* deadline while up, pause while paused */
+    uv_timer_t *timer; /* the deadline of a child that is up, the pause of one that is paused */
     int silent_deaths;
     int spawn_error;
 };
@@ -70,7 +71,7 @@ static void handle_close(void *handle)
         uv_close(handle, process_closed);
 }
 
-/* The end of a process group: what a compiler started goes with it. */
+/* Kills the whole process group: a compiler's own children must end, too. */
 static void process_kill(struct process *process)
 {
     if (process->exited || process->handle.pid <= 0)
@@ -87,7 +88,7 @@ static void process_release(struct process *process)
     handle_close(&process->out);
     handle_close(&process->err);
     handle_close(&process->drain);
-    /* A process handle that closes before its exit leaves a zombie to nobody. */
+    /* libuv reaps a process only through its open handle: closed before the exit it would leave a zombie. */
     if (process->exited || process->handle.pid <= 0)
         handle_close(&process->handle);
 }
@@ -231,7 +232,7 @@ static int process_spawn(struct process *process, const Child *child)
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&process->out},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&process->err},
     };
-    /* A group of its own: an interrupt from the terminal is the agent's to answer. */
+    /* A process group of its own: an interrupt from the terminal must reach the agent only. */
     uv_process_options_t options = {
         .exit_cb = process_exited,
         .file = "/proc/self/exe",
@@ -362,7 +363,7 @@ void child_end(Child *child, double grace_seconds)
 
 static void write_done(uv_write_t *request, int status)
 {
-    (void)status; /* a child that cannot be written to is dying; its exit tells why */
+    (void)status; /* a failed write means that the child is dying; died() reports the cause */
     struct write *write = request->data;
     g_bytes_unref(write->bytes);
     g_free(write);
@@ -375,7 +376,7 @@ void child_send(Child *child, json_t *head, GBytes *blob)
         return;
     struct write *write = g_new0(struct write, 1);
     write->bytes = frame_encode(head, blob);
-    g_assert(write->bytes); /* nothing that is sent comes near a frame's limit */
+    g_assert(write->bytes); /* all requests are far smaller than FRAME_MAX */
     write->request.data = write;
     gsize length;
     gconstpointer bytes = g_bytes_get_data(write->bytes, &length);
@@ -384,7 +385,7 @@ void child_send(Child *child, json_t *head, GBytes *blob)
         write_done(&write->request, 0);
 }
 
-/* ---- the slot ---- */
+/* ---- the child ---- */
 
 Child *child_new(uv_loop_t *loop, const struct child_spec *spec,
                  const struct child_callbacks *callbacks, void *data)

@@ -11,7 +11,7 @@
 
 static bool limit_memory(uint64_t bytes, GError **error)
 {
-    /* Private writable memory: RLIMIT_AS would also count what drivers only reserve. */
+    /* RLIMIT_DATA limits private writable memory; RLIMIT_AS would count address space that drivers only reserve. */
     struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
     if (bytes == 0 || setrlimit(RLIMIT_DATA, &limit) == 0)
         return true;
@@ -20,15 +20,15 @@ static bool limit_memory(uint64_t bytes, GError **error)
     return false;
 }
 
-/* Leaves a process behind that ends the whole group once the child is dead, however that came: what a
- * compiler started knows nothing of the child, and would run on without a deadline. */
+/* Forks a guard, which kills the whole process group as soon as the child is dead, whatever killed it. Processes that a
+ * compiler started do not notice the child's death, and would run on without a deadline. */
 static bool guard_group(GError **error)
 {
     pid_t child = getpid();
     sigset_t death;
     int got;
     if (getpgrp() != child)
-        return true; /* the group is not the child's to end */
+        return true; /* the group belongs to another process, which must live */
     sigemptyset(&death);
     sigaddset(&death, SIGUSR1);
     pid_t guard = fork();
@@ -39,7 +39,7 @@ static bool guard_group(GError **error)
                     g_strerror(errno));
         return false;
     }
-    /* The agent waits for the end of the child's pipes. */
+    /* The agent waits until all copies of the child's pipes are closed. */
     close_range(0, ~0U, 0);
     sigprocmask(SIG_BLOCK, &death, NULL);
     prctl(PR_SET_PDEATHSIG, SIGUSR1);
@@ -61,12 +61,12 @@ bool child_enter(int argc, char **argv, GError **error)
         return false;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Slurm signals each process of a group that it ends. The agent decides
-     * what that means: it lets what is under way come to its end. Compilers inherit this. */
+    /* Slurm signals every process of a job that it ends. Only the agent answers: it lets the running config finish.
+     * Compilers inherit the ignored signals. */
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    /* The parent may have died before the first line. */
+    /* The parent may have died before prctl(). */
     if (getppid() != (pid_t)parent) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CLOSED, "the parent is gone");
         return false;

@@ -3,8 +3,8 @@
 #include "schema/monitor/log.h"
 
 #define LAST_MAX     4096 /* bytes */
-#define LINE_BYTES   1000 /* bytes; what is longer goes on in the next line */
-#define MINUTE_LINES 40   /* of the log, a child */
+#define LINE_BYTES   1000 /* longer lines are split */
+#define MINUTE_LINES 40   /* of one child in the log */
 
 void child_words_init(struct child_words *words)
 {

@@ -6,7 +6,7 @@ G_DEFINE_QUARK(skipjack - device - error - quark, device_error)
 
 static const struct device_row *const device_table[] = {&device_cuda, &device_hip, &device_opencl};
 
-/* "cuda: none here (libcuda.so.1: ...)"; "opencl: 1". */
+/* Adds a runtime to the error of device_open(): "cuda: none here (libcuda.so.1: ...)"; "opencl: 1". */
 static void describe(GString *text, const struct device_row *row, int count, const GError *why)
 {
     if (count >= 0)
@@ -16,7 +16,7 @@ static void describe(GString *text, const struct device_row *row, int count, con
                                why->message);
 }
 
-/* The kind of the index-th device, which becomes its number among these. */
+/* The runtime of the index-th device; *index becomes the device's number within the runtime. */
 static const struct device_row *find_row(int *index, GError **error)
 {
     g_autoptr(GString) kinds = g_string_new(NULL);

@@ -1,10 +1,10 @@
 /*
- * A device that runs kernels: a small table of functions, one row a kind of
- * runtime. Work goes into one stream in order: copies from the host are done
- * when the call returns, fills and launches are only enqueued, and what goes
- * wrong with them later is told by device_sync() or by a copy to the host.
- * After DEVICE_ERROR_FAULT nothing in the process can be trusted: end it.
- * All calls belong to one thread. Objects are freed before their device.
+ * A device that runs kernels: a table of functions, one row (struct device_row) for each kind of runtime.
+ *
+ * All work of a device goes into one stream, in order. Copies from the host are done when the call returns. Fills
+ * and launches are only enqueued; if one fails later, the next sync(), elapsed() or read() returns the error. After
+ * DEVICE_ERROR_FAULT results, and the driver's state, are undefined: end the process. All calls for a device belong
+ * to one thread. Free its objects before the device.
  */
 #ifndef WORKER_DEVICE_H
 #define WORKER_DEVICE_H
@@ -20,20 +20,20 @@
 GQuark device_error_quark(void);
 
 enum device_error {
-    DEVICE_ERROR_UNAVAILABLE, /* There is no such device, or its runtime is not here. */
+    DEVICE_ERROR_UNAVAILABLE, /* No such device, or its runtime is not installed. */
     DEVICE_ERROR_MEMORY,      /* The device has not enough memory left. */
-    DEVICE_ERROR_SIZE,        /* More is asked for than the device has at all. */
+    DEVICE_ERROR_SIZE,        /* The request exceeds all memory that the device has. */
     DEVICE_ERROR_LOAD,        /* A code object or an entry of it cannot be loaded. */
     DEVICE_ERROR_LAUNCH,      /* A launch was refused: its arguments, grid or resources. */
     DEVICE_ERROR_FAULT,       /* A kernel failed while it ran, or the device is gone. */
 };
 
-/* Tells a device from others of its kind; texts are "" where its driver does not say. */
+/* Tells a device from others of its kind. Texts that the driver does not report are "". */
 struct device_identity {
     char uuid[64];    /* "GPU-..." or "MIG-...", as the vendor's tools write it */
     char address[24]; /* on the PCI bus, as sysfs writes it: "0000:65:00.0" */
     char partition
-        [48]; /* the part of a card that it is: "MIG 1g.10gb", "CPX NPS4"; "SPX NPS1" is whole */
+        [48]; /* the device's part of a card: "MIG 1g.10gb", "CPX NPS4"; "SPX NPS1" is a whole card */
 };
 
 struct device_info {
@@ -44,8 +44,8 @@ struct device_info {
                               580.159.03" (README.md says what each name means) */
     int64_t memory_bytes;  /* of the device */
     int64_t largest_bytes; /* of one allocation, at most */
-    int64_t cache_bytes;   /* of its last-level cache; 0 when not known */
-    int slice_alignment;   /* offsets of slices are multiples of this */
+    int64_t cache_bytes;   /* of its last-level cache; 0 if unknown */
+    int slice_alignment;   /* offsets of slices must be multiples of this */
 };
 
 struct device;
@@ -77,16 +77,16 @@ struct device_launch {
 
 struct device_row {
     const char *name; /* "cuda", "hip", "opencl" */
-    /* How many there are; -1 with a reason where its runtime is not here. */
+    /* The number of devices; -1 with a reason if the runtime is not installed. */
     int (*count)(GError **error);
-    /* Asks the driver alone: no context is made. NULL where devices have no identity. */
+    /* Asks the driver without making a context. NULL for a runtime whose devices have no identity. */
     void (*identify)(int index, struct device_identity *identity);
     struct device *(*open)(int index, GError **error);
     void (*close)(struct device *device);
     const struct device_info *(*info)(const struct device *device);
 
     struct device_memory *(*alloc)(struct device *device, int64_t bytes, GError **error);
-    /* A part of an allocation, as memory of its own; freed before the allocation. */
+    /* A part of an allocation as a memory object; free it before the allocation. */
     struct device_memory *(*slice)(struct device_memory *memory, int64_t offset, int64_t bytes,
                                    GError **error);
     void (*memory_free)(struct device_memory *memory);
@@ -101,43 +101,43 @@ struct device_row {
 
     struct device_program *(*load)(struct device *device, GBytes *code, GError **error);
     void (*program_free)(struct device_program *program);
-    /* Freed before its program. */
+    /* Free a kernel before its program. */
     struct device_kernel *(*kernel)(struct device_program *program, const char *entry,
                                     GError **error);
     void (*kernel_free)(struct device_kernel *kernel);
     bool (*launch)(struct device *device, const struct device_launch *launch, GError **error);
 
-    /* A point in the stream. Elapsed waits for the later one, behind which nothing was enqueued;
-     * milliseconds. */
+    /* record() marks a point in the stream. elapsed() waits for `to`, which must be the last thing enqueued, and
+     * returns the milliseconds between both points. */
     struct device_event *(*record)(struct device *device, GError **error);
     void (*event_free)(struct device_event *event);
     bool (*elapsed)(struct device_event *from, struct device_event *to, double *ms, GError **error);
     bool (*sync)(struct device *device, GError **error);
 };
 
-/* What each kind of device has first in its struct. */
+/* The first member of each runtime's own device struct. */
 struct device {
     const struct device_row *row;
-    double busy_seconds;  /* that it had work, as far as it was waited for; GPUs alone */
-    gint64 busy_since_us; /* when it got what it has now; 0 where it has nothing */
+    double busy_seconds;  /* time with work, up to the last wait for the device; 0 for CPUs */
+    gint64 busy_since_us; /* monotonic time when the current work began; 0 for an idle device */
 };
 
-/* For rows: it got work; all that it got is done. */
+/* Rows report work here, for busy_seconds: work was enqueued; all work is done. */
 void device_got_work(struct device *device);
 void device_is_done(struct device *device);
 
 extern const struct device_row device_cuda, device_hip, device_opencl;
 
-/* The index-th device, from 0, of this machine: its GPUs come first, then what OpenCL has. When there is none
- * the error says of each kind how many there are, or why none. */
+/* Opens the index-th device of this machine, from 0. GPUs come first, then OpenCL's devices. On failure the error
+ * lists each runtime with the number of its devices, or why it has none. */
 struct device *device_open(int index, GError **error);
 void device_close(struct device *device);
 
-/* The same without opening it; false where there is no such device. */
+/* Identifies the index-th device without opening it; false if it does not exist. */
 bool device_identify(int index, struct device_identity *identity, GError **error);
-/* How many GPUs there are: devices 0 to one less. */
+/* The number of GPUs n; they are the devices 0 to n - 1. */
 int device_count_gpus(void);
-/* The number of the device that is named: "" or "local", the first; its number; or its UUID. */
+/* The index of a device by its name: "" or "local" for the first, a number, or a UUID. */
 bool device_find(const char *name, int *index, GError **error);
 
 #endif

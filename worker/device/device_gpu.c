@@ -1,13 +1,13 @@
 /*
- * A GPU of AMD's or NVIDIA's: one context and one stream, over a vendor's table of functions. Memory is
- * addressed directly, so a slice is an address.
+ * A GPU of AMD or NVIDIA: one context and one stream, over the vendor's table of functions (gpu_api.h). Memory is a
+ * plain address, so a slice is an address, too.
  */
 #include <string.h>
 
 #include "worker/device/gpu_api.h"
 #include "worker/device/gpu_monitor.h"
 
-#define SLICE_ALIGNMENT 256 /* what both vendors' allocations have at the least */
+#define SLICE_ALIGNMENT 256 /* both vendors align allocations at least this much */
 #define ARGS_MAX        64  /* LAUNCH_ARGS_MAX of a solution */
 #define NON_BLOCKING    1   /* hipStreamNonBlocking, CU_STREAM_NON_BLOCKING */
 
@@ -33,7 +33,7 @@ struct device_program {
 struct device_kernel {
     struct gpu_device *owner;
     hipFunction_t function;
-    int64_t local_bytes; /* that its launches may ask for */
+    int64_t local_bytes; /* dynamic local memory that its launches may ask for so far */
 };
 
 struct device_event {
@@ -72,7 +72,7 @@ static bool ask(const struct gpu_device *d, hipDevice_t id, enum gpu_attribute w
                  "ask for a GPU's attribute", error);
 }
 
-/* A wrong attribute's number succeeds with a wrong value: what no GPU can have is refused. */
+/* A wrong attribute number succeeds with a wrong value, so values that no GPU has are refused. */
 static bool check_attributes(const int *values, GError **error)
 {
     if (values[GPU_UNITS] >= 1 && values[GPU_UNITS] <= 4096 && values[GPU_ITEMS_MAX] >= 64 &&
@@ -100,7 +100,7 @@ static bool fill_target(struct gpu_device *d, hipDevice_t id, GError **error)
         !d->library->vendor->name_target(d->library, id, target, error))
         return false;
     target->compute_units = values[GPU_UNITS];
-    /* Words of a newer driver stay in the identity alone. */
+    /* A newer driver's name for a partition that targets do not know stays in the identity only. */
     target_set_partition(target, d->info.identity.partition);
     target_set_id(target);
     target_set_limits(target);
@@ -111,7 +111,7 @@ static bool fill_target(struct gpu_device *d, hipDevice_t id, GError **error)
     return true;
 }
 
-/* "cuda 13.0; driver 580.159.03": the runtime's version, then the driver's where that is known. */
+/* "cuda 13.0; driver 580.159.03": the runtime's version, then the driver's if it is known. */
 static void fill_stack(struct gpu_device *d, int version, const char *driver)
 {
     const struct gpu_vendor *vendor = d->library->vendor;
@@ -327,7 +327,7 @@ static bool allow_local(struct gpu_device *d, struct device_kernel *kernel, int6
     return true;
 }
 
-/* A grid is counted in workgroups there. */
+/* These APIs count a grid in workgroups, struct device_launch in work-items. */
 static bool gpu_launch(struct device *device, const struct device_launch *launch, GError **error)
 {
     struct gpu_device *d = (struct gpu_device *)device;

@@ -1,6 +1,6 @@
 /*
- * Any OpenCL 1.2 device that has a target: one context, one in-order queue with
- * profiling. Events are markers; their end times are the device's own clock.
+ * Any OpenCL 1.2 device that has a target: one context and one in-order queue with profiling. An event is a marker; its
+ * end time comes from the device's own clock.
  */
 #include <string.h>
 
@@ -22,8 +22,8 @@ struct device_memory {
     struct opencl_device *owner;
     cl_mem mem;
     int64_t bytes;
-    cl_mem whole;   /* the allocation it is a part of, or mem */
-    int64_t offset; /* in it */
+    cl_mem whole;   /* the allocation that this is a slice of; mem for a whole allocation */
+    int64_t offset; /* in whole */
 };
 
 struct device_program {
@@ -46,7 +46,7 @@ static bool out_of_memory(cl_int status)
     return status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_OUT_OF_HOST_MEMORY;
 }
 
-/* False with an error of `code`, or of MEMORY where the status says so. */
+/* For a failure false, with an error of `code`, or of MEMORY if the status means that. */
 static bool check(cl_int status, enum device_error code, const char *doing, GError **error)
 {
     if (status == CL_SUCCESS)
@@ -58,7 +58,7 @@ static bool check(cl_int status, enum device_error code, const char *doing, GErr
 
 /* ---- the device ---- */
 
-/* Those that have a target; -1 with an error without OpenCL. */
+/* OpenCL's devices that have a target; -1 with an error if OpenCL is not installed. */
 static int usable_devices(cl_device_id *usable, GError **error)
 {
     cl_device_id devices[DEVICES_MAX];
@@ -102,7 +102,7 @@ static int64_t ask(const struct opencl_device *d, cl_device_info what, size_t si
     return (int64_t)number;
 }
 
-/* A GPU's driver is an item of the stack of its own; a CPU's is the runtime. */
+/* Appends a GPU's driver to the stack. On a CPU the runtime is the driver. */
 static void add_driver(struct opencl_device *d)
 {
     char driver[64] = "";
@@ -206,7 +206,7 @@ static struct device_memory *opencl_slice(struct device_memory *memory, int64_t 
     struct opencl_device *d = memory->owner;
     cl_buffer_region region = {(size_t)(memory->offset + offset), (size_t)bytes};
     cl_int status = CL_SUCCESS;
-    /* OpenCL makes no part of a part: what lies between guard zones is one already. */
+    /* OpenCL makes no slice of a slice, and memory between guard zones is one: slice the whole allocation. */
     cl_mem mem = d->cl->CreateSubBuffer(memory->whole, CL_MEM_READ_WRITE,
                                         CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
 

@@ -17,8 +17,8 @@ static const struct {
 
 /* ---- status codes ---- */
 
-/* What a context does not recover from. HIP has no names for those that are numbers here: a link that gave
- * up; a device's stack, instruction, address, address space and program counter. */
+/* Statuses after which the context is lost. HIP has no names for the numbers: 220 is an uncorrectable NVLink error; 714 to 718 are a
+ * kernel's errors of stack, instruction, alignment, address space and program counter (cuda.h, enum cudaError_enum). */
 static bool is_fault(int status)
 {
     static const int faults[] = {
@@ -132,7 +132,7 @@ bool gpu_symbol(const struct gpu_library *library, const char *name, void *funct
 #define CUDA_MAJOR 75 /* attributes of the compute capability */
 #define CUDA_MINOR 76
 
-/* The primary context, as CUDA's own runtime takes it. */
+/* The primary context, which CUDA's own runtime uses, too. */
 static bool cuda_enter(const struct gpu_library *library, hipDevice_t id, GError **error)
 {
     int (*retain)(void **context, hipDevice_t device);
@@ -164,7 +164,7 @@ static bool cuda_name_target(const struct gpu_library *library, hipDevice_t id,
         return false;
     target->vendor = VENDOR_NVIDIA;
     g_snprintf(target->arch, sizeof(target->arch), "sm_%d%d", major, minor);
-    /* What the driver keeps for itself is less than a GiB: the product's size is the next whole one. */
+    /* The driver keeps less than 1 GiB for itself, so the product's size is the next whole GiB. */
     target->memory_gib = (int)((bytes + (1ull << 30) - 1) >> 30);
     return true;
 }
@@ -228,7 +228,7 @@ const struct gpu_vendor gpu_vendor_cuda = {
 
 /* ---- HIP ---- */
 
-#define PROPERTIES_MAX 8192 /* of any version of HIP; ours has 792 bytes */
+#define PROPERTIES_MAX 8192 /* larger than any HIP version's struct; ours has 792 bytes */
 
 static bool hip_enter(const struct gpu_library *library, hipDevice_t id, GError **error)
 {
@@ -239,8 +239,8 @@ static bool hip_enter(const struct gpu_library *library, hipDevice_t id, GError 
                      error);
 }
 
-/* Beginnings of the names of architectures whose memory may have error correction switched off (LLVM's
- * "sramecc"); of gfx900 some versions of HIP say so too, for which no code can be compiled. */
+/* Whether an architecture has a variant without error correction of its memory (LLVM's "sramecc"). Some versions of
+ * HIP report "sramecc-" for gfx900, too, which no compiler accepts. */
 static bool may_lack_sramecc(const char *arch)
 {
     static const char *const begins[] = {"gfx906", "gfx908", "gfx90a", "gfx94", "gfx950"};
@@ -251,7 +251,8 @@ static bool may_lack_sramecc(const char *arch)
     return false;
 }
 
-/* "gfx90a:sramecc+:xnack-" becomes arch and features: what differs from most devices of the arch. */
+/* Splits "gfx90a:sramecc+:xnack-" into arch and features. Features name only what differs from the arch's usual
+ * devices. */
 static void take_gcn_name(const char *name, struct target *target)
 {
     g_strlcpy(target->arch, name, MIN(sizeof(target->arch), strcspn(name, ":") + 1));
@@ -260,8 +261,8 @@ static void take_gcn_name(const char *name, struct target *target)
                strstr(name, ":xnack+") ? "_xnack" : "");
 }
 
-/* The properties are a struct that grew and moved between HIP's versions, and this library's version is not
- * known to the header: the architecture's name is where ours has it, or wherever it is. */
+/* The struct of properties differs between HIP's versions, and the installed library may have another version than
+ * our header. The architecture's name is at our header's offset, or else it is searched for in the whole struct. */
 static const char *find_gcn_name(const char *properties)
 {
     const char *name = properties + offsetof(hipDeviceProp_t, gcnArchName);
@@ -304,7 +305,7 @@ static const char *hip_error_name(const struct gpu_library *library, int status)
     return name ? name : "an error that HIP has no name for";
 }
 
-/* The 16 digits that ROCR_VISIBLE_DEVICES takes behind "GPU-"; a GPU without a number of its own says
+/* HIP's UUID is a text: the 16 digits that ROCR_VISIBLE_DEVICES takes after "GPU-". A GPU without one reports
  * "XX". */
 static bool hip_uuid_text(const char bytes[16], struct device_identity *identity)
 {
@@ -363,7 +364,7 @@ static void find_uuid(const struct gpu_library *library, hipDevice_t id,
         identity->uuid[0] = '\0';
 }
 
-/* sysfs has small letters, and four digits of the domain at the least. */
+/* Writes the address as sysfs does: lower-case, at least four digits of the domain. */
 static void find_address(const struct gpu_library *library, hipDevice_t id,
                          struct device_identity *identity)
 {
@@ -378,8 +379,7 @@ static void find_address(const struct gpu_library *library, hipDevice_t id,
                    slot, function);
 }
 
-/* AMD's runtime numbers the parts of a divided card as functions of its PCI device, of which the kernel has
- * the first alone. */
+/* AMD's runtime gives the parts of a divided card different PCI functions; sysfs knows only function 0. */
 static char *card_file(const char *address, const char *name)
 {
     char first[sizeof(((struct device_identity *)0)->address)];
@@ -392,8 +392,8 @@ static char *card_file(const char *address, const char *name)
     return gpu_pci_file(first, name);
 }
 
-/* An instance of NVIDIA's is a device with a UUID of its own, and its name ends in what it is. AMD's kernel
- * driver tells how the card and its memory are divided. */
+/* A MIG instance of NVIDIA is a device with its own UUID, and its name ends in its profile ("MIG 1g.10gb"). AMD's kernel
+ * driver reports in sysfs how a card and its memory are divided. */
 static void find_partition(const struct gpu_library *library, hipDevice_t id,
                            struct device_identity *identity)
 {

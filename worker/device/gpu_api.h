@@ -1,21 +1,20 @@
 /*
- * HIP's module API and CUDA's driver API are the same functions under two names, so what runs a GPU is written
- * once, over a table of functions that a vendor's library fills. Their types are HIP's; CUDA's handles
- * are pointers of the same size, and its status codes are those of HIP as far as they are looked at
- * here (tests/worker/device/test_gpu_api.c compares with cuda.h where that is at hand). What differs, such as
- * the numbers of attributes, where a wrong one succeeds with a wrong value, is in the vendor's row.
+ * HIP's module API and CUDA's driver API have the same functions under two names. So device_gpu.c is written once,
+ * over a table of functions that the vendor's library fills. The table has HIP's types: CUDA's handles are pointers
+ * of the same size, and its status codes equal HIP's where this code looks at them
+ * (tests/worker/device/test_gpu_api.c compares with cuda.h if it is installed). Differences, such as the attributes'
+ * numbers, are in the vendor's row.
  */
 #ifndef WORKER_GPU_API_H
 #define WORKER_GPU_API_H
 
 #include "worker/device/device.h"
 
-/* Behind GLib's headers, which cannot be read once HIP has made a macro of __noinline__. */
+/* Include GLib's headers first: HIP defines a macro __noinline__, which breaks them. */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
 
-/* HIP's name, CUDA's symbol. Newer forms of CUDA's functions have a number at their end; those without
- * are of another ABI. */
+/* HIP's name, CUDA's symbol. The names of CUDA without their _v2 are functions of an older ABI. */
 #define GPU_FUNCTIONS(ROW)                                                                         \
     ROW(Init, "cuInit")                                                                            \
     ROW(DriverGetVersion, "cuDriverGetVersion")                                                    \
@@ -53,7 +52,7 @@ enum gpu_attribute {
     GPU_UNITS,
     GPU_ITEMS_MAX, /* of a workgroup */
     GPU_WAVE,
-    GPU_LOCAL_BYTES, /* of a workgroup, without asking for more at a launch */
+    GPU_LOCAL_BYTES, /* of a workgroup, unless a launch asks for more */
     GPU_CACHE_BYTES, /* of the last level */
     GPU_ATTRIBUTE_COUNT,
 };
@@ -61,22 +60,23 @@ enum gpu_attribute {
 struct gpu_library;
 
 struct gpu_vendor {
-    const char *name;      /* "hip", of a device's stack too */
-    const char *setting;   /* names another library */
-    const char *libraries; /* by commas, the newest first */
-    const char *origin;    /* what brings them */
-    enum vendor makes;     /* of its devices, as targets have it */
+    const char *name;      /* "hip"; also the runtime's name in a device's stack */
+    const char *setting;   /* environment variable that names another library */
+    const char *libraries; /* file names joined by commas, the newest first */
+    const char *origin;    /* the package that installs them, for messages */
+    enum vendor makes;     /* the vendor of its devices' targets */
     int attributes[GPU_ATTRIBUTE_COUNT];
-    int major_unit, minor_unit; /* of the number that a version is: CUDA's 12040 is 12.4 */
+    int major_unit, minor_unit; /* to split the version's number: CUDA's 12040 is 12.4 */
     /* Makes the device the process's own, in a context that lives as long as the process. */
     bool (*enter)(const struct gpu_library *library, hipDevice_t id, GError **error);
-    /* Vendor, architecture, features, and the memory where the target's name has it. */
+    /* Fills vendor, architecture, features, and the memory if it is part of the target's name. */
     bool (*name_target)(const struct gpu_library *library, hipDevice_t id, struct target *target,
                         GError **error);
-    /* Lets launches of the kernel ask for that much local memory; NULL where they may as they are. */
+    /* Lets launches of the kernel ask for that much local memory; NULL if launches may anyway. */
     bool (*allow_local)(const struct gpu_library *library, hipFunction_t kernel, int64_t bytes,
                         GError **error);
-    /* Functions that only newer libraries have, and a UUID's text of 16 bytes; false where it is none. */
+    /* Names of functions that older libraries lack; uuid_text() writes 16 bytes as the vendor's tools do, false if they
+     * are no UUID. */
     const char *uuid_function, *address_function;
     bool (*uuid_text)(const char bytes[16], struct device_identity *identity);
     /* A status code's name; static. */
@@ -84,27 +84,27 @@ struct gpu_vendor {
 };
 extern const struct gpu_vendor gpu_vendor_cuda, gpu_vendor_hip;
 
-/* A vendor's library, opened at first use and kept for the process's life. */
+/* A vendor's library, opened at first use and never closed. */
 struct gpu_library {
     struct gpu_api api;
     void *handle;
     const struct gpu_vendor *vendor;
 };
-/* DEVICE_ERROR_UNAVAILABLE: it is not here, is too old, or finds no driver. */
+/* DEVICE_ERROR_UNAVAILABLE: the library is missing or too old, or finds no driver. */
 const struct gpu_library *gpu_library_open(const struct gpu_vendor *vendor, GError **error);
 
-/* The function of that name, where there is one. */
+/* Finds a function that older libraries lack. */
 bool gpu_symbol(const struct gpu_library *library, const char *name, void *function,
                 GError **error);
 
-/* Fills all that the driver and sysfs know. */
+/* Fills the identity from the driver and sysfs; unknown texts become "". */
 void gpu_identify(const struct gpu_library *library, hipDevice_t id,
                   struct device_identity *identity);
-/* A file of the PCI device's, without white space at its end; NULL where there is none. SKIPJACK_PCI names
- * another folder than /sys/bus/pci/devices. Free with g_free(). */
+/* The text of a PCI device's file in sysfs, without trailing white space; NULL if it cannot be read. SKIPJACK_PCI
+ * names another folder than /sys/bus/pci/devices. Free with g_free(). */
 char *gpu_pci_file(const char *address, const char *name);
-/* True for success; else an error of `code`, of MEMORY where the status says so, or of FAULT where nothing
- * can be trusted after it. */
+/* True for success. Else an error of `code`; of MEMORY if the status means that; or of FAULT if the context does not
+ * recover from the status. */
 bool gpu_check(const struct gpu_library *library, int status, enum device_error code,
                const char *doing, GError **error);
 

@@ -21,15 +21,15 @@
 #define ANSWER_MAX   500
 #define LOCKED       "locked"
 #define MARK         "clocks"
-#define STEP_PERCENT 5 /* clocks go in steps, of 15 MHz or more, and swing about them */
-#define HELD         3 /* the hold's descriptor in the guard */
+#define STEP_PERCENT 5 /* clocks have steps of 15 MHz or more and vary around them */
+#define HELD         3 /* descriptor of the GPU's lock in the guard */
 
 extern char **environ;
 
 #define WHOLE "SPX" /* AMD's name for a card that is not divided, whatever its memory is */
 
-/* The clocks belong to the card: to lock them for a part would lock them for all parts, and to give them
- * back would take them from another part's worker. */
+/* The clocks belong to the card: locking them for one part locks them for all parts, and unlocking them unlocks those
+ * of another part's worker. */
 static bool is_whole(const struct device_identity *identity, GError **error)
 {
     if (*identity->partition == '\0' || g_str_has_prefix(identity->partition, WHOLE))
@@ -44,7 +44,7 @@ static bool is_whole(const struct device_identity *identity, GError **error)
 
 enum { ARG_VENDOR, ARG_UUID, ARG_ADDRESS, ARG_MHZ, GUARD_ARGUMENTS };
 
-/* What the library prints is no answer. */
+/* Keeps lines that the vendor's library prints out of the answer. */
 static int take_stdout(void)
 {
     int out = dup(STDOUT_FILENO);
@@ -55,7 +55,8 @@ static int take_stdout(void)
 
 static void answer(int out, const char *text)
 {
-    dprintf(out, "%s\n", text); /* who asked may be gone already, which the leash tells */
+    /* A failed write means that the measuring process is gone; wait_for_end() then returns at once. */
+    dprintf(out, "%s\n", text);
 }
 
 static void wait_for_end(void)
@@ -68,7 +69,7 @@ static void wait_for_end(void)
     } while (got > 0 || (got < 0 && errno == EINTR));
 }
 
-/* Who asked is gone: what cannot be mended is for the host's log. */
+/* Unlocks the clocks. The measuring process is gone, so a failure goes to the host's log. */
 static int give_back(GpuMonitor *monitor, const char *device, const char *mark)
 {
     g_autoptr(GError) error = NULL;
@@ -82,8 +83,8 @@ static int give_back(GpuMonitor *monitor, const char *device, const char *mark)
     return given ? 0 : 1;
 }
 
-/* Made before the clocks are locked, so that there is no moment without it. One that cannot be made is
- * missed only where the guard is killed. False where it was there or is not now. */
+/* Call it before the clocks are locked: there must be no moment with locked clocks and no mark. A mark that cannot be
+ * made is missed only if the guard is killed. False if this call did not make the mark. */
 static bool make_mark(const char *mark)
 {
     int file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -93,7 +94,8 @@ static bool make_mark(const char *mark)
     return file >= 0;
 }
 
-/* NVML knows an instance for one where CUDA does not. NULL: as it was. */
+/* Opens the monitor and locks the clocks. Asks NVML for a partition, too, since CUDA does not always report a MIG
+ * instance as one. On failure NULL, and the clocks are unchanged. */
 static GpuMonitor *open_locked(enum vendor vendor, struct device_identity *identity, int mhz,
                                GError **error)
 {
@@ -117,7 +119,7 @@ int gpu_clocks_guard(int argc, char **argv)
 
     if (argc != GUARD_ARGUMENTS)
         return 2;
-    /* The driver's files of the one that measures would keep its work alive on the device. */
+    /* Inherited files of the driver would keep the measuring process's context alive on the device. */
     close_range(HELD + 1, ~0U, 0);
     out = take_stdout();
     signal(SIGTERM, SIG_IGN);
@@ -141,9 +143,9 @@ int gpu_clocks_guard(int argc, char **argv)
     return give_back(monitor, identity.uuid, mark);
 }
 
-/* ---- who measures ---- */
+/* ---- the measuring process ---- */
 
-/* In a session of its own: who ends the group of the one that measures leaves it alone. */
+/* The guard gets a session of its own: a signal to the measuring process's group must not end it. */
 static int spawn_guard(pid_t *guard, char *const *argv, const int in[2], const int out[2], int hold)
 {
     posix_spawn_file_actions_t files;
@@ -169,7 +171,7 @@ static int spawn_guard(pid_t *guard, char *const *argv, const int in[2], const i
     return status;
 }
 
-/* The first line that it says, "" where it says none in time. */
+/* The guard's first line; "" if none comes within ANSWER_MS. */
 static void hear(int from, char text[ANSWER_MAX])
 {
     gsize length = 0;
@@ -210,7 +212,7 @@ static bool start_guard(struct gpu_clocks *clocks, char *const *argv, int hold, 
     close(out[0]);
     clocks->leash = -1;
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                "cannot start what gives the clocks back: %s", g_strerror(status));
+                "cannot start the process that unlocks the clocks again: %s", g_strerror(status));
     return false;
 }
 
@@ -245,7 +247,7 @@ bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
         warn_of_loss();
         return true;
     }
-    close(clocks->leash); /* one that hangs gives back when it goes on */
+    close(clocks->leash); /* a guard that hangs in the driver unlocks when the driver returns */
     clocks->leash = -1;
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "%s",
                 *text ? text : "the driver did not answer");
@@ -261,7 +263,7 @@ void gpu_clocks_release(struct gpu_clocks *clocks)
     waitpid((pid_t)clocks->guard, NULL, 0);
 }
 
-/* Heat and power pull a locked clock down, nothing raises it. */
+/* Heat and power limits lower a locked clock; a higher clock proves that it is not locked at locked_mhz. */
 int gpu_clocks_seen(int locked_mhz, const struct conditions *sample)
 {
     int most = locked_mhz + locked_mhz * STEP_PERCENT / 100;
@@ -269,7 +271,7 @@ int gpu_clocks_seen(int locked_mhz, const struct conditions *sample)
     return sample->sm_mhz_max > most ? 0 : locked_mhz;
 }
 
-/* Anybody may write to that folder: a mark of another user moves nothing here. */
+/* Every user may write to the folder of marks; marks of other users are ignored. */
 static bool is_marked(const char *mark)
 {
     struct stat status;

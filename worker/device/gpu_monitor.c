@@ -72,7 +72,7 @@ void gpu_monitor_close(GpuMonitor *monitor)
     if (!monitor)
         return;
     monitor->row->stop(monitor);
-    g_free(monitor); /* the library stays: some do not survive being unloaded */
+    g_free(monitor); /* the library stays loaded: some crash when they are unloaded */
 }
 
 void gpu_monitor_name_instance(GpuMonitor *monitor, struct device_identity *identity)
@@ -81,8 +81,8 @@ void gpu_monitor_name_instance(GpuMonitor *monitor, struct device_identity *iden
         monitor->row->name_instance(monitor, identity);
 }
 
-/* The module that drives a PCI device has a version of its own where it was installed beside the kernel
- * (NVIDIA's always). AMD's is a part of the kernel else, and its version is the kernel's, as rocm_smi has it. */
+/* A kernel module that was installed apart from the kernel has its own version (NVIDIA's always). AMD's may be a part of
+ * the kernel; its version is then the kernel's release, which rocm_smi reports, too. */
 static void driver_of_sysfs(enum vendor vendor, const char *address,
                             char driver[DRIVER_VERSION_MAX])
 {
@@ -111,18 +111,18 @@ void gpu_monitor_describe(enum vendor vendor, struct device_identity *identity,
     }
     if (driver[0] == '\0')
         driver_of_sysfs(vendor, identity->address, driver);
-    /* It becomes an item of a stack, whose items are kept apart by ";". */
+    /* The version becomes an item of a stack, and stacks separate their items by ";". */
     g_strcanon(driver, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS ".-+~", '_');
 }
 
-void gpu_monitor_untold(struct conditions *sample)
+void gpu_monitor_unknown(struct conditions *sample)
 {
     *sample = (struct conditions){.samples = 1, .throttle = THROTTLE_UNTOLD};
 }
 
 void gpu_monitor_sample(GpuMonitor *monitor, struct conditions *sample)
 {
-    gpu_monitor_untold(sample);
+    gpu_monitor_unknown(sample);
     monitor->row->sample(monitor, sample);
     sample->sm_mhz_max = sample->sm_mhz_min;
     sample->memory_mhz_max = sample->memory_mhz_min;

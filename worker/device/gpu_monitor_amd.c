@@ -1,4 +1,4 @@
-/* AMD's rocm_smi. It numbers GPUs in its own way, so they are found by their place on the PCI bus. */
+/* AMD's rocm_smi. It has its own numbers for GPUs, so a GPU is found by its address on the PCI bus. */
 #include "worker/device/gpu_monitor.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #define CLOCK_SYSTEM 0    /* RSMI_CLK_TYPE_SYS */
 #define CLOCK_MEMORY 4    /* RSMI_CLK_TYPE_MEM */
 #define SENSOR_HOT   1    /* RSMI_TEMP_TYPE_JUNCTION */
-#define SENSOR_EDGE  0    /* RSMI_TEMP_TYPE_EDGE, which older cards have alone */
+#define SENSOR_EDGE  0    /* RSMI_TEMP_TYPE_EDGE, the only one of older cards */
 #define TEMPERATURE  0    /* RSMI_TEMP_CURRENT */
 #define LEVEL_AUTO   0    /* RSMI_DEV_PERF_LEVEL_AUTO */
 #define ANSWER_BYTES 1024 /* more than any version's struct of clocks */
@@ -16,8 +16,8 @@
 
 #define COMPONENT_DRIVER 0 /* RSMI_SW_COMP_DRIVER */
 
-/* The kernel's bits of throttling that are the same for all its GPUs (SMU_THROTTLER_... of
- * amdgpu_smu.h): power limits 0 to 7 and currents 16 to 23, temperatures 32 to 45, PROCHOT 46 and 47. */
+/* The Linux kernel's throttle bits that all AMD GPUs share (SMU_THROTTLER_... of amdgpu_smu.h): power limits 0 to 7
+ * and currents 16 to 23, temperatures 32 to 45, PROCHOT 46 and 47. */
 #define BITS(first, last) (((2ull << (last)) - 1) & ~((1ull << (first)) - 1))
 static const struct {
     uint64_t bits;
@@ -36,7 +36,7 @@ static const char *smi_text(GpuMonitor *monitor, int status)
     return text ? text : "an error";
 }
 
-/* Domain, bus, device and function as the library packs them; bits 28 to 31 are a partition's number. */
+/* Packs domain, bus, device and function as the library does. Bits 28 to 31 hold a partition's number. */
 static bool pack_address(const char *address, uint64_t *packed)
 {
     unsigned domain, bus, slot, function;
@@ -88,8 +88,9 @@ static void smi_stop(GpuMonitor *monitor)
     MONITOR_CALL(monitor, "rsmi_shut_down", (void));
 }
 
-/* Since ROCm 6 the struct begins with a flag, which moves all behind it: how many clocks there are, which of
- * them is the current one, and all of them in Hz. An index is never as large as a clock. */
+/* The struct holds the number of clocks, the index of the current one, and all clocks in Hz. Since ROCm 6 a flag comes
+ * first and moves the other members by 8 bytes. The second word tells both forms apart: it is an index, which is small,
+ * or a clock in Hz, which is large. */
 static int clock_mhz(GpuMonitor *monitor, int which)
 {
     uint64_t answer[ANSWER_BYTES / 8] = {0};
@@ -114,7 +115,7 @@ static int degrees(GpuMonitor *monitor, uint32_t sensor)
     return status == 0 ? (int)(thousandths / 1000) : 0;
 }
 
-/* Newer GPUs know what they draw now, older ones an average. */
+/* Newer GPUs report their current power, older ones an average. */
 static double watts(GpuMonitor *monitor)
 {
     uint64_t micro = 0;
@@ -139,14 +140,14 @@ static void smi_sample(GpuMonitor *monitor, struct conditions *sample)
     sample->power_w = watts(monitor);
     if (MONITOR_CALL(monitor, "rsmi_dev_metrics_indep_throttle_status_get", (uint32_t, uint64_t *),
                      monitor->number, &bits) != 0 ||
-        bits == UINT64_MAX) /* the kernel's mark of what a GPU does not tell */
+        bits == UINT64_MAX) /* the kernel's value for an unknown status */
         return;
     sample->throttle = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(reasons); i++)
         sample->throttle |= bits & reasons[i].bits ? (unsigned)reasons[i].means : 0;
 }
 
-/* The library wants the lower bound below the upper. */
+/* The library needs the lower bound to be below the upper. */
 static int smi_lock(GpuMonitor *monitor, int mhz)
 {
     return MONITOR_CALL(monitor, "rsmi_dev_clk_range_set", (uint32_t, uint64_t, uint64_t, int),

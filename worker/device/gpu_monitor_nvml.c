@@ -1,4 +1,4 @@
-/* NVIDIA's: functions that have a number at their end are those of all drivers since 2013 (CUDA 5). */
+/* NVIDIA's NVML. Its functions with a version at their end exist in all drivers since 2013 (CUDA 5). */
 #include "worker/device/gpu_monitor.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define INSTANCE_NAMED "MIG "
 
 /* nvmlClocksEventReason...: SwPowerCap, HwSlowdown, SwThermalSlowdown, HwThermalSlowdown,
- * HwPowerBrakeSlowdown. The second is told beside the last two, too. */
+ * HwPowerBrakeSlowdown. NVML reports the second together with each of the last two, too. */
 static const struct {
     unsigned long long bit;
     enum throttle means;
@@ -38,7 +38,8 @@ static int handle_of(GpuMonitor *monitor, const char *prefix, const char *uuid, 
                         device);
 }
 
-/* CUDA gives an instance's UUID without saying that it is one. Clocks and heat are the card's. */
+/* Finds the MIG instance of the device's UUID: CUDA reports that UUID without saying that it is an instance's. Clocks
+ * and temperature are those of the whole card. */
 static int find_device(GpuMonitor *monitor, const struct device_identity *identity)
 {
     int status = handle_of(monitor, "GPU-", identity->uuid, &monitor->device);
@@ -109,7 +110,7 @@ static unsigned throttle_of(GpuMonitor *monitor)
     int status = MONITOR_CALL(monitor, "nvmlDeviceGetCurrentClocksEventReasons",
                               (void *, unsigned long long *), monitor->device, &bits);
 
-    /* Its name before driver 535. */
+    /* The function's name before driver 535. */
     if (status == MONITOR_MISSING)
         status = MONITOR_CALL(monitor, "nvmlDeviceGetCurrentClocksThrottleReasons",
                               (void *, unsigned long long *), monitor->device, &bits);

@@ -14,10 +14,10 @@
 #define LOCKS       "/run/lock"
 #define LOCKS_ELSE  "/tmp"
 #define ATTEMPT_US  50000
-#define OPEN_TRIALS 10 /* of a file that others make and remove meanwhile */
+#define OPEN_TRIALS 10 /* for a file that other processes make and remove meanwhile */
 #define OPEN_US     1000
-#define HOST_ROOT   "/proc/1/root" /* of the first process that there is to see */
-#define HOST_PIDS   0xeffffffcu /* Linux's PROC_PID_INIT_INO: the file of the host's own processes */
+#define HOST_ROOT   "/proc/1/root" /* root folder of process 1 */
+#define HOST_PIDS   0xeffffffcu /* Linux's PROC_PID_INIT_INO: inode of the host's own PID namespace */
 
 /* ---- one process at a time ---- */
 
@@ -49,7 +49,7 @@ char *gpu_place_file(const struct device_identity *identity, const char *ending)
     return file_in(folder, identity, ending);
 }
 
-/* Where the first process is a container's own, its folders are no more than ours; the host's may be hidden. */
+/* Whether process 1 is the host's and its root can be read. In a container process 1 is the container's own. */
 static bool sees_host(void)
 {
     struct stat status;
@@ -71,14 +71,14 @@ bool gpu_place_lasts(const char *root)
            here.st_ino == there.st_ino;
 }
 
-/* Such folders are open to all, so what lies there may be anybody's: it is only read, no link is followed,
- * nothing is waited for. */
+/* Every user may write to these folders, so the file may belong to anybody: it is opened for reading only, symbolic
+ * links are refused, and O_NONBLOCK keeps a FIFO from blocking. */
 static int lock_see(const char *path)
 {
     return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Others shall open it, whatever its maker's mask is. */
+/* All users must be able to open the lock, whatever this process's umask is. */
 static int lock_make(const char *path)
 {
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
@@ -90,8 +90,9 @@ static int lock_make(const char *path)
     return file;
 }
 
-/* What is another user's is not made anew, which Linux forbids there; what was made this moment may not be
- * open to all yet. -1 with errno. */
+/* Opens the lock, or makes it. Never O_CREAT on an existing file: Linux refuses that for another user's file in a
+ * sticky folder (protected_regular). EACCES is retried, since a lock is unreadable between its making and its fchmod.
+ * -1 with errno. */
 static int lock_open(const char *path)
 {
     int file = lock_see(path);
@@ -131,8 +132,8 @@ static bool lock_wait(int file, const char *device, gint64 end)
     return true;
 }
 
-/* The first lock that can be opened or made; one that is there and cannot be opened has no other beside it,
- * which would exclude nobody. */
+/* Opens the lock in the first possible folder. A lock that exists but cannot be opened is an error: a lock in a later
+ * folder would not exclude its owner. */
 static int lock_first(char *const *paths, gsize *which, GError **error)
 {
     for (*which = 0;; (*which)++) {
@@ -150,7 +151,8 @@ static int lock_first(char *const *paths, gsize *which, GError **error)
     }
 }
 
-/* Who could not make the one that we hold may hold one behind it. Who comes now finds ours. */
+/* Waits for the locks in later folders. A process that cannot write to our lock's folder may already hold one of
+ * them; a process that starts now finds ours first. */
 static bool wait_behind(char *const *paths, const char *device, gint64 end)
 {
     bool done = true;
@@ -164,7 +166,8 @@ static bool wait_behind(char *const *paths, const char *device, gint64 end)
     return done;
 }
 
-/* -1 with an error, or without one where a lock before it was made meanwhile. */
+/* One attempt. -1 with an error; or -1 without one if another process meanwhile made a lock in an earlier folder, and
+ * the attempt must be repeated. */
 static int hold_once(char *const *paths, const char *device, gint64 end, GError **error)
 {
     gsize which;
@@ -220,9 +223,9 @@ int gpu_place_hold(const struct device_identity *identity, double patience_secon
                              error);
 }
 
-/* ---- the cores near to it ---- */
+/* ---- the cores near it ---- */
 
-/* "0-15,32-47" as sysfs has it. */
+/* Parses sysfs's format, "0-15,32-47". */
 static void read_cpus(const char *text, cpu_set_t *cpus)
 {
     g_auto(GStrv) ranges = g_strsplit(text, ",", -1);

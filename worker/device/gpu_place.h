@@ -1,36 +1,37 @@
 /*
- * A GPU's place in its host: which cores are near to it, and that one process at a
- * time measures on it. Two that measure at once would each find the other's kernels
- * in its times, and both sets of times look sound.
+ * A GPU's place in its host: the cores near it, and a lock that lets one process at a time measure on it. If two
+ * processes measured at once, the times of both would contain foreign kernels, and would still look sound.
  */
 #ifndef WORKER_GPU_PLACE_H
 #define WORKER_GPU_PLACE_H
 
 #include "worker/device/device.h"
 
-/* Holds the GPU as long as the descriptor is open, also in a process that inherits it: -1 with an error
- * where another process holds it and does not give it up in so many seconds, which begin with a line on
- * standard error. A device without UUID and address is nobody's: *held is false then. The lock is a file
- * under /run/lock, made by whoever comes first and read by all others; under /tmp while there is none and
- * none can be made. SKIPJACK_LOCKS names another folder, as containers need that share GPUs. */
+/*
+ * Locks the GPU for as long as the returned descriptor is open, also in a process that inherits it. Waits up to
+ * patience_seconds for another process, with a line on standard error; then -1 with an error. A device without UUID
+ * and address cannot be locked: -1 without an error, and *held is false.
+ * The lock is a file under /run/lock, or under /tmp if /run/lock is missing or not writable. The first process makes
+ * it; all later ones only read it. SKIPJACK_LOCKS names another folder, which containers that share GPUs need.
+ */
 int gpu_place_hold(const struct device_identity *identity, double patience_seconds, bool *held,
                    GError **error);
-/* The same with a list of folders, tried in their order. Whoever holds a lock in one of them excludes those
- * whose list has it, wherever in the list each of them can make one. */
+/* gpu_place_hold() with a list of folders, tried in their order. Two processes with the same list exclude each other,
+ * even if they can write to different folders of it. */
 int gpu_place_hold_in(const char *const *folders, const struct device_identity *identity,
                       double patience_seconds, bool *held, GError **error);
 
-/* A file of that GPU's in the first of these folders where this process may write. Free with g_free(). */
+/* The path of a file of this GPU, in the first of these folders that this process may write to. Free with
+ * g_free(). */
 char *gpu_place_file(const struct device_identity *identity, const char *ending);
 
-/* Whether such a file is still there when the whole container of this process is gone, or the service that has
- * a /tmp of its own: whether that folder is the same one under the host's root. root NULL: Linux is asked; in a
- * container, or where that root is hidden, the owner is believed who names a folder by SKIPJACK_LOCKS. */
+/* Whether files of gpu_place_file() survive this process's whole container, or its service with a private /tmp:
+ * whether their folder is the same as the one under the host's root. root NULL: asks Linux for the host's root. If
+ * it is hidden, as in a container, the folder counts as the host's if SKIPJACK_LOCKS names it. */
 bool gpu_place_lasts(const char *root);
 
-/* Keeps the calling thread, and all that it starts, to the cores that are nearest to the GPU, of those
- * that it may run on. Where these are not known it stays where it is. Returns how many there are, 0 where
- * nothing was changed. */
+/* Keeps the calling thread, and every thread and process that it starts, on the cores nearest to the GPU among its
+ * allowed cores. Returns their number; 0 if nothing changed, because they are unknown or all cores are near. */
 int gpu_place_pin(const struct device_identity *identity);
 
 #endif

@@ -117,7 +117,7 @@ bool eval_device_conditions(struct eval_device *opened, struct conditions *sampl
     if (opened->monitor)
         gpu_monitor_sample(opened->monitor, sample);
     else
-        gpu_monitor_untold(sample);
+        gpu_monitor_unknown(sample);
     sample->locked_mhz = gpu_clocks_seen(opened->locked_mhz, sample);
     g_strlcpy(sample->device, *identity->uuid ? identity->uuid : identity->address,
               sizeof(sample->device));

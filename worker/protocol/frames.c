@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #define HEADER_BYTES 8
-/* A length is believed only as far as bytes really arrive: memory grows by this much at a time. */
+/* A wrong length must not allocate 256 MiB: memory grows by this much as bytes arrive. */
 #define READ_STEP    (1u << 20)
 
 G_DEFINE_QUARK(skipjack - worker - error - quark, worker_error)
@@ -58,7 +58,7 @@ static bool parse_body(const guint8 *body, uint32_t head_bytes, uint32_t blob_by
     return true;
 }
 
-/* Appends `wanted` bytes. *got tells how many came before the stream's end. */
+/* Appends `wanted` bytes; *got is fewer if the stream ends before. */
 static bool read_bytes(int fd, GByteArray *into, uint32_t wanted, uint32_t *got, GError **error)
 {
     *got = 0;

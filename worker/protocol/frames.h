@@ -1,7 +1,7 @@
 /*
- * Length-prefixed frames over pipes: 4 bytes JSON length, 4 bytes blob length
- * (both little-endian), the JSON text, the blob. A frame over FRAME_MAX is
- * refused. Blocking calls serve the children; the buffer serves the agent's loop.
+ * Length-prefixed frames over pipes: 4 bytes JSON length, 4 bytes blob length (both little-endian), the JSON text, the
+ * blob. Larger frames than FRAME_MAX are refused. Children read and write with blocking calls; the agent's event loop
+ * encodes and decodes in buffers.
  */
 #ifndef WORKER_FRAMES_H
 #define WORKER_FRAMES_H
@@ -21,7 +21,7 @@ enum worker_error {
     WORKER_ERROR_DEVICE,  /* A device call failed. */
     WORKER_ERROR_CHILD,   /* A child could not be started. */
     WORKER_ERROR_INVALID, /* A request cannot be served. */
-    WORKER_ERROR_DOUBT,   /* What a device says of itself is not true. */
+    WORKER_ERROR_DOUBT,   /* A device's own verifying failed its proof. */
 };
 
 struct frame {
@@ -30,15 +30,15 @@ struct frame {
 };
 void frame_clear(struct frame *frame);
 
-/* Blocks until a whole frame is there. WORKER_ERROR_CLOSED at the end of the stream. */
+/* Blocks until a whole frame has come. WORKER_ERROR_CLOSED at the end of the stream. */
 bool frame_read(int fd, struct frame *frame, GError **error);
 /* Blocks until all is written; blob may be NULL. head is not consumed. */
 bool frame_write(int fd, json_t *head, GBytes *blob, GError **error);
 
-/* The bytes of a frame, for an asynchronous writer. NULL when it is over FRAME_MAX. */
+/* The bytes of a frame, for an asynchronous writer. NULL if they exceed FRAME_MAX. */
 GBytes *frame_encode(json_t *head, GBytes *blob);
-/* Takes the first whole frame out of buffer. *complete tells whether there was one; false and
- * WORKER_ERROR_FRAME when the bytes are no frame. */
+/* Takes the first frame out of buffer; *complete is false if it has not come completely. False with
+ * WORKER_ERROR_FRAME if the bytes are not a frame. */
 bool frame_take(GByteArray *buffer, struct frame *frame, bool *complete, GError **error);
 
 #endif

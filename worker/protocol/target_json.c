@@ -102,7 +102,7 @@ bool target_from_json(const json_t *object, struct target *target, GError **erro
     return false;
 }
 
-/* A limit of the workspace is there where it is one: as text, since JSON's integers have a sign. */
+/* An unlimited workspace has no member. A limit is a text, since JSON's integers have a sign. */
 json_t *limits_to_json(const struct context_limits *limits)
 {
     json_t *object =
