@@ -1,18 +1,18 @@
 /*
- * What kernels of matrix units leave where their terms are split, and the launch that adds it up: parts that lie as
- * the packed result does, one behind the other at the workspace's start, in FP32 or INT32.
+ * Split-K of kernels for matrix units: the launch (conv_matrix_sum.cl) that adds up the parts of a result.
+ * Parts have the packed result's layout, one behind the other from the workspace's start, in FP32 or INT32.
  */
 #ifndef SOLVERS_COMMON_MATRIX_SUM_H
 #define SOLVERS_COMMON_MATRIX_SUM_H
 
 #include "solvers/framework/solution.h"
 
-/* Elements at the most: a workgroup has 64 of them where items share parts, and CUDA takes 2^31 - 1 workgroups; half
- * of what that comes to. */
+/* The most elements of a result: half of 64 elements (a workgroup's, where items share parts) times CUDA's 2^31
+ * - 1 workgroups. */
 #define MATRIX_SUM_MOST 0x1p36
 
-/* Sums of so many terms keep within half of what their last places may be off: matrix units cut what they add, so
- * that errors all go one way. */
+/* The most terms in one sum. Matrix units truncate what they add, so that all errors have one sign; up to this
+ * many terms the error stays within half of the tolerance. */
 #define MATRIX_TERMS_MOST  32768
 #define MATRIX_SPLITS_MOST 256
 #define MATRIX_SPLITS_VALUES                                                                       \
@@ -21,12 +21,12 @@
         1, 2, 4, 8, 16, 32, 64, 128, MATRIX_SPLITS_MOST                                            \
     }
 
-/* Whether sums of so many terms are short enough in so many parts; and the fewest parts where they are, or the most
- * that there may be. */
+/* Whether so many parts keep each sum within MATRIX_TERMS_MOST; and the fewest parts that do, or the most parts
+ * allowed. */
 bool matrix_parts_are_short(double terms, int splits);
 int matrix_least_splits(double terms);
 
-/* `count` elements of the result, with channels that are filled up counted in, a multiple of 4, at most
+/* Adds the launch for a result of `count` elements, padding channels included: a multiple of 4, at most
  * MATRIX_SUM_MOST. Sets the solution's workspace to that of the parts. */
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution);
 

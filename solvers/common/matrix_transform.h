@@ -1,22 +1,22 @@
 /*
- * Solvers whose kernels know packed NHWC tensors alone, with the channels of a group in whole chunks, serve NCHW and
- * other counts through this: the solution moves inputs into its workspace as the kernels want them, and their
- * result out of it (kernels/device/common/conv_transpose*.cl). Tensors that lie as they should stay where they are.
+ * Kernels of matrix units read packed NHWC tensors whose groups have whole chunks of channels. Other tensors
+ * are copied to that layout in the workspace before the kernel, and its result is copied back
+ * (kernels/device/common/conv_transpose*.cl). Tensors that already have the layout are not copied.
  */
 #ifndef SOLVERS_COMMON_MATRIX_TRANSFORM_H
 #define SOLVERS_COMMON_MATRIX_TRANSFORM_H
 
 #include "solvers/framework/solution.h"
 
-/* Whether each tensor, packed, of two dimensions, can be had as NHWC with channels in chunks of so many
- * elements. Otherwise *reason says so. */
+/* Whether the problem's tensors are packed and 2D and can be copied to NHWC with chunks of this many channels.
+ * Otherwise *reason says so. */
 bool matrix_transform_serves(const struct problem *p, int chunk, const char **reason);
-/* Channels that a group has then. */
+/* Channels of a group after the copy, rounded up to whole chunks. */
 int64_t matrix_transform_channels(int64_t channels, const struct problem *p, int chunk);
-/* Bytes of the workspace that moved tensors take, 0 where none is moved. */
+/* Bytes of the copies in the workspace, 0 where nothing is copied. */
 uint64_t matrix_transform_bytes(const struct problem *p, int chunk);
-/* Of a solution for such tensors: has its launches find moved ones in the workspace, behind its own, and adds the
- * launches that move them before and after. */
+/* Completes a solution for such tensors: its launches read and write the copies, which follow its own
+ * workspace, and launches that copy are added before and after. */
 void matrix_transform_solution(const struct problem *p, int chunk, struct solution *solution);
 
 #endif

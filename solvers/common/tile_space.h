@@ -1,9 +1,8 @@
 /*
- * The parameters of kernels/device/common/tile.h as a part of a solver's space: the
- * first TILE_PARAM_COUNT parameters of each solver that uses the tile, so that
- * their constraints are written once. GPUs take workgroups of 64 to 256 items
- * with vectors of 4; on CPUs one item is a workgroup and computes a tile with
- * its vector registers, several times over.
+ * The parameters of the tile of kernels/device/common/tile.h, which are the first TILE_PARAM_COUNT parameters
+ * of every solver that uses the tile, and their constraints. A GPU's workgroup has 64 to 256 work-items with
+ * vectors of 4. A CPU's workgroup is one work-item, which computes tiles in its vector registers one after the
+ * other.
  */
 #ifndef SOLVERS_COMMON_TILE_SPACE_H
 #define SOLVERS_COMMON_TILE_SPACE_H
@@ -22,17 +21,16 @@ enum tile_param {
     TILE_PARAM_COUNT
 };
 
-/* The matrix product that a solver computes by such tiles. Doubles: sizes of what no solver serves
- * may exceed 64 bits. */
+/* The matrix product to be computed. Doubles: sizes of problems that no solver serves may exceed 64 bits. */
 struct tile_product {
     double m, n, k;        /* rows, columns, terms */
-    double layers;         /* products in one grid: groups, planes */
-    uint64_t part_bytes;   /* of the workspace for each part of split sums; 0: they stay whole */
-    uint64_t beside_bytes; /* of the workspace before the parts */
+    double layers;         /* products in one grid: groups, or planes */
+    uint64_t part_bytes;   /* workspace of each part of split sums; 0: sums are not split */
+    uint64_t beside_bytes; /* workspace in front of the parts */
 };
 
-/* For use in a solver's array of parameters and of constraints. Constraints of a product are
- * functions of the solver, which ask tile_block_suits() and its like about it. */
+/* Rows of a solver's arrays of parameters and constraints. The two named constraints are functions of the
+ * solver (TILE_PRODUCT_CONSTRAINTS). */
 #define TILE_PARAMS                                                                                \
     {"THREADS_M", 5, (const int32_t[]){1, 4, 8, 16, 32}},                                          \
         {"THREADS_N", 5, (const int32_t[]){1, 4, 8, 16, 32}},                                      \
@@ -74,32 +72,29 @@ bool tile_block_fits_local_memory(const struct problem *p, const struct context 
 int tile_block_m(const int32_t *values);
 int tile_block_n(const int32_t *values);
 
-/* No more than twice as many rows and columns as the product has, but for the smallest blocks, which
- * always pass. */
+/* Whether a block has at most twice the product's rows and columns. The smallest blocks always pass. */
 bool tile_block_suits(const struct tile_product *product, const struct context *context,
                       const int32_t *values);
-/* Whether the product's grid is what the target's launches take: 65535 blocks of rows, and work-items
- * along the columns that 32 bits count. CPUs take any. */
+/* Whether a GPU can launch the product's grid: at most 65535 blocks of rows, and work-items along the columns
+ * within 32 bits. CPUs take any grid. */
 bool tile_fits_grid(const struct tile_product *product, const struct context *context,
                     const int32_t *values);
 
-/* Sets the first TILE_PARAM_COUNT values; they satisfy all constraints but tile_block_suits(). Where
- * the grid would be too large they are wide blocks, whose grid fits for up to 2^21 rows and 2^31
- * columns. */
+/* Sets the first TILE_PARAM_COUNT values. They satisfy all constraints but tile_block_suits(). Where the grid
+ * would be too large they are wide blocks, whose grid fits up to 2^21 rows and 2^31 columns. */
 void tile_default_config(const struct tile_product *product, const struct context *context,
                          struct perf_config *config);
 
-/* Adds the tile's options (without LANE) to the launch, and sets its grid: one workgroup a block of
- * m rows by n columns and one of `batches`. */
+/* Adds the tile's options (without LANE) to the launch, and sets its grid: a workgroup for each block of m rows
+ * by n columns in each of `batches`. */
 void tile_add_options(const int32_t *values, struct launch *launch);
 void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
                    struct launch *launch);
 
-/* The parameter that follows the tile's where W may split its long sums, and its constraint (a
- * function of the solver that asks tile_may_split()). */
+/* The parameter behind the tile's for solvers that split long sums (split_sum.h), and its constraint. */
 #define TILE_SPLITS      TILE_PARAM_COUNT
 #define TILE_SPLITS_MAX  64
-/* Each number of parts is so many times the one before. */
+/* Each value of SPLITS is this many times the one before. */
 #define TILE_SPLITS_STEP 4
 #define TILE_SPLITS_PARAM                                                                          \
     {                                                                                              \
@@ -134,24 +129,24 @@ void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
         return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);       \
     }
 
-/* One part always may be. More keep two rounds of block_k terms each at least, are layers of a grid
- * that has 65535, and lie in the workspace that the context allows. */
+/* Whether the terms may be split so: into one part always; into more where each part has at least two rounds of
+ * block_k terms, the grid has at most 65535 layers, and the parts fit the context's workspace limit. */
 bool tile_may_split(const struct tile_product *product, const struct context *context, int splits,
                     int block_k);
-/* The most parts that any config may have. */
+/* The most parts that a config may have. */
 int tile_most_splits(const struct tile_product *product, const struct context *context);
-/* Of a config with so many workgroups a part: parts that give each unit two workgroups, as far as
- * they may be. More cost and bring nothing. */
+/* The default number of parts for a config with this many workgroups in each part: as many as give each unit
+ * two workgroups. More parts cost time and gain nothing. */
 int tile_default_splits(const struct tile_product *product, const struct context *context,
                         const int32_t *values, double workgroups);
-/* Whether no fewer parts give each unit two workgroups. */
+/* Whether fewer parts would leave units with less than two workgroups. */
 bool tile_splits_are_needed(const struct context *context, int splits, double workgroups);
 
-/* Workgroups of a product that is not split. */
+/* Workgroups of the product when it is not split. */
 double tile_workgroups(const struct tile_product *product, const int32_t *values);
 
-/* Parts to split a sum of k terms into, each a whole number of blocks: at most `splits`. *part is
- * how many terms each part takes. */
+/* Divides a sum of k terms into at most `splits` parts of whole blocks. Returns the number of parts; *part is
+ * the terms of each. */
 int tile_split_terms(const int32_t *values, int64_t k, int splits, int64_t *part);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The flags of MIOpenDriver's convolution command (FORMATS.md 2) and of
- * rocMLIR's generator, and their values as one line gives them. Internal to
- * the room.
+ * The flags of MIOpenDriver's convolution command and of rocMLIR's generator (FORMATS.md, "Driver lines"), and
+ * the values that one line gives them. Internal to this folder.
  */
 #ifndef SOLVERS_DRIVER_DRIVER_FLAGS_H
 #define SOLVERS_DRIVER_DRIVER_FLAGS_H
@@ -12,7 +11,7 @@ enum driver_number {
     NUMBER_BATCH,
     NUMBER_IN_CHANNELS,
     NUMBER_OUT_CHANNELS,
-    NUMBER_IN_D, /* from here to dilation: d, h, w in the order of enum axis */
+    NUMBER_IN_D, /* sizes from here to dilation: three each, d h w as in enum axis */
     NUMBER_IN_H,
     NUMBER_IN_W,
     NUMBER_FIL_D,
@@ -42,14 +41,14 @@ enum driver_number {
 enum driver_text {
     TEXT_MODE,
     TEXT_PAD_MODE,
-    TEXT_IN_LAYOUT, /* the layouts and casts in the order of enum tensor_role */
+    TEXT_IN_LAYOUT, /* layouts and casts: three each, as in enum tensor_role */
     TEXT_FIL_LAYOUT,
     TEXT_OUT_LAYOUT,
     TEXT_IN_CAST,
     TEXT_WEI_CAST,
     TEXT_OUT_CAST,
-    TEXT_TIME,      /* a number for MIOpenDriver, a data type in rocMLIR's lists */
-    TEXT_OPERATION, /* rocMLIR's: the direction */
+    TEXT_TIME,      /* MIOpenDriver: a number; rocMLIR: a data type */
+    TEXT_OPERATION, /* rocMLIR: the direction */
 };
 #define TEXT_COUNT (TEXT_OPERATION + 1)
 #define TEXT_SIZE  24
@@ -57,14 +56,14 @@ enum driver_text {
 enum driver_flag_kind { FLAG_NUMBER, FLAG_TEXT, FLAG_IGNORED };
 
 struct driver_flag {
-    char letter;      /* 0 where there is no short form */
-    const char *name; /* without its dashes */
+    char letter;      /* 0 for a flag without a short form */
+    const char *name; /* without dashes */
     enum driver_flag_kind kind;
-    int index;       /* enum driver_number or driver_text */
-    int64_t initial; /* of a number */
+    int index;       /* an enum driver_number or driver_text */
+    int64_t initial; /* default of a number */
 };
 
-/* What one line says. A text that does not fit TEXT_SIZE is cut off, which no known value is. */
+/* The values of one line. Longer texts are cut off at TEXT_SIZE, where no known value reaches. */
 struct driver_values {
     int64_t numbers[NUMBER_COUNT];
     char texts[TEXT_COUNT][TEXT_SIZE]; /* "" where the flag is absent */
@@ -73,25 +72,25 @@ struct driver_values {
 
 void driver_values_init(struct driver_values *values);
 
-/* The flag that a word such as "-n" or "--batchsize" names, NULL when there is none. */
+/* The flag of a word such as "-n" or "--batchsize", NULL for an unknown one. */
 const struct driver_flag *driver_flag_find(const char *word, size_t length);
-/* The long form's name ("batchsize") of a number, as MIOpenDriver spells it. */
+/* The long name of a number's flag, as MIOpenDriver spells it ("batchsize"). */
 const char *driver_number_name(enum driver_number number);
 
-/* Sets the value that a flag other than FLAG_IGNORED takes. False when a number has no digits.
- * Numbers are read as atoi does ("1." is 1); those that do not fit 32 bits become the nearest one
- * that is out of every field's range, so that sums and products of them fit 64 bits. */
+/* Sets a flag's value; not for FLAG_IGNORED. False for a number without digits. Numbers are read as atoi does
+ * ("1." is 1). A number beyond 32 bits becomes the nearest one outside every field's range, so that sums and
+ * products still fit 64 bits. */
 bool driver_values_set(struct driver_values *values, const struct driver_flag *flag,
                        const char *word, size_t length);
 
-/* The problems the values mean, one a direction in the order F, B, W, into problems. type is the
- * command word's data type and directions the bit mask to take where -F is absent (0: all three).
- * Returns their count; 0 with *error set (SOLVERS_ERROR_INVALID) when there is none. */
+/* Writes the problems that the values mean, in the order F, B, W, and returns their count. `type` is the
+ * command word's data type; `directions` the bit mask where -F is absent (0: all three). 0 and
+ * SOLVERS_ERROR_INVALID where the values mean no problem. */
 int driver_values_problems(const struct driver_values *values, enum data_type type, int directions,
                            struct problem problems[DIRECTION_COUNT], GError **error);
 
-/* The layout that a flag's value names, rocMLIR's spelling with group dimensions ("NGC01", "gkcyx")
- * included; vector_length 1, 4 or 8. SOLVERS_ERROR_INVALID otherwise. */
+/* The layout of a flag's value, with rocMLIR's names that have group dimensions ("NGC01", "gkcyx").
+ * vector_length is 1, 4 or 8. SOLVERS_ERROR_INVALID otherwise. */
 bool driver_layout_parse(const char *given, enum tensor_role role, int spatial_dim, int64_t groups,
                          int vector_length, enum layout *layout, GError **error);
 

@@ -1,14 +1,18 @@
 /*
- * How many waves (of NVIDIA: warps) a SIMD (a quarter of a multiprocessor) keeps at a time, as far as its
- * registers allow: what hides the time that memory takes. Local memory and workgroups may leave room for
- * fewer.
+ * Occupancy: how many waves (NVIDIA: warps) a SIMD (NVIDIA: a quarter of a multiprocessor) holds at a time.
+ * While one wave waits for memory the others compute. This is the bound by registers alone; local memory and
+ * the size of workgroups may lower it.
+ *
+ * A SIMD's register file is shared out in whole blocks of registers for each wave, and a SIMD takes a fixed
+ * number of waves at most. Block sizes and limits are LLVM's (AMDGPUBaseInfo.cpp,
+ * getNumWavesPerEUWithNumVGPRs()) and those of NVIDIA's CUDA Programming Guide, "Compute Capabilities".
  */
 #ifndef SOLVERS_FRAMEWORK_OCCUPANCY_H
 #define SOLVERS_FRAMEWORK_OCCUPANCY_H
 
-/* By what the compiler says that a work-item of the kernel takes, -1 for what it does not say: vector
- * counts accumulation in where both share a file, as code objects say it. 0 where the architecture or
- * vector is not known, or they exceed the file. */
+/* Registers of a work-item as the compiler reports them, -1 where it does not: `vector` includes accumulation
+ * registers where both kinds share a file. 0 for an unknown architecture, without `vector`, or where one wave
+ * already exceeds the file. */
 int occupancy_waves(const char *arch, int vector, int accumulation, int scalar);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * A solution is the recipe that a solver gives for one problem and config: the
- * launches in order, each with its program, grid and arguments as data. Nothing
- * in it needs a device. Sizes that only a tensor's strides decide are argument
- * kinds, so that one solution serves packed and non-packed tensors alike.
+ * A solution is a solver's recipe for one problem and config: launches in order, each with its program, grid
+ * and arguments as data. A solution needs no device. Sizes that depend on a tensor's strides are kinds of
+ * arguments, so that one solution serves packed and non-packed tensors.
  */
 #ifndef SOLVERS_FRAMEWORK_SOLUTION_H
 #define SOLVERS_FRAMEWORK_SOLUTION_H
@@ -10,7 +9,7 @@
 #include "solvers/framework/target.h"
 #include "solvers/problem/problem.h"
 
-/* What a launch's file is, by the end of its name (kernels/program.h builds each). */
+/* The kind of a launch's program, which the end of its file name says (kernels/program.h builds each). */
 enum program_kind {
     PROGRAM_SOURCE,   /* "NAME.cl": a text in the dialect, compiled with the options */
     PROGRAM_ASSEMBLY, /* "NAME.s": AMD assembly; the options become symbols */
@@ -41,17 +40,17 @@ struct launch_arg {
 #define LAUNCH_OPTIONS_MAX    1024
 #define SOLUTION_LAUNCHES_MAX 6
 
-/* Slices of the workspace begin at multiples of this: what the strictest devices want of a buffer's part
- * (NVIDIA's OpenCL). */
+/* Slices of the workspace begin at multiples of this many bytes: the strictest alignment of a buffer's part
+ * among all devices (NVIDIA's OpenCL). */
 #define WORKSPACE_ALIGNMENT 512
-/* The next multiple of it. */
+/* `bytes` rounded up to a multiple of WORKSPACE_ALIGNMENT. */
 uint64_t workspace_align(uint64_t bytes);
 
 struct launch {
     enum program_kind program_kind;
     const char *file;                 /* static string: "conv_direct_naive.cl" */
     const char *entry;                /* static string: the kernel's name */
-    char options[LAUNCH_OPTIONS_MAX]; /* "-DNAME=VALUE ..." in canonical (sorted) order */
+    char options[LAUNCH_OPTIONS_MAX]; /* "-DNAME=VALUE ...", sorted */
     int64_t grid[3];                  /* work-items in all, a multiple of block */
     int block[3];                     /* work-items a workgroup; also compiled in by the source */
     int64_t local_bytes;              /* dynamic local memory */
@@ -69,17 +68,17 @@ struct solution {
 };
 
 void solution_init(struct solution *solution);
-/* Whether it can be run at all: each launch has items, in whole workgroups that the target takes, its
- * options are -DNAME=VALUE and nothing else, its sizes are within what can be counted, and its
- * arguments point into its workspace. SOLVERS_ERROR_INVALID says what is wrong. */
+/* Whether the solution can be run: each launch has work-items in whole workgroups that the target takes,
+ * options of the form -DNAME=VALUE, sizes within range, and arguments within the workspace.
+ * SOLVERS_ERROR_INVALID names the fault. */
 bool solution_validate(const struct solution *solution, const struct target *target,
                        GError **error);
-/* Whether options are "-DNAME=VALUE ...", of letters, digits and "_.+-" alone, or "". */
+/* Whether options are "" or "-DNAME=VALUE ..." of letters, digits and "_.+-". */
 bool launch_options_valid(const char *options);
 /* Appends a launch of kernel `entry` of `file`; the caller sets grid, block, options and arguments.
  */
 struct launch *solution_add_launch(struct solution *solution, const char *file, const char *entry);
-/* Appends " -Dname=value"; launch_sort_options() then puts them into canonical order. */
+/* Appends " -DNAME=VALUE". Call launch_sort_options() after the last one. */
 void launch_option_int(struct launch *launch, const char *name, int64_t value);
 void launch_option_text(struct launch *launch, const char *name, const char *value);
 void launch_sort_options(struct launch *launch);
@@ -89,10 +88,10 @@ void launch_arg_int32(struct launch *launch, int64_t value);
 void launch_arg_int64(struct launch *launch, int64_t value);
 void launch_arg_float32(struct launch *launch, double value);
 void launch_arg_stride(struct launch *launch, enum tensor_role role, int logical_axis);
-/* The same times a factor: how far a step of the convolution's stride goes. */
+/* The stride times a factor, for a step of several elements along an axis. */
 void launch_arg_scaled_stride(struct launch *launch, enum tensor_role role, int logical_axis,
                               int64_t factor);
-/* Sets block, and grid rounded up to its multiple. */
+/* Sets block, and grid to `items` rounded up to whole workgroups. */
 void launch_set_grid(struct launch *launch, const int64_t items[3], const int block[3]);
 /* The same for a grid of one axis. */
 void launch_set_line(struct launch *launch, int64_t items, int block);

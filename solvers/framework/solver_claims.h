@@ -1,47 +1,48 @@
 /*
- * What solvers serve, found by asking them: each is tried on systematic
- * problems (all directions, layouts and types; filters, groups, stride and
- * dilation varied; AMD, NVIDIA and CPU targets), so a table of claims never
- * says what the solver does not do. Pure.
+ * Which problems the solvers serve, found by asking each of them about systematic problems (all directions,
+ * layouts and types; varied filters, groups, stride and dilation) on AMD, NVIDIA and CPU targets. A table made
+ * from the answers claims nothing that the solver does not do. Pure.
  */
 #ifndef SOLVERS_FRAMEWORK_SOLVER_CLAIMS_H
 #define SOLVERS_FRAMEWORK_SOLVER_CLAIMS_H
 
 #include "solvers/framework/solver.h"
 
-/* How a problem may differ from the plainest one that a solver serves. */
+/* The ways in which a problem may differ from the plainest problem that a solver serves. */
 enum solver_feature {
     FEATURE_PLAIN, /* one group, no stride or dilation */
     FEATURE_STRIDE,
     FEATURE_DILATION,
-    FEATURE_GROUPS, /* of several channels */
+    FEATURE_GROUPS, /* of several channels each */
     FEATURE_DEPTHWISE,
     FEATURE_MIXED_LAYOUTS,
     FEATURE_MIXED_TYPES,
 };
 #define FEATURE_COUNT (FEATURE_MIXED_TYPES + 1)
 
-/* Filters that are tried, by the size of their axes. */
+/* Filter sizes that are tried, in elements of each axis. */
 #define CLAIM_FILTER_COUNT 6
 extern const int claim_filters[CLAIM_FILTER_COUNT];
 
-/* Sets of directions are bits of 1 << enum direction, sets of vendors of 1 << enum vendor. */
+/* Directions are bits 1 << enum direction, vendors are bits 1 << enum vendor. */
 struct solver_claims {
     unsigned directions, vendors;
-    unsigned served[LAYOUT_COUNT][DATA_TYPE_COUNT]; /* directions, all tensors in that layout and
-                                                     * type; INT8 stands for INT8 to INT32 */
-    unsigned features[FEATURE_COUNT];               /* directions in which it serves them */
-    unsigned looked_at[LAYOUT_COUNT];               /* directions in which spaces were walked */
-    unsigned filters;                               /* bit i: claim_filters[i] */
-    bool many_channels;                             /* not those of an image alone */
-    int64_t most_configs;                           /* of a probe; 0: cannot be tuned */
+    /* directions served with all tensors of this layout and type; INT8 stands for INT8 to INT32 */
+    unsigned served[LAYOUT_COUNT][DATA_TYPE_COUNT];
+    unsigned features[FEATURE_COUNT]; /* directions in which the feature is served */
+    unsigned looked_at[LAYOUT_COUNT]; /* directions in which spaces were counted */
+    unsigned filters;                 /* bit i stands for claim_filters[i] */
+    bool many_channels; /* serves images of many channels, not only those of a picture */
+    /* largest space among the problems tried; 0 for a solver that cannot be tuned */
+    int64_t most_configs;
     int least_launches, most_launches;
-    bool with_workspace, without_workspace; /* some solution needs one; some needs none */
+    bool with_workspace,
+        without_workspace; /* some solution uses a workspace; some solution uses none */
 };
 
 void solver_claims_find(const struct solver *solver, struct solver_claims *claims);
 
-/* A row a solver, in Markdown. Free with g_free(). */
+/* A Markdown table with a row for each solver. Free with g_free(). */
 char *solver_claims_table(const struct solver *const *solvers, int count);
 
 #endif

@@ -8,12 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number and a unit: none or B for bytes; k, M, G, T, or KiB, MiB, GiB, TiB, of 1024; kB, MB, GB, TB of 1000.
- * Capitals do not matter. A number of a larger unit may have a fraction; the result is cut off to whole bytes. At most
- * INT64_MAX.
- * SOLVERS_ERROR_SYNTAX names what is wrong. */
+/* Parses a number and a unit: none or B for bytes; k, M, G, T, KiB, MiB, GiB, TiB are powers of 1024; kB, MB,
+ * GB, TB powers of 1000. Case does not matter. A number of a larger unit may have a fraction; the result is
+ * rounded down to bytes. At most INT64_MAX. SOLVERS_ERROR_SYNTAX names the fault. */
 bool byte_count_parse(const char *text, uint64_t *bytes, GError **error);
-/* "64 MiB" where it is a whole number of a unit, else "1000000 bytes". Free with g_free(). */
+/* "64 MiB" for a whole number of units, else "1000000 bytes". Free with g_free(). */
 char *byte_count_text(uint64_t bytes);
 
 #endif

@@ -1,10 +1,12 @@
 /*
- * An epilogue is what a kernel does to its output before storing it, spelled
- * as a suffix of the canonical key: steps that each begin with '+'.
- *   +bias                          adds one value a channel
+ * An epilogue is what a kernel does to its output before it stores the output, written as a suffix of the
+ * canonical key. It is a list of steps, each begun by '+':
+ *
+ *   +bias                          adds one value for each channel
  *   +relu  +sigmoid  +tanh  +clip(LOW,HIGH)  +leaky(SLOPE)
  *   +add(TYPE,LAYOUT)              adds a second tensor
  *   +requant(TYPE,channel|tensor)  rescales into another type
+ *
  * The text is canonical: parsing it and writing it again gives the same bytes.
  */
 #ifndef SOLVERS_PROBLEM_EPILOGUE_H
@@ -12,8 +14,8 @@
 
 #include "solvers/problem/problem.h"
 
-/* Checks text against the grammar and writes its canonical form (numbers by "%.9g") into out.
- * SOLVERS_ERROR_SYNTAX names the step that is wrong. "" is the empty epilogue. */
+/* Checks text against the grammar and writes its canonical form (numbers by "%.9g") into out. "" is the empty
+ * epilogue. SOLVERS_ERROR_SYNTAX names the wrong step. */
 bool epilogue_canonical(const char *text, char out[EPILOGUE_MAX], GError **error);
 
 #endif

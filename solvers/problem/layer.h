@@ -1,5 +1,5 @@
 /*
- * A problem as a network has it.
+ * A layer: a problem with its name and count in a network.
  */
 #ifndef SOLVERS_PROBLEM_LAYER_H
 #define SOLVERS_PROBLEM_LAYER_H

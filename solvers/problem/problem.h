@@ -1,12 +1,11 @@
 /*
- * A problem is what a kernel computes: an operator kind, its fields with the
- * direction, and an optional epilogue. Fields are always written in forward
- * terms, whatever the direction: x is the forward input, w the filter, y the
- * forward output. Backward data (B) computes x from y and w; backward weights
- * (W) computes w from x and y. A transposed convolution is no kind of its own:
- * problem_from_transposed() gives the mirrored convolution it equals.
+ * A problem is what a kernel computes: an operator kind, its fields with the direction, and an optional
+ * epilogue. Fields are always in forward terms, whatever the direction: x is the forward input, w the filter, y
+ * the forward output. Backward data (B) computes x from y and w; backward weights (W) computes w from x and y.
+ * A transposed convolution is not a kind of its own: problem_from_transposed() gives the mirrored convolution
+ * that equals it.
  *
- * Everything here is pure: no I/O, no allocation unless a comment says so.
+ * All functions are pure: no I/O, and no allocation unless a comment says so.
  */
 #ifndef SOLVERS_PROBLEM_PROBLEM_H
 #define SOLVERS_PROBLEM_PROBLEM_H
@@ -19,8 +18,9 @@
 GQuark solvers_error_quark(void);
 
 enum solvers_error {
-    SOLVERS_ERROR_SYNTAX,         /* A text form does not follow its grammar. */
-    SOLVERS_ERROR_INVALID,        /* A problem's, a target's or a solution's fields cannot be. */
+    SOLVERS_ERROR_SYNTAX, /* A text form does not follow its grammar. */
+    /* The fields of a problem, target or solution contradict each other or their ranges. */
+    SOLVERS_ERROR_INVALID,
     SOLVERS_ERROR_NOT_APPLICABLE, /* A solver does not serve the problem. */
     SOLVERS_ERROR_CONFIG,         /* A perf config is not in the solver's space. */
     SOLVERS_ERROR_UNKNOWN,        /* No solver, target or layout has that name. */
@@ -32,7 +32,7 @@ enum direction { DIRECTION_F, DIRECTION_B, DIRECTION_W };
 #define DIRECTION_COUNT 3
 
 enum data_type {
-    TYPE_NONE, /* only for cast types: no cast */
+    TYPE_NONE, /* only for cast types: not cast */
     TYPE_FP32,
     TYPE_FP16,
     TYPE_BF16,
@@ -44,12 +44,12 @@ enum data_type {
 };
 #define DATA_TYPE_COUNT (TYPE_BF8 + 1)
 
-/* Order of a packed tensor's axes, outermost first. Filters use K for N. */
+/* The order of a packed tensor's axes, outermost first. Filters have K in the place of N. */
 enum layout {
     LAYOUT_NCHW,
     LAYOUT_NHWC,
     LAYOUT_CHWN,
-    LAYOUT_NCHWC4, /* "NCHWc4": channels in blocks of 4, the block innermost */
+    LAYOUT_NCHWC4, /* channels in blocks of 4, the block innermost */
     LAYOUT_NCHWC8,
     LAYOUT_CHWNC4,
     LAYOUT_CHWNC8,
@@ -58,8 +58,7 @@ enum layout {
 };
 #define LAYOUT_COUNT (LAYOUT_NDHWC + 1)
 
-/* Index of a spatial axis. 2D problems keep in[AXIS_D] = fil = out = 1, pad = 0, stride = dilation
- * = 1. */
+/* Index of a spatial axis. 2D problems have in, fil, out, stride and dilation 1 and pad 0 on AXIS_D. */
 enum axis { AXIS_D, AXIS_H, AXIS_W };
 #define AXIS_COUNT 3
 
@@ -77,65 +76,61 @@ struct problem {
     int64_t in[AXIS_COUNT], fil[AXIS_COUNT], out[AXIS_COUNT]; /* elements */
     int64_t pad[AXIS_COUNT], stride[AXIS_COUNT], dilation[AXIS_COUNT];
     enum data_type type[TENSOR_COUNT]; /* by enum tensor_role */
-    enum data_type cast[TENSOR_COUNT]; /* TYPE_NONE where no cast is asked for */
+    enum data_type cast[TENSOR_COUNT]; /* TYPE_NONE where the tensor is not cast */
     enum layout layout[TENSOR_COUNT];
     int bias;                    /* as MIOpen's keys carry it: 0 or 1 */
     char epilogue[EPILOGUE_MAX]; /* canonical text ("+bias+clip(0,6)"), "" for none */
 };
 
-/* A 2D FP32 NCHW forward problem of one 1x1 filter with every other field at its neutral value. */
+/* Sets a 2D FP32 NCHW forward problem with one 1x1 filter and every other field neutral. */
 void problem_init(struct problem *p);
 
-/* Sets out[] from the other fields: (in + 2*pad - dilation*(fil-1) - 1)/stride + 1, rounded down,
- * at least 1 (MIOpen's rule; FORMATS.md 1). Call after the fields are set and before
- * problem_validate(). */
+/* Sets out[] from the other fields: (in + 2*pad - dilation*(fil-1) - 1)/stride + 1, rounded down, at least 1 as
+ * in MIOpen (FORMATS.md). Call it after setting the fields and before problem_validate(). */
 void problem_set_output(struct problem *p);
 
-/* The mirrored convolution of a transposed one. *t holds the transposed convolution's own fields (c
- * and in[] are its input, k its output) and direction, out[] ignored; output_pad as in FORMATS.md
- * 1. Groups and filter keep their meaning. False with SOLVERS_ERROR_INVALID where no convolution
- * equals it. */
+/* Sets the mirrored convolution of a transposed one. *t holds the transposed convolution's own fields (c and
+ * in[] are its input, k its output) and direction; its out[] is ignored. output_pad is that of FORMATS.md.
+ * Groups and filter keep their meaning. SOLVERS_ERROR_INVALID where no convolution equals it. */
 bool problem_from_transposed(const struct problem *t, const int64_t output_pad[AXIS_COUNT],
                              struct problem *p, GError **error);
 
-/* True when the filter, with its dilation, reaches over the padded input on some axis: out[] is then 1
- * there by MIOpen's rule, not by the formula. Shipped find-dbs hold such problems; in a list of layers
- * they are nearly always a mistake. */
+/* Whether the dilated filter is longer than the padded input on some axis, so that out[] is 1 there by MIOpen's
+ * rule, against the formula. Shipped find-dbs hold such problems; in a list of layers they are almost always a
+ * mistake. */
 bool problem_is_clamped(const struct problem *p);
 
-/* True when the fields agree with each other; otherwise false and SOLVERS_ERROR_INVALID, the
- * message naming the field, its value and the rule it breaks. Checks ranges (1 .. 2^31-1 for
- * sizes), products below 2^63, divisibility by groups, layouts against spatial_dim, all type fields
- * set, the epilogue's form, and out[] against the formula. A filter may reach past the padded input
- * (shipped find-dbs and MIOpen's own lists hold such problems): out[] is then 1, and what lies
- * outside counts as zero. */
+/* Whether the fields are consistent; otherwise SOLVERS_ERROR_INVALID with the field, its value and the rule.
+ * Checks ranges (1 .. 2^31-1 for sizes), products below 2^63, divisibility by groups, layouts against
+ * spatial_dim, types, the epilogue's form, and out[] against the formula. A filter may be longer than the
+ * padded input: out[] is then 1, and elements outside count as zero. */
 bool problem_validate(const struct problem *p, GError **error);
 
 bool problem_equal(const struct problem *a, const struct problem *b);
 guint problem_hash(const struct problem *p);
-/* By struct problem *, which stay where they are while it is used; free_value may be NULL. */
+/* A hash table whose keys are struct problem *, not copied: they must outlive the table. free_value may be NULL. */
 GHashTable *problem_table_new(GDestroyNotify free_value);
 /* A total order (field by field in declaration order), for sorted output. */
 int problem_compare(const struct problem *a, const struct problem *b);
 
-/* Multiply-accumulates of the problem's own formula (padding counted as work), the same for all
- * directions: n * k * (c/groups) * prod(fil) * prod(out). */
+/* Multiply-accumulates of the formula, padding included, equal for all directions: n * k * (c/groups) *
+ * prod(fil) * prod(out). */
 double problem_macs(const struct problem *p);
 
-/* Elements of a packed tensor; channels rounded up to the block for NCHWc layouts. */
+/* Elements of a packed tensor. NCHWc layouts round channels up to the block. */
 int64_t problem_tensor_elements(const struct problem *p, enum tensor_role role);
 int64_t problem_tensor_bytes(const struct problem *p, enum tensor_role role);
-/* Which tensor the direction writes: Y for F, X for B, W for W. */
+/* The tensor that the direction writes: Y for F, X for B, W for W. */
 enum tensor_role problem_output_role(const struct problem *p);
 
-/* Packed strides in elements of a tensor's logical axes, in the order N C D H W for x and y, K C D
- * H W for w (C of w is c/groups). Blocked layouts (NCHWc) have no single channel stride: strides[1]
- * is then the stride of a block, and problem_layout_block() gives its length. */
+/* Packed strides in elements of a tensor's logical axes, in the order N C D H W for x and y, K C D H W for w (C
+ * of w is c/groups). In NCHWc layouts strides[1] is the stride from block to block, of problem_layout_block()
+ * channels. */
 void problem_packed_strides(const struct problem *p, enum tensor_role role, int64_t strides[5]);
-int problem_layout_block(enum layout layout); /* 1, 4 or 8 */
+int problem_layout_block(enum layout layout); /* Channels in a block: 1, 4 or 8. */
 
-/* Names as the field spells them ("FP32", "NCHWc4", "F"). The _parse functions take the exact name
- * and return false for anything else. */
+/* Names as MIOpen spells them ("FP32", "NCHWc4", "F"). The _parse functions take the exact name and return
+ * false for anything else. */
 const char *data_type_name(enum data_type type);
 bool data_type_parse(const char *name, enum data_type *type);
 int data_type_bytes(enum data_type type);
@@ -144,12 +139,12 @@ bool layout_parse(const char *name, enum layout *layout);
 char direction_letter(enum direction direction);
 bool direction_parse(char letter, enum direction *direction);
 
-/* The type that another program's word means, in any case: "half", "torch.float16", "f32", "bfp16",
- * "i8". False for types that we do not have ("uint8", "tf32"). */
+/* The type that another program's word means, in any case: "half", "torch.float16", "f32", "bfp16", "i8". False
+ * for types that MIOpen lacks ("uint8", "tf32"). */
 bool data_type_from_word(const char *word, enum data_type *type);
-/* Likewise of layouts, for a problem of spatial_dim dimensions: names in any case,
- * "channels_last", "channels_first", and "NCW" and "NWC", which a 2D problem of height 1 has as NCHW and
- * NHWC. A name of other dimensions means the layout with the same order of axes. */
+/* The layout that another program's word means in this many dimensions: names in any case, "channels_last",
+ * "channels_first", and "NCW" and "NWC" (NCHW and NHWC of a 2D problem of height 1). A name of other dimensions
+ * means the layout with the same order of axes. */
 bool layout_from_word(const char *word, int spatial_dim, enum layout *layout);
 /* The layout with the same order of axes in spatial_dim dimensions. False for blocked layouts and CHWN
  * in 3D. */

@@ -1,8 +1,7 @@
 /*
- * The text forms of a convolution problem (FORMATS.md 3 and 4): the canonical
- * key, which is MIOpen's find-db key plus the epilogue as a suffix, and the
- * perf-db key in its SQLite and text forms. Each is written by one function
- * and parsed by its inverse; parsing what was written gives the same problem.
+ * The text forms of a convolution problem (FORMATS.md): the canonical key, which is MIOpen's find-db key
+ * followed by the epilogue, and the perf-db key in its SQLite and text forms. Each form has one writing
+ * function and its inverse; parsing a written text gives the same problem.
  */
 #ifndef SOLVERS_PROBLEM_PROBLEM_KEY_H
 #define SOLVERS_PROBLEM_PROBLEM_KEY_H
@@ -11,25 +10,22 @@
 
 #define PROBLEM_KEY_MAX 512
 
-/* The canonical key into buffer (PROBLEM_KEY_MAX bytes are always enough for a valid problem).
- * Returns buffer. */
+/* Writes the canonical key into buffer (PROBLEM_KEY_MAX bytes suffice for any valid problem). Returns buffer. */
 const char *problem_key(const struct problem *p, char buffer[PROBLEM_KEY_MAX]);
 
-/* Strict inverse of problem_key(); SOLVERS_ERROR_SYNTAX names the part of the key that is wrong.
- * The output size is taken from the key as it stands: call problem_validate() to learn whether it
- * follows the formula. Epilogue suffixes are accepted and kept. */
+/* The strict inverse of problem_key(), epilogues included. SOLVERS_ERROR_SYNTAX names the wrong part. The
+ * output size is the key's own: problem_validate() says whether it follows the formula. */
 bool problem_key_parse(const char *key, struct problem *p, GError **error);
 
-/* The find-db key alone: the canonical key without an epilogue. False when MIOpen's keys cannot
- * express the problem (it has an epilogue). */
+/* Writes the find-db key: the canonical key without an epilogue. False for a problem with an epilogue, which
+ * MIOpen's keys cannot express. */
 bool problem_find_key(const struct problem *p, char buffer[PROBLEM_KEY_MAX]);
 
-/* A shape is the problem with its direction taken away: the forward key less "-F". */
+/* Writes the shape's key: the forward key without "-F". A shape is a problem without its direction. */
 const char *problem_shape_key(const struct problem *p, char buffer[PROBLEM_KEY_MAX]);
 
-/* perf-db's config row, in the order of the text key (FORMATS.md 4): 21 integers, then three texts.
- * Its "in" side is y for B and W. 2D rows carry in_d = fil_d = 1, pad_d = conv_stride_d =
- * dilation_d = 0. */
+/* The config row of a perf-db, in the order of the text key (FORMATS.md): 21 integers, then three texts. For B
+ * and W its "in" side is y. 2D rows have in_d = fil_d = 1 and pad_d = conv_stride_d = dilation_d = 0. */
 #define PERF_ROW_INTS 21
 struct perf_row {
     int64_t values[PERF_ROW_INTS];
@@ -38,13 +34,12 @@ struct perf_row {
 extern const char *const perf_row_columns[PERF_ROW_INTS]; /* "spatial_dim", "in_channels", ... */
 
 void perf_row_from_problem(const struct problem *p, struct perf_row *row);
-/* The row says nothing of the output size or of the other tensors' layouts: the problem returned
- * has them as the formula and the one layout give them; for B and W with a stride over 1 the
- * smallest forward input that yields the row. False with SOLVERS_ERROR_SYNTAX where a text is
- * unknown. */
+/* The problem of a row. A row has neither the output size nor the layouts of w and of the "out" side: they are
+ * taken from the formula and from the row's one layout. For B and W with a stride over 1 the result is the
+ * smallest forward input that gives the row. SOLVERS_ERROR_SYNTAX for an unknown text. */
 bool perf_row_to_problem(const struct perf_row *row, struct problem *p, GError **error);
 
-/* perf-db text key, integers and texts joined by 'x'. */
+/* Writes the perf-db text key: integers and texts joined by 'x'. */
 const char *perf_row_key(const struct perf_row *row, char buffer[PROBLEM_KEY_MAX]);
 bool perf_row_key_parse(const char *key, struct perf_row *row, GError **error);
 

@@ -1,7 +1,6 @@
 /*
- * MIOpen's keys and rows name an "in" and an "out" side. For F they are x and
- * y; for B and W they are y and x (FORMATS.md 3). What the two text forms
- * share about that. Internal to the room.
+ * MIOpen's keys and rows have an "in" side and an "out" side: x and y for F, y and x for B and W (FORMATS.md).
+ * These functions are shared by both text forms and internal to this folder.
  */
 #ifndef SOLVERS_PROBLEM_PROBLEM_SIDES_H
 #define SOLVERS_PROBLEM_PROBLEM_SIDES_H
@@ -15,13 +14,13 @@ struct problem_sides {
 
 void problem_sides_init(struct problem_sides *sides, enum direction direction);
 
-/* The channels (c or k) and the size (in[] or out[]) that belong to x or y. */
+/* The field with the channels (c or k), or the size (in[] or out[]), of x or y. */
 int64_t *problem_channels(struct problem *p, enum tensor_role role);
 int64_t *problem_spatial(struct problem *p, enum tensor_role role);
 
-/* "FP32" when the three types are one, else in, weights and out in a row. Returns buffer. */
+/* Writes "FP32" where the three types are equal, else in, weights and out without separators. Returns buffer. */
 const char *problem_types_name(const struct problem *p, char buffer[32]);
-/* Its inverse; p->direction says which side is "in". NULL, or what was expected. */
+/* Reads the types back; p->direction says which tensor "in" is. Returns NULL, or what was expected instead. */
 const char *problem_take_types(struct text_cursor *cursor, struct problem *p);
 
 #endif

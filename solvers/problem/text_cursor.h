@@ -1,7 +1,6 @@
 /*
- * Reading and writing the short text forms of this room (keys, epilogues) in
- * buffers of the caller: a cursor that takes one canonical piece after
- * another, and a writer that never passes its end. Internal to the room.
+ * Reads and writes short text forms (keys, epilogues) in buffers of the caller: a cursor that takes one
+ * canonical piece after another, and a writer that never passes its buffer's end. Internal to solvers.
  */
 #ifndef SOLVERS_PROBLEM_TEXT_CURSOR_H
 #define SOLVERS_PROBLEM_TEXT_CURSOR_H
@@ -12,26 +11,26 @@
 #include <stdint.h>
 
 struct text_cursor {
-    const char *text; /* the whole form, for messages */
-    const char *at;   /* what is not read yet */
+    const char *text; /* the whole text, for messages */
+    const char *at;   /* the first character not yet read */
 };
 
-/* A canonical decimal number: digits, no sign, no leading zero, at most INT64_MAX. False leaves the
- * cursor where it was. */
+/* Takes a canonical decimal number: digits without sign or leading zero, at most INT64_MAX. On false the cursor
+ * stays. */
 bool text_take_number(struct text_cursor *cursor, int64_t *value);
-/* The character c, if it is next. */
+/* Takes the character c if it is next. */
 bool text_take_char(struct text_cursor *cursor, char c);
-/* The literal, if it is next. */
+/* Takes the literal if it is next. */
 bool text_take_literal(struct text_cursor *cursor, const char *literal);
-/* The longest run without any of `stops`, NUL-terminated into word. False when it is empty or does
- * not fit; the cursor then stays. */
+/* Takes the longest run without any of `stops` into word, NUL-terminated. On false (empty, or too long for
+ * word) the cursor stays. */
 bool text_take_word(struct text_cursor *cursor, const char *stops, char *word, size_t size);
 /* Sets SOLVERS_ERROR_SYNTAX: "cannot read '<text>' at '<rest>': <what>". Returns false. */
 bool text_fail(const struct text_cursor *cursor, const char *what, GError **error);
 
 struct text_writer {
     char *buffer;
-    size_t size, length; /* length < size; what does not fit is cut off */
+    size_t size, length; /* length < size; text beyond size is cut off */
 };
 
 void text_writer_init(struct text_writer *writer, char *buffer, size_t size);
