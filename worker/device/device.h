@@ -41,7 +41,7 @@ struct device_info {
     struct device_identity identity;
     char name[128];        /* as the vendor spells it */
     char stack[128];       /* runtime and driver: "opencl PoCL 3.1 LLVM 14.0.6", "cuda 13.0; driver
-                              580.159.03" (README.md says what each name means) */
+                              580.159.03" (worker/DEVICES.md explains the names) */
     int64_t memory_bytes;  /* of the device */
     int64_t largest_bytes; /* of one allocation, at most */
     int64_t cache_bytes;   /* of its last-level cache; 0 if unknown */
