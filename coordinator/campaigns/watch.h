@@ -35,9 +35,8 @@ bool watch_tick(struct watch *watch, GError **error);
  * take jobs, or the database cannot be read. Free with g_free(). */
 char *watch_why_nobody(Store *store, int64_t campaign);
 
-/* Follows until the campaign is no longer active. Returns CLI_DONE when it is done, CLI_FAILED
- * when it was cancelled, failed or is overdue. Ctrl-C ends the watching but not the campaign
- * (CLI_INTERRUPTED). */
+/* Follows until the campaign is no longer active. Returns CLI_DONE when it is done and CLI_FAILED when it is
+ * paused, cancelled or overdue. Ctrl-C ends the watching but not the campaign (CLI_INTERRUPTED). */
 int watch_campaign(const char *command, Store *store, int64_t campaign);
 
 #endif
