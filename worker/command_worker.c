@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/cli/cli.h"
 #include "coordinator/cli/when.h"
 #include "schema/monitor/log.h"
 #include "schema/server/database.h"
@@ -48,8 +49,9 @@ static struct arguments given = {
 
 static int usage(const char *message)
 {
-    fprintf(stderr, "worker: %s; see skipjack worker --help\n", message);
-    return 2;
+    GError *error = NULL;
+    cli_misuse(&error, "%s; see skipjack worker --help", message);
+    return cli_fail("worker", error);
 }
 
 static int fail(const GError *error)
@@ -120,24 +122,23 @@ static const GOptionEntry entries[] = {
 /* Parses into the struct given, to which entries points. */
 static bool arguments_parse(int argc, char **argv, GError **error)
 {
-    g_autoptr(GOptionContext) context = g_option_context_new("- this node's agent");
-    g_option_context_set_summary(context,
-                                 "Claims jobs, compiles their kernels, measures them, stores what "
-                                 "came out.\nSIGTERM, SIGINT or SIGHUP finishes what is being "
-                                 "measured and releases the rest.");
-    g_option_context_set_description(
-        context,
-        "Example:\n  SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
-        "--eval 0,1 --label night --drain-at 07:00\n  skipjack worker --drain gpu17\n\nFILE of --cold, where a layer runs one config N times:\n  {\"layers\": "
-        "[{\"problem\": KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n");
-    g_option_context_add_main_entries(context, entries, NULL);
-    g_set_prgname("skipjack worker");
-    if (!g_option_context_parse(context, &argc, &argv, error))
+    static const struct cli cli = {
+        .command = "worker",
+        .arguments = "- this node's agent",
+        .summary =
+            "Claims jobs, compiles their kernels, measures them, stores the results. SIGTERM, SIGINT or SIGHUP "
+            "finishes what is being measured and releases the rest.",
+        .notes =
+            "FILE of --cold, where a layer runs one config N times:\n  {\"layers\": [{\"problem\": "
+            "KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n",
+        .example = "SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
+                   "--eval 0,1 --label night --drain-at 07:00\n  skipjack worker --drain gpu17",
+        .options = entries};
+    if (!cli_parse_options(&cli, &argc, &argv, error))
         return false;
     if (argc > 1)
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "it takes options only, and '%s' is none", argv[1]);
-    return argc <= 1;
+        return cli_misuse(error, "it takes options only, and '%s' is none", argv[1]);
+    return true;
 }
 
 static void default_int(int *value, int standard)
@@ -342,7 +343,8 @@ static int run(struct arguments *a)
 int command_worker(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    int status = arguments_parse(argc, argv, &error) ? run(&given) : usage(error->message);
+    int status = arguments_parse(argc, argv, &error) ? run(&given)
+                                                     : cli_fail("worker", g_steal_pointer(&error));
     g_free(given.eval);
     g_free(given.cold);
     g_strfreev(given.labels);

@@ -394,9 +394,12 @@ static const struct cli_verb verbs[] = {
 
 int command_campaign(int argc, char **argv)
 {
-    return cli_run_verb("campaign", verbs, G_N_ELEMENTS(verbs),
-                        "skipjack campaign create --target local --network resnet50-v1.5", argc,
-                        argv);
+    static const struct cli_verbs list = {
+        .command = "campaign",
+        .example = "skipjack campaign create --target local --network resnet50-v1.5",
+        .verbs = verbs,
+        .count = G_N_ELEMENTS(verbs)};
+    return cli_run_verb(&list, argc, argv);
 }
 
 int command_run(int argc, char **argv)

@@ -25,16 +25,24 @@ struct cli {
     const char *summary;         /* a sentence or a few */
     const char *notes;           /* printed in front of the example; or NULL */
     const char *example;         /* one command line, or several lines */
+    const char *description;     /* the text below the options, in place of notes and example */
     const GOptionEntry *options; /* of the command itself; may be NULL */
     const GOptionEntry *shared;  /* a second list, or NULL */
     const GOptionEntry *lists;   /* a third one, of import_words_entries(), or NULL */
     int least, most;             /* how many arguments; most -1 for no limit */
 };
 
-/* Parses argv and leaves in it only the arguments that are no options, after argv[0]. --help
- * prints and ends the program. Returns false after a message on stderr: the command then returns
- * CLI_USAGE. */
+/* Parses argv by the command's options and leaves in it only the arguments that are no options, after argv[0]. --help
+ * prints and ends the program. Returns false with a G_OPTION_ERROR, which cli_fail() reports as wrong usage. */
+bool cli_parse_options(const struct cli *cli, int *argc, char ***argv, GError **error);
+
+/* Does the same, and checks the number of arguments. Returns false after a message on stderr: the command then
+ * returns CLI_USAGE. */
 bool cli_parse(const struct cli *cli, int *argc, char ***argv);
+
+/* Sets a G_OPTION_ERROR, wrong usage, and returns false. */
+G_GNUC_PRINTF(2, 3)
+bool cli_misuse(GError **error, const char *format, ...);
 
 /* Prints a notice on standard error. -q silences notices. */
 G_GNUC_PRINTF(1, 2)
@@ -61,18 +69,28 @@ struct cli_loss {
 G_GNUC_PRINTF(3, 4)
 bool cli_may_lose(const struct cli_loss *loss, int *status, const char *format, ...);
 
-/* Prints "skipjack COMMAND: message", frees the error, and returns the exit status that fits it. */
+/* Prints "skipjack COMMAND: message" and frees the error. Returns CLI_USAGE for COORDINATOR_ERROR_USAGE and
+ * G_OPTION_ERROR, else CLI_FAILED. */
 int cli_fail(const char *command, GError *error);
 
-/* A subcommand of a command: "campaign show". argv[0] is the subcommand's name. */
+/* A subcommand of a command, "campaign show". argv[0] of run() is the verb. */
 struct cli_verb {
     const char *name;
     const char *summary;
     int (*run)(int argc, char **argv);
 };
-/* Runs the verb that argv[1] names; --help lists them, an unknown one is CLI_USAGE. */
-int cli_run_verb(const char *command, const struct cli_verb *verbs, int count, const char *example,
-                 int argc, char **argv);
+struct cli_verbs {
+    const char *command; /* "campaign" */
+    const char *about;   /* a few lines for --help, or NULL */
+    const char *example;
+    const struct cli_verb *verbs;
+    int count;
+};
+/* Returns the index of the verb that argv[1] names. Otherwise -1, after a list of the verbs (--help, or no verb) or
+ * a message with the nearest one; *status is then the command's exit status. */
+int cli_find_verb(const struct cli_verbs *verbs, int argc, char **argv, int *status);
+/* Runs the verb that argv[1] names. Returns the exit status. */
+int cli_run_verb(const struct cli_verbs *verbs, int argc, char **argv);
 
 /* Parses a campaign's or job's id: digits only, from 1. Sets COORDINATOR_ERROR_USAGE for other
  * text. */

@@ -111,6 +111,9 @@ int command_quarantine(int argc, char **argv)
         {"list", "what was taken out, and why", verb_list},
         {"clear", "let it be proposed again", verb_clear},
     };
-    return cli_run_verb("quarantine", verbs, G_N_ELEMENTS(verbs), "skipjack quarantine list", argc,
-                        argv);
+    static const struct cli_verbs list = {.command = "quarantine",
+                                          .example = "skipjack quarantine list",
+                                          .verbs = verbs,
+                                          .count = G_N_ELEMENTS(verbs)};
+    return cli_run_verb(&list, argc, argv);
 }

@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "coordinator/cli/cli.h"
 #include "export/check/check_release.h"
 #include "export/formats/manifest.h"
 
@@ -33,16 +34,11 @@ static bool parse(int argc, char **argv, struct check_options *options, GError *
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->paths, NULL, "PATH..."},
         {0},
     };
-    g_set_prgname("skipjack check");
-    GOptionContext *context = g_option_context_new(NULL);
-    g_option_context_set_summary(context, SUMMARY);
-    g_option_context_set_description(context, DESCRIPTION);
-    g_option_context_add_main_entries(context, entries, NULL);
-    bool parsed = g_option_context_parse(context, &argc, &argv, error);
-    g_option_context_free(context);
+    const struct cli cli = {
+        .command = "check", .summary = SUMMARY, .description = DESCRIPTION, .options = entries};
+    bool parsed = cli_parse_options(&cli, &argc, &argv, error);
     if (parsed && options->paths == NULL) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "name a file or a folder");
-        return false;
+        return cli_misuse(error, "name a file or a folder");
     }
     return parsed;
 }
@@ -91,7 +87,7 @@ static bool check_path(const char *path, const struct check_options *options)
         return print(report, options);
     }
     if (!check_list_files(path, files, &error)) {
-        g_printerr("skipjack check: %s\n", error->message);
+        cli_fail("check", g_steal_pointer(&error));
         return false;
     }
     if (files->len == 0) {
@@ -106,8 +102,7 @@ int command_check(int argc, char **argv)
     struct check_options options = {0};
     g_autoptr(GError) error = NULL;
     if (!parse(argc, argv, &options, &error)) {
-        g_printerr("skipjack check: %s\n", error->message);
-        return 2;
+        return cli_fail("check", g_steal_pointer(&error));
     }
     bool clean = true;
     for (char **path = options.paths; *path != NULL; path++) {

@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "coordinator/cli/cli.h"
 #include "export/diff/diff.h"
 #include "export/formats/file_name.h"
 
@@ -29,29 +30,25 @@ struct diff_options {
     struct import_options list;
 };
 
-static bool wrong(const char *message, GError **error)
-{
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "%s, see skipjack diff --help",
-                message);
-    return false;
-}
-
 static bool check_options(const struct diff_options *options, GError **error)
 {
     guint files = options->files != NULL ? g_strv_length(options->files) : 0;
     if (files < 2) {
-        return wrong("name two files, or two folders", error);
+        return cli_misuse(error, "name two files, or two folders"
+                                 "; see skipjack diff --help");
     }
     if (!(options->noise_percent >= 0 && options->noise_percent <= 1000)) {
-        return wrong("--noise takes a percentage, 0 or more", error);
+        return cli_misuse(error, "--noise takes a percentage, 0 or more"
+                                 "; see skipjack diff --help");
     }
     if (options->lists == NULL && import_words_any(&options->words)) {
-        return wrong(
-            "--network, --batch, --dtype, --layout and --allow-clamped belong to --problems",
-            error);
+        return cli_misuse(
+            error, "--network, --batch, --dtype, --layout and --allow-clamped belong to --problems"
+                   "; see skipjack diff --help");
     }
     return files == 2 || options->lists != NULL ||
-           wrong("it compares two files; lists stand behind --problems", error);
+           cli_misuse(error, "it compares two files; lists stand behind --problems"
+                             "; see skipjack diff --help");
 }
 
 static bool parse(int argc, char **argv, struct diff_options *options, GError **error)
@@ -68,13 +65,12 @@ static bool parse(int argc, char **argv, struct diff_options *options, GError **
         {0},
     };
     g_autofree GOptionEntry *list = import_words_entries(&options->words, 0, 0);
-    g_set_prgname("skipjack diff");
-    g_autoptr(GOptionContext) context = g_option_context_new(NULL);
-    g_option_context_set_summary(context, SUMMARY);
-    g_option_context_set_description(context, DESCRIPTION);
-    g_option_context_add_main_entries(context, entries, NULL);
-    g_option_context_add_main_entries(context, list, NULL);
-    return g_option_context_parse(context, &argc, &argv, error) && check_options(options, error) &&
+    const struct cli cli = {.command = "diff",
+                            .summary = SUMMARY,
+                            .description = DESCRIPTION,
+                            .options = entries,
+                            .lists = list};
+    return cli_parse_options(&cli, &argc, &argv, error) && check_options(options, error) &&
            import_words_parse(&options->words, &options->list, error);
 }
 
@@ -105,8 +101,7 @@ static int compare_files(const struct diff_options *options, const char *first, 
     g_autoptr(DiffReport) report = diff_files(first, second, paths != NULL ? &lists : NULL,
                                               options->noise_percent / 100, options->json, &error);
     if (report == NULL) {
-        g_printerr("skipjack diff: %s\n", error->message);
-        return 1;
+        return cli_fail("diff", g_steal_pointer(&error));
     }
     if (options->json) {
         diff_report_print_json(report, stdout);
@@ -219,8 +214,7 @@ static int compare_folders(const struct diff_options *options, const char *first
     g_autoptr(GPtrArray) left = names_of(first, &error);
     g_autoptr(GPtrArray) right = left != NULL ? names_of(second, &error) : NULL;
     if (right == NULL) {
-        g_printerr("skipjack diff: %s\n", error->message);
-        return 1;
+        return cli_fail("diff", g_steal_pointer(&error));
     }
     if (left->len + right->len == 0) {
         g_printerr("skipjack diff: neither '%s' nor '%s' holds a file that can be compared\n",
@@ -264,11 +258,11 @@ int command_diff(int argc, char **argv)
 {
     struct diff_options options = {.noise_percent = DIFF_NOISE_PERCENT};
     g_autoptr(GError) error = NULL;
-    int status = 2;
+    int status = CLI_USAGE;
     if (parse(argc, argv, &options, &error)) {
         status = run(&options);
     } else {
-        g_printerr("skipjack diff: %s\n", error->message);
+        cli_fail("diff", g_steal_pointer(&error));
     }
     g_strfreev(options.files);
     g_strfreev(options.lists);

@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "coordinator/cli/cli.h"
 #include "coordinator/cli/terminal.h"
 #include "export/golden/golden.h"
 #include "export/golden/golden_release.h"
@@ -407,18 +408,6 @@ struct verb {
     bool (*run)(const struct options *options, Store *store, GError **error);
 };
 
-static bool wrong(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
-static bool wrong(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *message = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, message);
-    return false;
-}
-
 /* ---- verbs ---- */
 
 /* The version that is named, or the only one that waits for an approval. */
@@ -445,7 +434,8 @@ static bool find_open(const struct options *options, Store *store, const char *t
                     "no proposal of %s waits for an approval: skipjack golden list", target);
         return false;
     }
-    return wrong(error, "%d proposals of %s wait for an approval: name the version", open, target);
+    return cli_misuse(error, "%d proposals of %s wait for an approval: name the version", open,
+                      target);
 }
 
 /* False with an error where entries were left out that no worker measures again. */
@@ -593,7 +583,7 @@ static bool run_prune(const struct options *options, Store *store, GError **erro
         return true;
     }
     if (!terminal_confirm(question, options->yes)) {
-        return wrong(error, "nothing was pruned%s", "");
+        return cli_misuse(error, "nothing was pruned%s", "");
     }
     if (!store_prune_golden(store, target, before, options->by, &pruned, error)) {
         return false;
@@ -606,7 +596,7 @@ static bool run_policy(const struct options *options, Store *store, GError **err
 {
     bool demand = g_strcmp0(options->two_persons, "yes") == 0;
     if (options->two_persons != NULL && !demand && strcmp(options->two_persons, "no") != 0) {
-        return wrong(error, "--two-persons is yes or no, not '%s'", options->two_persons);
+        return cli_misuse(error, "--two-persons is yes or no, not '%s'", options->two_persons);
     }
     if ((options->two_persons != NULL &&
          !store_set_golden_policy(store, options->target, demand, options->by, error)) ||
@@ -709,35 +699,35 @@ static GArray *entries_of(const struct verb *verb, struct options *options)
 static bool check(const struct verb *verb, const struct options *options, GError **error)
 {
     if (options->word_count < verb->least || options->word_count > verb->most) {
-        return wrong(error, "it takes %s",
-                     verb->words[0] != '\0' ? verb->words : "options and no other words");
+        return cli_misuse(error, "it takes %s",
+                          verb->words[0] != '\0' ? verb->words : "options and no other words");
     }
     if ((verb->takes & TAKES_PROPOSE) != 0 && options->campaign <= 0) {
-        return wrong(error, "name a campaign: --campaign ID");
+        return cli_misuse(error, "name a campaign: --campaign ID");
     }
     if (options->remeasure && options->allow_unconfirmed) {
-        return wrong(error, "--remeasure and --allow-unconfirmed exclude each other");
+        return cli_misuse(error, "--remeasure and --allow-unconfirmed exclude each other");
     }
     return (options->noise >= 0 && options->gain_percent >= 0) ||
-           wrong(error, "--noise and --gain are numbers that are not negative");
+           cli_misuse(error, "--noise and --gain are numbers that are not negative");
 }
 
 static bool parse(const struct verb *verb, int argc, char **argv, struct options *options,
                   GError **error)
 {
-    g_autofree char *name = g_strdup_printf("skipjack golden %s", verb->name);
+    g_autofree char *name = g_strdup_printf("golden %s", verb->name);
     g_autofree char *description = g_strdup_printf(
         "Exit status: 0 done, 1 failed or something was refused, 2 wrong usage.\n\nExample:\n  %s",
         verb->example);
     g_autofree char *summary =
         g_strdup_printf("Golden versions: %s. A version is of one target.", verb->does);
     g_autoptr(GArray) entries = entries_of(verb, options);
-    g_set_prgname(name);
-    g_autoptr(GOptionContext) context = g_option_context_new(verb->words);
-    g_option_context_set_summary(context, summary);
-    g_option_context_set_description(context, description);
-    g_option_context_add_main_entries(context, (const GOptionEntry *)(void *)entries->data, NULL);
-    if (!g_option_context_parse(context, &argc, &argv, error)) {
+    const struct cli cli = {.command = name,
+                            .arguments = verb->words,
+                            .summary = summary,
+                            .description = description,
+                            .options = (const GOptionEntry *)(void *)entries->data};
+    if (!cli_parse_options(&cli, &argc, &argv, error)) {
         return false;
     }
     options->words = argv + 1;
@@ -756,48 +746,27 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
     bool done = parse(verb, argc, argv, &options, &error) &&
                 (store = database_open(false, &error)) != NULL &&
                 verb->run(&options, store, &error);
-    if (!done) {
-        g_printerr("skipjack golden %s: %s\n", verb->name, error->message);
-    }
     g_free(options.by);
     g_free(options.note);
     g_free(options.target);
     g_free(options.two_persons);
-    return done ? 0 : error->domain == G_OPTION_ERROR ? 2 : 1;
-}
-
-static void print_help(FILE *out)
-{
-    fputs("usage: skipjack golden VERB [OPTION...]\n\n"
-          "Golden versions are what a target ships with: proposed from a campaign,\n"
-          "approved, compared, rolled back.\n\n",
-          out);
-    for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++) {
-        fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].does);
-    }
-    fputs("\nExample:\n  skipjack golden propose --campaign 3\n", out);
+    g_autofree char *command = g_strdup_printf("golden %s", verb->name);
+    return done ? CLI_DONE : cli_fail(command, g_steal_pointer(&error));
 }
 
 int command_golden(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : "";
+    struct cli_verb names[G_N_ELEMENTS(verbs)];
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++) {
-        if (strcmp(name, verbs[i].name) == 0) {
-            return run_verb(&verbs[i], argc - 1, argv + 1);
-        }
+        names[i] = (struct cli_verb){.name = verbs[i].name, .summary = verbs[i].does};
     }
-    bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
-    if (argc > 1 && !asked) {
-        const char *names[G_N_ELEMENTS(verbs) + 1] = {NULL};
-        for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++) {
-            names[i] = verbs[i].name;
-        }
-        const char *nearest = nearest_word(name, names);
-        g_printerr("skipjack golden: there is no '%s' here%s%s%s See skipjack golden --help\n",
-                   name, nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? "'?" : ".");
-    } else {
-        print_help(asked ? stdout : stderr);
-    }
-    return asked ? 0 : 2;
+    const struct cli_verbs list = {
+        .command = "golden",
+        .about = "Golden versions are what a target ships with: proposed from a campaign,\n"
+                 "approved, compared, rolled back.",
+        .example = "skipjack golden propose --campaign 3",
+        .verbs = names,
+        .count = G_N_ELEMENTS(verbs)};
+    int status, verb = cli_find_verb(&list, argc, argv, &status);
+    return verb < 0 ? status : run_verb(&verbs[verb], argc - 1, argv + 1);
 }

@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "coordinator/cli/cli.h"
 #include "coordinator/import/import.h"
 #include "export/lookup/lookup_choose.h"
 #include "export/lookup/lookup_solution.h"
@@ -259,12 +260,6 @@ static int mode_of(const struct lookup *lookup)
     return lookup->mode == NULL ? SKIPJACKDB_NORMAL : -1;
 }
 
-static bool complain(const char *message, GError **error)
-{
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "%s", message);
-    return false;
-}
-
 /* What --choose takes, and nothing else does. */
 static bool check_choose(const struct lookup *lookup, guint count, GError **error)
 {
@@ -272,23 +267,23 @@ static bool check_choose(const struct lookup *lookup, guint count, GError **erro
     struct problem problem;
     if (!lookup->choose) {
         return (lookup->mode == NULL && lookup->target == NULL && lookup->lists == NULL) ||
-               complain("--mode, --target and --problems belong to --choose", error);
+               cli_misuse(error, "--mode, --target and --problems belong to --choose");
     }
     if (lookup->stats || lookup->dynamic) {
-        return complain("--choose goes without --stats, and for --dynamic it has --mode fast",
-                        error);
+        return cli_misuse(error,
+                          "--choose goes without --stats, and for --dynamic it has --mode fast");
     }
     if (mode_of(lookup) < 0) {
-        return complain("--mode is normal, fast or hybrid", error);
+        return cli_misuse(error, "--mode is normal, fast or hybrid");
     }
     if (lookup->lists != NULL) {
         return (count >= 1 ||
-                complain("name one .sjdb file or several, or a folder of them", error)) &&
+                cli_misuse(error, "name one .sjdb file or several, or a folder of them")) &&
                (lookup->target == NULL || target_parse(lookup->target, &target, error));
     }
     if (count < 2) {
-        return complain("name one .sjdb file or several, or a folder of them, and a problem's key",
-                        error);
+        return cli_misuse(
+            error, "name one .sjdb file or several, or a folder of them, and a problem's key");
     }
     return (lookup->target == NULL || target_parse(lookup->target, &target, error)) &&
            problem_key_parse(lookup->words[count - 1], &problem, error);
@@ -302,14 +297,14 @@ static bool check_words(const struct lookup *lookup, GError **error)
         return false;
     }
     if (!lookup->choose && count != (lookup->stats ? 1 : 2)) {
-        return complain("name a .sjdb file and a problem's key, or a file and --stats", error);
+        return cli_misuse(error, "name a .sjdb file and a problem's key, or a file and --stats");
     }
     if (lookup->stats && (lookup->dynamic || lookup->workspace_bytes != -1)) {
-        return complain("--dynamic and --workspace choose among a problem's entries, not --stats",
-                        error);
+        return cli_misuse(
+            error, "--dynamic and --workspace choose among a problem's entries, not --stats");
     }
     if (lookup->workspace_bytes < -1) {
-        return complain("--workspace is a number of bytes", error);
+        return cli_misuse(error, "--workspace is a number of bytes");
     }
     return lookup->stats || lookup->choose || problem_key_parse(lookup->words[1], &problem, error);
 }
@@ -335,13 +330,9 @@ static bool parse(int argc, char **argv, struct lookup *lookup, GError **error)
          "DB... [KEY]"},
         {0},
     };
-    g_set_prgname("skipjack lookup");
-    GOptionContext *context = g_option_context_new(NULL);
-    g_option_context_set_summary(context, SUMMARY);
-    g_option_context_set_description(context, DESCRIPTION);
-    g_option_context_add_main_entries(context, entries, NULL);
-    bool parsed = g_option_context_parse(context, &argc, &argv, error);
-    g_option_context_free(context);
+    const struct cli cli = {
+        .command = "lookup", .summary = SUMMARY, .description = DESCRIPTION, .options = entries};
+    bool parsed = cli_parse_options(&cli, &argc, &argv, error);
     return parsed && check_words(lookup, error);
 }
 
@@ -477,7 +468,7 @@ static Import *read_lists(char **lists, GError **error)
                    skip->reason);
     }
     if (problem_list_count(import->problems) == 0) {
-        complain("the lists hold no problem", error);
+        cli_misuse(error, "the lists hold no problem");
         return NULL;
     }
     return g_steal_pointer(&import);
@@ -488,8 +479,7 @@ static int choose(const struct lookup *lookup)
     g_autoptr(GError) failure = NULL;
     g_autoptr(Import) import = lookup->lists != NULL ? read_lists(lookup->lists, &failure) : NULL;
     if (failure != NULL) {
-        g_printerr("skipjack lookup: %s\n", failure->message);
-        return 1;
+        return cli_fail("lookup", g_steal_pointer(&failure));
     }
     guint words = g_strv_length(lookup->words), last = import != NULL ? words : words - 1;
     const struct lookup_question question = {
@@ -506,7 +496,7 @@ static int choose(const struct lookup *lookup)
     g_autoptr(GError) error = NULL;
     bool found = false, whole = true;
     if (!lookup_choose(&question, &found, &whole, &error)) {
-        g_printerr("skipjack lookup: %s\n", error->message);
+        cli_fail("lookup", g_steal_pointer(&error));
     } else if (!found && question.key != NULL) {
         g_printerr("skipjack lookup: no answer for '%s': nothing near to it is held, and no solver "
                    "of ours is applicable\n",
@@ -539,11 +529,11 @@ int command_lookup(int argc, char **argv)
 {
     struct lookup lookup = {.workspace_bytes = -1};
     g_autoptr(GError) error = NULL;
-    int status = 2;
+    int status = CLI_USAGE;
     if (parse(argc, argv, &lookup, &error)) {
         status = lookup.choose ? choose(&lookup) : answer(&lookup);
     } else {
-        g_printerr("skipjack lookup: %s\n", error->message);
+        cli_fail("lookup", g_steal_pointer(&error));
     }
     g_strfreev(lookup.words);
     g_strfreev(lookup.lists);

@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "coordinator/cli/cli.h"
 #include "export/merge/merge.h"
 
 #include <string.h>
@@ -38,12 +39,6 @@ struct words {
     gboolean json, mixed;
 };
 
-static bool usage(const char *message, GError **error)
-{
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "%s", message);
-    return false;
-}
-
 /* Which of the words it is; the first when it is not given. */
 static bool choose(const char *option, const char *word, const char *const *words, int count,
                    int *chosen, GError **error)
@@ -58,9 +53,7 @@ static bool choose(const char *option, const char *word, const char *const *word
     if (word == NULL) {
         return true;
     }
-    g_autofree char *message =
-        g_strdup_printf("%s knows no '%s', see skipjack merge --help", option, word);
-    return usage(message, error);
+    return cli_misuse(error, "%s knows no '%s'; see skipjack merge --help", option, word);
 }
 
 static bool choose_all(const struct words *words, struct merge_options *options, GError **error)
@@ -100,18 +93,14 @@ static bool parse(int argc, char **argv, struct words *words, struct merge_optio
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &words->inputs, NULL, "IN..."},
         {0},
     };
-    g_set_prgname("skipjack merge");
-    GOptionContext *context = g_option_context_new(NULL);
-    g_option_context_set_summary(context, SUMMARY);
-    g_option_context_set_description(context, DESCRIPTION);
-    g_option_context_add_main_entries(context, entries, NULL);
-    bool parsed = g_option_context_parse(context, &argc, &argv, error);
-    g_option_context_free(context);
+    const struct cli cli = {
+        .command = "merge", .summary = SUMMARY, .description = DESCRIPTION, .options = entries};
+    bool parsed = cli_parse_options(&cli, &argc, &argv, error);
     if (parsed && words->inputs == NULL) {
-        return usage("name the files to merge", error);
+        return cli_misuse(error, "name the files to merge");
     }
     if (parsed && words->out == NULL) {
-        return usage("name the file to write: -o OUT", error);
+        return cli_misuse(error, "name the file to write: -o OUT");
     }
     return parsed && choose_all(words, options, error);
 }
@@ -121,8 +110,7 @@ static int merge(const struct words *words, const struct merge_options *options)
     g_autoptr(GError) error = NULL;
     g_autoptr(MergeReport) report = merge_files(words->inputs, words->out, options, &error);
     if (report == NULL) {
-        g_printerr("skipjack merge: %s\n", error->message);
-        return 1;
+        return cli_fail("merge", g_steal_pointer(&error));
     }
     if (words->json) {
         merge_report_print_json(report, stdout);
@@ -137,11 +125,11 @@ int command_merge(int argc, char **argv)
     struct words words = {0};
     struct merge_options options = {0};
     g_autoptr(GError) error = NULL;
-    int status = 2;
+    int status = CLI_USAGE;
     if (parse(argc, argv, &words, &options, &error)) {
         status = merge(&words, &options);
     } else {
-        g_printerr("skipjack merge: %s\n", error->message);
+        cli_fail("merge", g_steal_pointer(&error));
     }
     g_free(words.prefer);
     g_free(words.others);

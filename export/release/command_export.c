@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "coordinator/cli/cli.h"
 #include "export/formats/find_db.h"
 #include "export/golden/golden_release.h"
 #include "export/release/export_manifest.h"
@@ -35,42 +36,35 @@ struct export_options {
     char *dir, *network, *tag, *golden, *target;
 };
 
-static bool usage(const char *message, GError **error)
-{
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "%s", message);
-    return false;
-}
-
 /* `words` stand beside the options. */
 static bool is_possible(const struct export_options *options, int words, GError **error)
 {
     if (words > 0) {
-        return usage("it takes options only, see --help", error);
+        return cli_misuse(error, "it takes options only, see --help");
     }
     if ((options->campaign != 0) == (options->golden != NULL)) {
-        return usage("name a campaign, --campaign ID, or a golden version, --golden VERSION",
-                     error);
+        return cli_misuse(error,
+                          "name a campaign, --campaign ID, or a golden version, --golden VERSION");
     }
     if (options->campaign < 0) {
-        return usage("name a campaign: --campaign ID", error);
+        return cli_misuse(error, "name a campaign: --campaign ID");
     }
     if (options->target != NULL && options->golden == NULL) {
-        return usage("--target goes with --golden: a campaign has its own", error);
+        return cli_misuse(error, "--target goes with --golden: a campaign has its own");
     }
     if (options->require_complete && options->golden != NULL) {
-        return usage(
-            "--require-complete goes with --campaign: of a golden version's campaign it was "
-            "asked when it was proposed",
-            error);
+        return cli_misuse(
+            error, "--require-complete goes with --campaign: of a golden version's campaign it was "
+                   "asked when it was proposed");
     }
     if (options->wish.top < 1 || options->wish.top > TOP_MOST) {
-        return usage("--top is from 1 to 64", error);
+        return cli_misuse(error, "--top is from 1 to 64");
     }
     if (options->workspace_bytes < 0 && options->workspace_bytes != NO_LIMIT) {
-        return usage("--workspace is a number of bytes, 0 or more", error);
+        return cli_misuse(error, "--workspace is a number of bytes, 0 or more");
     }
     if (options->dir == NULL) {
-        return usage("name a folder: -o DIR", error);
+        return cli_misuse(error, "name a folder: -o DIR");
     }
     return true;
 }
@@ -111,13 +105,9 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "What was done as one JSON object", NULL},
         {0},
     };
-    g_set_prgname("skipjack export");
-    GOptionContext *context = g_option_context_new(NULL);
-    g_option_context_set_summary(context, SUMMARY);
-    g_option_context_set_description(context, DESCRIPTION);
-    g_option_context_add_main_entries(context, entries, NULL);
-    bool parsed = g_option_context_parse(context, &argc, &argv, error);
-    g_option_context_free(context);
+    const struct cli cli = {
+        .command = "export", .summary = SUMMARY, .description = DESCRIPTION, .options = entries};
+    bool parsed = cli_parse_options(&cli, &argc, &argv, error);
     return parsed && is_possible(options, argc - 1, error);
 }
 
@@ -305,13 +295,13 @@ int command_export(int argc, char **argv)
 {
     struct export_options options = {.wish.top = FIND_ENTRIES_MAX, .workspace_bytes = NO_LIMIT};
     g_autoptr(GError) error = NULL;
-    int status = 2;
+    int status = CLI_USAGE;
     if (parse(argc, argv, &options, &error)) {
         complete_wish(&options);
         status = run(&options, &error) ? 0 : 1;
     }
     if (error != NULL) {
-        g_printerr("skipjack export: %s\n", error->message);
+        cli_fail("export", g_steal_pointer(&error));
     }
     g_free(options.dir);
     g_free(options.network);

@@ -1,5 +1,6 @@
 #include "export/commands.h"
 
+#include "coordinator/cli/cli.h"
 #include "export/usage/usage_read.h"
 #include "schema/server/database.h"
 #include "solvers/framework/target.h"
@@ -48,13 +49,6 @@ static char **spell_out(int argc, char **argv)
     return (char **)g_ptr_array_free(words, FALSE);
 }
 
-static bool wrong(const char *message, GError **error)
-{
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "%s, see skipjack usage --help",
-                message);
-    return false;
-}
-
 /* "gfx90a68", or "gfx90a68:3". */
 static bool take_version(struct usage_options *options, GError **error)
 {
@@ -65,7 +59,8 @@ static bool take_version(struct usage_options *options, GError **error)
     }
     *colon = '\0';
     if (!g_ascii_string_to_signed(colon + 1, 10, 1, G_MAXINT, &version, NULL)) {
-        return wrong("--golden takes TARGET or TARGET:VERSION, versions are 1, 2, ...", error);
+        return cli_misuse(error, "--golden takes TARGET or TARGET:VERSION, versions are 1, 2, ..."
+                                 "; see skipjack usage --help");
     }
     options->version = (int)version;
     return true;
@@ -76,19 +71,22 @@ static bool check_options(const struct usage_options *options, GError **error)
     int sources =
         (options->databases != NULL) + (options->campaign != 0) + (options->golden != NULL);
     if (options->campaign < 0) {
-        return wrong("--campaign needs a campaign's number", error);
+        return cli_misuse(error, "--campaign needs a campaign's number"
+                                 "; see skipjack usage --help");
     }
     if (sources != 1) {
-        return wrong("name what holds the times: --db FILE..., --campaign ID or --golden TARGET",
-                     error);
+        return cli_misuse(
+            error, "name what holds the times: --db FILE..., --campaign ID or --golden TARGET"
+                   "; see skipjack usage --help");
     }
     if (options->lists == NULL && import_words_any(&options->words)) {
-        return wrong(
-            "--network, --batch, --dtype, --layout and --allow-clamped belong to --problems",
-            error);
+        return cli_misuse(
+            error, "--network, --batch, --dtype, --layout and --allow-clamped belong to --problems"
+                   "; see skipjack usage --help");
     }
     return options->lists != NULL || options->databases == NULL ||
-           wrong("name the networks: --problems LIST...", error);
+           cli_misuse(error, "name the networks: --problems LIST..."
+                             "; see skipjack usage --help");
 }
 
 static bool parse(int argc, char **argv, struct usage_options *options, GError **error)
@@ -108,17 +106,17 @@ static bool parse(int argc, char **argv, struct usage_options *options, GError *
     g_autofree char **words = spell_out(argc, argv);
     char **left = words;
     int count = (int)g_strv_length(words);
-    g_set_prgname("skipjack usage");
-    g_autoptr(GOptionContext) context = g_option_context_new(NULL);
-    g_option_context_set_summary(context, SUMMARY);
-    g_option_context_set_description(context, DESCRIPTION);
-    g_option_context_add_main_entries(context, entries, NULL);
-    g_option_context_add_main_entries(context, list, NULL);
-    if (!g_option_context_parse(context, &count, &left, error)) {
+    const struct cli cli = {.command = "usage",
+                            .summary = SUMMARY,
+                            .description = DESCRIPTION,
+                            .options = entries,
+                            .lists = list};
+    if (!cli_parse_options(&cli, &count, &left, error)) {
         return false;
     }
     if (count > 1) {
-        return wrong("it takes options only", error);
+        return cli_misuse(error, "it takes options only"
+                                 "; see skipjack usage --help");
     }
     return take_version(options, error) && check_options(options, error) &&
            import_words_parse(&options->words, &options->list, error);
@@ -133,7 +131,7 @@ static bool read_each(Usage *usage, char **paths, const struct import_options *l
         g_autoptr(GError) error = NULL;
         if (list != NULL ? !usage_read_list(usage, *paths, list, &error)
                          : !usage_read_db(usage, *paths, &error)) {
-            g_printerr("skipjack usage: %s\n", error->message);
+            cli_fail("usage", g_steal_pointer(&error));
             all = false;
         }
     }
@@ -175,7 +173,7 @@ static bool read_store(Usage *usage, const struct usage_options *options)
                                          as_network, &error)
                      : usage_read_campaign(usage, store, options->campaign, as_network, &error));
     if (!read) {
-        g_printerr("skipjack usage: %s\n", error->message);
+        cli_fail("usage", g_steal_pointer(&error));
     }
     return read;
 }
@@ -204,11 +202,11 @@ int command_usage(int argc, char **argv)
 {
     struct usage_options options = {0};
     g_autoptr(GError) error = NULL;
-    int status = 2;
+    int status = CLI_USAGE;
     if (parse(argc, argv, &options, &error)) {
         status = run(&options);
     } else {
-        g_printerr("skipjack usage: %s\n", error->message);
+        cli_fail("usage", g_steal_pointer(&error));
     }
     g_strfreev(options.databases);
     g_strfreev(options.lists);

@@ -1,7 +1,9 @@
 /* skipjack db blobs: where code objects are, and moving them. */
 #include "schema/commands/blobs_command.h"
 
-#include "coordinator/cli/terminal.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/progress_line.h"
+#include "coordinator/cli/table.h"
 #include "schema/blobs/blobs.h"
 #include "schema/monitor/signals.h"
 #include "schema/server/database.h"
@@ -9,17 +11,16 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#define COMMAND "db blobs"
 
 #define MOVERS       8 /* most of a move is waiting for a server */
 #define LOOK_MS      100
-#define LOG_SECONDS  10
 #define MESSAGES_MAX 20
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 struct request {
-    bool json, drop_damaged, check;
-    const char *to; /* or NULL */
+    gboolean json, drop_damaged, check;
+    char *to; /* or NULL */
 };
 
 /* What movers count, and what ends them. */
@@ -33,13 +34,6 @@ struct mover {
     GError *error;
 };
 
-static int fail(GError *error)
-{
-    fprintf(stderr, "skipjack db blobs: %s\n", error->message);
-    g_error_free(error);
-    return EXIT_FAILED;
-}
-
 /* ---- showing ---- */
 
 static void print_json(const GPtrArray *places)
@@ -52,9 +46,7 @@ static void print_json(const GPtrArray *places)
                                               "bytes", (json_int_t)place->bytes, "loose",
                                               (json_int_t)place->loose));
     }
-    json_dumpf(list, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(list);
+    table_show_json(list);
 }
 
 static void print_places(const GPtrArray *places)
@@ -111,33 +103,30 @@ static gpointer run_mover(gpointer data)
     return NULL;
 }
 
-static void print_progress(int64_t total, gint64 since, bool terminal)
+static void show_progress(struct progress_line *line, int64_t total, gint64 since)
 {
     double seconds = (double)(g_get_monotonic_time() - since) / G_USEC_PER_SEC;
     int done = g_atomic_int_get(&moved);
     double rest = done > 0 ? seconds / done * (double)(total - done) : 0;
-    if (terminal)
-        terminal_restart_line();
-    fprintf(stderr, "%d of %" G_GINT64_FORMAT " code objects %s, %.1f MB, about %.0f s left%s",
-            done, (gint64)total, done_word, g_atomic_int_get(&kilobytes) / 1e3, MAX(rest, 0),
-            terminal ? "" : "\n");
-    fflush(stderr);
+    g_autofree char *text = g_strdup_printf(
+        "%d of %" G_GINT64_FORMAT " code objects %s, %.1f MB, about %.0f s left", done,
+        (gint64)total, done_word, g_atomic_int_get(&kilobytes) / 1e3, MAX(rest, 0));
+    progress_line_show(line, text);
 }
 
 static void watch(int64_t total)
 {
-    bool terminal = isatty(STDERR_FILENO);
+    struct progress_line line;
+    progress_line_init(&line);
     gint64 start = g_get_monotonic_time(), said = start;
-    gint64 pause = (terminal ? 1 : LOG_SECONDS) * G_USEC_PER_SEC;
     while (g_atomic_int_get(&running) > 0) {
         g_usleep(LOOK_MS * 1000);
-        if (g_get_monotonic_time() - said >= pause) {
+        if (g_get_monotonic_time() - said >= G_USEC_PER_SEC) {
             said = g_get_monotonic_time();
-            print_progress(total, start, terminal);
+            show_progress(&line, total, start);
         }
     }
-    if (terminal && said != start)
-        fputc('\n', stderr);
+    progress_line_end(&line);
 }
 
 /* Opens a connection for each, so that a database that has no more is known before anything moves. */
@@ -229,15 +218,15 @@ static int finish_move(Store *store, const struct request *request, int damaged,
         rebuild(store, &error);
     if (error != NULL) {
         g_prefix_error(&error, "stopped, the same command goes on: ");
-        return fail(error);
+        return cli_fail(COMMAND, error);
     }
     if (g_atomic_int_get(&stop)) {
         fprintf(stderr, "stopped, the same command goes on\n");
-        return EXIT_INTERRUPTED;
+        return CLI_INTERRUPTED;
     }
     if (!request->check)
         sweep(store);
-    return damaged > 0 && !request->drop_damaged ? EXIT_FAILED : EXIT_DONE;
+    return damaged > 0 && !request->drop_damaged ? CLI_FAILED : CLI_DONE;
 }
 
 static int move_all(Store *store, const struct request *request, const char *url)
@@ -250,7 +239,7 @@ static int move_all(Store *store, const struct request *request, const char *url
     signals_catch(on_signal);
     if ((!request->check && !store_use_blob_place(store, request->to, &error)) ||
         !count_objects(store, request->check, &total, &error))
-        return fail(error);
+        return cli_fail(COMMAND, error);
     if (start_movers(movers, url, request, &error)) {
         watch(total);
         damaged = report_damaged(movers, request->drop_damaged);
@@ -265,69 +254,62 @@ static int move_all(Store *store, const struct request *request, const char *url
 
 static bool parse(int argc, char **argv, struct request *request)
 {
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0) {
-            request->json = true;
-        } else if (strcmp(argv[i], "--drop-damaged") == 0) {
-            request->drop_damaged = true;
-        } else if (strcmp(argv[i], "--check") == 0) {
-            request->check = true;
-        } else if (strcmp(argv[i], "--move") == 0 && i + 1 < argc) {
-            request->to = argv[++i];
-        } else {
-            fprintf(stderr, "skipjack db blobs: %s '%s', see: skipjack db blobs --help\n",
-                    strcmp(argv[i], "--move") == 0 ? "a URL must follow" : "unknown argument",
-                    argv[i]);
-            return false;
-        }
-    }
+    const GOptionEntry entries[] = {
+        CLI_JSON_OPTION(&request->json),
+        {"check", 0, 0, G_OPTION_ARG_NONE, &request->check,
+         "read every code object that is outside the database, and name those that are missing or damaged",
+         NULL},
+        {"move", 0, 0, G_OPTION_ARG_STRING, &request->to,
+         "store new code objects at URL, and move all others there", "URL"},
+        {"drop-damaged", 0, 0, G_OPTION_ARG_NONE, &request->drop_damaged,
+         "forget code that cannot be read: it is compiled again when needed", NULL},
+        {0}};
+    const struct cli cli = {
+        .command = COMMAND,
+        .summary =
+            "Shows where code objects are stored and how many bytes they take. With --move new ones are "
+            "stored at the URL, and all others are moved there while workers go on. A move may be "
+            "stopped at any time; called again it goes on.",
+        .notes =
+            "URL is one of\n"
+            "  database                                  PostgreSQL itself, the default\n"
+            "  s3://BUCKET/PREFIX?region=R&endpoint=URL  a store that speaks S3 (&style=path|host)\n"
+            "  webdav+https://HOST/FOLDER                a WebDAV folder\n\n"
+            "Each node needs credentials of its own: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n"
+            "or ~/.aws/credentials; SKIPJACK_WEBDAV_USER and _PASSWORD or ~/.netrc.\n",
+        .example = "skipjack db blobs --move 's3://tuning/kernels?region=eu-north-1'",
+        .options = entries};
+    GError *error = NULL;
+    if (!cli_parse(&cli, &argc, &argv))
+        return false;
     if (request->check && request->to != NULL)
-        fprintf(stderr, "skipjack db blobs: --check and --move are two commands\n");
+        cli_misuse(&error, "--check and --move are two commands");
     else if (request->drop_damaged && request->to == NULL && !request->check)
-        fprintf(stderr, "skipjack db blobs: --drop-damaged goes with --check or --move\n");
+        cli_misuse(&error, "--drop-damaged goes with --check or --move");
     else
         return true;
+    cli_fail(COMMAND, error);
     return false;
 }
 
-static void print_help(void)
+static int run(const struct request *request)
 {
-    printf(
-        "usage: skipjack db blobs [--json] [--check | --move URL] [--drop-damaged]\n\n"
-        "Shows where code objects are and how much they are. With --move new ones go to\n"
-        "the URL from then on, and all others are moved there while workers go on. It may\n"
-        "be stopped at any time; called again it goes on. URL is one of\n\n"
-        "  database                                  PostgreSQL itself, the default\n"
-        "  s3://BUCKET/PREFIX?region=R&endpoint=URL  a store that speaks S3 (&style=path|host)\n"
-        "  webdav+https://HOST/FOLDER                a WebDAV folder\n\n"
-        "Each node needs credentials of its own: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n"
-        "or ~/.aws/credentials; SKIPJACK_WEBDAV_USER and _PASSWORD or ~/.netrc.\n\n"
-        "  --json           the table as JSON\n"
-        "  --check          read every code object that is outside the database, and name\n"
-        "                   those that are missing or damaged\n"
-        "  --drop-damaged   forget code that cannot be read: it is compiled again when needed\n\n"
-        "example: skipjack db blobs --move s3://tuning/kernels?region=eu-north-1\n");
+    GError *error = NULL;
+    bool embedded;
+    g_autofree char *url = database_url(&embedded, &error);
+    g_autoptr(Store) store = url != NULL ? database_open(false, &error) : NULL;
+    if (store == NULL)
+        return cli_fail(COMMAND, error);
+    int status = request->to != NULL || request->check ? move_all(store, request, url) : CLI_DONE;
+    if (!show(store, request->json, &error))
+        return cli_fail(COMMAND, error);
+    return status;
 }
 
 int command_db_blobs(int argc, char **argv)
 {
     struct request request = {0};
-    GError *error = NULL;
-    bool embedded;
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help();
-            return EXIT_DONE;
-        }
-    }
-    if (!parse(argc, argv, &request))
-        return EXIT_USAGE;
-    g_autofree char *url = database_url(&embedded, &error);
-    g_autoptr(Store) store = url != NULL ? database_open(false, &error) : NULL;
-    if (store == NULL)
-        return fail(error);
-    int status = request.to != NULL || request.check ? move_all(store, &request, url) : EXIT_DONE;
-    if (!show(store, request.json, &error))
-        return fail(error);
+    int status = parse(argc, argv, &request) ? run(&request) : CLI_USAGE;
+    g_free(request.to);
     return status;
 }

@@ -5,7 +5,7 @@
 #ifndef SCHEMA_COMMANDS_BLOBS_COMMAND_H
 #define SCHEMA_COMMANDS_BLOBS_COMMAND_H
 
-/* What follows the verb; returns the exit status. */
+/* Runs the verb: argv[0] is its name. Returns the exit status. */
 int command_db_blobs(int argc, char **argv);
 
 #endif

@@ -1,7 +1,8 @@
 /* skipjack db collect: what nobody needs any more, counted or dropped. */
 #include "schema/commands/collect_command.h"
 
-#include "schema/commands/db_options.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
 #include "schema/farm/upkeep.h"
 #include "schema/monitor/signals.h"
 #include "schema/server/database.h"
@@ -11,21 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
-
 static volatile gint stop;
 
 static void on_signal(int number)
 {
     (void)number;
     g_atomic_int_set(&stop, 1);
-}
-
-static int fail(GError *error, int status)
-{
-    fprintf(stderr, "skipjack db collect: %s\n", error->message);
-    g_error_free(error);
-    return status;
 }
 
 /* ---- showing ---- */
@@ -40,9 +32,7 @@ static void print_json(const struct upkeep_report *report, bool dry_run)
     json_t *object = json_pack("{sb so s{sI sI} sf}", "dry_run", dry_run, "freed", list,
                                "code_objects", "count", (json_int_t)report->code_count, "bytes",
                                (json_int_t)report->code_bytes, "seconds", report->seconds);
-    json_dumpf(object, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(object);
+    table_show_json(object);
 }
 
 static void print_report(const struct upkeep_report *report, bool dry_run)
@@ -67,16 +57,17 @@ struct request {
     gboolean dry_run;
 };
 
-static bool is_time(double value, const char *option, GError **error)
+static bool is_time(double value, const char *option)
 {
     if (isfinite(value) && value <= 36500)
         return true;
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                "%s needs a number up to 36500; negative ones mean for ever", option);
+    GError *error = NULL;
+    cli_misuse(&error, "%s needs a number up to 36500; negative ones mean for ever", option);
+    cli_fail("db collect", error);
     return false;
 }
 
-static bool parse(int argc, char **argv, struct request *request, GError **error)
+static bool parse(int argc, char **argv, struct request *request)
 {
     struct upkeep_options *options = &request->options;
     const GOptionEntry entries[] = {
@@ -87,28 +78,27 @@ static bool parse(int argc, char **argv, struct request *request, GError **error
         {"keep-kernels", 0, 0, G_OPTION_ARG_DOUBLE, &options->kernel_days,
          "what is known of kernels without code stays for DAYS (90)", "DAYS"},
         {"keep-events", 0, 0, G_OPTION_ARG_DOUBLE, &options->event_days,
-         "lines of the diary stay for DAYS (90)", "DAYS"},
+         "rows of the event log stay for DAYS (90)", "DAYS"},
         {"keep-workers", 0, 0, G_OPTION_ARG_DOUBLE, &options->worker_days,
          "workers that ended stay for DAYS (30)", "DAYS"},
         {0}};
-    g_autoptr(GOptionContext) context = g_option_context_new(NULL);
-    g_option_context_set_summary(
-        context,
-        "Drops what nobody needs any more: code objects of configs that lost, tables of\n"
-        "dropped campaigns, objects without a kernel in stores outside, old lines of the\n"
-        "diary. What was measured stays as long as its campaign. Workers go on meanwhile;\n"
-        "it may be stopped at any time. A negative number keeps for ever.");
-    g_option_context_set_description(context,
-                                     "example: skipjack db collect --dry-run --keep-code 24\n");
-    g_option_context_add_main_entries(context, entries, NULL);
-    if (!db_options_parse(context, "skipjack db collect", argc, argv, error))
+    const struct cli cli = {
+        .command = "db collect",
+        .summary =
+            "Drops what nobody needs any more: code objects of configs that lost, tables of dropped "
+            "campaigns, objects without a kernel in stores outside, old rows of the event log. "
+            "Measurements stay as long as their campaign. Workers go on meanwhile, and it may be "
+            "stopped at any time. A negative number keeps for ever.",
+        .example = "skipjack db collect --dry-run --keep-code 24",
+        .options = entries};
+    if (!cli_parse(&cli, &argc, &argv))
         return false;
     options->dry_run = request->dry_run;
     options->stop = &stop;
-    return is_time(options->code_hours, "--keep-code", error) &&
-           is_time(options->kernel_days, "--keep-kernels", error) &&
-           is_time(options->event_days, "--keep-events", error) &&
-           is_time(options->worker_days, "--keep-workers", error);
+    return is_time(options->code_hours, "--keep-code") &&
+           is_time(options->kernel_days, "--keep-kernels") &&
+           is_time(options->event_days, "--keep-events") &&
+           is_time(options->worker_days, "--keep-workers");
 }
 
 int command_db_collect(int argc, char **argv)
@@ -116,15 +106,15 @@ int command_db_collect(int argc, char **argv)
     struct request request = {.options = UPKEEP_DEFAULTS};
     struct upkeep_report report;
     GError *error = NULL;
-    if (!parse(argc, argv, &request, &error))
-        return fail(error, EXIT_USAGE);
+    if (!parse(argc, argv, &request))
+        return CLI_USAGE;
     g_autoptr(Store) store = database_open(false, &error);
     if (store == NULL)
-        return fail(error, EXIT_FAILED);
+        return cli_fail("db collect", error);
     signals_catch(on_signal);
     bool done = upkeep_run(store, &request.options, &report, &error);
     request.json ? print_json(&report, request.dry_run) : print_report(&report, request.dry_run);
     if (!done)
-        return fail(error, EXIT_FAILED);
-    return g_atomic_int_get(&stop) ? EXIT_INTERRUPTED : EXIT_DONE;
+        return cli_fail("db collect", error);
+    return g_atomic_int_get(&stop) ? CLI_INTERRUPTED : CLI_DONE;
 }

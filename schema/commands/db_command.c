@@ -1,7 +1,8 @@
 /* skipjack db: the database itself, the embedded one above all. */
 #include "schema/commands/commands.h"
 
-#include "coordinator/cli/terminal.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
 #include "schema/commands/blobs_command.h"
 #include "schema/commands/collect_command.h"
 #include "schema/commands/roles_command.h"
@@ -18,13 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
-
 static int fail(const char *verb, GError *error)
 {
-    fprintf(stderr, "skipjack db %s: %s\n", verb, error->message);
-    g_error_free(error);
-    return EXIT_FAILED;
+    g_autofree char *command = g_strdup_printf("db %s", verb);
+    return cli_fail(command, error);
 }
 
 /* The verbs that start and stop something do so to the embedded database alone. */
@@ -41,15 +39,13 @@ static bool refuse_external(const char *verb)
     return true;
 }
 
-static int db_start(bool json, int argc, char **argv)
+static int db_start(bool json)
 {
     (void)json;
-    (void)argc;
-    (void)argv;
     GError *error = NULL;
     struct embedded_status status;
     if (refuse_external("start"))
-        return EXIT_FAILED;
+        return CLI_FAILED;
     if (!embedded_start(&error) || !embedded_status(&status, &error))
         return fail("start", error);
     if (status.elsewhere != NULL)
@@ -58,21 +54,19 @@ static int db_start(bool json, int argc, char **argv)
     else
         printf("the embedded database runs as process %ld under %s\n", status.pid, status.home);
     embedded_status_clear(&status);
-    return EXIT_DONE;
+    return CLI_DONE;
 }
 
-static int db_stop(bool json, int argc, char **argv)
+static int db_stop(bool json)
 {
     (void)json;
-    (void)argc;
-    (void)argv;
     GError *error = NULL;
     if (refuse_external("stop"))
-        return EXIT_FAILED;
+        return CLI_FAILED;
     if (!embedded_stop(&error))
         return fail("stop", error);
     printf("the embedded database is stopped\n");
-    return EXIT_DONE;
+    return CLI_DONE;
 }
 
 static void print_status(const struct embedded_status *status)
@@ -91,10 +85,8 @@ static void print_status(const struct embedded_status *status)
     printf("url      %s\n", status->url);
 }
 
-static int db_status(bool json, int argc, char **argv)
+static int db_status(bool json)
 {
-    (void)argc;
-    (void)argv;
     GError *error = NULL;
     struct embedded_status status;
     if (!embedded_status(&status, &error))
@@ -104,9 +96,7 @@ static int db_status(bool json, int argc, char **argv)
                                    status.running, "home", status.home, "socket_dir",
                                    status.socket_dir, "url", status.url, "version", status.version,
                                    "pid", (json_int_t)status.pid, "elsewhere", status.elsewhere);
-        json_dumpf(object, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(object);
+        table_show_json(object);
     } else {
         print_status(&status);
     }
@@ -114,7 +104,7 @@ static int db_status(bool json, int argc, char **argv)
     if (named != NULL && *named != '\0')
         fprintf(stderr, "skipjack db status: note: commands use SKIPJACK_DB, not this database\n");
     embedded_status_clear(&status);
-    return EXIT_DONE;
+    return CLI_DONE;
 }
 
 /* Who is not the owner can drop a campaign, but not its tables. */
@@ -124,11 +114,9 @@ static bool finish_drops(const char *url, GError **error)
     return store != NULL && store_drop_partitions(store, error);
 }
 
-static int db_migrate(bool json, int argc, char **argv)
+static int db_migrate(bool json)
 {
     (void)json;
-    (void)argc;
-    (void)argv;
     GError *error = NULL;
     bool embedded;
     int applied = 0;
@@ -142,14 +130,12 @@ static int db_migrate(bool json, int argc, char **argv)
         printf("the database has all migrations\n");
     else
         printf("applied %d migration%s\n", applied, applied == 1 ? "" : "s");
-    return EXIT_DONE;
+    return CLI_DONE;
 }
 
-static int db_url(bool json, int argc, char **argv)
+static int db_url(bool json)
 {
     (void)json;
-    (void)argc;
-    (void)argv;
     GError *error = NULL;
     bool embedded;
     g_autofree char *url = database_url(&embedded, &error);
@@ -157,7 +143,7 @@ static int db_url(bool json, int argc, char **argv)
         return fail("url", error);
     g_autofree char *shown = connection_without_password(url);
     printf("%s\n", shown);
-    return EXIT_DONE;
+    return CLI_DONE;
 }
 
 /* psql may lie beside the server's programs only, or in PATH only. */
@@ -171,10 +157,19 @@ static char *find_psql(void)
     return found;
 }
 
-/* Becomes psql; what follows the verb is psql's. */
-static int db_psql(bool json, int argc, char **argv)
+#define PSQL_EXAMPLE "skipjack db psql -c 'SELECT id, name, state FROM campaigns'"
+
+/* Replaces this process by psql, with the arguments behind the verb. */
+static int db_psql(int argc, char **argv)
 {
-    (void)json;
+    for (int i = 1; i < argc; i++) { /* psql's help needs no database */
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-?") == 0) {
+            printf(
+                "Usage:\n  skipjack db psql [ARGUMENT…]\n\nOpens psql on the database in use. The arguments are "
+                "psql's: 'psql --help' lists them.\n\nExample:\n  " PSQL_EXAMPLE "\n");
+            return CLI_DONE;
+        }
+    }
     GError *error = NULL;
     bool embedded;
     g_autofree char *url = database_url(&embedded, &error);
@@ -186,40 +181,26 @@ static int db_psql(bool json, int argc, char **argv)
     g_autofree char *program = find_psql();
     if (program == NULL) {
         fprintf(stderr, "skipjack db psql: psql is not installed; run: deploy/install-deps run\n");
-        return EXIT_FAILED;
+        return CLI_FAILED;
     }
-    char **psql_argv = g_new0(char *, (gsize)argc + 3);
+    char **psql_argv = g_new0(char *, (gsize)argc + 2);
     psql_argv[0] = program;
     psql_argv[1] = shown;
-    for (int i = 0; i < argc; i++)
-        psql_argv[i + 2] = argv[i];
+    for (int i = 1; i < argc; i++)
+        psql_argv[i + 1] = argv[i];
     if (password != NULL)
         g_setenv("PGPASSWORD", password, TRUE);
     g_setenv("PGOPTIONS", "-c search_path=skipjack", TRUE);
     execv(program, psql_argv);
     fprintf(stderr, "skipjack db psql: cannot run '%s': %s\n", program, g_strerror(errno));
     g_free(psql_argv);
-    return EXIT_FAILED;
-}
-
-static int db_blobs(bool json, int argc, char **argv)
-{
-    (void)json; /* reads its own arguments */
-    return command_db_blobs(argc, argv);
-}
-
-static int db_collect(bool json, int argc, char **argv)
-{
-    (void)json; /* reads its own arguments */
-    return command_db_collect(argc, argv);
+    return CLI_FAILED;
 }
 
 /* A store restored from a copy of its files looks as it did: only people know. */
-static int db_restored(bool json, int argc, char **argv)
+static int db_restored(bool json)
 {
     (void)json;
-    (void)argc;
-    (void)argv;
     GError *error = NULL;
     int epoch = 0;
     g_autoptr(Store) store = database_open(false, &error);
@@ -228,93 +209,68 @@ static int db_restored(bool json, int argc, char **argv)
     printf("epoch %d: no number is given out twice, and nobody holds a job; code objects that are "
            "outside the database: skipjack db blobs --check --drop-damaged\n",
            epoch);
-    return EXIT_DONE;
+    return CLI_DONE;
 }
 
-static int db_roles(bool json, int argc, char **argv)
-{
-    (void)json; /* reads its own arguments */
-    return command_db_roles(argc, argv);
-}
-
-static const struct verb {
+/* Verbs without arguments. */
+static const struct plain_verb {
     const char *name, *summary;
-    bool takes_arguments;
-    int (*run)(bool json, int argc, char **argv);
-} verbs[] = {
+    bool has_json;
+    int (*run)(bool json);
+} plain_verbs[] = {
     {"start", "create the embedded database where needed, start it, migrate it", false, db_start},
     {"stop", "stop the embedded database; nothing is lost", false, db_stop},
-    {"status", "whether it exists and runs, and where (--json)", false, db_status},
+    {"status", "whether it exists and runs, and where (--json)", true, db_status},
     {"migrate", "bring the database in use to this program's schema", false, db_migrate},
-    {"roles", "create the roles of a farm's database, and logins in them", true, db_roles},
     {"url", "print the URL of the database in use, without its password", false, db_url},
-    {"blobs", "where code objects are; --move URL, --check", true, db_blobs},
-    {"collect", "drop what nobody needs any more (--dry-run: only count)", true, db_collect},
     {"restored", "after a restore: give out no number twice, end all leases", false, db_restored},
-    {"psql", "open psql on it; further arguments are psql's", true, db_psql},
 };
 
-static void print_help(FILE *stream)
+static const struct plain_verb *plain_verb(const char *name)
 {
-    fprintf(stream, "usage: skipjack db VERB\n\n"
-                    "The database in use is the one that SKIPJACK_DB names, else an embedded\n"
-                    "PostgreSQL under SKIPJACK_HOME that commands start on demand.\n\n");
-    for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
-        fprintf(stream, "  %-9s %s\n", verbs[i].name, verbs[i].summary);
-    fprintf(stream, "\nexample: skipjack db psql -c 'SELECT id, name, state FROM campaigns'\n");
+    const struct plain_verb *verb = plain_verbs;
+    while (strcmp(verb->name, name) != 0)
+        verb++;
+    return verb;
 }
 
-static bool is_help(const char *argument)
+static int run_plain(int argc, char **argv)
 {
-    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
-}
-
-static int run_verb(const struct verb *verb, int argc, char **argv)
-{
-    bool json = false;
-    for (int i = 0; !verb->takes_arguments && i < argc; i++) {
-        if (is_help(argv[i])) {
-            print_help(stdout);
-            return EXIT_DONE;
-        }
-        if (verb->run != db_status || strcmp(argv[i], "--json") != 0) {
-            fprintf(stderr, "skipjack db %s: unknown argument '%s', see: skipjack db --help\n",
-                    verb->name, argv[i]);
-            return EXIT_USAGE;
-        }
-        json = true;
-    }
-    /* psql's own help needs no database, so none is made for it. */
-    for (int i = 0; verb->run == db_psql && i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-?") == 0) {
-            print_help(stdout);
-            printf("\nWhat follows 'db psql' is given to psql; 'psql --help' lists its options.\n");
-            return EXIT_DONE;
-        }
-    }
-    return verb->run(json, argc, argv);
+    const struct plain_verb *verb = plain_verb(argv[0]);
+    gboolean json = FALSE;
+    const GOptionEntry options[] = {CLI_JSON_OPTION(&json), {0}};
+    g_autofree char *command = g_strdup_printf("db %s", verb->name);
+    g_autofree char *example = g_strdup_printf("skipjack db %s", verb->name);
+    const struct cli cli = {.command = command,
+                            .summary = verb->summary,
+                            .example = example,
+                            .options = verb->has_json ? options : NULL};
+    return cli_parse(&cli, &argc, &argv) ? verb->run(json) : CLI_USAGE;
 }
 
 int command_db(int argc, char **argv)
 {
-    if (argc < 2) {
-        print_help(stderr);
-        return EXIT_USAGE;
-    }
-    if (is_help(argv[1])) {
-        print_help(stdout);
-        return EXIT_DONE;
-    }
-    for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++) {
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return run_verb(&verbs[i], argc - 2, argv + 2);
-    }
-    const char *names[G_N_ELEMENTS(verbs) + 1] = {NULL};
+    struct cli_verb verbs[] = {
+        {"start", NULL, run_plain},
+        {"stop", NULL, run_plain},
+        {"status", NULL, run_plain},
+        {"migrate", NULL, run_plain},
+        {"roles", "create the roles of a farm's database, and logins in them", command_db_roles},
+        {"url", NULL, run_plain},
+        {"blobs", "where code objects are; --move URL, --check", command_db_blobs},
+        {"collect", "drop what nobody needs any more (--dry-run: only count)", command_db_collect},
+        {"restored", NULL, run_plain},
+        {"psql", "open psql on it; further arguments are psql's", db_psql},
+    };
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
-        names[i] = verbs[i].name;
-    const char *nearest = nearest_word(argv[1], names);
-    fprintf(stderr, "skipjack db: there is no '%s' here%s%s%s See skipjack db --help\n", argv[1],
-            nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
-            nearest != NULL ? "'?" : ".");
-    return EXIT_USAGE;
+        if (verbs[i].run == run_plain)
+            verbs[i].summary = plain_verb(verbs[i].name)->summary;
+    const struct cli_verbs list = {
+        .command = "db",
+        .about = "The database in use is the one that SKIPJACK_DB names, else an embedded\n"
+                 "PostgreSQL under SKIPJACK_HOME that commands start on demand.",
+        .example = PSQL_EXAMPLE,
+        .verbs = verbs,
+        .count = G_N_ELEMENTS(verbs)};
+    return cli_run_verb(&list, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* skipjack db roles: creates the roles of a farm's database, and logins in them. */
 #include "schema/commands/roles_command.h"
 
-#include "schema/commands/db_options.h"
+#include "coordinator/cli/cli.h"
 #include "schema/server/connection.h"
 #include "schema/server/database.h"
 #include "schema/server/embedded.h"
@@ -15,19 +15,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
-
 struct request {
     char *login, *role, *password_file;
     int connections; /* 0 where it is not given */
 };
-
-static int fail(GError *error, int status)
-{
-    fprintf(stderr, "skipjack db roles: %s\n", error->message);
-    g_error_free(error);
-    return status;
-}
 
 /* ---- passwords, from files and terminals only ---- */
 
@@ -94,7 +85,7 @@ static char *read_password(const struct request *request, GError **error)
 
 /* ---- the command ---- */
 
-static bool parse(int argc, char **argv, struct request *request, GError **error)
+static bool parse(int argc, char **argv, struct request *request)
 {
     const GOptionEntry entries[] = {
         {"login", 0, 0, G_OPTION_ARG_STRING, &request->login,
@@ -108,16 +99,15 @@ static bool parse(int argc, char **argv, struct request *request, GError **error
          "of the server's)",
          "N"},
         {0}};
-    g_autoptr(GOptionContext) context = g_option_context_new(NULL);
-    g_option_context_set_summary(
-        context, "Creates the roles of a farm's database that are missing (skipjack_reader, \n"
-                 "skipjack_worker, skipjack_coordinator) and gives each what it may do there.\n"
-                 "May be repeated; run by the database's owner with CREATEROLE, or a superuser.");
-    g_option_context_set_description(
-        context,
-        "example: skipjack db roles --login node17 --role worker --password-file node17.pw\n");
-    g_option_context_add_main_entries(context, entries, NULL);
-    return db_options_parse(context, "skipjack db roles", argc, argv, error);
+    const struct cli cli = {
+        .command = "db roles",
+        .summary =
+            "Creates the roles of a farm's database that are missing (skipjack_reader, skipjack_worker, "
+            "skipjack_coordinator) and grants each its rights. May be repeated. Run by the database's "
+            "owner with CREATEROLE, or a superuser.",
+        .example = "skipjack db roles --login node17 --role worker --password-file node17.pw",
+        .options = entries};
+    return cli_parse(&cli, &argc, &argv);
 }
 
 static const char *what_is_wrong(const struct request *request)
@@ -156,11 +146,11 @@ static int create(const struct request *request)
     g_autofree char *password = NULL;
     g_autofree char *url = database_url(&embedded, &error);
     if (url == NULL || (embedded && !embedded_start(&error)))
-        return fail(error, EXIT_FAILED);
+        return cli_fail("db roles", error);
     if (request->login != NULL)
         password = read_password(request, &error);
     if (error != NULL)
-        return fail(error, EXIT_FAILED);
+        return cli_fail("db roles", error);
     PGconn *connection = connection_open(url, "skipjack roles", &error);
     const struct role_login login = {.name = request->login,
                                      .role = request->role ? role_find(request->role) : NULL,
@@ -171,19 +161,19 @@ static int create(const struct request *request)
     if (done)
         print_next(request, connection);
     PQfinish(connection);
-    return done ? EXIT_DONE : fail(error, EXIT_FAILED);
+    return done ? CLI_DONE : cli_fail("db roles", error);
 }
 
 int command_db_roles(int argc, char **argv)
 {
     struct request request = {0};
+    if (!parse(argc, argv, &request))
+        return CLI_USAGE;
     GError *error = NULL;
-    if (!parse(argc, argv, &request, &error))
-        return fail(error, EXIT_USAGE);
     const char *wrong = what_is_wrong(&request);
     if (wrong != NULL)
-        fprintf(stderr, "skipjack db roles: %s; see: skipjack db roles --help\n", wrong);
-    int status = wrong != NULL ? EXIT_USAGE : create(&request);
+        cli_misuse(&error, "%s; see skipjack db roles --help", wrong);
+    int status = wrong != NULL ? cli_fail("db roles", error) : create(&request);
     g_free(request.login);
     g_free(request.role);
     g_free(request.password_file);

@@ -169,8 +169,8 @@ static void test_mistakes_are_told_and_change_nothing(void)
         int status;
         const char *says;
     } cases[] = {
-        {{"--move", NULL, NULL}, 2, "URL must follow"},
-        {{"--odd", NULL, NULL}, 2, "unknown argument"},
+        {{"--move", NULL, NULL}, 2, "Missing argument"},
+        {{"--odd", NULL, NULL}, 2, "Unknown option"},
         {{"--drop-damaged", NULL, NULL}, 2, "goes with --check or --move"},
         {{"--move", "ftp://host/folder", NULL}, 1, "s3"},
         {{"--move", "s3://key:hidden@bucket", NULL}, 1, "must not hold"},
