@@ -10,7 +10,7 @@ static char *fail(const char *path, GFileError code, const char *why, GError **e
     return NULL;
 }
 
-/* The file is read up to one byte past the limit, which tells whether there is more. */
+/* Reads one byte more than the limit, to notice a file that is too large. */
 static char *read_open(FILE *file, const char *path, gsize limit, gsize *length, GError **error)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();

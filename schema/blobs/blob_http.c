@@ -21,7 +21,7 @@ struct receiver {
     bool overflowed;
 };
 
-/* curl says that it is safe for one thread alone. */
+/* curl_global_init() may run in one thread only. */
 static gpointer init_curl(gpointer unused)
 {
     (void)unused;
@@ -54,12 +54,12 @@ void http_answer_clear(struct http_answer *answer)
     g_clear_pointer(&answer->body, g_byte_array_unref);
 }
 
-/* Of a refusal only the beginning is kept; of what was asked for, more than announced is an error. */
+/* Keeps only the beginning of an error's body. A body with more bytes than requested is an error. */
 static size_t receive(char *bytes, size_t one, size_t count, void *data)
 {
     struct receiver *receiver = data;
     long status = 0;
-    (void)one; /* is 1 */
+    (void)one; /* always 1 */
     curl_easy_getinfo(receiver->curl, CURLINFO_RESPONSE_CODE, &status);
     gsize most = status / 100 == 2 ? receiver->most : ERROR_BODY_MAX;
     gsize room = most - MIN(most, receiver->body->len);
@@ -68,7 +68,8 @@ static size_t receive(char *bytes, size_t one, size_t count, void *data)
     return receiver->overflowed ? 0 : count;
 }
 
-/* What every request has. No redirections: a signature holds for one host, and a password is for one. */
+/* Options of every request. Redirections are not followed: a signature holds for one host, and so does a
+ * password. */
 static void set_limits(const struct http *http)
 {
     CURL *curl = http->curl;
@@ -115,7 +116,8 @@ static void set_request(struct http *http, const struct http_request *request,
     http->words[0] = '\0';
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->words);
     curl_easy_setopt(curl, CURLOPT_URL, request->url);
-    /* A body given whole lets curl repeat it; without one a PUT's length would be missing. */
+    /* With the whole body in memory curl can send it again on a new connection. A PUT without a body would
+     * have no length. */
     if (request->body != NULL) {
         gsize size = 0;
         const void *bytes = g_bytes_get_data(request->body, &size);
@@ -165,8 +167,8 @@ static bool attempt(struct http *http, const struct http_request *request,
                     struct http_answer *answer, GError **error)
 {
     g_autoptr(HttpHeaders) headers = NULL;
-    /* curl would ask for "100 Continue" before a body of a megabyte. Signed requests keep that header: libcurl 7.88.1
-     * signs the name "expect" when told to leave the header out. set_limits() makes the wait 1 ms. */
+    /* curl asks for "100 Continue" before a body of a megabyte. Signed requests keep that header: libcurl
+     * 7.88.1 signs the name "expect" when told to leave the header out. set_limits() makes the wait 1 ms. */
     if (request->sigv4 == NULL)
         headers = curl_slist_append(headers, "Expect:");
     headers = curl_slist_append(headers, "Content-Type: application/octet-stream");
@@ -188,7 +190,8 @@ static bool attempt(struct http *http, const struct http_request *request,
     return false;
 }
 
-/* Doubled each time, varied so that a farm does not come back at once; a server may ask for more. */
+/* Pauses before an attempt. The pause doubles each time, and varies by half so that the nodes of a farm do
+ * not return together. A server's Retry-After may make it longer. */
 static void wait_before(const struct http *http, int number)
 {
     curl_off_t asked = 0;
@@ -219,7 +222,7 @@ bool http_do(Http *http, const struct http_request *request, struct http_answer 
 
 char *http_error_code(const struct http_answer *answer)
 {
-    /* An answer without a body has no data. */
+    /* The data of an empty body is NULL. */
     g_autofree char *text = g_strndup((const char *)answer->body->data, answer->body->len);
     const char *code = text != NULL ? strstr(text, "<Code>") : NULL;
     if (code == NULL)

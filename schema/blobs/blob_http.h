@@ -1,7 +1,7 @@
 /*
- * HTTP requests of stores of code objects, over libcurl's easy interface: one
- * connection that is kept, limits on time and size, and trying again what may
- * pass. Internal to the room.
+ * HTTP requests to stores of code objects, by libcurl's easy interface: one
+ * connection that is kept open, limits on time and size, and repeated attempts
+ * after failures that may pass. Internal to the folder.
  */
 #ifndef SCHEMA_BLOBS_BLOB_HTTP_H
 #define SCHEMA_BLOBS_BLOB_HTTP_H
@@ -20,16 +20,16 @@ void http_free(Http *http);
 struct http_request {
     const char *method;         /* "GET", "PUT", "DELETE", "MKCOL" */
     const char *url;            /* without credentials: errors show it */
-    const HttpHeaders *headers; /* beside those that every request has, or NULL; the caller's */
+    const HttpHeaders *headers; /* further headers, or NULL; the caller keeps them */
     GBytes *body;               /* or NULL */
     gsize most;                 /* bytes of an answer with status 2xx; a longer one is an error */
-    const char *user,
-        *password; /* sent as basic authentication, or signed with; user NULL for none */
+    /* for basic authentication, or the key to sign with; user NULL for none */
+    const char *user, *password;
     /* CURLOPT_AWS_SIGV4, "aws:amz:REGION:s3": user and password are the key that signs the request, with all
      * headers and the body's SHA-256. NULL: basic authentication. */
     const char *sigv4;
-    bool
-        netrc; /* without a user: basic authentication by the netrc file's entry for the host, if any */
+    /* without a user: basic authentication by the netrc file's entry for the host, if any */
+    bool netrc;
 };
 
 struct http_answer {
@@ -40,13 +40,14 @@ void http_answer_clear(struct http_answer *answer);
 typedef struct http_answer HttpAnswer;
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(HttpAnswer, http_answer_clear)
 
-/* True where the server answered, also with 4xx, and *answer is filled. STORE_ERROR_CONNECTION where
- * it did not, or still said 5xx or 429 at the last attempt; STORE_ERROR_BLOBS for what would fail again
- * (a certificate, an answer too large); STORE_ERROR_DAMAGED for a GET's answer that is too large. */
+/* Sends the request, several times if needed. True if the server answered, also with status 4xx; *answer
+ * is then filled. STORE_ERROR_CONNECTION if the server did not answer, or still answered 5xx or 429 at the
+ * last attempt. STORE_ERROR_BLOBS if another attempt would fail, too (a certificate, an answer too large).
+ * STORE_ERROR_DAMAGED if the answer to a GET is too large. */
 bool http_do(Http *http, const struct http_request *request, struct http_answer *answer,
              GError **error);
 
-/* Sets STORE_ERROR_BLOBS: the answer's status, and the error code of a body in S3's XML. */
+/* Sets STORE_ERROR_BLOBS with the answer's status and the error code in its XML body. */
 void http_refused(const struct http_request *request, const struct http_answer *answer,
                   GError **error);
 /* The error code in the XML of an answer, such as NoSuchKey, or NULL. Free with g_free(). */

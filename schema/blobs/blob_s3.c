@@ -22,7 +22,7 @@ struct place {
     const char *bucket, *region, *endpoint, *style;
 };
 
-/* "https://host:port" without anything behind it. */
+/* Parses "http://HOST[:PORT]" or "https://HOST[:PORT]"; nothing may follow. */
 static bool split_endpoint(const char *endpoint, char **scheme, char **host, GError **error)
 {
     g_autoptr(GUri) url = g_uri_parse(endpoint, G_URI_FLAGS_ENCODED, NULL);
@@ -60,7 +60,8 @@ static bool check_place(const struct place *place, GError **error)
     return wrong == NULL;
 }
 
-/* Amazon's own buckets are hosts; elsewhere a path needs no name server that knows buckets. */
+/* By default Amazon's buckets are host names, and buckets of other servers are the first part of the path:
+ * no name server needs to know them. */
 static bool set_address(struct s3_store *s3, const struct place *place, const char *folder,
                         GError **error)
 {
@@ -177,7 +178,8 @@ static bool s3_send(BlobStore *store, struct http_request *request, const char *
     return answered;
 }
 
-/* 404 has two meanings: only one of them is for the caller to expect. */
+/* Whether the object is missing. Status 404 also says that the bucket is missing, which is an error for
+ * every caller. */
 static bool is_missing(const struct http_answer *answer)
 {
     g_autofree char *code = http_error_code(answer);

@@ -21,7 +21,7 @@ bool blob_host_valid(const char *host)
            host[strspn(host, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS ".-_:")] == '\0';
 }
 
-/* A URL is stored and shown: it must not carry a password. The message does not repeat it. */
+/* Refuses a URL with a password: URLs are stored and shown. The message does not repeat the URL. */
 static GUri *parse_url(const char *text, GError **error)
 {
     g_autoptr(GError) bad = NULL;
@@ -63,7 +63,7 @@ BlobStore *blob_store_open(const char *text, const struct blob_patience *patienc
     }
     BlobStore *store = kind->open(url, error);
     if (store == NULL) {
-        /* What follows '?' may hold a password where it must not. */
+        /* The URL without its query, which may hold a password by mistake. */
         g_prefix_error(error, "'%.*s': ", (int)strcspn(text, "?"), text);
         return NULL;
     }
@@ -122,6 +122,6 @@ bool blob_store_probe(BlobStore *store, GError **error)
         return false;
     g_autoptr(GBytes) got = blob_store_get(store, name, g_bytes_get_size(put), error);
     bool same = got != NULL && check_same(put, got, store->url, error);
-    /* Where reading failed already, that is what is told. */
+    /* An earlier failure to read is the error to report. */
     return blob_store_remove(store, name, same ? error : NULL) && same;
 }

@@ -1,75 +1,80 @@
 /*
- * Stores of code objects outside the database, as a small table of functions:
- * S3-compatible ones and WebDAV folders, chosen by the scheme of their URL.
- * An object is bytes under a name and is never changed. What is in the store
- * is not believed: who reads an object knows its length and SHA-256.
+ * Stores of code objects outside the database: S3-compatible stores and WebDAV
+ * folders. Each kind is a small table of functions, chosen by the scheme of the
+ * URL:
  *
- *   s3://BUCKET[/PREFIX]?region=R&endpoint=URL&style=path|host
- *   webdav+https://HOST[:PORT]/FOLDER, webdav+http://...
+ * s3://BUCKET[/PREFIX]?region=R&endpoint=URL&style=path|host,
+ * webdav+https://HOST[:PORT]/FOLDER, webdav+http://HOST[:PORT]/FOLDER
  *
- * Credentials are each node's own (s3_credentials.h, blob_webdav.c), never part
- * of a URL, and never in a message. Certificates are verified, against the
- * bundle that CURL_CA_BUNDLE names where it is set. Requests are tried again
- * after growing pauses where the server is out of reach or says 5xx or 429; not
- * after any other refusal.
+ * An object is bytes under a name, and never changes. Readers verify its length
+ * and SHA-256, which they know from the database.
  *
- * Errors: STORE_ERROR_CONNECTION after the last try, STORE_ERROR_BLOBS for what
- * no repetition mends, STORE_ERROR_NOT_FOUND where there is no such object,
- * STORE_ERROR_DAMAGED where one is larger than it can be.
- * A store is used by one thread at a time. Internal to the room.
+ * Credentials belong to the node (s3_credentials.h, blob_webdav.c). They are
+ * never part of a URL or a message. Certificates are verified, against the
+ * bundle CURL_CA_BUNDLE if it is set. Requests are repeated after growing pauses
+ * if the server is unreachable or answers 5xx or 429, and after no other
+ * refusal.
+ *
+ * Errors: STORE_ERROR_CONNECTION after the last attempt; STORE_ERROR_BLOBS if
+ * repeating cannot help; STORE_ERROR_NOT_FOUND for a missing object;
+ * STORE_ERROR_DAMAGED for an object that is too large. One thread at a time may
+ * use a store. Internal to the room.
  */
 #ifndef SCHEMA_BLOBS_BLOB_STORE_H
 #define SCHEMA_BLOBS_BLOB_STORE_H
 
 #include "schema/store/store.h"
 
-/* Of one object: a code object has a few kilobytes, seldom a few megabytes. */
+/* Most bytes of an object. A code object has a few kilobytes, seldom a few megabytes. */
 #define BLOB_BYTES_MAX ((gsize)64 << 20)
 
 typedef struct blob_store BlobStore;
 
-/* How long to try; NULL for the defaults. Tests are less patient. */
+/* How long to try. Tests set shorter times. */
 struct blob_patience {
-    int attempts;      /* of a request, 5 */
-    int pause_ms;      /* before the second, 200; doubled each time, and varied by half */
-    int stall_seconds; /* less than a kilobyte a second for so long ends an attempt, 30 */
+    int attempts;      /* attempts a request; default 5 */
+    int pause_ms;      /* before the second attempt, default 200; doubled each time, and varied
+                        * by half */
+    int stall_seconds; /* an attempt ends after this time at under a kilobyte a second; default
+                        * 30 */
 };
 
-/* Checks the URL and connects to nothing yet. */
+/* Checks the URL; connects to nothing yet. patience: NULL for the defaults. */
 BlobStore *blob_store_open(const char *url, const struct blob_patience *patience, GError **error);
 void blob_store_close(BlobStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlobStore, blob_store_close)
 
-/* name: letters, digits, '-' and one '/'. Folders are made where the store has such. */
+/* name: letters, digits, '-' and one '/'. A store with folders gets the folders that it needs. */
 bool blob_store_put(BlobStore *store, const char *name, GBytes *bytes, GError **error);
-/* An object of more than `most` bytes is an error, and not read further. */
+/* Reads an object. One of more than `most` bytes is an error, and is not read to its end. */
 GBytes *blob_store_get(BlobStore *store, const char *name, gsize most, GError **error);
-/* True also where there is no such object. */
+/* Removes an object; true also if there is none. */
 bool blob_store_remove(BlobStore *store, const char *name, GError **error);
 
-/* Puts, reads and removes an object of its own: whether this node may use the store. */
+/* Whether this node may use the store: puts, reads and removes a test object. */
 bool blob_store_probe(BlobStore *store, GError **error);
 
 /* ---- for those who implement one ---- */
 
 struct blob_store_kind {
     const char *scheme; /* of the URL */
-    /* url is parsed, has no user or password. Returns a struct that begins with a struct blob_store. */
+    /* Opens a parsed URL that has no user or password. Returns a struct that begins with a struct
+     * blob_store. */
     BlobStore *(*open)(GUri *url, GError **error);
     bool (*put)(BlobStore *store, const char *name, GBytes *bytes, GError **error);
     GBytes *(*get)(BlobStore *store, const char *name, gsize most, GError **error);
     bool (*remove)(BlobStore *store, const char *name, GError **error);
-    void (*close)(BlobStore *store); /* frees all but `base` */
+    void (*close)(BlobStore *store); /* frees all members but `base` */
 };
 extern const struct blob_store_kind blob_s3, blob_webdav, blob_webdav_plain;
 
-/* Whether it is a host's name or address. GLib takes a %-escape in a URL's host for the byte it stands
- * for: a line's end would begin a header, and '@' or '#' lead to another host. */
+/* Whether the text is a host's name or address. GLib decodes %-escapes in a URL's host: a decoded line end
+ * would begin a header, and a decoded '@' or '#' would lead to another host. */
 bool blob_host_valid(const char *host);
 
 struct blob_store {
     const struct blob_store_kind *kind;
-    char *url; /* as it may be shown */
+    char *url; /* for messages */
     struct http *http;
 };
 

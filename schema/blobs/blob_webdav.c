@@ -1,7 +1,7 @@
 /*
- * Code objects in a folder of a WebDAV server (RFC 4918). A user and password
- * come from SKIPJACK_WEBDAV_USER and SKIPJACK_WEBDAV_PASSWORD, else from netrc
- * (NETRC, ~/.netrc); without encryption they go to this machine alone.
+ * Code objects in a folder of a WebDAV server (RFC 4918). User and password:
+ * SKIPJACK_WEBDAV_USER and SKIPJACK_WEBDAV_PASSWORD, else the netrc file (NETRC,
+ * ~/.netrc). Without encryption they are sent to this machine only.
  */
 #include "schema/blobs/blob_http.h"
 
@@ -11,10 +11,10 @@ struct webdav_store {
     struct blob_store base;
     char *origin; /* "https://host:port" */
     char *path;   /* encoded, "/folder/" */
-    bool secret;  /* a password may be sent */
+    bool secret;  /* whether a password may be sent */
 };
 
-/* "127.example.org" is a name like any other. */
+/* Only addresses count: "127.example.org" may be any host. */
 static bool is_loopback(const char *host)
 {
     return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
@@ -79,7 +79,7 @@ static bool refuse(const struct http_request *request, const struct http_answer 
     return false;
 }
 
-/* 405: it is there already, or another node was faster. */
+/* Creates a folder. Status 405: the folder exists, perhaps since another node was faster. */
 static bool make_folder(BlobStore *store, const char *path, GError **error)
 {
     struct http_request request = {.method = "MKCOL", .most = 65536};
@@ -91,7 +91,7 @@ static bool make_folder(BlobStore *store, const char *path, GError **error)
     return refuse(&request, &answer, error);
 }
 
-/* The store's own folder and, below it, the object's; the folder above them must be there. */
+/* Creates the store's own folder and the object's folder in it. The folder above them must exist. */
 static bool make_folders(BlobStore *store, const char *name, GError **error)
 {
     const struct webdav_store *webdav = (const struct webdav_store *)store;
@@ -110,7 +110,7 @@ static bool put_once(BlobStore *store, struct http_request *request, const char 
     return webdav_send(store, request, path, answer, error);
 }
 
-/* Servers say 409 (as RFC 4918 has it), 404 or 403 where the folder is missing. */
+/* If the folder is missing, servers answer 409 (RFC 4918), 404 or 403. */
 static bool webdav_put(BlobStore *store, const char *name, GBytes *bytes, GError **error)
 {
     struct http_request request = {.method = "PUT", .body = bytes, .most = 65536};

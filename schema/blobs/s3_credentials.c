@@ -28,7 +28,7 @@ static bool from_environment(struct s3_credentials *credentials)
 
 #define CREDENTIALS_BYTES_MAX (1 << 20)
 
-/* Values are taken as they stand: a secret may hold what looks like an escape. */
+/* A value as the file spells it: a secret may contain what GLib would read as an escape. */
 static char *value_of(GKeyFile *file, const char *profile, const char *name)
 {
     char *value = g_key_file_get_value(file, profile, name, NULL);
@@ -43,7 +43,7 @@ static bool from_file(struct s3_credentials *credentials, const char *path, cons
     gsize length = 0;
     g_autofree char *text = small_file_read(path, CREDENTIALS_BYTES_MAX, &length, &bad);
     if (!text || !g_key_file_load_from_data(file, text, length, G_KEY_FILE_NONE, &bad)) {
-        /* What GLib says of a line may quote it. */
+        /* GLib's message may quote a line of the file. */
         bool missing = g_error_matches(bad, G_FILE_ERROR, G_FILE_ERROR_NOENT);
         g_set_error(error, STORE_ERROR, STORE_ERROR_BLOBS,
                     "no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "

@@ -1,4 +1,4 @@
-/* Where code objects are, in SQL and in stores outside. */
+/* The places of code objects: storing, reading, moving and sweeping. */
 #include "schema/blobs/blobs.h"
 
 #include "schema/blobs/blob_store.h"
@@ -21,7 +21,7 @@ static void close_blob_store(gpointer data)
     blob_store_close(data);
 }
 
-/* Connections are kept as long as the store. */
+/* Finds or opens the store of a URL. Its connection is kept as long as the database's. */
 static BlobStore *find_store(Store *store, const char *url, GError **error)
 {
     if (store->blob_stores == NULL)
@@ -59,7 +59,8 @@ bool blob_upload(Store *store, GBytes *code, struct blob_ref *ref, GError **erro
     BlobStore *blobs = find_store(store, ref->url, error);
     if (blobs != NULL && blob_store_put(blobs, ref->name, code, error))
         return true;
-    /* What may have arrived of it is for the next sweep; where not even this can be said, in a day. */
+    /* Part of the object may have arrived. The next sweep removes it; if even this statement fails, a
+     * sweep after a day. */
     store_do(store, NULL, "SELECT skipjack_work.give_up_upload($1, $2)", "is", ref->place,
              ref->name);
     return false;
@@ -145,7 +146,7 @@ bool store_use_blob_place(Store *store, const char *url, GError **error)
 
 /* ---- moving ---- */
 
-/* A kernel whose code is elsewhere. */
+/* A kernel whose code is not at the current place. */
 struct misplaced {
     char *key;
     struct blob_ref from;
@@ -186,7 +187,7 @@ static GPtrArray *next_page(Store *store, const struct blob_move *move, const ch
     return rows != NULL ? store_list(rows, read_misplaced, misplaced_free) : NULL;
 }
 
-/* What was put must be what is there before the kernel's row may rely on it. */
+/* Verifies the object that was put, before the kernel's row relies on it. */
 static bool read_back(Store *store, const char *key, const struct blob_ref *to, GError **error)
 {
     if (to->name == NULL)
@@ -218,7 +219,7 @@ static void count_moved(const struct blob_move *move, const struct misplaced *ke
     g_atomic_int_add(move->kilobytes, (gint)((kernel->from.bytes + 1023) / 1024));
 }
 
-/* Whether code that cannot be read is still what the row says: it may have been collected since. */
+/* Whether the unreadable code was moved or collected since its row was read. */
 static bool is_gone_on_purpose(Store *store, const struct misplaced *kernel)
 {
     g_autoptr(StoreRows) rows = store_read(
@@ -227,7 +228,7 @@ static bool is_gone_on_purpose(Store *store, const struct misplaced *kernel)
     return rows != NULL && PQntuples(rows) == 0;
 }
 
-/* Where the row changed since the page was read, somebody else moved or collected it. */
+/* Moves one object. If its row has changed since it was read, another session has moved or collected it. */
 static bool move_one(Store *store, const struct blob_move *move, const struct misplaced *kernel,
                      GError **error)
 {
@@ -293,7 +294,7 @@ static bool remove_loose(Store *store, const json_t *object, GError **error)
     g_autofree char *url = json_member_text(object, "url");
     g_autofree char *name = json_member_text(object, "name");
     BlobStore *blobs = find_store(store, url, error);
-    /* The name is forgotten only when its object is gone. */
+    /* The name is kept until its object is removed. */
     return blobs != NULL && blob_store_remove(blobs, name, error) &&
            store_do(store, error, "SELECT forget_blob($1, $2)", "is",
                     (int)json_member_int(object, "place"), name);

@@ -1,4 +1,4 @@
-/* skipjack db blobs: where code objects are, and moving them. */
+/* skipjack db blobs: shows the places of code objects, checks and moves them. */
 #include "schema/commands/blobs_command.h"
 
 #include "coordinator/cli/cli.h"
@@ -14,7 +14,7 @@
 
 #define COMMAND "db blobs"
 
-#define MOVERS       8 /* most of a move is waiting for a server */
+#define MOVERS       8 /* a mover mostly waits for a server */
 #define LOOK_MS      100
 #define MESSAGES_MAX 20
 
@@ -23,9 +23,9 @@ struct request {
     char *to; /* or NULL */
 };
 
-/* What movers count, and what ends them. */
+/* Counters of the movers, and the flag that ends them. */
 static volatile gint stop, moved, kilobytes, running;
-static const char *done_word; /* what was done to an object */
+static const char *done_word; /* "moved" or "read" */
 
 struct mover {
     GThread *thread;
@@ -73,7 +73,7 @@ static bool show(Store *store, bool json, GError **error)
     return true;
 }
 
-/* Code objects that are to be looked at: those elsewhere than where new ones go, or all outside. */
+/* Counts the code objects to move or check: those not at the current place, or all outside the database. */
 static bool count_objects(Store *store, bool check, int64_t *count, GError **error)
 {
     g_autoptr(GPtrArray) places = store_list_blob_places(store, error);
@@ -98,7 +98,7 @@ static gpointer run_mover(gpointer data)
 {
     struct mover *mover = data;
     if (!store_move_blobs(mover->store, &mover->move, &mover->error))
-        g_atomic_int_set(&stop, 1); /* the others need not run into the same */
+        g_atomic_int_set(&stop, 1); /* the other movers would meet the same error */
     g_atomic_int_add(&running, -1);
     return NULL;
 }
@@ -129,7 +129,7 @@ static void watch(int64_t total)
     progress_line_end(&line);
 }
 
-/* Opens a connection for each, so that a database that has no more is known before anything moves. */
+/* Opens a connection for each mover, so that a lack of connections is noticed before the move begins. */
 static bool start_movers(struct mover *movers, const char *url, const struct request *request,
                          GError **error)
 {
@@ -188,7 +188,7 @@ static void end_movers(struct mover *movers, GError **error)
     }
 }
 
-/* What the former places still hold is removed by a later sweep where this one cannot. */
+/* Objects that this sweep cannot remove are left for a later one. */
 static void sweep(Store *store)
 {
     g_autoptr(GError) error = NULL;
@@ -200,7 +200,7 @@ static void sweep(Store *store)
                 error->message);
 }
 
-/* Rounds that wait for what was dropped would fail. */
+/* Rounds that wait for dropped code would fail. */
 static bool rebuild(Store *store, GError **error)
 {
     int jobs = 0;

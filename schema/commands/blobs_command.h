@@ -1,6 +1,6 @@
 /*
- * skipjack db blobs [--json] [--check | --move URL] [--drop-damaged]. Internal to the
- * room: `db` is its command.
+ * skipjack db blobs [--json] [--check | --move URL] [--drop-damaged]. Internal
+ * to the folder.
  */
 #ifndef SCHEMA_COMMANDS_BLOBS_COMMAND_H
 #define SCHEMA_COMMANDS_BLOBS_COMMAND_H

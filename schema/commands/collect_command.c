@@ -1,4 +1,4 @@
-/* skipjack db collect: what nobody needs any more, counted or dropped. */
+/* skipjack db collect: counts or drops what the farm no longer needs. */
 #include "schema/commands/collect_command.h"
 
 #include "coordinator/cli/cli.h"
@@ -43,7 +43,7 @@ static void print_report(const struct upkeep_report *report, bool dry_run)
     for (int i = 0; i < UPKEEP_COUNT; i++) {
         printf("%10" G_GINT64_FORMAT "  %-27s", (gint64)report->parts[i].count,
                upkeep_part_name(i));
-        if (i != UPKEEP_OBJECTS) /* nobody asked the store how large they are */
+        if (i != UPKEEP_OBJECTS) /* the sizes of objects outside are unknown */
             printf(" %10.1f MB", (double)report->parts[i].bytes / 1e6);
         putchar('\n');
     }

@@ -1,6 +1,6 @@
 /*
- * skipjack db collect: drops what nobody needs any more. Internal to the room:
- * `db` is its command.
+ * skipjack db collect: drops what the farm no longer needs. Internal to the
+ * folder.
  */
 #ifndef SCHEMA_COMMANDS_COLLECT_COMMAND_H
 #define SCHEMA_COMMANDS_COLLECT_COMMAND_H

@@ -1,6 +1,6 @@
 /*
- * The commands of this room, as main.c's table calls them: argv[0] is the
- * command's name; the exit status is 0 done, 1 failed, 2 wrong usage.
+ * The commands of this room, for main.c's table. argv[0] is the command's name.
+ * Exit status: 0 done, 1 failed, 2 wrong usage.
  */
 #ifndef SCHEMA_COMMANDS_COMMANDS_H
 #define SCHEMA_COMMANDS_COMMANDS_H

@@ -1,4 +1,4 @@
-/* skipjack db: the database itself, the embedded one above all. */
+/* skipjack db: starting, stopping, migrating and inspecting the database. */
 #include "schema/commands/commands.h"
 
 #include "coordinator/cli/cli.h"
@@ -25,7 +25,7 @@ static int fail(const char *verb, GError *error)
     return cli_fail(command, error);
 }
 
-/* The verbs that start and stop something do so to the embedded database alone. */
+/* `start` and `stop` are for the embedded database only. */
 static bool refuse_external(const char *verb)
 {
     const char *named = g_getenv("SKIPJACK_DB");
@@ -107,7 +107,7 @@ static int db_status(bool json)
     return CLI_DONE;
 }
 
-/* Who is not the owner can drop a campaign, but not its tables. */
+/* Only the owner can drop the tables of campaigns that others dropped. */
 static bool finish_drops(const char *url, GError **error)
 {
     g_autoptr(Store) store = store_open(url, error);
@@ -146,7 +146,7 @@ static int db_url(bool json)
     return CLI_DONE;
 }
 
-/* psql may lie beside the server's programs only, or in PATH only. */
+/* psql may be beside the server's programs only, or in PATH only. */
 static char *find_psql(void)
 {
     char *found = g_find_program_in_path("psql");
@@ -197,7 +197,7 @@ static int db_psql(int argc, char **argv)
     return CLI_FAILED;
 }
 
-/* A store restored from a copy of its files looks as it did: only people know. */
+/* A database restored from a copy of its files cannot notice the restore: only its operator knows. */
 static int db_restored(bool json)
 {
     (void)json;

@@ -1,4 +1,4 @@
-/* skipjack db roles: creates the roles of a farm's database, and logins in them. */
+/* skipjack db roles: creates the roles of a farm's database and logins in them. */
 #include "schema/commands/roles_command.h"
 
 #include "coordinator/cli/cli.h"
@@ -17,7 +17,7 @@
 
 struct request {
     char *login, *role, *password_file;
-    int connections; /* 0 where it is not given */
+    int connections; /* 0 if not given */
 };
 
 /* ---- passwords, from files and terminals only ---- */
@@ -31,7 +31,7 @@ static char *refuse_file(const char *path, const char *why, GError **error)
     return NULL;
 }
 
-/* The first line of a file that nobody else can read. */
+/* Reads the first line of a file, which must be closed to other users. */
 static char *password_of_file(const char *path, GError **error)
 {
     struct stat status;
@@ -47,7 +47,7 @@ static char *password_of_file(const char *path, GError **error)
                          : refuse_file(path, "its first line is empty", error);
 }
 
-/* A line that the terminal does not show. */
+/* Reads a line from the terminal without echo. */
 static char *ask_terminal(const char *prompt)
 {
     struct termios shown, hidden;
@@ -66,7 +66,7 @@ static char *ask_terminal(const char *prompt)
     return g_strdup(read_line ? line : "");
 }
 
-/* NULL without an error where none is wanted: no file, no terminal, or an empty line. */
+/* Returns NULL without an error if there is no password: no file, no terminal, or an empty line. */
 static char *read_password(const struct request *request, GError **error)
 {
     if (request->password_file != NULL)

@@ -1,6 +1,6 @@
 /*
- * skipjack db roles: the roles of a farm's database, and logins in them.
- * Internal to the room: `db` is its command.
+ * skipjack db roles: creates the roles of a farm's database and logins in them.
+ * Internal to the folder.
  */
 #ifndef SCHEMA_COMMANDS_ROLES_COMMAND_H
 #define SCHEMA_COMMANDS_ROLES_COMMAND_H

@@ -5,9 +5,9 @@
 #include "schema/store/store_private.h"
 #include "solvers/problem/problem_key.h"
 
-#define NAMED_MAX 3 /* problems that the text names */
+#define NAMED_MAX 3 /* most problems that the text names */
 
-/* Jobs of the problems asked for: $1 campaign, $2 network, $3 tag. */
+/* Jobs of the filtered problems: $1 campaign, $2 network, $3 tag. */
 #define OF_PART                                                                                    \
     " j.campaign_id = $1"                                                                          \
     " AND ($2::text IS NULL OR j.problem_id IN (SELECT problems_of_network($1, $2)))"              \
@@ -65,7 +65,7 @@ static bool list_problems(Store *store, const struct campaign *campaign, const c
     return rows != NULL;
 }
 
-/* The keys of a network's or tag's problems; NULL and no error where neither is asked for. */
+/* The keys of a network's or tag's problems. NULL without an error if there is no filter. */
 static GHashTable *keys_of_part(Store *store, const char *network, const char *tag, GError **error)
 {
     char key[PROBLEM_KEY_MAX];
@@ -82,7 +82,7 @@ static GHashTable *keys_of_part(Store *store, const char *network, const char *t
     return keys;
 }
 
-/* Problems that no solver serves have no job. */
+/* Counts the problems that no solver serves: they have no job, only an event. */
 static bool add_unserved(Store *store, const struct campaign *campaign, const char *network,
                          const char *tag, struct completeness *completeness, GError **error)
 {

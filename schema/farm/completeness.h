@@ -1,6 +1,6 @@
 /*
- * How much of what a campaign was made for has come of it: which jobs have ended, and which problems have
- * no winner.
+ * How complete a campaign is: how many of its jobs have ended, and which
+ * problems have no winner.
  */
 #ifndef SCHEMA_FARM_COMPLETENESS_H
 #define SCHEMA_FARM_COMPLETENESS_H
@@ -8,25 +8,26 @@
 #include "schema/store/store.h"
 #include "schema/store/store_campaigns.h"
 
-/* The kind of event that a campaign's making leaves of a problem that no solver serves; its detail is the
- * problem's key. Upkeep forgets events after some months, and such problems with them. */
+/* The kind of the event for a problem that no solver serves; its detail is the problem's key. It is
+ * written when the campaign is made. Upkeep drops events after some months: such problems are then no
+ * longer counted. */
 #define EVENT_NO_SOLVER "no solver"
 
-#define COMPLETENESS_NAMED 1000 /* problems that are listed; all are counted */
+#define COMPLETENESS_NAMED 1000 /* most problems listed by key; all are counted */
 
 struct completeness {
-    int jobs, ended; /* done or failed */
-    int without_winner; /* problems without a verified config (build-only: without a finished job), those
-                          * included that no solver serves */
-    GPtrArray *problems; /* char *: keys of the first of them */
+    int jobs, ended;     /* done or failed */
+    int without_winner;  /* problems without a verified config (build-only: without a finished
+                         * job), including those that no solver serves */
+    GPtrArray *problems; /* char *: keys of the first COMPLETENESS_NAMED of them */
 };
-/* Looks at all problems, or at a network's or tag's alone (NULL for no filter). Clear *completeness also after
- * failure. */
+/* Looks at all problems, or only at those of a network or a tag (NULL for no filter). Clear *completeness
+ * also after a failure. */
 bool store_completeness(Store *store, const struct campaign *campaign, const char *network,
                         const char *tag, struct completeness *completeness, GError **error);
 void completeness_clear(struct completeness *completeness);
 
-/* All jobs have ended, and each problem has a winner. */
+/* Whether all jobs have ended and each problem has a winner. */
 bool completeness_is_whole(const struct completeness *completeness);
 /* "campaign 3 is not complete: 96 of its 164 jobs have ended, 1 problem has no winner (KEY)". Free with
  * g_free(). */

@@ -6,7 +6,7 @@
 
 /* ---- rows ---- */
 
-/* "3": 12 in an object of counts: the third failure's. */
+/* A failure's count in an object such as {"3": 12}. */
 static void read_failures(const json_t *object, int64_t failures[FAILURE_COUNT])
 {
     const char *key;
@@ -153,8 +153,8 @@ static const char campaigns_sql[] =
     "        GROUP BY j.failure) AS f) AS e"
     " WHERE c.state IN ('active', 'paused') ORDER BY c.id";
 
-/* Idle workers beat each fifteen seconds, so one that is silent for a minute is not merely idle. One that was silent for a
- * day and holds nothing will not come back, and nobody has to look for it. */
+/* Idle workers send a heartbeat every 15 s: a worker that is silent for 60 s is lost. After a day of
+ * silence a worker without jobs is not shown any more. */
 static const char workers_sql[] =
     "SELECT jsonb_build_object('id', w.id, 'node', w.node, 'login', w.login, 'target', w.target,"
     " 'labels', array_to_string(w.labels, ','), 'campaigns', b.campaigns,"
@@ -169,7 +169,7 @@ static const char workers_sql[] =
     "  FROM bundles o WHERE o.worker_id = w.id) AS b ON true"
     " WHERE w.ended_at IS NULL AND (a.age < 86400 OR b.jobs IS NOT NULL) ORDER BY w.node, w.id";
 
-/* Of the workers above. */
+/* Devices of the workers that are shown. */
 #define DEVICES_OF_THOSE                                                                           \
     " FROM worker_devices d JOIN workers w ON w.id = d.worker_id"                                  \
     " WHERE w.ended_at IS NULL AND (clock_timestamp() - w.beat_at < interval '1 day'"              \
@@ -190,7 +190,7 @@ static const char quarantine_sql[] =
     " 'age', extract(epoch FROM now() - max(q.since)))"
     " FROM quarantine q JOIN solvers s ON s.id = q.solver_id GROUP BY s.name ORDER BY s.name";
 
-/* The diary has no index by time: its newest lines are looked through. */
+/* The event log has no index by time: its newest lines are searched. */
 static const char failed_workers_sql[] =
     "SELECT jsonb_build_object('name', f.node, 'detail', f.detail, 'count', count(*),"
     " 'age', extract(epoch FROM now() - max(f.at)))"
@@ -200,7 +200,8 @@ static const char failed_workers_sql[] =
     "       WHERE e.kind = 'worker failed' AND e.at > now() - interval '1 day') AS f"
     " GROUP BY f.node, f.detail ORDER BY max(f.id) DESC";
 
-/* Within a day, until another worker starts on the node: it may have the toolchain. */
+/* Events of the last day; an event is forgotten once another worker starts on the node, since that worker
+ * may have the toolchain. */
 static const char no_toolchain_sql[] =
     "SELECT jsonb_build_object('name', l.node, 'detail', l.detail, 'count', 1,"
     " 'age', extract(epoch FROM now() - l.at))"
@@ -226,7 +227,7 @@ static const char database_sql[] =
     " 'oldest_claim', (SELECT extract(epoch FROM clock_timestamp() - min(claimed_at))"
     "  FROM bundles WHERE worker_id IS NOT NULL))";
 
-/* Between the last sample and the first of its five minutes. */
+/* The rates between the first and last of the samples of five minutes. */
 static const char rates_sql[] =
     "SELECT jsonb_build_object('jobs', greatest((l.jobs - f.jobs) / s.seconds, 0),"
     " 'configs', greatest((l.configs - f.configs) / s.seconds, 0),"

@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A step takes some milliseconds. */
+/* Rows of a step: a step then takes some milliseconds. */
 #define BATCH_ROWS 500
 
 struct upkeep {
     Store *store;
     const struct upkeep_options *options;
     struct upkeep_report *report;
-    char *asked_before; /* kernels that were asked for after it stay */
-    bool searched;      /* the session's list of needed kernels is complete */
+    char *asked_before; /* kernels asked for after this time stay */
+    bool searched;      /* whether the session's list of needed kernels is complete */
 };
 
 static bool stopped(const struct upkeep *upkeep)
@@ -25,7 +25,7 @@ static bool stopped(const struct upkeep *upkeep)
     return upkeep->options->stop != NULL && g_atomic_int_get(upkeep->options->stop) != 0;
 }
 
-/* The row of a step as an object, or NULL. */
+/* Runs a step and returns its row as an object, or NULL. */
 #define STEP(upkeep, error, call, ...)                                                             \
     step_row(                                                                                      \
         store_run((upkeep)->store, error, "SELECT to_jsonb(s) FROM " call " AS s", __VA_ARGS__))
@@ -78,8 +78,8 @@ static bool drop_partitions(struct upkeep *upkeep, GError **error)
 
 /* ---- kernels ---- */
 
-/* Notes in the session which kernels are needed. It is made once for a run: what is asked for meanwhile
- * is younger than the search. */
+/* Lists in the session which kernels are needed, once a run. A kernel asked for meanwhile is too young to
+ * be dropped by this run. */
 static bool search_needed(struct upkeep *upkeep, GError **error)
 {
     if (upkeep->searched)
@@ -174,7 +174,7 @@ static bool sweep_objects(struct upkeep *upkeep, GError **error)
 
 /* ---- diary and workers ---- */
 
-/* Lines are in the order of time: after a page without an old one there is none. */
+/* Events are in the order of time: after a page without an old event there are no more old ones. */
 static bool forget_events(struct upkeep *upkeep, GError **error)
 {
     int64_t last = 0, looked = 1;
@@ -208,7 +208,7 @@ static bool forget_workers(struct upkeep *upkeep, GError **error)
 
 /* ---- all of it ---- */
 
-/* In this order. A store of code objects that is away ends the last part alone. */
+/* The parts, in this order. An unreachable store of code objects stops only the last one. */
 static const struct {
     const char *name;
     bool (*run)(struct upkeep *upkeep, GError **error);
@@ -227,7 +227,7 @@ const char *upkeep_part_name(enum upkeep_part part)
     return parts[part].name;
 }
 
-/* Runs the part; false where the rest cannot be run either. The first error is kept. */
+/* Runs a part. False if the other parts cannot run either. The first error is kept. */
 static bool run_part(struct upkeep *upkeep, int part, GError **first)
 {
     g_autoptr(GError) error = NULL;

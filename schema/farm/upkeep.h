@@ -1,14 +1,16 @@
 /*
- * Upkeep: finds what the farm does not need any more, and drops it. Code
- * objects stay while a kept result, a round that waits for its evaluation, a
- * build-only campaign or a golden version (store_golden.h) needs them, or a
- * build under way has asked for them; what was measured stays as long as its
- * campaign. It also gathers what won (store_winners.h).
+ * Upkeep: drops what the farm no longer needs, and gathers winners
+ * (store_winners.h).
  *
- * All of it goes in short transactions of a few hundred rows that wait for
- * nobody, so the queue goes on meanwhile. It may be ended or killed at any
- * point and run again, and several may run at once. What it costs: one look
- * through the kept results, and through the kernels that have code.
+ * A code object stays while one of these needs it: a kept result, a round that
+ * waits for its evaluation, a build-only campaign, a golden version
+ * (store_golden.h), a build under way that has asked for it. Measurements stay
+ * as long as their campaign.
+ *
+ * The work is done in short transactions of a few hundred rows that wait for no
+ * lock, so the queue goes on. A run may be ended or killed at any point and
+ * repeated; several may run at once. The cost of a run: one scan of the kept
+ * results, and one of the kernels that have code.
  */
 #ifndef SCHEMA_FARM_UPKEEP_H
 #define SCHEMA_FARM_UPKEEP_H
@@ -17,12 +19,13 @@
 
 struct upkeep_options {
     bool dry_run; /* only counts */
-    /* How long these stay, for ever where it is negative: */
-    double code_hours;         /* code objects since they were asked for */
-    double kernel_days;        /* what is known of kernels without code, likewise */
-    double event_days;         /* lines of the diary */
+    /* How long these stay; negative: for ever. */
+    double code_hours;         /* code objects, since they were last asked for */
+    double kernel_days;        /* rows of kernels without code, since they were last asked for */
+    double event_days;         /* lines of the event log */
     double worker_days;        /* workers that ended */
-    const volatile gint *stop; /* NULL, or ends it between two steps when it is not 0 */
+    const volatile gint *stop; /* NULL, or a flag: a value other than 0 ends the run between two
+                                * steps */
 };
 #define UPKEEP_DEFAULTS                                                                            \
     (struct upkeep_options)                                                                        \
@@ -34,27 +37,28 @@ enum upkeep_part {
     UPKEEP_PARTITIONS, /* tables of dropped campaigns */
     UPKEEP_CODE,       /* code objects that nobody needs */
     UPKEEP_KERNELS,    /* kernels without code that nobody asks for */
-    UPKEEP_EVENTS,     /* old lines of the diary */
+    UPKEEP_EVENTS,     /* old lines of the event log */
     UPKEEP_WORKERS,    /* workers that ended long ago */
-    UPKEEP_OBJECTS,    /* objects in stores outside that no kernel names; their bytes are unknown */
+    UPKEEP_OBJECTS,    /* objects of stores outside that no kernel names; their bytes are
+                        * unknown */
     UPKEEP_COUNT
 };
 
 struct upkeep_report {
     struct {
-        int64_t count, bytes; /* freed; with dry_run what would be */
+        int64_t count, bytes; /* dropped, or with dry_run what would be */
     } parts[UPKEEP_COUNT];
-    int64_t code_count, code_bytes; /* all code objects there were when they were looked through */
+    int64_t code_count, code_bytes; /* all code objects that the run scanned */
     double seconds;
 };
 
 /* A short name of a part ("code objects"), static. */
 const char *upkeep_part_name(enum upkeep_part part);
 
-/* Drops what options say. False with the first error: *report then has what was freed all the same, and
- * a part that failed (a store of code objects that is away) keeps no other from its work unless the
- * connection was lost. Stopped by *stop it is true. Blocks for as long as it takes: for a thread of its
- * own, with a store of its own. */
+/* Runs upkeep. Blocks until done: use a thread and a store of its own. True also if *stop ended the run.
+ * False with the first error: *report has what was dropped nevertheless. A part that fails, for example
+ * because a store of code objects is unreachable, does not keep the other parts from running, unless the
+ * connection is lost. */
 bool upkeep_run(Store *store, const struct upkeep_options *options, struct upkeep_report *report,
                 GError **error);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes. Four names, each character escaped by another, and their line still has room. */
+/* Bytes. A line of JSON has room for four names of this length, with every character escaped. */
 #define MESSAGE_MAX    2000
 #define NAME_MAX_BYTES 256
 #define REPEAT_US      (60 * G_USEC_PER_SEC)
@@ -32,7 +32,7 @@ struct log_line {
 
 /* ---- settings ---- */
 
-/* The place of a word among names, -1 and an error where it is none of them. */
+/* The index of a word among names; -1 with an error for an unknown word. */
 static int find_word(const char *what, const char *word, const char *const *names, int count,
                      GError **error)
 {
@@ -50,7 +50,7 @@ static int find_word(const char *what, const char *word, const char *const *name
     return -1;
 }
 
-/* What an option says, else the environment, else a word of our own. */
+/* The option's word, else the environment's, else the default. */
 static int choose(const char *option, const char *word, const char *variable, const char *standard,
                   const char *const *names, int count, GError **error)
 {
@@ -128,7 +128,7 @@ void log_name_worker(int64_t worker)
 
 /* ---- lines ---- */
 
-/* Cuts text to at most so many bytes, at a character's border. */
+/* Cuts the text to at most `most` bytes, at a character's border. */
 static void cut(char *text, size_t bytes)
 {
     if (strlen(text) <= bytes)
@@ -189,8 +189,7 @@ static json_t *line_object(const struct log_line *line)
     return object;
 }
 
-/* A message of many quotes or control characters grows when it is written as JSON: it is cut until the
- * line has room. */
+/* Quotes and control characters grow when written as JSON: the message is cut until the line fits. */
 static char *json_line(const struct log_line *line)
 {
     char *text = NULL;
@@ -207,7 +206,7 @@ static char *json_line(const struct log_line *line)
     return whole;
 }
 
-/* What controls a terminal does not get to it. */
+/* Replaces control characters: they would control the terminal. */
 static char *text_line(const struct log_line *line)
 {
     const struct log_about *about = line->about;
@@ -234,7 +233,7 @@ static void write_whole(const char *text)
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
-            return; /* whoever reads the log has gone; the work goes on */
+            return; /* the log's reader is gone; the work goes on */
         text += wrote;
         left -= (size_t)wrote;
     }

@@ -38,7 +38,7 @@ static void append_label(GString *out, const char *name, const char *value)
     g_string_append_c(out, '"');
 }
 
-/* Whole numbers are written as such: counters stay readable, and exact up to 2^53. */
+/* Whole numbers are written without exponent: counters are readable, and exact up to 2^53. */
 static void append_value(GString *out, double value)
 {
     char digits[G_ASCII_DTOSTR_BUF_SIZE];

@@ -1,6 +1,6 @@
 /*
- * Prometheus' text format, 0.0.4: each metric's HELP and TYPE, then its
- * samples. deploy/metrics.md lists what there is.
+ * Metrics in Prometheus' text format 0.0.4: a metric's HELP and TYPE, then its
+ * samples. deploy/metrics.md lists the metrics.
  * https://prometheus.io/docs/instrumenting/exposition_formats/
  */
 #ifndef SCHEMA_MONITOR_METRICS_H
@@ -12,12 +12,13 @@
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 struct metric {
-    const char *name; /* a counter's ends in _total */
+    const char *name; /* a counter's name ends in _total */
     enum metric_kind kind;
     const char *help;
 };
 
-/* How long something takes: counts[i] of at most histogram_bounds[i] seconds, the last of more. */
+/* A histogram of durations: counts[i] is the number of at most histogram_bounds[i] seconds, the last count
+ * that of longer ones. */
 #define HISTOGRAM_BOUNDS 9
 extern const double histogram_bounds[HISTOGRAM_BOUNDS];
 struct histogram {
@@ -26,13 +27,13 @@ struct histogram {
 };
 void histogram_add(struct histogram *histogram, double seconds);
 
-/* HELP and TYPE: before the metric's samples, which stand together. */
+/* Writes HELP and TYPE. The metric's samples follow without others in between. */
 void metric_begin(GString *out, const struct metric *metric);
-/* A sample. Labels are names, each followed by its value (NULL is ""), and end with NULL; the values may
- * be any bytes. */
+/* Writes a sample. After value: label names, each followed by its value (any bytes; NULL is ""), and NULL
+ * at the end. */
 G_GNUC_NULL_TERMINATED
 void metric_sample(GString *out, const struct metric *metric, double value, ...);
-/* All samples of a histogram, under one label. */
+/* Writes all samples of a histogram, with one label. */
 void metric_histogram(GString *out, const struct metric *metric, const struct histogram *histogram,
                       const char *label, const char *label_value);
 

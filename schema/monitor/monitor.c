@@ -1,6 +1,6 @@
 /*
- * libmicrohttpd without a thread of its own: its epoll descriptor is polled by
- * the loop, and a timer runs it when a connection times out.
+ * An HTTP server by libmicrohttpd without its own thread: the loop polls its
+ * epoll descriptor, and a timer runs it when a connection times out.
  */
 #include "schema/monitor/monitor.h"
 
@@ -12,17 +12,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS       256
-#define CONNECTIONS_LEAST 16
-#define FILES_SHARE                                                                                \
-    4 /* of the files that the process may have open, one in so many is a connection */
-/* Clients that reopen what is closed would keep the loop at nothing else: after a share of the connections
- * the server pauses. So a new connection has at least 4 * 10 ms for its request. */
+#define CONNECTIONS        256
+#define CONNECTIONS_LEAST  16
+#define FILES_SHARE        4 /* one file in this number of the process's limit is for connections */
+/* Clients that reopen closed connections would keep the loop busy. So the server pauses after this share
+ * of its connections: a new connection has at least 4 * 10 ms for its request. */
 #define PAUSE_SHARE        4
 #define PAUSE_MS           10
 #define CONNECTION_BYTES   16384
 #define IDLE_SECONDS       5
-#define CONNECTION_SECONDS 15 /* however slowly its bytes come */
+#define CONNECTION_SECONDS 15 /* even if its bytes keep coming slowly */
 #define LOOK_MS            1000
 
 G_DEFINE_QUARK(skipjack - monitor - error - quark, monitor_error)
@@ -32,9 +31,9 @@ struct monitor {
     void *data;
     char *url;
     struct MHD_Daemon *daemon;
-    GQueue connections; /* struct connection *, the oldest first; none that was shut */
-    int most;           /* of these */
-    int closed;         /* for newer ones, since the last pause */
+    GQueue connections; /* struct connection *, the oldest first, without those shut down */
+    int most;           /* shut down and not yet closed */
+    int closed;         /* closed for newer ones since the last pause */
     uv_poll_t *poll;
     uv_timer_t *timer;
 };
@@ -82,8 +81,7 @@ static enum MHD_Result send_health(const Monitor *monitor, struct MHD_Connection
                      "text/plain; charset=utf-8", text);
 }
 
-/* The first call of a request has its headers alone. What it brings beside them is refused unread, and
- * the connection closes. */
+/* The first call for a request has its headers only. A body is refused unread, and the connection closes. */
 static enum MHD_Result answer(void *data, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_length, void **request)
@@ -106,7 +104,7 @@ static enum MHD_Result answer(void *data, struct MHD_Connection *connection, con
 
 /* ---- connections ---- */
 
-/* A shut socket is at its end for libmicrohttpd, which then closes it in its own order. */
+/* libmicrohttpd sees the end of a socket that is shut down, and closes it in its own order. */
 static void end_oldest(Monitor *monitor)
 {
     const struct connection *oldest = g_queue_pop_head(&monitor->connections);
@@ -116,7 +114,7 @@ static void end_oldest(Monitor *monitor)
         shutdown(info->connect_fd, SHUT_RDWR);
 }
 
-/* libmicrohttpd would accept nobody while it is full. */
+/* libmicrohttpd accepts no connection while it is full. */
 static void connection_changed(void *data, struct MHD_Connection *of, void **context,
                                enum MHD_ConnectionNotificationCode code)
 {
@@ -150,8 +148,8 @@ static void end_slow_connections(Monitor *monitor)
 static void timer_due(uv_timer_t *timer);
 static void readable(uv_poll_t *poll, int status, int events);
 
-/* Also without a connection: a server that was full listens again with its next run. Whoever keeps the
- * descriptor busy keeps the timer from its turn. */
+/* Also without connections: a server that was full accepts again in its next run, and a busy descriptor
+ * can keep the timer from running. */
 static void run(Monitor *monitor)
 {
     MHD_UNSIGNED_LONG_LONG left_ms;
@@ -187,7 +185,7 @@ static void handle_closed(uv_handle_t *handle)
     g_free(handle);
 }
 
-/* The handles do not keep the loop running. */
+/* These handles do not keep the loop running. */
 static bool watch(Monitor *monitor, uv_loop_t *loop, GError **error)
 {
     const union MHD_DaemonInfo *info =
@@ -219,7 +217,7 @@ static void set_place_error(GError **error, const char *place, const char *why)
                 why);
 }
 
-/* "[::1]:9464" as "::1" and "9464". */
+/* Splits "[::1]:9464" into "::1" and "9464". */
 static struct addrinfo *find_address(const char *place, GError **error)
 {
     const char *colon = strrchr(place, ':');
@@ -272,7 +270,7 @@ static char *url_of(int fd)
     return g_strdup_printf("http://%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port);
 }
 
-/* Without files left nothing could be accepted, nor could the process do its work. */
+/* Without free file descriptors the server could accept nothing, and the process could not work. */
 static int most_connections(void)
 {
     struct rlimit files;
@@ -325,7 +323,7 @@ void monitor_close(Monitor *monitor)
 {
     if (!monitor)
         return;
-    /* Before its descriptor is closed. */
+    /* Stop polling before the descriptor is closed. */
     if (monitor->poll) {
         uv_close((uv_handle_t *)monitor->poll, handle_closed);
         uv_close((uv_handle_t *)monitor->timer, handle_closed);

@@ -30,7 +30,7 @@ void signals_begin(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Asked once, before a handler of ours hides what was inherited. */
+/* Read once, before a handler of ours replaces the inherited action. */
 const int *signals_ending(void)
 {
     static int numbers[SIGNALS_ENDING_MAX + 1];

@@ -26,22 +26,22 @@ void signals_begin(void);
 const int *signals_ending(void);
 bool signals_is_ending(int number);
 
-/* Calls `handler` for each of them. System calls that wait are interrupted (EINTR). */
+/* Calls `handler` for each signal of signals_ending(). System calls that wait are interrupted (EINTR). */
 void signals_catch(void (*handler)(int number));
 
 #define SIGNALS_ENDING_MAX 3
 
-/* The same on a libuv loop. */
+/* The same by handles on a libuv loop. */
 struct signal_watch {
     uv_signal_t handles[SIGNALS_ENDING_MAX];
     int count;
 };
-/* Each handle's data is `data`. */
+/* Starts the handles; each one's data is `data`. */
 void signal_watch_start(struct signal_watch *watch, uv_loop_t *loop, uv_signal_cb callback,
                         void *data);
-/* The handles keep no loop running from now on. */
+/* From now on the handles do not keep the loop running. */
 void signal_watch_unref(struct signal_watch *watch);
-/* The loop must run until they are closed. */
+/* Closes the handles. The loop must run until they are closed. */
 void signal_watch_close(struct signal_watch *watch);
 
 #endif

@@ -1,4 +1,4 @@
-/* The program's version, as it and its metrics tell it. */
+/* The program's version, for --version and the metrics. */
 #ifndef SCHEMA_MONITOR_VERSION_H
 #define SCHEMA_MONITOR_VERSION_H
 

@@ -5,7 +5,7 @@
 
 /* ---- what a connection string means ---- */
 
-/* libpq's words on what it cannot read quote it, password and all. */
+/* libpq's message about an unreadable string quotes the string, with its password. */
 static char *without_quotes(const char *words)
 {
     const char *first = strchr(words, '"');
@@ -33,7 +33,7 @@ const char *connection_option(const ConnectionOptions *options, const char *keyw
     return NULL;
 }
 
-/* Where libpq reads another host than was meant, it would go on to print a part of a password. */
+/* A password with an unescaped '@' makes libpq take a part of it for the host, which libpq would print. */
 static const char *what_is_odd(const ConnectionOptions *options)
 {
     const char *host = connection_option(options, "host");
@@ -47,7 +47,7 @@ static const char *what_is_odd(const ConnectionOptions *options)
 
 ConnectionOptions *connection_resolve(const char *url, GError **error)
 {
-    /* libpq looks at every value before it goes to the network, and this one it refuses. */
+    /* libpq checks every value before it connects, and refuses this one. */
     static const char *const keys[] = {"dbname", "channel_binding", NULL};
     const char *values[] = {url, "only-resolve", NULL};
     PGconn *connection = PQconnectStartParams(keys, values, 1);
@@ -74,7 +74,7 @@ static bool is_loopback(const char *host)
     return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
-/* An empty host is the default socket, a path or a name with @ is a socket. */
+/* An empty host means the default socket; a path, or a name that begins with @, is a socket. */
 static bool is_elsewhere(const char *host)
 {
     return *host != '\0' && *host != '/' && *host != '@' && !is_loopback(host);
@@ -116,7 +116,7 @@ static enum connection_tls tls_of(const ConnectionOptions *options)
 
 /* ---- opening ---- */
 
-/* A peer that is gone without a word is noticed within about a minute. */
+/* Notice within about a minute that the server is gone. */
 static const struct {
     const char *keyword, *value;
 } defaults[] = {
@@ -142,7 +142,7 @@ static PGconn *connect_with(const char *url, const char *application,
         const char *keyword, *value;
     } fixed[] = {
         {"fallback_application_name", application},
-        {"dbname", url}, /* what follows wins over it */
+        {"dbname", url}, /* later parameters override it */
         {"client_encoding", "UTF8"},
         {require_tls ? "sslmode" : NULL, "require"},
     };
@@ -199,7 +199,7 @@ static bool is_secret(const ConnectionOptions *option)
     return strcmp(option->keyword, "password") == 0 || strcmp(option->keyword, "sslpassword") == 0;
 }
 
-/* Every option is a parameter, so that lists of hosts and sockets need no other form. */
+/* Each option is passed as a parameter: lists of hosts and socket folders need no special form. */
 static char *rebuild(const ConnectionOptions *options, const char *sslmode)
 {
     GString *url = g_string_new("postgresql://");
@@ -216,8 +216,8 @@ static char *rebuild(const ConnectionOptions *options, const char *sslmode)
     return g_string_free(url, FALSE);
 }
 
-/* What the string itself says; a name alone is a database's. NULL where it cannot be read: libpq's words
- * quote it, and whoever connects says what is wrong. */
+/* The options in the string itself; a bare name is a database's. NULL if libpq cannot parse it: the
+ * message would quote the string, and connection_open() reports the failure. */
 static ConnectionOptions *parse(const char *url)
 {
     char *words = NULL;

@@ -28,7 +28,7 @@ Store *database_open(bool quiet, GError **error)
     bool runs = embedded && !quiet && embedded_answers(url);
     if (embedded && !embedded_start(error))
         return NULL;
-    /* Said when it is started: the commands after that use the same one. */
+    /* Said only by the command that starts the server: later commands use the same one. */
     if (embedded && !quiet && !runs) {
         struct embedded_status status;
         if (embedded_status(&status, NULL))

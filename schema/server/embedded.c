@@ -38,7 +38,7 @@ static bool is_set(const char *variable)
     return value != NULL && *value != '\0';
 }
 
-/* GLib takes an empty HOME as it is, and would found a database in the working folder. */
+/* The user's home. GLib would take an empty HOME literally, and create the database in the working folder. */
 static const char *users_home(void)
 {
     const struct passwd *entry = is_set("HOME") ? NULL : getpwuid(geteuid());
@@ -51,7 +51,7 @@ static char *find_home(GError **error)
         return g_canonicalize_filename(g_getenv("SKIPJACK_HOME"), NULL);
     if (geteuid() == 0)
         return g_strdup("/var/lib/skipjack");
-    /* The specification of these folders has relative ones passed over. */
+    /* The XDG specification says to ignore relative paths. */
     const char *data = g_getenv("XDG_DATA_HOME"), *home = users_home();
     if (data != NULL && g_path_is_absolute(data))
         return g_build_filename(data, "skipjack", NULL);
@@ -76,7 +76,7 @@ static bool set_user(struct server_user *user, const struct passwd *entry)
     return true;
 }
 
-/* A user need not have a name: containers run with any number. */
+/* A user may have no name: containers run with any number. */
 static void set_owner(struct server_user *user, uid_t uid, gid_t gid)
 {
     const struct passwd *entry = getpwuid(uid);
@@ -85,7 +85,7 @@ static void set_owner(struct server_user *user, uid_t uid, gid_t gid)
     g_strlcpy(user->name, entry != NULL ? entry->pw_name : "", sizeof user->name);
 }
 
-/* A cluster that exists keeps its user: files of another owner are refused by the server. */
+/* An existing cluster keeps its user: PostgreSQL refuses files of another owner. */
 static bool find_user(struct embedded *embedded, GError **error)
 {
     struct stat status;
@@ -108,8 +108,8 @@ static bool find_user(struct embedded *embedded, GError **error)
     return false;
 }
 
-/* Where a socket's path would be too long, or has a comma, at which libpq and PostgreSQL end it: a folder
- * named by a hash of the home, so that all processes find it, whatever their environment. */
+/* The socket's folder. If the normal path is too long, or has a comma (at which libpq and PostgreSQL split
+ * it), a folder named by a hash of the home: every process finds it, whatever its environment. */
 static char *find_socket_dir(const struct embedded *embedded)
 {
     g_autofree char *normal = g_build_filename(embedded->folder, "socket", NULL);
@@ -181,7 +181,7 @@ static bool refuse_folder(const char *path, GError **error)
     return false;
 }
 
-/* The folder stays the one that was looked at, whatever its name leads to later. */
+/* Works on the open folder, so that a change of its name cannot redirect it. */
 static bool make_fd_private(const struct embedded *embedded, int fd, const char *path,
                             GError **error)
 {
@@ -198,8 +198,8 @@ static bool make_fd_private(const struct embedded *embedded, int fd, const char 
     return true;
 }
 
-/* Only a real folder of the server's user that nobody else can enter will do: in /tmp another user may have
- * put something else in its place. */
+/* Makes a folder that only the server's user can enter. In /tmp another user may have created a link or
+ * folder of that name: those are refused. */
 static bool make_private(const struct embedded *embedded, const char *path, GError **error)
 {
     if (g_mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -222,7 +222,8 @@ static bool check_socket(const struct embedded *embedded, GError **error)
     return is_ours(embedded, &status) || refuse_folder(embedded->socket_dir, error);
 }
 
-/* Another user's server has no groups but its own; ourselves the system may be asked about. */
+/* Whether the server's user may pass the folder. For another user the supplementary groups are not used;
+ * for this process the system decides. */
 static bool may_pass(const struct server_user *user, const char *path, const struct stat *status)
 {
     if (user->uid == geteuid())
@@ -234,7 +235,7 @@ static bool may_pass(const struct server_user *user, const char *path, const str
     return (status->st_mode & S_IXOTH) != 0;
 }
 
-/* The server's user must get through every folder above the cluster. */
+/* Checks that the server's user can pass every folder above the cluster. */
 static bool check_way(const struct embedded *embedded, GError **error)
 {
     g_autofree char *path = g_strdup(embedded->home);
@@ -258,7 +259,7 @@ static bool check_way(const struct embedded *embedded, GError **error)
     }
 }
 
-/* The home is ours to open a crack; folders above it are not. */
+/* As root, lets other users pass the home. Folders above it are left as they are. */
 static bool open_home(const struct embedded *embedded, GError **error)
 {
     struct stat status;
@@ -312,15 +313,16 @@ char *embedded_log_tail(const struct embedded *embedded)
     return g_strchomp(g_utf8_make_valid(start, -1));
 }
 
-#define START_SECONDS  90 /* it may have to recover after a crash */
+#define START_SECONDS  90 /* the server may have to recover after a crash */
 #define STOP_SECONDS   60
-/* How long a server that holds the home may be silent: it is going down, or its container is. */
+/* How long a server that holds the home may not answer: it is shutting down, or its container is. */
 #define SILENT_SECONDS 5
-/* The server may be killed or stopped under our hands: then it is started once more. */
+/* Another process may kill or stop the server meanwhile: then it is started again, up to this number of
+ * times. */
 #define START_ATTEMPTS 5
 
-/* For a laptop: small buffers, few files. What makes a commit last through a power cut (fsync,
- * synchronous_commit) is PostgreSQL's default and not touched. */
+/* For a laptop: small buffers, few files. fsync and synchronous_commit stay on, PostgreSQL's default:
+ * commits survive a power cut. */
 static const char *const server_settings[] = {
     "listen_addresses=",
     "port=5432",
@@ -363,7 +365,8 @@ static bool remove_tree(const char *path, GError **error)
     return false;
 }
 
-/* Before anything is stored: after a power cut the cluster must not have its first name again. */
+/* Makes the rename durable before data is stored: after a power cut the cluster must not have its former
+ * name. */
 static bool sync_folder(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -373,8 +376,8 @@ static bool sync_folder(const char *path)
     return done;
 }
 
-/* initdb wants a name for its user, though it uses it nowhere here; the server does not. Containers that run
- * with any user's number have none. */
+/* Runs initdb. It demands a name for its user, although it uses the name for nothing here. Containers may
+ * run with a number that has no name: then libnss_wrapper gives it one. */
 static bool run_initdb(const struct embedded *embedded, const char *const *argv, int turn,
                        GError **error)
 {
@@ -396,8 +399,9 @@ static bool run_initdb(const struct embedded *embedded, const char *const *argv,
     return done;
 }
 
-/* A cluster appears by rename, so what an interrupted initdb left is never taken for one. An initdb
- * whose starter was killed goes on, and would clear away what another makes: it holds the turn. */
+/* Creates the cluster under another name and renames it when complete: what an interrupted initdb left is
+ * never used. An initdb whose parent was killed goes on, and would remove the next command's files: it
+ * holds the turn until it ends. */
 static bool create_cluster(const struct embedded *embedded, const char *programs, int turn,
                            GError **error)
 {
@@ -441,7 +445,8 @@ static bool fail_start(const struct embedded *embedded, const char *what, GError
 
 enum answer { ANSWER_READY, ANSWER_ENDED, ANSWER_LATE };
 
-/* A server that somebody asked to shut down waits for its clients; they wait for it to come back. */
+/* Waits until the server answers. A server in a slow shutdown waits for its clients, and they wait for its
+ * return: SIGINT makes it a fast shutdown. */
 static enum answer wait_for_answer(const struct embedded *embedded, pid_t pid)
 {
     gint64 deadline = g_get_monotonic_time() + START_SECONDS * G_USEC_PER_SEC;
@@ -457,7 +462,8 @@ static enum answer wait_for_answer(const struct embedded *embedded, pid_t pid)
     return ANSWER_READY;
 }
 
-/* What SKIPJACK_DB_SETTINGS says, for a machine that is no laptop: name=value, blanks between. */
+/* The settings of SKIPJACK_DB_SETTINGS, for machines larger than a laptop: name=value, separated by
+ * blanks. */
 static char **own_settings(GError **error)
 {
     const char *text = g_getenv("SKIPJACK_DB_SETTINGS");
@@ -508,13 +514,14 @@ static bool is_lost(const GError *failure)
     return g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION);
 }
 
-/* A command that was killed leaves its CREATE DATABASE to the server, which finishes it. */
+/* Whether another session is creating the database: the server finishes CREATE DATABASE for a killed
+ * client. */
 static bool is_being_created(const PGresult *result)
 {
     static const char *const states[] = {
         "42P04", /* duplicate_database */
-        "23505", /* unique_violation: the other one was faster by a moment */
-        "55006", /* object_in_use: the other one copies template1 */
+        "23505", /* unique_violation: the other session was faster */
+        "55006", /* object_in_use: the other session copies template1 */
     };
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     for (gsize i = 0; state != NULL && i < G_N_ELEMENTS(states); i++)
@@ -523,7 +530,7 @@ static bool is_being_created(const PGresult *result)
     return false;
 }
 
-/* *again: another backend creates it, so look once more. */
+/* *again: another session is creating it, look again. */
 static bool try_create(PGconn *connection, bool *again, GError **error)
 {
     g_autoptr(StoreRows) found =
@@ -533,7 +540,7 @@ static bool try_create(PGconn *connection, bool *again, GError **error)
         store_set_error(connection, found, error);
         return false;
     }
-    /* -2 is PostgreSQL's mark of a database whose removal was interrupted: nobody can connect to it. */
+    /* PostgreSQL marks a database whose removal was interrupted with -2: it refuses all connections. */
     bool is_invalid = PQntuples(found) == 1 && atoi(PQgetvalue(found, 0, 0)) == -2;
     if (PQntuples(found) == 1 && !is_invalid)
         return true;
@@ -582,15 +589,15 @@ static bool refuse_holder(const struct embedded *embedded, const HomeHolder *hol
     return false;
 }
 
-/* What find_or_start() found. */
+/* The server that find_server() found, or the home. */
 struct server {
-    pid_t pid;   /* 0 where it runs in another PID namespace or on another host, and answers here */
-    int home_fd; /* the home, taken for a server that is to be started; else -1 */
-    bool answers; /* where pid is 0 */
+    pid_t pid;    /* 0 if it runs in another PID namespace or on another host, and answers here */
+    int home_fd;  /* the home's lock, taken for a server to start; else -1 */
+    bool answers; /* with pid 0: whether it answers */
 };
 
-/* A server holds the home, and /proc does not show its postmaster. Either it is out of sight, and is used
- * where it answers; or it was killed, and what is left of it ends within moments. */
+/* A server holds the home, but /proc does not show its postmaster. Either the server runs elsewhere, and
+ * is used if it answers here; or it was killed, and its remaining processes end within moments. */
 static bool look_at_holder(const struct embedded *embedded, gint64 since_us, struct server *server,
                            GError **error)
 {
@@ -605,7 +612,7 @@ static bool look_at_holder(const struct embedded *embedded, gint64 since_us, str
         g_usleep(20000);
         return true;
     }
-    /* The lock outlives its processes by no more than a moment. */
+    /* The lock ends within a moment after the server's processes. */
     bool killed = waited_us >= (patience_seconds + SILENT_SECONDS) * G_USEC_PER_SEC;
     if (!holder.is_here || killed)
         return refuse_holder(embedded, &holder, error);
@@ -639,8 +646,8 @@ static pid_t start_in_home(const struct embedded *embedded, int turn, int home_f
     return start_server(embedded, programs, home_fd, error);
 }
 
-/* The pid of the server that runs, or of one that is started now; 0 for one that runs elsewhere and answers
- * here; -1 and an error otherwise. */
+/* Returns the pid of the running server, or of one started now; 0 for a server that runs elsewhere and
+ * answers here; -1 with an error. */
 static pid_t find_or_start(const struct embedded *embedded, int turn, GError **error)
 {
     struct server server;
@@ -734,7 +741,7 @@ static bool stop_locked(const struct embedded *embedded, GError **error)
     }
     if (pid == 0)
         return true;
-    /* SIGINT is PostgreSQL's fast shutdown: transactions are rolled back, files are in order. */
+    /* SIGINT is PostgreSQL's fast shutdown: it rolls transactions back and closes files in order. */
     if (kill(pid, SIGINT) != 0 && errno != ESRCH) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
                     "cannot stop the embedded PostgreSQL (process %d): %s", (int)pid,

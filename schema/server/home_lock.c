@@ -1,7 +1,5 @@
 /*
- * The locks of a home. Both are open-file-description locks (fcntl, F_OFD_SETLK): they belong to the
- * open file, so a child that inherits the descriptor holds them too and they end with the last process
- * that has it open, however that process ends. On NFS the server arbitrates them among all hosts.
+ * The locks of a home (home_lock.h), by fcntl with F_OFD_SETLK.
  */
 #include "schema/server/home_lock.h"
 
@@ -16,7 +14,7 @@
 #include <unistd.h>
 
 #define TURN_SECONDS                                                                               \
-    120 /* another command may be making the cluster, or recovering it after a crash */
+    120 /* another command may be creating the cluster, or recovering it after a crash */
 
 static struct flock whole_file(void)
 {
@@ -84,7 +82,7 @@ static char *lock_path(const struct embedded *embedded)
     return g_build_filename(embedded->home, "server.lock", NULL);
 }
 
-/* "HOST BOOT_ID:NAMESPACE\n" in place of what was there before. */
+/* Replaces the file's content by "HOST BOOT_ID:NAMESPACE\n". */
 static bool record_holder(int fd)
 {
     struct utsname names;
@@ -120,7 +118,7 @@ bool home_lock_take(const struct embedded *embedded, int *held_fd, GError **erro
     return false;
 }
 
-/* The server writes its process number and its start's time into its own pid file. */
+/* Adds the server's start and pid, from its pid file. */
 static void append_server(GString *text, const struct embedded *embedded)
 {
     g_autofree char *path = g_build_filename(embedded->data, "postmaster.pid", NULL);

@@ -15,16 +15,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Backends notice within moments that their postmaster is gone; a busy one at its next wait. */
+/* Backends notice within moments that their postmaster is gone; a busy backend at its next wait. */
 #define REMAINS_SECONDS        10
 #define REMAINS_KILLED_SECONDS 10
 
 /* ---- starting ---- */
 
-/* The server's environment is its own: PGPORT, PGDATA and the like would change its settings. */
+/* The server gets a fixed environment: PGPORT, PGDATA and the like would change its settings. */
 #define SERVER_ENVIRONMENT "PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"
 
-/* Who runs, where, and what stays open: the log, and kept_fd where it is not -1. */
+/* A program to run, its folder, and the files that stay open in it: the log, and kept_fd unless it is -1. */
 struct program {
     const struct embedded *embedded;
     const char *const *argv;
@@ -33,7 +33,7 @@ struct program {
     int log_fd, kept_fd;
 };
 
-/* From here to exec only calls that are safe after a fork. */
+/* Runs between fork and exec: only async-signal-safe calls. */
 static _Noreturn void become(const struct program *program)
 {
     const struct server_user *user = &program->embedded->user;
@@ -45,7 +45,8 @@ static _Noreturn void become(const struct program *program)
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
     umask(077);
-    /* The server outlives the command: a limit of the command's files (ulimit -S -f) is not the server's. */
+    /* The server outlives the command, so the command's limit on file sizes (ulimit -S -f) must not bind
+     * it. */
     if (getrlimit(RLIMIT_FSIZE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_FSIZE, &files);
@@ -61,7 +62,7 @@ static _Noreturn void become(const struct program *program)
                (char *const *)(uintptr_t)program->environment);
     static const char words[] = "cannot change to the server's user or run its program\n";
     ssize_t written = write(2, words, sizeof words - 1);
-    (void)written; /* there is nowhere else to say it */
+    (void)written; /* the log is the only place left for the message */
     _exit(127);
 }
 
@@ -112,7 +113,7 @@ bool server_run(const struct embedded *embedded, const char *const *argv, const 
     return false;
 }
 
-/* Two forks: the daemon is nobody's child here, so it leaves no zombie that looks alive. */
+/* Forks twice: the daemon is no child of this process, and so leaves no zombie that looks alive. */
 pid_t server_spawn(const struct embedded *embedded, const char *const *argv, int kept_fd,
                    GError **error)
 {
@@ -127,7 +128,7 @@ pid_t server_spawn(const struct embedded *embedded, const char *const *argv, int
                     g_strerror(errno));
         return -1;
     }
-    /* It works in its cluster's folder from its first moment: is_of_cluster() tells it by that. */
+    /* The daemon enters its cluster's folder at once: is_of_cluster() recognises it by that. */
     static const char *const environment[] = {SERVER_ENVIRONMENT, NULL};
     const struct program program = {.embedded = embedded,
                                     .argv = argv,
@@ -179,12 +180,13 @@ bool server_is_alive(pid_t pid)
     g_snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (!read_small(path, text, sizeof text))
         return false;
-    /* "PID (name) STATE ...": the name may hold anything, so the last ')' ends it. */
+    /* /proc/PID/stat is "PID (name) STATE ...". The name may contain anything: the last ')' ends it. */
     const char *end = strrchr(text, ')');
     return end == NULL || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
 }
 
-/* Root may look at another user's process with CAP_SYS_PTRACE, which containers seldom have, or else as that user. */
+/* Root needs CAP_SYS_PTRACE to look at another user's process, which containers seldom give; so it looks
+ * as that user. */
 static bool look_as(const struct server_user *user, const char *path, struct stat *status)
 {
     if (stat(path, status) == 0)
@@ -199,7 +201,7 @@ static bool look_as(const struct server_user *user, const char *path, struct sta
     return known;
 }
 
-/* PostgreSQL's processes work in their cluster's folder. */
+/* Whether the process is the cluster's: PostgreSQL's processes work in their cluster's folder. */
 static bool is_of_cluster(const struct embedded *embedded, pid_t pid, const struct stat *data)
 {
     char path[64], name[64];
@@ -230,7 +232,7 @@ pid_t server_pid(const struct embedded *embedded)
 
 bool server_is_stopping(const struct embedded *embedded)
 {
-    /* The pid file's eighth line is the state, padded with blanks. */
+    /* The eighth line of postmaster.pid is the state, padded with blanks. */
     g_autofree char *path = g_build_filename(embedded->data, "postmaster.pid", NULL);
     g_autofree char *text = NULL;
     if (!g_file_get_contents(path, &text, NULL, NULL))
@@ -241,7 +243,7 @@ bool server_is_stopping(const struct embedded *embedded)
 
 /* ---- clearing up ---- */
 
-/* Counts processes of the cluster, and sends each the signal where it is not 0. */
+/* Counts the cluster's processes and sends each the signal; 0 sends none. */
 static int count_processes(const struct embedded *embedded, int signal_number)
 {
     struct stat data;
@@ -287,7 +289,7 @@ bool server_clear_remains(const struct embedded *embedded, GError **error)
 {
     if (!wait_until_none(embedded, REMAINS_SECONDS) && !server_kill_remains(embedded, error))
         return false;
-    /* With none left, a pid file only misleads: its number may belong to somebody else by now, or to a
+    /* Without processes the pid file is wrong: its number may now belong to another program, or to a
      * zombie that nobody collects. */
     g_autofree char *pid_file = g_build_filename(embedded->data, "postmaster.pid", NULL);
     g_autofree char *lock = g_build_filename(embedded->socket_dir, ".s.PGSQL.5432.lock", NULL);
@@ -317,7 +319,7 @@ static bool has_programs(const char *folder)
     return true;
 }
 
-/* What a program prints, its first line; NULL when it does not run. */
+/* The first line that a program prints; NULL if it does not run. */
 static char *first_line(const char *program, const char *option)
 {
     const char *argv[] = {program, option, NULL};
@@ -332,7 +334,7 @@ static char *first_line(const char *program, const char *option)
     return g_steal_pointer(&output);
 }
 
-/* The major version of a folder's postgres, 0 when it has none. */
+/* The major version of a folder's postgres, 0 for none. */
 static int major_of(const char *folder)
 {
     if (!has_programs(folder))
@@ -348,7 +350,7 @@ struct choice {
     int major;
 };
 
-/* Takes the folder when it is the wanted version, or newer than what was found before. */
+/* Takes the folder over if it has the wanted version, or a newer one than found so far. */
 static void consider(struct choice *best, const char *folder, int wanted)
 {
     int major = major_of(folder);
@@ -359,8 +361,8 @@ static void consider(struct choice *best, const char *folder, int wanted)
     best->major = major;
 }
 
-/* Debian keeps a folder a version, /usr/lib/postgresql/15/bin; PostgreSQL's own packages for other
- * systems /usr/pgsql-15/bin. */
+/* Debian has a folder for each version, /usr/lib/postgresql/15/bin; PostgreSQL's packages for other
+ * systems have /usr/pgsql-15/bin. */
 static void consider_packages(struct choice *best, int wanted)
 {
     static const struct {
@@ -386,7 +388,7 @@ static void consider_path(struct choice *best, int wanted)
     if (configured != NULL)
         consider(best, configured, wanted);
     if (program != NULL) {
-        /* It may be a link alone in its folder. */
+        /* The program in PATH may be a link whose folder has no other programs. */
         char *real = realpath(program, NULL);
         g_autofree char *folder = g_path_get_dirname(real != NULL ? real : program);
         free(real);

@@ -47,7 +47,7 @@ static bool role_exists(PGconn *connection, const char *name, bool *exists, GErr
     return rows != NULL;
 }
 
-/* "words" with the names quoted, by PQescapeIdentifier(). */
+/* Formats a statement with its names quoted by PQescapeIdentifier(). */
 static char *with_names(PGconn *connection, const char *format, const char *first,
                         const char *second)
 {
@@ -79,7 +79,7 @@ static bool create_missing(PGconn *connection, const struct role *role, GError *
     return true;
 }
 
-/* The same lock as migrations have, since both change the same rows of the catalogue. */
+/* Takes the migrations' lock: both change the same rows of the catalogue. */
 static const char give_sql[] =
     "BEGIN; LOCK TABLE skipjack.schema_migrations IN SHARE ROW EXCLUSIVE MODE;"
     "SET LOCAL client_min_messages = warning;"
@@ -95,9 +95,9 @@ static bool give_privileges(PGconn *connection, GError **error)
     return false;
 }
 
-/* Functions of the server's own that every login may call and nothing of ours does: a large object belongs to whoever
- * makes it, without a limit, and advisory locks fill the table of locks of the whole server, which then lets
- * nobody connect. Only a superuser can close them. */
+/* Functions of PostgreSQL that every login may call and that we do not use. A large object belongs to its
+ * maker, without a limit. Advisory locks fill the lock table of the whole server, which then admits no
+ * connection. Only a superuser can revoke them. */
 static const char open_functions_sql[] =
     "SELECT rolsuper, (SELECT format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC',"
     "    string_agg('pg_catalog.' || p.oid::regprocedure::text, ', ' ORDER BY p.oid))"
@@ -138,7 +138,7 @@ bool roles_create(PGconn *connection, GError **error)
     return true;
 }
 
-/* An empty literal where no password is to be set. */
+/* The clause for the password; empty for none. */
 static bool set_password(PGconn *connection, const char *login, const char *password,
                          GError **error)
 {
@@ -157,7 +157,7 @@ static bool set_password(PGconn *connection, const char *login, const char *pass
     return tell(connection, sql, error);
 }
 
-/* One login must not take all connections of the server: readers and coordinators need theirs. */
+/* One worker's login must not take all connections: readers and coordinators need some. */
 static bool limit_connections(PGconn *connection, const struct role_login *login, bool is_new,
                               GError **error)
 {
@@ -179,8 +179,8 @@ static bool limit_connections(PGconn *connection, const struct role_login *login
     return true;
 }
 
-/* The owner of our functions ends sessions of workers that block others (watch_sessions()), which takes a member of
- * their logins. Where whoever runs this may not make it one, that is said and no failure. */
+/* Makes the owner of our functions a member of the login, so that watch_sessions() may end the worker's
+ * sessions that block others. If this login may not do so, a message says it, and the call goes on. */
 static bool let_owner_end(PGconn *connection, const char *name, GError **error)
 {
     static const char owner_sql[] =
@@ -200,7 +200,7 @@ static bool let_owner_end(PGconn *connection, const char *name, GError **error)
     return true;
 }
 
-/* Bounds are this database's: in others of the server the login has none. */
+/* Sets bounds of the login in this database alone. */
 static bool say_other_databases(PGconn *connection, const char *name, GError **error)
 {
     static const char others_sql[] =
@@ -218,9 +218,9 @@ static bool say_other_databases(PGconn *connection, const char *name, GError **e
     return true;
 }
 
-/* Timeouts are only defaults: a session may set them as it likes. They end what was left open by mistake, by psql for
- * instance; our programs set their own. The limit of a session's temporary files is a superuser's to set. Where
- * whoever runs this may not alter the login, it keeps what it has. */
+/* Timeouts are defaults, which a session may change: they end transactions and sessions left open by
+ * mistake, for instance in psql. Our programs set their own. Only a superuser may limit a session's
+ * temporary files. If this login may not alter the other one, its settings stay. */
 static void set_defaults(PGconn *connection, const char *name)
 {
     static const char *const settings[] = {

@@ -1,8 +1,7 @@
 /*
- * The roles of a farm's database. They belong to the whole server; what each
- * may do in one database is written there (migrations/0013_roles.sql), and
- * given to those roles that there are by every migration and by
- * roles_create(). Internal to the room.
+ * The roles of a farm's database. Roles belong to the whole server. Their rights
+ * in one database are defined by its schema; every migration and roles_create()
+ * grant them to those roles that exist. Internal to the room.
  */
 #ifndef SCHEMA_SERVER_ROLES_H
 #define SCHEMA_SERVER_ROLES_H
@@ -17,20 +16,20 @@ struct role {
 extern const struct role roles[];
 extern const gsize roles_count;
 
-/* NULL where there is none of that name, which may leave out "skipjack_". */
+/* Finds a role; the name may leave out "skipjack_". NULL if there is none. */
 const struct role *role_find(const char *name);
 
-/* Creates the roles that are missing, gives all of them what they may in this database, and says on
- * stdout what it did. May be repeated. STORE_ERROR_ACCESS where the login may not: the message says who
- * may. */
+/* Creates the missing roles, grants all roles their rights in this database, and prints what it did. May
+ * be repeated. STORE_ERROR_ACCESS if the login may not; the message says which login may. */
 bool roles_create(PGconn *connection, GError **error);
 struct role_login {
     const char *name;
     const struct role *role;
-    const char *password; /* NULL leaves it as it is; it reaches the server as its verifier alone */
-    int connections; /* it may have at once; 0: half of the server's for a new worker, else as it is */
+    const char *password; /* NULL keeps it; the server gets its SCRAM verifier only */
+    int connections;      /* most connections at once; 0: half of the server's for a new worker,
+                      * unchanged for others */
 };
-/* Creates a login in a role, or puts one that there is into it. */
+/* Creates a login in a role, or adds an existing login to the role. */
 bool roles_login(PGconn *connection, const struct role_login *login, GError **error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Why a config, a job or an export row came to nothing. The numbers are stored
- * and never reused. FAILURE_NONE is the only value that can become a result.
+ * Why a config, a job or an export row failed. The numbers are stored and never
+ * reused. Only FAILURE_NONE can become a result.
  */
 #ifndef SCHEMA_STORE_FAILURE_H
 #define SCHEMA_STORE_FAILURE_H
@@ -25,7 +25,9 @@ enum failure {
     FAILURE_REFUSED_BY_CHECK = 14,
     FAILURE_PENDING = 15, /* not evaluated yet: only inside an open round */
     FAILURE_SLOW = 16,    /* dropped early: clearly slower than the best; verified, not a fault */
-    FAILURE_OVER_LIMITS = 17, /* its compiler says that it needs more than is worth a device */
+    FAILURE_OVER_LIMITS =
+        17, /* the compiler reports more registers or memory than the limit for running
+                               * it */
 };
 #define FAILURE_COUNT 18
 

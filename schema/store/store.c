@@ -1,7 +1,7 @@
 /*
- * Waiting for an answer with a deadline. libpq's own waiting has none: behind
- * something that goes on acknowledging bytes for a server that is gone it would
- * wait for ever.
+ * A connection, and statements on it. Answers are waited for here with a
+ * deadline: libpq's own wait has none, and would never end behind a proxy that
+ * keeps acknowledging bytes for a dead server.
  */
 #include "schema/store/store_private.h"
 
@@ -18,8 +18,8 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-/* Until the socket can be read, or written to where something is unsent; false past the deadline. What
- * came while this process was stopped is seen first, however late it is. */
+/* Waits until the socket can be read, or written if bytes are unsent. False past the deadline. Bytes that
+ * arrived while this process was stopped are noticed first, however late it is. */
 static bool socket_ready(PGconn *connection, bool unsent, gint64 end_us)
 {
     struct pollfd at = {.fd = PQsocket(connection), .events = POLLIN};
@@ -33,7 +33,7 @@ static bool socket_ready(PGconn *connection, bool unsent, gint64 end_us)
     return ready != 0;
 }
 
-/* True also where the connection broke, which the result tells. */
+/* True also if the connection broke: the result then says so. */
 static bool result_comes(PGconn *connection, gint64 end_us)
 {
     while (PQstatus(connection) == CONNECTION_OK) {
@@ -48,7 +48,7 @@ static bool result_comes(PGconn *connection, gint64 end_us)
     return true;
 }
 
-/* Leaves the connection as one that the server closed. */
+/* Puts the connection into the state that it has after the server closed it. */
 static void hang_up(PGconn *connection)
 {
     shutdown(PQsocket(connection), SHUT_RDWR);
@@ -56,7 +56,7 @@ static void hang_up(PGconn *connection)
         continue;
 }
 
-/* The last of the results, which is the failed one where one failed. NULL past the deadline. */
+/* Returns the last result; a failed one is always last. NULL past the deadline. */
 static PGresult *last_result(PGconn *connection, gint64 end_us)
 {
     PGresult *last = NULL;
@@ -93,19 +93,18 @@ G_DEFINE_QUARK(skipjack - store - error - quark, store_error)
 #define PARAMETERS_MAX 24
 #define BYTEA_OID      17
 
-/* Beyond the server's own limit, whose words are then heard. */
+/* Longer than the server's statement_timeout (600 s), so that the server's error arrives first. */
 #define PATIENCE_SECONDS 630
 
-/* How long a statement waits for a lock, and how long after it waited in vain and those were ended that held
- * the lock (blockers_end()). Locks are given out in turn, so a wait that is longer than any worker's transaction may
- * be (0070_blockers.sql: ten seconds while its client is idle, 60 while it is busy) ends in the lock, or with one
- * to be ended. */
+/* A statement waits for a lock for 10 s. Then blockers_end() has the sessions ended that hold the lock, and
+ * the statement is repeated with a wait of 70 s. PostgreSQL grants locks in turn, and a worker's transaction
+ * lasts at most 60 s (10 s while its client is idle): the longer wait ends with the lock, or with a session
+ * that may be ended. */
 #define LOCK_TIMEOUT      "SET lock_timeout = '10s'"
 #define LONG_LOCK_TIMEOUT "SET lock_timeout = '70s'"
 
-/* A statement may take ten minutes before the server gives up: making a campaign of 100 000 jobs takes
- * about a minute. The server ends a statement sooner when its client is gone. Names are found in our schema
- * alone. */
+/* Ten minutes for a statement: creating a campaign of 100,000 jobs takes about one. The server also ends a
+ * statement whose client is gone. The search path has our schema alone. */
 static const char session_setup[] = "SET search_path = skipjack, pg_temp;"
                                     "SET statement_timeout = '10min';"
                                     "SET client_connection_check_interval = '5s';" LOCK_TIMEOUT ";"
@@ -170,7 +169,7 @@ static void parameters_init(struct parameters *parameters, const char *types, va
 }
 
 #define DEADLOCK_STATE "40P01"
-/* In our own words, which no language of the server changes. */
+/* Our own words: the server's depend on its language. */
 #define DEADLOCK_WORDS "two sessions waited for each other, and the server ended this one's work"
 
 static bool is_lost(PGconn *connection, const char *state)
@@ -178,7 +177,7 @@ static bool is_lost(PGconn *connection, const char *state)
     static const char *const lost[] = {"57P01", "57P02", "57P03", "40001", DEADLOCK_STATE};
     if (PQstatus(connection) != CONNECTION_OK || state == NULL || strncmp(state, "08", 2) == 0)
         return true;
-    /* Class 53: its disk is full, or it has no memory or connection to give. That passes. */
+    /* Class 53: the server's disk is full, or it lacks memory or connections. Such states pass. */
     if (strncmp(state, "53", 2) == 0)
         return true;
     for (gsize i = 0; i < G_N_ELEMENTS(lost); i++) {
@@ -262,7 +261,8 @@ static const char *secret_of(const Store *store)
     return store->secret != NULL ? store->secret : g_once(&once, make_secret, NULL);
 }
 
-/* As a parameter: the text of a session's last statement can be seen by other sessions of its login. */
+/* The secret is a parameter, since other sessions of the login can see the text of a session's last
+ * statement. */
 static bool present_secret(Store *store, GError **error)
 {
     static const char present_sql[] =
@@ -297,7 +297,8 @@ static bool set_up_session(Store *store, GError **error)
     return rows != NULL && present_secret(store, error);
 }
 
-/* Jobs of a claim whose answer never came would stay leased as long as this worker beats. */
+/* A claim whose answer was lost may have leased jobs. They would stay leased as long as this worker sends
+ * heartbeats. */
 static bool release_doubtful_claim(Store *store, GError **error)
 {
     if (store->doubtful_token == 0)
@@ -322,7 +323,7 @@ static bool store_ready(Store *store, GError **error)
             store_set_error(store->connection, NULL, error);
             return false;
         }
-        /* The server may have been migrated meanwhile, or be another. */
+        /* The server may have been migrated or replaced since. */
         if (!set_up_session(store, error) || !migrations_check(store->connection, error))
             return false;
     }
@@ -334,13 +335,14 @@ static PGresult *run_once(Store *store, const char *sql, const struct parameters
 {
     if (!store_ready(store, error))
         return NULL;
-    /* What the socket does not take at once is sent while the answer is waited for. */
+    /* Non-blocking: store_await() sends what the socket does not take at once. */
     bool sent = PQsetnonblocking(store->connection, true) == 0 &&
                 PQsendQueryParams(store->connection, sql, parameters->count, parameters->types,
                                   parameters->values, parameters->lengths, parameters->formats,
                                   result_format);
     PGresult *rows = store_await(store->connection, sent, store->patience_seconds, error);
-    /* Where migrations are complete, what a worker does not find is what it may not see. */
+    /* Migrations are complete (checked at connecting), so a function that is missing for a worker's login is
+     * one that the login may not see. */
     if (rows == NULL && store->is_workers && error != NULL &&
         g_error_matches(*error, STORE_ERROR, STORE_ERROR_SCHEMA)) {
         (*error)->code = STORE_ERROR_ACCESS;
@@ -355,8 +357,8 @@ static void set_lock_timeout(Store *store, const char *sql)
                         store->patience_seconds, NULL));
 }
 
-/* A statement that waited for a lock in vain changed nothing, so it is tried again as long as the store is patient.
- * Inside a transaction it fails: the transaction is gone with it. */
+/* A statement that timed out waiting for a lock has changed nothing. It is repeated until the store's
+ * patience ends. In a transaction it fails, since the whole transaction has failed. */
 static PGresult *run_unlocked(Store *store, const char *sql, const struct parameters *parameters,
                               int result_format, GError **error)
 {
@@ -442,7 +444,7 @@ json_t *store_row_json(const PGresult *rows, int row)
 {
     const char *text = PQgetvalue(rows, row, 0);
     json_t *object = json_loads(text, JSON_DECODE_ANY, NULL);
-    /* PostgreSQL writes a large real with all of its digits. */
+    /* A real number beyond 64 bits comes as an integer with all its digits. */
     if (object == NULL)
         object = json_loads(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
     return object != NULL ? object : json_null();
@@ -476,7 +478,7 @@ GPtrArray *store_list_checked(const PGresult *rows, store_read_checked read, GDe
     return list;
 }
 
-/* What the server says unasked, its last words among them. */
+/* Notices of the server, such as its last message before it shuts down. */
 static void hear_notice(void *data, const char *words)
 {
     (void)data;
@@ -524,8 +526,8 @@ bool store_row_type(Store *store, const char *table, unsigned *type, GError **er
     return true;
 }
 
-/* A statement of the transaction cannot be tried again alone, so it waits for locks without a limit: another campaign
- * may be made at the same time, for instance. */
+/* A statement inside a transaction cannot be repeated alone, so it waits for locks without a limit, for
+ * instance while another session creates a campaign. */
 bool store_begin(Store *store, GError **error)
 {
     return store_do(store, error, "BEGIN", "") &&

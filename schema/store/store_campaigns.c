@@ -1,4 +1,4 @@
-/* Campaigns as a whole: made, found, changed, and how far they are. */
+/* Campaigns: creating, finding, changing and dropping them, and their progress. */
 #include "schema/store/drift.h"
 
 #include "schema/store/store_campaigns.h"
@@ -48,7 +48,7 @@ static json_t *campaign_to_json(const struct campaign *c)
     return object;
 }
 
-/* Columns of the campaigns' table. */
+/* Reads the limits from columns of the campaigns' table. */
 static void read_limits(const json_t *object, struct context_limits *limits)
 {
     limits->limits_workspace = json_is_integer(json_object_get(object, "workspace_limit"));
@@ -80,7 +80,7 @@ static int compare_plans(gconstpointer a, gconstpointer b, gpointer data)
     return (left > right) - (left < right);
 }
 
-/* Pointers to the plans, what matters most first. */
+/* Pointers to the plans, the highest priority first. */
 static GPtrArray *plans_in_order(const struct job_plan *jobs, int count)
 {
     GPtrArray *order = g_ptr_array_sized_new((guint)count);
@@ -90,7 +90,7 @@ static GPtrArray *plans_in_order(const struct job_plan *jobs, int count)
     return order;
 }
 
-/* So many plans go to the server at once: a million of them is no one message. */
+/* Plans in one message to the server: a campaign may have a million. */
 #define PLANS_AT_ONCE 5000
 
 static bool add_jobs(Store *store, int64_t campaign, const GPtrArray *order, GError **error)
@@ -161,12 +161,12 @@ static bool try_campaign(Store *store, struct campaign *campaign, const GPtrArra
     if (fill_campaign(store, campaign, order, notes, reused, error) &&
         store_do(store, error, "COMMIT", ""))
         return true;
-    /* Its own failure would only hide the first one. */
+    /* A failure of ROLLBACK would hide the first error. */
     store_do(store, NULL, "ROLLBACK", "");
     return false;
 }
 
-/* An import, or another campaign, stores the same problems in another order. */
+/* An import or another campaign may store the same problems in another order, and deadlock with this one. */
 #define DEADLOCKS_MAX 5
 
 bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
@@ -186,7 +186,7 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
     }
 }
 
-/* Between two looks whether another session has given the identity back. */
+/* The pause between two attempts to take the identity. */
 #define HOLD_US (G_USEC_PER_SEC / 5)
 
 bool store_hold_identity(Store *store, const char *identity, GError **error)
@@ -215,13 +215,13 @@ bool store_hold_identity(Store *store, const char *identity, GError **error)
 void store_leave_identity(Store *store, const char *identity)
 {
     g_autofree char *name = g_strconcat("identity ", identity, NULL);
-    /* The turn also goes with the connection. */
+    /* If this fails, the turn ends with the connection. */
     store_do(store, NULL, "SELECT end_turn($1)", "s", name);
 }
 
 #define SELECT_CAMPAIGN "SELECT to_jsonb(c) FROM campaign_rows c "
 
-/* A timestamp as PostgreSQL writes it into JSON; 0 for none. */
+/* Reads a timestamp from PostgreSQL's JSON; 0 for null. */
 static int64_t deadline_of(const json_t *object)
 {
     const char *text = json_string_value(json_object_get(object, "deadline"));
@@ -475,7 +475,8 @@ GPtrArray *store_list_job_failures(Store *store, int64_t campaign, GError **erro
 
 /* ---- partitions of dropped campaigns ---- */
 
-/* Detaching waits for whoever still reads the parent; whoever collects later goes on. */
+/* Detaching a partition waits for its readers. After five seconds this call gives up, and a later one
+ * finishes. */
 #define PATIENCE    "SET statement_timeout = '5s'"
 #define NO_PATIENCE "SET statement_timeout = '10min'"
 
@@ -504,7 +505,7 @@ static bool drop_partition(Store *store, const json_t *row, GError **error)
            alter(store, "DROP TABLE ", child, NULL, error);
 }
 
-/* One at a time: two that detach would wait for each other. */
+/* One session at a time: two that detach partitions would wait for each other. */
 #define TURN_SQL  "SELECT take_turn('partitions')"
 #define LEAVE_SQL "SELECT end_turn('partitions')"
 
@@ -527,7 +528,7 @@ static bool drop_listed(Store *store, GError **error)
     return !lost;
 }
 
-/* Only a table's owner can detach its partitions. */
+/* Whether this login owns the tables: only a table's owner can detach its partitions. */
 static bool read_owns(Store *store, bool *owns, GError **error)
 {
     g_autoptr(StoreRows) rows = store_read(store, error,
@@ -552,7 +553,7 @@ bool store_drop_partitions(Store *store, GError **error)
     if (PQgetvalue(alone, 0, 0)[0] == 'f')
         return true;
     bool done = drop_listed(store, error);
-    /* The turn also goes with the connection. */
+    /* If this fails, the turn ends with the connection. */
     store_do(store, NULL, LEAVE_SQL, "");
     return done;
 }

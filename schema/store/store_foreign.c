@@ -1,4 +1,4 @@
-/* Foreign campaigns: written as rows, read page by page. */
+/* Foreign campaigns: written as rows of arrays, read page by page. */
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Problems of a page: some thousand objects are in memory, however many there are. */
+/* Problems in a page: a few thousand objects are in memory at a time. */
 #define PAGE_PROBLEMS 1000
 
 bool campaign_is_foreign(const struct campaign *campaign)
@@ -26,7 +26,7 @@ static bool begin(Store *store, const struct campaign *campaign, int64_t *id, GE
         store_run(store, error, "SELECT begin_foreign_campaign($1)", "j", plan);
     if (rows == NULL)
         return false;
-    *id = strtoll(PQgetvalue(rows, 0, 0), NULL, 10); /* null is "" */
+    *id = strtoll(PQgetvalue(rows, 0, 0), NULL, 10); /* A missing or null member is "". */
     return true;
 }
 
@@ -145,7 +145,7 @@ static bool show_problem(const json_t *object, foreign_seen seen, gpointer data,
     return true;
 }
 
-/* *after is the last problem seen, 0 where there are no more. */
+/* Shows one page. *after becomes its last problem, 0 after the last page. */
 static bool show_page(Store *store, int64_t campaign, int64_t *after, foreign_seen seen,
                       gpointer data, GError **error)
 {

@@ -1,4 +1,4 @@
-/* Golden versions. */
+/* Golden versions, read and changed. */
 #include "schema/store/store_golden.h"
 
 #include "schema/store/store_private.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REAL_WHOLE_MAX 9.2e18 /* below 2^63: what is beyond is no int64_t */
+#define REAL_WHOLE_MAX 9.2e18 /* below 2^63: larger reals do not fit an int64_t */
 
 bool store_damaged(GError **error, const char *format, ...)
 {
@@ -39,7 +39,7 @@ int64_t json_member_int(const json_t *object, const char *name)
 double json_member_double(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
-    /* What is not finite is written as a text. */
+    /* Infinities and NaN come as texts. */
     return json_is_string(value) ? NAN : json_number_value(value);
 }
 
@@ -129,7 +129,7 @@ static const char *text_at(const json_t *object, const char *name, gsize index)
     return json_string_value(json_array_get(json_object_get(object, name), index));
 }
 
-/* A number of a problem; its meaning is for problem_validate(). */
+/* Reads a number of a problem. Whether it makes sense is for problem_validate() to say. */
 static bool read_number(const json_t *value, const char *name, int64_t *number, GError **error)
 {
     return json_int_within(value, INT32_MIN, INT32_MAX, number) ||

@@ -1,4 +1,4 @@
-/* Code objects and what is known of those that have none. */
+/* Kernels: their rows, and fetching and storing their code. */
 #include "schema/store/store_kernels.h"
 #include "schema/blobs/blobs.h"
 #include "schema/store/failure.h"
@@ -41,7 +41,7 @@ static const char *or_empty(const char *text)
     "skipjack_work.put_kernel($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,"   \
     " $16), skipjack_work.put_kernel_facts($1, $13, $17, $18, $19, $20, $21, $22, $23)"
 
-/* One try; *stored is false where the code was put to a place that is not the current one any more. */
+/* One attempt. *stored is false if the place of code objects changed between the upload and this statement. */
 static bool put_once(Store *store, const struct kernel_row *kernel, bool *stored, GError **error)
 {
     g_auto(BlobRef) ref = {0};
@@ -123,7 +123,7 @@ static GHashTable *kernels_by_key(const StoreRows *rows)
     for (int i = 0; i < PQntuples(rows); i++) {
         g_autoptr(StoreJson) object = store_row_json(rows, i);
         struct kernel_row *kernel = read_kernel(object, NULL);
-        /* A damaged one is as good as none: it is compiled again. */
+        /* A damaged row counts as unknown: the kernel is compiled again. */
         if (kernel != NULL)
             g_hash_table_insert(known, kernel->key, kernel);
     }
@@ -217,7 +217,7 @@ GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count,
     return costs;
 }
 
-/* campaign 0 for none. */
+/* Reads a kernel's row and the place of its code. campaign: 0 for none. */
 static bool read_row(Store *store, const char *key, int64_t campaign, struct kernel_row **kernel,
                      struct blob_ref *ref, GError **error)
 {
@@ -241,8 +241,8 @@ static bool read_row(Store *store, const char *key, int64_t campaign, struct ker
     return true;
 }
 
-/* One try. Code that is not where the row said was moved or collected meanwhile: NULL with NOT_FOUND,
- * and *gone. */
+/* One attempt. If the code is not where the row said, it was moved or collected since: NULL with
+ * STORE_ERROR_NOT_FOUND and *gone set. */
 static struct kernel_row *get_once(Store *store, const char *key, int64_t campaign, bool *gone,
                                    GError **error)
 {

@@ -1,5 +1,6 @@
 /*
- * Kernels and their code, by the key of what they were built from.
+ * Kernels and their code. The key is a hash of all that determines the code
+ * (kernel_key()).
  */
 #ifndef SCHEMA_STORE_STORE_KERNELS_H
 #define SCHEMA_STORE_STORE_KERNELS_H
@@ -13,56 +14,58 @@ struct kernel_row {
     enum failure failure; /* NONE, COMPILE_ERROR, COMPILE_TIMEOUT, COMPILER_CRASH */
     char *log;
     double seconds; /* compile time */
-    /* What its compiler says of it, -1 where it does not: of a work-item, registers, those that are
-     * kept elsewhere for want of room, and the memory for them and for arrays; a workgroup's. */
+    /* Per work-item: registers, spilled registers, scratch bytes. Per workgroup: local memory. -1 if the
+     * compiler does not report it. */
     int registers, spills;
     int64_t scratch_bytes, local_bytes;
-    /* Likewise: AMD's registers of matrix units, which registers counts in where both share a file, and a
-     * wave's scalar ones. */
+    /* AMD: accumulation registers of matrix units (part of `registers` where the GPU has one register file
+     * for both), and scalar registers of a wave. -1 if not reported. */
     int accumulation_registers, scalar_registers;
-    char *instructions; /* "ds_read_b128 8, total 412"; NULL where nobody counted them */
-    int64_t code_bytes; /* listed alone: of its code, 0 when it was collected */
-    GBytes *code;       /* NULL when it failed, or was collected */
-    char *code_sha256;  /* "" when it failed; made from the code when it is put */
+    char *instructions; /* "ds_read_b128 8, total 412"; NULL if not counted */
+    int64_t code_bytes; /* filled by store_list_kernels() alone; 0 if the code was collected */
+    GBytes *code;       /* NULL if it failed or was collected */
+    char *code_sha256;  /* "" if it failed; computed by store_put_kernel() */
     int64_t built_by;   /* worker */
-    /* Read, never put: its login and node, "" where they are not known; whether the login is the session's, and
-     * whether the campaign's workers may run its code on CPUs (store_get_campaign_kernel() alone tells that). */
+    /* Filled by reading: the builder's login and node ("" if unknown), whether that login is the session's
+     * own, and whether the campaign's workers may run the code on CPUs (store_get_campaign_kernel() alone). */
     char *builder_login, *builder_node;
     bool is_own, is_trusted;
-    /* Put: it takes the place of another login's code, where the worker holds an eval claim of a job that needs
-     * it. */
+    /* For store_put_kernel(): replaces code of another login. The worker must hold an eval claim of a job
+     * that needs the kernel. */
     bool displaces;
 };
 void kernel_row_free(struct kernel_row *kernel);
-/* The first writer of a key wins, except that code replaces a collected blob or a crash or timeout. Code
- * goes where blobs.h says, also STORE_ERROR_BLOBS. */
+/* Stores a kernel. The first writer of a key wins; but code replaces collected code, a compiler crash and a
+ * timeout. Also STORE_ERROR_BLOBS, from the store of code objects. */
 bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **error);
-/* Which of the keys are known (built with code present, or failed for good: compile errors). GHashTable
- * key -> struct kernel_row * without code; free with g_hash_table_unref. */
+/* The kernels among `keys` that need no build: their code is stored, or they failed with a compile error.
+ * GHashTable key -> struct kernel_row * without code; free with g_hash_table_unref(). */
 GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error);
-/* The same of all judges (judge.cl) for an architecture whose code is there. */
+/* All judges (judge.cl) for an architecture whose code is stored, in the same form. */
 GHashTable *store_judge_kernels(Store *store, const char *arch, GError **error);
-/* And of what proves that a device can compute: the plain convolution, forward, in whatever types. */
+/* The kernels for an architecture by which a worker proves that a device computes: the plain forward
+ * convolution in any types. */
 GHashTable *store_proof_kernels(Store *store, const char *arch, GError **error);
-/* All that configs of the campaign were built from, without code and each once, by architecture, file,
- * entry and options. Those of configs that building refused are not among them. struct kernel_row *. */
+/* All kernels of the campaign's configs, without code, each once, by architecture, file, entry and options.
+ * Configs that building refused are left out. struct kernel_row *. */
 GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error);
-/* From wherever its code is, with its checksum verified: also STORE_ERROR_BLOBS and _DAMAGED. */
+/* Reads a kernel with its code, from the database or the store of code objects, and verifies its SHA-256.
+ * Also STORE_ERROR_BLOBS, STORE_ERROR_DAMAGED. */
 struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error);
-/* The same, as the campaign's workers see it. */
+/* The same with is_trusted, as the campaign's workers see it. */
 struct kernel_row *store_get_campaign_kernel(Store *store, const char *key, int64_t campaign,
                                              GError **error);
-/* What a kernel costs whoever has to compile and keep it. */
+/* A kernel's cost for a program that has to compile and keep it. */
 struct kernel_cost {
     char *key;
-    int64_t bytes;  /* of its code; 0 when it failed, or was collected */
+    int64_t bytes;  /* of its code; 0 if it failed or was collected */
     double seconds; /* compile time */
 };
-/* Of those of the keys that are known, and that alone: no kernel counts as used. GHashTable key ->
- * struct kernel_cost *; free with g_hash_table_unref. */
+/* The costs of the known kernels among `keys`. Asking does not count as a use of the kernel. GHashTable key
+ * -> struct kernel_cost *; free with g_hash_table_unref(). */
 GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count, GError **error);
-/* Drops code objects that no kept result and no open job needs; returns how many. Also removes what
- * lies in stores of code objects without a kernel (store_sweep_blobs() of blobs.h). */
+/* Drops code objects that neither a kept result nor an open job needs, and returns their number. Also
+ * removes objects without a kernel from stores outside (store_sweep_blobs()). */
 bool store_collect_kernels(Store *store, int *dropped, GError **error);
 
 #endif

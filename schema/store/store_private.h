@@ -23,10 +23,10 @@ struct store {
     /* A claim whose answer was lost: the next call releases its jobs. token 0 for none. */
     int64_t doubtful_worker, doubtful_token;
     struct claim_place places[2]; /* by enum pool */
-    gint64
-        apart_until_us; /* until then each claim asks first which campaign it can claim from: the jobs of
-                                     one campaign make claims fail */
-    bool drains;        /* store_drains() */
+    /* until then each claim asks first which campaign it can claim from: the jobs of one campaign make claims
+     * fail */
+    gint64 apart_until_us;
+    bool drains;      /* store_drains() */
     bool is_workers;  /* the login sees the functions for workers only */
     char *secret;     /* presented instead of the process's secret, or NULL */
     int64_t listener; /* the worker whose notifications arrive here, 0 for none */

@@ -1,4 +1,4 @@
-/* Problems and their tags. */
+/* Problems and their tags, networks, targets. */
 #include "schema/store/store_private.h"
 
 #include "schema/store/store_problems.h"
@@ -125,7 +125,7 @@ GArray *store_list_problems(Store *store, const struct problem_filter *filter, G
 
 /* ---- networks ---- */
 
-/* So many layers go to the server at once. */
+/* Layers in one message to the server. */
 #define LAYERS_AT_ONCE 5000
 
 #define IMPORT_TURN "import"
@@ -139,7 +139,7 @@ bool store_take_import(Store *store, bool *taken, GError **error)
 
 void store_leave_import(Store *store)
 {
-    /* The turn also goes with the connection. */
+    /* If this fails, the turn ends with the connection. */
     store_do(store, NULL, "SELECT end_turn($1)", "s", IMPORT_TURN);
 }
 
@@ -248,7 +248,8 @@ static gpointer read_network(const json_t *object)
     return row;
 }
 
-/* problem_macs() for layer l of problem p: 200,000 layers are not fetched for one number. */
+/* problem_macs() in SQL, for layer l of problem p: the alternative is fetching 200,000 layers for one
+ * number. */
 #define LAYER_MACS                                                                                 \
     "l.multiplicity::double precision * p.n * p.k * (p.c / p.groups)"                              \
     " * p.fil[1] * p.fil[2] * p.fil[3] * p.out_size[1] * p.out_size[2] * p.out_size[3]"
@@ -371,7 +372,7 @@ static const char *vendor_name(enum vendor vendor)
     return vendor_names[vendor];
 }
 
-/* What the database's check of times goes by; null where no peak is known. */
+/* The peaks that the database checks times against; null if no peak is known. */
 static json_t *type_peaks(const struct target *t)
 {
     if (t->peak_flops <= 0)
@@ -402,7 +403,7 @@ static bool copy_member(const json_t *object, const char *name, char *buffer, gs
     return text != NULL && g_strlcpy(buffer, text, size) < size;
 }
 
-/* Older programs leave a member out: it reads as "". */
+/* Reads a member that older programs did not write: missing is "". */
 static bool copy_or_empty(const json_t *object, const char *name, char *buffer, gsize size)
 {
     const json_t *value = json_object_get(object, name);

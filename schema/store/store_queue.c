@@ -1,4 +1,4 @@
-/* Claiming jobs and handing in what became of them. */
+/* Claims of jobs, and handing in rounds. */
 #include "schema/store/store_private.h"
 
 #include "schema/store/store_campaigns.h"
@@ -40,7 +40,7 @@ static void free_round(gpointer data)
 
 struct claimed_problem {
     struct problem problem;
-    char *damage; /* why it is none, or NULL */
+    char *damage; /* why no solver can work on it, or NULL */
 };
 
 static void claimed_problem_free(gpointer data)
@@ -67,7 +67,7 @@ static void free_campaign(gpointer data)
     campaign_free(data);
 }
 
-/* Enough of them for any claim; a store that works for months begins anew now and then. */
+/* More rows than any claim names. A store that works for months forgets all of them when it has more. */
 #define KNOWN_MOST 100000
 
 static GHashTable *ids_new(GDestroyNotify destroy)
@@ -111,7 +111,7 @@ static gpointer read_solver(const json_t *object)
     return solver;
 }
 
-/* Adds the wanted rows that the table lacks. */
+/* Reads the `wanted` rows into the table. */
 static bool learn(Store *store, GHashTable *known, json_t *wanted, const char *sql,
                   store_read_row read, GError **error)
 {
@@ -148,11 +148,11 @@ enum claim_column {
 
 static const char claim_sql[] =
     "SELECT * FROM skipjack_work.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-/* Called after a claim failed because of one campaign's jobs: finds a campaign whose jobs can be claimed. */
+/* Finds a campaign whose jobs can be claimed, after a claim failed because of one campaign's jobs. */
 static const char claimable_sql[] =
     "SELECT skipjack_work.claimable_campaign($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
-/* After an error so long each claim asks for a campaign first. */
+/* After such a failure each claim asks first, for a minute. */
 #define APART_US (60 * G_USEC_PER_SEC)
 
 static int64_t claimed_id(const StoreRows *rows, int row, enum claim_column column)
@@ -160,7 +160,7 @@ static int64_t claimed_id(const StoreRows *rows, int row, enum claim_column colu
     return strtoll(PQgetvalue(rows, row, (int)column), NULL, 10);
 }
 
-/* The ids of a column that are not known yet, each once. */
+/* The ids of a column that the table lacks, each once. */
 static json_t *unknown_ids(const StoreRows *rows, enum claim_column column, GHashTable *known)
 {
     g_autoptr(GHashTable) seen = ids_new(NULL);
@@ -188,7 +188,7 @@ static bool learn_claimed(Store *store, const StoreRows *rows, GError **error)
                  store_read_campaign, error);
 }
 
-/* A value of the row; *value is NULL for none. */
+/* Reads a JSON value of the row; *value is NULL for SQL's null. */
 static bool read_json(const StoreRows *rows, int row, enum claim_column column, json_t **value,
                       GError **error)
 {
@@ -244,7 +244,7 @@ static bool read_wish(const StoreRows *rows, int row, struct job *job, GError **
     return job->wish->len > 0 || store_damaged(error, "a round measures nothing again");
 }
 
-/* NULL where the campaign was dropped meanwhile. */
+/* Returns NULL if the campaign was dropped since the claim. */
 static struct job *read_job(const Store *store, const StoreRows *rows, int row)
 {
     int64_t campaign_id = claimed_id(rows, row, CAMPAIGN);
@@ -283,7 +283,7 @@ static struct job *read_job(const Store *store, const StoreRows *rows, int row)
     return job;
 }
 
-/* From the start now and then: what came back stands before the place. */
+/* Every 16th claim scans from the front again, to find bundles that were returned behind the cursor. */
 #define CLAIMS_ONWARD 16
 
 static void keep_place(struct claim_place *place, const StoreRows *rows)
@@ -314,7 +314,7 @@ static GPtrArray *read_claim(Store *store, struct claim_place *place, const Stor
     return jobs;
 }
 
-/* A claim whose answer, or part of it, never came is released by the next call. */
+/* Notes a claim whose answer was lost or cannot be read: the next call releases its jobs. */
 static void doubt_claim(Store *store, int64_t worker, int64_t token)
 {
     if (store->doubtful_token != 0)
@@ -335,7 +335,7 @@ static int64_t find_claimable(Store *store, const struct claim *claim, json_t *s
     return rows == NULL ? -1 : strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
 }
 
-/* NULL without an error where nothing is claimable. */
+/* Returns NULL without an error if nothing is claimable. */
 static PGresult *ask_claim(Store *store, const struct claim *claim, int64_t token, GError **error)
 {
     g_autoptr(StoreJson) solvers = json_array();
@@ -438,7 +438,7 @@ static void add_configs(GByteArray *out, const struct round *round)
     add_texts(out, round->kernel_keys, round->config_count, "");
 }
 
-/* How many different kernels the round's configs have. */
+/* The number of different kernels of the round's configs. */
 static int count_kernels(const struct round *round)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -549,8 +549,8 @@ static void kept_to_row(GByteArray *out, const struct job *job, const struct rou
 
 /* ---- handing in ---- */
 
-/* What the arrays that hand in are made of. It changes only with the server (one that was restored), and
- * then the connection is another. */
+/* Reads the type numbers of the rows that are handed in. They change only with the server (one that was
+ * restored), and that means a new connection. */
 static bool know_row_types(Store *store, GError **error)
 {
     if (PQstatus(store->connection) == CONNECTION_OK && store->types_of != 0 &&
@@ -567,7 +567,7 @@ static bool know_row_types(Store *store, GError **error)
     return true;
 }
 
-/* Each of these hands in items of one campaign. */
+/* A function that hands in items of one campaign. */
 typedef bool (*hand_in_function)(Store *store, const struct handed *items, int count,
                                  GError **error);
 
@@ -639,7 +639,7 @@ static bool is_refusal(const GError *error)
             error->code == STORE_ERROR_NOT_FOUND || error->code == STORE_ERROR_REFUSED);
 }
 
-/* One that is refused has the others of its campaign handed in one by one. */
+/* If the statement is refused because of one item, all items of the campaign are handed in one by one. */
 static bool hand_in_or_split(Store *store, hand_in_function hand_in, const struct handed *items,
                              int count, GError **refused, GError **error)
 {

@@ -25,19 +25,17 @@ struct job {
     bool build_only;
     struct context_limits limits; /* of the campaign: configs and solutions are made under them */
     int strikes;
-    double
-        best_ms; /* eval claims: the best verified median of the problem in the campaign, of any solver;
-                            0 for none */
+    /* eval claims: the best verified median of the problem in the campaign, of any solver; 0 for none */
+    double best_ms;
     GPtrArray *rounds;   /* struct round *: the stored ones; for eval claims the open one is last */
     GArray *quarantined; /* struct perf_config: quarantined for this solver, problem and target */
     char **prior;        /* build claims: configs to begin with (store_winners.h); NULL for none */
-    GArray *
-        wish; /* struct perf_config: the configs that this round measures again (store_remeasure.h);
-                            NULL for a round of the search */
+    /* struct perf_config: the configs that this round measures again (store_remeasure.h); NULL for a round of
+     * the search */
+    GArray *wish;
     bool wish_keeps_all; /* all configs of the wish become kept results */
-    char *
-        damage; /* what is wrong with the job's rows; the other members are then incomplete. NULL for
-                            nothing */
+    /* what is wrong with the job's rows; the other members are then incomplete. NULL for nothing */
+    char *damage;
 };
 void job_free(struct job *job);
 

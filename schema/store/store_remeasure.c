@@ -3,7 +3,7 @@
 #include "schema/store/drift.h"
 #include "schema/store/store_private.h"
 
-/* The numbers of remeasurable(). */
+/* The kinds as the SQL function remeasurable() numbers them. */
 static json_t *kinds_to_json(unsigned what)
 {
     json_t *kinds = json_array();

@@ -1,14 +1,13 @@
 /*
- * Measuring again what a campaign has measured. Its ended jobs are ready again,
- * each for rounds of the configs that are wished and no others, besides the
- * default one: a worker builds what has lost its code, and measures all of them
- * to the end. The results of the campaign are then those of the newest
- * measurement; the outcomes of earlier rounds stay stored. A config that fails
- * this time is no result any more.
+ * Measuring again. Ended jobs of a campaign become ready again, for rounds of
+ * exactly the wished configs besides the default one. A worker builds the
+ * kernels whose code was dropped, and measures all configs to the end. The
+ * campaign's results are then those of the newest measurement, and a config that
+ * fails this time is no longer a result. The outcomes of earlier rounds stay
+ * stored.
  *
- * Budgets do not cut this short, since somebody asked for it; its time counts
- * as spent. A worker that dies costs a strike, as everywhere; a job that comes to
- * nothing stays as it was, with an event.
+ * Budgets do not end these rounds; their time counts as spent. A worker that
+ * dies costs a strike as usual. A job that fails stays as it was, with an event.
  */
 #ifndef SCHEMA_STORE_STORE_REMEASURE_H
 #define SCHEMA_STORE_STORE_REMEASURE_H
@@ -27,14 +26,15 @@ struct remeasure_wish {
     bool dry_run;               /* only counts */
 };
 struct remeasure_counts {
-    int64_t jobs, rounds;                /* asked for; for dry runs: that would be asked for */
-    int64_t winners, defaults, unstable; /* their configs, each counted once, in this order */
-    int64_t under_way;       /* jobs that an earlier wish measures again: then nothing was
-                                             asked for */
-    int64_t at_work;         /* other open jobs, which are left alone */
-    int64_t other_revisions; /* done jobs of solvers that were not named */
+    int64_t jobs, rounds; /* asked for, or in a dry run what would be */
+    /* configs by kind; a config of several kinds counts for the first */
+    int64_t winners, defaults, unstable;
+    /* jobs that an earlier wish is still measuring; if there are any, nothing was asked for */
+    int64_t under_way;
+    int64_t at_work;         /* other open jobs, left as they are */
+    int64_t other_revisions; /* done jobs whose solver is not in `solvers` */
 };
-/* STORE_ERROR_STATE where the campaign is cancelled, was only built, or is foreign. */
+/* STORE_ERROR_STATE if the campaign is cancelled, build-only or foreign. */
 bool store_remeasure(Store *store, int64_t campaign, const struct remeasure_wish *wish,
                      struct remeasure_counts *counts, GError **error);
 

@@ -1,4 +1,4 @@
-/* Parts of a campaign's problems, and the problems themselves. */
+/* Results of a campaign, as a whole and in parts. */
 #include "schema/store/store_results.h"
 #include "schema/store/store_private.h"
 
@@ -149,7 +149,7 @@ int store_compare_results(gconstpointer a, gconstpointer b)
     return order != 0 ? order : left->rank - right->rank;
 }
 
-/* A kept result and the drift of the newest round that measured its time. */
+/* A kept result, with the drift of the newest round that measured the same time. */
 #define SELECT_RESULT                                                                              \
     "to_jsonb(r) || jsonb_build_object('drift',"                                                   \
     " (SELECT o.drift FROM outcomes o WHERE o.campaign_id = $1 AND o.job_id = r.job_id"            \
@@ -208,7 +208,7 @@ static gpointer read_judged(const json_t *object)
     return result;
 }
 
-/* A config's values begin behind those of the configs before it. */
+/* The values of all configs are one array: those of config i follow those of config i - 1. */
 #define SELECT_VERIFIED                                                                            \
     "EXISTS (SELECT 1 FROM rounds b JOIN outcomes o USING (campaign_id, job_id, number)"           \
     " CROSS JOIN LATERAL unnest(array_positions(o.median_ms, r.median_ms)) AS at"                  \
@@ -250,7 +250,7 @@ bool store_next_results(Store *store, int64_t campaign, int results, struct resu
     return rows != NULL;
 }
 
-/* The range is also said of the jobs: both sides of the join are then read by their keys. */
+/* The range restricts jobs as well as results: both sides of the join are then read by their keys. */
 GPtrArray *store_list_judged_results(Store *store, int64_t campaign, const char *network,
                                      const char *tag, const struct result_part *part,
                                      GError **error)
@@ -346,7 +346,7 @@ static bool is_rejected(enum failure failure)
     return failure != FAILURE_NONE && failure != FAILURE_PENDING && failure != FAILURE_SLOW;
 }
 
-/* The time of a config in a round, 0 where it was not timed. */
+/* The median of a config in a round, 0 if it was not timed. */
 static double time_in_round(const struct round *round, const struct perf_config *config)
 {
     for (int i = 0; i < round->config_count; i++)
@@ -371,8 +371,8 @@ static struct config_outcome *make_outcome(const json_t *object, const struct pr
     return made;
 }
 
-/* Adds the configs of a round with an outcome: all of them, or the rejected ones. *first is the
- * first config of the job whose rounds come one after the other. */
+/* Adds the configs of a round that have an outcome: all, or only the rejected ones. Rounds come job by job;
+ * *first is the first config of the current job. */
 static bool add_outcomes(GPtrArray *list, const json_t *object, const struct problem *problem,
                          bool all, struct perf_config *first, GError **error)
 {
@@ -514,7 +514,7 @@ bool store_next_built(Store *store, int64_t campaign, int jobs, struct result_pa
     return rows != NULL;
 }
 
-/* A result of a row, of no config yet; its problem is empty where that is damaged. */
+/* Makes a result of a job's row, without a config. Its problem is empty if the row is damaged. */
 static struct result *read_job(const json_t *object)
 {
     struct result *result = g_new0(struct result, 1);
@@ -533,7 +533,7 @@ static struct result *read_job(const json_t *object)
     return result;
 }
 
-/* Building sets aside what it refuses: that has no kernels. */
+/* Building sets a config aside that it refuses: such a config has no kernels. */
 static bool is_built(const struct round *round, int i)
 {
     return round->outcomes[i].failure == FAILURE_PENDING && round->kernel_keys[i][0] != '\0';

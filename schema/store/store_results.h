@@ -65,15 +65,13 @@ struct result {
     struct kept kept;
     char *stack;
     double drift; /* of the round that measured it (drift.h); 0 if unknown */
-    bool
-        verified; /* judged results: a stored round of the job has this config, verified, with the same times,
-                          runs and kernels */
-    char *
-        measured_by; /* golden: logins whose workers measured the job, "node17, node18"; "" if unknown. NULL for
-                          other results */
-    char *
-        damage; /* judged results: what is wrong with the row; other members are then incomplete. NULL for
-                          nothing */
+    /* judged results: a stored round of the job has this config, verified, with the same times, runs and
+     * kernels */
+    bool verified;
+    /* golden: logins whose workers measured the job, "node17, node18"; "" if unknown. NULL for other results */
+    char *measured_by;
+    /* judged results: what is wrong with the row; other members are then incomplete. NULL for nothing */
+    char *damage;
 };
 void result_free(struct result *result);
 
@@ -138,8 +136,8 @@ struct config_outcome {
     struct perf_config config;
     enum failure failure;
     double median_ms; /* 0 if not timed */
-    double
-        baseline_ms; /* of the job's first config, the default, in the same round; 0 if not timed */
+    /* of the job's first config, the default, in the same round; 0 if not timed */
+    double baseline_ms;
     char *detail;
 };
 /* The configs that have an outcome, in the order of jobs and rounds: struct config_outcome *. A default config that

@@ -1,4 +1,4 @@
-/* Rounds in memory and as one packed row. */
+/* Rounds in memory, and read from their packed row. */
 #include "schema/store/store_rounds.h"
 #include "schema/store/store_private.h"
 
@@ -36,7 +36,7 @@ void round_free(struct round *round)
     g_free(round);
 }
 
-/* Columns that hold one number of each outcome: what building says, and what evaluating. */
+/* Columns with one number a config: those stored with the built round, and those stored with the outcomes. */
 struct column {
     const char *name;
     size_t offset;
@@ -59,7 +59,7 @@ static double *outcome_number(struct outcome *outcome, size_t offset)
 
 /* ---- reading ---- */
 
-/* An array with an element a config; absent where the round has no outcomes yet and may have none. */
+/* Checks an array with one element a config. It may be absent if the round has no outcomes yet. */
 static bool check_length(const json_t *array, const struct round *round, const char *name,
                          bool may_lack, GError **error)
 {

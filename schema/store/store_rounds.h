@@ -23,20 +23,19 @@ struct outcome {
 struct round {
     int number; /* from 0 */
     int config_count;
-    struct perf_config
-        *configs; /* config_count of them; without values for solvers that cannot be tuned */
-    char **
-        kernel_keys; /* one text a config: the distinct kernels of its solution joined by ','; "" if it
-                                    is not built */
+    /* config_count of them; without values for solvers that cannot be tuned */
+    struct perf_config *configs;
+    /* one text a config: the distinct kernels of its solution joined by ','; "" if it is not built */
+    char **kernel_keys;
     struct outcome *outcomes; /* config_count of them; FAILURE_PENDING until evaluated */
     char **details;           /* one text a config: the failure's last words, or NULL */
     char *stack;              /* toolchain and runtime that were used */
-    double
-        drift; /* the default config's time after the round over before (drift.h); 0 if unknown */
-    bool
-        beyond_limit; /* taken over from another search: its configs do not count for the job's limit */
-    bool
-        remeasures; /* its outcomes, also failures, replace those of its configs in earlier rounds */
+    /* the default config's time after the round over before (drift.h); 0 if unknown */
+    double drift;
+    /* taken over from another search: its configs do not count for the job's limit */
+    bool beyond_limit;
+    /* its outcomes, also failures, replace those of its configs in earlier rounds */
+    bool remeasures;
 };
 #define ROUND_CONFIGS_MAX 100000 /* a row that claims more configs is damaged */
 struct round *round_new(int config_count);

@@ -21,7 +21,8 @@ static void put_8(GByteArray *out, uint64_t value)
     g_byte_array_append(out, (const guint8 *)&value, sizeof value);
 }
 
-/* One dimension that counts from 1; elements that are null say so themselves. */
+/* PostgreSQL's array header: the number of dimensions, a flag for nulls (unused: a null element has length
+ * -1), the element type; then length and lower bound of the dimension. */
 void rows_array(GByteArray *out, unsigned type, int count)
 {
     put_4(out, count > 0);

@@ -1,9 +1,9 @@
 /*
- * Rows as one parameter of a statement: an array of a table's row type, in
- * PostgreSQL's own binary form (network byte order; see array_recv() and
- * record_recv() of its source). The server reads it several times faster than
- * the same as JSON. A row's fields follow in the order of its table's columns,
- * each of exactly the column's type. Internal to the room.
+ * Many rows as one parameter of a statement: an array of a table's row type in
+ * PostgreSQL's binary form (network byte order; array_recv() and record_recv()
+ * of its source). The server reads it several times faster than JSON. A row's
+ * fields follow in the order of the table's columns, each of exactly the
+ * column's type. Internal to the store.
  */
 #ifndef SCHEMA_STORE_STORE_ROWS_H
 #define SCHEMA_STORE_STORE_ROWS_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* PostgreSQL's numbers of the types, which never change (pg_type.dat). */
+/* PostgreSQL's type numbers, which never change (pg_type.dat). */
 enum row_type {
     ROW_BOOL = 16,
     ROW_INT8 = 20,
@@ -27,10 +27,10 @@ enum row_type {
     ROW_DOUBLES = 1022,
 };
 
-/* Begins an array of so many elements of the type: exactly as many must follow. */
+/* Begins an array of `count` elements of the type. Exactly `count` elements must follow. */
 void rows_array(GByteArray *out, unsigned type, int count);
-/* Elements of an array. Numbers that are not finite become 0; of a text what is no UTF-8 is replaced,
- * NULL becomes null. */
+/* Elements of an array. A number that is not finite becomes 0. In a text, bytes that are not UTF-8 are
+ * replaced; NULL becomes null. */
 void rows_bool(GByteArray *out, bool value);
 void rows_int2(GByteArray *out, int value);
 void rows_int4(GByteArray *out, int32_t value);
@@ -38,18 +38,20 @@ void rows_int8(GByteArray *out, int64_t value);
 void rows_double(GByteArray *out, double value);
 void rows_text(GByteArray *out, const char *text);
 
-/* Begins a row with so many fields, an element of an array of them; rows_end() gets what it returns. */
+/* Begins a row with `fields` fields, as an element of an array of rows. Pass the returned value to
+ * rows_end() after the last field. */
 guint rows_begin(GByteArray *out, int fields);
 void rows_end(GByteArray *out, guint begun);
 
-/* Fields of a row. */
+/* Fields of a row, each preceded by its type. */
 void rows_field_bool(GByteArray *out, bool value);
 void rows_field_int2(GByteArray *out, int value);
 void rows_field_int4(GByteArray *out, int32_t value);
 void rows_field_int8(GByteArray *out, int64_t value);
 void rows_field_double(GByteArray *out, double value);
 void rows_field_text(GByteArray *out, const char *text);
-/* Begins a field that is an array: of type, its elements of element_type. Ended as a row is. */
+/* Begins a field that is an array of `count` elements. Pass the returned value to rows_end() after the last
+ * element. */
 guint rows_field_array(GByteArray *out, enum row_type type, enum row_type element_type, int count);
 
 #endif

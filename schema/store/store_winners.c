@@ -1,4 +1,4 @@
-/* Gathering what won, and giving it to jobs. */
+/* Winners: gathering them, and giving them to jobs as priors. */
 #include "schema/store/store_winners.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define STEP_ROWS 5000 /* about a fifth of a second */
 
-/* Names of foreign campaigns' solvers that are ours to know. */
+/* Names of those solvers of foreign campaigns that this program has. */
 static json_t *tunable_solvers(void)
 {
     json_t *names = json_array();
@@ -35,7 +35,7 @@ static bool stopped(const struct gathering *gathering)
     return gathering->stop != NULL && g_atomic_int_get(gathering->stop) != 0;
 }
 
-/* Leaves *last at 0 where the campaign has no more. */
+/* Gathers one step; *last becomes 0 after the campaign's last step. */
 static bool gather_step(const struct gathering *gathering, int64_t campaign, bool foreign,
                         int64_t *last, GError **error)
 {
@@ -122,8 +122,9 @@ static struct job *find_job(const GPtrArray *jobs, int64_t id)
     return NULL;
 }
 
-/* A claim's jobs are of one campaign. */
-/* Jobs without the prior that their campaign asks for would be others than those that it planned. */
+/* All jobs of a claim are of one campaign. */
+/* Marks all jobs as damaged: without the prior that their campaign asks for they would try other configs
+ * than planned. */
 static void spoil(GPtrArray *jobs, const GError *failure)
 {
     for (guint i = 0; i < jobs->len; i++) {

@@ -1,4 +1,4 @@
-/* Workers and their beats. */
+/* Workers and their heartbeats. */
 #include "schema/store/store_workers.h"
 #include "schema/store/store_private.h"
 
@@ -103,7 +103,7 @@ static gpointer read_refusal(const json_t *object)
 
 GPtrArray *store_list_refusals(Store *store, int64_t worker, int64_t campaign, GError **error)
 {
-    /* A worker asks for itself alone, a reader for all of them. */
+    /* A worker's login may ask for itself alone, a reader's for all workers. */
     static const char of_worker[] = "SELECT skipjack_work.refusals($1, $2)";
     static const char of_all[] = "SELECT to_jsonb(r) FROM refusals($1, $2) AS r"
                                  " ORDER BY r.campaign_id, r.reason, r.node, r.worker_id";
@@ -122,7 +122,7 @@ GPtrArray *store_list_unbuilt(Store *store, int64_t worker, int64_t campaign,
     return rows == NULL ? NULL : store_list(rows, read_refusal, refusal_row_free);
 }
 
-/* The channel is entered with the session, so that a connection that is opened again has it too. */
+/* set_up_session() listens as well, so that a connection that is opened again receives notifications. */
 bool store_listen(Store *store, int64_t worker, GError **error)
 {
     g_autofree char *listen =
@@ -150,7 +150,7 @@ bool store_woken(Store *store, bool *lost)
     return woken;
 }
 
-/* A beat that comes late is no use: another one is. */
+/* The longest wait for a heartbeat's answer: a later answer is worth less than the next heartbeat. */
 #define BEAT_PATIENCE_SECONDS 30
 
 bool store_heartbeat(Store *store, int64_t worker, GError **error)

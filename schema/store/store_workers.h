@@ -15,14 +15,13 @@ struct worker_device {
 };
 struct worker_info {
     const char *node; /* stable name of the node */
-    const char
-        *process; /* boot id, pid and start time: differs from those of an earlier, dead process */
+    /* boot id, pid and start time: differs from those of an earlier, dead process */
+    const char *process;
     const char *target; /* its device's target id, "" for a build node */
     const char *stack;
     bool eval_only; /* it builds nothing */
-    const char *const
-        *labels; /* pools it works for; NULL-terminated or NULL. Campaigns without a pool
-                                       suit every worker. */
+    /* pools it works for; NULL-terminated or NULL. Campaigns without a pool suit every worker. */
+    const char *const *labels;
     const char *const *solvers; /* as in struct claim; NULL for any */
     const struct worker_device *devices;
     int device_count;
