@@ -3,6 +3,8 @@
 #   make             the program, build/skipjack
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's;
 #                    TEST_CPU=haswell TEST_THREADS=64: as on a machine with such a CPU (tests/README.md)
+#   make test-threads  tests of what has threads, under ThreadSanitizer
+#   make mutations   changes of the core, one at a time, that its tests must notice: minutes each, an hour in all
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
 #   make gpu-test    the solvers, its own verifying, the kill tests and minutes of tuning on a GPU
 #   make gpu-bench   networks tuned on it beside cuDNN in PyTorch; GPU_BENCH='--sets retinanet-heads-fp16-nhwc'
@@ -53,9 +55,9 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint bench bench-release bench-deps solvers-table layer-columns life-of-a-job demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns life-of-a-job demo reader install uninstall \
 	install-reader uninstall-reader clean \
-	libraries sanitized-tests fuzzers bundle FORCE
+	libraries sanitized-tests thread-tests test-threads fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
 
 # ---- Rooms. Each folder with its subfolders is one archive, and a test links only
@@ -216,17 +218,23 @@ check_machine = $(if $(machine_test),@$(machine_test) --tap -p /opencl/device_is
 # Assembly is among the fault tests' device code alone.
 $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c gen/faults/kernel_hashes.c)
 
-# Rooms that work in memory run a second time under the sanitizers, by clang as the fuzzers: one build is
-# for both; a finding's line is all that is asked of its debugging information.
-in_memory := solvers kernels export coordinator/cli coordinator/import
+# Tests run a second time with AddressSanitizer and UndefinedBehaviorSanitizer, built by clang as the fuzzers are;
+# -g1 keeps the line of a finding.
 sanitized_build := build/sanitized
 make_sanitized = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(sanitized_build) \
 	EXTRA_CFLAGS='$(EXTRA_CFLAGS) -g1'
-# Of the tests that run kernels one is enough there: what they add is the compilers' time. find-dbs of
-# 100,000 keys are read by a fuzz target under them. Importing foreign databases needs PostgreSQL.
+# Left out: tests whose time is a compiler's (test_conv_kernels stands for all that run kernels), tests of
+# build/skipjack itself, and find-dbs of 100,000 keys, which a fuzz target reads.
+unsanitized := $(BUILD)/tests/kernels/test_conv_% $(BUILD)/tests/kernels/device/% %_compile %_opencl %_find_db \
+	$(addprefix %/test_,build_child eval_child workbench judge agent agent_row prior db_blobs golden_command report_rejected)
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
-	$(filter-out %_compile %_opencl %_find_db %_import_foreign $(BUILD)/tests/kernels/test_conv_% \
-	$(BUILD)/tests/kernels/device/%,$(filter $(BUILD)/%,$(call tests_of,$(in_memory)))))
+	$(filter-out $(unsanitized),$(filter $(BUILD)/%,$(call tests_of,$(rooms)))))
+
+# ThreadSanitizer looks at what has threads: the agent's lanes, the monitor, the reader and the reference.
+thread_build := build/threads
+thread_tests := $(addprefix $(thread_build)/tests/,worker/agent/test_lane worker/verify/test_reference \
+	schema/monitor/test_monitor export/sjdb/reader/test_reader_threads)
+make_thread_tests = $(parallel) CC=clang SANITIZE=thread BUILD=$(thread_build) EXTRA_CFLAGS='$(EXTRA_CFLAGS) -O1 -g1'
 
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
 export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
@@ -275,7 +283,9 @@ test:
 	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults chaos) \
 		$(family)/.made $(kin)/.made $(machine_test)
 	$(if $(TESTS),,$(make_sanitized) sanitized-tests fuzzers)
-	$(call prove,$(or $(TESTS),$(kin)/* $(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests)))
+	$(if $(TESTS)$(if $(SKIPJACK_TEST_LONG),,short),,$(make_thread_tests) thread-tests)
+	$(call prove,$(or $(TESTS),$(kin)/* $(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests) \
+		$(if $(SKIPJACK_TEST_LONG),$(thread_tests))))
 
 test-long: export SKIPJACK_TEST_LONG := 1
 test-long: TEST_SECONDS := 3600
@@ -316,7 +326,18 @@ test-fuzz:
 	$(make_sanitized) fuzzers
 	$(call prove,$(call tests_of,fuzz))
 
+test-threads:
+	$(DEPS) test
+	$(make_thread_tests) thread-tests
+	$(call prove,$(thread_tests))
+
+# MUTATIONS names some of tests/mutations: make mutations MUTATIONS='four_strikes warm_caches'.
+mutations:
+	$(DEPS) test
+	tests/mutate $(MUTATIONS)
+
 sanitized-tests: $(sanitized_tests)
+thread-tests: $(thread_tests)
 fuzzers: $(call programs_of,fuzz)
 
 # ---- Checks.
@@ -327,6 +348,7 @@ tidied := $(patsubst %.c,$(BUILD)/tidy/%.ok,$(filter %.c,$(checked)))
 lint:
 	$(DEPS) lint
 	tests/lint-rooms
+	tests/mutate --check
 	@clang-format --dry-run -Werror $(checked)
 	$(parallel) --output-sync $(tidied)
 

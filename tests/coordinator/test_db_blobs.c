@@ -176,7 +176,7 @@ static void test_mistakes_are_told_and_change_nothing(void)
         {{"--move", "s3://key:hidden@bucket", NULL}, 1, "must not hold"},
         {{"--move", "s3://bucket-x?endpoint=http://127.0.0.1:9", NULL}, 1, "connect"},
     };
-    g_autoptr(Store) store = scratch_store();
+    G_GNUC_UNUSED g_autoptr(Store) store = scratch_store();
     g_setenv("AWS_ACCESS_KEY_ID", "a", TRUE);
     g_setenv("AWS_SECRET_ACCESS_KEY", "hidden", TRUE);
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {

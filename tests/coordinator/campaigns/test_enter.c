@@ -214,8 +214,8 @@ static void jobs_left_out_are_noted(struct fixture *f, gconstpointer data)
 static void campaign_and_notes_come_together(struct fixture *f, gconstpointer data)
 {
     static const char *const steps[] = {
-        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN RAISE EXCEPTION 'the diary is full'; END $$",
+        ("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+         " $$ BEGIN RAISE EXCEPTION 'the diary is full'; END $$"),
         "CREATE TRIGGER refuse BEFORE INSERT ON events EXECUTE FUNCTION refuse()",
         "DROP FUNCTION refuse() CASCADE",
     };

@@ -233,7 +233,6 @@ static void test_what_came_back_is_found(void)
 static void test_dropped_campaign_leaves_nothing(void)
 {
     struct farm farm;
-    g_autoptr(GError) error = NULL;
     farm_init(&farm, &(struct order){.jobs = 3});
     farm_work(&farm, 0, false, 1);
     int64_t other = farm_create(farm.store, &(struct order){.jobs = 2, .seed = 9}, NULL);

@@ -150,7 +150,6 @@ static void kept_results_are_there_without_a_round(void)
 static void several_campaigns_add_up(void)
 {
     struct farm farm;
-    g_autoptr(GError) error = NULL;
     cut_by_budget(&farm);
     execute(&farm, "DELETE FROM rounds WHERE number = 1");
     execute(&farm, "UPDATE results SET config = '{0,0}', median_ms = 2");

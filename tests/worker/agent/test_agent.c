@@ -271,7 +271,7 @@ static void test_a_node_drains_when_it_is_asked(void)
 
 static void test_a_node_drains_at_its_time(void)
 {
-    g_autoptr(Store) store = scratch_store();
+    G_GNUC_UNUSED g_autoptr(Store) store = scratch_store();
     g_autoptr(GDateTime) now = g_date_time_new_now_local();
     g_autoptr(GDateTime) soon = g_date_time_add_seconds(now, 20);
     g_autofree char *time = g_date_time_format(soon, "%H:%M:%S");
@@ -467,7 +467,7 @@ static void test_the_embedded_database_is_asked_for(void)
 static void test_a_campaign_that_is_not_there_is_said(void)
 {
     static const char *const unknown[] = {"--campaign", "99", NULL};
-    g_autoptr(Store) store = scratch_store();
+    G_GNUC_UNUSED g_autoptr(Store) store = scratch_store();
     int status = live_wait(live_worker(program(), unknown));
     g_assert_true(WIFEXITED(status));
     g_assert_cmpint(WEXITSTATUS(status), ==, 1);
