@@ -9,6 +9,7 @@
 
 enum fault {
     FAULT_NONE,
+    FAULT_IDLE,      /* writes nothing: the output may still hold the result of a config before */
     FAULT_ELEMENT,   /* one product is missing */
     FAULT_UNWRITTEN, /* one element */
     FAULT_NAN,
@@ -99,6 +100,8 @@ static void run_kernel(struct fake_device *fake, const struct device_launch *lau
     (void)launch;
     kernel->runs++;
     memcpy(kernel->memory, memory, sizeof(kernel->memory));
+    if (kernel->fault == FAULT_IDLE)
+        return;
     compute(kernel, memory);
     spoil(kernel, memory);
 }
@@ -157,6 +160,7 @@ static const struct {
     const char *detail;
 } faults[] = {
     {FAULT_NONE, FAILURE_NONE, ""},
+    {FAULT_IDLE, FAILURE_WRONG_RESULT, "60 of 60 elements are wrong"},
     {FAULT_ELEMENT, FAILURE_WRONG_RESULT, "1 of 60 elements are wrong, the worst at (0,1,0,1,0)"},
     {FAULT_UNWRITTEN, FAILURE_WRONG_RESULT, "(0,0,0,1,2): nothing written"},
     {FAULT_NAN, FAILURE_WRONG_RESULT, "got nan"},
