@@ -86,7 +86,7 @@ sources_of = $(filter-out coordinator/main.c kernels/tools/% export/sjdb/reader/
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
-schema_sources += gen/migrations.c
+schema_sources += gen/migrations.c gen/definitions.c
 $(foreach part,$(parts),$(eval $(part)_sources := $(filter $(subst -,/,$(part))/%,$(coordinator_sources))))
 coordinator_sources := $(filter-out $(foreach part,$(parts),$($(part)_sources)),$(coordinator_sources))
 
@@ -138,11 +138,12 @@ $(BUILD)/reader/libskipjackdb.a: $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) $
 as_users := $(wildcard export/sjdb/reader/examples/*.c) $(call below,tests/export,test_run_check.c)
 $(as_users:%.c=$(BUILD)/obj/%.o) $(as_users:%.c=$(BUILD)/tidy/%.ok): private CFLAGS += -Iexport/sjdb/reader
 
-# ---- Sources made from text: device code, its hashes, migrations.
+# ---- Sources made from text: device code, its hashes, the SQL.
 
 device_files := $(sort $(foreach kind,h cl s,$(call below,kernels/device,*.$(kind))))
 fault_files := $(device_files) $(sort $(wildcard tests/faults/*.cl tests/faults/*.s))
-migration_files := $(sort $(wildcard schema/migrations/*.sql))
+migration_files := $(sort $(wildcard schema/sql/tables/*.sql))
+definition_files := $(sort $(wildcard schema/sql/functions/*.sql))
 
 $(BUILD)/embed: kernels/tools/embed.c $(BUILD)/list/CFLAGS
 	$(call run,CC) $(CC) $(CFLAGS) -o $@ $< $(LIBS)
@@ -154,6 +155,7 @@ endef
 $(eval $(call embedded,kernel_sources kernel_hashes,device_files))
 $(eval $(call embedded,faults/kernel_sources faults/kernel_hashes,fault_files))
 $(eval $(call embedded,migrations,migration_files))
+$(eval $(call embedded,definitions,definition_files))
 
 # A variable's value as a file, rewritten only when it changes: what is made from a list
 # of files is made again when one comes or goes, and objects when the flags change.

@@ -3,7 +3,8 @@
  *
  *   embed kernel_sources FILE...   the table declared in kernels/kernel_source.h
  *   embed kernel_hashes FILE...    the function declared in solvers/framework/kernel_hash.h
- *   embed migrations FILE...       the table declared in schema/migrations.h
+ *   embed migrations FILE...       the migrations declared in schema/sql/migrations.h
+ *   embed definitions FILE...      the definitions declared in schema/sql/migrations.h
  *
  * The C source goes to standard output. Device headers (*.h) are given together
  * with the kernels (*.cl). Each `#include "NAME.h"` of a kernel is replaced by
@@ -11,6 +12,8 @@
  * Comments and blank lines are removed, so that a reworded comment changes no
  * kernel's hash and nothing has to be compiled or measured again for it. There
  * are no #line directives: the hash does not depend on the folder of the build.
+ *
+ * Definitions are CREATE OR REPLACE statements. Comments between them are left out.
  */
 #include <glib.h>
 #include <stdbool.h>
@@ -250,7 +253,7 @@ static int migration_number(const char *name)
 static void print_migrations(const GPtrArray *texts)
 {
     int last = -1;
-    puts("#include \"schema/migrations.h\"\n\nconst struct migration migrations[] = {");
+    puts("#include \"schema/sql/migrations.h\"\n\nconst struct migration migrations[] = {");
     for (guint i = 0; i < texts->len; i++) {
         const struct text *text = texts->pdata[i];
         int number = migration_number(text->name);
@@ -264,6 +267,155 @@ static void print_migrations(const GPtrArray *texts)
     printf("    {0}};\n\nconst size_t migrations_count = %u;\n", texts->len);
 }
 
+/* ---- functions, views and triggers ---- */
+
+struct definition {
+    int kind; /* an index of definition_kinds */
+    char *name;
+    char *sql;
+};
+
+static const struct definition_kind {
+    const char *begins; /* the statement */
+    const char *ends;   /* the name: one of these characters */
+    const char *kind;   /* enum definition_kind */
+} definition_kinds[] = {
+    {"CREATE OR REPLACE FUNCTION ", "(", "DEFINITION_FUNCTION"},
+    {"CREATE OR REPLACE VIEW ", " \n", "DEFINITION_VIEW"},
+    {"CREATE OR REPLACE TRIGGER ", " \n", "DEFINITION_TRIGGER"},
+};
+enum { TRIGGER = 2 };
+
+static void definition_free(gpointer data)
+{
+    struct definition *definition = data;
+    g_free(definition->name);
+    g_free(definition->sql);
+    g_free(definition);
+}
+
+static const char *skip_comments(const char *at)
+{
+    for (;;) {
+        at += strspn(at, " \n");
+        if (!g_str_has_prefix(at, "--"))
+            return at;
+        at += strcspn(at, "\n");
+    }
+}
+
+/* What follows a comment, a string or a body in $$, or the next character. */
+static const char *skip_token(const char *path, const char *at)
+{
+    static const char *const quotes[][2] = {{"--", "\n"}, {"'", "'"}, {"$$", "$$"}};
+    for (size_t i = 0; i < G_N_ELEMENTS(quotes); i++) {
+        if (!g_str_has_prefix(at, quotes[i][0]))
+            continue;
+        const char *end = strstr(at + strlen(quotes[i][0]), quotes[i][1]);
+        if (end == NULL)
+            fail(path, "a comment, a string or a body does not end");
+        return end + strlen(quotes[i][1]);
+    }
+    return at + 1;
+}
+
+static const char *statement_end(const char *path, const char *at)
+{
+    while (*at && *at != ';')
+        at = skip_token(path, at);
+    if (!*at)
+        fail(path, "the last statement has no semicolon");
+    return at;
+}
+
+static struct definition *read_definition(const char *path, const char *at, const char *end)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(definition_kinds); i++) {
+        const struct definition_kind *kind = &definition_kinds[i];
+        if (!g_str_has_prefix(at, kind->begins))
+            continue;
+        const char *name = at + strlen(kind->begins);
+        struct definition *definition = g_new0(struct definition, 1);
+        definition->kind = (int)i;
+        definition->name = g_strndup(name, strcspn(name, kind->ends));
+        definition->sql = g_strndup(at, (gsize)(end - at));
+        return definition;
+    }
+    fail(path, "only CREATE OR REPLACE FUNCTION, VIEW or TRIGGER may be here");
+}
+
+/* Functions of one name are told apart by their parameters, triggers by their tables. */
+static void add_definition(GPtrArray *list, struct definition *definition)
+{
+    const char *more = definition->kind == TRIGGER ? " ON " : "(";
+    const char *ends = definition->kind == TRIGGER ? "\n" : ")";
+    const char *at = strstr(definition->sql, more);
+    size_t length =
+        at ? (size_t)(at - definition->sql) + strcspn(at, ends)
+           : strlen(definition_kinds[definition->kind].begins) + strlen(definition->name);
+    for (guint i = 0; i < list->len; i++) {
+        const struct definition *other = list->pdata[i];
+        if (strncmp(other->sql, definition->sql, length + 1) == 0)
+            fail(definition->name, "is defined twice");
+    }
+    g_ptr_array_add(list, definition);
+}
+
+static void read_definitions(const struct text *text, GPtrArray *list)
+{
+    for (const char *at = skip_comments(text->body); *at; at = skip_comments(at)) {
+        const char *end = statement_end(text->name, at);
+        add_definition(list, read_definition(text->name, at, end));
+        at = end + 1;
+    }
+}
+
+/* The number after a word that begins a comment's line in one of the files. */
+static int stated_number(const GPtrArray *texts, const char *word)
+{
+    g_autofree char *line = g_strconcat("\n-- ", word, ": ", NULL);
+    for (guint i = 0; i < texts->len; i++) {
+        const struct text *text = texts->pdata[i];
+        const char *at = strstr(text->body, line);
+        if (at && g_ascii_isdigit(at[strlen(line)]))
+            return (int)strtol(at + strlen(line), NULL, 10);
+    }
+    fail(word, "no file says it");
+}
+
+static char *hash_of(const GPtrArray *list, int only_kind)
+{
+    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
+    for (guint i = 0; i < list->len; i++) {
+        const struct definition *definition = list->pdata[i];
+        if (only_kind < 0 || definition->kind == only_kind)
+            g_checksum_update(sum, (const guchar *)definition->sql,
+                              (gssize)strlen(definition->sql) + 1);
+    }
+    char *hash = g_strdup(g_checksum_get_string(sum));
+    g_checksum_free(sum);
+    return hash;
+}
+
+static void print_definitions(const GPtrArray *texts)
+{
+    g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(definition_free);
+    for (guint i = 0; i < texts->len; i++)
+        read_definitions(texts->pdata[i], list);
+    puts("#include \"schema/sql/migrations.h\"\n\nstatic const struct definition list[] = {");
+    for (guint i = 0; i < list->len; i++) {
+        const struct definition *definition = list->pdata[i];
+        printf("    {%s, \"%s\",\n", definition_kinds[definition->kind].kind, definition->name);
+        print_literal(definition->sql);
+        puts("},");
+    }
+    g_autofree char *all = hash_of(list, -1), *triggers = hash_of(list, TRIGGER);
+    printf("    {0}};\n\nconst struct definitions own_definitions = {\n    %d, %d,\n    \"%s\",\n"
+           "    \"%s\",\n    list, %u};\n",
+           stated_number(texts, "revision"), stated_number(texts, "oldest program"), all, triggers,
+           list->len);
+}
+
 static const struct mode {
     const char *name;
     void (*print)(const GPtrArray *texts);
@@ -271,6 +423,7 @@ static const struct mode {
     {"kernel_sources", print_kernel_sources},
     {"kernel_hashes", print_kernel_hashes},
     {"migrations", print_migrations},
+    {"definitions", print_definitions},
 };
 
 static const struct mode *find_mode(int argc, char **argv)
@@ -286,7 +439,8 @@ int main(int argc, char **argv)
 {
     const struct mode *mode = find_mode(argc, argv);
     if (!mode) {
-        fprintf(stderr, "usage: embed kernel_sources|kernel_hashes|migrations FILE...\n");
+        fprintf(stderr,
+                "usage: embed kernel_sources|kernel_hashes|migrations|definitions FILE...\n");
         return 2;
     }
     g_autoptr(GPtrArray) texts = read_texts(argv + 2);

@@ -10,6 +10,7 @@
 #include "schema/server/database.h"
 #include "schema/server/embedded.h"
 #include "schema/server/postgres_server.h"
+#include "schema/sql/migrations.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_workers.h"
 
@@ -119,17 +120,19 @@ static int db_migrate(bool json)
     (void)json;
     GError *error = NULL;
     bool embedded;
-    int applied = 0;
+    struct migrated done = {0};
     g_autofree char *url = database_url(&embedded, &error);
     if (url == NULL)
         return fail("migrate", error);
-    if ((embedded ? !embedded_start(&error) : !database_migrate(url, &applied, &error)) ||
+    if ((embedded ? !embedded_start(&error) : !database_migrate(url, &done, &error)) ||
         !finish_drops(url, &error))
         return fail("migrate", error);
-    if (applied == 0)
-        printf("the database has all migrations\n");
+    if (done.migrations > 0)
+        printf("applied %d migration%s\n", done.migrations, done.migrations == 1 ? "" : "s");
+    else if (done.functions)
+        printf("laid the functions of revision %d\n", own_definitions.revision);
     else
-        printf("applied %d migration%s\n", applied, applied == 1 ? "" : "s");
+        printf("the database has all migrations\n");
     return CLI_DONE;
 }
 

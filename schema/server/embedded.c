@@ -1,6 +1,5 @@
 #include "schema/server/embedded.h"
 
-#include "schema/migrate.h"
 #include "schema/server/connection.h"
 #include "schema/server/database.h"
 #include "schema/server/home_lock.h"
@@ -714,10 +713,10 @@ bool embedded_start(GError **error)
     g_autofree char *url = embedded_url(&embedded, "skipjack");
     for (int attempt = 1;; attempt++) {
         g_autoptr(GError) failure = NULL;
-        int applied;
+        struct migrated done;
         if (!embedded_answers(url) && !start_embedded(&embedded, error))
             return false;
-        if (database_migrate(url, &applied, &failure))
+        if (database_migrate(url, &done, &failure))
             return true;
         if (attempt == START_ATTEMPTS || !is_lost(failure)) {
             g_propagate_error(error, g_steal_pointer(&failure));

@@ -1,6 +1,6 @@
 #include "schema/server/roles.h"
 
-#include "schema/migrate.h"
+#include "schema/sql/migrate.h"
 #include "schema/store/store_private.h"
 
 #include <stdio.h>

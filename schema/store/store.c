@@ -5,9 +5,9 @@
  */
 #include "schema/store/store_private.h"
 
-#include "schema/migrate.h"
 #include "schema/monitor/log.h"
 #include "schema/server/connection.h"
+#include "schema/sql/migrate.h"
 #include "schema/store/blockers.h"
 #include "schema/store/store_queue.h"
 

@@ -174,7 +174,7 @@ int server_port(void)
 char *server_add_database(const char *name)
 {
     g_autoptr(GError) error = NULL;
-    int applied;
+    struct migrated done;
     g_autofree char *create = g_strdup_printf("CREATE DATABASE %s", name);
     g_autofree char *first = url_of("postgres");
     PGconn *connection = PQconnectdb(first);
@@ -183,7 +183,7 @@ char *server_add_database(const char *name)
     PQclear(rows);
     PQfinish(connection);
     char *url = url_of(name);
-    if (!database_migrate(url, &applied, &error))
+    if (!database_migrate(url, &done, &error))
         g_error("chaos server: %s", error->message);
     return url;
 }

@@ -122,13 +122,13 @@ char *scratch_db_new(void)
 {
     static int number;
     g_autoptr(GError) error = NULL;
-    int applied;
+    struct migrated done;
     g_autofree char *name = g_strdup_printf("/scratch%d?", ++number);
     g_autofree char *create = g_strdup_printf("CREATE DATABASE scratch%d", number);
     g_auto(GStrv) parts = g_strsplit(scratch_db_url(), "/skipjack?", 2);
     char *fresh = g_strconcat(parts[0], name, parts[1], NULL);
     execute(scratch_db_url(), create);
-    require(database_migrate(fresh, &applied, &error), &error);
+    require(database_migrate(fresh, &done, &error), &error);
     return fresh;
 }
 

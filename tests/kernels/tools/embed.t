@@ -29,7 +29,7 @@ echo 'SELECT 1;' >0001_first.sql
 echo "SELECT 'x';" >0002_second.sql
 cat >print.c <<'PROGRAM'
 #include "kernels/kernel_source.h"
-#include "schema/migrations.h"
+#include "schema/sql/migrations.h"
 #include "solvers/framework/kernel_hash.h"
 
 #include <stdio.h>
@@ -62,6 +62,25 @@ result $? 'the hash is of the whole text'
 [ "$(./print | sed -n 3,4p)" = "1 0001_first SELECT 1;
 2 0002_second SELECT 'x';" ]
 result $? 'migrations are in order'
+cat >functions.sql <<'SQL'
+-- What; it's for.
+-- revision: 7
+-- oldest program: 3
+
+-- A comment; with a semicolon.
+CREATE OR REPLACE FUNCTION one(n integer) RETURNS text
+LANGUAGE sql AS $$ SELECT ';'; -- it's one
+$$;
+CREATE OR REPLACE VIEW both AS SELECT ';' AS a;
+CREATE OR REPLACE TRIGGER keep BEFORE INSERT ON it EXECUTE FUNCTION one();
+SQL
+"$build/embed" definitions functions.sql >definitions.c && gcc -std=c17 -Wall -Wextra -Werror -I"$OLDPWD" -c definitions.c &&
+    [ "$(grep -c 'DEFINITION_FUNCTION, "one"\|DEFINITION_VIEW, "both"\|DEFINITION_TRIGGER, "keep"' definitions.c)" = 3 ] &&
+    grep -q '^ *7, 3, *$' definitions.c
+result $? 'functions, views and triggers are told apart, and have a revision'
+sed 's/A comment/Another comment/' functions.sql >words.sql
+[ "$("$build/embed" definitions words.sql)" = "$(cat definitions.c)" ]
+result $? 'a comment between definitions changes nothing'
 "$build/embed" kernel_sources dialect.h >empty.c && gcc -std=c17 -Werror -I"$OLDPWD" -c empty.c
 result $? 'no kernel at all is fine'
 
@@ -97,6 +116,14 @@ cp 0001_first.sql 0001_again.sql
 refuses 'one number twice' 'this number' migrations 0001_first.sql 0001_again.sql
 cp 0001_first.sql 1_first.sql
 refuses 'a migration without four digits' 'NNNN_name.sql' migrations 1_first.sql
+{ cat functions.sql; echo 'CREATE TABLE t ();'; } >table.sql
+refuses 'a table among functions' 'only CREATE OR REPLACE' definitions table.sql
+{ cat functions.sql; echo "CREATE OR REPLACE FUNCTION one(n integer) RETURNS int AS 'x';"; } >again.sql
+refuses 'a function defined twice' 'defined twice' definitions again.sql
+sed 's/;$//' functions.sql >open.sql
+refuses 'a statement without an end' 'semicolon' definitions open.sql
+sed '/revision/d' functions.sql >none.sql
+refuses 'functions without a revision' 'revision' definitions none.sql
 printf 'a\0b' >nul.cl
 refuses 'a NUL byte' 'NUL' kernel_sources dialect.h nul.cl
 refuses 'no mode' 'usage' sources

@@ -2,7 +2,6 @@
  * demand. */
 #include "schema/blobs/blobs.h"
 
-#include "schema/migrate.h"
 #include "schema/store/failure.h"
 #include "schema/store/store_kernels.h"
 #include "tests/support/blob_codes.h"
@@ -168,36 +167,6 @@ static void test_upload_that_was_given_up_does_not_count(void)
     g_assert_cmpstr(ended, ==, "f");
 }
 
-static void test_code_of_an_older_database_stays(void)
-{
-    g_autoptr(GError) error = NULL;
-    g_autofree char *url = scratch_db_new();
-    g_free(blob_codes_ask(url, "SET client_min_messages = warning; DROP SCHEMA skipjack CASCADE"));
-    PGconn *connection = PQconnectdb(url);
-    int applied;
-    size_t before = 0;
-    while (migrations[before].number < 10)
-        before++;
-    g_assert_true(migrations_apply(connection, migrations, before, &applied, &error));
-    g_free(blob_codes_ask(
-        url, "INSERT INTO kernels VALUES (repeat('a', 64), 'f', 'e', '', '', '', '', 0, '',"
-             " 1, '\\x010203', '', 1), (repeat('b', 64), 'f', 'e', '', '', '', '', 2, '', 1,"
-             " NULL, '', 1)"));
-    g_assert_true(migrations_apply(connection, migrations, migrations_count, &applied, &error));
-    g_assert_no_error(error);
-    PQfinish(connection);
-    g_autoptr(Store) store = store_open(url, &error);
-    g_autofree char *a = g_strnfill(64, 'a');
-    g_autofree char *b = g_strnfill(64, 'b');
-    struct kernel_row *row = store_get_kernel(store, a, &error);
-    g_assert_no_error(error);
-    g_assert_cmpmem(g_bytes_get_data(row->code, NULL), g_bytes_get_size(row->code), "\1\2\3", 3);
-    kernel_row_free(row);
-    row = store_get_kernel(store, b, &error);
-    g_assert_true(row != NULL && row->code == NULL && row->failure == FAILURE_COMPILE_ERROR);
-    kernel_row_free(row);
-}
-
 static const struct {
     const char *name;
     void (*run)(void);
@@ -210,7 +179,6 @@ static const struct {
     {"/blobs/get/bytes_in_the_row_are_checked_too", test_bytes_in_the_row_are_checked_too},
     {"/blobs/collect/objects_are_removed", test_collected_objects_are_removed},
     {"/blobs/use/place_that_refuses_is_not_used", test_place_that_refuses_is_not_used},
-    {"/blobs/migration/code_of_an_older_database_stays", test_code_of_an_older_database_stays},
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 #include "schema/farm/upkeep.h"
-#include "schema/migrate.h"
 #include "schema/server/connection.h"
 #include "schema/server/roles.h"
+#include "schema/sql/migrate.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
 #include "schema/store/store_kernels.h"
@@ -225,7 +225,7 @@ static void test_a_login_has_its_own_connections(void)
 static void test_what_comes_later_is_covered(void)
 {
     struct role_farm f;
-    int applied;
+    struct migrated done;
     g_autoptr(GError) error = NULL;
     role_farm_init(&f, 1);
     PGconn *owner = connection_open(scratch_db_url(), "test", &error);
@@ -238,7 +238,8 @@ static void test_what_comes_later_is_covered(void)
         " LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS"
         " 'SELECT count(*) FROM later';",
         "sha"};
-    g_assert_true(migrations_apply(owner, more, migrations_count + 1, &applied, &error));
+    const struct schema_sql wanted = {more, migrations_count + 1, NULL};
+    g_assert_true(migrations_apply(owner, &wanted, &done, &error));
     g_assert_no_error(error);
     role_expect_count(f.guest, "SELECT count(*) FROM later", "0");
     role_expect_count(f.farm.store, "SELECT skipjack_work.later()", "0");
@@ -254,7 +255,7 @@ static void test_what_comes_later_is_covered(void)
 static void test_who_lacks_a_role_is_told(void)
 {
     struct role_farm f;
-    int applied;
+    struct migrated done;
     g_autoptr(GError) error = NULL;
     role_farm_init(&f, 1);
     g_autofree char *stranger = role_url("stranger");
@@ -267,7 +268,7 @@ static void test_who_lacks_a_role_is_told(void)
                         &error, STORE_ERROR_ACCESS, "skipjack_coordinator");
     role_expect_refused(store_list_campaigns(f.farm.store, &error) != NULL, &error,
                         STORE_ERROR_ACCESS, "skipjack_reader");
-    role_expect_refused(database_migrate(boss, &applied, &error), &error, STORE_ERROR_ACCESS,
+    role_expect_refused(database_migrate(boss, &done, &error), &error, STORE_ERROR_ACCESS,
                         "only the owner migrates");
     role_farm_clear(&f);
 }
@@ -291,7 +292,7 @@ static void expect_ends(const char *owner_url, const char *node_url, const char 
 static void test_a_plain_owner_migrates_and_gives(void)
 {
     struct role_farm f;
-    int applied;
+    struct migrated done;
     g_autoptr(GError) error = NULL;
     role_farm_init(&f, 1);
     PGconn *server = connection_open(scratch_db_url(), "test", &error);
@@ -302,7 +303,7 @@ static void test_a_plain_owner_migrates_and_gives(void)
     g_autofree char *keeper = g_strconcat(parts[0], "keeper@/kept?", parts[1], NULL);
     g_autofree char *boss = g_strconcat(parts[0], "boss@/kept?", parts[1], NULL);
     g_autofree char *node = g_strconcat(parts[0], "node1@/kept?", parts[1], NULL);
-    g_assert_true(database_migrate(keeper, &applied, &error));
+    g_assert_true(database_migrate(keeper, &done, &error));
     g_assert_no_error(error);
     Store *coordinator = store_open(boss, &error);
     Store *worker = store_open(node, &error);

@@ -4,8 +4,8 @@
 #include "schema/blobs/blobs.h"
 #include "schema/farm/farm.h"
 #include "schema/farm/upkeep.h"
-#include "schema/migrate.h"
 #include "schema/server/connection.h"
+#include "schema/sql/migrate.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
@@ -229,7 +229,7 @@ static void test_advisory_locks_stop_nobody(void)
     struct upkeep_report report;
     const struct upkeep_options options = UPKEEP_DEFAULTS;
     bool begun = false;
-    int applied;
+    struct migrated done;
     g_autoptr(GError) error = NULL;
     init(&f, 1);
     allow_advisory_locks();
@@ -250,7 +250,7 @@ static void test_advisory_locks_stop_nobody(void)
     g_assert_no_error(error);
     role_expect_count(owner, "SELECT count(*) FROM dropped_partitions", "0");
     store_close(owner);
-    g_assert_true(database_migrate(scratch_db_url(), &applied, &error));
+    g_assert_true(database_migrate(scratch_db_url(), &done, &error));
     g_assert_no_error(error);
     PQfinish(open);
     clear(&f);
@@ -455,7 +455,7 @@ static void test_sessions_that_take_turns_keep_nobody_waiting(void)
 static void test_migrations_go_on_beside_an_open_question(void)
 {
     struct role_farm f;
-    int applied;
+    struct migrated done;
     g_autoptr(GError) error = NULL;
     init(&f, 1);
     PGconn *open = keep_open("SELECT skipjack_work.list_workers(NULL)");
@@ -465,9 +465,10 @@ static void test_migrations_go_on_beside_an_open_question(void)
     memcpy(more, migrations, migrations_count * sizeof *more);
     more[migrations_count] = (struct migration){
         9002, "9002_later", "ALTER TABLE workers ADD COLUMN later integer", "sha"};
-    g_assert_true(migrations_apply(owner, more, migrations_count + 1, &applied, &error));
+    const struct schema_sql wanted = {more, migrations_count + 1, NULL};
+    g_assert_true(migrations_apply(owner, &wanted, &done, &error));
     g_assert_no_error(error);
-    g_assert_cmpint(applied, ==, 1);
+    g_assert_cmpint(done.migrations, ==, 1);
     expect_ended(&f, open, "left a transaction open");
     say(owner, "ALTER TABLE skipjack.workers DROP COLUMN later");
     say(owner, "DELETE FROM skipjack.schema_migrations WHERE number > 9000");

@@ -100,7 +100,9 @@ static const struct overreach {
     {"boss", "SELECT skipjack.set_privileges()"},
     {"boss", "SELECT skipjack.add_partitions(1)"},
     {"boss", "SELECT skipjack.write_outcomes(NULL, NULL, false)"},
-    {"boss", "INSERT INTO skipjack.entry_points VALUES ('skipjack_reader', 'x')"},
+    {"boss", "INSERT INTO skipjack.schema_functions SELECT * FROM skipjack.schema_functions"},
+    {"boss", "CREATE OR REPLACE VIEW skipjack.entry_points AS"
+             " SELECT 'skipjack_reader' AS role, 'x' AS name, true AS as_owner"},
     {"boss", "CREATE TRIGGER t AFTER INSERT ON skipjack.events EXECUTE FUNCTION pg_temp.f()"},
     /* Whoever is in none of the roles. */
     {"stranger", "SELECT * FROM skipjack.campaigns"},

@@ -1,0 +1,82 @@
+-- Places of code objects outside the database: which one is current, and uploads to it.
+
+-- Whoever stores code holds the lock shared; whoever changes the place holds
+-- it alone, and then no call under way still goes by the former one.
+CREATE OR REPLACE FUNCTION lock_blob_place(alone boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF alone THEN
+        PERFORM hold_blob_place();
+    ELSE
+        LOCK TABLE blob_places IN ROW EXCLUSIVE MODE;
+    END IF;
+END $$;
+
+-- A session that stores code holds the table's weak lock until its transaction ends. A session that changes
+-- the place holds the table alone, so no call under way still goes by the former place. It waits for a
+-- second at a time, since sessions that store wait behind it.
+CREATE OR REPLACE FUNCTION hold_blob_place() RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET lock_timeout = '1s' AS
+$$ BEGIN LOCK TABLE blob_places IN EXCLUSIVE MODE; END $$;
+
+-- The place where new code goes, by its number.
+CREATE OR REPLACE FUNCTION use_blob_place(place_url text) RETURNS smallint
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    chosen smallint;
+BEGIN
+    PERFORM lock_blob_place(true);
+    INSERT INTO blob_places (id, url, is_current)
+    SELECT max(id) + 1, place_url, false FROM blob_places
+    ON CONFLICT (url) DO NOTHING;
+    UPDATE blob_places SET is_current = false WHERE is_current AND url <> place_url;
+    UPDATE blob_places SET is_current = true WHERE url = place_url RETURNING id INTO chosen;
+    RETURN chosen;
+END $$;
+
+-- A name for the upload of an object with this hash to the current place;
+-- none where that is the database.
+CREATE OR REPLACE FUNCTION begin_upload(sha256_hex text) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    here blob_places;
+    fresh text;
+BEGIN
+    SELECT * INTO STRICT here FROM blob_places WHERE is_current;
+    IF here.id <> 0 THEN
+        fresh := left(sha256_hex, 2) || '/' || sha256_hex || '-'
+                 || left(replace(gen_random_uuid()::text, '-', ''), 16);
+        INSERT INTO blob_loose (place, name, is_upload) VALUES (here.id, fresh, true);
+    END IF;
+    RETURN jsonb_build_object('place', here.id, 'url', here.url, 'name', fresh);
+END $$;
+
+-- Uploads are known by names that nobody else is told.
+CREATE OR REPLACE FUNCTION skipjack_work.begin_upload(sha256_hex text) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
+$$ BEGIN RETURN begin_upload(sha256_hex); END $$;
+
+-- An upload ends once: as its kernel's object, or given up and to be removed.
+CREATE OR REPLACE FUNCTION end_upload(at smallint, asked text) RETURNS boolean
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    DELETE FROM blob_loose WHERE place = at AND name = asked AND is_upload;
+    RETURN found;
+END $$;
+
+CREATE OR REPLACE FUNCTION skipjack_work.give_up_upload(at smallint, asked text) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
+$$ UPDATE blob_loose SET is_upload = false WHERE place = at AND name = asked $$;
+
+-- An upload that has not ended after a day belongs to a process that died.
+-- From here on it cannot end.
+CREATE OR REPLACE FUNCTION give_up_uploads() RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    UPDATE blob_loose SET is_upload = false
+    WHERE is_upload AND since < now() - interval '1 day'
+$$;
+
+-- An object that is gone.
+CREATE OR REPLACE FUNCTION forget_blob(at smallint, removed text) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS
+$$ DELETE FROM blob_loose WHERE place = at AND name = removed AND NOT is_upload $$;

@@ -1,0 +1,474 @@
+-- Claims: which campaign a worker gets jobs of, which bundles it takes, and why a worker
+-- gets none.
+
+-- Claims jobs of one active campaign that has some for this worker: of those
+-- with the highest priority the one with the least fair time.
+-- known_campaign, from_round, from_position: where the last claim from this
+-- pool ended, which is where this one begins.
+CREATE OR REPLACE FUNCTION claim_jobs(claimer bigint, build boolean, wanted_campaign bigint,
+                           wanted_target text, carried text[], batch integer,
+                           lease double precision, token bigint, known_campaign bigint,
+                           from_round integer, from_position bigint)
+RETURNS SETOF bundles
+LANGUAGE plpgsql ROWS 8 SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    from_state job_state := CASE WHEN build THEN 'ready' ELSE 'built' END;
+    has_stack text;
+    has_labels text[];
+    several boolean := (SELECT count(*) > 1 FROM campaigns WHERE state = 'active');
+    solver_ids bigint[];
+    c campaigns;
+    b bundles;
+    claimed_campaign bigint;
+    last_round integer;
+    wanted integer := batch;
+BEGIN
+    UPDATE workers SET beat_at = clock_timestamp(), ended_at = NULL
+    WHERE id = claimer RETURNING stack, labels INTO has_stack, has_labels;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no worker %s', claimer);
+    END IF;
+    SELECT array_agg(id) INTO solver_ids FROM solvers
+    WHERE carried IS NULL OR name || ':' || revision || ':' || hash = ANY (carried);
+    FOR c IN SELECT * FROM campaigns AS active
+             WHERE state = 'active' AND coalesce(deadline > clock_timestamp(), true)
+               AND (wanted_campaign = 0 OR id = wanted_campaign)
+               AND (wanted_target IS NULL OR target = wanted_target)
+               AND (pool = '' OR pool = ANY (has_labels))
+               AND worker_lacks(claimer, has_stack, build, target, stack) IS NULL
+             ORDER BY priority DESC, CASE WHEN several THEN fair_time(active) END, id
+    LOOP
+        last_round := 2147483647;
+        IF c.budget_seconds > 0 AND spent_seconds(c.id) >= c.budget_seconds THEN
+            PERFORM end_spent_jobs(c.id);
+            last_round := 0;
+        END IF;
+        FOR b IN SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids, last_round,
+                                             batch, lease, token,
+                                             CASE c.id WHEN known_campaign THEN from_round ELSE 0 END,
+                                             CASE c.id WHEN known_campaign THEN from_position ELSE 0 END)
+        LOOP
+            wanted := wanted - cardinality(b.job_ids);
+            RETURN NEXT b;
+        END LOOP;
+        IF wanted = batch AND c.id = known_campaign THEN
+            FOR b IN SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids, last_round,
+                                                 batch, lease, token, 0, 0)
+            LOOP
+                wanted := wanted - cardinality(b.job_ids);
+                RETURN NEXT b;
+            END LOOP;
+        END IF;
+        claimed_campaign := CASE WHEN wanted < batch THEN c.id END;
+        EXIT WHEN claimed_campaign IS NOT NULL;
+        IF NOT has_open_jobs(c.id) THEN
+            PERFORM settle_campaign(c.id, 0);
+        END IF;
+    END LOOP;
+    PERFORM note_claim(claimer, build, wanted_campaign, wanted_target, claimed_campaign,
+                       wanted > 0);
+END $$;
+
+-- Claims up to `batch` jobs of one campaign. Bundles are looked at in order from a place on that the
+-- caller had before (so it need not pass again what was there once), and a bundle that cost a worker
+-- already is claimed alone, so that what kills workers takes nobody with it. They are fetched, and thereby
+-- locked, one by one: a loop over a query would lock ten at once. What measures again is claimed beyond
+-- last_round, too.
+CREATE OR REPLACE FUNCTION claim_bundles(claimer bigint, campaign bigint, from_state job_state,
+                              solver_ids bigint[], last_round integer, batch integer,
+                              lease double precision, token bigint, from_round integer,
+                              from_position bigint)
+RETURNS SETOF bundles
+LANGUAGE plpgsql ROWS 8
+SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_sort = off
+SET enable_bitmapscan = off AS $$
+DECLARE
+    to_state job_state := CASE from_state WHEN 'ready' THEN 'building' ELSE 'evaluating' END;
+    waiting CURSOR FOR
+        SELECT * FROM bundles
+        WHERE campaign_id = campaign AND state = from_state
+          AND (round_no, position) >= (from_round, from_position)
+          AND (round_no <= last_round OR remeasures) AND solver_id = ANY (solver_ids)
+          AND NOT (remeasures AND from_state = 'built'
+                   AND is_barred(claimer, campaign, job_ids[1], round_no))
+        ORDER BY round_no, position FOR UPDATE SKIP LOCKED;
+    b bundles;
+    taken bundles;
+    wanted integer := batch;
+BEGIN
+    OPEN waiting;
+    LOOP
+        FETCH waiting INTO b;
+        EXIT WHEN NOT FOUND OR (b.strikes > 0 AND wanted < batch);
+        IF b.strikes > 0 THEN
+            wanted := 1;
+        END IF;
+        IF cardinality(b.job_ids) <= wanted THEN
+            UPDATE bundles
+            SET state = to_state, fence = nextval('fences'), worker_id = claimer,
+                claim_token = token, claimed_at = clock_timestamp(),
+                progress_at = clock_timestamp(), lease_seconds = lease
+            WHERE id = b.id RETURNING * INTO taken;
+        ELSE
+            UPDATE bundles SET job_ids = b.job_ids[wanted + 1:] WHERE id = b.id;
+            INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids,
+                                 strikes, is_partial, fence, worker_id, claim_token, claimed_at, progress_at,
+                                 lease_seconds, remeasures)
+            VALUES (campaign, b.solver_id, to_state, b.round_no, b.position,
+                    b.job_ids[1:wanted], b.strikes, b.is_partial, nextval('fences'), claimer, token,
+                    clock_timestamp(), clock_timestamp(), lease, b.remeasures)
+            RETURNING * INTO taken;
+        END IF;
+        RETURN NEXT taken;
+        wanted := wanted - cardinality(taken.job_ids);
+        EXIT WHEN wanted <= 0;
+    END LOOP;
+    CLOSE waiting;
+END $$;
+
+-- What a worker has to know of the jobs of a bundle it claimed: the configs
+-- taken out and the stored rounds; for evaluating also the one that is open,
+-- and the problem's best time in the campaign so far (one look into results a
+-- job, not a join: planned before statistics know how the tables grew, a join
+-- may go through all of them).
+CREATE OR REPLACE FUNCTION claimed_jobs(taken bundles[], build boolean)
+RETURNS TABLE (campaign_id bigint, solver_id bigint, round_no integer, "position" bigint,
+               strikes smallint, fence bigint, job_id bigint, problem_id bigint,
+               best_ms double precision, quarantined json, rounds json, wish json)
+LANGUAGE plpgsql ROWS 50
+SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    campaign bigint := taken[1].campaign_id;
+    for_target text := (
+        SELECT c.target FROM campaigns c
+        WHERE c.id = campaign AND EXISTS (SELECT 1 FROM quarantine q WHERE q.target = c.target));
+    last_round integer := (SELECT max(b.round_no) FROM unnest(taken) AS b);
+    has_remeasures boolean := EXISTS (SELECT FROM remeasures m WHERE m.campaign_id = campaign);
+BEGIN
+    IF build AND last_round = 0 AND for_target IS NULL AND NOT has_remeasures THEN
+        RETURN QUERY
+            SELECT campaign, b.solver_id, b.round_no, b.position, b.strikes, b.fence, j.id,
+                   j.problem_id, NULL::double precision, NULL::json, NULL::json, NULL::json
+            FROM unnest(taken) WITH ORDINALITY AS b CROSS JOIN LATERAL unnest(b.job_ids) AS of_it(id)
+            CROSS JOIN LATERAL (SELECT * FROM jobs o WHERE o.campaign_id = campaign
+                                AND o.id = of_it.id OFFSET 0) AS j
+            ORDER BY b.ordinality, j.position;
+        RETURN;
+    END IF;
+    RETURN QUERY
+        SELECT campaign, b.solver_id, b.round_no, b.position, b.strikes, b.fence, j.id,
+               j.problem_id,
+               CASE WHEN NOT build THEN
+                   (SELECT min((SELECT k.median_ms FROM results k
+                                WHERE k.campaign_id = campaign AND k.job_id = o.id AND k.rank = 0))
+                    FROM jobs o
+                    WHERE o.campaign_id = campaign AND o.problem_id = j.problem_id) END,
+               CASE WHEN for_target IS NOT NULL THEN
+                   (SELECT json_agg(q.config ORDER BY q.config) FROM quarantine q
+                    WHERE q.solver_id = j.solver_id AND q.problem_id = j.problem_id
+                    AND q.target = for_target) END,
+               CASE WHEN b.round_no = 0 AND build THEN NULL
+               WHEN b.round_no > 0 OR b.is_partial THEN
+                   (SELECT json_agg(row_to_json(w) ORDER BY w.number)
+                    FROM (SELECT r.number, coalesce(o.stack, r.stack) AS stack,
+                                 coalesce(o.drift, 0) AS drift, r.config_counts,
+                                 r.config_values, r.kernel_keys,
+                                 coalesce(o.failures, r.failures) AS failures,
+                                 coalesce(o.details, r.details) AS details, o.n, o.min_ms,
+                                 o.median_ms, o.spread, o.error, r.build_seconds, o.eval_seconds,
+                                 has_remeasures AND EXISTS (
+                                     SELECT FROM remeasures m WHERE m.campaign_id = campaign
+                                     AND m.job_id = j.id AND m.number = r.number) AS remeasures,
+                                 r.fence = -1 AS beyond_limit
+                          FROM rounds r LEFT JOIN LATERAL (
+                              SELECT * FROM outcomes c WHERE c.campaign_id = campaign
+                              AND c.job_id = j.id AND c.number = r.number OFFSET 0) AS o ON true
+                          WHERE r.campaign_id = campaign AND r.job_id = j.id
+                          AND r.number < b.round_no + CASE WHEN build THEN 0 ELSE 1 END) AS w)
+               ELSE
+                   (SELECT json_build_array(row_to_json(w))
+                    FROM (SELECT r.number, r.stack, r.config_counts, r.config_values,
+                                 r.kernel_keys, r.failures, r.details, r.build_seconds,
+                                 b.remeasures
+                          FROM rounds r
+                          WHERE r.campaign_id = campaign AND r.job_id = j.id
+                          AND r.number = 0) AS w) END,
+               CASE WHEN b.remeasures THEN
+                   (SELECT json_build_object('configs', m.configs, 'keeps_all', m.keeps_all)
+                    FROM remeasures m WHERE m.campaign_id = campaign AND m.job_id = j.id
+                    AND m.number = b.round_no) END
+        FROM unnest(taken) WITH ORDINALITY AS b CROSS JOIN LATERAL unnest(b.job_ids) AS of_it(id)
+        CROSS JOIN LATERAL (SELECT * FROM jobs o WHERE o.campaign_id = campaign
+                            AND o.id = of_it.id OFFSET 0) AS j
+        ORDER BY b.ordinality, j.position;
+END $$;
+
+-- After a claim: one that found nothing leaves its worker idle; one that took
+-- as much as it could leaves more behind, so it wakes two others, and each of
+-- them two: many are at work soon, and never all at once at the door.
+CREATE OR REPLACE FUNCTION note_claim(claimer bigint, for_build boolean, wanted_campaign bigint,
+                                      wanted_target text, claimed_campaign bigint,
+                                      took_all boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF claimed_campaign IS NULL THEN
+        IF NOT EXISTS (SELECT 1 FROM idle_workers i
+                       WHERE i.worker_id = claimer AND i.build = for_build) THEN
+            INSERT INTO idle_workers VALUES (claimer, for_build, wanted_campaign, wanted_target)
+            ON CONFLICT DO NOTHING;
+        END IF;
+        RETURN;
+    END IF;
+    PERFORM idle_no_more(claimer, for_build);
+    IF NOT took_all THEN
+        PERFORM wake_workers(claimed_campaign, for_build, 2);
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION skipjack_work.claim(claimer bigint, build boolean, wanted_campaign bigint,
+                                    wanted_target text, carried jsonb, batch integer,
+                                    lease double precision, token bigint, known_campaign bigint,
+                                    from_round integer, from_position bigint)
+RETURNS TABLE (campaign_id bigint, solver_id bigint, round_no integer, "position" bigint,
+               strikes smallint, fence bigint, job_id bigint, problem_id bigint,
+               best_ms double precision, quarantined json, rounds json, wish json,
+               deadline bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    taken bundles[];
+    its_deadline bigint;
+BEGIN
+    PERFORM check_worker(claimer);
+    -- A lease is not longer than a day, also where it is no number.
+    taken := ARRAY(SELECT b FROM claim_jobs(
+        claimer, build, wanted_campaign, wanted_target,
+        ARRAY(SELECT jsonb_array_elements_text(carried)), batch,
+        greatest(least(lease, 86400), 0), token, known_campaign, from_round, from_position) AS b);
+    IF taken = '{}' THEN
+        RETURN;
+    END IF;
+    IF NOT acts_for_all() THEN
+        INSERT INTO claimed_campaigns VALUES (claimer, taken[1].campaign_id) ON CONFLICT DO NOTHING;
+    END IF;
+    its_deadline := (SELECT extract(epoch FROM c.deadline)::bigint FROM campaigns c
+                     WHERE c.id = taken[1].campaign_id);
+    RETURN QUERY SELECT j.*, its_deadline FROM claimed_jobs(taken, build) AS j;
+END $$;
+
+-- Bundles of a claim whose answer was lost. The worker's row is locked first,
+-- which waits for a claim that is still under way behind a broken connection.
+CREATE OR REPLACE FUNCTION release_claim(claimer bigint, token bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    ids bigint[];
+BEGIN
+    PERFORM 1 FROM workers WHERE id = claimer FOR UPDATE;
+    ids := ARRAY(SELECT b.id FROM bundles b WHERE b.worker_id = claimer AND b.claim_token = token);
+    PERFORM release_bundles(ids);
+    PERFORM wake_for(ARRAY(SELECT b.campaign_id FROM bundles b WHERE b.id = ANY (ids)));
+END $$;
+
+CREATE OR REPLACE FUNCTION skipjack_work.release_claim(claimer bigint, token bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM check_worker(claimer);
+    PERFORM release_claim(claimer, token);
+END $$;
+
+-- Errors that have nothing to do with the campaign: a lost connection, a lock that was waited for, a full
+-- disk, a statement that was cancelled, a right that is missing, and what our own checks refuse.
+CREATE OR REPLACE FUNCTION is_anybodys_error(state text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT left(state, 2) IN ('08', '40', '53', '55', '57', '58', 'SJ') OR state = '42501'
+$$;
+
+CREATE OR REPLACE FUNCTION note_campaign_fault(campaign bigint, words text) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM campaign_faults f
+                   WHERE f.campaign_id = campaign AND f.login = session_user
+                     AND f.at > clock_timestamp() - interval '1 hour') THEN
+        INSERT INTO events (kind, campaign_id, detail)
+        VALUES ('campaign left out', campaign,
+                format('no job of it can be claimed by %s: %s', session_user, left(words, 2000)));
+    END IF;
+    INSERT INTO campaign_faults VALUES (campaign, session_user, clock_timestamp(), left(words, 2000))
+    ON CONFLICT (campaign_id, login) DO UPDATE SET at = EXCLUDED.at, reason = EXCLUDED.reason;
+END $$;
+
+-- For when claim() failed: a campaign that it gives jobs of, 0 for none. Each campaign is tried in a
+-- transaction of its own, which is rolled back, so that the one that is the reason is found and left out.
+-- One that failed for this login within a minute is not tried.
+CREATE OR REPLACE FUNCTION skipjack_work.claimable_campaign(
+    claimer bigint, build boolean, wanted_campaign bigint, wanted_target text, carried jsonb,
+    batch integer, known_campaign bigint, from_round integer, from_position bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    candidate bigint;
+    state text;
+    words text;
+BEGIN
+    PERFORM check_worker(claimer);
+    FOR candidate IN
+        SELECT a.id FROM campaigns a
+        LEFT JOIN campaign_faults f ON f.campaign_id = a.id AND f.login = session_user
+        WHERE a.state = 'active' AND wanted_campaign IN (0, a.id)
+          AND (wanted_target IS NULL OR a.target = wanted_target)
+          AND (f.at IS NULL OR f.at < clock_timestamp() - interval '1 minute')
+        ORDER BY a.priority DESC, fair_time_or_last(a), a.id
+    LOOP
+        BEGIN
+            PERFORM FROM skipjack_work.claim(claimer, build, candidate, wanted_target, carried, batch,
+                                             60, 0, known_campaign, from_round, from_position);
+            IF FOUND THEN
+                RAISE EXCEPTION USING ERRCODE = 'SJ005';
+            END IF;
+        EXCEPTION
+            WHEN SQLSTATE 'SJ005' THEN
+                RETURN candidate;
+            WHEN OTHERS THEN
+                GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, words = MESSAGE_TEXT;
+                IF is_anybodys_error(state) THEN
+                    RAISE;
+                END IF;
+                PERFORM note_campaign_fault(candidate, words);
+        END;
+    END LOOP;
+    -- The worker idles for what it asked for, and not for the last campaign that was tried.
+    DELETE FROM idle_workers i WHERE i.worker_id = claimer AND i.build = claimable_campaign.build;
+    PERFORM note_claim(claimer, build, wanted_campaign, wanted_target, NULL, true);
+    RETURN 0;
+END $$;
+
+-- Why the campaign does not admit the worker, NULL where it does. A builder builds for any target.
+CREATE OR REPLACE FUNCTION refusal(c campaigns, w workers) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    measures boolean := w.target = c.target OR EXISTS (
+        SELECT 1 FROM worker_devices d WHERE d.worker_id = w.id AND d.target = c.target);
+    to_build text := CASE WHEN w.builds THEN worker_lacks(w.id, w.stack, true, c.target, c.stack) END;
+    to_measure text := CASE WHEN measures
+                       THEN worker_lacks(w.id, w.stack, false, c.target, c.stack) END;
+    example text;
+BEGIN
+    IF NOT measures AND NOT w.builds THEN
+        RETURN format('its target is %s, the campaign is for %s',
+                      coalesce(nullif(w.target, ''), 'none'), c.target);
+    ELSIF c.pool <> '' AND c.pool <> ALL (w.labels) THEN
+        RETURN format('it has no label %s, and the campaign is for that pool (worker --label %s)',
+                      c.pool, c.pool);
+    ELSIF coalesce(to_build, to_measure) IS NOT NULL THEN
+        RETURN CASE WHEN measures AND w.builds
+               THEN concat_ws('; ', 'to build, ' || to_build, 'to measure, ' || to_measure)
+               ELSE coalesce(to_build, to_measure) END;
+    ELSIF w.carried IS NULL OR EXISTS (
+        SELECT 1 FROM bundles b JOIN solvers s ON s.id = b.solver_id
+        WHERE b.campaign_id = c.id
+          AND s.name || ':' || s.revision || ':' || s.hash = ANY (w.carried)) THEN
+        RETURN NULL;
+    END IF;
+    SELECT format('%s at revision %s', s.name, s.revision) INTO example
+    FROM bundles b JOIN solvers s ON s.id = b.solver_id WHERE b.campaign_id = c.id LIMIT 1;
+    RETURN 'it carries no solver of the campaign as it was planned, such as ' || example;
+END $$;
+
+-- refusal(), why the worker's login could not claim from the campaign within the last five minutes, and that it
+-- may not measure what waits.
+CREATE OR REPLACE FUNCTION refusal_or_fault(c campaigns, w workers) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    reason text;
+    state text;
+    words text;
+BEGIN
+    BEGIN
+        reason := refusal(c, w);
+    EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, words = MESSAGE_TEXT;
+        IF is_anybodys_error(state) THEN
+            RAISE;
+        END IF;
+        RETURN format('the campaign cannot be read: %s', words);
+    END;
+    RETURN coalesce(reason, (
+        SELECT format('claiming from the campaign fails: %s', f.reason) FROM campaign_faults f
+        WHERE f.campaign_id = c.id AND f.login = w.login
+          AND f.at > clock_timestamp() - interval '5 minutes'),
+        CASE WHEN waits_for_others(c, w) THEN
+            format('its login %s measured what waits, another login is to confirm it for golden', w.login)
+        END);
+END $$;
+
+-- Of running workers and active campaigns; 0 for all of them. Whoever has not
+-- beaten for two minutes does not run. Workers that are alike in all that
+-- refusal() looks at are asked about once.
+CREATE OR REPLACE FUNCTION refusals(of_worker bigint, of_campaign bigint)
+RETURNS TABLE (campaign_id bigint, worker_id bigint, node text, reason text)
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    WITH running AS MATERIALIZED (
+        SELECT w.id, w.node,
+               min(w.id) OVER (PARTITION BY w.target, w.builds, w.labels, w.stack, w.carried,
+                               w.login, d.kinds) AS kind
+        FROM workers w
+        CROSS JOIN LATERAL (
+            SELECT array_agg(DISTINCT ARRAY[o.target, o.stack]) AS kinds
+            FROM worker_devices o WHERE o.worker_id = w.id) AS d
+        WHERE w.ended_at IS NULL AND of_worker IN (0, w.id)
+          AND (of_worker <> 0 OR w.beat_at > clock_timestamp() - interval '2 minutes')
+    ), refused AS MATERIALIZED (
+        SELECT c.id AS campaign, k.id AS kind, refusal_or_fault(c, k) AS reason
+        FROM campaigns c CROSS JOIN workers k
+        WHERE c.state = 'active' AND coalesce(c.deadline > clock_timestamp(), true)
+          AND of_campaign IN (0, c.id)
+          AND k.id IN (SELECT r.kind FROM running r)
+    )
+    SELECT f.campaign, r.id, r.node, f.reason
+    FROM refused f JOIN running r ON r.kind = f.kind WHERE f.reason IS NOT NULL
+$$;
+
+CREATE OR REPLACE FUNCTION skipjack_work.refusals(worker bigint, campaign bigint) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM check_worker(worker);
+    RETURN QUERY SELECT to_jsonb(r) FROM refusals(worker, campaign) AS r
+                 ORDER BY r.campaign_id, r.reason, r.node, r.worker_id;
+END $$;
+
+-- Active campaigns with jobs to build that the worker's toolchains cannot build, and why, as refusals() gives
+-- them. cannot_build: "name:revision:hash" of the solvers whose kernels they do not compile.
+CREATE OR REPLACE FUNCTION skipjack_work.left_unbuilt(builder bigint, campaign bigint, cannot_build jsonb)
+RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    pins text[] := ARRAY(SELECT jsonb_array_elements_text(cannot_build));
+BEGIN
+    PERFORM check_worker(builder);
+    RETURN QUERY
+        SELECT jsonb_build_object('campaign_id', c.id, 'worker_id', w.id, 'node', w.node, 'reason', l.reason)
+        FROM campaigns c
+        JOIN workers w ON w.id = builder AND (c.pool = '' OR c.pool = ANY (w.labels))
+        CROSS JOIN LATERAL (SELECT coalesce(
+            worker_lacks(w.id, w.stack, true, c.target, c.stack),
+            (SELECT 'it has no assembler, and the kernels of ' || string_agg(DISTINCT s.name, ', ')
+                    || ' are assembly'
+             FROM bundles b JOIN solvers s ON s.id = b.solver_id
+             WHERE b.campaign_id = c.id AND b.state = 'ready'
+               AND s.name || ':' || s.revision || ':' || s.hash = ANY (pins))) AS reason) AS l
+        WHERE c.state = 'active' AND coalesce(c.deadline > clock_timestamp(), true)
+          AND campaign IN (0, c.id) AND l.reason IS NOT NULL
+          AND EXISTS (SELECT FROM bundles b WHERE b.campaign_id = c.id AND b.state = 'ready')
+        ORDER BY c.id;
+END $$;
+
+-- Whether all that waits in the campaign is to be measured by another login than the worker's.
+CREATE OR REPLACE FUNCTION waits_for_others(c campaigns, w workers) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM bundles b WHERE b.campaign_id = c.id AND b.state = 'built' AND b.remeasures
+                   AND is_barred(w.id, c.id, b.job_ids[1], b.round_no))
+       AND NOT EXISTS (SELECT FROM bundles b WHERE b.campaign_id = c.id AND b.state IN ('ready', 'built')
+                       AND NOT (b.remeasures AND b.state = 'built'
+                                AND is_barred(w.id, c.id, b.job_ids[1], b.round_no)));
+END $$;

@@ -1,0 +1,226 @@
+-- Measuring again: opening ended jobs for rounds of exactly the configs wished for.
+
+-- The configs of ended jobs that may be measured again, each once: 1 what was kept (winners and their
+-- runners-up), 2 default configs, 3 what was unstable when it was measured last, or has its newest time
+-- from a round that drifted beyond the limit. carried: "name:revision:hash" of solvers; jobs of others
+-- are left out. Jobs that failed are of use where they failed as unstable (12).
+CREATE OR REPLACE FUNCTION remeasurable(campaign bigint, kinds integer[], drift_limit double precision,
+                             carried text[])
+RETURNS TABLE (job_id bigint, rounds integer, kind integer, config integer[])
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+        WITH ended AS MATERIALIZED (
+            SELECT e.job_id AS id, e.rounds
+            FROM job_ends e
+            JOIN jobs j ON j.campaign_id = campaign AND j.id = e.job_id
+            JOIN solvers s ON s.id = j.solver_id
+            WHERE e.campaign_id = campaign AND (e.state = 'done' OR e.failure = 12)
+              AND s.name || ':' || s.revision || ':' || s.hash = ANY (carried)
+              AND e.job_id NOT IN (SELECT unnest(b.job_ids) FROM bundles b
+                                   WHERE b.campaign_id = campaign)),
+        suspects AS MATERIALIZED (
+            SELECT o.job_id AS id, min(o.number) AS number
+            FROM outcomes o
+            WHERE 3 = ANY (kinds) AND o.campaign_id = campaign AND NOT o.is_open
+              AND (o.failures && ARRAY[12]::smallint[] OR o.drift > drift_limit
+                   OR (o.drift > 0 AND o.drift < 1 / drift_limit))
+            GROUP BY o.job_id),
+        newest AS (
+            SELECT DISTINCT ON (r.job_id, c.config) r.job_id AS id, c.config, f.failure,
+                   o.drift > drift_limit OR (o.drift > 0 AND o.drift < 1 / drift_limit) AS drifted
+            FROM suspects s
+            JOIN rounds r ON r.campaign_id = campaign AND r.job_id = s.id AND r.number >= s.number
+            JOIN outcomes o ON o.campaign_id = campaign AND o.job_id = s.id
+                 AND o.number = r.number AND NOT o.is_open
+            CROSS JOIN LATERAL unnest(o.failures, r.config_counts)
+                       WITH ORDINALITY AS f(failure, size, at)
+            CROSS JOIN LATERAL (SELECT coalesce(sum(n), 0)::integer AS values
+                                FROM unnest(r.config_counts[:f.at - 1]) AS n) AS before
+            CROSS JOIN LATERAL (SELECT r.config_values[before.values + 1:before.values + f.size]
+                                       AS config) AS c
+            ORDER BY r.job_id, c.config, r.number DESC),
+        wished AS (
+            SELECT k.job_id AS id, CASE WHEN k.is_default AND k.rank > 0 THEN 2 ELSE 1 END AS kind,
+                   k.config
+            FROM results k WHERE k.campaign_id = campaign AND 1 = ANY (kinds)
+            UNION ALL
+            SELECT k.job_id, 2, k.config
+            FROM results k WHERE k.campaign_id = campaign AND k.is_default AND 2 = ANY (kinds)
+            UNION ALL
+            SELECT n.id, 3, n.config FROM newest n
+            WHERE n.failure = 12 OR (n.failure = 0 AND n.drifted))
+        SELECT DISTINCT ON (w.id, w.config) w.id, e.rounds, w.kind, w.config
+        FROM wished w JOIN ended e ON e.id = w.id
+        WHERE w.kind = ANY (kinds)
+        ORDER BY w.id, w.config, w.kind;
+END $$;
+
+-- A campaign whose jobs nobody would claim is refused.
+CREATE OR REPLACE FUNCTION hold_remeasured(campaign bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    c campaigns;
+BEGIN
+    SELECT * INTO c FROM campaigns k WHERE k.id = campaign FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no campaign %s', campaign);
+    ELSIF c.state = 'cancelled' OR c.build_only OR c.strategy = 'foreign'
+          OR c.deadline <= clock_timestamp() THEN
+        RAISE EXCEPTION USING ERRCODE = 'SJ002', MESSAGE = format(
+            'campaign %s cannot be measured again: %s', campaign,
+            CASE WHEN c.build_only THEN 'it was only built'
+                 WHEN c.strategy = 'foreign' THEN 'somebody else measured it'
+                 WHEN c.state = 'cancelled' THEN 'it is cancelled'
+                 ELSE 'its deadline has passed, campaign set --deadline gives it a later one' END);
+    END IF;
+END $$;
+
+-- Opens the ended jobs whose next round is to measure again. It is done also where the budget is spent:
+-- whoever asks wants it, and its time counts.
+CREATE OR REPLACE FUNCTION open_remeasures(campaign bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, remeasures)
+    SELECT campaign, j.solver_id, 'ready', m.number, j.position, ARRAY[j.id], true
+    FROM (SELECT r.job_id, min(r.number) AS number FROM remeasures r
+          WHERE r.campaign_id = campaign AND r.asked_at = now() GROUP BY r.job_id) AS m
+    JOIN jobs j ON j.campaign_id = campaign AND j.id = m.job_id
+    ORDER BY j.position;
+    UPDATE campaigns SET state = 'active' WHERE id = campaign AND state = 'done';
+    PERFORM wake_workers(campaign, true, 4);
+END $$;
+
+CREATE OR REPLACE FUNCTION add_remeasure_partition(campaign bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF to_regclass('skipjack.remeasures_' || campaign) IS NULL THEN
+        PERFORM add_partition(campaign, 'remeasures');
+    END IF;
+END $$;
+
+-- Has a campaign's ended jobs measure configs of these kinds again, see remeasurable(), in rounds of up to
+-- 16. While an earlier wish is under way nothing more is asked. Gives counts: of jobs, rounds and configs
+-- by kind that are asked for, or with dry_run would be; under_way and at_work: jobs that measure again, and
+-- that are open otherwise; other_revisions: ended jobs of solvers that are not carried.
+CREATE OR REPLACE FUNCTION remeasure(campaign bigint, kinds jsonb, drift_limit double precision, carried jsonb,
+                          dry_run boolean) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    its_kinds integer[] := ARRAY(SELECT k::integer FROM jsonb_array_elements_text(kinds) AS k);
+    its_solvers text[] := ARRAY(SELECT jsonb_array_elements_text(carried));
+    counts jsonb;
+    asks boolean;
+BEGIN
+    PERFORM hold_remeasured(campaign);
+    counts := jsonb_build_object(
+        'under_way', (SELECT count(*) FROM bundles b WHERE b.campaign_id = campaign AND b.remeasures),
+        'at_work', (SELECT coalesce(sum(cardinality(b.job_ids)), 0) FROM bundles b
+                    WHERE b.campaign_id = campaign AND NOT b.remeasures),
+        'other_revisions', (SELECT count(*) FROM job_ends e
+                            JOIN jobs j ON j.campaign_id = campaign AND j.id = e.job_id
+                            JOIN solvers s ON s.id = j.solver_id
+                            WHERE e.campaign_id = campaign AND e.state = 'done'
+                              AND s.name || ':' || s.revision || ':' || s.hash
+                                  <> ALL (its_solvers)));
+    asks := NOT dry_run AND (counts->>'under_way')::bigint = 0;
+    IF asks THEN
+        PERFORM add_remeasure_partition(campaign);
+    ELSIF NOT dry_run THEN
+        RETURN counts;
+    END IF;
+    WITH wished AS MATERIALIZED (
+        SELECT w.*, ((row_number() OVER (PARTITION BY w.job_id ORDER BY w.kind, w.config) - 1) / 16)
+                    ::integer AS place
+        FROM remeasurable(campaign, its_kinds, drift_limit, its_solvers) AS w),
+    asked AS (
+        INSERT INTO remeasures (campaign_id, job_id, number, configs, keeps_all)
+        SELECT campaign, w.job_id, w.rounds + w.place, jsonb_agg(to_jsonb(w.config)
+                                                                 ORDER BY w.kind, w.config), false
+        FROM wished w WHERE asks GROUP BY w.job_id, w.rounds, w.place)
+    SELECT counts || jsonb_build_object(
+               'jobs', count(DISTINCT w.job_id), 'rounds', count(DISTINCT (w.job_id, w.place)),
+               'winners', count(*) FILTER (WHERE w.kind = 1),
+               'defaults', count(*) FILTER (WHERE w.kind = 2),
+               'unstable', count(*) FILTER (WHERE w.kind = 3))
+    INTO counts FROM wished w;
+    IF asks AND (counts->>'jobs')::bigint > 0 THEN
+        PERFORM open_remeasures(campaign);
+        INSERT INTO events (kind, campaign_id, detail) VALUES ('measured again', campaign,
+            format('%s jobs: %s configs of winners and runners-up, %s defaults, %s unstable ones',
+                   counts->>'jobs', counts->>'winners', counts->>'defaults', counts->>'unstable'));
+    END IF;
+    RETURN counts;
+END $$;
+
+-- Whether the worker's login may not measure this round.
+CREATE OR REPLACE FUNCTION is_barred(worker bigint, campaign bigint, job bigint, its_number integer) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM remeasures m JOIN workers w ON w.id = worker
+                   WHERE m.campaign_id = campaign AND m.job_id = job AND m.number = its_number
+                     AND w.login = ANY (m.not_by));
+END $$;
+
+-- The round's configs may be more than a search tries in one where it measures again: those that were
+-- wished, and the default one.
+CREATE OR REPLACE FUNCTION is_wished_round(campaign bigint, job bigint, its_number integer, size integer)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM remeasures m
+                   WHERE m.campaign_id = campaign AND m.job_id = job AND m.number = its_number
+                     AND size BETWEEN 1 AND jsonb_array_length(m.configs) + 1);
+END $$;
+
+-- What becomes of jobs after a round that measured again: the next one that is wished, what the budget cut
+-- short where it is larger by now, or the end, as before.
+CREATE OR REPLACE FUNCTION end_remeasured(b bundles, verified bigint[], spent boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    job bigint;
+    former job_ends;
+    searching bundles := b;
+BEGIN
+    searching.remeasures := false;
+    FOREACH job IN ARRAY b.job_ids LOOP
+        IF EXISTS (SELECT FROM remeasures m WHERE m.campaign_id = b.campaign_id AND m.job_id = job
+                   AND m.number = b.round_no + 1) THEN
+            UPDATE job_ends e SET rounds = b.round_no + 1
+            WHERE e.campaign_id = b.campaign_id AND e.job_id = job;
+            PERFORM put_jobs(b, ARRAY[job], 'ready', b.round_no + 1, 0);
+            PERFORM wake_workers(b.campaign_id, true, 1);
+            CONTINUE;
+        END IF;
+        former := NULL;
+        DELETE FROM job_ends e WHERE e.campaign_id = b.campaign_id AND e.job_id = job
+        RETURNING * INTO former;
+        IF former.by_budget AND NOT spent THEN
+            PERFORM put_jobs(searching, ARRAY[job], 'ready', b.round_no + 1, 0);
+            PERFORM wake_workers(b.campaign_id, true, 1);
+        ELSIF job = ANY (verified) THEN
+            PERFORM end_verified_jobs(b, ARRAY[job], coalesce(former.by_budget, false),
+                                      b.round_no + 1);
+        ELSE
+            PERFORM end_unconfirmed_job(b, job, coalesce(former.by_budget, false));
+        END IF;
+    END LOOP;
+END $$;
+
+-- Jobs of a bundle that was taken away stay as they ended; what was stored of their open round goes.
+CREATE OR REPLACE FUNCTION give_up_remeasure(b bundles, words text) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    PERFORM drop_open_rounds(b.campaign_id, b.job_ids, b.round_no);
+    DELETE FROM remeasures m WHERE m.campaign_id = b.campaign_id AND m.job_id = ANY (b.job_ids)
+                               AND m.number >= b.round_no;
+    -- So a repeated call is known.
+    UPDATE job_ends e SET fence = b.fence, claimed_by = b.claimed_by
+    WHERE e.campaign_id = b.campaign_id AND e.job_id = ANY (b.job_ids);
+    INSERT INTO events (kind, campaign_id, job_id, worker_id, detail)
+    SELECT 'not measured again', b.campaign_id, job, b.claimed_by, words
+    FROM unnest(b.job_ids) AS job;
+    PERFORM settle_campaign(b.campaign_id, 0);
+END $$;

@@ -1,0 +1,10 @@
+-- The revision of the functions in this folder: by it a program tells whether the functions
+-- in a database are older or newer than its own.
+--
+-- Raise the revision with the first change after programs with this one were installed
+-- anywhere. `db migrate` never replaces functions of a higher revision.
+-- The oldest program is the lowest revision whose programs still find everything that they
+-- call, and may go on beside these functions. Equal to the revision, it ends all older programs.
+--
+-- revision: 1
+-- oldest program: 1

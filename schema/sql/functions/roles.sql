@@ -1,0 +1,202 @@
+-- Roles and privileges. Beside the owner, who migrates, there are three roles.
+-- skipjack_reader sees everything but secrets. skipjack_worker calls the functions of
+-- schema skipjack_work. skipjack_coordinator does both, and calls the functions that
+-- entry_points names. These functions run with the owner's rights, so other logins need
+-- no right to a table. Roles belong to the whole server and may be created later:
+-- set_privileges() gives them their rights in this database.
+
+-- Whoever may change campaigns may act for every worker: the owner, the
+-- coordinator, and so a laptop's only user.
+CREATE OR REPLACE FUNCTION acts_for_all() RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN session_user = current_user
+           OR has_function_privilege(session_user, 'change_campaign(bigint, text)', 'EXECUTE');
+END $$;
+
+-- The workers whose secret this session presents; NULL where it acts for all.
+CREATE OR REPLACE FUNCTION my_workers() RETURNS bigint[]
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF session_user = current_user OR acts_for_all() THEN
+        RETURN NULL;
+    END IF;
+    RETURN ARRAY(SELECT s.worker_id FROM worker_secrets s
+                 WHERE s.sha256 = sha256(convert_to(current_setting('skipjack.secret', true),
+                                                    'UTF8')));
+END $$;
+
+CREATE OR REPLACE FUNCTION check_worker(worker bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    mine bigint[] := my_workers();
+BEGIN
+    IF mine IS NOT NULL AND coalesce(worker <> ALL (mine), true) THEN
+        RAISE EXCEPTION USING ERRCODE = '42501',
+            MESSAGE = format('this session does not act for worker %s: it has not its secret',
+                             worker);
+    END IF;
+END $$;
+
+-- One that was dropped meanwhile passes: what follows finds nothing.
+CREATE OR REPLACE FUNCTION check_claimed_campaign(campaign bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    mine bigint[] := my_workers();
+BEGIN
+    IF mine IS NOT NULL AND NOT EXISTS (SELECT 1 FROM claimed_campaigns c
+                                        WHERE c.worker_id = ANY (mine)
+                                          AND c.campaign_id = campaign)
+       AND EXISTS (SELECT 1 FROM campaigns c WHERE c.id = campaign) THEN
+        RAISE EXCEPTION USING ERRCODE = '42501',
+            MESSAGE = format('this worker never had a job of campaign %s', campaign);
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION skipjack_work.migrations()
+RETURNS TABLE (number integer, name text, sha256 text, oldest integer)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
+    SELECT m.number, m.name, m.sha256, coalesce((to_jsonb(m)->>'oldest')::integer, m.number)
+    FROM schema_migrations m ORDER BY m.number
+$$;
+
+-- Whose functions the database has: programs of workers compare it with their own.
+CREATE OR REPLACE FUNCTION skipjack_work.functions_laid()
+RETURNS TABLE (revision integer, oldest integer, sha256 text, triggers_sha256 text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS
+$$ SELECT f.revision, f.oldest, f.sha256, f.triggers_sha256 FROM schema_functions f $$;
+
+-- The functions that a role may call. Workers have all of skipjack_work; readers have
+-- what is named here; coordinators have all of that, and their own.
+-- as_owner: the function runs with the owner's rights. Upkeep's functions run with the
+-- caller's: they keep lists in the session's temporary tables, and what a session put
+-- into those must not run as the owner.
+CREATE OR REPLACE VIEW entry_points AS
+    SELECT 'skipjack_coordinator' AS role, n AS name, true AS as_owner FROM unnest(ARRAY[
+        'add_foreign_params', 'add_foreign_times', 'add_jobs', 'add_layers', 'approve_golden',
+        'ask_golden', 'begin_campaign', 'begin_foreign_campaign', 'begin_network', 'begin_upkeep',
+        'campaigns_to_gather', 'change_campaign', 'clear_quarantine', 'drain_node',
+        'empty_dropped_partitions', 'end_network', 'end_turn', 'end_upkeep', 'extend_campaign',
+        'forget_blob', 'forget_winners', 'gather_foreign_winners', 'gather_golden_winners',
+        'gather_winners', 'give_up_uploads', 'keep_network', 'mark_gathered', 'move_kernel',
+        'open_campaign', 'propose_asked_golden', 'propose_golden', 'prune_golden', 'put_network',
+        'put_problem_rows', 'put_tagged_problems', 'put_target', 'rebuild_rounds', 'remeasure',
+        'remeasure_for_golden', 'remove_network', 'roll_back_golden', 'set_campaign',
+        'set_campaign_share', 'set_golden_policy', 'take_turn', 'trust_logins', 'use_blob_place',
+        'withdraw_golden']) AS n
+    UNION ALL
+    SELECT 'skipjack_coordinator', n, false FROM unnest(ARRAY[
+        'begin_kernel_search', 'drop_code', 'forget_events', 'forget_kernels', 'forget_workers',
+        'note_kernels_of_rounds', 'note_needed_kernels']) AS n
+    UNION ALL
+    SELECT 'skipjack_reader', n, true FROM unnest(ARRAY[
+        'blockers', 'demands_two_persons', 'diff_golden', 'foreign_page', 'golden_confirmations',
+        'golden_measurements', 'golden_part_end', 'list_golden_part', 'list_golden_rows',
+        'measurers', 'newest_golden', 'oldest_transaction', 'problems_of_network', 'refusals',
+        'skipjack_work.campaign', 'skipjack_work.campaign_kernel', 'skipjack_work.kernel',
+        'skipjack_work.kernel_code', 'skipjack_work.known_kernels', 'skipjack_work.list_quarantine',
+        'skipjack_work.list_workers', 'skipjack_work.migrations', 'skipjack_work.target',
+        'spent_seconds']) AS n;
+
+-- Its name as entry_points has it.
+CREATE OR REPLACE FUNCTION entry_name(p pg_proc) RETURNS text
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT CASE p.pronamespace WHEN 'skipjack'::regnamespace THEN p.proname::text
+                WHEN 'skipjack_work'::regnamespace THEN 'skipjack_work.' || p.proname END
+$$;
+
+-- The functions that a role calls, by their full signature.
+CREATE OR REPLACE FUNCTION functions_of(its_role text) RETURNS TABLE (function regprocedure, as_owner boolean)
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT p.oid::regprocedure, true FROM pg_proc p
+    WHERE p.pronamespace = 'skipjack_work'::regnamespace AND its_role <> 'skipjack_reader'
+    UNION
+    SELECT p.oid::regprocedure, e.as_owner FROM pg_proc p JOIN entry_points e ON e.name = entry_name(p)
+    WHERE e.role = its_role OR its_role = 'skipjack_coordinator'
+$$;
+
+-- Gives one role that there is what it may do in this database. Partitions
+-- are reached through the tables that they are part of, but upkeep looks into
+-- those of results one by one.
+CREATE OR REPLACE FUNCTION grant_role(its_role text) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    thing text;
+BEGIN
+    IF NOT has_database_privilege(its_role, current_database(), 'CONNECT') THEN
+        EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), its_role);
+    END IF;
+    EXECUTE format('GRANT USAGE ON SCHEMA skipjack_work TO %I', its_role);
+    FOR thing IN SELECT f.function::text FROM functions_of(its_role) AS f LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', thing, its_role);
+    END LOOP;
+    IF its_role = 'skipjack_worker' THEN
+        RETURN;
+    END IF;
+    EXECUTE format('GRANT USAGE ON SCHEMA skipjack TO %I', its_role);
+    FOR thing IN SELECT format('skipjack.%I', c.relname) FROM pg_class c
+                 WHERE c.relnamespace = 'skipjack'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+                   AND c.relname <> 'worker_secrets'
+                   AND (NOT c.relispartition OR c.relname ~ '^results_')
+                   AND NOT has_table_privilege(its_role, c.oid, 'SELECT')
+    LOOP
+        EXECUTE format('GRANT SELECT ON %s TO %I', thing, its_role);
+    END LOOP;
+    IF its_role = 'skipjack_coordinator' THEN
+        GRANT DELETE ON kernels, events, workers TO skipjack_coordinator;
+        GRANT INSERT ON blob_loose TO skipjack_coordinator;
+        GRANT UPDATE (code, code_place, code_name) ON kernels TO skipjack_coordinator;
+        -- To lock a row takes the right to change some column; these two nobody can change.
+        GRANT UPDATE (id) ON events, workers TO skipjack_coordinator;
+    END IF;
+END $$;
+
+-- Upkeep's lists are a coordinator's own temporary tables. Only the database's owner can say who may make
+-- some: where another role owns our schema, its database keeps PostgreSQL's own rule.
+CREATE OR REPLACE FUNCTION close_temporary_objects() RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    is_owner boolean := (SELECT pg_has_role(d.datdba, 'USAGE') FROM pg_database d
+                         WHERE d.datname = current_database());
+BEGIN
+    IF NOT is_owner THEN
+        RETURN;
+    END IF;
+    IF has_database_privilege('public', current_database(), 'TEMPORARY') THEN
+        EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+    END IF;
+    IF EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname = 'skipjack_coordinator'
+               AND NOT has_database_privilege(r.oid, current_database(), 'TEMPORARY')) THEN
+        EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO skipjack_coordinator', current_database());
+    END IF;
+END $$;
+
+-- Called after every migration, and when roles were created. What roles call
+-- runs with the owner's rights; the rest is the owner's alone.
+CREATE OR REPLACE FUNCTION set_privileges() RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    thing text;
+BEGIN
+    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA skipjack, skipjack_work FROM PUBLIC;
+    PERFORM close_temporary_objects();
+    FOR thing IN SELECT f.function::text FROM functions_of('skipjack_coordinator') AS f
+                 JOIN pg_proc p ON p.oid = f.function WHERE f.as_owner AND NOT p.prosecdef
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER', thing);
+    END LOOP;
+    FOR thing IN SELECT r.rolname FROM pg_roles r
+                 WHERE r.rolname IN ('skipjack_reader', 'skipjack_worker', 'skipjack_coordinator')
+                 ORDER BY r.rolname
+    LOOP
+        PERFORM grant_role(thing);
+    END LOOP;
+END $$;
+
+-- Ends each migration: privileges, and the place of a database that is new.
+CREATE OR REPLACE FUNCTION finish_migration() RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM set_privileges();
+    INSERT INTO homes (epoch, place) SELECT 0, this_place() WHERE NOT EXISTS (SELECT 1 FROM homes);
+END $$;

@@ -1,0 +1,261 @@
+-- Winners: gathering the best configs, and the priors that a search begins with.
+
+-- Solvers do different things for different types, layouts and directions.
+CREATE OR REPLACE FUNCTION likeness(p problems) RETURNS text
+LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN concat_ws(' ', p.kind, p.direction, p.spatial_dim, array_to_string(p.types, ','),
+                     array_to_string(p.layouts, ','));
+END $$;
+
+CREATE OR REPLACE FUNCTION sizes_of(p problems) RETURNS real[]
+LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT (ln(greatest(s.size, 1)::double precision) / ln(2::double precision))::real
+        FROM unnest(ARRAY[p.n, p.c, p.k, p.groups] || p.in_size || p.fil || p.stride || p.dilation
+                    || ARRAY[p.pad[1] + 1, p.pad[2] + 1, p.pad[3] + 1])
+             WITH ORDINALITY AS s(size, place)
+        ORDER BY s.place);
+END $$;
+
+-- About the logarithm of the multiply-adds. Two problems are never nearer than
+-- the difference of it, since each size counts once.
+CREATE OR REPLACE FUNCTION work_of(sizes real[]) RETURNS real
+LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN sizes[1] + sizes[2] + sizes[3] - sizes[4] + sizes[5] + sizes[6] + sizes[7] + sizes[8]
+           + sizes[9] + sizes[10];
+END $$;
+
+-- How many times two a size would have to be off to be as far: 0 for the same
+-- target, 2 for another number of its units or memory, 4 for its family (gfx90a
+-- and gfx942, sm_90 and sm_91, znver4 and znver3), 6 for its vendor, 8 for all.
+CREATE OR REPLACE FUNCTION target_distance(a targets, b targets) RETURNS real
+LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN CASE WHEN a.id = b.id THEN 0
+                WHEN a.vendor <> b.vendor THEN 8
+                WHEN a.arch = b.arch THEN 2
+                WHEN regexp_replace(a.arch, '^(gfx[0-9a-f]*)[0-9a-f]{2}$|[0-9]$', '\1')
+                     = regexp_replace(b.arch, '^(gfx[0-9a-f]*)[0-9a-f]{2}$|[0-9]$', '\1') THEN 4
+                ELSE 6 END;
+END $$;
+
+-- The configs of a solver that won nearest to the problem on the target, each
+-- once, 16 at most. Of problems as large or larger a hundred are looked at, and of
+-- smaller ones.
+CREATE OR REPLACE FUNCTION nearest_winners(its_solver text, p problems, its_target text) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    its_likeness text := likeness(p);
+    its_sizes real[] := sizes_of(p);
+    its_work real := work_of(its_sizes);
+    here targets;
+BEGIN
+    SELECT * INTO here FROM targets t WHERE t.id = its_target;
+    RETURN ARRAY(
+        WITH t AS MATERIALIZED (SELECT o.id, target_distance(here, o) AS distance FROM targets o)
+        SELECT n.config_text
+        FROM ((SELECT * FROM winners w
+               WHERE w.solver = its_solver AND w.likeness = its_likeness AND w.work >= its_work
+               ORDER BY w.work LIMIT 100)
+              UNION ALL
+              (SELECT * FROM winners w
+               WHERE w.solver = its_solver AND w.likeness = its_likeness AND w.work < its_work
+               ORDER BY w.work DESC LIMIT 100)) AS n
+        JOIN t ON t.id = n.target
+        CROSS JOIN LATERAL (SELECT sum(abs(u.a - u.b)) AS distance
+                            FROM unnest(n.sizes, its_sizes) AS u(a, b)) AS s
+        WHERE n.origin >= 0 OR EXISTS (SELECT 1 FROM campaigns c WHERE c.id = -n.origin)
+        GROUP BY n.config_text
+        ORDER BY min(t.distance + s.distance), bool_or(n.problem_id = p.id) DESC,
+                 n.config_text COLLATE "C"
+        LIMIT 16);
+END $$;
+
+-- A prior is made for a job that no worker built a round of yet, also where it took configs over.
+CREATE OR REPLACE FUNCTION skipjack_work.priors(claimer bigint, campaign bigint, ids jsonb)
+RETURNS TABLE (job_id bigint, configs json)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    asked bigint[] := ARRAY(SELECT e::bigint FROM jsonb_array_elements_text(ids) AS e);
+    f record;
+    given text[];
+BEGIN
+    PERFORM check_worker(claimer);
+    FOR f IN SELECT j.id, s.name, c.target, b.round_no, p AS problem
+             FROM bundles b
+             CROSS JOIN LATERAL unnest(b.job_ids) AS of_it(id)
+             JOIN campaigns c ON c.id = campaign AND c.strategy = 'prior'
+             JOIN solvers s ON s.id = b.solver_id AND s.tunable AND NOT s.searches
+             CROSS JOIN LATERAL (SELECT * FROM jobs o WHERE o.campaign_id = campaign
+                                 AND o.id = of_it.id OFFSET 0) AS j
+             JOIN problems p ON p.id = j.problem_id
+             WHERE b.worker_id = claimer AND b.campaign_id = campaign AND b.state = 'building'
+               AND of_it.id = ANY (asked)
+    LOOP
+        IF NOT EXISTS (SELECT 1 FROM priors g WHERE g.campaign_id = campaign AND g.job_id = f.id)
+           AND NOT EXISTS (SELECT 1 FROM rounds r WHERE r.campaign_id = campaign
+                           AND r.job_id = f.id AND r.fence > 0) THEN
+            INSERT INTO priors VALUES (campaign, f.id,
+                                       nearest_winners(f.name, f.problem, f.target))
+            ON CONFLICT DO NOTHING;
+        END IF;
+        SELECT g.configs INTO given FROM priors g
+        WHERE g.campaign_id = campaign AND g.job_id = f.id;
+        IF given <> '{}' THEN
+            job_id := f.id;
+            configs := to_json(given);
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION gather_again() RETURNS trigger
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    UPDATE winner_marks SET final = false, ends = -1 WHERE campaign_id = NEW.id;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER gather_again AFTER UPDATE OF state ON campaigns
+    FOR EACH ROW WHEN (OLD.state <> 'active' AND NEW.state = 'active')
+    EXECUTE FUNCTION gather_again();
+
+-- Campaigns that have what was not gathered; ends is how many of their jobs had
+-- ended. solvers stands for the names that the caller takes from foreign ones. most:
+-- a campaign with more ended jobs is left to upkeep, 0 for none.
+CREATE OR REPLACE FUNCTION campaigns_to_gather(its_solvers text, most bigint)
+RETURNS TABLE (campaign_id bigint, is_foreign boolean, ends bigint)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    c record;
+BEGIN
+    FOR c IN SELECT a.id, a.strategy = 'foreign' AS of_others, m.ends AS seen, m.solvers
+             FROM campaigns a LEFT JOIN winner_marks m ON m.campaign_id = a.id
+             WHERE NOT a.build_only AND CASE WHEN a.strategy = 'foreign'
+                THEN m.solvers IS DISTINCT FROM its_solvers ELSE m.final IS NOT TRUE END
+             ORDER BY a.id
+    LOOP
+        campaign_id := c.id;
+        is_foreign := c.of_others;
+        ends := (SELECT count(*) FROM job_ends e WHERE e.campaign_id = c.id);
+        IF is_foreign OR (ends IS DISTINCT FROM c.seen AND (most = 0 OR ends <= most)) THEN
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+END $$;
+
+-- A config that won once and was measured again since keeps its newer time.
+CREATE OR REPLACE FUNCTION gather_winners(campaign bigint, after bigint, batch integer) RETURNS bigint
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    last bigint := (SELECT max(page.id) FROM (SELECT j.id FROM jobs j WHERE j.campaign_id = campaign
+                                              AND j.id > after ORDER BY j.id LIMIT batch) AS page);
+BEGIN
+    INSERT INTO winners AS w
+    SELECT s.name, c.target, p.id, 1, k.config_text, k.median_ms, likeness(p),
+           work_of(z.sizes), z.sizes
+    FROM campaigns c
+    CROSS JOIN LATERAL (SELECT * FROM jobs o WHERE o.campaign_id = campaign AND o.id > after
+                        AND o.id <= last OFFSET 0) AS j
+    CROSS JOIN LATERAL (SELECT * FROM results r WHERE r.campaign_id = campaign
+                        AND r.job_id = j.id AND r.rank = 0 AND r.config_text <> '' OFFSET 0) AS k
+    JOIN solvers s ON s.id = j.solver_id
+    JOIN problems p ON p.id = j.problem_id
+    CROSS JOIN LATERAL (SELECT sizes_of(p) AS sizes OFFSET 0) AS z
+    WHERE c.id = campaign
+    ORDER BY s.name, p.id
+    ON CONFLICT (solver, target, problem_id, origin) DO UPDATE
+        SET config_text = EXCLUDED.config_text, time_ms = EXCLUDED.time_ms
+        WHERE EXCLUDED.time_ms < w.time_ms OR EXCLUDED.config_text = w.config_text;
+    RETURN last;
+END $$;
+
+-- The same of a foreign campaign's problems: its params for these solvers, which
+-- may be anything. Whoever is given them looks whether they are a config today.
+CREATE OR REPLACE FUNCTION gather_foreign_winners(campaign bigint, after bigint, batch integer, names jsonb)
+RETURNS bigint
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    last bigint := (SELECT max(page.id) FROM (
+        SELECT DISTINCT f.problem_id AS id FROM foreign_params f
+        WHERE f.campaign_id = campaign AND f.problem_id > after ORDER BY 1 LIMIT batch) AS page);
+BEGIN
+    INSERT INTO winners
+    SELECT f.solver, c.target, p.id, -campaign, f.params, 0, likeness(p),
+           work_of(z.sizes), z.sizes
+    FROM campaigns c
+    CROSS JOIN LATERAL (SELECT * FROM foreign_params o WHERE o.campaign_id = campaign
+                        AND o.problem_id > after AND o.problem_id <= last
+                        AND o.solver = ANY (ARRAY(SELECT jsonb_array_elements_text(names)))
+                        AND length(o.params) BETWEEN 1 AND 200 OFFSET 0) AS f
+    JOIN problems p ON p.id = f.problem_id
+    CROSS JOIN LATERAL (SELECT sizes_of(p) AS sizes OFFSET 0) AS z
+    WHERE c.id = campaign
+    ON CONFLICT DO NOTHING;
+    RETURN last;
+END $$;
+
+-- What each target ships with, where that is another version than was gathered.
+CREATE OR REPLACE FUNCTION gather_golden_winners() RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    g record;
+BEGIN
+    FOR g IN SELECT n.target, n.version FROM (
+                 SELECT v.target, max(v.version) AS version FROM golden_versions v
+                 WHERE v.approved_at IS NOT NULL GROUP BY v.target) AS n
+             LEFT JOIN winner_versions w ON w.target = n.target
+             WHERE w.version IS DISTINCT FROM n.version ORDER BY n.target
+    LOOP
+        INSERT INTO winner_versions VALUES (g.target, g.version)
+        ON CONFLICT (target) DO UPDATE SET version = EXCLUDED.version;
+        DELETE FROM winners w WHERE w.origin = 0 AND w.target = g.target;
+        INSERT INTO winners
+        SELECT r.solver, g.target, p.id, 0, r.config_text, 0, likeness(p), work_of(z.sizes),
+               z.sizes
+        FROM golden_rows r JOIN problems p ON p.id = r.problem_id
+        CROSS JOIN LATERAL (SELECT sizes_of(p) AS sizes OFFSET 0) AS z
+        WHERE r.target = g.target AND r.until IS NULL AND r.rank = 0 AND r.config_text <> ''
+        ON CONFLICT DO NOTHING;
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION mark_gathered(campaign bigint, its_ends bigint, its_solvers text)
+RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    INSERT INTO winner_marks
+    SELECT c.id, its_ends,
+           c.state IN ('done', 'cancelled')
+           AND its_ends = (SELECT count(*) FROM job_ends e WHERE e.campaign_id = c.id),
+           its_solvers
+    FROM campaigns c WHERE c.id = campaign
+    ON CONFLICT (campaign_id) DO UPDATE
+        SET ends = EXCLUDED.ends, final = EXCLUDED.final, solvers = EXCLUDED.solvers
+$$;
+
+-- What dropped foreign campaigns left: it is not asked any more. False when there is
+-- none.
+CREATE OR REPLACE FUNCTION forget_winners(batch integer) RETURNS boolean
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    gone bigint := (SELECT m.campaign_id FROM winner_marks m
+                    WHERE NOT EXISTS (SELECT 1 FROM campaigns c WHERE c.id = m.campaign_id) LIMIT 1);
+    forgotten integer;
+BEGIN
+    DELETE FROM winners w WHERE w.ctid = ANY (ARRAY(
+        SELECT g.ctid FROM winners g WHERE g.origin = -gone AND g.origin < 0 LIMIT batch));
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+    IF forgotten < batch THEN
+        DELETE FROM winner_marks m WHERE m.campaign_id = gone;
+    END IF;
+    RETURN gone IS NOT NULL;
+END $$;

@@ -1,0 +1,286 @@
+/* Functions, views and triggers that a migration lays anew. */
+#include "schema/sql/migrate.h"
+#include "tests/support/scratch_db.h"
+
+#include <locale.h>
+#include <string.h>
+
+static const struct migration tables[] = {
+    {1, "0001_one",
+     "CREATE TABLE one (n integer); CREATE FUNCTION most() RETURNS integer LANGUAGE sql IMMUTABLE"
+     " AS 'SELECT 9'; ALTER TABLE one ADD CHECK (n < most());",
+     "sha"},
+};
+
+static char *ask(PGconn *connection, const char *sql)
+{
+    PGresult *rows = PQexec(connection, sql);
+    g_assert_cmpstr(PQresultErrorMessage(rows), ==, "");
+    char *value = g_strdup(PQntuples(rows) > 0 ? PQgetvalue(rows, 0, 0) : "");
+    PQclear(rows);
+    return value;
+}
+
+static void expect(PGconn *connection, const char *sql, const char *expected)
+{
+    g_autofree char *value = ask(connection, sql);
+    g_assert_cmpstr(value, ==, expected);
+}
+
+/* A connection to an empty database. */
+static PGconn *connect_empty(char **url)
+{
+    g_autofree char *fresh = scratch_db_new();
+    PGconn *connection = PQconnectdb(fresh);
+    g_free(ask(connection,
+               "SET client_min_messages = warning;"
+               "DROP SCHEMA skipjack, skipjack_work CASCADE; SET search_path = skipjack"));
+    if (url != NULL)
+        *url = g_steal_pointer(&fresh);
+    return connection;
+}
+
+/* A program's definitions, as a list of statements: "f NAME SQL" for a function, v and t for the others. */
+struct program {
+    int revision, oldest;
+    const char *const statements[6];
+};
+
+static bool lay(PGconn *connection, const struct program *program, struct migrated *done,
+                GError **error)
+{
+    struct definition list[6];
+    struct definitions definitions = {program->revision, program->oldest, NULL, NULL, list, 0};
+    g_autoptr(GString) all = g_string_new(NULL);
+    g_autoptr(GString) triggers = g_string_new(NULL);
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    for (size_t i = 0; i < 6 && program->statements[i] != NULL; i++) {
+        const char *text = program->statements[i];
+        const char *sql = strchr(text + 2, ' ') + 1;
+        g_ptr_array_add(names, g_strndup(text + 2, (gsize)(sql - text) - 3));
+        list[i] = (struct definition){text[0] == 'f'   ? DEFINITION_FUNCTION
+                                      : text[0] == 'v' ? DEFINITION_VIEW
+                                                       : DEFINITION_TRIGGER,
+                                      names->pdata[i], sql};
+        g_string_append(all, sql);
+        if (text[0] == 't')
+            g_string_append(triggers, sql);
+        definitions.count++;
+    }
+    g_autofree char *sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, all->str, -1);
+    g_autofree char *of_triggers =
+        g_compute_checksum_for_string(G_CHECKSUM_SHA256, triggers->str, -1);
+    definitions.sha256 = sha256;
+    definitions.triggers_sha256 = of_triggers;
+    return migrations_apply(connection, &(struct schema_sql){tables, 1, &definitions}, done, error);
+}
+
+static void must_lay(PGconn *connection, const struct program *program, bool anew)
+{
+    g_autoptr(GError) error = NULL;
+    struct migrated done;
+    g_assert_true(lay(connection, program, &done, &error));
+    g_assert_no_error(error);
+    g_assert_true(done.functions == anew);
+}
+
+#define SQL "LANGUAGE sql AS"
+static const struct program first = {
+    1,
+    1,
+    {"v pair CREATE OR REPLACE VIEW pair AS SELECT a() AS a, b AS b FROM inner_view",
+     "v inner_view CREATE OR REPLACE VIEW inner_view AS SELECT b() AS b",
+     "f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 1'",
+     "f b CREATE OR REPLACE FUNCTION b() RETURNS integer " SQL " 'SELECT a() + 1'",
+     "t keep CREATE OR REPLACE TRIGGER keep AFTER INSERT ON one FOR EACH ROW EXECUTE FUNCTION t()",
+     "f t CREATE OR REPLACE FUNCTION t() RETURNS trigger LANGUAGE plpgsql AS"
+     " 'BEGIN RAISE EXCEPTION ''kept''; END'"}};
+
+static void test_order_does_not_matter(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    must_lay(connection, &first, true);
+    expect(connection, "SELECT a || ' ' || b FROM pair", "1 2");
+    PGresult *rows = PQexec(connection, "INSERT INTO one VALUES (1)");
+    g_assert_nonnull(strstr(PQresultErrorMessage(rows), "kept"));
+    PQclear(rows);
+    must_lay(connection, &first, false);
+    PQfinish(connection);
+}
+
+static void test_changed_body_is_replaced_in_place(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    const struct program changed = {
+        1,
+        1,
+        {first.statements[0], first.statements[1],
+         "f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 5'",
+         first.statements[3], first.statements[4], first.statements[5]}};
+    must_lay(connection, &first, true);
+    g_autofree char *before = ask(connection, "SELECT 'a()'::regprocedure::oid");
+    must_lay(connection, &changed, true);
+    expect(connection, "SELECT 'a()'::regprocedure::oid", before);
+    expect(connection, "SELECT a || ' ' || b FROM pair", "5 6");
+    PQfinish(connection);
+}
+
+/* The result's type changes: the function cannot be replaced in place. */
+static void test_changed_result_is_made_anew(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    const struct program changed = {
+        1,
+        1,
+        {"v pair CREATE OR REPLACE VIEW pair AS SELECT b() AS b, a() AS a",
+         "f a CREATE OR REPLACE FUNCTION a() RETURNS text " SQL " 'SELECT ''x'''",
+         "f b CREATE OR REPLACE FUNCTION b() RETURNS text " SQL " 'SELECT a() || 1'"}};
+    must_lay(connection, &first, true);
+    must_lay(connection, &changed, true);
+    expect(connection, "SELECT a || ' ' || b FROM pair", "x x1");
+    PQfinish(connection);
+}
+
+static void test_undefined_ones_are_dropped(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    const struct program fewer = {
+        1, 1, {"f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 1'"}};
+    must_lay(connection, &first, true);
+    g_free(ask(connection, "CREATE FUNCTION by_hand() RETURNS integer LANGUAGE sql AS 'SELECT 1'"));
+    must_lay(connection, &fewer, true);
+    expect(connection,
+           "SELECT string_agg(proname, ' ' ORDER BY proname) FROM pg_proc"
+           " WHERE pronamespace = 'skipjack'::regnamespace",
+           "a most"); /* a constraint calls most() */
+    expect(connection,
+           "SELECT count(*) FROM pg_class WHERE relkind = 'v' AND relnamespace ="
+           " 'skipjack'::regnamespace",
+           "0");
+    g_free(ask(connection, "INSERT INTO one VALUES (1)"));
+    PQfinish(connection);
+}
+
+/* Migrations and functions come together or not at all. */
+static void test_failing_one_leaves_nothing_behind(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct migrated done;
+    PGconn *connection = connect_empty(NULL);
+    const struct program broken = {1,
+                                   1,
+                                   {"f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL
+                                    " 'SELECT 1'",
+                                    "v bad CREATE OR REPLACE VIEW bad AS SELECT no_such_thing()"}};
+    g_assert_false(lay(connection, &broken, &done, &error));
+    g_assert_nonnull(strstr(error->message, "bad"));
+    g_assert_nonnull(strstr(error->message, "no_such_thing"));
+    g_assert_true(done.migrations == 0 && !done.functions);
+    expect(connection, "SELECT count(*) FROM pg_class WHERE relname IN ('one', 'schema_functions')",
+           "0");
+    PQfinish(connection);
+}
+
+/* Where triggers stay as they are, their tables are not locked. */
+static void test_tables_at_work_are_left_alone(void)
+{
+    g_autofree char *url = NULL;
+    PGconn *connection = connect_empty(&url), *busy = PQconnectdb(url);
+    const struct program changed = {
+        1,
+        1,
+        {first.statements[2], first.statements[3], first.statements[4],
+         "f t CREATE OR REPLACE FUNCTION t() RETURNS trigger LANGUAGE plpgsql AS"
+         " 'BEGIN RETURN NULL; END'"}};
+    must_lay(connection, &first, true);
+    g_free(ask(busy, "BEGIN; LOCK TABLE skipjack.one IN ROW EXCLUSIVE MODE"));
+    must_lay(connection, &changed, true);
+    g_free(ask(busy, "SET search_path = skipjack; INSERT INTO one VALUES (1); COMMIT"));
+    PQfinish(busy);
+    PQfinish(connection);
+}
+
+/* What a program of revision 2 meets after one of revision 3. */
+static const struct {
+    int oldest;
+    const char *refusal;
+} newer[] = {{2, NULL}, {1, NULL}, {3, "ends programs before revision 3"}};
+
+static void test_older_program_leaves_newer_functions(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(newer); i++) {
+        g_autoptr(GError) error = NULL;
+        struct migrated done;
+        PGconn *connection = connect_empty(NULL);
+        const struct program of_3 = {
+            3,
+            newer[i].oldest,
+            {"f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 3'"}};
+        const struct program of_2 = {
+            2, 2, {"f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 2'"}};
+        must_lay(connection, &of_2, true);
+        must_lay(connection, &of_3, true);
+        bool let_in = lay(connection, &of_2, &done, &error);
+        g_assert_true(let_in == (newer[i].refusal == NULL));
+        g_assert_false(done.functions);
+        if (!let_in)
+            g_assert_nonnull(strstr(error->message, newer[i].refusal));
+        expect(connection, "SELECT a()", "3");
+        PQfinish(connection);
+    }
+}
+
+static void test_store_looks_whose_functions_there_are(void)
+{
+    static const struct {
+        const char *change, *refusal;
+    } changes[] = {
+        {"SET sha256 = 'x'", "skipjack db migrate"},
+        {"SET sha256 = 'x', revision = revision + 1", NULL},
+        {"SET sha256 = 'x', revision = revision + 1, oldest = revision + 1", "newer skipjack"},
+    };
+    g_autofree char *url = scratch_db_new();
+    PGconn *connection = PQconnectdb(url);
+    for (gsize i = 0; i < G_N_ELEMENTS(changes); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *sql = g_strdup_printf("BEGIN; UPDATE skipjack.schema_functions %s; COMMIT",
+                                               changes[i].change);
+        g_free(ask(connection, sql));
+        Store *store = store_open(url, &error);
+        g_assert_true((store != NULL) == (changes[i].refusal == NULL));
+        if (store == NULL)
+            g_assert_nonnull(strstr(error->message, changes[i].refusal));
+        store_close(store);
+        g_free(ask(connection, "UPDATE skipjack.schema_functions SET revision = 1, oldest = 1"));
+    }
+    PQfinish(connection);
+}
+
+/* Laying does not check bodies, since they call what is laid later. */
+static void test_our_functions_are_whole(void)
+{
+    PGconn *connection = PQconnectdb(scratch_db_url());
+    g_free(ask(connection, "BEGIN; SET LOCAL search_path = skipjack, pg_temp"));
+    for (size_t i = 0; i < own_definitions.count; i++)
+        g_free(ask(connection, own_definitions.list[i].sql));
+    g_free(ask(connection, "ROLLBACK"));
+    PQfinish(connection);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_ALL, "C");
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+#define TEST(name) g_test_add_func("/lay/" #name, test_##name)
+    TEST(order_does_not_matter);
+    TEST(changed_body_is_replaced_in_place);
+    TEST(changed_result_is_made_anew);
+    TEST(undefined_ones_are_dropped);
+    TEST(failing_one_leaves_nothing_behind);
+    TEST(tables_at_work_are_left_alone);
+    TEST(older_program_leaves_newer_functions);
+    TEST(store_looks_whose_functions_there_are);
+    TEST(our_functions_are_whole);
+    return g_test_run();
+}
